@@ -1,0 +1,211 @@
+//! Data superblocks: which are free, open, closed; where the next row of each stream goes; when one may be erased.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use nand::Layout;
+use units::{Ppa, Seq, Superblock};
+
+/// Who fills a superblock. Host data and copies never share one, so that copies, which live long, stay together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stream {
+    /// Data from the host.
+    Host,
+    /// Copies by GC and wear levelling.
+    Gc,
+}
+
+/// Life of a data superblock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Erased.
+    Free,
+    /// A stream is filling it.
+    Open,
+    /// Full.
+    Closed,
+    /// No valid page is left; the erase waits for reads in flight, or runs.
+    Erasing,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    superblock: Option<Superblock>,
+    offset: u32,
+}
+
+/// All data superblocks.
+#[derive(Debug)]
+pub struct Blocks {
+    layout: Layout,
+    state: Vec<State>,
+    /// Fewest erases first, then lowest number: dynamic wear levelling.
+    free: BinaryHeap<Reverse<(u32, u32)>>,
+    cursors: [Cursor; 2],
+    /// Reads resolved to a page of the superblock and not finished.
+    readers: Vec<u16>,
+    /// Units submitted for programming whose programs have not finished.
+    in_flight: Vec<u16>,
+    /// Highest sequence number placed in the superblock.
+    last_seq: Vec<Seq>,
+    /// Superblocks whose erase waits for readers.
+    waiting: Vec<Superblock>,
+}
+
+impl Blocks {
+    /// All data superblocks, free.
+    pub fn new(layout: Layout) -> Blocks {
+        let n = layout.geometry().data_superblocks;
+        Blocks {
+            state: vec![State::Free; n as usize],
+            free: (0..n).map(|b| Reverse((0, b))).collect(),
+            cursors: [Cursor::default(); 2],
+            readers: vec![0; n as usize],
+            in_flight: vec![0; n as usize],
+            last_seq: vec![Seq(0); n as usize],
+            waiting: Vec::new(),
+            layout,
+        }
+    }
+
+    /// Number of data superblocks.
+    pub fn count(&self) -> u32 {
+        self.state.len() as u32
+    }
+
+    /// Erased superblocks.
+    #[inline]
+    pub fn free(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// Life of a superblock.
+    #[inline]
+    pub fn state(&self, sb: Superblock) -> State {
+        self.state[sb.index()]
+    }
+
+    /// True if the number is that of a data superblock.
+    pub fn exists(&self, sb: Superblock) -> bool {
+        sb.index() < self.state.len()
+    }
+
+    /// The superblock that a stream is filling.
+    pub fn open(&self, stream: Stream) -> Option<Superblock> {
+        self.cursors[stream as usize].superblock
+    }
+
+    /// Units that the next program of the stream can take: to the end of its row. 0 if a new superblock is needed.
+    #[inline]
+    pub fn room_in_row(&self, stream: Stream) -> u32 {
+        let cursor = &self.cursors[stream as usize];
+        match cursor.superblock {
+            Some(sb) => self.layout.units_left_in_row(self.layout.first_ppa(sb).offset(cursor.offset)),
+            None => 0,
+        }
+    }
+
+    /// Units that still fit into the open superblock of a stream.
+    pub fn room(&self, stream: Stream) -> u32 {
+        let cursor = &self.cursors[stream as usize];
+        cursor.superblock.map_or(0, |_| self.layout.superblock_units() - cursor.offset)
+    }
+
+    /// Opens the least worn free superblock for a stream.
+    pub fn open_next(&mut self, stream: Stream) -> Option<Superblock> {
+        let Reverse((_, number)) = self.free.pop()?;
+        let sb = Superblock(number);
+        assert_eq!(self.state(sb), State::Free, "{sb} in the free list");
+        self.state[sb.index()] = State::Open;
+        self.cursors[stream as usize] = Cursor { superblock: Some(sb), offset: 0 };
+        Some(sb)
+    }
+
+    /// Advances a stream over `padded` units of which `used` carry data, the last with `last_seq`.
+    #[inline]
+    pub fn place(&mut self, stream: Stream, used: u32, padded: u32, last_seq: Seq) -> Ppa {
+        let cursor = &mut self.cursors[stream as usize];
+        let sb = cursor.superblock.expect("a stream places units in an open superblock");
+        let ppa = self.layout.first_ppa(sb).offset(cursor.offset);
+        cursor.offset += padded;
+        self.in_flight[sb.index()] += used as u16;
+        self.last_seq[sb.index()] = last_seq;
+        if cursor.offset == self.layout.superblock_units() {
+            *cursor = Cursor::default();
+            self.state[sb.index()] = State::Closed;
+        }
+        ppa
+    }
+
+    /// `n` units of a superblock are on flash.
+    #[inline]
+    pub fn programmed(&mut self, sb: Superblock, n: u32) {
+        self.in_flight[sb.index()] -= n as u16;
+    }
+
+    /// True if it is full and all of it is on flash.
+    #[inline]
+    pub fn settled(&self, sb: Superblock) -> bool {
+        self.state(sb) == State::Closed && self.in_flight[sb.index()] == 0
+    }
+
+    /// Highest sequence number placed in it.
+    pub fn last_seq(&self, sb: Superblock) -> Seq {
+        self.last_seq[sb.index()]
+    }
+
+    /// A read was resolved to a page of this superblock.
+    #[inline]
+    pub fn pin(&mut self, sb: Superblock) {
+        self.readers[sb.index()] += 1;
+    }
+
+    /// That read is over. True if it was the last that an erase waited for.
+    #[inline]
+    pub fn unpin(&mut self, sb: Superblock) -> bool {
+        self.readers[sb.index()] -= 1;
+        self.state[sb.index()] == State::Erasing && self.readers[sb.index()] == 0
+    }
+
+    /// No valid page is left in a settled superblock: it will be erased as soon as nothing reads it. Gives true if
+    /// that is now.
+    pub fn retire(&mut self, sb: Superblock) -> bool {
+        assert!(self.settled(sb), "{sb} retired while {:?}", self.state(sb));
+        self.state[sb.index()] = State::Erasing;
+        let now = self.readers[sb.index()] == 0;
+        if !now {
+            self.waiting.push(sb);
+        }
+        now
+    }
+
+    /// Superblocks whose last reader has gone; the caller erases them.
+    pub fn take_unread(&mut self) -> Option<Superblock> {
+        let at = self.waiting.iter().position(|sb| self.readers[sb.index()] == 0)?;
+        Some(self.waiting.remove(at))
+    }
+
+    /// The erase is over.
+    pub fn erased(&mut self, sb: Superblock, erase_count: u32) {
+        assert_eq!(self.state(sb), State::Erasing, "{sb} erased");
+        self.state[sb.index()] = State::Free;
+        self.free.push(Reverse((erase_count, sb.0)));
+    }
+
+    /// The full superblock with the fewest erases, and their number.
+    pub fn least_worn_closed(&self, erases: impl Fn(Superblock) -> u32) -> Option<(Superblock, u32)> {
+        (0..self.count())
+            .map(Superblock)
+            .filter(|&sb| self.settled(sb))
+            .map(|sb| (sb, erases(sb)))
+            .min_by_key(|&(sb, n)| (n, sb))
+    }
+
+    /// Free + open + full + erasing = all.
+    pub fn check(&self) {
+        let in_state = |state| self.state.iter().filter(|&&s| s == state).count();
+        assert_eq!(in_state(State::Free), self.free.len(), "free superblocks and the free list");
+        let open = self.cursors.iter().filter(|c| c.superblock.is_some()).count();
+        assert_eq!(in_state(State::Open), open, "open superblocks and streams");
+    }
+}

@@ -1,0 +1,234 @@
+//! Host data that is not on flash yet.
+//!
+//! Buffers wait in the order of arrival until a row can be programmed. The newest buffer of an address serves reads
+//! of it; an address may have several buffers, because every write is programmed.
+
+use std::collections::VecDeque;
+
+use units::Lpa;
+
+/// Number of a write buffer.
+pub type BufId = u16;
+
+#[derive(Clone, Copy, Debug)]
+struct Buf {
+    lpa: u32,
+    stamp: u32,
+    /// Position in the order of arrival.
+    order: u64,
+    /// The next older buffer in the same hash chain, plus one.
+    chain: u16,
+    /// Tag of the FUA command waiting for it, plus one.
+    fua: u16,
+    /// False once a newer write or a trim of the same address was accepted.
+    newest: bool,
+}
+
+/// All write buffers, the queue of those not yet programmed, and the index by address.
+#[derive(Debug)]
+pub struct WriteBuffer {
+    bufs: Vec<Buf>,
+    free: Vec<BufId>,
+    /// Hash chains, newest first.
+    heads: Vec<u16>,
+    mask: u32,
+    /// Waiting to be programmed.
+    pub queue: VecDeque<BufId>,
+    next_order: u64,
+    /// Every buffer with an order below this must be programmed even if that leaves a row short.
+    forced_below: u64,
+}
+
+/// What a finished program leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished {
+    /// Address written.
+    pub lpa: Lpa,
+    /// Tag of a FUA write that waits for this unit.
+    pub fua: Option<u8>,
+    /// False if a newer write or a trim was accepted meanwhile.
+    pub newest: bool,
+    /// Position in the order of arrival.
+    pub order: u64,
+}
+
+impl WriteBuffer {
+    /// `capacity` buffers.
+    pub fn new(capacity: u16) -> WriteBuffer {
+        let chains = u32::from(capacity).next_power_of_two() * 2;
+        let empty = Buf { lpa: 0, stamp: 0, order: 0, chain: 0, fua: 0, newest: false };
+        WriteBuffer {
+            bufs: vec![empty; usize::from(capacity)],
+            free: (0..capacity).rev().collect(),
+            heads: vec![0; chains as usize],
+            mask: chains - 1,
+            queue: VecDeque::with_capacity(usize::from(capacity)),
+            next_order: 1,
+            forced_below: 0,
+        }
+    }
+
+    #[inline]
+    fn head(&self, lpa: u32) -> usize {
+        ((lpa.wrapping_mul(0x9e37_79b1) >> 12) & self.mask) as usize
+    }
+
+    /// Accepts one unit. The caller has taken a pool buffer for it.
+    #[inline]
+    pub fn put(&mut self, lpa: Lpa, stamp: u32, fua: Option<u8>) {
+        self.hide(lpa);
+        let id = self.free.pop().expect("one write buffer per pool buffer");
+        let head = self.head(lpa.0);
+        self.bufs[usize::from(id)] = Buf {
+            lpa: lpa.0,
+            stamp,
+            order: self.next_order,
+            chain: self.heads[head],
+            fua: fua.map_or(0, |t| u16::from(t) + 1),
+            newest: true,
+        };
+        self.heads[head] = id + 1;
+        self.next_order += 1;
+        self.queue.push_back(id);
+    }
+
+    #[inline]
+    fn find(&self, lpa: Lpa) -> Option<BufId> {
+        let mut at = self.heads[self.head(lpa.0)];
+        while at != 0 {
+            let buf = &self.bufs[usize::from(at - 1)];
+            if buf.lpa == lpa.0 && buf.newest {
+                return Some(at - 1);
+            }
+            at = buf.chain;
+        }
+        None
+    }
+
+    /// Stamp of the newest data for an address, if it is still here.
+    #[inline]
+    pub fn get(&self, lpa: Lpa) -> Option<u32> {
+        self.find(lpa).map(|id| self.bufs[usize::from(id)].stamp)
+    }
+
+    /// A newer write or a trim was accepted: what is here no longer serves reads of the address.
+    #[inline]
+    pub fn hide(&mut self, lpa: Lpa) {
+        if let Some(id) = self.find(lpa) {
+            self.bufs[usize::from(id)].newest = false;
+        }
+    }
+
+    /// Address and stamp of a buffer.
+    #[inline]
+    pub fn unit(&self, id: BufId) -> (Lpa, u32) {
+        let buf = &self.bufs[usize::from(id)];
+        (Lpa(buf.lpa), buf.stamp)
+    }
+
+    /// The unit is on flash: frees the buffer.
+    #[inline]
+    pub fn finish(&mut self, id: BufId) -> Finished {
+        let buf = self.bufs[usize::from(id)];
+        self.unchain(id, buf.lpa, buf.chain);
+        self.free.push(id);
+        Finished {
+            lpa: Lpa(buf.lpa),
+            fua: buf.fua.checked_sub(1).map(|t| t as u8),
+            newest: buf.newest,
+            order: buf.order,
+        }
+    }
+
+    fn unchain(&mut self, id: BufId, lpa: u32, after: u16) {
+        let head = self.head(lpa);
+        let mut at = self.heads[head];
+        if at == id + 1 {
+            self.heads[head] = after;
+            return;
+        }
+        loop {
+            let next = self.bufs[usize::from(at - 1)].chain;
+            if next == id + 1 {
+                self.bufs[usize::from(at - 1)].chain = after;
+                return;
+            }
+            at = next;
+        }
+    }
+
+    /// Order that the next accepted unit will get; everything accepted so far lies below.
+    pub fn next_order(&self) -> u64 {
+        self.next_order
+    }
+
+    /// Units held, queued or being programmed.
+    pub fn held(&self) -> usize {
+        self.bufs.len() - self.free.len()
+    }
+
+    /// Everything accepted so far shall be programmed without waiting for full rows.
+    pub fn force_all(&mut self) {
+        self.forced_below = self.next_order;
+    }
+
+    /// Number of queued units that must be programmed now.
+    #[inline]
+    pub fn forced(&self) -> usize {
+        match self.queue.front() {
+            Some(&id) => {
+                let first = self.bufs[usize::from(id)].order;
+                self.forced_below.saturating_sub(first).min(self.queue.len() as u64) as usize
+            }
+            None => 0,
+        }
+    }
+
+    /// Order of the oldest unit not yet programmed or being programmed.
+    pub fn oldest_queued(&self) -> u64 {
+        self.queue.front().map_or(self.next_order, |&id| self.bufs[usize::from(id)].order)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_write_serves_reads_until_it_is_on_flash() {
+        let mut w = WriteBuffer::new(8);
+        w.put(Lpa(5), 1, None);
+        w.put(Lpa(5), 2, Some(7));
+        assert_eq!(w.get(Lpa(5)), Some(2));
+        let (old, new) = (w.queue.pop_front().unwrap(), w.queue.pop_front().unwrap());
+        let done = w.finish(new);
+        assert!(done.newest);
+        assert_eq!(done.fua, Some(7));
+        assert_eq!(w.get(Lpa(5)), None, "the older write must not come back");
+        assert!(!w.finish(old).newest);
+        assert_eq!(w.held(), 0);
+    }
+
+    #[test]
+    fn a_trim_hides_buffered_data() {
+        let mut w = WriteBuffer::new(4);
+        w.put(Lpa(1), 1, None);
+        w.hide(Lpa(1));
+        assert_eq!(w.get(Lpa(1)), None);
+        w.put(Lpa(1), 2, None);
+        assert_eq!(w.get(Lpa(1)), Some(2));
+    }
+
+    #[test]
+    fn forcing_covers_what_was_accepted_before() {
+        let mut w = WriteBuffer::new(8);
+        w.put(Lpa(1), 1, None);
+        w.put(Lpa(2), 2, None);
+        assert_eq!(w.forced(), 0);
+        w.force_all();
+        w.put(Lpa(3), 3, None);
+        assert_eq!(w.forced(), 2);
+        w.queue.pop_front();
+        assert_eq!(w.forced(), 1);
+    }
+}

@@ -1,0 +1,83 @@
+//! What a device profile decides about the firmware.
+
+use nand::{Geometry, Timing};
+use units::Nanos;
+
+/// Everything that makes one device. Built from a profile; the reader of the profile checks the ranges.
+#[derive(Clone, Debug)]
+pub struct DeviceConfig {
+    /// Shape of the flash.
+    pub geometry: Geometry,
+    /// Cell and channel times.
+    pub timing: Timing,
+    /// Addressable capacity in 4 KiB units.
+    pub capacity_units: u32,
+    /// Time the firmware's one thread spends on a command.
+    pub command_cost: Nanos,
+    /// Write buffer data that has waited this long is programmed even if its row is not full.
+    pub idle_flush: Nanos,
+    /// The shared pool.
+    pub sram: SramConfig,
+    /// The L2P log buffer.
+    pub log: LogConfig,
+    /// Garbage collection.
+    pub gc: GcConfig,
+    /// Wear levelling starts when erase counts differ by more than this.
+    pub wear_spread: u32,
+    /// Entries published to an HPB host.
+    pub hpb: HpbConfig,
+}
+
+/// The shared SRAM pool, in buffers of 4 KiB.
+#[derive(Clone, Copy, Debug)]
+pub struct SramConfig {
+    /// All buffers.
+    pub pool: u16,
+    /// At most this many hold L2P segments.
+    pub segment_cache: u16,
+    /// Host data may never take the last buffers: a map flush, a segment read or a GC step would wait for ever.
+    pub reserve: u16,
+}
+
+/// The L2P log buffer and the log blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct LogConfig {
+    /// Capacity in entries of 16 bytes.
+    pub entries: u16,
+    /// `segment-log`: a map flush starts above this many entries.
+    pub flush_above: u16,
+    /// `hp-ufs`: more entries than this not yet handed to the host raise the multi-entry hint.
+    pub handover_above: u16,
+    /// `hp-ufs`: no GC step while the log holds this many entries.
+    pub gc_pause_at: u16,
+    /// `hp-ufs`: superblocks whose mappings may be missing from flash (HP-UFS Sec. III-G).
+    pub max_log_blocks: u8,
+}
+
+/// Garbage collection pacing; all counts are free superblocks.
+#[derive(Clone, Copy, Debug)]
+pub struct GcConfig {
+    /// GC starts below this.
+    pub start: u32,
+    /// Above this a searched page repays three written units, below it two.
+    pub relaxed: u32,
+    /// Below this a searched page repays one written unit.
+    pub hurried: u32,
+    /// At or below this host writes wait and GC runs without pacing.
+    pub reserve: u32,
+    /// Written units that earn one step.
+    pub units_per_step: u32,
+}
+
+/// HPB 2017 on the device's side.
+#[derive(Clone, Copy, Debug)]
+pub struct HpbConfig {
+    /// L2P entries per group.
+    pub group_entries: u32,
+    /// Groups whose changes can be delivered entry by entry; others must be read again as a whole.
+    pub tracked_groups: u16,
+    /// Changed entries that may wait for a response to carry them.
+    pub pending_entries: u16,
+    /// Key of this boot for sealing entries.
+    pub key: [u64; 2],
+}

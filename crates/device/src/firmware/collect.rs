@@ -1,0 +1,329 @@
+//! The exclusive jobs of collection: GC and wear levelling steps, and garbage collection of metadata superblocks.
+
+use nand::{Cause, Done, Op as NandOp, Priority, Spare, Work};
+use units::{Lpa, Ppa, Seq, Superblock};
+
+use super::Firmware;
+use crate::blocks::{State, Stream};
+use crate::core::Job;
+use crate::gc::{PageCopy, Phase, Victim};
+use crate::mapping::{Commit, Mapping, Search};
+use crate::meta::Piece;
+use crate::ops::{MAX_ROW, Purpose};
+use crate::sram::Owner;
+
+/// A metadata superblock being collected.
+#[derive(Debug, Default)]
+pub struct MetaGc {
+    victim: Option<Superblock>,
+    pieces: Vec<(Ppa, Piece)>,
+    held: u16,
+    erasing: bool,
+}
+
+impl<M: Mapping> Firmware<M> {
+    /// Begins a GC step if one is due and everything it needs is there.
+    pub(super) fn begin_gc_step(&mut self) -> bool {
+        let free = self.core.blocks.free();
+        if !self.gc.due(free) || !self.map.gc_ready(&self.core) {
+            return false;
+        }
+        if self.gc.victim.is_none() && !self.choose_victim(free) {
+            return self.begin_last_row(free);
+        }
+        // A step needs log room for every page that it copies. It may open at most one superblock, and none if none
+        // is free.
+        let limit = self.core.layout.superblock_units() / 2;
+        let places = if free > 0 { limit } else { self.core.blocks.room(Stream::Gc).min(limit) };
+        let budget = usize::from(self.core.sram.available(Owner::Gc))
+            .min(self.map.room(&self.core))
+            .min(places as usize)
+            .saturating_sub(self.gc.queue.len());
+        if budget < self.core.layout.row_units() as usize {
+            self.map.starved(&mut self.core);
+            return false;
+        }
+        self.core.begin_job(Job::Gc);
+        self.core.stats.gc_steps += 1;
+        self.gc.begin_step(budget);
+        true
+    }
+
+    /// Nothing to collect, and host writes wait: the copies that wait for a full row are all that keeps their blocks
+    /// from being erased.
+    fn begin_last_row(&mut self, free: u32) -> bool {
+        let places = self.core.blocks.room_in_row(Stream::Gc).max(u32::from(free > 0));
+        let stuck = self.gc.urgent(free) && !self.gc.queue.is_empty() && places > 0;
+        if !stuck || self.map.room(&self.core) < self.gc.queue.len() {
+            return false;
+        }
+        self.core.begin_job(Job::Gc);
+        self.core.stats.gc_steps += 1;
+        self.gc.begin_step(0);
+        self.gc.phase = Phase::Program;
+        true
+    }
+
+    fn choose_victim(&mut self, free: u32) -> bool {
+        let named = self.gc.wear_due;
+        let Some(victim) = self.map.victim(&mut self.core, named) else {
+            if self.gc.urgent(free) {
+                self.map.starved(&mut self.core);
+            } else {
+                self.gc.postpone();
+            }
+            return false;
+        };
+        if victim.wear {
+            self.gc.wear_due = None;
+            self.core.stats.wear_victims += 1;
+        }
+        self.core.stats.gc_victims += 1;
+        let erases = self.core.nand.erase_count(victim.sb);
+        self.gc.victim = Some(Victim { erases, ..victim });
+        true
+    }
+
+    /// Goes on with a step: search, read, program, each waiting for the one before.
+    pub(super) fn advance_gc(&mut self) -> bool {
+        loop {
+            match self.gc.phase {
+                Phase::Search => {
+                    let gone = self.victim_is_gone();
+                    let victim = self.gc.victim.as_mut().expect("a step has a victim");
+                    if gone {
+                        victim.found.clear();
+                        self.gc.exhausted = true;
+                        self.gc.phase = Phase::Program;
+                        continue;
+                    }
+                    match self.map.search(&mut self.core, victim, self.gc.budget) {
+                        Search::Reading => return false,
+                        Search::Found => self.gc.phase = Phase::Read,
+                        Search::Exhausted => {
+                            self.gc.exhausted = true;
+                            self.gc.phase = Phase::Read;
+                        }
+                    }
+                }
+                Phase::Read => {
+                    self.gc.phase = Phase::Program;
+                    if self.read_victim() {
+                        return false;
+                    }
+                }
+                Phase::Program => {
+                    self.gc.phase = Phase::Finish;
+                    self.program_copies();
+                    if self.core.job_ops > 0 {
+                        return false;
+                    }
+                }
+                Phase::Finish => {
+                    self.finish_step();
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// Reads the pages found, one operation per run in a row. True if any read is under way.
+    fn read_victim(&mut self) -> bool {
+        let victim = self.gc.victim.as_mut().expect("a step has a victim");
+        self.core.sram.give(Owner::Map, std::mem::take(&mut victim.held));
+        let mut found = std::mem::take(&mut victim.found);
+        // In order of place, pages of one row are read together.
+        found.sort_unstable();
+        let mut at = 0;
+        while at < found.len() {
+            let row = self.core.layout.row_start(found[at]);
+            let mut n = 1;
+            while at + n < found.len()
+                && self.core.layout.row_start(found[at + n]) == row
+                && found[at + n] == found[at].offset(n as u32)
+            {
+                n += 1;
+            }
+            if !self.core.sram.take(Owner::Gc, n as u16) {
+                break;
+            }
+            let (ppa, n) = (found[at], n as u32);
+            self.core.blocks.pin(self.core.layout.superblock_of(ppa));
+            self.core.job_ops += 1;
+            let work = Work::Read { ppa, units: n };
+            self.core.submit(work, Priority::Gc, Cause::GcRead, Purpose::GcRead { ppa, n });
+            at += n as usize;
+        }
+        // Reads of the host that waited for a segment may have taken buffers since the step began; what is left is
+        // for the next step.
+        found.drain(..at);
+        self.gc.exhausted &= found.is_empty();
+        self.gc.victim.as_mut().expect("as above").found = found;
+        at > 0
+    }
+
+    pub(super) fn gc_read_done(&mut self, done: &Done, ppa: Ppa, n: u32) {
+        self.core.job_ops -= 1;
+        let source = self.core.superblock_of(ppa);
+        for i in 0..n {
+            let spare = self.core.nand.spare(done, i);
+            match spare {
+                Some(s) if self.map.still_valid(&self.core, Lpa(s.lpa), ppa.offset(i)) => {
+                    self.gc.keep(PageCopy { lpa: Lpa(s.lpa), stamp: s.stamp, source });
+                }
+                _ => self.core.sram.give(Owner::Gc, 1),
+            }
+        }
+        self.core.unpin(ppa);
+    }
+
+    /// Programs full rows of copies. The rest of a row waits for the next step, unless free superblocks are so short
+    /// that the victim has to go now.
+    fn program_copies(&mut self) {
+        let collected = self.gc.exhausted || self.gc.victim.is_none();
+        let force = collected && self.gc.urgent(self.core.blocks.free());
+        while !self.gc.queue.is_empty() {
+            let mut row = self.core.blocks.room_in_row(Stream::Gc);
+            if row == 0 {
+                let sb = self.core.blocks.open_next(Stream::Gc).expect("a step begins only with a free superblock");
+                self.map.opened(&mut self.core, sb);
+                row = self.core.blocks.room_in_row(Stream::Gc);
+            }
+            let queued = self.gc.queue.len() as u32;
+            if queued < row && !force {
+                return;
+            }
+            self.program_copy_row(queued.min(row));
+        }
+    }
+
+    fn program_copy_row(&mut self, n: u32) {
+        let page = self.core.layout.geometry().units_per_page;
+        let padded = n.div_ceil(page) * page;
+        let seq = self.core.take_seq(n);
+        let ppa = self.core.blocks.place(Stream::Gc, n, padded, seq.plus(n - 1));
+        let mut items = [0u32; MAX_ROW];
+        let mut spares = [None; MAX_ROW];
+        for i in 0..n as usize {
+            let id = self.gc.queue.pop_front().expect("counted by the caller");
+            let copy = self.gc.page(id);
+            items[i] = id;
+            spares[i] = Some(Spare { lpa: copy.lpa.0, stamp: copy.stamp });
+        }
+        let token = self.core.ops.start(Purpose::GcProgram { ppa, n, seq }, &items[..n as usize]);
+        let work = Work::Program { ppa, units: padded };
+        let op = NandOp { work, priority: Priority::Gc, cause: Cause::GcWrite, token };
+        self.core.submit_program(op, &spares[..padded as usize], seq);
+        self.core.job_ops += 1;
+        self.core.units_to_log += n as usize;
+        self.core.stats.gc_units_programmed += u64::from(n);
+        self.core.stats.padding_units += u64::from(padded - n);
+        self.map.placed(self.core.superblock_of(ppa), n);
+    }
+
+    pub(super) fn gc_program_done(&mut self, token: u32, ppa: Ppa, n: u32, seq: Seq) {
+        let sb = self.core.superblock_of(ppa);
+        self.core.programs -= 1;
+        self.core.job_ops -= 1;
+        self.core.units_to_log -= n as usize;
+        self.core.blocks.programmed(sb, n);
+        self.core.sram.give(Owner::Gc, n as u16);
+        for i in 0..n {
+            let id = self.core.ops.item(token, i);
+            let copy = self.gc.page(id);
+            self.gc.release(id);
+            let commit =
+                Commit { lpa: copy.lpa, ppa: ppa.offset(i), seq: seq.plus(i), source: Some(copy.source), newest: true };
+            self.map.committed(&mut self.core, commit);
+        }
+        self.map.program_done(&mut self.core, sb);
+    }
+
+    fn finish_step(&mut self) {
+        self.gc.end_step(self.core.blocks.free());
+        if self.gc.exhausted {
+            let gone = self.victim_is_gone();
+            let victim = self.gc.victim.take().expect("a step has a victim");
+            if !gone {
+                self.map.collected(&mut self.core, victim.sb);
+            }
+        }
+    }
+
+    /// Did the host overwrite or trim the victim's last valid page, so that it is being, or has been, erased?
+    fn victim_is_gone(&self) -> bool {
+        self.gc.victim.as_ref().is_some_and(|victim| {
+            let erases = self.core.nand.erase_count(victim.sb);
+            self.core.blocks.state(victim.sb) != State::Closed || erases != victim.erases
+        })
+    }
+
+    pub(super) fn erase_done(&mut self, sb: Superblock) {
+        if !self.core.nand.is_erased(sb) {
+            return;
+        }
+        if !self.core.blocks.exists(sb) {
+            self.core.meta.erased(sb);
+            self.core.job_ops -= 1;
+            return;
+        }
+        let count = self.core.nand.erase_count(sb);
+        self.core.blocks.erased(sb, count);
+        let least = self.core.blocks.least_worn_closed(|b| self.core.nand.erase_count(b));
+        if let Some((cold, worn)) = least
+            && self.core.nand.max_erase_count() - worn > self.core.cfg.wear_spread
+        {
+            self.gc.wear_due = Some(cold);
+        }
+    }
+
+    pub(super) fn begin_meta_gc(&mut self) {
+        let (sb, pieces) = self.core.meta.take_victim().expect("metadata superblocks fill before they run out");
+        self.meta_gc = MetaGc { victim: Some(sb), pieces, held: 0, erasing: false };
+    }
+
+    /// Copies the valid pieces of the victim in rounds of as many as there are buffers, then erases it.
+    pub(super) fn advance_meta_gc(&mut self) -> bool {
+        if self.core.programs > 0 && self.meta_gc.held == 0 && !self.meta_gc.erasing {
+            // A piece whose program is under way is not in the directory yet.
+            return false;
+        }
+        if self.meta_gc.held > 0 {
+            return self.write_back_pieces();
+        }
+        if self.meta_gc.erasing {
+            self.meta_gc = MetaGc::default();
+            return true;
+        }
+        let victim = self.meta_gc.victim.expect("a metadata GC has a victim");
+        if self.meta_gc.pieces.is_empty() {
+            self.meta_gc.erasing = true;
+            self.core.job_ops += 1;
+            self.core.erase(victim);
+            return false;
+        }
+        let n = self.meta_gc.pieces.len().min(usize::from(self.core.sram.available(Owner::Map)));
+        assert!(n > 0, "the reserve leaves buffers for metadata");
+        let taken = self.core.sram.take(Owner::Map, n as u16);
+        assert!(taken, "counted above");
+        self.meta_gc.held = n as u16;
+        for i in 0..n {
+            let ppa = self.meta_gc.pieces[i].0;
+            self.core.job_read(ppa, 1, Cause::MapRead);
+        }
+        false
+    }
+
+    /// The round's pieces are in SRAM, or just programmed.
+    fn write_back_pieces(&mut self) -> bool {
+        let n = usize::from(self.meta_gc.held);
+        let round: Vec<Piece> = self.meta_gc.pieces.drain(..n).map(|(_, piece)| piece).collect();
+        let mut at = 0;
+        while at < n {
+            at += self.core.program_pieces(&round[at..], true);
+        }
+        self.core.sram.give(Owner::Map, self.meta_gc.held);
+        self.meta_gc.held = 0;
+        false
+    }
+}

@@ -1,0 +1,162 @@
+//! The command front end: order of arrival, cost per command, dispatch.
+
+use ufs::{Command, DataIn, DataOut, Op, Status};
+use units::{Lpa, Ppa};
+
+use super::Firmware;
+use crate::core::DeviceEvent;
+use crate::mapping::{Answer, HostSays, Mapping};
+use crate::sram::Owner;
+
+impl<M: Mapping> Firmware<M> {
+    pub(super) fn arrive(&mut self, cmd: Command) {
+        let tag = cmd.tag.0;
+        let slot = &mut self.commands[usize::from(tag)];
+        assert!(!slot.active, "tag {tag} is in use");
+        slot.active = true;
+        slot.op = cmd.op;
+        slot.host_seq = cmd.host_seq;
+        slot.remaining = 0;
+        slot.accepted = 0;
+        slot.status = Status::Good;
+        // Commands are digested in the order of arrival, before any of them starts: what the host says it has
+        // applied and what it says it has freed are true for every later command too.
+        self.map.on_command(&mut self.core, &cmd);
+        self.commands[usize::from(tag)].data = cmd.data;
+        self.incoming.push_back(tag);
+    }
+
+    /// Starts commands as the firmware thread gets to them.
+    pub(super) fn start_commands(&mut self) {
+        let cost = self.core.cfg.command_cost;
+        while let Some(&tag) = self.incoming.front() {
+            if cost.0 > 0 {
+                match self.thread_until {
+                    None => {
+                        let until = self.core.now + cost;
+                        self.thread_until = Some(until);
+                        self.core.effects.wakes.push((until, DeviceEvent::Firmware));
+                        return;
+                    }
+                    Some(until) if self.core.now < until => return,
+                    Some(_) => self.thread_until = None,
+                }
+            }
+            self.incoming.pop_front();
+            self.start(tag);
+        }
+    }
+
+    fn start(&mut self, tag: u8) {
+        let op = self.commands[usize::from(tag)].op;
+        if let Some(status) = self.refuse(&op) {
+            self.commands[usize::from(tag)].status = status;
+            self.respond(tag, DataIn::None);
+            return;
+        }
+        match op {
+            Op::Read { lpa, len } => self.start_read(tag, lpa, len, HostSays::Nothing),
+            Op::HpbRead { lpa, len, entry } => {
+                let says = self.check_entry(lpa, len, entry);
+                self.start_read(tag, lpa, len, says);
+            }
+            Op::MappedRead { lpa, len, ppa } => {
+                let says = self.check_address(ppa, len);
+                self.start_read(tag, lpa, len, says);
+            }
+            Op::Write { len, fua, .. } => {
+                self.commands[usize::from(tag)].remaining = if fua { len } else { 0 };
+                self.ordered.push_back(tag);
+            }
+            Op::Flush | Op::Unmap { .. } => self.ordered.push_back(tag),
+            Op::HpbReadBuffer { group } => self.start_group(tag, group),
+            Op::SegmentRead { .. } | Op::SegmentWrite { .. } | Op::EntryTransfer | Op::ValidBitmap { .. } => {
+                self.start_metadata(tag);
+            }
+        }
+    }
+
+    /// Whatever a host may get wrong in a command, checked before anything acts on it.
+    fn refuse(&self, op: &Op) -> Option<Status> {
+        let capacity = self.core.cfg.capacity_units;
+        let outside = |lpa: Lpa, len: u32| lpa.0.checked_add(len).is_none_or(|end| end > capacity);
+        match *op {
+            Op::Read { lpa, len }
+            | Op::HpbRead { lpa, len, .. }
+            | Op::MappedRead { lpa, len, .. }
+            | Op::Write { lpa, len, .. }
+            | Op::Unmap { lpa, len }
+                if outside(lpa, len) =>
+            {
+                Some(Status::OutOfRange)
+            }
+            Op::Read { len, .. } | Op::HpbRead { len, .. } | Op::MappedRead { len, .. } | Op::Write { len, .. }
+                if len == 0 =>
+            {
+                Some(Status::InvalidField)
+            }
+            Op::HpbReadBuffer { group } if group >= self.core.publisher.groups() => Some(Status::InvalidField),
+            Op::SegmentRead { segment } | Op::SegmentWrite { segment }
+                if segment.0 >= capacity.div_ceil(units::SEGMENT_ENTRIES) =>
+            {
+                Some(Status::InvalidField)
+            }
+            Op::ValidBitmap { block, .. } if !self.core.blocks.exists(block) => Some(Status::InvalidField),
+            _ => None,
+        }
+    }
+
+    fn check_entry(&mut self, lpa: Lpa, len: u32, entry: u64) -> HostSays {
+        match self.core.publisher.check(lpa, len, entry) {
+            Some(ppa) => HostSays::At(ppa),
+            None => {
+                self.core.stats.host_entries_refused += 1;
+                HostSays::Nothing
+            }
+        }
+    }
+
+    /// An address from the host is at least one that user data can have.
+    fn check_address(&mut self, ppa: Option<Ppa>, len: u32) -> HostSays {
+        let units = u64::from(self.core.blocks.count()) * u64::from(self.core.layout.superblock_units());
+        match ppa {
+            None => HostSays::Unmapped,
+            Some(ppa) if u64::from(ppa.0) + u64::from(len) <= units => HostSays::At(ppa),
+            Some(_) => {
+                self.core.stats.host_entries_wrong += 1;
+                HostSays::Nothing
+            }
+        }
+    }
+
+    fn start_metadata(&mut self, tag: u8) {
+        let cmd = &mut self.commands[usize::from(tag)];
+        let (op, host_seq) = (cmd.op, cmd.host_seq);
+        let needs_buffer = matches!((&op, &cmd.data), (Op::SegmentWrite { .. }, DataOut::Segment(_)));
+        if needs_buffer && self.core.sram.available(Owner::Map) == 0 {
+            self.waiting_metadata.push_back(tag);
+            return;
+        }
+        let data = std::mem::take(&mut cmd.data);
+        match self.map.metadata(&mut self.core, op, data, host_seq) {
+            Answer::Now(status, data) => {
+                self.commands[usize::from(tag)].status = status;
+                self.respond(tag, data);
+            }
+            Answer::AfterLoad(segment) => {
+                self.commands[usize::from(tag)].remaining = 1;
+                self.load_for_command(segment, tag);
+            }
+        }
+    }
+
+    /// Whatever had to wait for a buffer tries again.
+    pub(super) fn retry_waiting(&mut self) {
+        while self.core.sram.available(Owner::Map) > 0 {
+            let Some(tag) = self.waiting_metadata.pop_front() else { break };
+            self.start_metadata(tag);
+        }
+        self.retry_loads();
+        self.retry_reads();
+    }
+}

@@ -1,0 +1,147 @@
+//! L2P segments on their way from flash to SRAM, and who waits for them.
+
+use nand::{Cause, Priority, Work};
+use ufs::{DataIn, Op};
+use units::{Lpa, Ppa, SegmentId};
+
+use super::Firmware;
+use crate::mapping::Mapping;
+use crate::ops::Purpose;
+use crate::sram::Owner;
+
+/// Who goes on when a segment is there.
+#[derive(Clone, Copy, Debug)]
+enum Waiter {
+    /// Unit `i` of a read command.
+    Unit { tag: u8, i: u32 },
+    /// A metadata command.
+    Command { tag: u8 },
+}
+
+#[derive(Debug)]
+struct Load {
+    segment: SegmentId,
+    /// Its read was submitted; before that it waits for a buffer.
+    reading: bool,
+    waiters: Vec<Waiter>,
+}
+
+/// All loads under way. There are few, so a scan finds one fastest.
+#[derive(Debug, Default)]
+pub struct Loads {
+    active: Vec<Load>,
+    spare_lists: Vec<Vec<Waiter>>,
+    waiting: usize,
+}
+
+impl<M: Mapping> Firmware<M> {
+    pub(super) fn load_for_unit(&mut self, segment: SegmentId, tag: u8, i: u32) {
+        self.commands[usize::from(tag)].remaining += 1;
+        self.load(segment, Waiter::Unit { tag, i });
+    }
+
+    pub(super) fn load_for_command(&mut self, segment: SegmentId, tag: u8) {
+        self.load(segment, Waiter::Command { tag });
+    }
+
+    fn load(&mut self, segment: SegmentId, waiter: Waiter) {
+        if let Some(load) = self.loads.active.iter_mut().find(|l| l.segment == segment) {
+            load.waiters.push(waiter);
+            return;
+        }
+        let mut waiters = self.loads.spare_lists.pop().unwrap_or_default();
+        waiters.push(waiter);
+        let reading = self.read_segment(segment);
+        self.loads.waiting += usize::from(!reading);
+        self.loads.active.push(Load { segment, reading, waiters });
+    }
+
+    fn read_segment(&mut self, segment: SegmentId) -> bool {
+        if !self.core.sram.take(Owner::Map, 1) {
+            return false;
+        }
+        let piece = self.core.meta.segment_piece(segment);
+        let ppa = self.core.meta.place(piece).expect("only a segment that is on flash is loaded");
+        let work = Work::Read { ppa, units: 1 };
+        self.core.stats.segment_reads += 1;
+        self.core.submit(work, Priority::MapRead, Cause::MapRead, Purpose::SegmentLoad { segment });
+        true
+    }
+
+    pub(super) fn retry_loads(&mut self) {
+        let mut i = 0;
+        while self.loads.waiting > 0 && i < self.loads.active.len() {
+            if !self.loads.active[i].reading {
+                let segment = self.loads.active[i].segment;
+                if !self.read_segment(segment) {
+                    return;
+                }
+                self.loads.active[i].reading = true;
+                self.loads.waiting -= 1;
+            }
+            i += 1;
+        }
+    }
+
+    pub(super) fn segment_loaded(&mut self, segment: SegmentId) {
+        self.core.sram.give(Owner::Map, 1);
+        self.core.sram.keep_segment(segment);
+        let at = self.loads.active.iter().position(|l| l.segment == segment);
+        let mut load = self.loads.active.swap_remove(at.expect("a load is listed until it is done"));
+        for waiter in load.waiters.drain(..) {
+            match waiter {
+                Waiter::Unit { tag, i } => self.unit_resolved(tag, i),
+                Waiter::Command { tag } => self.command_loaded(tag),
+            }
+        }
+        self.loads.spare_lists.push(load.waiters);
+    }
+
+    fn unit_resolved(&mut self, tag: u8, i: u32) {
+        let lpa = self.read_lpa(tag, i);
+        // Newer data may have come and gone through the write buffer while the segment was read.
+        if let Some(stamp) = self.core.buffer.get(lpa) {
+            self.read_from_buffer(tag, i, lpa, stamp);
+        } else if let Some(ppa) = self.map.resolve_loaded(&self.core, lpa) {
+            self.read_run(tag, i, ppa, 1);
+        } else {
+            self.core.stats.unmapped_units_read += 1;
+        }
+        self.read_part_done(tag);
+    }
+
+    fn command_loaded(&mut self, tag: u8) {
+        let cmd = &mut self.commands[usize::from(tag)];
+        cmd.remaining -= 1;
+        if cmd.remaining > 0 {
+            return;
+        }
+        let op = cmd.op;
+        let data = match op {
+            Op::HpbReadBuffer { group } => self.publish(group),
+            _ => self.map.metadata_loaded(&mut self.core, op),
+        };
+        self.respond(tag, data);
+    }
+
+    /// READ BUFFER: all segments of the group have to be in SRAM at once.
+    pub(super) fn start_group(&mut self, tag: u8, group: u32) {
+        let (first, n) = self.core.publisher.range(group);
+        let last = first.offset(n - 1).segment();
+        self.commands[usize::from(tag)].remaining = 1;
+        for segment in (first.segment().0..=last.0).map(SegmentId) {
+            let piece = self.core.meta.segment_piece(segment);
+            if self.core.meta.place(piece).is_some() && !self.core.sram.segment_hit(segment) {
+                self.commands[usize::from(tag)].remaining += 1;
+                self.load_for_command(segment, tag);
+            }
+        }
+        self.command_loaded(tag);
+    }
+
+    fn publish(&mut self, group: u32) -> DataIn {
+        let (first, n) = self.core.publisher.range(group);
+        let mapping: Vec<Option<Ppa>> = (0..n).map(|i| self.map.resolve_loaded(&self.core, Lpa(first.0 + i))).collect();
+        DataIn::Sealed(self.core.publisher.publish(group, &mapping))
+    }
+}

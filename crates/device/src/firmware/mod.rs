@@ -1,0 +1,255 @@
+//! The main flow: one page. A call comes in, the matching helper acts, and then everything that can go on goes on.
+
+mod collect;
+mod front;
+mod loads;
+mod read;
+mod write;
+
+use std::collections::VecDeque;
+
+use nand::Done;
+use ufs::{Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, Op, PiggyBack, Response, Status, Tag};
+use units::{Seq, SimTime};
+
+use crate::config::DeviceConfig;
+use crate::core::{Core, DeviceEvent, Job};
+use crate::gc::Gc;
+use crate::mapping::Mapping;
+use crate::ops::Purpose;
+use crate::stats::DeviceStats;
+use collect::MetaGc;
+use loads::Loads;
+use read::WaitingRead;
+use write::Flushing;
+
+/// A command between its arrival and its response.
+#[derive(Debug)]
+struct Pending {
+    op: Op,
+    host_seq: Seq,
+    data: DataOut,
+    /// What still has to happen before the response: units to be read or written, plus one while more are added.
+    remaining: u32,
+    /// Units of a write or trim that were accepted.
+    accepted: u32,
+    status: Status,
+    contents: Vec<Option<Content>>,
+    active: bool,
+}
+
+/// The firmware with one mapping scheme.
+#[derive(Debug)]
+pub struct Firmware<M> {
+    /// What every part works on.
+    pub core: Core,
+    map: M,
+    gc: Gc,
+    commands: Vec<Pending>,
+    /// Arrived, not started.
+    incoming: VecDeque<u8>,
+    /// When the firmware thread will be done with the head of `incoming`.
+    thread_until: Option<SimTime>,
+    /// Writes, flushes and trims, in order.
+    ordered: VecDeque<u8>,
+    flushes: Vec<Flushing>,
+    waiting_reads: VecDeque<WaitingRead>,
+    /// Metadata commands that wait for a buffer.
+    waiting_metadata: VecDeque<u8>,
+    loads: Loads,
+    meta_gc: MetaGc,
+    /// Order of the oldest queued unit when the idle timer was set.
+    idle_mark: Option<u64>,
+}
+
+impl<M: Mapping> Firmware<M> {
+    /// A device fresh from the factory.
+    pub fn new(cfg: DeviceConfig) -> Firmware<M> {
+        let gc = Gc::new(cfg.gc);
+        let core = Core::new(cfg);
+        let idle = || Pending {
+            op: Op::Flush,
+            host_seq: Seq(0),
+            data: DataOut::None,
+            remaining: 0,
+            accepted: 0,
+            status: Status::Good,
+            contents: Vec::new(),
+            active: false,
+        };
+        Firmware {
+            map: M::new(&core),
+            gc,
+            commands: std::iter::repeat_with(idle).take(256).collect(),
+            incoming: VecDeque::new(),
+            thread_until: None,
+            ordered: VecDeque::new(),
+            flushes: Vec::new(),
+            waiting_reads: VecDeque::new(),
+            waiting_metadata: VecDeque::new(),
+            loads: Loads::default(),
+            meta_gc: MetaGc::default(),
+            idle_mark: None,
+            core,
+        }
+    }
+
+    /// A command arrives.
+    pub fn command(&mut self, now: SimTime, cmd: Command) {
+        self.core.now = now;
+        self.arrive(cmd);
+        self.go_on();
+    }
+
+    /// Something the device asked to be woken for is due.
+    pub fn wake(&mut self, now: SimTime, event: DeviceEvent) {
+        self.core.now = now;
+        match event {
+            DeviceEvent::Nand(event) => {
+                if let Some(done) = self.core.nand_wake(event) {
+                    self.finish_op(done);
+                }
+            }
+            DeviceEvent::Firmware => {}
+            DeviceEvent::IdleFlush => self.idle_timer(),
+        }
+        self.go_on();
+    }
+
+    fn finish_op(&mut self, done: Done) {
+        let token = done.token;
+        match self.core.ops.purpose(token) {
+            Purpose::HostRead { tag, first, ppa, n } => self.host_read_done(&done, tag, first, ppa, n),
+            Purpose::HostProgram { ppa, n, seq } => self.host_program_done(token, ppa, n, seq),
+            Purpose::GcProgram { ppa, n, seq } => self.gc_program_done(token, ppa, n, seq),
+            Purpose::SegmentLoad { segment } => self.segment_loaded(segment),
+            Purpose::JobRead => self.core.job_ops -= 1,
+            Purpose::GcRead { ppa, n } => self.gc_read_done(&done, ppa, n),
+            Purpose::MetaProgram { ppa, n, for_job } => self.pieces_programmed(token, ppa, n, for_job),
+            Purpose::Erase { superblock } => self.erase_done(superblock),
+        }
+        self.core.ops.finish(token);
+    }
+
+    /// Everything that can go on goes on. A job that is due comes first; while it runs, no command starts.
+    fn go_on(&mut self) {
+        loop {
+            if let Some(job) = self.core.job {
+                if self.core.job_ops > 0 || !self.advance(job) {
+                    return;
+                }
+                self.core.end_job();
+            }
+            if self.begin_due_job() {
+                continue;
+            }
+            self.start_commands();
+            self.accept_ordered();
+            self.program_host_data();
+            self.retry_waiting();
+            self.map.background(&mut self.core, false);
+            self.set_idle_timer();
+            if !self.job_is_due() {
+                return;
+            }
+        }
+    }
+
+    fn job_is_due(&self) -> bool {
+        self.core.meta.free() <= META_RESERVE || self.map.wants_flush(&self.core)
+    }
+
+    fn begin_due_job(&mut self) -> bool {
+        if self.core.meta.free() <= META_RESERVE {
+            self.core.begin_job(Job::MetaGc);
+            self.begin_meta_gc();
+        } else if self.map.wants_flush(&self.core) {
+            self.core.begin_job(Job::MapFlush);
+            self.core.stats.map_flushes += 1;
+        } else if !self.begin_gc_step() {
+            return false;
+        }
+        true
+    }
+
+    /// Goes on with a job that has no operation in flight. True when it is finished.
+    fn advance(&mut self, job: Job) -> bool {
+        match job {
+            Job::MapFlush => self.map.flush(&mut self.core),
+            Job::Gc => self.advance_gc(),
+            Job::MetaGc => self.advance_meta_gc(),
+        }
+    }
+
+    fn pieces_programmed(&mut self, token: u32, ppa: units::Ppa, n: u32, for_job: bool) {
+        self.core.programs -= 1;
+        for i in 0..n {
+            let piece = self.core.ops.piece(token, i);
+            if for_job {
+                self.core.meta.moved(piece, ppa.offset(i));
+            } else {
+                self.map.piece_programmed(&mut self.core, piece, ppa.offset(i));
+            }
+        }
+        if for_job {
+            self.core.job_ops -= 1;
+        }
+    }
+
+    /// Ends a command.
+    fn respond(&mut self, tag: u8, data: DataIn) {
+        let cmd = &mut self.commands[usize::from(tag)];
+        assert!(cmd.active, "tag {tag} answered twice");
+        cmd.active = false;
+        let mut response =
+            Response { tag: Tag(tag), status: cmd.status, data, hpb: HpbNotice::None, piggyback: PiggyBack::default() };
+        response.hpb = self.core.publisher.next_notice();
+        self.map.respond(&mut self.core, &mut response);
+        self.core.effects.responses.push((self.core.now, response));
+    }
+
+    /// What the host reads from the descriptors.
+    pub fn info(&self) -> DeviceInfo {
+        DeviceInfo {
+            capacity_units: self.core.cfg.capacity_units,
+            superblocks: self.core.blocks.count(),
+            superblock_units: self.core.layout.superblock_units(),
+            hpb_group_entries: self.core.cfg.hpb.group_entries,
+        }
+    }
+
+    /// Counters since power-on.
+    pub fn stats(&self) -> DeviceStats {
+        let (sram, dram) = self.map.table_bytes(&self.core);
+        let pool = u64::from(self.core.cfg.sram.pool) * units::UNIT_BYTES;
+        DeviceStats {
+            sram_bytes: pool + sram + self.core.publisher.table_bytes(),
+            device_dram_bytes: dram,
+            free_superblocks: u64::from(self.core.blocks.free()),
+            max_erase_count: u64::from(self.core.nand.max_erase_count()),
+            ..self.core.stats
+        }
+    }
+
+    /// True if nothing is in flight and nothing waits.
+    pub fn is_idle(&self) -> bool {
+        self.core.nand.idle() && self.core.buffer.held() == 0 && self.commands.iter().all(|c| !c.active)
+    }
+
+    /// Checks the sums that must always hold.
+    pub fn check(&self) {
+        self.core.blocks.check();
+        let held = self.core.buffer.held();
+        let owned = usize::from(self.core.sram.used(crate::sram::Owner::Write));
+        assert_eq!(held, owned, "write buffers and SRAM buffers owned by writes");
+        if self.is_idle() {
+            for owner in [crate::sram::Owner::Read, crate::sram::Owner::Map] {
+                let used = usize::from(self.core.sram.used(owner));
+                assert!(used <= self.map.held_map_buffers(), "{used} SRAM buffers of {owner:?} leaked");
+            }
+        }
+    }
+}
+
+/// Metadata superblocks that must stay free: garbage collection starts at this many (facts of the authors' prototype).
+const META_RESERVE: usize = 2;

@@ -1,0 +1,184 @@
+//! Reads: every unit is resolved, runs of consecutive pages become flash reads, every page is checked against the
+//! address in its spare area.
+
+use nand::{Cause, Done, Priority, Work};
+use ufs::{Content, DataIn, Op, Status};
+use units::{Lpa, Ppa};
+
+use super::Firmware;
+use crate::mapping::{HostSays, Mapping, Resolved};
+use crate::ops::Purpose;
+use crate::sram::Owner;
+
+/// A run of pages that waits for SRAM buffers.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitingRead {
+    tag: u8,
+    first: u32,
+    ppa: Ppa,
+    n: u32,
+}
+
+/// Units resolved to consecutive pages of one row.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: u32,
+    ppa: Ppa,
+    n: u32,
+}
+
+impl<M: Mapping> Firmware<M> {
+    /// Starts a read. `says` is where the host says that its first unit is; the others follow it.
+    pub(super) fn start_read(&mut self, tag: u8, lpa: Lpa, len: u32, says: HostSays) {
+        let cmd = &mut self.commands[usize::from(tag)];
+        cmd.remaining = 1;
+        cmd.contents.clear();
+        cmd.contents.resize(len as usize, None);
+        self.core.stats.host_units_read += u64::from(len);
+        let mut run: Option<Run> = None;
+        for i in 0..len {
+            let says = match says {
+                HostSays::At(first) => HostSays::At(first.offset(i)),
+                other => other,
+            };
+            let Some(ppa) = self.resolve_unit(tag, i, lpa.offset(i), says) else {
+                self.read_pending_run(tag, &mut run);
+                continue;
+            };
+            match &mut run {
+                Some(r) if self.continues(r, i, ppa) => r.n += 1,
+                _ => {
+                    self.read_pending_run(tag, &mut run);
+                    run = Some(Run { first: i, ppa, n: 1 });
+                }
+            }
+        }
+        self.read_pending_run(tag, &mut run);
+        self.read_part_done(tag);
+    }
+
+    fn continues(&self, run: &Run, i: u32, ppa: Ppa) -> bool {
+        run.first + run.n == i && run.ppa.offset(run.n) == ppa && self.core.layout.row_start(ppa) != ppa
+    }
+
+    fn read_pending_run(&mut self, tag: u8, run: &mut Option<Run>) {
+        if let Some(r) = run.take() {
+            self.read_run(tag, r.first, r.ppa, r.n);
+        }
+    }
+
+    /// The page of a unit, if flash has to be read for it now. Everything else is settled or under way.
+    fn resolve_unit(&mut self, tag: u8, i: u32, lpa: Lpa, says: HostSays) -> Option<Ppa> {
+        if let Some(stamp) = self.core.buffer.get(lpa) {
+            self.read_from_buffer(tag, i, lpa, stamp);
+            return None;
+        }
+        match self.map.resolve(&mut self.core, lpa, says) {
+            Resolved::Page { ppa, from_host } => {
+                self.core.stats.host_entries_used += u64::from(from_host);
+                Some(ppa)
+            }
+            Resolved::Unmapped => {
+                self.core.stats.unmapped_units_read += 1;
+                None
+            }
+            Resolved::Load(segment) => {
+                self.load_for_unit(segment, tag, i);
+                None
+            }
+            Resolved::Unknown => {
+                self.commands[usize::from(tag)].status = Status::UnrecoveredRead;
+                None
+            }
+        }
+    }
+
+    pub(super) fn read_from_buffer(&mut self, tag: u8, i: u32, lpa: Lpa, stamp: u32) {
+        self.core.stats.buffer_hits += 1;
+        self.commands[usize::from(tag)].contents[i as usize] = Some(Content { lpa, stamp });
+    }
+
+    /// Reads `n` consecutive pages of one row. They are pinned from now on, because an erase may come before the
+    /// read gets its buffers.
+    pub(super) fn read_run(&mut self, tag: u8, first: u32, ppa: Ppa, n: u32) {
+        self.commands[usize::from(tag)].remaining += 1;
+        self.core.blocks.pin(self.core.layout.superblock_of(ppa));
+        let read = WaitingRead { tag, first, ppa, n };
+        if !self.waiting_reads.is_empty() || !self.submit_read(read) {
+            self.waiting_reads.push_back(read);
+        }
+    }
+
+    fn submit_read(&mut self, read: WaitingRead) -> bool {
+        let WaitingRead { tag, first, ppa, n } = read;
+        if !self.core.sram.take(Owner::Read, n as u16) {
+            return false;
+        }
+        let work = Work::Read { ppa, units: n };
+        self.core.submit(work, Priority::HostRead, Cause::HostRead, Purpose::HostRead { tag, first, ppa, n });
+        true
+    }
+
+    pub(super) fn retry_reads(&mut self) {
+        while let Some(&read) = self.waiting_reads.front() {
+            if !self.submit_read(read) {
+                return;
+            }
+            self.waiting_reads.pop_front();
+        }
+    }
+
+    pub(super) fn host_read_done(&mut self, done: &Done, tag: u8, first: u32, ppa: Ppa, n: u32) {
+        self.core.sram.give(Owner::Read, n as u16);
+        for j in 0..n {
+            let i = first + j;
+            let lpa = self.read_lpa(tag, i);
+            match self.core.nand.spare(done, j) {
+                Some(spare) if spare.lpa == lpa.0 => {
+                    self.commands[usize::from(tag)].contents[i as usize] = Some(Content { lpa, stamp: spare.stamp });
+                }
+                found => self.wrong_page(tag, i, lpa, ppa.offset(j), found.map(|s| s.lpa)),
+            }
+        }
+        self.core.unpin(ppa);
+        self.read_part_done(tag);
+    }
+
+    /// The page does not hold the address. If the host named the page, the device looks for itself.
+    fn wrong_page(&mut self, tag: u8, i: u32, lpa: Lpa, ppa: Ppa, found: Option<u32>) {
+        let cmd = &mut self.commands[usize::from(tag)];
+        let from_host = matches!(cmd.op, Op::MappedRead { .. } | Op::HpbRead { .. });
+        assert!(from_host, "the device's own mapping puts {lpa} at {ppa}, which holds {found:?}");
+        self.core.stats.host_entries_wrong += 1;
+        match self.resolve_unit(tag, i, lpa, HostSays::Nothing) {
+            Some(other) if other == ppa => {
+                // Even the device's own mapping names this page: nothing better can be had.
+                self.commands[usize::from(tag)].status = Status::UnrecoveredRead;
+            }
+            Some(other) => self.read_run(tag, i, other, 1),
+            None => {}
+        }
+    }
+
+    pub(super) fn read_lpa(&self, tag: u8, i: u32) -> Lpa {
+        match self.commands[usize::from(tag)].op {
+            Op::Read { lpa, .. } | Op::HpbRead { lpa, .. } | Op::MappedRead { lpa, .. } => lpa.offset(i),
+            op => unreachable!("{op:?} has no pages to read"),
+        }
+    }
+
+    /// One of the parts that a read waits for is done; the last one sends the response.
+    pub(super) fn read_part_done(&mut self, tag: u8) {
+        let cmd = &mut self.commands[usize::from(tag)];
+        cmd.remaining -= 1;
+        if cmd.remaining > 0 {
+            return;
+        }
+        let data = match (cmd.status, cmd.contents.len()) {
+            (Status::Good, 1) => DataIn::One(cmd.contents[0]),
+            (Status::Good, _) => DataIn::Many(std::mem::take(&mut cmd.contents)),
+            _ => DataIn::None,
+        };
+        self.respond(tag, data);
+    }
+}

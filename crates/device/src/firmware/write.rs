@@ -1,0 +1,243 @@
+//! Writes, flushes and trims: acceptance into the write buffer in order, programming of rows, completion.
+
+use nand::{Cause, Op as NandOp, Priority, Spare, Work};
+use ufs::{DataIn, DataOut, Op};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq};
+
+use super::Firmware;
+use crate::blocks::Stream;
+use crate::core::DeviceEvent;
+use crate::mapping::{Commit, Mapping};
+use crate::ops::{MAX_ROW, Purpose};
+use crate::sram::Owner;
+
+/// A flush that waits for data accepted before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Flushing {
+    tag: u8,
+    /// Units with an order below this belong to it.
+    below: u64,
+    /// How many of them are not on flash yet.
+    left: usize,
+}
+
+/// Units that a trim handles at a time: one log entry.
+const TRIM_RUN: u32 = 32;
+
+impl<M: Mapping> Firmware<M> {
+    /// Accepts writes, flushes and trims in order, as far as there is room.
+    pub(super) fn accept_ordered(&mut self) {
+        if self.core.job.is_some() {
+            return;
+        }
+        while let Some(&tag) = self.ordered.front() {
+            let accepted = match self.commands[usize::from(tag)].op {
+                Op::Write { lpa, len, fua } => self.accept_write(tag, lpa, len, fua),
+                Op::Unmap { lpa, len } => self.accept_trim(tag, lpa, len),
+                _ => {
+                    self.accept_flush(tag);
+                    true
+                }
+            };
+            if !accepted {
+                return;
+            }
+            self.ordered.pop_front();
+        }
+    }
+
+    fn accept_write(&mut self, tag: u8, lpa: Lpa, len: u32, fua: bool) -> bool {
+        let DataOut::Stamp(stamp) = self.commands[usize::from(tag)].data else {
+            self.commands[usize::from(tag)].status = ufs::Status::InvalidField;
+            self.respond(tag, DataIn::None);
+            return true;
+        };
+        let accepted = self.commands[usize::from(tag)].accepted;
+        let room = u32::from(self.core.sram.available(Owner::Write));
+        let n = room.min(len - accepted);
+        if n > 0 && self.core.sram.take(Owner::Write, n as u16) {
+            for i in accepted..accepted + n {
+                self.core.buffer.put(lpa.offset(i), stamp, fua.then_some(tag));
+            }
+            self.core.stats.host_units_written += u64::from(n);
+            self.commands[usize::from(tag)].accepted += n;
+        }
+        if accepted + n < len {
+            return false;
+        }
+        if fua {
+            self.core.buffer.force_all();
+        } else {
+            self.respond(tag, DataIn::None);
+        }
+        true
+    }
+
+    fn accept_flush(&mut self, tag: u8) {
+        self.core.buffer.force_all();
+        let left = self.core.buffer.held();
+        if left == 0 {
+            self.respond(tag, DataIn::None);
+        } else {
+            self.flushes.push(Flushing { tag, below: self.core.buffer.next_order(), left });
+        }
+    }
+
+    /// A trim takes its sequence numbers after everything accepted before it has got its own.
+    fn accept_trim(&mut self, tag: u8, lpa: Lpa, len: u32) -> bool {
+        if !self.core.buffer.queue.is_empty() {
+            self.core.buffer.force_all();
+            self.program_host_data();
+            if !self.core.buffer.queue.is_empty() {
+                return false;
+            }
+        }
+        loop {
+            let done = self.commands[usize::from(tag)].accepted;
+            if done == len {
+                self.respond(tag, DataIn::None);
+                return true;
+            }
+            if self.map.room(&self.core) == 0 {
+                return false;
+            }
+            let at = lpa.offset(done);
+            let to_border = SEGMENT_ENTRIES - at.0 % SEGMENT_ENTRIES;
+            let n = TRIM_RUN.min(to_border).min(len - done);
+            for i in 0..n {
+                self.core.buffer.hide(at.offset(i));
+            }
+            let seq = self.core.take_seq(n);
+            self.map.trimmed(&mut self.core, at, n, seq);
+            self.commands[usize::from(tag)].accepted += n;
+        }
+    }
+
+    /// Programs full rows, and short ones where a flush, a FUA write or the idle timer asks for it.
+    pub(super) fn program_host_data(&mut self) {
+        while self.core.job.is_none() && !self.core.buffer.queue.is_empty() {
+            let mut row = self.core.blocks.room_in_row(Stream::Host);
+            if row == 0 {
+                if !self.open_for_host() {
+                    return;
+                }
+                row = self.core.blocks.room_in_row(Stream::Host);
+            }
+            let queued = self.core.buffer.queue.len() as u32;
+            if queued < row && self.core.buffer.forced() == 0 {
+                return;
+            }
+            let n = queued.min(row);
+            if self.map.room(&self.core) < n as usize {
+                return;
+            }
+            self.program_row(n);
+        }
+    }
+
+    fn open_for_host(&mut self) -> bool {
+        let queued = self.core.buffer.queue.len() as u32;
+        let worth_it = queued >= self.core.layout.row_units() || self.core.buffer.forced() > 0;
+        if !worth_it || !self.map.may_open(&mut self.core, Stream::Host) {
+            return false;
+        }
+        if self.core.blocks.free() <= self.core.cfg.gc.reserve {
+            self.map.starved(&mut self.core);
+            return false;
+        }
+        let Some(sb) = self.core.blocks.open_next(Stream::Host) else { return false };
+        self.map.opened(&mut self.core, sb);
+        true
+    }
+
+    fn program_row(&mut self, n: u32) {
+        let page = self.core.layout.geometry().units_per_page;
+        let padded = n.div_ceil(page) * page;
+        let seq = self.core.take_seq(n);
+        let ppa = self.core.blocks.place(Stream::Host, n, padded, seq.plus(n - 1));
+        let mut items = [0u32; MAX_ROW];
+        let mut spares = [None; MAX_ROW];
+        for i in 0..n as usize {
+            let id = self.core.buffer.queue.pop_front().expect("counted above");
+            let (lpa, stamp) = self.core.buffer.unit(id);
+            items[i] = u32::from(id);
+            spares[i] = Some(Spare { lpa: lpa.0, stamp });
+        }
+        let token = self.core.ops.start(Purpose::HostProgram { ppa, n, seq }, &items[..n as usize]);
+        let work = Work::Program { ppa, units: padded };
+        let op = NandOp { work, priority: Priority::HostWrite, cause: Cause::HostWrite, token };
+        self.core.submit_program(op, &spares[..padded as usize], seq);
+        self.core.units_to_log += n as usize;
+        self.core.stats.data_units_programmed += u64::from(n);
+        self.core.stats.padding_units += u64::from(padded - n);
+        self.map.placed(self.core.superblock_of(ppa), n);
+        self.gc.earn(n, self.core.blocks.free());
+    }
+
+    pub(super) fn host_program_done(&mut self, token: u32, ppa: Ppa, n: u32, seq: Seq) {
+        let sb = self.core.superblock_of(ppa);
+        self.core.programs -= 1;
+        self.core.units_to_log -= n as usize;
+        self.core.blocks.programmed(sb, n);
+        self.core.sram.give(Owner::Write, n as u16);
+        for i in 0..n {
+            let id = self.core.ops.buf(token, i);
+            let unit = self.core.buffer.finish(id);
+            let commit =
+                Commit { lpa: unit.lpa, ppa: ppa.offset(i), seq: seq.plus(i), source: None, newest: unit.newest };
+            self.map.committed(&mut self.core, commit);
+            if let Some(tag) = unit.fua {
+                self.fua_unit_done(tag);
+            }
+            if !self.flushes.is_empty() {
+                self.flush_unit_done(unit.order);
+            }
+        }
+        self.map.program_done(&mut self.core, sb);
+    }
+
+    fn fua_unit_done(&mut self, tag: u8) {
+        let cmd = &mut self.commands[usize::from(tag)];
+        cmd.remaining -= 1;
+        if cmd.remaining == 0 {
+            self.respond(tag, DataIn::None);
+        }
+    }
+
+    fn flush_unit_done(&mut self, order: u64) {
+        let mut i = 0;
+        while i < self.flushes.len() {
+            let flush = &mut self.flushes[i];
+            if order < flush.below {
+                flush.left -= 1;
+                if flush.left == 0 {
+                    let tag = flush.tag;
+                    self.flushes.remove(i);
+                    self.respond(tag, DataIn::None);
+                    continue;
+                }
+            }
+            i += 1;
+        }
+    }
+
+    /// Runs whenever something waits that only time will move.
+    pub(super) fn set_idle_timer(&mut self) {
+        let waiting = !self.core.buffer.queue.is_empty() || self.map.waits_for_idle();
+        if self.idle_mark.is_none() && waiting {
+            self.idle_mark = Some(self.core.buffer.oldest_queued());
+            let at = self.core.now + self.core.cfg.idle_flush;
+            self.core.effects.wakes.push((at, DeviceEvent::IdleFlush));
+        }
+    }
+
+    pub(super) fn idle_timer(&mut self) {
+        let mark = self.idle_mark.take();
+        if mark == Some(self.core.buffer.oldest_queued()) {
+            self.core.buffer.force_all();
+        }
+        if self.core.job.is_none() {
+            self.map.background(&mut self.core, true);
+        }
+    }
+}

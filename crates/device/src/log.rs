@@ -1,0 +1,391 @@
+//! The L2P log buffer: mappings that are newer than any segment on flash.
+//!
+//! Entries arrive in the order in which programs finish, which is not the order of their sequence numbers. The index
+//! by address keeps, for each address, only the entry that holds (HP-UFS Sec. III-E): the one with the highest
+//! sequence number, except that a GC copy holds only where the mapping still named its source block.
+
+use std::collections::VecDeque;
+
+use ufs::L2pEntry;
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
+
+/// Longest run of units that one entry describes (facts of the authors' prototype: up to 32 units).
+const MAX_RUN: u8 = 32;
+
+/// What the log knows of an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Logged {
+    /// Where the unit is; `None` after a trim.
+    pub ppa: Option<Ppa>,
+    /// Its sequence number.
+    pub seq: Seq,
+    /// Set for GC copies: holds only if the mapping named this block before.
+    pub source: Option<Superblock>,
+}
+
+impl Logged {
+    /// The mapping after this change, given the mapping before it.
+    #[inline]
+    pub fn over(&self, base: Option<Ppa>, superblock_of: impl Fn(Ppa) -> Superblock) -> Option<Ppa> {
+        match self.source {
+            Some(source) if base.map(superblock_of) != Some(source) => base,
+            _ => self.ppa,
+        }
+    }
+}
+
+/// One change, on its way into the log.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// Address that changed.
+    pub lpa: Lpa,
+    /// New place, or `None` for a trim.
+    pub ppa: Option<Ppa>,
+    /// Sequence number.
+    pub seq: Seq,
+    /// Block that a GC copy came from.
+    pub source: Option<Superblock>,
+}
+
+/// The log buffer.
+#[derive(Debug)]
+pub struct Log {
+    capacity: usize,
+    entries: VecDeque<L2pEntry>,
+    /// Entries at the front that the host has been sent already.
+    sent: usize,
+    index: Index,
+}
+
+impl Log {
+    /// A log of at most `capacity` entries.
+    pub fn new(capacity: u16) -> Log {
+        Log {
+            capacity: usize::from(capacity),
+            entries: VecDeque::with_capacity(usize::from(capacity)),
+            sent: 0,
+            index: Index::new(usize::from(capacity)),
+        }
+    }
+
+    /// Entries held.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Entries that still fit.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.capacity - self.entries.len()
+    }
+
+    /// Entries not yet sent to the host.
+    #[inline]
+    pub fn unsent(&self) -> usize {
+        self.entries.len() - self.sent
+    }
+
+    /// Adds a change, extending the last entry if the change continues it. `superblock_of` gives the block of an
+    /// address. Returns true if the change holds, false if a newer one is here already or it was overtaken.
+    #[inline]
+    pub fn push(&mut self, c: Change, superblock_of: impl Fn(Ppa) -> Superblock) -> bool {
+        if !self.extend_last(&c) {
+            assert!(self.entries.len() < self.capacity, "L2P log buffer overflow at {}", c.seq);
+            self.entries.push_back(L2pEntry { lpa: c.lpa, ppa: c.ppa, len: 1, seq: c.seq, source: c.source });
+        }
+        self.index.settle(c, superblock_of)
+    }
+
+    #[inline]
+    fn extend_last(&mut self, c: &Change) -> bool {
+        if self.unsent() == 0 {
+            return false;
+        }
+        let Some(last) = self.entries.back_mut() else { return false };
+        let n = u32::from(last.len);
+        let follows = last.seq.plus(n) == c.seq
+            && last.lpa.offset(n) == c.lpa
+            && !c.lpa.0.is_multiple_of(SEGMENT_ENTRIES)
+            && last.len < MAX_RUN
+            && last.source == c.source
+            && match (last.ppa, c.ppa) {
+                (Some(first), Some(ppa)) => first.offset(n) == ppa,
+                (None, None) => true,
+                _ => false,
+            };
+        if follows {
+            last.len += 1;
+        }
+        follows
+    }
+
+    /// What the log knows of an address.
+    #[inline]
+    pub fn get(&self, lpa: Lpa) -> Option<Logged> {
+        self.index.get(lpa)
+    }
+
+    /// Next entry for the host, in order of arrival.
+    #[inline]
+    pub fn send_next(&mut self) -> Option<L2pEntry> {
+        let entry = *self.entries.get(self.sent)?;
+        self.sent += 1;
+        Some(entry)
+    }
+
+    /// Forgets what the host has applied: entries up to `host_seq`. Entries behind one that the host has not
+    /// applied yet stay a little longer; they do no harm.
+    #[inline]
+    pub fn forget_applied(&mut self, host_seq: Seq) {
+        while self.sent > 0 {
+            let Some(first) = self.entries.front() else { break };
+            if first.last_seq() > host_seq {
+                break;
+            }
+            let first = *first;
+            self.entries.pop_front();
+            self.sent -= 1;
+            for i in 0..u32::from(first.len) {
+                self.index.remove(first.lpa.offset(i), first.seq.plus(i));
+            }
+        }
+    }
+
+    /// All entries, in order of arrival.
+    pub fn entries(&self) -> impl Iterator<Item = &L2pEntry> {
+        self.entries.iter()
+    }
+
+    /// Empties the log after a map flush.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.sent = 0;
+        self.index.clear();
+    }
+}
+
+/// Open-addressed table from address to the change that holds. Grows with long entries, never shrinks.
+#[derive(Debug)]
+struct Index {
+    slots: Vec<Slot>,
+    len: usize,
+    mask: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Address plus one; 0 = empty.
+    key: u32,
+    ppa: u32,
+    /// Superblock plus one; 0 = no source.
+    source: u32,
+    seq: u64,
+}
+
+const EMPTY: Slot = Slot { key: 0, ppa: 0, source: 0, seq: 0 };
+
+impl Index {
+    fn new(entries: usize) -> Index {
+        let size = (entries * 4).next_power_of_two();
+        Index { slots: vec![EMPTY; size], len: 0, mask: size - 1 }
+    }
+
+    #[inline]
+    fn home(&self, key: u32) -> usize {
+        (key.wrapping_mul(0x9e37_79b1) >> 8) as usize & self.mask
+    }
+
+    /// Slot of the key, or the empty slot where it belongs.
+    #[inline]
+    fn probe(&self, key: u32) -> usize {
+        let mut at = self.home(key);
+        while self.slots[at].key != key && self.slots[at].key != 0 {
+            at = (at + 1) & self.mask;
+        }
+        at
+    }
+
+    #[inline]
+    fn get(&self, lpa: Lpa) -> Option<Logged> {
+        let slot = &self.slots[self.probe(lpa.0 + 1)];
+        (slot.key != 0).then(|| Logged {
+            ppa: Ppa::unpack(slot.ppa),
+            seq: Seq(slot.seq),
+            source: slot.source.checked_sub(1).map(Superblock),
+        })
+    }
+
+    /// Decides between a new change and the one that holds so far.
+    #[inline]
+    fn settle(&mut self, c: Change, superblock_of: impl Fn(Ppa) -> Superblock) -> bool {
+        if self.len * 2 > self.mask {
+            self.grow();
+        }
+        let at = self.probe(c.lpa.0 + 1);
+        let old = self.slots[at];
+        let new =
+            Slot { key: c.lpa.0 + 1, ppa: Ppa::pack(c.ppa), source: c.source.map_or(0, |s| s.0 + 1), seq: c.seq.0 };
+        let came_from =
+            |copy: &Slot, base: &Slot| Ppa::unpack(base.ppa).is_some_and(|ppa| superblock_of(ppa).0 + 1 == copy.source);
+        let holds = if old.key == 0 {
+            self.len += 1;
+            true
+        } else if old.seq < new.seq {
+            new.source == 0 || came_from(&new, &old)
+        } else {
+            // An older change arrives late: it matters only if what is here is a copy of something else.
+            old.source != 0 && !came_from(&old, &new)
+        };
+        if holds {
+            self.slots[at] = new;
+        }
+        holds
+    }
+
+    #[inline]
+    fn remove(&mut self, lpa: Lpa, seq: Seq) {
+        let mut hole = self.probe(lpa.0 + 1);
+        if self.slots[hole].key == 0 || self.slots[hole].seq != seq.0 {
+            return;
+        }
+        self.len -= 1;
+        let mut at = hole;
+        loop {
+            at = (at + 1) & self.mask;
+            let slot = self.slots[at];
+            if slot.key == 0 {
+                break;
+            }
+            // Move a slot back if its home is not after the hole.
+            let home = self.home(slot.key);
+            if (at.wrapping_sub(home) & self.mask) >= (at.wrapping_sub(hole) & self.mask) {
+                self.slots[hole] = slot;
+                hole = at;
+            }
+        }
+        self.slots[hole] = EMPTY;
+    }
+
+    fn clear(&mut self) {
+        self.slots.fill(EMPTY);
+        self.len = 0;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let size = self.slots.len() * 2;
+        let old = std::mem::replace(&mut self.slots, vec![EMPTY; size]);
+        self.mask = size - 1;
+        for slot in old.into_iter().filter(|s| s.key != 0) {
+            let at = self.probe(slot.key);
+            self.slots[at] = slot;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn block(ppa: Ppa) -> Superblock {
+        Superblock(ppa.0 / 100)
+    }
+
+    fn change(lpa: u32, ppa: u32, seq: u64, source: Option<u32>) -> Change {
+        Change { lpa: Lpa(lpa), ppa: Some(Ppa(ppa)), seq: Seq(seq), source: source.map(Superblock) }
+    }
+
+    #[test]
+    fn consecutive_units_share_an_entry_up_to_a_segment_border() {
+        let mut log = Log::new(16);
+        for i in 0..4 {
+            log.push(change(1022 + i, 50 + i, 1 + u64::from(i), None), block);
+        }
+        let lens: Vec<u8> = log.entries().map(|e| e.len).collect();
+        assert_eq!(lens, [2, 2]);
+    }
+
+    #[test]
+    fn a_copy_that_a_host_write_overtook_does_not_hold() {
+        let mut log = Log::new(16);
+        log.push(change(1, 100, 1, None), block);
+        assert!(!log.push(change(1, 500, 2, Some(3)), block));
+        assert_eq!(log.get(Lpa(1)).unwrap().ppa, Some(Ppa(100)));
+        // The same, with the two programs finishing the other way round.
+        assert!(log.push(change(2, 501, 4, Some(3)), block));
+        assert!(log.push(change(2, 101, 3, None), block));
+        assert_eq!(log.get(Lpa(2)).unwrap().ppa, Some(Ppa(101)));
+        // A copy of the page that the host write made does hold.
+        assert!(log.push(change(1, 600, 5, Some(1)), block));
+        assert_eq!(log.get(Lpa(1)).unwrap().ppa, Some(Ppa(600)));
+    }
+
+    #[test]
+    fn a_sent_entry_is_not_extended_and_leaves_when_applied() {
+        let mut log = Log::new(16);
+        log.push(change(1, 10, 1, None), block);
+        assert_eq!(log.send_next().unwrap().len, 1);
+        log.push(change(2, 11, 2, None), block);
+        assert_eq!(log.unsent(), 1);
+        log.forget_applied(Seq(2));
+        assert_eq!(log.len(), 1, "what was never sent cannot have been applied");
+        assert_eq!(log.get(Lpa(1)), None);
+        assert!(log.get(Lpa(2)).is_some());
+    }
+
+    proptest! {
+        /// Against a map from address to the change that holds, computed from all changes in sequence order.
+        #[test]
+        fn the_index_holds_what_a_replay_in_sequence_order_gives(
+            ops in prop::collection::vec((0u32..40, 0u32..600, any::<bool>(), any::<bool>()), 1..200),
+            order in any::<u64>(),
+        ) {
+            let mut truth: BTreeMap<u32, Ppa> = BTreeMap::new();
+            let mut changes = Vec::new();
+            for (i, (lpa, ppa, gc, stale)) in ops.iter().enumerate() {
+                let base = truth.get(lpa).copied();
+                // A copy names the block that it read from: the right one, or one that was overtaken.
+                let source = match base {
+                    Some(b) if *gc && !*stale => Some(block(b).0),
+                    Some(_) if *gc => Some(77),
+                    _ => None,
+                };
+                if source != Some(77) {
+                    truth.insert(*lpa, Ppa(*ppa));
+                }
+                changes.push(change(*lpa, *ppa, i as u64 + 1, source));
+            }
+            // Programs finish slightly out of order.
+            let mut x = order | 1;
+            for i in 1..changes.len() {
+                x ^= x << 13; x ^= x >> 7; x ^= x << 17;
+                // Keep changes of one address in order unless only two are involved: a chain of copies cannot
+                // overtake itself, because a copy is made from a page that is already on flash.
+                if x.is_multiple_of(3) && changes[i].lpa != changes[i - 1].lpa {
+                    changes.swap(i, i - 1);
+                }
+            }
+            let mut log = Log::new(1000);
+            for c in &changes {
+                log.push(*c, block);
+            }
+            for (lpa, ppa) in &truth {
+                prop_assert_eq!(log.get(Lpa(*lpa)).unwrap().ppa, Some(*ppa));
+            }
+            // Forgetting half of them must leave the others findable.
+            while log.send_next().is_some() {}
+            let mid = Seq(changes.len() as u64 / 2);
+            log.forget_applied(mid);
+            for (lpa, ppa) in &truth {
+                if let Some(found) = log.get(Lpa(*lpa)) {
+                    prop_assert_eq!(found.ppa, Some(*ppa));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! `hp-ufs`: the host keeps changed mappings, the valid page bitmap and the valid page counts (HP-UFS Sec. III).
+//!
+//! New mappings go through the log buffer to the host, by piggyback or multi-entry transfer, and leave the log when the
+//! host says, by its sequence number, that it has applied them. Segments come back when the device asks for them, from
+//! the oldest log block on, or when the host evicts them. GC copies what the host's bitmap names.
+
+use std::collections::VecDeque;
+
+use ufs::{BitmapFor, Command, DataIn, DataOut, Notice, Op, Response, SegmentImage, Status};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
+
+use super::log_blocks::LogBlocks;
+use super::{Answer, Commit, HostSays, Mapping, Resolved, Search};
+use crate::blocks::Stream;
+use crate::core::Core;
+use crate::gc::Victim;
+use crate::log::Change;
+use crate::meta::Piece;
+use crate::sram::Owner;
+
+/// A segment from the host, in SRAM until it is on flash.
+#[derive(Debug)]
+struct Writeback {
+    segment: SegmentId,
+    /// Host sequence number that it came with: it holds every change up to it.
+    seq: Seq,
+    image: Box<SegmentImage>,
+}
+
+/// State of the scheme.
+#[derive(Debug)]
+pub struct HpUfs {
+    /// Latest change that the host has applied.
+    host_seq: Seq,
+    /// Highest number given out so far, to refuse a host that claims to know the future.
+    newest: Seq,
+    log_blocks: LogBlocks,
+    /// Segments that wait for a full row, and those being programmed.
+    queued: VecDeque<Writeback>,
+    programming: Vec<Writeback>,
+    victim: Option<Victim>,
+    /// The block being collected, and whether the host has found it empty meanwhile.
+    collecting: Option<(Superblock, bool)>,
+    /// Number of the last copy when each block was collected: until the host has applied it, its bitmap of the block
+    /// is out of date.
+    collected_at: Vec<Seq>,
+    want_victim: bool,
+    /// The block whose bitmap is wanted for wear levelling, and whether the host has been told.
+    want_bitmap: Option<(Superblock, bool)>,
+    /// Whether the last response carried a hint, so that hints and entries take turns.
+    hinted: bool,
+    stalled: bool,
+}
+
+impl HpUfs {
+    /// The host names a block without valid pages. It may be believed if the host has applied everything that was
+    /// ever placed there.
+    fn freed(&mut self, core: &mut Core, sb: Superblock) {
+        if !core.blocks.exists(sb) || !core.blocks.settled(sb) || core.blocks.last_seq(sb) > self.host_seq {
+            return;
+        }
+        if let Some((victim, empty)) = &mut self.collecting
+            && *victim == sb
+        {
+            *empty = true;
+            return;
+        }
+        self.retire(core, sb);
+    }
+
+    fn retire(&mut self, core: &mut Core, sb: Superblock) {
+        if self.victim.as_ref().is_some_and(|v| v.sb == sb) {
+            self.victim = None;
+        }
+        self.log_blocks.remove(sb);
+        self.collected_at[sb.index()] = Seq(0);
+        core.retire(sb);
+    }
+
+    /// Latest copy of a segment that has not reached the image yet.
+    fn in_sram(&self, segment: SegmentId) -> Option<&SegmentImage> {
+        let newest = self.queued.iter().rev().chain(self.programming.iter().rev());
+        newest.filter(|w| w.segment == segment).max_by_key(|w| w.seq).map(|w| &*w.image)
+    }
+
+    fn segment_write(&mut self, core: &mut Core, segment: SegmentId, data: DataOut, seq: Seq) -> Status {
+        self.log_blocks.answered(segment);
+        match data {
+            DataOut::None => {
+                core.meta.raise_segment_seq(segment, seq);
+                core.stats.segment_attests += 1;
+            }
+            DataOut::Segment(image) => {
+                let taken = core.sram.take(Owner::Map, 1);
+                assert!(taken, "a segment write starts only with a buffer");
+                core.stats.segment_writebacks += 1;
+                self.queued.push_back(Writeback { segment, seq, image });
+            }
+            _ => return Status::InvalidField,
+        }
+        Status::Good
+    }
+
+    fn segment_image(&self, core: &Core, segment: SegmentId) -> DataIn {
+        if let Some(image) = self.in_sram(segment) {
+            return DataIn::Segment(Box::new(*image));
+        }
+        let mut image = Box::new([0; SEGMENT_ENTRIES as usize]);
+        let entries = core.meta.segment(segment);
+        image.copy_from_slice(entries);
+        DataIn::Segment(image)
+    }
+
+    /// A bitmap for GC or wear levelling. Refused if the block can not be collected now.
+    fn bitmap(&mut self, core: &Core, block: Superblock, reason: BitmapFor, data: DataOut) -> Status {
+        let DataOut::Bitmap(bitmap) = data else { return Status::InvalidField };
+        let expected = (core.layout.superblock_units() as usize).div_ceil(64);
+        let current = self.collected_at[block.index()] <= self.host_seq;
+        if bitmap.len() != expected || !core.blocks.settled(block) || !current || self.victim.is_some() {
+            return Status::InvalidField;
+        }
+        if self.collecting.is_some_and(|(sb, _)| sb == block) {
+            return Status::InvalidField;
+        }
+        let wear = reason == BitmapFor::WearLevelling;
+        if wear {
+            self.want_bitmap = None;
+        } else if !self.want_victim {
+            return Status::InvalidField;
+        }
+        self.want_victim = false;
+        let mut victim = Victim::new(block, wear);
+        victim.bitmap = bitmap;
+        self.victim = Some(victim);
+        Status::Good
+    }
+
+    fn all_entries(&mut self, core: &mut Core) -> DataIn {
+        let mut entries = Vec::with_capacity(core.log.unsent());
+        while let Some(entry) = core.log.send_next() {
+            entries.push(entry);
+        }
+        core.stats.entries_transferred += entries.len() as u64;
+        DataIn::Entries(entries)
+    }
+
+    fn entry_notice(&mut self, core: &mut Core) -> Notice {
+        match core.log.send_next() {
+            Some(entry) => {
+                core.stats.entries_piggybacked += 1;
+                Notice::Entry(entry)
+            }
+            None => Notice::None,
+        }
+    }
+
+    /// The segment to ask for next, if the oldest log block is due.
+    fn writeback_hint(&mut self, core: &Core) -> Notice {
+        let pending = self.queued.iter().chain(&self.programming);
+        let coming = |segment| pending.clone().filter(|w| w.segment == segment).map(|w| w.seq).max();
+        let written = |segment| core.meta.segment_seq(segment);
+        let next = self.log_blocks.next_to_write(self.host_seq, &core.blocks, written, coming);
+        next.map_or(Notice::None, Notice::WriteSegment)
+    }
+
+    fn log(&mut self, core: &mut Core, change: Change) {
+        self.newest = self.newest.max(change.seq);
+        core.log_change(change);
+    }
+}
+
+impl Mapping for HpUfs {
+    fn new(core: &Core) -> HpUfs {
+        HpUfs {
+            host_seq: Seq(0),
+            newest: Seq(0),
+            log_blocks: LogBlocks::new(&core.cfg),
+            queued: VecDeque::new(),
+            programming: Vec::new(),
+            victim: None,
+            collecting: None,
+            collected_at: vec![Seq(0); core.blocks.count() as usize],
+            want_victim: false,
+            want_bitmap: None,
+            hinted: false,
+            stalled: false,
+        }
+    }
+
+    /// The host sequence number says which entries the host has applied; they leave the log (Sec. III-C).
+    #[inline]
+    fn on_command(&mut self, core: &mut Core, cmd: &Command) {
+        if cmd.host_seq > self.host_seq && cmd.host_seq <= self.newest {
+            self.host_seq = cmd.host_seq;
+            core.log.forget_applied(cmd.host_seq);
+        }
+        if let Some(sb) = cmd.freed {
+            self.freed(core, sb);
+        }
+    }
+
+    /// The host's address, corrected by what the host has not applied yet (Sec. III-C).
+    #[inline]
+    fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
+        let base = match host {
+            HostSays::At(ppa) => Some(ppa),
+            HostSays::Unmapped => None,
+            HostSays::Nothing => return self.resolve_alone(core, lpa),
+        };
+        let Some(logged) = core.log.get(lpa) else {
+            return base.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: true });
+        };
+        core.stats.log_hits += 1;
+        match core.logged_over(logged, base) {
+            Some(ppa) => Resolved::Page { ppa, from_host: Some(ppa) == base },
+            None => Resolved::Unmapped,
+        }
+    }
+
+    fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
+        let base = core.meta.entry(lpa);
+        match core.log.get(lpa) {
+            Some(logged) => core.logged_over(logged, base),
+            None => base,
+        }
+    }
+
+    #[inline]
+    fn room(&self, core: &Core) -> usize {
+        core.log.room().saturating_sub(core.units_to_log)
+    }
+
+    /// The number of log blocks bounds the time of a recovery (Sec. III-G). The last one is kept for the collector,
+    /// without which no superblock would become free.
+    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
+        let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
+        let may = self.log_blocks.len() + usize::from(for_gc) < self.log_blocks.limit();
+        if !may && !self.stalled {
+            core.stats.log_block_stalls += 1;
+        }
+        self.stalled = !may;
+        may
+    }
+
+    fn opened(&mut self, core: &mut Core, sb: Superblock) {
+        self.log_blocks.add(sb);
+        core.stats.max_log_blocks = core.stats.max_log_blocks.max(self.log_blocks.len() as u64);
+    }
+
+    #[inline]
+    fn committed(&mut self, core: &mut Core, unit: Commit) {
+        self.log_blocks.note(core.superblock_of(unit.ppa), unit.lpa.segment(), unit.seq);
+        let change = Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source };
+        self.log(core, change);
+    }
+
+    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
+        // A trim leaves no page behind. It is noted with the newest log block, so that its segment is written back
+        // no later than that block's.
+        self.log_blocks.note_trim(lpa.segment(), seq.plus(n - 1));
+        for i in 0..n {
+            self.log(core, Change { lpa: lpa.offset(i), ppa: None, seq: seq.plus(i), source: None });
+        }
+    }
+
+    fn metadata(&mut self, core: &mut Core, op: Op, data: DataOut, host_seq: Seq) -> Answer {
+        match op {
+            Op::SegmentRead { segment } => {
+                let on_flash = core.meta.place(core.meta.segment_piece(segment)).is_some();
+                if !on_flash || self.in_sram(segment).is_some() || core.sram.segment_hit(segment) {
+                    return Answer::Now(Status::Good, self.segment_image(core, segment));
+                }
+                Answer::AfterLoad(segment)
+            }
+            Op::SegmentWrite { segment } => {
+                // A host can not have applied more than it was told.
+                let seq = host_seq.min(self.host_seq);
+                Answer::Now(self.segment_write(core, segment, data, seq), DataIn::None)
+            }
+            Op::EntryTransfer => Answer::Now(Status::Good, self.all_entries(core)),
+            Op::ValidBitmap { block, reason } => Answer::Now(self.bitmap(core, block, reason, data), DataIn::None),
+            _ => Answer::Now(Status::InvalidField, DataIn::None),
+        }
+    }
+
+    fn metadata_loaded(&mut self, core: &mut Core, op: Op) -> DataIn {
+        match op {
+            Op::SegmentRead { segment } => self.segment_image(core, segment),
+            _ => unreachable!("{op:?} never waits for a segment"),
+        }
+    }
+
+    /// Entries and writeback hints share the piggyback bytes. They take turns; when log blocks run out, hints go
+    /// first, because the backlog of entries has a command of its own.
+    #[inline]
+    fn respond(&mut self, core: &mut Core, response: &mut Response) {
+        response.piggyback.want_entries = core.log.unsent() > usize::from(core.cfg.log.handover_above);
+        response.piggyback.want_victim = self.want_victim;
+        if let Some((sb, told @ false)) = &mut self.want_bitmap {
+            *told = true;
+            response.piggyback.notice = Notice::BitmapOf(*sb);
+            return;
+        }
+        let hint = if self.log_blocks.due() && (!self.hinted || self.log_blocks.short()) {
+            self.writeback_hint(core)
+        } else {
+            Notice::None
+        };
+        self.hinted = hint != Notice::None;
+        response.piggyback.notice = if self.hinted { hint } else { self.entry_notice(core) };
+    }
+
+    /// Programs segments from the host when a row is full. The last ones that a log block waits for go at once.
+    fn background(&mut self, core: &mut Core, idle: bool) {
+        while !self.queued.is_empty() {
+            let room = core.meta.room_in_row() as usize;
+            if self.queued.len() < room && !idle && !self.log_blocks.waits_for_last(&core.blocks) {
+                return;
+            }
+            let n = self.queued.len().min(room);
+            let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta.segment_piece(w.segment)).collect();
+            let taken = core.program_pieces(&pieces, false);
+            core.stats.segment_writes += taken as u64;
+            self.programming.extend(self.queued.drain(..taken));
+        }
+    }
+
+    fn waits_for_idle(&self) -> bool {
+        !self.queued.is_empty()
+    }
+
+    fn held_map_buffers(&self) -> usize {
+        self.queued.len() + self.programming.len()
+    }
+
+    /// A segment from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
+    fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) {
+        let at = self.programming.iter().position(|w| core.meta.segment_piece(w.segment) == piece);
+        let written = self.programming.remove(at.expect("a segment is listed until it is on flash"));
+        core.sram.give(Owner::Map, 1);
+        if written.seq >= core.meta.segment_seq(written.segment) {
+            core.meta.moved(piece, ppa);
+            core.meta.set_segment(written.segment, &written.image[..]);
+            core.meta.raise_segment_seq(written.segment, written.seq);
+        }
+    }
+
+    /// A step makes entries, and the log has to have room for them: none is taken while the host lags behind
+    /// (facts, "GC").
+    fn gc_ready(&self, core: &Core) -> bool {
+        let log = &core.cfg.log;
+        let caught_up =
+            core.log.unsent() <= usize::from(log.handover_above) && core.log.len() < usize::from(log.gc_pause_at);
+        caught_up && (core.blocks.open(Stream::Gc).is_some() || self.log_blocks.len() < self.log_blocks.limit())
+    }
+
+    fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
+        if let Some(victim) = self.victim.take() {
+            self.collecting = Some((victim.sb, false));
+            return Some(victim);
+        }
+        match named.filter(|&sb| core.blocks.settled(sb)) {
+            Some(sb) if self.want_bitmap.is_none() => self.want_bitmap = Some((sb, false)),
+            Some(_) => {}
+            None => self.want_victim = true,
+        }
+        None
+    }
+
+    fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
+        let first = core.layout.first_ppa(victim.sb);
+        let units = core.layout.superblock_units();
+        if victim.take_from_bitmap(first, units, budget) { Search::Exhausted } else { Search::Found }
+    }
+
+    /// The bitmap may be older than the log: a page that the log has a newer place for needs no copy. One that was
+    /// overtaken unnoticed is copied in vain, and the host discards its entry by the source block (Sec. III-E).
+    fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
+        lpa.0 < core.cfg.capacity_units
+            && core.log.get(lpa).is_none_or(|logged| core.logged_over(logged, Some(ppa)) == Some(ppa))
+    }
+
+    fn collected(&mut self, core: &mut Core, sb: Superblock) {
+        self.collected_at[sb.index()] = self.newest;
+        if let Some((_, true)) = self.collecting.take() {
+            self.retire(core, sb);
+        }
+    }
+
+    fn table_bytes(&self, core: &Core) -> (u64, u64) {
+        let log = u64::from(core.cfg.log.entries) * 16;
+        (log + core.meta.table_bytes() + self.log_blocks.table_bytes(), 0)
+    }
+}
+
+impl HpUfs {
+    /// Without an address from the host, or with a wrong one. What is on flash is good only if the segment has no
+    /// change that is missing there.
+    fn resolve_alone(&mut self, core: &mut Core, lpa: Lpa) -> Resolved {
+        let segment = lpa.segment();
+        if self.log_blocks.mention(segment, core.meta.segment_seq(segment)) {
+            return match core.log.get(lpa) {
+                Some(logged) if logged.source.is_none() => {
+                    logged.ppa.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false })
+                }
+                _ => Resolved::Unknown,
+            };
+        }
+        if core.meta.place(core.meta.segment_piece(segment)).is_none() {
+            return Resolved::Unmapped;
+        }
+        if core.sram.segment_hit(segment) {
+            core.stats.segment_hits += 1;
+            let place = self.resolve_loaded(core, lpa);
+            return place.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
+        }
+        core.stats.segment_misses += 1;
+        Resolved::Load(segment)
+    }
+}

@@ -1,0 +1,139 @@
+//! `ideal`: a device with DRAM for the whole table, the valid page bitmap and the counts. No mapping I/O at all
+//! (HP-UFS Sec. IV-A). What is left is the flash itself, and GC with perfect knowledge.
+
+use units::{Lpa, Ppa, Seq, Superblock};
+
+use super::{Commit, HostSays, Mapping, Resolved, Search};
+use crate::core::Core;
+use crate::gc::Victim;
+use crate::validity::ValidCounts;
+
+/// Table, bitmap and counts in DRAM.
+#[derive(Debug)]
+pub struct Ideal {
+    table: Vec<u32>,
+    bitmap: Vec<u64>,
+    valid: ValidCounts,
+    /// Superblocks whose last valid page went while they were not settled yet.
+    superblock_units: u32,
+}
+
+impl Ideal {
+    fn set_valid(&mut self, core: &Core, ppa: Ppa) {
+        self.bitmap[ppa.index() / 64] |= 1 << (ppa.0 % 64);
+        self.valid.add(core.superblock_of(ppa));
+    }
+
+    fn clear_valid(&mut self, core: &mut Core, ppa: Ppa) {
+        self.bitmap[ppa.index() / 64] &= !(1 << (ppa.0 % 64));
+        let sb = core.superblock_of(ppa);
+        self.valid.remove(sb);
+        self.retire_if_empty(core, sb);
+    }
+
+    fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
+        if self.valid.get(sb) == 0 && core.blocks.settled(sb) {
+            self.valid.forget(sb);
+            core.retire(sb);
+        }
+    }
+
+    fn mapped(&self, lpa: Lpa) -> Option<Ppa> {
+        Ppa::unpack(self.table[lpa.index()])
+    }
+}
+
+impl Mapping for Ideal {
+    fn new(core: &Core) -> Ideal {
+        let units = core.blocks.count() as usize * core.layout.superblock_units() as usize;
+        Ideal {
+            table: vec![0; core.cfg.capacity_units as usize],
+            bitmap: vec![0; units.div_ceil(64)],
+            valid: ValidCounts::new(core.blocks.count()),
+            superblock_units: core.layout.superblock_units(),
+        }
+    }
+
+    #[inline]
+    fn resolve(&mut self, _core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
+        match self.mapped(lpa) {
+            Some(ppa) => Resolved::Page { ppa, from_host: false },
+            None => Resolved::Unmapped,
+        }
+    }
+
+    fn resolve_loaded(&self, _core: &Core, lpa: Lpa) -> Option<Ppa> {
+        self.mapped(lpa)
+    }
+
+    fn room(&self, _core: &Core) -> usize {
+        usize::MAX
+    }
+
+    #[inline]
+    fn committed(&mut self, core: &mut Core, unit: Commit) {
+        let old = self.mapped(unit.lpa);
+        let holds = match unit.source {
+            None => unit.newest,
+            Some(source) => old.is_some_and(|ppa| core.superblock_of(ppa) == source),
+        };
+        if !holds {
+            return;
+        }
+        self.table[unit.lpa.index()] = Ppa::pack(Some(unit.ppa));
+        self.set_valid(core, unit.ppa);
+        if let Some(old) = old {
+            self.clear_valid(core, old);
+        }
+    }
+
+    fn program_done(&mut self, core: &mut Core, sb: Superblock) {
+        // A superblock may close with nothing valid in it.
+        self.retire_if_empty(core, sb);
+    }
+
+    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, _seq: Seq) {
+        for lpa in (0..n).map(|i| lpa.offset(i)) {
+            if let Some(old) = Ppa::unpack(std::mem::take(&mut self.table[lpa.index()])) {
+                self.clear_valid(core, old);
+            }
+        }
+    }
+
+    fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
+        let usable = |sb: &Superblock| core.blocks.settled(*sb) && !self.valid.is_collected(*sb);
+        let (sb, wear) = match named.filter(usable) {
+            Some(sb) => (sb, true),
+            None => (self.valid.fewest(&core.blocks, self.superblock_units, |_| true)?, false),
+        };
+        let mut victim = Victim::new(sb, wear);
+        let first = core.layout.first_ppa(sb).index();
+        let last = first + self.superblock_units as usize;
+        // Bits of a superblock need not start at a word border.
+        let mut bits = vec![0u64; (last - first).div_ceil(64)];
+        for (i, ppa) in (first..last).enumerate() {
+            bits[i / 64] |= (self.bitmap[ppa / 64] >> (ppa % 64) & 1) << (i % 64);
+        }
+        victim.bitmap = bits.into();
+        Some(victim)
+    }
+
+    fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
+        let first = core.layout.first_ppa(victim.sb);
+        if victim.take_from_bitmap(first, self.superblock_units, budget) { Search::Exhausted } else { Search::Found }
+    }
+
+    fn still_valid(&self, _core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
+        self.mapped(lpa) == Some(ppa)
+    }
+
+    fn collected(&mut self, core: &mut Core, sb: Superblock) {
+        self.valid.mark_collected(sb);
+        self.retire_if_empty(core, sb);
+    }
+
+    fn table_bytes(&self, _core: &Core) -> (u64, u64) {
+        let dram = 4 * self.table.len() as u64 + 8 * self.bitmap.len() as u64 + self.valid.table_bytes();
+        (0, dram)
+    }
+}

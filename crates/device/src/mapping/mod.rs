@@ -1,0 +1,309 @@
+//! Mapping schemes: how the L2P table is cached, logged, flushed and searched for validity.
+//!
+//! A scheme decides; the firmware acts. To add one: write a file here with a type that implements [`Mapping`], and add
+//! a line to the registration at the end. The enum, the names and the conformance tests follow from it.
+
+mod hp_ufs;
+mod ideal;
+mod log_blocks;
+mod segment_log;
+
+use nand::Counters;
+use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status};
+use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
+
+use crate::blocks::Stream;
+use crate::config::DeviceConfig;
+use crate::core::{Core, DeviceEvent, Effects};
+use crate::firmware::Firmware;
+use crate::gc::Victim;
+use crate::stats::DeviceStats;
+
+/// What the host said about the place of a unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostSays {
+    /// Nothing, or nothing that may be believed.
+    Nothing,
+    /// It knows the unit to be unmapped.
+    Unmapped,
+    /// The unit is here.
+    At(Ppa),
+}
+
+/// Where a unit is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resolved {
+    /// On this page. With `from_host` nothing but the host vouches for it.
+    Page { ppa: Ppa, from_host: bool },
+    /// Nowhere: reads as zeroes.
+    Unmapped,
+    /// Known only after this segment was read from flash.
+    Load(SegmentId),
+    /// The device has no mapping that is surely up to date.
+    Unknown,
+}
+
+/// A unit that is on flash now.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit {
+    /// Address.
+    pub lpa: Lpa,
+    /// Place.
+    pub ppa: Ppa,
+    /// Sequence number of the change.
+    pub seq: Seq,
+    /// For a copy: the block it came from.
+    pub source: Option<Superblock>,
+    /// For host data: no newer write or trim of the address was accepted meanwhile.
+    pub newest: bool,
+}
+
+/// Answer to a metadata command.
+#[derive(Debug)]
+pub enum Answer {
+    /// Done.
+    Now(Status, DataIn),
+    /// After this segment was read from flash; then [`Mapping::metadata_loaded`] is asked.
+    AfterLoad(SegmentId),
+}
+
+/// Result of a search for valid pages of the victim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Search {
+    /// Flash reads of the job are under way; search again when they are done.
+    Reading,
+    /// Pages were found; there may be more.
+    Found,
+    /// The victim holds no more.
+    Exhausted,
+}
+
+/// A mapping scheme. `core` is lent for every decision; a scheme has no clock and no queue of its own.
+pub trait Mapping: Sized {
+    /// State for a device fresh from the factory.
+    fn new(core: &Core) -> Self;
+
+    /// A command is about to start: takes note of what travels with every command.
+    fn on_command(&mut self, core: &mut Core, cmd: &Command) {
+        let _ = (core, cmd);
+    }
+
+    /// Where a unit is that is not in the write buffer.
+    fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved;
+
+    /// Where a unit is whose segment has just been read from flash.
+    fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa>;
+
+    /// Units that may still be submitted for programming.
+    fn room(&self, core: &Core) -> usize;
+
+    /// May a stream open another superblock?
+    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
+        let _ = (core, stream);
+        true
+    }
+
+    /// A stream has opened a superblock.
+    fn opened(&mut self, core: &mut Core, sb: Superblock) {
+        let _ = (core, sb);
+    }
+
+    /// `n` units were submitted for programming in this superblock.
+    fn placed(&mut self, sb: Superblock, n: u32) {
+        let _ = (sb, n);
+    }
+
+    /// A unit is on flash.
+    fn committed(&mut self, core: &mut Core, unit: Commit);
+
+    /// All units of a finished program of this superblock have been committed.
+    fn program_done(&mut self, core: &mut Core, sb: Superblock) {
+        let _ = (core, sb);
+    }
+
+    /// The host trimmed `n` units of one segment. They take `n` sequence numbers from `seq`.
+    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq);
+
+    /// A metadata command of this scheme's own protocol.
+    fn metadata(&mut self, core: &mut Core, op: Op, data: DataOut, host_seq: Seq) -> Answer {
+        let _ = (core, op, data, host_seq);
+        Answer::Now(Status::InvalidField, DataIn::None)
+    }
+
+    /// The segment that a metadata command waited for has been read.
+    fn metadata_loaded(&mut self, core: &mut Core, op: Op) -> DataIn {
+        let _ = core;
+        unreachable!("{op:?} never waits for a segment under this mapping scheme")
+    }
+
+    /// Adds what the scheme wants to tell the host to a response.
+    fn respond(&mut self, core: &mut Core, response: &mut Response) {
+        let _ = (core, response);
+    }
+
+    /// Must segments be written before work goes on?
+    fn wants_flush(&self, core: &Core) -> bool {
+        let _ = core;
+        false
+    }
+
+    /// Goes on with a map flush, called when none of its operations is in flight. True when it is finished.
+    fn flush(&mut self, core: &mut Core) -> bool {
+        let _ = core;
+        true
+    }
+
+    /// Work that runs beside commands, e.g. programming a full row of segments. With `idle`, short rows too.
+    fn background(&mut self, core: &mut Core, idle: bool) {
+        let _ = (core, idle);
+    }
+
+    /// Does anything wait for [`Mapping::background`] with `idle`?
+    fn waits_for_idle(&self) -> bool {
+        false
+    }
+
+    /// SRAM buffers that the scheme may hold while the device is idle.
+    fn held_map_buffers(&self) -> usize {
+        0
+    }
+
+    /// A metadata program that was not part of a job is done.
+    fn piece_programmed(&mut self, core: &mut Core, piece: crate::meta::Piece, ppa: Ppa) {
+        let _ = core;
+        unreachable!("piece {piece:?} at {ppa} was programmed outside a job")
+    }
+
+    /// May a GC step start now?
+    fn gc_ready(&self, core: &Core) -> bool {
+        let _ = core;
+        true
+    }
+
+    /// A block to collect: `named` for wear levelling, else the one with the fewest valid pages. `None` if there is
+    /// none, or if the host has to be asked first.
+    fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim>;
+
+    /// Appends up to `budget` valid pages of the victim to its list.
+    fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search;
+
+    /// A page of the victim was read: is it worth copying?
+    fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool;
+
+    /// Everything valid in the victim has been copied.
+    fn collected(&mut self, core: &mut Core, sb: Superblock);
+
+    /// Host writes wait for a free superblock.
+    fn starved(&mut self, core: &mut Core) {
+        let _ = core;
+    }
+
+    /// Bytes of SRAM in fixed tables, and of DRAM.
+    fn table_bytes(&self, core: &Core) -> (u64, u64);
+}
+
+macro_rules! mappings {
+    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {
+        /// The registered mapping schemes.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum MappingKind { $($(#[$doc])* $variant,)* }
+
+        impl MappingKind {
+            /// All of them, in order of registration.
+            pub const ALL: &'static [MappingKind] = &[$(MappingKind::$variant,)*];
+            /// Their names.
+            pub const NAMES: &'static [&'static str] = &[$($name,)*];
+
+            /// The scheme of a name.
+            pub fn from_name(name: &str) -> Option<MappingKind> {
+                match name { $($name => Some(MappingKind::$variant),)* _ => None }
+            }
+
+            /// The name of a scheme.
+            pub fn name(self) -> &'static str {
+                match self { $(MappingKind::$variant => $name,)* }
+            }
+        }
+
+        #[derive(Debug)]
+        enum Inner { $($variant(Box<Firmware<$scheme>>),)* }
+
+        impl Inner {
+            fn new(cfg: DeviceConfig, kind: MappingKind) -> Inner {
+                match kind { $(MappingKind::$variant => Inner::$variant(Box::new(Firmware::new(cfg))),)* }
+            }
+        }
+
+        macro_rules! each {
+            ($inner:expr, $fw:ident => $body:expr) => {
+                match $inner { $(Inner::$variant($fw) => $body,)* }
+            };
+        }
+    };
+}
+
+mappings! {
+    /// UFS without help from the host, and HPB: log buffer, flushed by read-modify-write of segments.
+    "segment-log" => SegmentLog: segment_log::SegmentLog;
+    /// The host keeps changed mappings, valid page bitmap and counts.
+    "hp-ufs" => HpUfs: hp_ufs::HpUfs;
+    /// The whole table in DRAM inside the device.
+    "ideal" => Ideal: ideal::Ideal;
+}
+
+/// A device: firmware with one of the registered mapping schemes.
+#[derive(Debug)]
+pub struct Device {
+    inner: Inner,
+}
+
+impl Device {
+    /// A device fresh from the factory.
+    pub fn new(cfg: DeviceConfig, kind: MappingKind) -> Device {
+        Device { inner: Inner::new(cfg, kind) }
+    }
+
+    /// A command arrives at `now`.
+    #[inline]
+    pub fn command(&mut self, now: SimTime, cmd: Command) {
+        each!(&mut self.inner, fw => fw.command(now, cmd));
+    }
+
+    /// Something the device asked to be woken for is due.
+    #[inline]
+    pub fn wake(&mut self, now: SimTime, event: DeviceEvent) {
+        each!(&mut self.inner, fw => fw.wake(now, event));
+    }
+
+    /// What the last calls want done; the caller takes it away.
+    #[inline]
+    pub fn effects(&mut self) -> &mut Effects {
+        each!(&mut self.inner, fw => &mut fw.core.effects)
+    }
+
+    /// Counters since power-on.
+    pub fn stats(&self) -> DeviceStats {
+        each!(&self.inner, fw => fw.stats())
+    }
+
+    /// Flash counters since power-on.
+    pub fn nand_counters(&self) -> &Counters {
+        each!(&self.inner, fw => fw.core.nand.counters())
+    }
+
+    /// What the host reads from the descriptors.
+    pub fn info(&self) -> DeviceInfo {
+        each!(&self.inner, fw => fw.info())
+    }
+
+    /// True if nothing is in flight and nothing waits: no command, no flash operation, no buffered data.
+    pub fn is_idle(&self) -> bool {
+        each!(&self.inner, fw => fw.is_idle())
+    }
+
+    /// Checks the sums that must always hold; panics if one does not. Cheap enough to call every few thousand
+    /// commands in tests.
+    pub fn check(&self) {
+        each!(&self.inner, fw => fw.check());
+    }
+}

@@ -1,0 +1,418 @@
+//! `segment-log`: what UFS and HPB devices do (HP-UFS Sec. II; numbers from the facts of the authors' prototype).
+//!
+//! New mappings wait in the log buffer. When it is nearly full, a map flush reads every touched segment, changes it and
+//! writes it elsewhere. Only then does the device see the old entries, so only then do valid page counts change and
+//! empty superblocks become free. Which pages of a GC victim are valid is found by reading the victim's segment
+//! bitmap and then these segments.
+
+use nand::Cause;
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
+use super::{Commit, HostSays, Mapping, Resolved, Search};
+use crate::core::Core;
+use crate::gc::Victim;
+use crate::log::Change;
+use crate::meta::Piece;
+use crate::sram::Owner;
+use crate::validity::ValidCounts;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Waiting for programs in flight, then sorting the log.
+    Start,
+    /// Reading the next segments.
+    Read,
+    /// They are in SRAM: change and program them.
+    Apply,
+    /// They are on flash.
+    Written,
+    /// The segment bitmaps of the superblocks concerned are on flash.
+    Bitmaps,
+}
+
+/// One effective change of the log.
+#[derive(Clone, Copy, Debug)]
+struct Update {
+    lpa: Lpa,
+    ppa: Option<Ppa>,
+    source: Option<Superblock>,
+}
+
+/// State of the scheme.
+#[derive(Debug)]
+pub struct SegmentLog {
+    valid: ValidCounts,
+    /// Units of each superblock whose change has not been flushed.
+    unapplied: Vec<u32>,
+    flush_wanted: bool,
+    phase: Phase,
+    updates: Vec<Update>,
+    /// Updates of segments that are on flash already.
+    done: usize,
+    /// End of the updates of the segments in SRAM.
+    batch_end: usize,
+    /// Segments in SRAM.
+    batch: Vec<Piece>,
+    /// Superblocks that the log names or that lost a page.
+    concerned: Vec<Superblock>,
+    /// Map flushes at the time when no victim was found: before the next one there will be none.
+    no_victim_at: Option<u64>,
+    superblock_units: u32,
+}
+
+impl SegmentLog {
+    /// The mapping of an address, as far as the device would know it with the segment in SRAM.
+    fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
+        match core.log.get(lpa) {
+            Some(logged) => core.logged_over(logged, core.meta.entry(lpa)),
+            None => core.meta.entry(lpa),
+        }
+    }
+
+    fn on_flash(core: &Core, segment: SegmentId) -> Option<Ppa> {
+        core.meta.place(core.meta.segment_piece(segment))
+    }
+
+    fn concern(&mut self, sb: Superblock) {
+        if !self.concerned.contains(&sb) {
+            self.concerned.push(sb);
+        }
+    }
+
+    /// Collects the changes that hold, in order of address.
+    fn sort_log(&mut self, core: &Core) {
+        self.updates.clear();
+        let mut last = None;
+        for entry in core.log.entries() {
+            for i in 0..u32::from(entry.len) {
+                let (lpa, seq) = (entry.lpa.offset(i), entry.seq.plus(i));
+                if let Some(first) = entry.ppa {
+                    let sb = core.superblock_of(first.offset(i));
+                    self.unapplied[sb.index()] -= 1;
+                    if last != Some(sb) {
+                        self.concern(sb);
+                        last = Some(sb);
+                    }
+                }
+                let logged = core.log.get(lpa).expect("every logged address is in the index");
+                if logged.seq == seq {
+                    self.updates.push(Update { lpa, ppa: logged.ppa, source: logged.source });
+                }
+            }
+        }
+        self.updates.sort_unstable_by_key(|u| u.lpa);
+        self.done = 0;
+    }
+
+    /// Brings as many segments into SRAM as there are buffers. True if flash has to be read for any.
+    fn read_batch(&mut self, core: &mut Core) -> bool {
+        self.batch.clear();
+        self.batch_end = self.done;
+        let limit = usize::from(core.cfg.sram.segment_cache);
+        let mut reading = false;
+        while self.batch_end < self.updates.len() && self.batch.len() < limit {
+            let segment = self.updates[self.batch_end].lpa.segment();
+            let cached = core.sram.segment_hit(segment);
+            if cached {
+                // Its buffer goes over to the flush.
+                core.sram.drop_segment(segment);
+            }
+            if !core.sram.take(Owner::Map, 1) {
+                break;
+            }
+            if let (false, Some(ppa)) = (cached, Self::on_flash(core, segment)) {
+                core.job_read(ppa, 1, Cause::MapRead);
+                core.stats.segment_reads += 1;
+                reading = true;
+            }
+            self.batch.push(core.meta.segment_piece(segment));
+            let rest = &self.updates[self.batch_end..];
+            self.batch_end += rest.iter().take_while(|u| u.lpa.segment() == segment).count();
+        }
+        assert!(!self.batch.is_empty(), "the reserve leaves buffers for a map flush");
+        reading
+    }
+
+    fn apply_batch(&mut self, core: &mut Core) {
+        for at in self.done..self.batch_end {
+            let update = self.updates[at];
+            let old = core.meta.entry(update.lpa);
+            if let Some(source) = update.source
+                && old.map(|ppa| core.superblock_of(ppa)) != Some(source)
+            {
+                continue;
+            }
+            core.meta.set_entry(update.lpa, update.ppa);
+            if let Some(ppa) = update.ppa {
+                self.valid.add(core.superblock_of(ppa));
+            }
+            if let Some(ppa) = old {
+                let sb = core.superblock_of(ppa);
+                self.valid.remove(sb);
+                if self.valid.get(sb) == 0 {
+                    self.concern(sb);
+                }
+            }
+        }
+        core.stats.segment_writes += self.batch.len() as u64;
+        write_all(core, &self.batch);
+    }
+
+    fn batch_written(&mut self, core: &mut Core) {
+        core.sram.give(Owner::Map, self.batch.len() as u16);
+        for piece in &self.batch {
+            core.sram.keep_segment(SegmentId(piece.0));
+        }
+        self.done = self.batch_end;
+    }
+
+    /// Superblocks that the flush has emptied become free.
+    fn finish(&mut self, core: &mut Core) {
+        core.log.clear();
+        for sb in std::mem::take(&mut self.concerned) {
+            if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks.settled(sb) {
+                self.valid.forget(sb);
+                core.retire(sb);
+            }
+        }
+        self.flush_wanted = false;
+        self.phase = Phase::Start;
+    }
+
+    /// Reads the segments of the next pages of the plan. True if flash has to be read for any.
+    fn read_plan(&mut self, core: &mut Core, victim: &mut Victim) -> bool {
+        let mut reading = false;
+        victim.loaded = victim.cursor;
+        while victim.loaded < victim.plan.len() {
+            let segment = victim.plan[victim.loaded].0.segment();
+            if !core.sram.segment_hit(segment)
+                && let Some(ppa) = Self::on_flash(core, segment)
+            {
+                if !core.sram.take(Owner::Map, 1) {
+                    assert!(reading, "the reserve leaves buffers for a valid page search");
+                    break;
+                }
+                victim.held += 1;
+                core.job_read(ppa, 1, Cause::ValidPageSearch);
+                core.stats.search_segment_reads += 1;
+                reading = true;
+            }
+            let rest = &victim.plan[victim.loaded..];
+            victim.loaded += rest.iter().take_while(|(lpa, _)| lpa.segment() == segment).count();
+        }
+        reading
+    }
+}
+
+fn write_all(core: &mut Core, pieces: &[Piece]) {
+    let mut at = 0;
+    while at < pieces.len() {
+        at += core.program_pieces(&pieces[at..], true);
+    }
+}
+
+impl Mapping for SegmentLog {
+    fn new(core: &Core) -> SegmentLog {
+        let superblocks = core.blocks.count();
+        SegmentLog {
+            valid: ValidCounts::new(superblocks),
+            unapplied: vec![0; superblocks as usize],
+            flush_wanted: false,
+            phase: Phase::Start,
+            updates: Vec::new(),
+            done: 0,
+            batch_end: 0,
+            batch: Vec::new(),
+            concerned: Vec::new(),
+            no_victim_at: None,
+            superblock_units: core.layout.superblock_units(),
+        }
+    }
+
+    /// Log buffer, then segments in SRAM, then the host's entry, then flash (facts, "Read path").
+    #[inline]
+    fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
+        let segment = lpa.segment();
+        if let Some(logged) = core.log.get(lpa) {
+            // A copy in the log without a newer write beside it is one that was valid when it was made, and the
+            // log is flushed as a whole, so nothing newer can be on flash.
+            core.stats.log_hits += 1;
+            return logged.ppa.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
+        }
+        if core.sram.segment_hit(segment) {
+            core.stats.segment_hits += 1;
+            return core.meta.entry(lpa).map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
+        }
+        if let HostSays::At(ppa) = host {
+            return Resolved::Page { ppa, from_host: true };
+        }
+        if Self::on_flash(core, segment).is_none() {
+            return Resolved::Unmapped;
+        }
+        core.stats.segment_misses += 1;
+        Resolved::Load(segment)
+    }
+
+    fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
+        self.current(core, lpa)
+    }
+
+    #[inline]
+    fn room(&self, core: &Core) -> usize {
+        core.log.room().saturating_sub(core.units_to_log)
+    }
+
+    fn placed(&mut self, sb: Superblock, n: u32) {
+        self.unapplied[sb.index()] += n;
+    }
+
+    #[inline]
+    fn committed(&mut self, core: &mut Core, unit: Commit) {
+        let change = Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source };
+        if core.log_change(change) {
+            core.publisher.changed(unit.lpa, Some(unit.ppa));
+        }
+    }
+
+    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
+        for i in 0..n {
+            let lpa = lpa.offset(i);
+            core.log_change(Change { lpa, ppa: None, seq: seq.plus(i), source: None });
+            core.publisher.changed(lpa, None);
+        }
+    }
+
+    #[inline]
+    fn wants_flush(&self, core: &Core) -> bool {
+        core.log.len() > usize::from(core.cfg.log.flush_above) || self.flush_wanted
+    }
+
+    fn flush(&mut self, core: &mut Core) -> bool {
+        loop {
+            match self.phase {
+                Phase::Start => {
+                    if core.programs > 0 {
+                        return false;
+                    }
+                    self.sort_log(core);
+                    if self.updates.is_empty() {
+                        self.finish(core);
+                        return true;
+                    }
+                    self.phase = Phase::Read;
+                }
+                Phase::Read => {
+                    self.phase = Phase::Apply;
+                    if self.read_batch(core) {
+                        return false;
+                    }
+                }
+                Phase::Apply => {
+                    self.phase = Phase::Written;
+                    self.apply_batch(core);
+                    return false;
+                }
+                Phase::Written => {
+                    self.batch_written(core);
+                    if self.done < self.updates.len() {
+                        self.phase = Phase::Read;
+                        continue;
+                    }
+                    self.phase = Phase::Bitmaps;
+                    // The log of one flush touches the host's and the collector's superblock, rarely one more each.
+                    let bitmaps: Vec<Piece> = self.concerned.iter().map(|&sb| core.meta.bitmap_piece(sb)).collect();
+                    write_all(core, &bitmaps);
+                    return false;
+                }
+                Phase::Bitmaps => {
+                    self.finish(core);
+                    return true;
+                }
+            }
+        }
+    }
+
+    fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
+        let settled = |sb: Superblock| self.unapplied[sb.index()] == 0;
+        let usable = |sb: &Superblock| core.blocks.settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
+        if let Some(sb) = named.filter(usable) {
+            return Some(Victim::new(sb, true));
+        }
+        if self.no_victim_at == Some(core.stats.map_flushes) {
+            return None;
+        }
+        match self.valid.fewest(&core.blocks, self.superblock_units, settled) {
+            Some(sb) => Some(Victim::new(sb, false)),
+            None => {
+                self.no_victim_at = Some(core.stats.map_flushes);
+                None
+            }
+        }
+    }
+
+    /// The victim's segment bitmap says which segments to read; an entry that names a page of the victim makes that
+    /// page valid. The simulator finds these entries by the addresses in the spare areas of the victim, which are the
+    /// same ones, instead of scanning all entries of every segment.
+    fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
+        core.sram.give(Owner::Map, std::mem::take(&mut victim.held));
+        if !victim.opened {
+            victim.opened = true;
+            victim.plan = core.addresses_in(victim.sb);
+            victim.plan.sort_unstable();
+            if let Some(ppa) = core.meta.place(core.meta.bitmap_piece(victim.sb)) {
+                core.job_read(ppa, 1, Cause::ValidPageSearch);
+                return Search::Reading;
+            }
+        }
+        loop {
+            while victim.cursor < victim.loaded && victim.found.len() < budget {
+                let (lpa, ppa) = victim.plan[victim.cursor];
+                victim.cursor += 1;
+                if self.current(core, lpa) == Some(ppa) {
+                    victim.found.push(ppa);
+                }
+            }
+            let found_all = victim.cursor == victim.plan.len();
+            if victim.found.len() >= budget {
+                // The next step has to read again what it needs of these segments: their buffers go to the copies.
+                victim.loaded = victim.cursor;
+            }
+            victim.searched = (victim.cursor * self.superblock_units as usize / victim.plan.len().max(1)) as u32;
+            if found_all {
+                return Search::Exhausted;
+            }
+            if victim.found.len() >= budget {
+                return Search::Found;
+            }
+            if self.read_plan(core, victim) {
+                return Search::Reading;
+            }
+        }
+    }
+
+    fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
+        self.current(core, lpa) == Some(ppa)
+    }
+
+    fn collected(&mut self, core: &mut Core, sb: Superblock) {
+        self.valid.mark_collected(sb);
+        // It becomes free with the next flush; when free ones are short, that has to be soon.
+        if core.blocks.free() <= core.cfg.gc.hurried.min(2 * core.cfg.gc.reserve) {
+            self.flush_wanted = true;
+        }
+        if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks.settled(sb) {
+            self.valid.forget(sb);
+            core.retire(sb);
+        }
+    }
+
+    fn starved(&mut self, core: &mut Core) {
+        let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.stats.map_flushes);
+        self.flush_wanted |= core.log.len() > 0 && pending;
+    }
+
+    fn table_bytes(&self, core: &Core) -> (u64, u64) {
+        let log = u64::from(core.cfg.log.entries) * 16;
+        (log + core.meta.table_bytes() + self.valid.table_bytes(), 0)
+    }
+}

@@ -1,0 +1,317 @@
+//! HPB on the device's side (HPB 2017 Sec. 2.2.4, 2.2.5, 3.2): which groups the host may have entries of, whether
+//! these are still good, and how an entry is sealed so that the device can tell.
+//!
+//! An entry is 8 bytes: packed PPA (32 bits), length of the physically contiguous run that starts here minus one
+//! (8 bits), tag (24 bits). The tag is a MAC over LPA, PPA, run, the *epoch* of the group and the *change counter* of
+//! the page, under a key of this boot. The paper describes such a seal and left it out for want of hardware.
+//!
+//! - The epoch of a group grows whenever the host reads the whole group, so older entries fail.
+//! - A *tracked* group also counts, in two bits per page, how often a page changed since then. Each change goes to the
+//!   host as a single entry in a response, sealed with the new count, so the entry before it fails. A page that
+//!   changed three times is not trusted until the group is read again.
+//! - A group that is not tracked, or whose changes can not be delivered in time, is *dirty*: none of its entries is
+//!   used, and the host is told to read it again.
+
+use std::collections::VecDeque;
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+use ufs::HpbNotice;
+use units::{Lpa, Ppa};
+
+use crate::config::HpbConfig;
+
+/// Longest run that an entry can vouch for.
+pub const MAX_RUN: u32 = 256;
+const SATURATED: u8 = 3;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Group {
+    /// The host never read it.
+    Unpublished,
+    /// Its entries are good, page counters aside.
+    Clean,
+    /// None of its entries is used.
+    Dirty,
+}
+
+#[derive(Clone, Debug)]
+struct Tracker {
+    group: u32,
+    /// Two bits per page.
+    counts: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    lpa: Lpa,
+    ppa: Ppa,
+    count: u8,
+}
+
+/// State of all groups.
+#[derive(Debug)]
+pub struct Publisher {
+    cfg: HpbConfig,
+    capacity: u32,
+    /// False until the host reads its first group: without an HPB host nothing here costs anything.
+    active: bool,
+    groups: Vec<Group>,
+    epochs: Vec<u32>,
+    /// Tracker of a group, plus one.
+    tracker_of: Vec<u16>,
+    trackers: Vec<Tracker>,
+    next_tracker: usize,
+    pending: VecDeque<Pending>,
+    notices: VecDeque<u32>,
+}
+
+impl Publisher {
+    /// Nothing published.
+    pub fn new(cfg: &HpbConfig, capacity_units: u32) -> Publisher {
+        let groups = capacity_units.div_ceil(cfg.group_entries) as usize;
+        Publisher {
+            cfg: *cfg,
+            capacity: capacity_units,
+            active: false,
+            groups: vec![Group::Unpublished; groups],
+            epochs: vec![0; groups],
+            tracker_of: vec![0; groups],
+            trackers: Vec::new(),
+            next_tracker: 0,
+            pending: VecDeque::new(),
+            notices: VecDeque::new(),
+        }
+    }
+
+    /// Number of groups.
+    pub fn groups(&self) -> u32 {
+        self.groups.len() as u32
+    }
+
+    /// First address and number of entries of a group.
+    pub fn range(&self, group: u32) -> (Lpa, u32) {
+        let first = group * self.cfg.group_entries;
+        (Lpa(first), self.cfg.group_entries.min(self.capacity - first))
+    }
+
+    fn group_of(&self, lpa: Lpa) -> u32 {
+        lpa.0 / self.cfg.group_entries
+    }
+
+    fn count(&self, lpa: Lpa) -> u8 {
+        match self.tracker_of[self.group_of(lpa) as usize] {
+            0 => 0,
+            t => {
+                let page = (lpa.0 % self.cfg.group_entries) as usize;
+                self.trackers[usize::from(t) - 1].counts[page / 4] >> (page % 4 * 2) & 3
+            }
+        }
+    }
+
+    fn tag(&self, lpa: Lpa, ppa: Ppa, run: u32, count: u8) -> u64 {
+        let mut mac = SipHasher13::new_with_keys(self.cfg.key[0], self.cfg.key[1]);
+        let epoch = self.epochs[self.group_of(lpa) as usize];
+        mac.write_u64(u64::from(lpa.0) << 32 | u64::from(ppa.0));
+        mac.write_u64(u64::from(epoch) << 32 | u64::from(run) << 8 | u64::from(count));
+        mac.finish() & 0xff_ffff
+    }
+
+    fn seal(&self, lpa: Lpa, ppa: Ppa, run: u32, count: u8) -> u64 {
+        u64::from(Ppa::pack(Some(ppa))) << 32 | u64::from(run - 1) << 24 | self.tag(lpa, ppa, run, count)
+    }
+
+    /// The host reads a group: `mapping` gives the present place of each of its pages. All older entries fail.
+    pub fn publish(&mut self, group: u32, mapping: &[Option<Ppa>]) -> Vec<u64> {
+        self.active = true;
+        let g = group as usize;
+        self.groups[g] = Group::Clean;
+        self.epochs[g] += 1;
+        self.untrack(group);
+        let (first, n) = self.range(group);
+        assert_eq!(mapping.len(), n as usize, "a group is published whole");
+        let mut sealed = vec![0; mapping.len()];
+        let mut run = 0;
+        for i in (0..mapping.len()).rev() {
+            let Some(ppa) = mapping[i] else {
+                run = 0;
+                continue;
+            };
+            let follows = mapping.get(i + 1).copied().flatten() == Some(ppa.offset(1));
+            run = if follows { (run + 1).min(MAX_RUN) } else { 1 };
+            sealed[i] = self.seal(first.offset(i as u32), ppa, run, 0);
+        }
+        sealed
+    }
+
+    /// Where `len` pages from `lpa` are, if the entry for the first of them is genuine, fresh and covers them all.
+    pub fn check(&self, lpa: Lpa, len: u32, entry: u64) -> Option<Ppa> {
+        let group = self.group_of(lpa);
+        let ppa = Ppa::unpack((entry >> 32) as u32)?;
+        let run = (entry >> 24 & 0xff) as u32 + 1;
+        let count = self.count(lpa);
+        let inside = self.group_of(lpa.offset(len - 1)) == group;
+        if self.groups[group as usize] != Group::Clean || count == SATURATED || len > run || !inside {
+            return None;
+        }
+        if entry & 0xff_ffff != self.tag(lpa, ppa, run, count) {
+            return None;
+        }
+        (1..len).all(|i| self.count(lpa.offset(i)) == 0).then_some(ppa)
+    }
+
+    /// The mapping of a page changed.
+    #[inline]
+    pub fn changed(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
+        if self.active && self.groups[self.group_of(lpa) as usize] == Group::Clean {
+            self.changed_in_clean_group(lpa, ppa);
+        }
+    }
+
+    fn changed_in_clean_group(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
+        let group = self.group_of(lpa);
+        if !self.track(group) || self.pending.len() >= usize::from(self.cfg.pending_entries) {
+            self.soil(group);
+            return;
+        }
+        let page = (lpa.0 % self.cfg.group_entries) as usize;
+        let tracker = &mut self.trackers[usize::from(self.tracker_of[group as usize]) - 1];
+        let (byte, shift) = (page / 4, page % 4 * 2);
+        let count = (tracker.counts[byte] >> shift & 3).saturating_add(1).min(SATURATED);
+        tracker.counts[byte] = tracker.counts[byte] & !(3 << shift) | count << shift;
+        if let (Some(ppa), true) = (ppa, count < SATURATED) {
+            self.pending.push_back(Pending { lpa, ppa, count });
+        }
+    }
+
+    /// Makes sure that a group has a tracker; the group that has had one longest may lose it.
+    fn track(&mut self, group: u32) -> bool {
+        if self.tracker_of[group as usize] != 0 {
+            return true;
+        }
+        let limit = usize::from(self.cfg.tracked_groups);
+        if limit == 0 {
+            return false;
+        }
+        let bytes = self.cfg.group_entries.div_ceil(4) as usize;
+        let slot = if self.trackers.len() < limit {
+            self.trackers.push(Tracker { group, counts: vec![0; bytes] });
+            self.trackers.len() - 1
+        } else {
+            let slot = self.next_tracker % limit;
+            self.next_tracker = slot + 1;
+            let old = self.trackers[slot].group;
+            if usize::from(self.tracker_of[old as usize]) == slot + 1 {
+                self.soil(old);
+            }
+            self.trackers[slot].group = group;
+            self.trackers[slot].counts.fill(0);
+            slot
+        };
+        self.tracker_of[group as usize] = slot as u16 + 1;
+        true
+    }
+
+    fn untrack(&mut self, group: u32) {
+        self.tracker_of[group as usize] = 0;
+    }
+
+    /// Gives a group up until the host reads it again.
+    fn soil(&mut self, group: u32) {
+        if self.groups[group as usize] == Group::Clean {
+            self.groups[group as usize] = Group::Dirty;
+            self.untrack(group);
+            self.notices.push_back(group);
+        }
+    }
+
+    /// What the next response tells the host.
+    #[inline]
+    pub fn next_notice(&mut self) -> HpbNotice {
+        if !self.active {
+            return HpbNotice::None;
+        }
+        if let Some(group) = self.notices.pop_front() {
+            return HpbNotice::DirtyGroup(group);
+        }
+        while let Some(p) = self.pending.pop_front() {
+            let group = self.group_of(p.lpa) as usize;
+            if self.groups[group] == Group::Clean && self.tracker_of[group] != 0 && self.count(p.lpa) == p.count {
+                return HpbNotice::Entry { lpa: p.lpa, entry: self.seal(p.lpa, p.ppa, 1, p.count) };
+            }
+        }
+        HpbNotice::None
+    }
+
+    /// Bytes of SRAM: state and epoch of every group, and the page counters of the tracked ones.
+    pub fn table_bytes(&self) -> u64 {
+        let groups = self.groups.len() as u64;
+        let trackers = u64::from(self.cfg.tracked_groups) * u64::from(self.cfg.group_entries.div_ceil(4));
+        if self.active { groups.div_ceil(4) + 4 * groups + trackers } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn publisher(tracked: u16) -> Publisher {
+        let cfg = HpbConfig { group_entries: 16, tracked_groups: tracked, pending_entries: 8, key: [1, 2] };
+        Publisher::new(&cfg, 64)
+    }
+
+    fn contiguous() -> Vec<Option<Ppa>> {
+        (100..116).map(|p| Some(Ppa(p))).collect()
+    }
+
+    #[test]
+    fn an_entry_serves_its_own_run_and_nothing_else() {
+        let mut p = publisher(1);
+        let sealed = p.publish(0, &contiguous());
+        assert_eq!(p.check(Lpa(3), 1, sealed[3]), Some(Ppa(103)));
+        assert_eq!(p.check(Lpa(3), 13, sealed[3]), Some(Ppa(103)));
+        assert_eq!(p.check(Lpa(3), 14, sealed[3]), None, "reaches into the next group");
+        assert_eq!(p.check(Lpa(4), 1, sealed[3]), None, "swapped");
+        assert_eq!(p.check(Lpa(3), 1, sealed[3] ^ 1 << 32), None, "forged address");
+        assert_eq!(p.check(Lpa(3), 1, 0), None);
+    }
+
+    #[test]
+    fn a_change_makes_old_entries_fail_and_the_delivered_one_good() {
+        let mut p = publisher(1);
+        let old = p.publish(0, &contiguous());
+        p.changed(Lpa(3), Some(Ppa(7)));
+        assert_eq!(p.check(Lpa(3), 1, old[3]), None, "stale");
+        assert_eq!(p.check(Lpa(2), 2, old[2]), None, "run over a changed page");
+        assert_eq!(p.check(Lpa(2), 1, old[2]), Some(Ppa(102)));
+        let HpbNotice::Entry { lpa, entry } = p.next_notice() else { panic!("an entry is due") };
+        assert_eq!(p.check(lpa, 1, entry), Some(Ppa(7)));
+        p.changed(Lpa(3), Some(Ppa(8)));
+        assert_eq!(p.check(lpa, 1, entry), None, "replayed");
+        p.changed(Lpa(3), Some(Ppa(9)));
+        assert_eq!(p.next_notice(), HpbNotice::None, "three changes: not trusted until the group is read");
+        let fresh = p.publish(0, &contiguous());
+        assert_eq!(p.check(Lpa(3), 1, old[3]), None, "entry of an older epoch");
+        assert_eq!(p.check(Lpa(3), 1, fresh[3]), Some(Ppa(103)));
+    }
+
+    #[test]
+    fn an_untracked_group_is_soiled_as_a_whole() {
+        let mut p = publisher(1);
+        let (a, b) = (p.publish(0, &contiguous()), p.publish(1, &contiguous()));
+        p.changed(Lpa(0), Some(Ppa(7)));
+        p.changed(Lpa(16), Some(Ppa(8)));
+        assert_eq!(p.next_notice(), HpbNotice::DirtyGroup(0), "the only tracker went to the other group");
+        assert_eq!(p.check(Lpa(5), 1, a[5]), None);
+        assert_eq!(p.check(Lpa(21), 1, b[5]), Some(Ppa(105)));
+    }
+
+    #[test]
+    fn a_trim_is_never_delivered_but_ends_the_entry() {
+        let mut p = publisher(1);
+        let sealed = p.publish(0, &contiguous());
+        p.changed(Lpa(1), None);
+        assert_eq!(p.check(Lpa(1), 1, sealed[1]), None);
+        assert_eq!(p.next_notice(), HpbNotice::None);
+    }
+}

@@ -1,0 +1,246 @@
+//! The shared SRAM pool and the L2P segments cached in it.
+//!
+//! HP-UFS Sec. IV-A: "The SRAM is used as shared memory that is dynamically allocated to the write buffer, L2P
+//! segment buffer, GC buffer and so on." A cached segment is always clean, so it gives way to any other use.
+
+use units::SegmentId;
+
+use crate::config::SramConfig;
+
+/// Who holds a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// Data of a host write that is not on flash yet.
+    Write,
+    /// Data on its way from flash to the host.
+    Read,
+    /// A segment being loaded, updated or written back.
+    Map,
+    /// A page being copied.
+    Gc,
+}
+
+const OWNERS: usize = 4;
+
+/// Counts of buffers by owner, and the segment cache.
+#[derive(Debug)]
+pub struct Sram {
+    pool: u16,
+    reserve: u16,
+    used: [u16; OWNERS],
+    in_use: u16,
+    cache: SegmentCache,
+}
+
+impl Sram {
+    /// An empty pool for a device with this many segments.
+    pub fn new(cfg: &SramConfig, segments: u32) -> Sram {
+        Sram {
+            pool: cfg.pool,
+            reserve: cfg.reserve,
+            used: [0; OWNERS],
+            in_use: 0,
+            cache: SegmentCache::new(cfg.segment_cache, segments),
+        }
+    }
+
+    /// Buffers that `owner` could get now, cached segments given up included.
+    #[inline]
+    pub fn available(&self, owner: Owner) -> u16 {
+        let keep = match owner {
+            Owner::Write | Owner::Read => self.reserve,
+            Owner::Map | Owner::Gc => 0,
+        };
+        (self.pool - self.in_use).saturating_sub(keep)
+    }
+
+    /// Takes `n` buffers, dropping least recently used segments for them, or takes none.
+    #[inline]
+    pub fn take(&mut self, owner: Owner, n: u16) -> bool {
+        if self.available(owner) < n {
+            return false;
+        }
+        self.used[owner as usize] += n;
+        self.in_use += n;
+        while self.in_use + self.cache.len() > self.pool {
+            self.cache.evict();
+        }
+        true
+    }
+
+    /// Gives `n` buffers back.
+    #[inline]
+    pub fn give(&mut self, owner: Owner, n: u16) {
+        let used = &mut self.used[owner as usize];
+        assert!(*used >= n, "{owner:?} gives back {n} SRAM buffers but holds {used}");
+        *used -= n;
+        self.in_use -= n;
+    }
+
+    /// True if the segment is in SRAM; it then becomes the most recently used.
+    #[inline]
+    pub fn segment_hit(&mut self, segment: SegmentId) -> bool {
+        self.cache.touch(segment)
+    }
+
+    /// Keeps a segment that has just been read or written, if there is room at all.
+    pub fn keep_segment(&mut self, segment: SegmentId) {
+        if self.cache.touch(segment) {
+            return;
+        }
+        if self.cache.len() == self.cache.limit || self.in_use + self.cache.len() == self.pool {
+            if self.cache.len() == 0 {
+                return;
+            }
+            self.cache.evict();
+        }
+        self.cache.insert(segment);
+    }
+
+    /// Drops a segment whose copy in SRAM is out of date.
+    pub fn drop_segment(&mut self, segment: SegmentId) {
+        self.cache.remove(segment);
+    }
+
+    /// Buffers in use by `owner`.
+    pub fn used(&self, owner: Owner) -> u16 {
+        self.used[owner as usize]
+    }
+}
+
+/// Which segments are in SRAM, in order of use. Contents are those of flash: only dirty data needs a place of its own.
+#[derive(Debug)]
+struct SegmentCache {
+    limit: u16,
+    len: u16,
+    /// Slot of a segment, plus one.
+    slot_of: Vec<u16>,
+    /// Ring of slots; slot 0 is the anchor, `next` of the anchor is the most recently used.
+    slots: Vec<Slot>,
+    free: Vec<u16>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    segment: u32,
+    prev: u16,
+    next: u16,
+}
+
+impl SegmentCache {
+    fn new(limit: u16, segments: u32) -> SegmentCache {
+        let anchor = Slot { segment: 0, prev: 0, next: 0 };
+        SegmentCache {
+            limit,
+            len: 0,
+            slot_of: vec![0; segments as usize],
+            slots: vec![anchor; usize::from(limit) + 1],
+            free: (1..=limit).rev().collect(),
+        }
+    }
+
+    fn len(&self) -> u16 {
+        self.len
+    }
+
+    #[inline]
+    fn touch(&mut self, segment: SegmentId) -> bool {
+        let slot = self.slot_of[segment.index()];
+        if slot == 0 {
+            return false;
+        }
+        if self.slots[0].next != slot {
+            self.unlink(slot);
+            self.link_first(slot);
+        }
+        true
+    }
+
+    fn insert(&mut self, segment: SegmentId) {
+        let slot = self.free.pop().expect("the segment cache has a free slot after an eviction");
+        self.slot_of[segment.index()] = slot;
+        self.slots[usize::from(slot)].segment = segment.0;
+        self.link_first(slot);
+        self.len += 1;
+    }
+
+    fn evict(&mut self) {
+        let last = self.slots[0].prev;
+        assert!(last != 0, "SRAM pool overcommitted: no cached segment left to give up");
+        self.remove(SegmentId(self.slots[usize::from(last)].segment));
+    }
+
+    fn remove(&mut self, segment: SegmentId) {
+        let slot = std::mem::take(&mut self.slot_of[segment.index()]);
+        if slot != 0 {
+            self.unlink(slot);
+            self.free.push(slot);
+            self.len -= 1;
+        }
+    }
+
+    fn unlink(&mut self, slot: u16) {
+        let Slot { prev, next, .. } = self.slots[usize::from(slot)];
+        self.slots[usize::from(prev)].next = next;
+        self.slots[usize::from(next)].prev = prev;
+    }
+
+    fn link_first(&mut self, slot: u16) {
+        let first = self.slots[0].next;
+        self.slots[usize::from(slot)].prev = 0;
+        self.slots[usize::from(slot)].next = first;
+        self.slots[usize::from(first)].prev = slot;
+        self.slots[0].next = slot;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sram(pool: u16, cache: u16) -> Sram {
+        Sram::new(&SramConfig { pool, segment_cache: cache, reserve: 2 }, 100)
+    }
+
+    #[test]
+    fn segments_give_way_in_order_of_use() {
+        let mut s = sram(6, 4);
+        for id in 0..4 {
+            s.keep_segment(SegmentId(id));
+        }
+        assert!(s.segment_hit(SegmentId(0)));
+        assert!(s.take(Owner::Write, 4));
+        assert!(!s.segment_hit(SegmentId(1)) && !s.segment_hit(SegmentId(2)));
+        assert!(s.segment_hit(SegmentId(3)) && s.segment_hit(SegmentId(0)));
+    }
+
+    #[test]
+    fn host_data_never_takes_the_reserve() {
+        let mut s = sram(6, 4);
+        assert!(!s.take(Owner::Write, 5));
+        assert!(s.take(Owner::Write, 4));
+        assert!(!s.take(Owner::Read, 1));
+        assert!(s.take(Owner::Map, 2));
+        assert!(!s.take(Owner::Gc, 1));
+        s.give(Owner::Write, 4);
+        assert_eq!(s.available(Owner::Gc), 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "gives back")]
+    fn a_buffer_has_one_owner() {
+        let mut s = sram(6, 4);
+        assert!(s.take(Owner::Write, 1));
+        s.give(Owner::Gc, 1);
+    }
+
+    #[test]
+    fn a_full_cache_replaces_its_oldest_segment() {
+        let mut s = sram(10, 2);
+        for id in 0..3 {
+            s.keep_segment(SegmentId(id));
+        }
+        assert!(!s.segment_hit(SegmentId(0)));
+        assert!(s.segment_hit(SegmentId(1)) && s.segment_hit(SegmentId(2)));
+    }
+}

@@ -1,0 +1,188 @@
+//! A bare bench for a device: no driver, no link, an oracle for the data.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use nand::{CellTiming, Geometry, Timing};
+use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
+use ufsim_device::{Device, DeviceConfig, DeviceEvent, GcConfig, HpbConfig, LogConfig, MappingKind, SramConfig};
+use units::{Lpa, Nanos, Seq, SimTime};
+
+/// A device of a few MiB on which everything happens often: 2 dies, superblocks of 256 units, 4 segments.
+pub fn tiny() -> DeviceConfig {
+    let us = Nanos::from_micros;
+    DeviceConfig {
+        geometry: Geometry {
+            channels: 2,
+            dies_per_channel: 1,
+            planes: 2,
+            units_per_page: 4,
+            pages_per_block: 16,
+            data_superblocks: 28,
+            meta_superblocks: 6,
+        },
+        timing: Timing {
+            slc: CellTiming { read: us(25), program: us(150), erase: us(5000) },
+            tlc: CellTiming { read: us(60), program: us(550), erase: us(5000) },
+            channel_bytes_per_us: 0,
+            page_register: true,
+        },
+        capacity_units: 4096,
+        command_cost: Nanos(1000),
+        idle_flush: us(1000),
+        sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24 },
+        log: LogConfig { entries: 192, flush_above: 160, handover_above: 24, gc_pause_at: 96, max_log_blocks: 6 },
+        gc: GcConfig { start: 10, relaxed: 8, hurried: 6, reserve: 3, units_per_step: 64 },
+        wear_spread: 8,
+        hpb: HpbConfig { group_entries: 512, tracked_groups: 2, pending_entries: 64, key: [7, 9] },
+    }
+}
+
+/// Deterministic choices.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn below(&mut self, n: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as u32 % n
+    }
+}
+
+/// A device with an event queue, commands in flight, and what every address may hold.
+pub struct Bench {
+    pub device: Device,
+    now: SimTime,
+    queue: BinaryHeap<Reverse<(SimTime, u64, usize)>>,
+    events: Vec<DeviceEvent>,
+    order: u64,
+    free_tags: VecDeque<u8>,
+    in_flight: BTreeMap<u8, (Op, u32)>,
+    /// Acknowledged: stamp, or 0 after a trim; with all that may still replace it.
+    acked: BTreeMap<u32, u32>,
+    stamp: u32,
+    pub responses: Vec<Response>,
+    silent: u32,
+}
+
+impl Bench {
+    pub fn new(cfg: DeviceConfig, kind: MappingKind) -> Bench {
+        Bench {
+            device: Device::new(cfg, kind),
+            now: SimTime::START,
+            queue: BinaryHeap::new(),
+            events: Vec::new(),
+            order: 0,
+            free_tags: (0..32).collect(),
+            in_flight: BTreeMap::new(),
+            acked: BTreeMap::new(),
+            stamp: 0,
+            responses: Vec::new(),
+            silent: 0,
+        }
+    }
+
+    fn drain(&mut self) {
+        let effects = self.device.effects();
+        for (at, event) in effects.wakes.drain(..) {
+            self.order += 1;
+            self.events.push(event);
+            self.queue.push(Reverse((at, self.order, self.events.len() - 1)));
+        }
+        let responses: Vec<_> = effects.responses.drain(..).collect();
+        for (_, response) in responses {
+            self.digest(response);
+        }
+    }
+
+    fn digest(&mut self, response: Response) {
+        let (op, stamp) = self.in_flight.remove(&response.tag.0).expect("a response answers a command in flight");
+        self.free_tags.push_back(response.tag.0);
+        assert_eq!(response.status, Status::Good, "{op:?}");
+        match (op, &response.data) {
+            (Op::Write { lpa, len, .. }, _) => (0..len).for_each(|i| self.acked_write(lpa.0 + i, stamp)),
+            (Op::Unmap { lpa, len }, _) => (0..len).for_each(|i| self.acked_write(lpa.0 + i, 0)),
+            (Op::Read { lpa, .. } | Op::HpbRead { lpa, .. }, DataIn::One(content)) => self.check(lpa.0, *content),
+            (Op::Read { lpa, .. } | Op::HpbRead { lpa, .. }, DataIn::Many(contents)) => {
+                for (i, content) in contents.iter().enumerate() {
+                    self.check(lpa.0 + i as u32, *content);
+                }
+            }
+            _ => {}
+        }
+        self.responses.push(response);
+        self.silent = 0;
+    }
+
+    fn acked_write(&mut self, lpa: u32, stamp: u32) {
+        self.acked.insert(lpa, stamp);
+    }
+
+    fn check(&self, lpa: u32, content: Option<ufs::Content>) {
+        if let Some(content) = content {
+            assert_eq!(content.lpa, Lpa(lpa), "data of another address");
+        }
+        let expected = self.acked.get(&lpa).copied().unwrap_or(0);
+        assert_eq!(content.map_or(0, |c| c.stamp), expected, "LPA {lpa}");
+    }
+
+    /// True if a command in flight touches the range, so that its result would be open.
+    fn busy(&self, lpa: u32, len: u32) -> bool {
+        self.in_flight.values().any(|(op, _)| match *op {
+            Op::Read { lpa: l, len: n }
+            | Op::HpbRead { lpa: l, len: n, .. }
+            | Op::Write { lpa: l, len: n, .. }
+            | Op::Unmap { lpa: l, len: n } => l.0 < lpa + len && lpa < l.0 + n,
+            _ => false,
+        })
+    }
+
+    /// Sends a command as soon as a tag is free and nothing in flight overlaps it.
+    pub fn send(&mut self, op: Op) {
+        let range = match op {
+            Op::Read { lpa, len }
+            | Op::HpbRead { lpa, len, .. }
+            | Op::Write { lpa, len, .. }
+            | Op::Unmap { lpa, len } => (lpa.0, len),
+            _ => (0, 0),
+        };
+        while self.free_tags.is_empty() || self.busy(range.0, range.1) {
+            self.step();
+        }
+        let tag = self.free_tags.pop_front().expect("waited for one");
+        self.stamp += 1;
+        let data = if matches!(op, Op::Write { .. }) { DataOut::Stamp(self.stamp) } else { DataOut::None };
+        self.in_flight.insert(tag, (op, self.stamp));
+        let at = self.now + Nanos(500);
+        while self.queue.peek().is_some_and(|Reverse((due, ..))| *due <= at) {
+            self.step();
+        }
+        self.now = at;
+        self.device.command(self.now, Command { tag: Tag(tag), op, host_seq: Seq(0), freed: None, data });
+        self.drain();
+    }
+
+    fn step(&mut self) {
+        let Reverse((at, _, event)) = self.queue.pop().expect("commands in flight, but nothing will ever happen");
+        self.now = at;
+        self.silent += 1;
+        assert!(self.silent < 20_000, "no response for 20000 events: {:?}, {:?}", self.in_flight, self.device.stats());
+        self.device.wake(self.now, self.events[event]);
+        self.drain();
+    }
+
+    /// Waits until every command is answered and the device is quiet.
+    pub fn settle(&mut self) {
+        while !self.in_flight.is_empty() || !self.queue.is_empty() {
+            self.step();
+        }
+        assert!(self.device.is_idle());
+        self.device.check();
+    }
+
+    #[allow(dead_code)]
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+}

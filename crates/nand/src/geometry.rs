@@ -1,0 +1,402 @@
+//! Sizes of the flash array and the arithmetic of physical page addresses.
+
+use units::{Ppa, Superblock};
+
+/// The kind of cell a superblock is made of; it decides the cell timing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CellType {
+    /// One bit per cell: metadata superblocks.
+    Slc,
+    /// Three bits per cell: superblocks with user data.
+    Tlc,
+}
+
+/// Sizes of the flash array. All of them count things of the next smaller kind.
+///
+/// Physical page addresses run in fill order, so that consecutive addresses go to every plane of a die, then to
+/// the next die, then to the next page:
+/// `ppa = superblock * superblock_units + page * stripe_units + die * row_units + plane * units_per_page + unit`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    /// Channels; die `d` is on channel `d % channels`.
+    pub channels: u32,
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Planes in a die; all planes of a die work together.
+    pub planes: u32,
+    /// 4 KiB units in a page of one plane.
+    pub units_per_page: u32,
+    /// Pages in a block of one plane.
+    pub pages_per_block: u32,
+    /// Superblocks for user data (TLC), numbered from 0.
+    pub data_superblocks: u32,
+    /// Superblocks for metadata (SLC), numbered after those for data.
+    pub meta_superblocks: u32,
+}
+
+impl Geometry {
+    /// Dies in the array.
+    #[inline]
+    pub fn dies(&self) -> u32 {
+        self.channels * self.dies_per_channel
+    }
+
+    /// Units in a row, one page on every plane of a die.
+    #[inline]
+    pub fn row_units(&self) -> u32 {
+        self.planes * self.units_per_page
+    }
+
+    /// Units in a stripe, one row on every die.
+    #[inline]
+    pub fn stripe_units(&self) -> u32 {
+        self.dies() * self.row_units()
+    }
+
+    /// Units in a superblock.
+    #[inline]
+    pub fn superblock_units(&self) -> u32 {
+        self.stripe_units() * self.pages_per_block
+    }
+
+    /// Superblocks of both kinds.
+    #[inline]
+    pub fn superblocks(&self) -> u32 {
+        self.data_superblocks + self.meta_superblocks
+    }
+
+    /// Units in the array.
+    #[inline]
+    pub fn total_units(&self) -> u32 {
+        self.superblocks() * self.superblock_units()
+    }
+
+    /// Units in the array, or `None` if a size is zero or the addresses do not fit the four bytes of an L2P entry
+    /// (which needs one value for "unmapped"). The other functions hold for geometries that pass this check.
+    /// There may be no metadata superblocks, or no data superblocks, but not neither.
+    pub fn checked_total_units(&self) -> Option<u32> {
+        let sizes = [self.channels, self.dies_per_channel, self.planes, self.units_per_page, self.pages_per_block];
+        let superblocks = self.data_superblocks.checked_add(self.meta_superblocks)?;
+        let total = sizes.into_iter().try_fold(superblocks, u32::checked_mul)?;
+        (total > 0 && total < u32::MAX - 1).then_some(total)
+    }
+
+    /// The superblock of an address.
+    #[inline]
+    pub fn superblock_of(&self, ppa: Ppa) -> Superblock {
+        Superblock(ppa.0 / self.superblock_units())
+    }
+
+    /// The first address of a superblock.
+    #[inline]
+    pub fn first_ppa(&self, superblock: Superblock) -> Ppa {
+        Ppa(superblock.0 * self.superblock_units())
+    }
+
+    /// Position of an address in its superblock, `0..superblock_units`.
+    #[inline]
+    pub fn offset_in_superblock(&self, ppa: Ppa) -> u32 {
+        ppa.0 % self.superblock_units()
+    }
+
+    /// The die of an address.
+    #[inline]
+    pub fn die_of(&self, ppa: Ppa) -> u32 {
+        ppa.0 % self.stripe_units() / self.row_units()
+    }
+
+    /// The channel of a die.
+    #[inline]
+    pub fn channel_of(&self, die: u32) -> u32 {
+        die % self.channels
+    }
+
+    /// The first address of the row that holds an address.
+    #[inline]
+    pub fn row_start(&self, ppa: Ppa) -> Ppa {
+        Ppa(ppa.0 - ppa.0 % self.row_units())
+    }
+
+    /// Units from an address to the end of its row, the address included: `1..=row_units`.
+    #[inline]
+    pub fn units_left_in_row(&self, ppa: Ppa) -> u32 {
+        self.row_units() - ppa.0 % self.row_units()
+    }
+
+    /// The cells of a superblock.
+    #[inline]
+    pub fn cell(&self, superblock: Superblock) -> CellType {
+        if superblock.0 < self.data_superblocks { CellType::Tlc } else { CellType::Slc }
+    }
+
+    /// The same arithmetic with its divisions precomputed.
+    ///
+    /// # Panics
+    /// If [`Geometry::checked_total_units`] gives `None`.
+    pub fn layout(&self) -> Layout {
+        Layout::new(*self)
+    }
+}
+
+/// Where an address lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Superblock.
+    pub superblock: Superblock,
+    /// Page in each block of the superblock, `0..pages_per_block`.
+    pub page: u32,
+    /// Die, `0..dies`.
+    pub die: u32,
+    /// Plane in the die, `0..planes`.
+    pub plane: u32,
+    /// Unit in the plane's page, `0..units_per_page`.
+    pub unit: u32,
+}
+
+/// A [`Geometry`] with its divisions precomputed, for code that takes addresses apart for every request: sizes
+/// that are powers of two, which is all of them on most phones, cost a shift.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layout {
+    geometry: Geometry,
+    total_units: u32,
+    superblock: Divider,
+    stripe: Divider,
+    row: Divider,
+    page: Divider,
+}
+
+impl Layout {
+    fn new(geometry: Geometry) -> Layout {
+        let Some(total_units) = geometry.checked_total_units() else {
+            panic!("geometry has a zero size or more than 2^32 - 3 units: {geometry:?}");
+        };
+        Layout {
+            geometry,
+            total_units,
+            superblock: Divider::new(geometry.superblock_units()),
+            stripe: Divider::new(geometry.stripe_units()),
+            row: Divider::new(geometry.row_units()),
+            page: Divider::new(geometry.units_per_page),
+        }
+    }
+
+    /// The sizes.
+    #[inline]
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Units in the array.
+    #[inline]
+    pub fn total_units(&self) -> u32 {
+        self.total_units
+    }
+
+    /// Units in a superblock.
+    #[inline]
+    pub fn superblock_units(&self) -> u32 {
+        self.superblock.by
+    }
+
+    /// Units in a stripe.
+    #[inline]
+    pub fn stripe_units(&self) -> u32 {
+        self.stripe.by
+    }
+
+    /// Units in a row.
+    #[inline]
+    pub fn row_units(&self) -> u32 {
+        self.row.by
+    }
+
+    /// See [`Geometry::superblock_of`].
+    #[inline]
+    pub fn superblock_of(&self, ppa: Ppa) -> Superblock {
+        Superblock(self.superblock.div_rem(ppa.0).0)
+    }
+
+    /// See [`Geometry::first_ppa`].
+    #[inline]
+    pub fn first_ppa(&self, superblock: Superblock) -> Ppa {
+        Ppa(superblock.0 * self.superblock.by)
+    }
+
+    /// See [`Geometry::offset_in_superblock`].
+    #[inline]
+    pub fn offset_in_superblock(&self, ppa: Ppa) -> u32 {
+        self.superblock.div_rem(ppa.0).1
+    }
+
+    /// See [`Geometry::die_of`].
+    #[inline]
+    pub fn die_of(&self, ppa: Ppa) -> u32 {
+        self.row.div_rem(self.stripe.div_rem(ppa.0).1).0
+    }
+
+    /// See [`Geometry::row_start`].
+    #[inline]
+    pub fn row_start(&self, ppa: Ppa) -> Ppa {
+        Ppa(ppa.0 - self.row.div_rem(ppa.0).1)
+    }
+
+    /// See [`Geometry::units_left_in_row`].
+    #[inline]
+    pub fn units_left_in_row(&self, ppa: Ppa) -> u32 {
+        self.row.by - self.row.div_rem(ppa.0).1
+    }
+
+    /// Takes an address apart.
+    #[inline]
+    pub fn place(&self, ppa: Ppa) -> Place {
+        let (superblock, rest) = self.superblock.div_rem(ppa.0);
+        let (page, rest) = self.stripe.div_rem(rest);
+        let (die, rest) = self.row.div_rem(rest);
+        let (plane, unit) = self.page.div_rem(rest);
+        Place { superblock: Superblock(superblock), page, die, plane, unit }
+    }
+
+    /// Puts an address together; inverse of [`Layout::place`].
+    #[inline]
+    pub fn ppa(&self, at: Place) -> Ppa {
+        let row = at.page * self.stripe.by + at.die * self.row.by;
+        Ppa(at.superblock.0 * self.superblock.by + row + at.plane * self.page.by + at.unit)
+    }
+
+    /// Number of the plane page that holds an address, and the address's place in it.
+    #[inline]
+    pub(crate) fn plane_page(&self, ppa: Ppa) -> (usize, u32) {
+        let (page, unit) = self.page.div_rem(ppa.0);
+        (page as usize, unit)
+    }
+
+    /// Number of the block (of one plane) at a place.
+    #[inline]
+    pub(crate) fn block(&self, superblock: Superblock, die: u32, plane: u32) -> usize {
+        self.die_block(superblock, die) * self.geometry.planes as usize + plane as usize
+    }
+
+    /// Number of the group of blocks that a die erases together.
+    #[inline]
+    pub(crate) fn die_block(&self, superblock: Superblock, die: u32) -> usize {
+        superblock.index() * self.geometry.dies() as usize + die as usize
+    }
+}
+
+/// Division by a number that is fixed at run time, a shift where it is a power of two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Divider {
+    by: u32,
+    shift: Option<u8>,
+}
+
+impl Divider {
+    fn new(by: u32) -> Divider {
+        Divider { by, shift: by.is_power_of_two().then(|| by.trailing_zeros() as u8) }
+    }
+
+    #[inline]
+    fn div_rem(self, n: u32) -> (u32, u32) {
+        match self.shift {
+            Some(shift) => (n >> shift, n & (self.by - 1)),
+            None => (n / self.by, n % self.by),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The prototype's array, scaled down in superblocks.
+    const HP_UFS: Geometry = Geometry {
+        channels: 8,
+        dies_per_channel: 1,
+        planes: 2,
+        units_per_page: 4,
+        pages_per_block: 64,
+        data_superblocks: 3,
+        meta_superblocks: 2,
+    };
+    const ODD: Geometry = Geometry {
+        channels: 3,
+        dies_per_channel: 2,
+        planes: 3,
+        units_per_page: 5,
+        pages_per_block: 7,
+        data_superblocks: 2,
+        meta_superblocks: 1,
+    };
+
+    #[test]
+    fn the_prototype_has_the_sizes_of_the_paper() {
+        assert_eq!((HP_UFS.row_units(), HP_UFS.stripe_units()), (8, 64));
+        assert_eq!((HP_UFS.superblock_units(), HP_UFS.total_units()), (4096, 5 * 4096));
+        assert_eq!(HP_UFS.checked_total_units(), Some(5 * 4096));
+    }
+
+    #[test]
+    fn addresses_count_in_fill_order_and_survive_the_round_trip() {
+        for geometry in [HP_UFS, ODD] {
+            let layout = geometry.layout();
+            let mut next = 0;
+            for superblock in 0..geometry.superblocks() {
+                let sizes = [geometry.pages_per_block, geometry.dies(), geometry.planes];
+                let count = sizes.iter().product::<u32>() * geometry.units_per_page;
+                for n in 0..count {
+                    let unit = n % geometry.units_per_page;
+                    let plane = n / geometry.units_per_page % geometry.planes;
+                    let die = n / geometry.row_units() % geometry.dies();
+                    let page = n / geometry.row_units() / geometry.dies();
+                    let place = Place { superblock: Superblock(superblock), page, die, plane, unit };
+                    assert_eq!(layout.ppa(place), Ppa(next));
+                    assert_eq!(layout.place(Ppa(next)), place);
+                    next += 1;
+                }
+            }
+            assert_eq!(next, geometry.total_units());
+        }
+    }
+
+    #[test]
+    fn precomputed_arithmetic_equals_the_plain_one() {
+        for geometry in [HP_UFS, ODD] {
+            let layout = geometry.layout();
+            for ppa in (0..geometry.total_units()).map(Ppa) {
+                let place = layout.place(ppa);
+                assert_eq!(geometry.superblock_of(ppa), place.superblock);
+                assert_eq!(layout.superblock_of(ppa), place.superblock);
+                assert_eq!(geometry.die_of(ppa), place.die);
+                assert_eq!(layout.die_of(ppa), place.die);
+                let row = layout.ppa(Place { plane: 0, unit: 0, ..place });
+                assert_eq!((geometry.row_start(ppa), layout.row_start(ppa)), (row, row));
+                let left = geometry.row_units() - (ppa.0 - row.0);
+                assert_eq!(geometry.units_left_in_row(ppa), left);
+                assert_eq!(layout.units_left_in_row(ppa), left);
+                let first = geometry.first_ppa(place.superblock);
+                assert_eq!(first, layout.first_ppa(place.superblock));
+                assert_eq!(geometry.offset_in_superblock(ppa), ppa.0 - first.0);
+                assert_eq!(layout.offset_in_superblock(ppa), ppa.0 - first.0);
+            }
+        }
+    }
+
+    #[test]
+    fn metadata_superblocks_follow_the_data_and_are_slc() {
+        let cells: Vec<_> = (0..5).map(|n| HP_UFS.cell(Superblock(n))).collect();
+        use CellType::{Slc, Tlc};
+        assert_eq!(cells, [Tlc, Tlc, Tlc, Slc, Slc]);
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_refused() {
+        assert_eq!(Geometry { planes: 0, ..HP_UFS }.checked_total_units(), None);
+        let none = Geometry { data_superblocks: 0, meta_superblocks: 0, ..HP_UFS };
+        assert_eq!(none.checked_total_units(), None);
+        // 2^20 superblocks of 2^12 units are exactly 2^32 units.
+        let full = Geometry { data_superblocks: 1 << 20, meta_superblocks: 0, ..HP_UFS };
+        assert_eq!(full.checked_total_units(), None);
+        let fits = Geometry { data_superblocks: (1 << 20) - 1, ..full };
+        assert_eq!(fits.checked_total_units(), Some(u32::MAX - 4095));
+    }
+}

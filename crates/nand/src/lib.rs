@@ -1,0 +1,103 @@
+//! A NAND flash array: how long operations take, in which order they run, and what is readable afterwards.
+//!
+//! # Glossary
+//! - **unit**: 4 KiB, the smallest thing that is read.
+//! - **page** (plane page): what one plane programs at once, `units_per_page` units.
+//! - **row** (multi-plane page): the same page on every plane of one die.
+//! - **stripe**: a row on every die.
+//! - **block**: the pages of a plane that are erased together. They are programmed in order, once per erase.
+//! - **superblock**: one block on every plane of every die.
+//! - **die**: runs one operation at a time. **Channel**: moves the data of one of its dies at a time.
+//! - **tR**, **tPROG**, **tBERS**: duration of the cell phase of a read, a program, an erase.
+//! - **page register**: holds the row that a die sensed last.
+//! - **spare area**: bytes beside a unit in which the firmware notes its LPA; readable only by reading the unit.
+//! - **padding**: units at the end of a page that are programmed without content.
+//!
+//! # Phases
+//! A die is occupied by an operation from its first phase to its last one.
+//! - read: tR (not if the page register has the row), then the channel, where it may have to wait;
+//! - program: the channel, where it may have to wait, then tPROG;
+//! - erase: tBERS.
+//!
+//! If transfers take no time there is only the cell phase. The order of waiting operations is decided when a die
+//! becomes free: the most urgent [`Priority`] first, in it the order of submission. A channel serves its dies in the
+//! order in which they ask.
+//!
+//! # Contract
+//! - The array has no clock. A call at time `now` pushes the ends of the phases it begins to `wakes`, and
+//!   [`Nand::wake`] has to be called with each of them at its time. A die or channel has at most one outstanding, so
+//!   there are never more than dies + channels. Ends at the same time are handled in the order in which they were
+//!   pushed; when a transfer ends, the channel goes on with the next die before the old one goes on.
+//! - The rules of flash are checked when an operation is submitted: a page is programmed once per erase, after the page
+//!   before it, and not while the erase of its block is queued or running. Programs of a block, and its erase after
+//!   them, must also run in the order of submission; a priority that lets a later one overtake fails when it finishes.
+//!   Breaking a rule is a bug of the firmware and panics.
+//! - A program is readable when it is finished, and until an erase of its block is finished. Reading anything else is
+//!   no error, because an address may come from a host: it gives no spare.
+//!
+//! # Example
+//! ```
+//! use ufsim_nand::*;
+//! use units::{Nanos, Ppa, Seq, SimTime};
+//!
+//! let geometry = Geometry {
+//!     channels: 2,
+//!     dies_per_channel: 1,
+//!     planes: 1,
+//!     units_per_page: 4,
+//!     pages_per_block: 16,
+//!     data_superblocks: 4,
+//!     meta_superblocks: 1,
+//! };
+//! let us = Nanos::from_micros;
+//! let timing = Timing {
+//!     slc: CellTiming { read: us(25), program: us(150), erase: us(5_000) },
+//!     tlc: CellTiming { read: us(60), program: us(550), erase: us(5_000) },
+//!     channel_bytes_per_us: 1024,
+//!     page_register: true,
+//! };
+//! let mut array = Nand::new(geometry, timing);
+//! let mut wakes = Vec::new();
+//!
+//! // Three units and one unit of padding: 16 us on the channel, then 550 us for the cells.
+//! let unit = |lpa| Some(Spare { lpa, stamp: 7 });
+//! let work = Work::Program { ppa: Ppa(0), units: 4 };
+//! let op = Op { work, priority: Priority::HostWrite, cause: Cause::HostWrite, token: 1 };
+//! let spares = [unit(30), unit(31), unit(32), None];
+//! array.submit_program(SimTime::START, op, &spares, Seq(100), &mut wakes);
+//!
+//! let (end, event) = wakes.remove(0);
+//! assert_eq!((end, event), (SimTime(16_000), NandEvent::Channel(0)));
+//! assert_eq!(array.wake(end, event, &mut wakes), None);
+//! let (end, event) = wakes.remove(0);
+//! assert_eq!((end, event), (SimTime(566_000), NandEvent::Die(0)));
+//! assert_eq!(array.wake(end, event, &mut wakes).map(|done| done.token), Some(1));
+//!
+//! // The firmware learns what a unit holds by reading it: tR, then 8 us on the channel.
+//! let work = Work::Read { ppa: Ppa(2), units: 2 };
+//! let op = Op { work, priority: Priority::HostRead, cause: Cause::HostRead, token: 2 };
+//! array.submit(end, op, &mut wakes);
+//! let (end, event) = wakes.remove(0);
+//! assert_eq!(array.wake(end, event, &mut wakes), None);
+//! let (end, event) = wakes.remove(0);
+//! let done = array.wake(end, event, &mut wakes).expect("the transfer is the last phase of a read");
+//! assert_eq!(end, SimTime(566_000 + 60_000 + 8_000));
+//! assert_eq!(array.spare(&done, 0), unit(32));
+//! assert_eq!(array.unit_seq(&done, 0), Seq(102));
+//! assert_eq!(array.spare(&done, 1), None);
+//! assert!(array.idle());
+//! ```
+
+mod counters;
+mod geometry;
+mod nand;
+mod op;
+mod state;
+mod timeline;
+mod timing;
+
+pub use counters::Counters;
+pub use geometry::{CellType, Geometry, Layout, Place};
+pub use nand::Nand;
+pub use op::{Cause, Done, Kind, NandEvent, Op, Priority, Spare, Work};
+pub use timing::{CellTiming, Timing};

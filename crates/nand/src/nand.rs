@@ -1,0 +1,223 @@
+//! The array as its firmware sees it.
+
+use units::{Nanos, Ppa, Seq, SimTime, Superblock};
+
+use crate::counters::Counters;
+use crate::geometry::{Geometry, Layout};
+use crate::op::{Done, NandEvent, Op, Spare, Work};
+use crate::state::State;
+use crate::timeline::{Task, Timeline};
+use crate::timing::Timing;
+
+/// A flash array: dies behind channels, with what is programmed on them. A new array is erased.
+///
+/// The caller owns the clock. Every call pushes the events that follow from it to `wakes`; each has to come back
+/// through [`Nand::wake`] at its time, and events of the same time in the order in which they were pushed.
+#[derive(Debug)]
+pub struct Nand {
+    layout: Layout,
+    timing: Timing,
+    /// Transfer time of 0, 1, .. `row_units` units.
+    transfers: Vec<Nanos>,
+    timeline: Timeline,
+    state: State,
+    counters: Counters,
+}
+
+impl Nand {
+    /// An erased array.
+    ///
+    /// # Panics
+    /// If [`Geometry::checked_total_units`] gives `None`, or there are more than 65,535 dies or pages per block.
+    pub fn new(geometry: Geometry, timing: Timing) -> Nand {
+        let layout = geometry.layout();
+        Nand {
+            layout,
+            timing,
+            transfers: (0..=geometry.row_units()).map(|units| timing.transfer(units)).collect(),
+            timeline: Timeline::new(geometry.dies(), geometry.channels),
+            state: State::new(layout),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Hands a read or an erase to its die, where it may start at once.
+    ///
+    /// # Panics
+    /// If the work is a program, lies outside the array, crosses the border of a row, or is a second erase of
+    /// blocks whose erase has not finished.
+    #[inline]
+    pub fn submit(&mut self, now: SimTime, op: Op, wakes: &mut Vec<(SimTime, NandEvent)>) {
+        let (die, superblock, sense) = match op.work {
+            Work::Read { ppa, units } => {
+                self.check_row(ppa, units);
+                self.state.prefetch(ppa);
+                let sense = self.timing.page_register.then(|| self.layout.row_start(ppa));
+                (self.layout.die_of(ppa), self.layout.superblock_of(ppa), sense)
+            }
+            Work::Erase { superblock, die } => {
+                self.state.submit_erase(superblock, die);
+                (die, superblock, None)
+            }
+            Work::Program { .. } => {
+                panic!("a program needs the spares that submit_program takes: {op:?}")
+            }
+        };
+        let task = self.task(op, superblock, sense);
+        self.timeline.submit(now, die, task, wakes);
+    }
+
+    /// Hands a program to its die, where it may start at once. `spares` has an entry for each of its units, `None`
+    /// for padding, which may only end a plane page. The units that are not padding have the sequence numbers
+    /// `seq`, `seq + 1`, and so on.
+    ///
+    /// # Panics
+    /// If the work is not a program, lies outside the array, crosses the border of a row, does not consist of whole
+    /// plane pages, or if one of these is not the next page of its block, or its block is being erased.
+    #[inline]
+    pub fn submit_program(
+        &mut self,
+        now: SimTime,
+        op: Op,
+        spares: &[Option<Spare>],
+        seq: Seq,
+        wakes: &mut Vec<(SimTime, NandEvent)>,
+    ) {
+        let Work::Program { ppa, units } = op.work else {
+            panic!("submit_program takes programs only: {op:?}");
+        };
+        assert!(spares.len() == units as usize, "{} spares for {units} units: {op:?}", spares.len());
+        self.check_row(ppa, units);
+        self.state.submit_program(ppa, spares, seq);
+        let task = self.task(op, self.layout.superblock_of(ppa), None);
+        self.timeline.submit(now, self.layout.die_of(ppa), task, wakes);
+    }
+
+    /// Ends the phase that an event stands for and begins those that follow; gives the operation that is finished
+    /// with it, if it was the last of its phases.
+    ///
+    /// # Panics
+    /// If no phase ends with this event at this time, or if an operation overtook a program of the same block that
+    /// was submitted before it (programs of a block and its erase have to keep their order, so a more urgent
+    /// priority must not let a later one go first).
+    #[inline]
+    pub fn wake(&mut self, now: SimTime, event: NandEvent, wakes: &mut Vec<(SimTime, NandEvent)>) -> Option<Done> {
+        let finished = self.timeline.wake(now, event, wakes)?;
+        let Op { work, priority, cause, token } = finished.op;
+        match work {
+            Work::Read { .. } => {}
+            Work::Program { ppa, units } => self.state.finish_program(ppa, units),
+            Work::Erase { superblock, die } => self.state.finish_erase(superblock, die),
+        }
+        self.counters.count(&finished.op, now - finished.started, finished.register_hit);
+        Some(Done { token, work, cause, priority })
+    }
+
+    /// The spare of unit `i` of a finished read: `None` for units that are padding or not programmed. To be asked
+    /// before the next call that changes the array.
+    ///
+    /// # Panics
+    /// If `done` is not a read, or has no unit `i`.
+    #[inline]
+    pub fn spare(&self, done: &Done, i: u32) -> Option<Spare> {
+        self.state.spare(read_unit(done, i))
+    }
+
+    /// The sequence number of the first unit of the plane page in which a finished read begins; 0 if it is not
+    /// programmed.
+    ///
+    /// # Panics
+    /// If `done` is not a read.
+    #[inline]
+    pub fn seq(&self, done: &Done) -> Seq {
+        self.state.page_seq(read_unit(done, 0))
+    }
+
+    /// The sequence number of unit `i` of a finished read; 0 for units that are padding or not programmed.
+    ///
+    /// # Panics
+    /// If `done` is not a read, or has no unit `i`.
+    #[inline]
+    pub fn unit_seq(&self, done: &Done, i: u32) -> Seq {
+        self.state.unit_seq(read_unit(done, i))
+    }
+
+    /// How many times all dies of a superblock were erased.
+    pub fn erase_count(&self, superblock: Superblock) -> u32 {
+        self.state.erase_count(superblock)
+    }
+
+    /// The erase count of the most worn superblock.
+    pub fn max_erase_count(&self) -> u32 {
+        self.state.max_erase_count()
+    }
+
+    /// Whether a superblock can be programmed from its first page on every die: it is new or erased, no erase is
+    /// under way and no program was submitted since.
+    pub fn is_erased(&self, superblock: Superblock) -> bool {
+        self.state.is_erased(superblock)
+    }
+
+    /// Operations submitted and not finished.
+    #[inline]
+    pub fn inflight(&self) -> u32 {
+        self.timeline.inflight()
+    }
+
+    /// Whether no operation is in flight.
+    #[inline]
+    pub fn idle(&self) -> bool {
+        self.timeline.inflight() == 0
+    }
+
+    /// Whether a die neither runs nor queues an operation.
+    #[inline]
+    pub fn die_idle(&self, die: u32) -> bool {
+        self.timeline.die_idle(die)
+    }
+
+    /// What the array did so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The sizes of the array.
+    #[inline]
+    pub fn geometry(&self) -> &Geometry {
+        self.layout.geometry()
+    }
+
+    /// The arithmetic of addresses of the array.
+    #[inline]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The durations of the array's phases.
+    pub fn timing(&self) -> &Timing {
+        &self.timing
+    }
+
+    #[inline]
+    fn task(&self, op: Op, superblock: Superblock, sense: Option<Ppa>) -> Task {
+        let kind = op.work.kind();
+        let cell = self.timing.cell(self.layout.geometry().cell(superblock), kind);
+        let transfer = self.transfers[op.work.units() as usize];
+        Task { op, cell, transfer, sense }
+    }
+
+    #[inline]
+    fn check_row(&self, ppa: Ppa, units: u32) {
+        assert!(ppa.0 < self.layout.total_units(), "{ppa} is outside the array of {} units", self.layout.total_units());
+        let left = self.layout.units_left_in_row(ppa);
+        assert!(units >= 1 && units <= left, "{units} units at {ppa}: its row has {left} from there");
+    }
+}
+
+#[inline]
+fn read_unit(done: &Done, i: u32) -> Ppa {
+    match done.work {
+        Work::Read { ppa, units } if i < units => ppa.offset(i),
+        _ => panic!("spare area of unit {i} of {:?}: only what was read has one", done.work),
+    }
+}

@@ -1,0 +1,242 @@
+//! Operations, their classes, and the events that drive them.
+
+use units::{Ppa, Superblock};
+
+/// Class of an operation in the queues of its die; the first is the most urgent. A waiting operation of a more
+/// urgent class always goes first; a running operation is never interrupted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Priority {
+    /// A host waits for the data.
+    HostRead,
+    /// Something waits for a part of the mapping.
+    MapRead,
+    /// Host data on its way to flash.
+    HostWrite,
+    /// Garbage collection.
+    Gc,
+    /// Whatever can wait.
+    Background,
+}
+
+impl Priority {
+    /// Number of classes.
+    pub const COUNT: usize = 5;
+    /// All classes, most urgent first.
+    pub const ALL: [Priority; Priority::COUNT] =
+        [Priority::HostRead, Priority::MapRead, Priority::HostWrite, Priority::Gc, Priority::Background];
+
+    /// Position in [`Priority::ALL`].
+    #[inline]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What an operation is accounted under. It has no influence on timing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Cause {
+    /// Data that a host asked for.
+    HostRead,
+    /// Data that a host wrote.
+    HostWrite,
+    /// Reading the mapping.
+    MapRead,
+    /// Writing the mapping.
+    MapWrite,
+    /// Garbage collection reads a valid page.
+    GcRead,
+    /// Garbage collection writes a valid page elsewhere.
+    GcWrite,
+    /// Garbage collection finds out which pages are valid.
+    ValidPageSearch,
+    /// Erasing.
+    Erase,
+    /// Start after a power loss.
+    Recovery,
+}
+
+impl Cause {
+    /// Number of causes.
+    pub const COUNT: usize = 9;
+    /// All causes.
+    pub const ALL: [Cause; Cause::COUNT] = [
+        Cause::HostRead,
+        Cause::HostWrite,
+        Cause::MapRead,
+        Cause::MapWrite,
+        Cause::GcRead,
+        Cause::GcWrite,
+        Cause::ValidPageSearch,
+        Cause::Erase,
+        Cause::Recovery,
+    ];
+    /// The names used in reports, in the order of [`Cause::ALL`].
+    pub const NAMES: [&'static str; Cause::COUNT] = [
+        "host_read",
+        "host_write",
+        "map_read",
+        "map_write",
+        "gc_read",
+        "gc_write",
+        "valid_page_search",
+        "erase",
+        "recovery",
+    ];
+
+    /// Position in [`Cause::ALL`] and [`Cause::NAMES`].
+    #[inline]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        Cause::NAMES[self.index()]
+    }
+}
+
+/// What an operation does to the cells.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// Senses a row.
+    Read,
+    /// Programs plane pages of a row.
+    Program,
+    /// Erases the block of every plane of a die.
+    Erase,
+}
+
+impl Kind {
+    /// Number of kinds.
+    pub const COUNT: usize = 3;
+    /// All kinds.
+    pub const ALL: [Kind; Kind::COUNT] = [Kind::Read, Kind::Program, Kind::Erase];
+    /// The names used in reports, in the order of [`Kind::ALL`].
+    pub const NAMES: [&'static str; Kind::COUNT] = ["read", "program", "erase"];
+
+    /// Position in [`Kind::ALL`] and [`Kind::NAMES`].
+    #[inline]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        Kind::NAMES[self.index()]
+    }
+}
+
+/// What an operation does, and where. Each works on one die.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// Reads units of one row. They need not be programmed.
+    Read {
+        /// First unit.
+        ppa: Ppa,
+        /// Units, at least one.
+        units: u32,
+    },
+    /// Programs whole plane pages of one row.
+    Program {
+        /// First unit, the first one of a plane page.
+        ppa: Ppa,
+        /// Units including padding, a multiple of `units_per_page`.
+        units: u32,
+    },
+    /// Erases the blocks that a superblock has on one die.
+    Erase {
+        /// Superblock.
+        superblock: Superblock,
+        /// Die.
+        die: u32,
+    },
+}
+
+impl Work {
+    /// The kind of this work.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Work::Read { .. } => Kind::Read,
+            Work::Program { .. } => Kind::Program,
+            Work::Erase { .. } => Kind::Erase,
+        }
+    }
+
+    /// Units that pass the channel.
+    #[inline]
+    pub fn units(&self) -> u32 {
+        match *self {
+            Work::Read { units, .. } | Work::Program { units, .. } => units,
+            Work::Erase { .. } => 0,
+        }
+    }
+}
+
+/// An operation for a die.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Op {
+    /// What to do.
+    pub work: Work,
+    /// Queue of the die.
+    pub priority: Priority,
+    /// What it is accounted under.
+    pub cause: Cause,
+    /// The submitter's own number, handed back in [`Done`].
+    pub token: u32,
+}
+
+/// A finished operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// The submitter's own number.
+    pub token: u32,
+    /// What was done.
+    pub work: Work,
+    /// What it was accounted under.
+    pub cause: Cause,
+    /// Queue it was in.
+    pub priority: Priority,
+}
+
+/// What the firmware notes in the spare area of a unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spare {
+    /// The LPA of a data unit; in metadata superblocks a number that the device chooses. At most `u32::MAX - 1`.
+    pub lpa: u32,
+    /// Stands for the content of the unit: the number of the write it came from.
+    pub stamp: u32,
+}
+
+/// The end of a phase. A die or channel has at most one outstanding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum NandEvent {
+    /// The cell operation on this die finished.
+    Die(u16),
+    /// The transfer on this channel finished.
+    Channel(u16),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_are_positions_in_the_lists() {
+        for (n, cause) in Cause::ALL.into_iter().enumerate() {
+            assert_eq!((cause.index(), cause.name()), (n, Cause::NAMES[n]));
+        }
+        for (n, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!((kind.index(), kind.name()), (n, Kind::NAMES[n]));
+        }
+        for (n, priority) in Priority::ALL.into_iter().enumerate() {
+            assert_eq!(priority.index(), n);
+        }
+    }
+
+    #[test]
+    fn operations_and_events_stay_small() {
+        assert!(size_of::<Op>() <= 20, "an operation takes {} bytes", size_of::<Op>());
+        assert_eq!(size_of::<NandEvent>(), 4);
+    }
+}

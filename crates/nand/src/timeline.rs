@@ -1,0 +1,250 @@
+//! Who runs on which die and channel, and until when. Knows durations, but neither addresses nor contents.
+
+use std::collections::VecDeque;
+
+use units::{Nanos, Ppa, SimTime};
+
+use crate::op::{Kind, NandEvent, Op, Priority};
+
+/// An operation with everything that decides its timing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task {
+    pub op: Op,
+    /// Cell phase without page register hit.
+    pub cell: Nanos,
+    /// Time on the channel.
+    pub transfer: Nanos,
+    /// First unit of the row that this operation leaves in the page register. `None` for programs and erases,
+    /// which overwrite the register, and for all operations of an array without page register reads.
+    pub sense: Option<Ppa>,
+}
+
+/// A finished operation and how it went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    pub op: Op,
+    pub started: SimTime,
+    pub register_hit: bool,
+}
+
+/// What a die does.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Idle,
+    /// The cells work until this moment.
+    Cell(SimTime),
+    /// Waits for the channel or transfers.
+    Channel,
+}
+
+/// Place of an operation in the slab.
+type Slot = u32;
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    task: Task,
+    /// Set when it starts.
+    started: SimTime,
+    /// Set when it starts.
+    register_hit: bool,
+}
+
+#[derive(Debug)]
+struct Die {
+    phase: Phase,
+    /// The operation that runs, unless the die is idle.
+    running: Slot,
+    /// Bit `p` is set while the queue of priority `p` has an operation.
+    waiting: u8,
+    channel: u16,
+    /// First unit of the row in the page register.
+    sensed: Option<Ppa>,
+    queues: [VecDeque<Slot>; Priority::COUNT],
+}
+
+#[derive(Debug)]
+struct Channel {
+    /// The die that transfers, and the end of the transfer.
+    transfer: Option<(u16, SimTime)>,
+    /// Dies that wait for the channel, in order of arrival.
+    waiting: VecDeque<u16>,
+}
+
+/// The dies and channels of the array.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
+    /// Operations submitted and not finished, and free slots in between.
+    slab: Vec<InFlight>,
+    free: Vec<Slot>,
+}
+
+/// Operations that a queue can hold before it grows for the first time.
+const QUEUE_CAPACITY: usize = 64;
+
+impl Timeline {
+    pub fn new(dies: u32, channels: u32) -> Timeline {
+        assert!(dies <= u32::from(u16::MAX), "{dies} dies do not fit the numbers of events");
+        let die = |die: u32| Die {
+            phase: Phase::Idle,
+            running: 0,
+            waiting: 0,
+            channel: (die % channels) as u16,
+            sensed: None,
+            queues: std::array::from_fn(|_| VecDeque::with_capacity(QUEUE_CAPACITY)),
+        };
+        let waiting = || VecDeque::with_capacity((dies / channels) as usize);
+        Timeline {
+            dies: (0..dies).map(die).collect(),
+            channels: (0..channels).map(|_| Channel { transfer: None, waiting: waiting() }).collect(),
+            slab: Vec::with_capacity(QUEUE_CAPACITY),
+            free: Vec::with_capacity(QUEUE_CAPACITY),
+        }
+    }
+
+    /// Operations submitted and not finished.
+    #[inline]
+    pub fn inflight(&self) -> u32 {
+        (self.slab.len() - self.free.len()) as u32
+    }
+
+    /// Whether a die neither runs nor queues an operation.
+    #[inline]
+    pub fn die_idle(&self, die: u32) -> bool {
+        matches!(self.dies[die as usize].phase, Phase::Idle)
+    }
+
+    /// Queues an operation, or starts it if its die is free.
+    #[inline]
+    pub fn submit(&mut self, now: SimTime, die: u32, task: Task, wakes: &mut Vec<(SimTime, NandEvent)>) {
+        let entry = InFlight { task, started: now, register_hit: false };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slab[slot as usize] = entry;
+                slot
+            }
+            None => {
+                self.slab.push(entry);
+                (self.slab.len() - 1) as Slot
+            }
+        };
+        let state = &mut self.dies[die as usize];
+        if let Phase::Idle = state.phase {
+            self.start(now, die as u16, slot, wakes);
+        } else {
+            let queue = task.op.priority.index();
+            state.waiting |= 1 << queue;
+            state.queues[queue].push_back(slot);
+        }
+    }
+
+    /// Ends a phase and begins those that follow from it. Gives the operation whose last phase it was.
+    #[inline]
+    pub fn wake(&mut self, now: SimTime, event: NandEvent, wakes: &mut Vec<(SimTime, NandEvent)>) -> Option<Finished> {
+        match event {
+            NandEvent::Die(die) => {
+                match self.dies[die as usize].phase {
+                    Phase::Cell(end) if end == now => {}
+                    other => panic!("wake of die {die} at {now} without the end of a cell phase: {other:?}"),
+                }
+                let task = &self.running(die).task;
+                if task.op.work.kind() == Kind::Read && task.transfer > Nanos::ZERO {
+                    self.request_channel(now, die, wakes);
+                    return None;
+                }
+                Some(self.finish(now, die, wakes))
+            }
+            NandEvent::Channel(channel) => {
+                let state = &mut self.channels[channel as usize];
+                let die = match state.transfer.take() {
+                    Some((die, end)) if end == now => die,
+                    other => panic!("wake of channel {channel} at {now} without the end of a transfer: {other:?}"),
+                };
+                // The channel goes to a die that waits before the one it served can ask for it again.
+                if let Some(next) = state.waiting.pop_front() {
+                    self.begin_transfer(now, next, wakes);
+                }
+                if self.running(die).task.op.work.kind() == Kind::Program {
+                    self.begin_cell(now, die, wakes);
+                    return None;
+                }
+                Some(self.finish(now, die, wakes))
+            }
+        }
+    }
+
+    #[inline]
+    fn start(&mut self, now: SimTime, die: u16, slot: Slot, wakes: &mut Vec<(SimTime, NandEvent)>) {
+        let state = &mut self.dies[die as usize];
+        let entry = &mut self.slab[slot as usize];
+        let sense = entry.task.sense;
+        entry.register_hit = sense.is_some() && sense == state.sensed;
+        entry.started = now;
+        state.sensed = sense;
+        state.running = slot;
+        let channel_first = match entry.task.op.work.kind() {
+            Kind::Read => entry.register_hit,
+            Kind::Program => true,
+            Kind::Erase => false,
+        };
+        if channel_first && entry.task.transfer > Nanos::ZERO {
+            self.request_channel(now, die, wakes);
+        } else {
+            self.begin_cell(now, die, wakes);
+        }
+    }
+
+    #[inline]
+    fn begin_cell(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, NandEvent)>) {
+        let running = self.running(die);
+        let cell = if running.register_hit { Nanos::ZERO } else { running.task.cell };
+        let end = now + cell;
+        self.dies[die as usize].phase = Phase::Cell(end);
+        wakes.push((end, NandEvent::Die(die)));
+    }
+
+    fn request_channel(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, NandEvent)>) {
+        let state = &mut self.dies[die as usize];
+        state.phase = Phase::Channel;
+        let channel = &mut self.channels[state.channel as usize];
+        if channel.transfer.is_some() {
+            channel.waiting.push_back(die);
+        } else {
+            self.begin_transfer(now, die, wakes);
+        }
+    }
+
+    fn begin_transfer(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, NandEvent)>) {
+        let end = now + self.running(die).task.transfer;
+        let channel = self.dies[die as usize].channel;
+        self.channels[channel as usize].transfer = Some((die, end));
+        wakes.push((end, NandEvent::Channel(channel)));
+    }
+
+    /// Takes the running operation off its die and starts the next one.
+    #[inline]
+    fn finish(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, NandEvent)>) -> Finished {
+        let state = &mut self.dies[die as usize];
+        let slot = state.running;
+        let InFlight { task, started, register_hit } = &self.slab[slot as usize];
+        let finished = Finished { op: task.op, started: *started, register_hit: *register_hit };
+        self.free.push(slot);
+        if state.waiting == 0 {
+            state.phase = Phase::Idle;
+        } else {
+            let queue = state.waiting.trailing_zeros() as usize;
+            let next = state.queues[queue].pop_front().expect("a queue marked as waiting is empty");
+            if state.queues[queue].is_empty() {
+                state.waiting &= !(1 << queue);
+            }
+            self.start(now, die, next, wakes);
+        }
+        finished
+    }
+
+    #[inline]
+    fn running(&self, die: u16) -> &InFlight {
+        &self.slab[self.dies[die as usize].running as usize]
+    }
+}

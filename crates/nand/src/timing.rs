@@ -1,0 +1,74 @@
+//! How long operations take.
+
+use units::{Nanos, UNIT_BYTES};
+
+use crate::geometry::CellType;
+use crate::op::Kind;
+
+/// Durations of the cell phases of one kind of cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CellTiming {
+    /// tR: from the cells of a row to its page register.
+    pub read: Nanos,
+    /// tPROG: from the page register to the cells.
+    pub program: Nanos,
+    /// tBERS: the block of every plane of one die.
+    pub erase: Nanos,
+}
+
+/// Durations of the array's phases.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// Metadata superblocks.
+    pub slc: CellTiming,
+    /// Data superblocks.
+    pub tlc: CellTiming,
+    /// Bandwidth of a channel in bytes per microsecond, that is in MB/s; 0 = transfers take no time.
+    pub channel_bytes_per_us: u32,
+    /// Whether a read of the row that its die sensed last, with no other operation on that die since, finds it
+    /// in the page register and skips tR.
+    pub page_register: bool,
+}
+
+impl Timing {
+    /// Duration of the cell phase of an operation, page register aside.
+    #[inline]
+    pub fn cell(&self, cell: CellType, kind: Kind) -> Nanos {
+        let timing = match cell {
+            CellType::Slc => &self.slc,
+            CellType::Tlc => &self.tlc,
+        };
+        match kind {
+            Kind::Read => timing.read,
+            Kind::Program => timing.program,
+            Kind::Erase => timing.erase,
+        }
+    }
+
+    /// Time that `units` units, padding included, take on a channel, rounded up to whole nanoseconds.
+    pub fn transfer(&self, units: u32) -> Nanos {
+        if self.channel_bytes_per_us == 0 {
+            return Nanos::ZERO;
+        }
+        let bytes = u64::from(units) * UNIT_BYTES;
+        Nanos((bytes * 1_000).div_ceil(u64::from(self.channel_bytes_per_us)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CELL: CellTiming =
+        CellTiming { read: Nanos::from_micros(60), program: Nanos::from_micros(550), erase: Nanos::from_millis(5) };
+
+    #[test]
+    fn transfers_are_rounded_up_to_a_nanosecond() {
+        let timing = Timing { slc: CELL, tlc: CELL, channel_bytes_per_us: 1200, page_register: false };
+        // 4096 B / 1200 B/us = 3.41333.. us, and eight of them are 27.30666.. us.
+        assert_eq!(timing.transfer(1), Nanos(3_414));
+        assert_eq!(timing.transfer(8), Nanos(27_307));
+        assert_eq!(Timing { channel_bytes_per_us: 4096, ..timing }.transfer(3), Nanos(3_000));
+        assert_eq!(Timing { channel_bytes_per_us: 0, ..timing }.transfer(8), Nanos::ZERO);
+    }
+}

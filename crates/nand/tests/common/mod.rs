@@ -1,0 +1,120 @@
+//! The smallest event loop that can drive an array, and shorthands for operations.
+#![allow(dead_code)] // Each test binary uses a part of this.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use ufsim_nand::{Cause, CellTiming, Done, Geometry, Nand, NandEvent, Op, Priority, Spare, Timing, Work};
+use units::{Nanos, Ppa, Seq, SimTime, Superblock};
+
+/// The prototype of the HP-UFS authors (Sec. IV), with four superblocks of data and one of metadata.
+pub const HP_UFS: Geometry = Geometry {
+    channels: 8,
+    dies_per_channel: 1,
+    planes: 2,
+    units_per_page: 4,
+    pages_per_block: 64,
+    data_superblocks: 4,
+    meta_superblocks: 1,
+};
+
+/// The prototype's cells, with transfers that take no time and without page register reads.
+pub const CELLS: Timing = Timing {
+    slc: CellTiming { read: Nanos::from_micros(25), program: Nanos::from_micros(150), erase: Nanos::from_millis(5) },
+    tlc: CellTiming { read: Nanos::from_micros(60), program: Nanos::from_micros(550), erase: Nanos::from_millis(5) },
+    channel_bytes_per_us: 0,
+    page_register: false,
+};
+
+pub struct Sim {
+    pub nand: Nand,
+    pub now: SimTime,
+    /// Finished operations, in order.
+    pub done: Vec<(SimTime, Done)>,
+    pub pending: BinaryHeap<Reverse<(SimTime, u64, NandEvent)>>,
+    wakes: Vec<(SimTime, NandEvent)>,
+    pushed: u64,
+}
+
+impl Sim {
+    pub fn new(geometry: Geometry, timing: Timing) -> Sim {
+        Sim {
+            nand: Nand::new(geometry, timing),
+            now: SimTime::START,
+            done: Vec::new(),
+            pending: BinaryHeap::new(),
+            wakes: Vec::new(),
+            pushed: 0,
+        }
+    }
+
+    pub fn submit(&mut self, op: Op) {
+        self.nand.submit(self.now, op, &mut self.wakes);
+        self.collect();
+    }
+
+    pub fn program(&mut self, op: Op, spares: &[Option<Spare>], seq: u64) {
+        self.nand.submit_program(self.now, op, spares, Seq(seq), &mut self.wakes);
+        self.collect();
+    }
+
+    /// Handles the earliest event. Gives the operation that it finished.
+    pub fn step(&mut self) -> Option<Done> {
+        let Reverse((now, _, event)) = self.pending.pop()?;
+        assert!(now >= self.now, "an event lies in the past");
+        self.now = now;
+        let done = self.nand.wake(now, event, &mut self.wakes);
+        self.collect();
+        self.done.extend(done.map(|done| (now, done)));
+        done
+    }
+
+    /// Time of the earliest event.
+    pub fn next(&self) -> Option<SimTime> {
+        self.pending.peek().map(|Reverse((time, ..))| *time)
+    }
+
+    /// Runs until nothing is left to do.
+    pub fn drain(&mut self) {
+        while !self.pending.is_empty() {
+            self.step();
+        }
+        assert!(self.nand.idle(), "{} operations have no event left", self.nand.inflight());
+    }
+
+    /// The finished operations as (time in ns, token).
+    pub fn history(&self) -> Vec<(u64, u32)> {
+        self.done.iter().map(|(time, done)| (time.0, done.token)).collect()
+    }
+
+    fn collect(&mut self) {
+        for (time, event) in self.wakes.drain(..) {
+            self.pending.push(Reverse((time, self.pushed, event)));
+            self.pushed += 1;
+        }
+        let mut events: Vec<_> = self.pending.iter().map(|Reverse((_, _, event))| *event).collect();
+        events.sort_unstable();
+        events.dedup();
+        assert_eq!(events.len(), self.pending.len(), "two events of one die or channel");
+    }
+}
+
+pub fn read(token: u32, priority: Priority, ppa: u32, units: u32) -> Op {
+    let work = Work::Read { ppa: Ppa(ppa), units };
+    Op { work, priority, cause: Cause::HostRead, token }
+}
+
+pub fn program(token: u32, priority: Priority, ppa: u32, units: u32) -> Op {
+    let work = Work::Program { ppa: Ppa(ppa), units };
+    Op { work, priority, cause: Cause::HostWrite, token }
+}
+
+pub fn erase(token: u32, priority: Priority, superblock: u32, die: u32) -> Op {
+    let work = Work::Erase { superblock: Superblock(superblock), die };
+    Op { work, priority, cause: Cause::Erase, token }
+}
+
+/// Spares of `units` units without padding; their LPAs count up from `lpa`.
+pub fn spares(lpa: u32, units: u32) -> Vec<Option<Spare>> {
+    (lpa..lpa + units).map(|lpa| Some(Spare { lpa, stamp: !lpa })).collect()
+}

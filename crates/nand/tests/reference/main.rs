@@ -1,0 +1,256 @@
+//! Random operations against the plainest simulation of the same rules, which has neither queues nor events nor
+//! packed state.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod model;
+
+use std::collections::BTreeMap;
+
+use common::Sim;
+use model::{Reference, Stage};
+use proptest::prelude::*;
+use ufsim_nand::{Cause, CellTiming, Geometry, Kind, Op, Priority, Spare, Timing, Work};
+use units::{Nanos, Ppa, SimTime, Superblock};
+
+/// Both simulations, and what the generator has to know to stay within the rules.
+struct Pair {
+    sim: Sim,
+    reference: Reference,
+    /// Next page by superblock, die, plane; counted at submission.
+    next_page: BTreeMap<(u32, u32, u32), u32>,
+    erasing: Vec<(u32, u32)>,
+    seq: u64,
+    submitted: u32,
+}
+
+/// Raw material of an operation: what becomes of it depends on what is legal at that moment.
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    delay: u64,
+    /// Whether phases that end at the moment of submission end before it.
+    after_ends: bool,
+    kind: u32,
+    priority: usize,
+    place: u32,
+    units: u32,
+    padding: u32,
+}
+
+impl Pair {
+    fn new(geometry: Geometry, timing: Timing) -> Pair {
+        Pair {
+            sim: Sim::new(geometry, timing),
+            reference: Reference::new(geometry, timing),
+            next_page: BTreeMap::new(),
+            erasing: Vec::new(),
+            seq: 1,
+            submitted: 0,
+        }
+    }
+
+    fn attempt(&mut self, attempt: Attempt) {
+        let now = SimTime(self.sim.now.0 + attempt.delay);
+        while self.sim.next().is_some_and(|end| end < now || end == now && attempt.after_ends) {
+            self.step();
+        }
+        self.sim.now = now;
+        match attempt.kind {
+            0..4 => self.read(attempt),
+            4..8 => self.program(attempt),
+            _ => self.erase(attempt),
+        }
+    }
+
+    fn op(&mut self, work: Work, priority: Priority) -> Op {
+        self.submitted += 1;
+        let cause = Cause::ALL[self.submitted as usize % Cause::COUNT];
+        Op { work, priority, cause, token: self.submitted }
+    }
+
+    fn read(&mut self, attempt: Attempt) {
+        let geometry = *self.sim.nand.geometry();
+        let ppa = Ppa(attempt.place % geometry.total_units());
+        let units = 1 + attempt.units % geometry.units_left_in_row(ppa);
+        let op = self.op(Work::Read { ppa, units }, Priority::ALL[attempt.priority]);
+        self.sim.submit(op);
+        self.reference.submit(self.sim.now.0, op, Vec::new());
+    }
+
+    fn program(&mut self, attempt: Attempt) {
+        let geometry = *self.sim.nand.geometry();
+        let block = attempt.place % (geometry.superblocks() * geometry.dies());
+        let (superblock, die) = (block / geometry.dies(), block % geometry.dies());
+        let plane = attempt.units % geometry.planes;
+        let next = |plane| self.next_page.get(&(superblock, die, plane)).copied().unwrap_or(0);
+        let page = next(plane);
+        if page == geometry.pages_per_block || self.erasing.contains(&(superblock, die)) {
+            return;
+        }
+        let planes = (plane..geometry.planes).take_while(|&plane| next(plane) == page).count() as u32;
+        let ppa = geometry.first_ppa(Superblock(superblock)).0
+            + page * geometry.stripe_units()
+            + die * geometry.row_units()
+            + plane * geometry.units_per_page;
+        let mut spares = Vec::new();
+        let mut contents = Vec::new();
+        let first_seq = self.seq;
+        for unit in 0..planes * geometry.units_per_page {
+            let filled = geometry.units_per_page - attempt.padding % (geometry.units_per_page + 1);
+            let used = unit % geometry.units_per_page < filled;
+            let spare = Spare { lpa: unit + attempt.place, stamp: self.submitted };
+            spares.push(used.then_some(spare));
+            if used {
+                contents.push((ppa + unit, spare, self.seq));
+                self.seq += 1;
+            }
+        }
+        for plane in plane..plane + planes {
+            self.next_page.insert((superblock, die, plane), page + 1);
+        }
+        // One class for all programs of a block, so that none overtakes another.
+        let priority = Priority::ALL[block as usize % Priority::COUNT];
+        let work = Work::Program { ppa: Ppa(ppa), units: spares.len() as u32 };
+        let op = self.op(work, priority);
+        self.sim.program(op, &spares, first_seq);
+        self.reference.submit(self.sim.now.0, op, contents);
+    }
+
+    fn erase(&mut self, attempt: Attempt) {
+        let geometry = *self.sim.nand.geometry();
+        let block = attempt.place % (geometry.superblocks() * geometry.dies());
+        let (superblock, die) = (block / geometry.dies(), block % geometry.dies());
+        if self.erasing.contains(&(superblock, die)) {
+            return;
+        }
+        self.erasing.push((superblock, die));
+        let work = Work::Erase { superblock: Superblock(superblock), die };
+        let op = self.op(work, Priority::Background);
+        self.sim.submit(op);
+        self.reference.submit(self.sim.now.0, op, Vec::new());
+    }
+
+    /// Ends one phase in both and compares what comes out of it.
+    fn step(&mut self) {
+        let done = self.sim.step();
+        self.reference.step();
+        assert_eq!(self.sim.done.len(), self.reference.history.len(), "at {}", self.sim.now);
+        let Some(done) = done else { return };
+        let last = (self.sim.now.0, done.token);
+        assert_eq!(self.reference.history.last(), Some(&last), "another operation finished");
+        match done.work {
+            Work::Read { ppa, units } => {
+                for i in 0..units {
+                    let found = self.reference.contents.get(&(ppa.0 + i));
+                    assert_eq!(self.sim.nand.spare(&done, i), found.map(|(spare, _)| *spare));
+                    assert_eq!(self.sim.nand.unit_seq(&done, i).0, found.map_or(0, |(_, seq)| *seq));
+                }
+            }
+            Work::Program { .. } => {}
+            Work::Erase { superblock, die } => {
+                self.erasing.retain(|erasing| *erasing != (superblock.0, die));
+                self.next_page.retain(|&(s, d, _), _| (s, d) != (superblock.0, die));
+            }
+        }
+    }
+
+    /// Runs to the end and compares the sums.
+    fn finish(mut self) {
+        while self.sim.next().is_some() {
+            self.step();
+        }
+        let (nand, entries) = (&self.sim.nand, &self.reference.entries);
+        assert!(nand.idle() && self.reference.next().is_none());
+        assert_eq!(self.sim.done.len(), self.submitted as usize, "submitted = completed");
+        for entry in entries {
+            assert_eq!(entry.stage, Stage::Finished);
+            assert_eq!(entry.finished - entry.started, entry.worked + entry.waited);
+        }
+        for cause in Cause::ALL {
+            let of_cause = || entries.iter().filter(|entry| entry.op.cause == cause);
+            let busy: u64 = of_cause().map(|entry| entry.worked + entry.waited).sum();
+            assert_eq!(nand.counters().busy_ns(cause), busy, "busy time of {}", cause.name());
+            for kind in Kind::ALL {
+                let of_kind = || of_cause().filter(|entry| entry.op.work.kind() == kind);
+                assert_eq!(nand.counters().ops(cause, kind), of_kind().count() as u64);
+                let units: u64 = of_kind().map(|entry| u64::from(entry.op.work.units())).sum();
+                assert_eq!(nand.counters().bytes(cause, kind), 4096 * units);
+            }
+        }
+        let geometry = nand.geometry();
+        let mut most = 0;
+        for superblock in 0..geometry.superblocks() {
+            let of_die = |die| self.reference.erases.get(&(superblock, die)).copied().unwrap_or(0);
+            let all = (0..geometry.dies()).map(of_die).min().expect("there is a die");
+            assert_eq!(nand.erase_count(Superblock(superblock)), all);
+            most = most.max(all);
+            let programmed = self.next_page.keys().any(|&(s, ..)| s == superblock);
+            assert_eq!(nand.is_erased(Superblock(superblock)), !programmed);
+        }
+        assert_eq!(nand.max_erase_count(), most);
+    }
+}
+
+fn geometries() -> impl Strategy<Value = Geometry> {
+    (1..4u32, 1..4u32, 1..3u32, 1..5u32, 1..5u32, 0..3u32).prop_map(
+        |(channels, dies_per_channel, planes, units_per_page, pages_per_block, meta)| Geometry {
+            channels,
+            dies_per_channel,
+            planes,
+            units_per_page,
+            pages_per_block,
+            data_superblocks: 3 - meta,
+            meta_superblocks: meta,
+        },
+    )
+}
+
+/// Durations of a few nanoseconds, so that many phases end at the same time.
+fn timings() -> impl Strategy<Value = Timing> {
+    let cell = || {
+        (0..5u64, 0..9u64, 0..20u64).prop_map(|(read, program, erase)| CellTiming {
+            read: Nanos(read),
+            program: Nanos(program),
+            erase: Nanos(erase),
+        })
+    };
+    let bandwidth = prop::sample::select(vec![0, 4_096_000, 1_500_000, 20_000_000]);
+    (cell(), cell(), bandwidth, any::<bool>()).prop_map(|(slc, tlc, channel_bytes_per_us, page_register)| Timing {
+        slc,
+        tlc,
+        channel_bytes_per_us,
+        page_register,
+    })
+}
+
+fn attempts() -> impl Strategy<Value = Attempt> {
+    let delay = prop_oneof![Just(0), 0..6u64, 0..60u64];
+    (delay, any::<bool>(), 0..9u32, 0..Priority::COUNT, 0..2_000u32, 0..64u32, 0..5u32).prop_map(
+        |(delay, after_ends, kind, priority, place, units, padding)| Attempt {
+            delay,
+            after_ends,
+            kind,
+            priority,
+            place,
+            units,
+            padding,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_array_does_what_the_plain_simulation_does(
+        geometry in geometries(),
+        timing in timings(),
+        attempts in prop::collection::vec(attempts(), 1..120),
+    ) {
+        let mut pair = Pair::new(geometry, timing);
+        for attempt in attempts {
+            pair.attempt(attempt);
+        }
+        pair.finish();
+    }
+}

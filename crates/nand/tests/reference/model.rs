@@ -1,0 +1,203 @@
+//! The plainest simulation of an array: a list of operations, scanned for whatever comes next.
+
+use std::collections::BTreeMap;
+
+use ufsim_nand::{CellType, Geometry, Kind, Op, Spare, Timing, Work};
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Stage {
+    Queued,
+    Cell { end: u64, order: u32 },
+    WantsChannel { order: u32 },
+    Transfer { end: u64, order: u32 },
+    Finished,
+}
+
+pub struct Entry {
+    pub op: Op,
+    pub stage: Stage,
+    die: u32,
+    cell: u64,
+    transfer: u64,
+    row: Option<u32>,
+    /// Position among all starts.
+    start_order: Option<u32>,
+    pub started: u64,
+    pub finished: u64,
+    /// Sum of the phases, and time spent waiting between them.
+    pub worked: u64,
+    asked: u64,
+    pub waited: u64,
+    contents: Vec<(u32, Spare, u64)>,
+}
+
+pub struct Reference {
+    geometry: Geometry,
+    timing: Timing,
+    pub entries: Vec<Entry>,
+    orders: u32,
+    pub history: Vec<(u64, u32)>,
+    /// What a read would find: spare and sequence number by address.
+    pub contents: BTreeMap<u32, (Spare, u64)>,
+    pub erases: BTreeMap<(u32, u32), u32>,
+}
+
+impl Reference {
+    pub fn new(geometry: Geometry, timing: Timing) -> Reference {
+        Reference {
+            geometry,
+            timing,
+            entries: Vec::new(),
+            orders: 0,
+            history: Vec::new(),
+            contents: BTreeMap::new(),
+            erases: BTreeMap::new(),
+        }
+    }
+
+    pub fn submit(&mut self, now: u64, op: Op, contents: Vec<(u32, Spare, u64)>) {
+        let geometry = self.geometry;
+        let (superblock, die, row) = match op.work {
+            Work::Read { ppa, .. } | Work::Program { ppa, .. } => {
+                let row = ppa.0 / (geometry.planes * geometry.units_per_page);
+                (row / geometry.dies() / geometry.pages_per_block, row % geometry.dies(), Some(row))
+            }
+            Work::Erase { superblock, die } => (superblock.0, die, None),
+        };
+        let cell = if superblock < geometry.data_superblocks { CellType::Tlc } else { CellType::Slc };
+        self.entries.push(Entry {
+            op,
+            stage: Stage::Queued,
+            die,
+            cell: self.timing.cell(cell, op.work.kind()).0,
+            transfer: self.timing.transfer(op.work.units()).0,
+            row,
+            start_order: None,
+            started: 0,
+            finished: 0,
+            worked: 0,
+            asked: 0,
+            waited: 0,
+            contents,
+        });
+        self.start_next(now, die);
+    }
+
+    /// The phase that ends next: its end and its entry.
+    pub fn next(&self) -> Option<(u64, usize)> {
+        let ends = self.entries.iter().enumerate().filter_map(|(n, entry)| match entry.stage {
+            Stage::Cell { end, order } | Stage::Transfer { end, order } => Some((end, order, n)),
+            _ => None,
+        });
+        ends.min().map(|(end, _, n)| (end, n))
+    }
+
+    pub fn step(&mut self) {
+        let (now, n) = self.next().expect("a phase is under way");
+        let Entry { stage, transfer, ref op, .. } = self.entries[n];
+        let kind = op.work.kind();
+        match stage {
+            Stage::Cell { .. } if kind == Kind::Read && transfer > 0 => self.ask(now, n),
+            Stage::Cell { .. } => self.finish(now, n),
+            _ => {
+                let channel = self.channel(n);
+                self.entries[n].stage = Stage::Queued; // neither on the channel nor waiting for it
+                let waiting = (0..self.entries.len()).filter(|&m| self.channel(m) == channel);
+                let first = waiting
+                    .filter_map(|m| match self.entries[m].stage {
+                        Stage::WantsChannel { order } => Some((order, m)),
+                        _ => None,
+                    })
+                    .min();
+                if let Some((_, m)) = first {
+                    self.transfer(now, m);
+                }
+                if kind == Kind::Program { self.cell(now, n) } else { self.finish(now, n) }
+            }
+        }
+    }
+
+    fn channel(&self, n: usize) -> u32 {
+        self.entries[n].die % self.geometry.channels
+    }
+
+    fn order(&mut self) -> u32 {
+        self.orders += 1;
+        self.orders
+    }
+
+    fn cell(&mut self, now: u64, n: usize) {
+        let order = self.order();
+        let entry = &mut self.entries[n];
+        entry.worked += entry.cell;
+        entry.stage = Stage::Cell { end: now + entry.cell, order };
+    }
+
+    fn transfer(&mut self, now: u64, n: usize) {
+        let order = self.order();
+        let entry = &mut self.entries[n];
+        entry.waited += now - entry.asked;
+        entry.worked += entry.transfer;
+        entry.stage = Stage::Transfer { end: now + entry.transfer, order };
+    }
+
+    fn ask(&mut self, now: u64, n: usize) {
+        let order = self.order();
+        self.entries[n].asked = now;
+        self.entries[n].stage = Stage::WantsChannel { order };
+        let mut others = (0..self.entries.len()).filter(|&m| self.channel(m) == self.channel(n));
+        if !others.any(|m| matches!(self.entries[m].stage, Stage::Transfer { .. })) {
+            self.transfer(now, n);
+        }
+    }
+
+    /// Starts the most urgent operation of a die, unless the die is occupied.
+    fn start_next(&mut self, now: u64, die: u32) {
+        let on_die = || (0..self.entries.len()).filter(|&m| self.entries[m].die == die);
+        let unfinished = |m: &usize| self.entries[*m].stage != Stage::Finished;
+        if on_die().filter(unfinished).any(|m| self.entries[m].start_order.is_some()) {
+            return;
+        }
+        let last = on_die().max_by_key(|&m| self.entries[m].start_order);
+        let next = on_die().filter(unfinished).min_by_key(|&m| (self.entries[m].op.priority, m));
+        let Some(n) = next else { return };
+        let sensed = last
+            .map(|m| &self.entries[m])
+            .filter(|entry| entry.start_order.is_some() && entry.op.work.kind() == Kind::Read)
+            .and_then(|entry| entry.row);
+        let order = self.order();
+        let entry = &mut self.entries[n];
+        let kind = entry.op.work.kind();
+        let hit = self.timing.page_register && kind == Kind::Read && sensed.is_some() && sensed == entry.row;
+        entry.start_order = Some(order);
+        entry.started = now;
+        if hit {
+            entry.cell = 0;
+        }
+        if entry.transfer > 0 && (hit || kind == Kind::Program) {
+            self.ask(now, n);
+        } else {
+            self.cell(now, n);
+        }
+    }
+
+    fn finish(&mut self, now: u64, n: usize) {
+        let entry = &mut self.entries[n];
+        entry.stage = Stage::Finished;
+        entry.finished = now;
+        self.history.push((now, entry.op.token));
+        for (ppa, spare, seq) in entry.contents.drain(..) {
+            assert!(self.contents.insert(ppa, (spare, seq)).is_none(), "programmed twice");
+        }
+        let die = entry.die;
+        if let Work::Erase { superblock, .. } = entry.op.work {
+            let geometry = self.geometry;
+            self.contents.retain(|ppa, _| {
+                let row = ppa / geometry.row_units();
+                row / geometry.dies() / geometry.pages_per_block != superblock.0 || row % geometry.dies() != die
+            });
+            *self.erases.entry((superblock.0, die)).or_default() += 1;
+        }
+        self.start_next(now, die);
+    }
+}

@@ -1,0 +1,209 @@
+//! Worked examples of when operations finish.
+
+mod common;
+
+use common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
+use ufsim_nand::{Cause, Geometry, Kind, NandEvent, Priority, Timing};
+use units::{Nanos, SimTime};
+
+use Priority::{Background, Gc, HostRead, HostWrite, MapRead};
+
+/// One channel with two dies; a unit takes 4 us on it, a row of eight 32 us.
+const SHARED: Geometry = Geometry { channels: 1, dies_per_channel: 2, ..HP_UFS };
+const SLOW: Timing = Timing { channel_bytes_per_us: 1024, ..CELLS };
+
+fn us(micros: u64) -> u64 {
+    Nanos::from_micros(micros).0
+}
+
+#[test]
+fn a_stripe_of_64_units_is_programmed_in_550_us() {
+    let mut sim = Sim::new(HP_UFS, CELLS);
+    for die in 0..8 {
+        sim.program(program(die, HostWrite, die * 8, 8), &spares(die * 8, 8), 1);
+    }
+    assert_eq!(sim.nand.inflight(), 8);
+    sim.drain();
+    let expected: Vec<_> = (0..8).map(|die| (us(550), die)).collect();
+    assert_eq!(sim.history(), expected);
+    assert_eq!(sim.nand.counters().busy_ns(Cause::HostWrite), 8 * us(550));
+    assert_eq!(sim.nand.counters().bytes(Cause::HostWrite, Kind::Program), 64 * 4096);
+}
+
+#[test]
+fn two_stripes_take_twice_as_long_because_a_die_does_one_thing_at_a_time() {
+    let mut sim = Sim::new(HP_UFS, CELLS);
+    for row in 0..16 {
+        sim.program(program(row, HostWrite, row * 8, 8), &spares(row * 8, 8), 1);
+    }
+    sim.drain();
+    let expected: Vec<_> = (0..16).map(|row| (us(if row < 8 { 550 } else { 1_100 }), row)).collect();
+    assert_eq!(sim.history(), expected);
+}
+
+#[test]
+fn cells_decide_the_time() {
+    let meta = 4 * 4096;
+    let mut sim = Sim::new(HP_UFS, CELLS);
+    sim.submit(read(0, HostRead, 0, 1));
+    sim.submit(read(1, MapRead, meta + 8, 8));
+    sim.program(program(2, HostWrite, meta + 16, 8), &spares(0, 8), 1);
+    sim.program(program(3, HostWrite, 24, 8), &spares(0, 8), 1);
+    sim.submit(erase(4, Background, 4, 4));
+    sim.drain();
+    assert_eq!(sim.history(), [(us(25), 1), (us(60), 0), (us(150), 2), (us(550), 3), (us(5_000), 4)]);
+}
+
+#[test]
+fn a_die_serves_its_classes_in_order_and_each_class_first_come_first_served() {
+    let mut sim = Sim::new(HP_UFS, CELLS);
+    // The first one starts at once and is not interrupted, though it is the least urgent.
+    let submitted = [Background, Gc, HostWrite, Background, MapRead, HostRead, Gc, HostRead];
+    for (token, priority) in submitted.into_iter().enumerate() {
+        sim.submit(read(token as u32, priority, 0, 1));
+    }
+    sim.drain();
+    let expected: Vec<_> = (1..).zip([0, 5, 7, 4, 2, 1, 6, 3]).map(|(n, token)| (us(60 * n), token)).collect();
+    assert_eq!(sim.history(), expected);
+}
+
+#[test]
+fn an_urgent_read_waits_for_the_running_program_only() {
+    let mut sim = Sim::new(HP_UFS, CELLS);
+    sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1);
+    sim.program(program(1, HostWrite, 64, 8), &spares(8, 8), 9);
+    sim.now = SimTime(us(100));
+    sim.submit(read(2, HostRead, 0, 1));
+    sim.drain();
+    assert_eq!(sim.history(), [(us(550), 0), (us(610), 2), (us(1_160), 1)]);
+}
+
+#[test]
+fn reads_of_two_dies_share_a_channel() {
+    let mut sim = Sim::new(SHARED, SLOW);
+    // Both dies sense until 60 us. Die 0 transfers until 92 us, die 1 waits and transfers until 96 us.
+    sim.submit(read(0, HostRead, 0, 8));
+    sim.submit(read(1, HostRead, 8, 1));
+    // Die 0 is occupied until 92 us; its next read senses until 152 us and finds the channel free.
+    sim.submit(read(2, HostRead, 2, 2));
+    sim.drain();
+    assert_eq!(sim.history(), [(us(92), 0), (us(96), 1), (us(160), 2)]);
+    assert_eq!(sim.nand.counters().busy_ns(Cause::HostRead), us(92 + 96 + 68));
+}
+
+#[test]
+fn programs_wait_for_the_channel_before_their_cells_work() {
+    let mut sim = Sim::new(SHARED, SLOW);
+    sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1); // channel 0..32, cells 32..582
+    sim.program(program(1, HostWrite, 8, 8), &spares(0, 8), 1); // channel 32..64, cells 64..614
+    sim.submit(read(2, HostRead, 0, 1)); // sense 582..642, channel 642..646
+    sim.submit(read(3, HostRead, 8, 8)); // sense 614..674, channel 674..706
+    sim.drain();
+    assert_eq!(sim.history(), [(us(582), 0), (us(614), 1), (us(646), 2), (us(706), 3)]);
+}
+
+#[test]
+fn a_channel_serves_the_die_that_asked_first_whatever_its_class() {
+    let three = Geometry { dies_per_channel: 3, ..SHARED };
+    let mut sim = Sim::new(three, SLOW);
+    sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1); // channel 0..32
+    sim.program(program(1, Background, 8, 8), &spares(0, 8), 1); // asks at 0: channel 32..64
+    sim.now = SimTime(us(1));
+    sim.program(program(2, HostRead, 16, 8), &spares(0, 8), 1); // asks at 1: channel 64..96
+    sim.drain();
+    assert_eq!(sim.history(), [(us(582), 0), (us(614), 1), (us(646), 2)]);
+}
+
+#[test]
+fn channels_do_not_disturb_each_other() {
+    let mut sim = Sim::new(HP_UFS, SLOW);
+    for die in 0..8 {
+        sim.submit(read(die, HostRead, die * 8, 8));
+    }
+    assert_eq!(sim.next(), Some(SimTime(us(60))));
+    sim.drain();
+    assert_eq!(sim.history(), (0..8).map(|die| (us(92), die)).collect::<Vec<_>>());
+}
+
+#[test]
+fn die_d_is_on_channel_d_modulo_channels() {
+    let geometry = Geometry { channels: 2, dies_per_channel: 2, ..HP_UFS };
+    let mut sim = Sim::new(geometry, SLOW);
+    sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1); // die 0, channel 0: 0..32
+    sim.program(program(1, HostWrite, 8, 8), &spares(0, 8), 1); // die 1, channel 1: 0..32
+    sim.program(program(2, HostWrite, 16, 8), &spares(0, 8), 1); // die 2, channel 0: 32..64
+    sim.drain();
+    assert_eq!(sim.history(), [(us(582), 0), (us(582), 1), (us(614), 2)]);
+}
+
+#[test]
+fn the_page_register_saves_sensing_the_same_row_again() {
+    let timing = Timing { page_register: true, ..SLOW };
+    let mut sim = Sim::new(HP_UFS, timing);
+    sim.submit(read(0, HostRead, 0, 1)); // sense 0..60, channel 60..64
+    sim.submit(read(1, HostRead, 5, 2)); // same row: channel 64..72
+    sim.submit(read(2, HostRead, 64, 1)); // other row of the die: sense ..132, channel ..136
+    sim.submit(read(3, HostRead, 0, 1)); // the first row is gone: ..196, ..200
+    sim.drain();
+    assert_eq!(sim.history(), [(us(64), 0), (us(72), 1), (us(136), 2), (us(200), 3)]);
+    assert_eq!(sim.nand.counters().register_hits(), 1);
+    // It lasts while the die rests, and what other dies do is of no importance.
+    sim.submit(read(4, HostRead, 8, 1));
+    sim.drain();
+    sim.now = SimTime(us(1_000));
+    sim.submit(read(5, HostRead, 7, 1));
+    sim.drain();
+    assert_eq!(sim.done.last().map(|(time, _)| time.0), Some(us(1_004)));
+}
+
+#[test]
+fn programs_and_erases_overwrite_the_page_register() {
+    let timing = Timing { page_register: true, ..CELLS };
+    let mut sim = Sim::new(HP_UFS, timing);
+    sim.submit(read(0, HostRead, 0, 1));
+    sim.program(program(1, HostRead, 0, 8), &spares(0, 8), 1);
+    sim.submit(read(2, HostRead, 0, 1));
+    sim.submit(read(3, HostRead, 1, 1)); // the only hit: no transfer, so no time at all
+    sim.submit(erase(4, HostRead, 1, 0));
+    sim.submit(read(5, HostRead, 0, 1));
+    sim.drain();
+    let expected = [(60, 0), (610, 1), (670, 2), (670, 3), (5_670, 4), (5_730, 5)];
+    assert_eq!(sim.history(), expected.map(|(time, token)| (us(time), token)));
+    assert_eq!(sim.nand.counters().register_hits(), 1);
+}
+
+#[test]
+fn without_page_register_reads_every_read_senses() {
+    let mut sim = Sim::new(HP_UFS, CELLS);
+    sim.submit(read(0, HostRead, 0, 1));
+    sim.submit(read(1, HostRead, 0, 1));
+    sim.drain();
+    assert_eq!(sim.history(), [(us(60), 0), (us(120), 1)]);
+    assert_eq!(sim.nand.counters().register_hits(), 0);
+}
+
+#[test]
+fn a_die_is_idle_when_it_has_nothing_to_do() {
+    let mut sim = Sim::new(HP_UFS, SLOW);
+    sim.submit(read(0, HostRead, 8, 1));
+    assert!(sim.nand.die_idle(0) && !sim.nand.die_idle(1) && !sim.nand.idle());
+    assert_eq!(sim.step(), None);
+    assert!(!sim.nand.die_idle(1), "the data is still on its way");
+    sim.drain();
+    assert!(sim.nand.die_idle(1));
+}
+
+#[test]
+#[should_panic(expected = "without the end of a cell phase")]
+fn a_wake_at_the_wrong_time_is_a_bug() {
+    let mut sim = Sim::new(HP_UFS, CELLS);
+    sim.submit(read(0, HostRead, 0, 1));
+    sim.nand.wake(SimTime(us(59)), NandEvent::Die(0), &mut Vec::new());
+}
+
+#[test]
+#[should_panic(expected = "without the end of a transfer")]
+fn a_wake_of_an_idle_channel_is_a_bug() {
+    let mut sim = Sim::new(HP_UFS, CELLS);
+    sim.nand.wake(SimTime::START, NandEvent::Channel(3), &mut Vec::new());
+}

@@ -1,0 +1,249 @@
+//! What DATA OUT and DATA IN UPIUs carry.
+//!
+//! | data | bytes |
+//! |---|---|
+//! | L2P segment | 1024 x 4, packed PPAs (0 = unmapped, else PPA + 1), big-endian |
+//! | multi-entry transfer | 16 per entry, laid out as the piggyback (see [`super::hpufs`]) |
+//! | valid page bitmap | 8 per word; a string of bits: byte n holds units 8n to 8n + 7 in fill order, least significant bit first |
+//! | sealed HPB entries | 8 per block, big-endian, 0 = unmapped |
+//! | UNMAP parameter list | see [`super::cdb`] |
+//!
+//! # User data
+//! User data itself has no bytes in the simulator: a stamp stands for it. So a codec that wrote 4096 real bytes per
+//! unit would only invent them, and one that wrote nothing could not give a message back. User data therefore travels
+//! as a *stand-in*, in DATA UPIUs whose flags byte is 01h ([`STAND_IN`], a reserved bit of JESD220) and whose offset
+//! and count fields count stand-in bytes. No device or host outside the simulator sends or takes these UPIUs. The
+//! time on the link never uses the stand-in's size: [`crate::link::wire_bytes`] counts 4096 bytes per unit.
+//!
+//! | stand-in | bytes |
+//! |---|---|
+//! | DATA OUT | 4: stamp of all units of the write, big-endian |
+//! | DATA IN | 8 per unit: LPA, stamp; stamp 0 is a unit that reads as zeroes, its LPA is 0 |
+
+use units::{Lpa, Seq};
+
+use super::bytes::Reader;
+use super::error::{Allowed, DecodeError, EncodeError};
+use super::{cdb, hpb, hpufs};
+use crate::command::Op;
+use crate::data::{Content, DataIn, DataOut, SegmentImage};
+use crate::response::Status;
+
+/// Flag of a DATA UPIU whose segment stands for user data; simulator only.
+pub const STAND_IN: u8 = 0x01;
+
+const STAMP_BYTES: usize = 4;
+const CONTENT_BYTES: usize = 8;
+
+/// The data of a message as it goes into DATA UPIUs.
+pub(super) struct Payload {
+    pub(super) bytes: Vec<u8>,
+    /// It stands for user data.
+    pub(super) stand_in: bool,
+}
+
+impl Payload {
+    fn exact(bytes: Vec<u8>) -> Payload {
+        Payload { bytes, stand_in: false }
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader::data(&self.bytes)
+    }
+
+    /// Refuses a payload that is not `want` bytes of the right kind.
+    fn expect(&self, want: usize, stand_in: bool) -> Result<Reader<'_>, DecodeError> {
+        let reader = self.reader();
+        reader.exactly(0, "data length", self.bytes.len() as u64, want as u64)?;
+        self.kind(stand_in)?;
+        Ok(reader)
+    }
+
+    fn kind(&self, stand_in: bool) -> Result<(), DecodeError> {
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
+        self.reader().exactly(0, "stand-in flag", u64::from(self.stand_in), u64::from(stand_in))
+    }
+}
+
+fn segment_bytes(image: &SegmentImage) -> Vec<u8> {
+    image.iter().flat_map(|entry| entry.to_be_bytes()).collect()
+}
+
+fn decode_segment(data: Reader<'_>) -> Result<Box<SegmentImage>, DecodeError> {
+    let mut image: Box<SegmentImage> = Box::new([0; units::SEGMENT_ENTRIES as usize]);
+    for (i, entry) in image.iter_mut().enumerate() {
+        *entry = data.u32(4 * i, "segment entry")?;
+    }
+    Ok(image)
+}
+
+/// Name of an operation for errors.
+fn name(op: &Op) -> &'static str {
+    match op {
+        Op::Read { .. } => "read",
+        Op::HpbRead { .. } => "HPB read",
+        Op::MappedRead { .. } => "mapped read",
+        Op::Write { .. } => "write",
+        Op::Flush => "flush",
+        Op::Unmap { .. } => "unmap",
+        Op::HpbReadBuffer { .. } => "HPB read buffer",
+        Op::SegmentRead { .. } => "segment read",
+        Op::SegmentWrite { .. } => "segment writeback",
+        Op::EntryTransfer => "entry transfer",
+        Op::ValidBitmap { .. } => "valid page bitmap",
+    }
+}
+
+/// The data that `op` sends.
+pub(super) fn out(op: &Op, data: &DataOut) -> Result<Payload, EncodeError> {
+    let refuse = |allowed| Err(EncodeError::Data { op: name(op), allowed });
+    match (op, data) {
+        (Op::Write { len: 1.., .. }, DataOut::Stamp(stamp)) => {
+            Ok(Payload { bytes: stamp.to_be_bytes().to_vec(), stand_in: true })
+        }
+        (Op::Write { len: 0, .. }, DataOut::None) => Ok(Payload::exact(Vec::new())),
+        (Op::Write { .. }, _) => refuse("a stamp, or nothing when it writes no block"),
+        (Op::SegmentWrite { .. }, DataOut::Segment(image)) => Ok(Payload::exact(segment_bytes(image))),
+        (Op::SegmentWrite { .. }, DataOut::None) => Ok(Payload::exact(Vec::new())),
+        (Op::SegmentWrite { .. }, _) => refuse("a segment, or nothing to attest"),
+        (Op::ValidBitmap { .. }, DataOut::Bitmap(words)) => {
+            Ok(Payload::exact(words.iter().flat_map(|word| word.to_le_bytes()).collect()))
+        }
+        (Op::ValidBitmap { .. }, _) => refuse("a bitmap"),
+        (Op::Unmap { lpa, len }, DataOut::None) => Ok(Payload::exact(cdb::unmap_list(*lpa, *len).to_vec())),
+        (_, DataOut::None) => Ok(Payload::exact(Vec::new())),
+        _ => refuse("no data"),
+    }
+}
+
+/// Inverse of [`out`]: the operation, completed if it is UNMAP, and its data; `expected` is the length in the CDB.
+pub(super) fn decode_out(parsed: cdb::Parsed, payload: &Payload, expected: u32) -> Result<(Op, DataOut), DecodeError> {
+    let expected = expected as usize;
+    let op = match parsed {
+        cdb::Parsed::Unmap => {
+            let list = payload.expect(expected, false)?;
+            return Ok((cdb::decode_unmap_list(list)?, DataOut::None));
+        }
+        cdb::Parsed::Op(op) => op,
+    };
+    let data = match op {
+        Op::Write { len: 1.., .. } => DataOut::Stamp(payload.expect(STAMP_BYTES, true)?.u32(0, "stamp")?),
+        Op::SegmentWrite { .. } if expected > 0 => DataOut::Segment(decode_segment(payload.expect(expected, false)?)?),
+        Op::ValidBitmap { .. } => {
+            let bytes = payload.expect(expected, false)?;
+            let word = |i| bytes.u64(8 * i, "bitmap word").map(u64::swap_bytes);
+            DataOut::Bitmap((0..expected / 8).map(word).collect::<Result<_, _>>()?)
+        }
+        _ => {
+            payload.expect(0, false)?;
+            DataOut::None
+        }
+    };
+    Ok((op, data))
+}
+
+fn content_bytes(content: Option<Content>) -> Result<[u8; CONTENT_BYTES], EncodeError> {
+    let Some(content) = content else {
+        return Ok([0; CONTENT_BYTES]);
+    };
+    if content.stamp == 0 {
+        let allowed = Allowed::Range { min: 1, max: u64::from(u32::MAX) };
+        return Err(EncodeError::Value { field: "stamp", value: 0, allowed });
+    }
+    let mut bytes = [0; CONTENT_BYTES];
+    bytes[..4].copy_from_slice(&content.lpa.0.to_be_bytes());
+    bytes[4..].copy_from_slice(&content.stamp.to_be_bytes());
+    Ok(bytes)
+}
+
+fn decode_content(unit: Reader<'_>) -> Result<Option<Content>, DecodeError> {
+    let lpa = Lpa(unit.u32(0, "LPA of a unit")?);
+    let stamp = unit.u32(4, "stamp of a unit")?;
+    if stamp == 0 {
+        unit.exactly(0, "LPA of a unit that reads as zeroes", u64::from(lpa.0), 0)?;
+        return Ok(None);
+    }
+    Ok(Some(Content { lpa, stamp }))
+}
+
+/// The data of a response to `op`, and the bytes that it has on a real link.
+pub(super) fn data_in(op: &Op, data: &DataIn) -> Result<(Payload, u64), EncodeError> {
+    let payload = match (op, data) {
+        (_, DataIn::None) => Payload::exact(Vec::new()),
+        (Op::Read { .. } | Op::HpbRead { .. } | Op::MappedRead { .. }, DataIn::One(unit)) => {
+            Payload { bytes: content_bytes(*unit)?.to_vec(), stand_in: true }
+        }
+        (Op::Read { .. } | Op::HpbRead { .. } | Op::MappedRead { .. }, DataIn::Many(units)) => {
+            let mut bytes = Vec::with_capacity(units.len() * CONTENT_BYTES);
+            for unit in units {
+                bytes.extend_from_slice(&content_bytes(*unit)?);
+            }
+            Payload { bytes, stand_in: true }
+        }
+        (Op::SegmentRead { .. }, DataIn::Segment(image)) => Payload::exact(segment_bytes(image)),
+        (Op::EntryTransfer, DataIn::Entries(entries)) => {
+            let mut bytes = Vec::with_capacity(entries.len() * hpufs::PIGGYBACK_BYTES);
+            for entry in entries {
+                bytes.extend_from_slice(&hpufs::transfer_entry(entry)?);
+            }
+            Payload::exact(bytes)
+        }
+        (Op::HpbReadBuffer { .. }, DataIn::Sealed(entries)) => {
+            Payload::exact(entries.iter().flat_map(|entry| entry.to_be_bytes()).collect())
+        }
+        _ => {
+            let allowed = "data of the kind that it reads, or none";
+            return Err(EncodeError::Data { op: name(op), allowed });
+        }
+    };
+    let real = real_bytes(payload.bytes.len(), payload.stand_in);
+    Ok((payload, real))
+}
+
+/// Bytes on a real link of a payload to the host.
+pub(super) fn real_bytes(len: usize, stand_in: bool) -> u64 {
+    if stand_in { (len / CONTENT_BYTES) as u64 * units::UNIT_BYTES } else { len as u64 }
+}
+
+/// Inverse of [`data_in`].
+pub(super) fn decode_in(op: &Op, payload: &Payload, status: Status, near: Seq) -> Result<DataIn, DecodeError> {
+    let good = status == Status::Good;
+    let len = payload.bytes.len();
+    let data = payload.reader();
+    let whole = |size: usize| {
+        let rule = Allowed::Rule("a whole number of units or entries");
+        if len.is_multiple_of(size) { Ok(len / size) } else { Err(data.fault(0, "data length", len as u64, rule)) }
+    };
+    match op {
+        Op::Read { .. } | Op::HpbRead { .. } | Op::MappedRead { .. } => {
+            payload.kind(true)?;
+            match whole(CONTENT_BYTES)? {
+                0 => Ok(DataIn::None),
+                1 => decode_content(data).map(DataIn::One),
+                count => {
+                    let unit = |i| decode_content(data.tail(i * CONTENT_BYTES));
+                    (0..count).map(unit).collect::<Result<_, _>>().map(DataIn::Many)
+                }
+            }
+        }
+        Op::SegmentRead { .. } if len > 0 => decode_segment(payload.expect(4096, false)?).map(DataIn::Segment),
+        Op::EntryTransfer if len > 0 || good => {
+            payload.kind(false)?;
+            let size = hpufs::PIGGYBACK_BYTES;
+            let entry = |i| hpufs::decode_transfer_entry(data.tail(i * size), near);
+            (0..whole(size)?).map(entry).collect::<Result<_, _>>().map(DataIn::Entries)
+        }
+        Op::HpbReadBuffer { .. } if len > 0 || good => {
+            payload.kind(false)?;
+            let size = hpb::SEALED_ENTRY_BYTES as usize;
+            let entry = |i| data.u64(i * size, "sealed entry");
+            (0..whole(size)?).map(entry).collect::<Result<_, _>>().map(DataIn::Sealed)
+        }
+        _ => {
+            payload.expect(0, false)?;
+            Ok(DataIn::None)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What the codec can refuse.
+
+use std::fmt;
+
+/// What a field may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Allowed {
+    /// This value only.
+    Exactly(u64),
+    /// Everything from `min` to `max`.
+    Range {
+        /// Smallest value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A rule that is not a range, in words.
+    Rule(&'static str),
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Allowed::Exactly(value) => write!(f, "{value} ({value:#x})"),
+            Allowed::Range { min, max } => write!(f, "{min}..={max}"),
+            Allowed::Rule(rule) => f.write_str(rule),
+        }
+    }
+}
+
+/// What an offset counts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The bytes given.
+    Message,
+    /// The data segments of the message's DATA UPIUs, put together.
+    Data,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Part::Message => "the message",
+            Part::Data => "its data",
+        })
+    }
+}
+
+/// Bytes that are not a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{field} at byte {offset} of {part} is {value} ({value:#x}), allowed: {allowed}")]
+pub struct DecodeError {
+    /// Name of the field.
+    pub field: &'static str,
+    /// Where the field begins.
+    pub offset: usize,
+    /// What `offset` counts from.
+    pub part: Part,
+    /// What it holds; for a field that is cut off, the number of bytes that are there.
+    pub value: u64,
+    /// What it could have held.
+    pub allowed: Allowed,
+}
+
+/// A message that has no bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// A value does not fit its field.
+    #[error("{field} is {value}, allowed: {allowed}")]
+    Value {
+        /// Name of the field.
+        field: &'static str,
+        /// What it was to hold.
+        value: u64,
+        /// What it can hold.
+        allowed: Allowed,
+    },
+    /// A command or response has data that the operation does not transfer.
+    #[error("{op} goes with {allowed}")]
+    Data {
+        /// Name of the operation.
+        op: &'static str,
+        /// The data it takes.
+        allowed: &'static str,
+    },
+}
+
+impl EncodeError {
+    /// Refuses a value above `max`.
+    pub(super) fn limit(field: &'static str, value: u64, max: u64) -> Result<(), EncodeError> {
+        if value <= max {
+            return Ok(());
+        }
+        Err(EncodeError::Value { field, value, allowed: Allowed::Range { min: 0, max } })
+    }
+}

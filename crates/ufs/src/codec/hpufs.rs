@@ -1,0 +1,339 @@
+//! HP-UFS: eight extra command bytes, sixteen response bytes, four commands.
+//!
+//! Big-endian. HP-UFS Sec. IV-A gives the fields and their sizes; it gives no byte order, operation codes or flag
+//! values, which are chosen here.
+//!
+//! # Command extension, 8 bytes after the 32 of the COMMAND UPIU
+//! | offset | size | meaning |
+//! |---|---|---|
+//! | 0 | 4 | address: of the first block of an [`Op::MappedRead`], packed (0 = unmapped, else PPA + 1); in any other command a freed block, packed (0 = none, else block + 1) |
+//! | 4 | 4 | low 32 bits of the host sequence number |
+//!
+//! A command set type that JESD220 leaves to vendors (8h-Fh) says that the extension is there and what its address
+//! is, so the CDB of a mapped read stays that of READ(10), and a command without extension is plain UFS:
+//!
+//! | command set type | extension |
+//! |---|---|
+//! | 0h | none; host sequence number 0 and no freed block |
+//! | 8h | address is a freed block |
+//! | 9h | address is a PPA; READ(10) only |
+//!
+//! # Response piggyback, 16 bytes
+//! These are bytes 16-31 of the RESPONSE UPIU, reserved by JESD220 ("the unused 16 bytes of the command response
+//! packet"): they make no response longer, and zeroes mean no piggyback.
+//!
+//! | offset | size | meaning |
+//! |---|---|---|
+//! | 0 | 4 | LPA of an entry; segment of a write-segment hint |
+//! | 4 | 4 | PPA of an entry, packed (0 = unmapped, else PPA + 1) |
+//! | 8 | 4 | low 32 bits of the sequence number of an entry |
+//! | 12 | 2 | source block of an entry, packed (0 = none, else block + 1); block of a bitmap hint, packed |
+//! | 14 | 1 | length of an entry, 1-32 |
+//! | 15 | 1 | type: bits 3-0 kind (0 none, 1 entry, 2 write segment, 3 bitmap of block), bit 4 want entries, bit 5 want victim, bits 7-6 0 |
+//!
+//! Fields that the kind does not use are 0. The entries of a multi-entry transfer have the same 16 bytes each, with
+//! kind 1 and no hints. The source block has 16 bits of which 0 is taken, hence [`MAX_SUPERBLOCKS`].
+//!
+//! # Commands, 10 bytes, in the range that SPC-4 leaves to vendors (C0h-FFh, of which HPB uses F8h-FAh)
+//! | command | 0 | 1 | 2-5 | 6-8 | 9-15 | data |
+//! |---|---|---|---|---|---|---|
+//! | L2P segment read | C0h | 0 | segment | allocation length, 4096 | 0 | in: segment |
+//! | L2P segment writeback | C1h | 0 | segment | parameter list length, 4096, or 0 to attest | 0 | out: segment |
+//! | multi L2P entry transfer | C2h | 0 | 0 | allocation length, 32768 | 0 | in: 0 to 2048 entries |
+//! | valid page bitmap | C3h | bit 0: 0 GC, 1 wear levelling | block | parameter list length | 0 | out: bitmap |
+
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
+
+use super::bytes::Reader;
+use super::error::{Allowed, DecodeError, EncodeError};
+use crate::command::{BitmapFor, Command, Op};
+use crate::response::{L2pEntry, Notice, PiggyBack};
+
+/// Bytes that the extension adds to a command.
+pub const COMMAND_EXTENSION_BYTES: usize = 8;
+
+/// Bytes of the piggyback, and of each entry of a multi-entry transfer.
+pub const PIGGYBACK_BYTES: usize = 16;
+
+/// Superblocks that the 16-bit block field of the piggyback can tell apart: numbers 0 to 65534, because 0 on the
+/// wire means none.
+pub const MAX_SUPERBLOCKS: u32 = 65535;
+
+/// Most entries in one multi-entry transfer: 32 KiB, one full DATA IN UPIU and the whole L2P reorder buffer of the
+/// host (HP-UFS Sec. IV-A: 2K entries of 16 bytes).
+pub const MAX_TRANSFER_ENTRIES: u32 = 2048;
+
+/// Longest entry (see [`L2pEntry::len`]).
+pub const MAX_ENTRY_UNITS: u32 = 32;
+
+/// Operation code of the L2P segment read.
+pub const SEGMENT_READ: u8 = 0xC0;
+/// Operation code of the L2P segment writeback.
+pub const SEGMENT_WRITE: u8 = 0xC1;
+/// Operation code of the multi L2P entry transfer.
+pub const ENTRY_TRANSFER: u8 = 0xC2;
+/// Operation code of the valid page bitmap transfer.
+pub const VALID_BITMAP: u8 = 0xC3;
+
+pub(super) const SEGMENT_BYTES: u32 = UNIT_BYTES as u32;
+pub(super) const ENTRY_TRANSFER_BYTES: u32 = MAX_TRANSFER_ENTRIES * PIGGYBACK_BYTES as u32;
+
+const KIND_ENTRY: u8 = 1;
+const KIND_WRITE_SEGMENT: u8 = 2;
+const KIND_BITMAP_OF: u8 = 3;
+const WANT_ENTRIES: u8 = 0x10;
+const WANT_VICTIM: u8 = 0x20;
+
+/// The address in a command extension.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExtensionAddress {
+    /// A block without valid pages (command set type 8h).
+    Freed(Option<Superblock>),
+    /// The first block of a mapped read (command set type 9h).
+    Mapped(Option<Ppa>),
+}
+
+/// The eight extra bytes of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommandExtension {
+    /// Freed block, or address of a mapped read.
+    pub address: ExtensionAddress,
+    /// Host sequence number, low 32 bits.
+    pub host_seq: u32,
+}
+
+/// True if the command needs the extension: a mapped read, or one of a host that has something to say in it.
+#[inline]
+pub fn has_extension(command: &Command) -> bool {
+    command.host_seq.0 != 0 || command.freed.is_some() || matches!(command.op, Op::MappedRead { .. })
+}
+
+impl CommandExtension {
+    /// The extension that a command travels with.
+    ///
+    /// # Errors
+    /// A mapped read has no room for a freed block.
+    pub fn of(command: &Command) -> Result<Option<CommandExtension>, EncodeError> {
+        if !has_extension(command) {
+            return Ok(None);
+        }
+        let address = match (command.op, command.freed) {
+            (Op::MappedRead { ppa, .. }, None) => ExtensionAddress::Mapped(ppa),
+            (Op::MappedRead { .. }, Some(block)) => {
+                let allowed = Allowed::Rule("none: a mapped read's address field holds its PPA");
+                return Err(EncodeError::Value { field: "freed block", value: u64::from(block.0), allowed });
+            }
+            (_, freed) => ExtensionAddress::Freed(freed),
+        };
+        Ok(Some(CommandExtension { address, host_seq: command.host_seq.wire() }))
+    }
+
+    /// The bytes.
+    ///
+    /// # Errors
+    /// The address has no packed form.
+    pub fn encode(&self) -> Result<[u8; COMMAND_EXTENSION_BYTES], EncodeError> {
+        let address = match self.address {
+            ExtensionAddress::Freed(block) => u32::from(pack_block("freed block", block)?),
+            ExtensionAddress::Mapped(ppa) => pack_ppa(ppa)?,
+        };
+        let mut bytes = [0; COMMAND_EXTENSION_BYTES];
+        bytes[..4].copy_from_slice(&address.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.host_seq.to_be_bytes());
+        Ok(bytes)
+    }
+
+    pub(super) fn decode(bytes: Reader<'_>, mapped: bool) -> Result<Self, DecodeError> {
+        let raw = bytes.u32(0, "extension address")?;
+        let address = if mapped {
+            ExtensionAddress::Mapped(Ppa::unpack(raw))
+        } else {
+            bytes.range(0, "freed block", u64::from(raw), (0, u64::from(MAX_SUPERBLOCKS)))?;
+            ExtensionAddress::Freed(raw.checked_sub(1).map(Superblock))
+        };
+        Ok(CommandExtension { address, host_seq: bytes.u32(4, "host sequence number")? })
+    }
+}
+
+fn pack_ppa(ppa: Option<Ppa>) -> Result<u32, EncodeError> {
+    if let Some(ppa) = ppa {
+        EncodeError::limit("PPA", u64::from(ppa.0), u64::from(u32::MAX - 1))?;
+    }
+    Ok(Ppa::pack(ppa))
+}
+
+fn pack_block(field: &'static str, block: Option<Superblock>) -> Result<u16, EncodeError> {
+    let Some(block) = block else { return Ok(0) };
+    EncodeError::limit(field, u64::from(block.0), u64::from(MAX_SUPERBLOCKS) - 1)?;
+    Ok((block.0 + 1) as u16)
+}
+
+/// A field of an entry that breaks the rules of [`L2pEntry`]: offset, name, value, what is allowed.
+fn entry_fault(entry: &L2pEntry) -> Option<(usize, &'static str, u64, Allowed)> {
+    let len = u32::from(entry.len);
+    let last = len.wrapping_sub(1);
+    // The longest entry that neither leaves its segment nor runs off the end of the addresses or numbers.
+    let in_segment = SEGMENT_ENTRIES - entry.lpa.slot() as u32;
+    let max = MAX_ENTRY_UNITS.min(in_segment);
+    if !(1..=max).contains(&len) {
+        return Some((14, "entry length", u64::from(len), Allowed::Range { min: 1, max: u64::from(max) }));
+    }
+    if let Some(ppa) = entry.ppa.filter(|ppa| ppa.0 > u32::MAX - 1 - last) {
+        let max = u64::from(u32::MAX - 1 - last);
+        return Some((4, "entry PPA", u64::from(ppa.0), Allowed::Range { min: 0, max }));
+    }
+    let max = u64::MAX - u64::from(last);
+    if entry.seq.0 == 0 || entry.seq.0 > max {
+        return Some((8, "entry sequence number", entry.seq.0, Allowed::Range { min: 1, max }));
+    }
+    None
+}
+
+fn put_entry(bytes: &mut [u8; PIGGYBACK_BYTES], entry: &L2pEntry) -> Result<(), EncodeError> {
+    if let Some((_, field, value, allowed)) = entry_fault(entry) {
+        return Err(EncodeError::Value { field, value, allowed });
+    }
+    bytes[..4].copy_from_slice(&entry.lpa.0.to_be_bytes());
+    bytes[4..8].copy_from_slice(&pack_ppa(entry.ppa)?.to_be_bytes());
+    bytes[8..12].copy_from_slice(&entry.seq.wire().to_be_bytes());
+    bytes[12..14].copy_from_slice(&pack_block("entry source block", entry.source)?.to_be_bytes());
+    bytes[14] = entry.len;
+    bytes[15] |= KIND_ENTRY;
+    Ok(())
+}
+
+fn decode_entry(bytes: Reader<'_>, near: Seq) -> Result<L2pEntry, DecodeError> {
+    let entry = L2pEntry {
+        lpa: Lpa(bytes.u32(0, "entry LPA")?),
+        ppa: Ppa::unpack(bytes.u32(4, "entry PPA")?),
+        len: bytes.u8(14, "entry length")?,
+        seq: bytes.seq(8, near)?,
+        source: bytes.u16(12, "entry source block")?.checked_sub(1).map(|block| Superblock(u32::from(block))),
+    };
+    match entry_fault(&entry) {
+        Some((at, field, value, allowed)) => Err(bytes.fault(at, field, value, allowed)),
+        None => Ok(entry),
+    }
+}
+
+/// The 16 bytes of a response.
+pub(super) fn piggyback(piggyback: &PiggyBack) -> Result<[u8; PIGGYBACK_BYTES], EncodeError> {
+    let mut bytes = [0; PIGGYBACK_BYTES];
+    match piggyback.notice {
+        Notice::None => {}
+        Notice::Entry(entry) => put_entry(&mut bytes, &entry)?,
+        Notice::WriteSegment(segment) => {
+            bytes[..4].copy_from_slice(&segment.0.to_be_bytes());
+            bytes[15] = KIND_WRITE_SEGMENT;
+        }
+        Notice::BitmapOf(block) => {
+            bytes[12..14].copy_from_slice(&pack_block("hint block", Some(block))?.to_be_bytes());
+            bytes[15] = KIND_BITMAP_OF;
+        }
+    }
+    if piggyback.want_entries {
+        bytes[15] |= WANT_ENTRIES;
+    }
+    if piggyback.want_victim {
+        bytes[15] |= WANT_VICTIM;
+    }
+    Ok(bytes)
+}
+
+pub(super) fn decode_piggyback(bytes: Reader<'_>, near: Seq) -> Result<PiggyBack, DecodeError> {
+    let raw = bytes.u8(15, "piggyback type")?;
+    let notice = match raw & 0x0F {
+        0 => {
+            bytes.zeroes(0, 15)?;
+            Notice::None
+        }
+        KIND_ENTRY => Notice::Entry(decode_entry(bytes, near)?),
+        KIND_WRITE_SEGMENT => {
+            bytes.zeroes(4, 15)?;
+            Notice::WriteSegment(SegmentId(bytes.u32(0, "hint segment")?))
+        }
+        KIND_BITMAP_OF => {
+            bytes.zeroes(0, 12)?;
+            bytes.zeroes(14, 15)?;
+            let block = bytes.u16(12, "hint block")?;
+            bytes.range(12, "hint block", u64::from(block), (1, u64::from(MAX_SUPERBLOCKS)))?;
+            Notice::BitmapOf(Superblock(u32::from(block) - 1))
+        }
+        kind => {
+            return Err(bytes.fault(15, "piggyback kind", u64::from(kind), Allowed::Range { min: 0, max: 3 }));
+        }
+    };
+    bytes.exactly(15, "piggyback type, bits 7-6", u64::from(raw >> 6), 0)?;
+    Ok(PiggyBack { notice, want_entries: raw & WANT_ENTRIES != 0, want_victim: raw & WANT_VICTIM != 0 })
+}
+
+/// One entry of a multi-entry transfer.
+pub(super) fn transfer_entry(entry: &L2pEntry) -> Result<[u8; PIGGYBACK_BYTES], EncodeError> {
+    let mut bytes = [0; PIGGYBACK_BYTES];
+    put_entry(&mut bytes, entry)?;
+    Ok(bytes)
+}
+
+pub(super) fn decode_transfer_entry(bytes: Reader<'_>, near: Seq) -> Result<L2pEntry, DecodeError> {
+    let raw = bytes.u8(15, "entry type")?;
+    bytes.exactly(15, "entry type", u64::from(raw), u64::from(KIND_ENTRY))?;
+    decode_entry(bytes, near)
+}
+
+/// The CDB of one of the four commands; `bytes` is the length of its data.
+pub(super) fn cdb(op: &Op, bytes: u32) -> Result<[u8; 16], EncodeError> {
+    let (opcode, flags, argument) = match *op {
+        Op::SegmentRead { segment } => (SEGMENT_READ, 0, segment.0),
+        Op::SegmentWrite { segment } => (SEGMENT_WRITE, 0, segment.0),
+        Op::ValidBitmap { block, reason } => {
+            pack_block("bitmap block", Some(block))?;
+            (VALID_BITMAP, u8::from(reason == BitmapFor::WearLevelling), block.0)
+        }
+        _ => (ENTRY_TRANSFER, 0, 0),
+    };
+    EncodeError::limit("data length", u64::from(bytes), 0xFF_FFFF)?;
+    let mut cdb = [0; 16];
+    cdb[0] = opcode;
+    cdb[1] = flags;
+    cdb[2..6].copy_from_slice(&argument.to_be_bytes());
+    cdb[6..9].copy_from_slice(&bytes.to_be_bytes()[1..]);
+    Ok(cdb)
+}
+
+/// The operation of a vendor CDB and the length of its data; `None` for other operation codes.
+pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Op, u32)>, DecodeError> {
+    let opcode = cdb.u8(0, "operation code")?;
+    if !(SEGMENT_READ..=VALID_BITMAP).contains(&opcode) {
+        return Ok(None);
+    }
+    let flags = cdb.u8(1, "reserved")?;
+    let argument = cdb.u32(2, "segment or block")?;
+    let bytes = cdb.u24(6, "data length")?;
+    let segment = SegmentId(argument);
+    let (op, max_flags) = match opcode {
+        SEGMENT_READ => (Op::SegmentRead { segment }, 0),
+        SEGMENT_WRITE => (Op::SegmentWrite { segment }, 0),
+        ENTRY_TRANSFER => {
+            cdb.zeroes(2, 6)?;
+            (Op::EntryTransfer, 0)
+        }
+        _ => {
+            cdb.range(2, "bitmap block", u64::from(argument), (0, u64::from(MAX_SUPERBLOCKS) - 1))?;
+            let reason = if flags == 0 { BitmapFor::Gc } else { BitmapFor::WearLevelling };
+            (Op::ValidBitmap { block: Superblock(argument), reason }, 1)
+        }
+    };
+    cdb.range(1, "flags", u64::from(flags), (0, max_flags))?;
+    cdb.zeroes(9, 16)?;
+    let fits = match op {
+        Op::SegmentRead { .. } => bytes == SEGMENT_BYTES,
+        Op::SegmentWrite { .. } => bytes == 0 || bytes == SEGMENT_BYTES,
+        Op::EntryTransfer => bytes == ENTRY_TRANSFER_BYTES,
+        _ => bytes.is_multiple_of(8),
+    };
+    if !fits {
+        let rule = Allowed::Rule("4096 for a segment (0 to attest), 32768 for entries, a multiple of 8 for a bitmap");
+        return Err(cdb.fault(6, "data length", u64::from(bytes), rule));
+    }
+    Ok(Some((op, bytes)))
+}

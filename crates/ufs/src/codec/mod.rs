@@ -1,0 +1,181 @@
+//! The bytes of commands and responses, as they would stand on a UFS link.
+//!
+//! The simulator itself passes [`Command`] and [`Response`] as values. Their bytes show that everything a host and a
+//! device tell each other fits the fields that the papers and the standards give it, and serve whoever connects either
+//! side to something real.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`upiu`] | COMMAND, DATA OUT, DATA IN, RESPONSE UPIUs, sense data |
+//! | [`cdb`] | SCSI commands |
+//! | [`hpb`] | HPB commands and notices |
+//! | [`hpufs`] | command extension, piggyback and commands of HP-UFS |
+//! | [`data`] | what DATA UPIUs carry |
+//!
+//! A command is a COMMAND UPIU and its DATA OUT UPIUs; a response is its DATA IN UPIUs and a RESPONSE UPIU.
+//!
+//! Some values have no bytes of their own and come back in their plain form: [`DataIn::Many`] of one unit as
+//! [`DataIn::One`], of none as [`DataIn::None`]; no data for a successful entry transfer or HPB READ BUFFER as an empty
+//! list.
+//!
+//! ```
+//! use ufsim_ufs::codec::{decode_command, encode_command};
+//! use ufsim_ufs::{Command, DataOut, DeviceInfo, Op, Tag};
+//! use units::{Lpa, Ppa, Seq};
+//!
+//! let info = DeviceInfo { capacity_units: 1 << 20, superblocks: 256, superblock_units: 4096, hpb_group_entries: 4096 };
+//! let op = Op::MappedRead { lpa: Lpa(7), len: 1, ppa: Some(Ppa(41)) };
+//! let command = Command { tag: Tag(3), op, host_seq: Seq(99), freed: None, data: DataOut::None };
+//! let mut bytes = Vec::new();
+//! encode_command(&command, &info, &mut bytes).unwrap();
+//! assert_eq!(bytes[32..], [0, 0, 0, 42, 0, 0, 0, 99]);
+//! assert_eq!(decode_command(&bytes, Seq(90)).unwrap(), command);
+//! ```
+
+mod bytes;
+pub mod cdb;
+pub mod data;
+mod error;
+pub mod hpb;
+pub mod hpufs;
+pub mod upiu;
+
+use units::{Seq, UNIT_BYTES};
+
+use crate::command::{Command, Op};
+use crate::data::DataIn;
+use crate::info::DeviceInfo;
+use crate::response::Response;
+use bytes::Reader;
+use cdb::Direction;
+use hpufs::{CommandExtension, ExtensionAddress};
+use upiu::{CommandUpiu, ResponseUpiu};
+
+pub use error::{Allowed, DecodeError, EncodeError, Part};
+
+/// Appends the bytes of a command: COMMAND UPIU, then DATA OUT UPIUs. `info` gives the size of HPB groups.
+///
+/// # Errors
+/// A value does not fit its field, or the data is not what the operation takes; `out` is as it was.
+pub fn encode_command(command: &Command, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let (expected_bytes, cdb) = cdb::encode(command, info)?;
+    let payload = data::out(&command.op, &command.data)?;
+    let direction = if expected_bytes == 0 { Direction::None } else { cdb::direction(&command.op) };
+    let extension = CommandExtension::of(command)?;
+    CommandUpiu { tag: command.tag, direction, expected_bytes, cdb, extension }.encode(out)?;
+    upiu::push_data(out, upiu::DATA_OUT, command.tag, &payload);
+    Ok(())
+}
+
+/// Reads a command that fills `bytes`. `near` is a sequence number that the device knows to lie within 2^31 of the
+/// host's, for instance its own latest.
+///
+/// # Errors
+/// The first field that no command of this model has. No bytes make it panic.
+pub fn decode_command(bytes: &[u8], near: Seq) -> Result<Command, DecodeError> {
+    let message = Reader::message(bytes);
+    let (upiu, at) = CommandUpiu::decode(bytes)?;
+    let (parsed, expected) = cdb::decode(message.tail(16))?;
+    check_transfer(message, &upiu, &parsed, expected)?;
+    let (tag, payload, end) = upiu::take_data(message, at, upiu::DATA_OUT)?;
+    if let Some(tag) = tag {
+        message.exactly(at + 3, "task tag", u64::from(tag.0), u64::from(upiu.tag.0))?;
+    }
+    message.exactly(end, "bytes after the last UPIU", (message.len() - end) as u64, 0)?;
+    let (mut op, data) = data::decode_out(parsed, &payload, expected)?;
+    let mut freed = None;
+    let mut host_seq = Seq::default();
+    if let Some(extension) = upiu.extension {
+        host_seq = message.seq(36, near)?;
+        match (extension.address, op) {
+            (ExtensionAddress::Freed(block), _) => freed = block,
+            (ExtensionAddress::Mapped(ppa), Op::Read { lpa, len }) => op = Op::MappedRead { lpa, len, ppa },
+            (ExtensionAddress::Mapped(_), _) => {
+                let rule = Allowed::Rule("28h: only READ(10) goes with command set type 9h");
+                return Err(message.fault(16, "operation code", u64::from(upiu.cdb[0]), rule));
+            }
+        }
+    }
+    Ok(Command { tag: upiu.tag, op, host_seq, freed, data })
+}
+
+/// Refuses a COMMAND UPIU whose flags or expected length contradict its CDB.
+fn check_transfer(
+    message: Reader<'_>,
+    upiu: &CommandUpiu,
+    parsed: &cdb::Parsed,
+    expected: u32,
+) -> Result<(), DecodeError> {
+    let field = "expected data transfer length";
+    message.exactly(12, field, u64::from(upiu.expected_bytes), u64::from(expected))?;
+    let direction = match parsed {
+        cdb::Parsed::Op(op) => cdb::direction(op),
+        cdb::Parsed::Unmap => Direction::Out,
+    };
+    if expected > 0 && upiu.direction != direction {
+        let rule = Allowed::Rule("R for commands that read, W for commands that write");
+        let flags = u64::from(message.u8(1, "flags")?);
+        return Err(message.fault(1, "flags", flags, rule));
+    }
+    Ok(())
+}
+
+/// Appends the bytes of a response to `op`: DATA IN UPIUs, then the RESPONSE UPIU. `info` gives the size of HPB groups.
+///
+/// # Errors
+/// A value does not fit its field, or there is more data than the operation asks for, or data of another kind; `out`
+/// is as it was.
+pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let expected = u64::from(cdb::data_in_bytes(op, info)?);
+    let (payload, real) = data::data_in(op, &response.data)?;
+    EncodeError::limit("bytes of data", real, expected)?;
+    let start = out.len();
+    upiu::push_data(out, upiu::DATA_IN, response.tag, &payload);
+    let upiu = ResponseUpiu {
+        tag: response.tag,
+        status: response.status,
+        residual: (expected - real) as u32,
+        hpb: response.hpb,
+        piggyback: response.piggyback,
+    };
+    upiu.encode(out).inspect_err(|_| out.truncate(start))
+}
+
+/// Reads a response to `expected` that fills `bytes`. `near` is a sequence number that the host knows to lie within
+/// 2^31 of the device's, for instance the host sequence number.
+///
+/// # Errors
+/// The first field that no response to this operation has. No bytes make it panic.
+pub fn decode_response(bytes: &[u8], near: Seq, expected: &Op) -> Result<Response, DecodeError> {
+    let message = Reader::message(bytes);
+    let (tag, payload, at) = upiu::take_data(message, 0, upiu::DATA_IN)?;
+    let last = message.tail(at);
+    let upiu = ResponseUpiu::read(last, near)?;
+    if let Some(tag) = tag {
+        message.exactly(3, "task tag", u64::from(tag.0), u64::from(upiu.tag.0))?;
+    }
+    check_residual(last, expected, &payload, upiu.residual)?;
+    let data: DataIn = data::decode_in(expected, &payload, upiu.status, near)?;
+    Ok(Response { tag: upiu.tag, status: upiu.status, data, hpb: upiu.hpb, piggyback: upiu.piggyback })
+}
+
+/// Refuses a residual that does not complete the data to the length the host asked for. The length of an HPB group is
+/// not known here, so for HPB READ BUFFER any whole number of entries will do.
+fn check_residual(last: Reader<'_>, op: &Op, payload: &data::Payload, residual: u32) -> Result<(), DecodeError> {
+    let field = "residual transfer count";
+    let real = data::real_bytes(payload.bytes.len(), payload.stand_in);
+    let want = match *op {
+        Op::Read { len, .. } | Op::HpbRead { len, .. } | Op::MappedRead { len, .. } => u64::from(len) * UNIT_BYTES,
+        Op::SegmentRead { .. } => u64::from(hpufs::SEGMENT_BYTES),
+        Op::EntryTransfer => u64::from(hpufs::ENTRY_TRANSFER_BYTES),
+        Op::HpbReadBuffer { .. } => {
+            let left = u64::from(residual % hpb::SEALED_ENTRY_BYTES);
+            return last.exactly(12, "residual transfer count modulo 8", left, 0);
+        }
+        _ => 0,
+    };
+    if real > want {
+        return Err(last.fault(0, "bytes of data before the response", real, Allowed::Range { min: 0, max: want }));
+    }
+    last.exactly(12, field, u64::from(residual), want - real)
+}

@@ -1,0 +1,78 @@
+//! Host to device.
+
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
+use crate::data::DataOut;
+
+/// Task tag: names a command in flight. UFS allows 32 (JESD220C clause 10.7.1: bTaskTag; UTRD list of 32).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Tag(pub u8);
+
+/// What a command asks for. Addresses and lengths are in 4 KiB logical blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// READ(10), 28h.
+    Read { lpa: Lpa, len: u32 },
+    /// HPB READ, F8h: a read with the sealed 8-byte entry of its first block, as the device published it.
+    HpbRead { lpa: Lpa, len: u32, entry: u64 },
+    /// HP-UFS read: READ(10) whose eight extra command bytes carry the address of the first block and the host
+    /// sequence number (HP-UFS Sec. III-C, IV-A). All blocks lie on consecutive physical addresses; `None` says
+    /// that the host knows the blocks to be unmapped.
+    MappedRead { lpa: Lpa, len: u32, ppa: Option<Ppa> },
+    /// WRITE(10), 2Ah. With `fua` it is acknowledged only after it is on flash.
+    Write { lpa: Lpa, len: u32, fua: bool },
+    /// SYNCHRONIZE CACHE(10), 35h: everything acknowledged so far is on flash before this completes.
+    Flush,
+    /// UNMAP, 42h, one descriptor.
+    Unmap { lpa: Lpa, len: u32 },
+    /// HPB READ BUFFER, F9h: fetches the sealed entries of one group (HPB 2017 Sec. 3.1).
+    HpbReadBuffer { group: u32 },
+    /// HP-UFS L2P segment read (Sec. III-B): the segment as it stands on flash.
+    SegmentRead { segment: SegmentId },
+    /// HP-UFS L2P segment writeback (Sec. III-D). Without data it only attests that the copy on flash already
+    /// holds every change up to the host sequence number.
+    SegmentWrite { segment: SegmentId },
+    /// HP-UFS multi L2P entry transfer (Sec. III-B).
+    EntryTransfer,
+    /// HP-UFS valid page bitmap of a block (Sec. III-E), sent on the device's hint.
+    ValidBitmap { block: Superblock, reason: BitmapFor },
+}
+
+/// Why the host sends a valid page bitmap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BitmapFor {
+    /// The host chose the block with the fewest valid pages.
+    Gc,
+    /// The device named the block because of its erase count.
+    WearLevelling,
+}
+
+impl Op {
+    /// True for commands that move the user's data or order it, false for those that only exchange metadata.
+    pub fn is_user(&self) -> bool {
+        !matches!(
+            self,
+            Op::HpbReadBuffer { .. }
+                | Op::SegmentRead { .. }
+                | Op::SegmentWrite { .. }
+                | Op::EntryTransfer
+                | Op::ValidBitmap { .. }
+        )
+    }
+}
+
+/// A command on its way to the device.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Command {
+    /// Names the command until its response.
+    pub tag: Tag,
+    /// What is asked.
+    pub op: Op,
+    /// HP-UFS: the latest change that the host has applied; travels in every command. 0 for other drivers.
+    pub host_seq: Seq,
+    /// HP-UFS: one block that the host knows to hold no valid page. Travels in the address field of commands
+    /// that have no use for one of their own (all but [`Op::MappedRead`]).
+    pub freed: Option<Superblock>,
+    /// What follows the command in DATA OUT UPIUs.
+    pub data: DataOut,
+}

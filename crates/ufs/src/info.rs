@@ -1,0 +1,21 @@
+//! What a driver learns from the device's descriptors when it attaches.
+
+/// Sizes that the host needs to know. All counts are in 4 KiB units unless named otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeviceInfo {
+    /// Addressable capacity (unit descriptor qLogicalBlockCount).
+    pub capacity_units: u32,
+    /// Data superblocks, the range of HP-UFS block numbers.
+    pub superblocks: u32,
+    /// Units in a superblock, the number of bits in a valid page bitmap.
+    pub superblock_units: u32,
+    /// L2P entries per HPB group (HPB 2017 Sec. 3.2: 4096).
+    pub hpb_group_entries: u32,
+}
+
+impl DeviceInfo {
+    /// Number of L2P segments.
+    pub fn segments(&self) -> u32 {
+        self.capacity_units.div_ceil(units::SEGMENT_ENTRIES)
+    }
+}

@@ -1,0 +1,25 @@
+//! What a UFS host and a UFS device exchange. `host` and `device` meet only here, as a phone's driver and its
+//! storage do; nothing else of one is visible to the other.
+//!
+//! # Glossary
+//! - **UPIU**: UFS protocol information unit, the packet on the link (JESD220C clause 10).
+//! - **CDB**: SCSI command descriptor block inside a command UPIU.
+//! - **HPB**: host performance booster; the host keeps L2P entries and sends one along with a read.
+//! - **piggyback**: metadata carried in the spare bytes of an ordinary command or response.
+//!
+//! The typed forms ([`Command`], [`Response`]) travel inside the simulator; their bytes are in [`codec`], the time
+//! they take is in [`link`].
+
+pub mod codec;
+mod command;
+mod data;
+mod info;
+pub mod link;
+mod response;
+
+pub use codec::hpufs::MAX_SUPERBLOCKS;
+pub use command::{BitmapFor, Command, Op, Tag};
+pub use data::{Content, DataIn, DataOut, SegmentImage};
+pub use info::DeviceInfo;
+pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
+pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Response, Status};

@@ -1,0 +1,198 @@
+//! The UFS link: how long a message takes from the host to the device or back.
+//!
+//! Full duplex: the two directions do not disturb each other; within one, messages go one after the other. What is
+//! counted is the UPIUs. The rates are those left for UPIUs, after line coding, UniPro headers and acknowledgements.
+//! READY TO TRANSFER UPIUs (32 bytes for up to 32 KiB of a write, towards the host) are not modelled.
+
+use units::{Nanos, SimTime, UNIT_BYTES};
+
+use crate::codec::cdb::UNMAP_LIST_BYTES;
+use crate::codec::hpb::{HPB_NOTICE_BYTES, SEALED_ENTRY_BYTES};
+use crate::codec::hpufs::{COMMAND_EXTENSION_BYTES, PIGGYBACK_BYTES, has_extension};
+use crate::codec::upiu::{MAX_DATA_SEGMENT, SENSE_BYTES, UPIU_BYTES};
+use crate::command::{Command, Op};
+use crate::data::{DataIn, DataOut};
+use crate::response::{HpbNotice, Response, Status};
+
+/// Speed of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkConfig {
+    /// Bytes per microsecond (= MB/s) from host to device; 0 = messages take no time on the wire.
+    pub down_bytes_per_us: u32,
+    /// Bytes per microsecond (= MB/s) from device to host; 0 = messages take no time on the wire.
+    pub up_bytes_per_us: u32,
+    /// Time from the last byte of a message leaving one end to its handling at the other. It does not keep the next
+    /// message waiting.
+    pub upiu_latency: Nanos,
+}
+
+/// One direction, a serial resource.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    bytes_per_us: u32,
+    free_at: SimTime,
+}
+
+impl Lane {
+    /// Moment at which the last of `bytes` has left, if they are handed over at `now`.
+    #[inline]
+    fn send(&mut self, now: SimTime, bytes: u64) -> SimTime {
+        let took = match self.bytes_per_us {
+            0 => 0,
+            rate => (bytes * 1000).div_ceil(u64::from(rate)),
+        };
+        self.free_at = self.free_at.max(now) + Nanos(took);
+        self.free_at
+    }
+}
+
+/// A full-duplex link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    down: Lane,
+    up: Lane,
+    latency: Nanos,
+}
+
+impl Link {
+    /// An idle link.
+    pub fn new(config: LinkConfig) -> Link {
+        let lane = |bytes_per_us| Lane { bytes_per_us, free_at: SimTime::START };
+        Link { down: lane(config.down_bytes_per_us), up: lane(config.up_bytes_per_us), latency: config.upiu_latency }
+    }
+
+    /// Sends `bytes` from the host at `now`, after everything sent that way before; gives the time of arrival. Times
+    /// on the wire are rounded up to nanoseconds. Messages travel in the order of the calls, whatever their `now`.
+    #[inline]
+    pub fn send_down(&mut self, now: SimTime, bytes: u64) -> SimTime {
+        self.down.send(now, bytes) + self.latency
+    }
+
+    /// The same from the device.
+    #[inline]
+    pub fn send_up(&mut self, now: SimTime, bytes: u64) -> SimTime {
+        self.up.send(now, bytes) + self.latency
+    }
+}
+
+/// Bytes of data and of the DATA UPIU headers around it.
+#[inline]
+fn data_upius(bytes: u64) -> u64 {
+    bytes + bytes.div_ceil(u64::from(MAX_DATA_SEGMENT)) * UPIU_BYTES as u64
+}
+
+/// Bytes of all UPIUs of a command: COMMAND with extension if it has one (HPB's entry is inside the CDB), DATA OUT with
+/// 4096 bytes for each block of a write.
+#[inline]
+pub fn wire_bytes(command: &Command) -> u64 {
+    let extension = if has_extension(command) { COMMAND_EXTENSION_BYTES as u64 } else { 0 };
+    let data = match (&command.op, &command.data) {
+        (Op::Write { len, .. }, _) => u64::from(*len) * UNIT_BYTES,
+        (Op::Unmap { .. }, _) => u64::from(UNMAP_LIST_BYTES),
+        (_, DataOut::Segment(image)) => size_of_val(&**image) as u64,
+        (_, DataOut::Bitmap(words)) => size_of_val(&**words) as u64,
+        (_, DataOut::None | DataOut::Stamp(_)) => 0,
+    };
+    UPIU_BYTES as u64 + extension + data_upius(data)
+}
+
+/// Bytes of all UPIUs of a response: DATA IN with 4096 bytes for each block of a read, RESPONSE with sense data unless
+/// GOOD and with the HPB notice if there is one. The piggyback adds nothing: it lies in bytes that every RESPONSE has.
+#[inline]
+pub fn wire_bytes_response(response: &Response) -> u64 {
+    let sense = if response.status == Status::Good { 0 } else { SENSE_BYTES as u64 };
+    let notice = if response.hpb == HpbNotice::None { 0 } else { HPB_NOTICE_BYTES as u64 };
+    let data = match &response.data {
+        DataIn::None => 0,
+        DataIn::One(_) => UNIT_BYTES,
+        DataIn::Many(units) => units.len() as u64 * UNIT_BYTES,
+        DataIn::Segment(image) => size_of_val(&**image) as u64,
+        DataIn::Entries(entries) => (entries.len() * PIGGYBACK_BYTES) as u64,
+        DataIn::Sealed(entries) => entries.len() as u64 * u64::from(SEALED_ENTRY_BYTES),
+    };
+    UPIU_BYTES as u64 + sense + notice + data_upius(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Tag;
+    use crate::response::PiggyBack;
+    use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
+    fn command(op: Op, data: DataOut) -> Command {
+        Command { tag: Tag(0), op, host_seq: Seq(0), freed: None, data }
+    }
+
+    fn response(data: DataIn) -> Response {
+        Response { tag: Tag(0), status: Status::Good, data, hpb: HpbNotice::None, piggyback: PiggyBack::default() }
+    }
+
+    const GEAR_4: LinkConfig = LinkConfig { down_bytes_per_us: 2000, up_bytes_per_us: 1000, upiu_latency: Nanos(500) };
+
+    #[test]
+    fn a_message_takes_its_bytes_and_the_latency() {
+        let mut link = Link::new(GEAR_4);
+        // 4160 bytes at 2 bytes/ns, then 500 ns.
+        assert_eq!(link.send_down(SimTime(100), 4160), SimTime(100 + 2080 + 500));
+        // 33 bytes at 3 bytes per 1000 ns round up: 11000 ns exactly; 34 bytes: 11333.3.
+        let mut slow = Link::new(LinkConfig { down_bytes_per_us: 3, ..GEAR_4 });
+        assert_eq!(slow.send_down(SimTime::START, 33), SimTime(11_000 + 500));
+        assert_eq!(slow.send_down(SimTime(20_000), 34), SimTime(20_000 + 11_334 + 500));
+    }
+
+    #[test]
+    fn a_direction_is_serial_and_the_latency_overlaps() {
+        let mut link = Link::new(GEAR_4);
+        assert_eq!(link.send_up(SimTime(0), 1000), SimTime(1000 + 500));
+        // Waits for the wire until 1000, not for the arrival at 1500.
+        assert_eq!(link.send_up(SimTime(10), 1000), SimTime(2000 + 500));
+        // The other direction is free.
+        assert_eq!(link.send_down(SimTime(10), 1000), SimTime(10 + 500 + 500));
+        // After a pause nothing is owed.
+        assert_eq!(link.send_up(SimTime(9000), 32), SimTime(9032 + 500));
+    }
+
+    #[test]
+    fn rate_zero_leaves_only_the_latency() {
+        let mut link = Link::new(LinkConfig { down_bytes_per_us: 0, ..GEAR_4 });
+        assert_eq!(link.send_down(SimTime(7), u64::from(u32::MAX)), SimTime(507));
+        assert_eq!(link.send_down(SimTime(7), 1), SimTime(507));
+    }
+
+    #[test]
+    fn commands_count_their_upius() {
+        let lpa = Lpa(0);
+        let read = command(Op::Read { lpa, len: 128 }, DataOut::None);
+        assert_eq!(wire_bytes(&read), 32);
+        let hpb = command(Op::HpbRead { lpa, len: 1, entry: 9 }, DataOut::None);
+        assert_eq!(wire_bytes(&hpb), 32);
+        let mapped = command(Op::MappedRead { lpa, len: 1, ppa: Some(Ppa(1)) }, DataOut::None);
+        assert_eq!(wire_bytes(&mapped), 32 + 8);
+        let write = |len| command(Op::Write { lpa, len, fua: false }, DataOut::Stamp(1));
+        assert_eq!(wire_bytes(&write(1)), 32 + 32 + 4096);
+        // 8 blocks fill one DATA OUT UPIU, the ninth needs another.
+        assert_eq!(wire_bytes(&write(8)), 32 + 32 + 8 * 4096);
+        assert_eq!(wire_bytes(&write(9)), 32 + 2 * 32 + 9 * 4096);
+        let with_seq = Command { host_seq: Seq(1), ..write(1) };
+        assert_eq!(wire_bytes(&with_seq), 32 + 8 + 32 + 4096);
+        let with_freed = Command { freed: Some(Superblock(0)), ..read };
+        assert_eq!(wire_bytes(&with_freed), 32 + 8);
+        assert_eq!(wire_bytes(&command(Op::Unmap { lpa, len: 5 }, DataOut::None)), 32 + 32 + 24);
+        let segment = Op::SegmentWrite { segment: SegmentId(0) };
+        assert_eq!(wire_bytes(&command(segment, DataOut::Segment(Box::new([0; 1024])))), 32 + 32 + 4096);
+        assert_eq!(wire_bytes(&command(segment, DataOut::None)), 32);
+    }
+
+    #[test]
+    fn responses_count_their_upius() {
+        assert_eq!(wire_bytes_response(&response(DataIn::None)), 32);
+        assert_eq!(wire_bytes_response(&response(DataIn::One(None))), 32 + 32 + 4096);
+        assert_eq!(wire_bytes_response(&response(DataIn::Many(vec![None; 128]))), 32 + 16 * 32 + 128 * 4096);
+        assert_eq!(wire_bytes_response(&response(DataIn::Sealed(vec![0; 4096]))), 32 + 32 + 32768);
+        let dirty = Response { hpb: HpbNotice::DirtyGroup(0), ..response(DataIn::None) };
+        assert_eq!(wire_bytes_response(&dirty), 32 + 20);
+        let failed = Response { status: Status::OutOfRange, ..dirty };
+        assert_eq!(wire_bytes_response(&failed), 32 + 20 + 20);
+    }
+}

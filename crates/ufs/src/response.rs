@@ -1,0 +1,96 @@
+//! Device to host.
+
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
+use crate::command::Tag;
+use crate::data::DataIn;
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// GOOD.
+    Good,
+    /// CHECK CONDITION, ILLEGAL REQUEST 21h/00h: logical block address out of range.
+    OutOfRange,
+    /// CHECK CONDITION, ILLEGAL REQUEST 24h/00h: invalid field in CDB, or a command this device has not got.
+    InvalidField,
+    /// CHECK CONDITION, MEDIUM ERROR 11h/00h: the address the host supplied is wrong and the device has no newer
+    /// mapping of its own, or the page cannot be read.
+    UnrecoveredRead,
+}
+
+/// A changed mapping on its way to the host: `len` consecutive LPAs on consecutive PPAs, with consecutive
+/// sequence numbers starting at `seq` (HP-UFS Sec. III-B, IV-A).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct L2pEntry {
+    /// First logical address.
+    pub lpa: Lpa,
+    /// First physical address; `None` after a trim.
+    pub ppa: Option<Ppa>,
+    /// Number of units, 1..=32, never across a segment border.
+    pub len: u8,
+    /// Sequence number of the first unit; a trim entry takes one number per unit too.
+    pub seq: Seq,
+    /// The block that a GC or wear-levelling copy came from; `None` for a host write or trim. The entry holds
+    /// only where the mapping still names that block (Sec. III-E).
+    pub source: Option<Superblock>,
+}
+
+impl L2pEntry {
+    /// Sequence number of the last unit.
+    pub fn last_seq(&self) -> Seq {
+        self.seq.plus(u32::from(self.len) - 1)
+    }
+}
+
+/// The notice that shares the 16 piggyback bytes: at most one of an entry and a hint with an argument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Notice {
+    /// Nothing.
+    #[default]
+    None,
+    /// A changed mapping.
+    Entry(L2pEntry),
+    /// Hint (Table II): write this segment back.
+    WriteSegment(SegmentId),
+    /// Hint (Sec. III-E): send the valid page bitmap of this block, for wear levelling.
+    BitmapOf(Superblock),
+}
+
+/// The 16 extra bytes of a response (HP-UFS Sec. IV-A).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PiggyBack {
+    /// Entry, or hint with an argument.
+    pub notice: Notice,
+    /// Hint (Table II): fetch the backlog of entries with one multi-entry transfer.
+    pub want_entries: bool,
+    /// Hint (Table II): send the valid page bitmap of the block with the fewest valid pages, for GC.
+    pub want_victim: bool,
+}
+
+/// What an HPB device adds to a response (HPB 2017 Sec. 3.1, 3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum HpbNotice {
+    /// Nothing.
+    #[default]
+    None,
+    /// The entries of this group have changed: the host may use none of them before it has read them again.
+    DirtyGroup(u32),
+    /// The new sealed entry of one page.
+    Entry { lpa: Lpa, entry: u64 },
+}
+
+/// A response on its way to the host.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Response {
+    /// The command that this answers.
+    pub tag: Tag,
+    /// How it ended.
+    pub status: Status,
+    /// What came in DATA IN UPIUs.
+    pub data: DataIn,
+    /// HPB notice.
+    pub hpb: HpbNotice,
+    /// HP-UFS piggyback.
+    pub piggyback: PiggyBack,
+}

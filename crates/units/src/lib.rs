@@ -1,0 +1,29 @@
+//! Newtypes for addresses, time and sizes.
+//!
+//! # Glossary
+//! - **unit**: 4 KiB, the mapping granularity and the logical block size of every modelled device.
+//! - **LPA**: logical page address, the number of a 4 KiB unit as the host sees it.
+//! - **PPA**: physical page address, the number of a 4 KiB unit on flash, counted in the order in which a
+//!   superblock is filled (see `nand::Geometry`).
+//! - **segment**: 1024 consecutive L2P entries of 4 bytes, that is one unit of mapping covering 4 MiB of LPAs.
+//! - **superblock**: one block on every plane of every die; the unit of allocation, GC and log blocks.
+//!
+//! Only operators with a meaning exist: time - time = duration, time + duration = time.
+
+mod addr;
+mod time;
+
+pub use addr::{Lpa, Ppa, SegmentId, Seq, Superblock};
+pub use time::{Nanos, SimTime};
+
+/// Bytes in a mapping unit (HP-UFS Sec. II-A: "every 4 KB page is translated by the L2P mapping table").
+pub const UNIT_BYTES: u64 = 4096;
+
+/// L2P entries in a segment (HP-UFS Sec. II-A: 4 KB segments of 1,024 entries of 4 bytes).
+pub const SEGMENT_ENTRIES: u32 = 1024;
+
+/// Bytes in a MiB.
+pub const MIB: u64 = 1 << 20;
+
+/// Bytes in a GiB.
+pub const GIB: u64 = 1 << 30;
