@@ -141,7 +141,7 @@ impl Gc {
     /// Units written by the host earn the right to a step.
     #[inline]
     pub fn earn(&mut self, units: u32, free: u32) {
-        if free < self.cfg.start {
+        if free < self.cfg.start || self.wear_due.is_some() {
             self.credit += i64::from(units);
         }
     }
@@ -149,8 +149,8 @@ impl Gc {
     /// Is a step due?
     #[inline]
     pub fn due(&self, free: u32) -> bool {
-        let paced = free < self.cfg.start && self.credit >= i64::from(self.cfg.units_per_step);
-        paced || free <= self.cfg.reserve || self.wear_due.is_some()
+        let wanted = free < self.cfg.start || self.wear_due.is_some();
+        wanted && self.credit >= i64::from(self.cfg.units_per_step) || self.urgent(free)
     }
 
     /// Are host writes waiting for free superblocks?

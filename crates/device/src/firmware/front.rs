@@ -3,7 +3,7 @@
 use ufs::{Command, DataIn, DataOut, Op, Status};
 use units::{Lpa, Ppa};
 
-use super::Firmware;
+use super::{Firmware, Pending};
 use crate::core::DeviceEvent;
 use crate::mapping::{Answer, HostSays, Mapping};
 use crate::sram::Owner;
@@ -19,10 +19,8 @@ impl<M: Mapping> Firmware<M> {
         slot.remaining = 0;
         slot.accepted = 0;
         slot.status = Status::Good;
-        // Commands are digested in the order of arrival, before any of them starts: what the host says it has
-        // applied and what it says it has freed are true for every later command too.
-        self.map.on_command(&mut self.core, &cmd);
-        self.commands[usize::from(tag)].data = cmd.data;
+        slot.freed = cmd.freed;
+        slot.data = cmd.data;
         self.incoming.push_back(tag);
     }
 
@@ -48,7 +46,10 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn start(&mut self, tag: u8) {
-        let op = self.commands[usize::from(tag)].op;
+        let Pending { op, host_seq, freed, .. } = self.commands[usize::from(tag)];
+        // Commands start in the order in which they were sent, and a read is resolved as it starts. So a mapping is
+        // forgotten only after every read that was sent before the host had applied it has been resolved.
+        self.map.on_command(&mut self.core, host_seq, freed);
         if let Some(status) = self.refuse(&op) {
             self.commands[usize::from(tag)].status = status;
             self.respond(tag, DataIn::None);

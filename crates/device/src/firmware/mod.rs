@@ -28,6 +28,7 @@ use write::Flushing;
 struct Pending {
     op: Op,
     host_seq: Seq,
+    freed: Option<units::Superblock>,
     data: DataOut,
     /// What still has to happen before the response: units to be read or written, plus one while more are added.
     remaining: u32,
@@ -70,6 +71,7 @@ impl<M: Mapping> Firmware<M> {
         let idle = || Pending {
             op: Op::Flush,
             host_seq: Seq(0),
+            freed: None,
             data: DataOut::None,
             remaining: 0,
             accepted: 0,

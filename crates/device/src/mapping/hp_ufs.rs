@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use ufs::{BitmapFor, Command, DataIn, DataOut, Notice, Op, Response, SegmentImage, Status};
+use ufs::{BitmapFor, DataIn, DataOut, Notice, Op, Response, SegmentImage, Status};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use super::log_blocks::LogBlocks;
@@ -113,6 +113,11 @@ impl HpUfs {
 
     /// A bitmap for GC or wear levelling. Refused if the block can not be collected now.
     fn bitmap(&mut self, core: &Core, block: Superblock, reason: BitmapFor, data: DataOut) -> Status {
+        let wear = reason == BitmapFor::WearLevelling;
+        if wear {
+            // Answered; should it be refused below, it is asked for again.
+            self.want_bitmap = None;
+        }
         let DataOut::Bitmap(bitmap) = data else { return Status::InvalidField };
         let expected = (core.layout.superblock_units() as usize).div_ceil(64);
         let current = self.collected_at[block.index()] <= self.host_seq;
@@ -122,10 +127,7 @@ impl HpUfs {
         if self.collecting.is_some_and(|(sb, _)| sb == block) {
             return Status::InvalidField;
         }
-        let wear = reason == BitmapFor::WearLevelling;
-        if wear {
-            self.want_bitmap = None;
-        } else if !self.want_victim {
+        if !self.want_victim {
             return Status::InvalidField;
         }
         self.want_victim = false;
@@ -189,12 +191,12 @@ impl Mapping for HpUfs {
 
     /// The host sequence number says which entries the host has applied; they leave the log (Sec. III-C).
     #[inline]
-    fn on_command(&mut self, core: &mut Core, cmd: &Command) {
-        if cmd.host_seq > self.host_seq && cmd.host_seq <= self.newest {
-            self.host_seq = cmd.host_seq;
-            core.log.forget_applied(cmd.host_seq);
+    fn on_command(&mut self, core: &mut Core, host_seq: Seq, freed: Option<Superblock>) {
+        if host_seq > self.host_seq && host_seq <= self.newest {
+            self.host_seq = host_seq;
+            core.log.forget_applied(host_seq);
         }
-        if let Some(sb) = cmd.freed {
+        if let Some(sb) = freed {
             self.freed(core, sb);
         }
     }
@@ -314,7 +316,7 @@ impl Mapping for HpUfs {
     fn background(&mut self, core: &mut Core, idle: bool) {
         while !self.queued.is_empty() {
             let room = core.meta.room_in_row() as usize;
-            if self.queued.len() < room && !idle && !self.log_blocks.waits_for_last(&core.blocks) {
+            if self.queued.len() < room && !idle && !self.log_blocks.waits_for_last() {
                 return;
             }
             let n = self.queued.len().min(room);
@@ -359,10 +361,10 @@ impl Mapping for HpUfs {
             self.collecting = Some((victim.sb, false));
             return Some(victim);
         }
-        match named.filter(|&sb| core.blocks.settled(sb)) {
-            Some(sb) if self.want_bitmap.is_none() => self.want_bitmap = Some((sb, false)),
-            Some(_) => {}
-            None => self.want_victim = true,
+        // Both may be asked for; the one that comes first is taken, and the other refused.
+        self.want_victim = true;
+        if let (Some(sb), None) = (named.filter(|&sb| core.blocks.settled(sb)), self.want_bitmap) {
+            self.want_bitmap = Some((sb, false));
         }
         None
     }

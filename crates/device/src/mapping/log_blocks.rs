@@ -1,7 +1,8 @@
 //! Log blocks: superblocks with mappings that are not all in segments on flash (HP-UFS Sec. III-D, III-G).
 //!
-//! Each has a segment bitmap and the number of the latest change in it. The oldest becomes a normal block when every
-//! segment of its bitmap is on flash with at least that number.
+//! Each has a segment bitmap and the number of the latest change in it. It becomes a normal block when every segment of
+//! its bitmap is on flash with at least that number. They are worked off one at a time, the oldest full one first: GC
+//! fills its superblock slowly, and everything else would wait for it if age alone counted.
 
 use std::collections::VecDeque;
 
@@ -26,7 +27,8 @@ pub struct LogBlocks {
     /// Segments of trims that no log block was there to note.
     early_trims: Vec<(SegmentId, Seq)>,
     spare: Vec<Vec<u64>>,
-    /// Next segment of the oldest block to look at.
+    /// The block being worked off, and its next segment to look at.
+    target: Option<Superblock>,
     cursor: usize,
     /// Segments asked for and not answered.
     asked: Vec<u64>,
@@ -48,6 +50,7 @@ impl LogBlocks {
             blocks: VecDeque::new(),
             early_trims: Vec::new(),
             spare: Vec::new(),
+            target: None,
             cursor: 0,
             asked: vec![0; words],
             unanswered: 0,
@@ -104,7 +107,7 @@ impl LogBlocks {
             Some(block) => {
                 block.segments[segment.index() / 64] |= 1 << (segment.0 % 64);
                 block.last_seq = block.last_seq.max(seq);
-                if self.blocks.len() == 1 {
+                if self.target == Some(block.sb) {
                     self.cursor = 0;
                 }
             }
@@ -122,8 +125,8 @@ impl LogBlocks {
     fn drop_at(&mut self, at: usize) {
         let block = self.blocks.remove(at).expect("position within the list");
         self.spare.push(block.segments);
-        if at == 0 {
-            self.cursor = 0;
+        if self.target == Some(block.sb) {
+            self.target = None;
         }
     }
 
@@ -133,13 +136,22 @@ impl LogBlocks {
         late || self.early_trims.iter().any(|&(s, seq)| s == segment && seq > on_flash)
     }
 
-    fn oldest_is_ready(&self, host_seq: Seq, blocks: &Blocks) -> bool {
-        let Some(oldest) = self.blocks.front() else { return false };
-        // Before the host has applied all of its changes, a writeback could not contain them.
-        blocks.settled(oldest.sb) && oldest.last_seq <= host_seq
+    fn find_target(&self) -> Option<usize> {
+        self.blocks.iter().position(|b| Some(b.sb) == self.target)
     }
 
-    /// The next segment of the oldest block that the host shall write. `written` gives the number with which a segment
+    /// Position of the block to work off. Before the host has applied all of its changes, a writeback could not
+    /// contain them.
+    fn ready_target(&mut self, host_seq: Seq, blocks: &Blocks) -> Option<usize> {
+        if self.target.is_none() {
+            let oldest = self.blocks.iter().find(|b| blocks.settled(b.sb))?;
+            self.target = Some(oldest.sb);
+            self.cursor = 0;
+        }
+        self.find_target().filter(|&at| self.blocks[at].last_seq <= host_seq)
+    }
+
+    /// The next segment that the host shall write. `written` gives the number with which a segment
     /// is on flash, `coming` the one with which it waits in SRAM for being programmed. Only what is on flash makes a
     /// block normal.
     pub fn next_to_write(
@@ -149,8 +161,9 @@ impl LogBlocks {
         written: impl Fn(SegmentId) -> Seq,
         coming: impl Fn(SegmentId) -> Option<Seq>,
     ) -> Option<SegmentId> {
-        while self.due() && self.oldest_is_ready(host_seq, blocks) {
-            let oldest = self.blocks.front().expect("checked");
+        while self.due() {
+            let place = self.ready_target(host_seq, blocks)?;
+            let oldest = &self.blocks[place];
             while let Some(segment) = next_set(&oldest.segments, self.cursor) {
                 self.cursor = segment.index() + 1;
                 let enough = |seq: Seq| seq >= oldest.last_seq;
@@ -175,7 +188,7 @@ impl LogBlocks {
                     return None;
                 }
             }
-            self.drop_at(0);
+            self.drop_at(place);
         }
         None
     }
@@ -190,13 +203,10 @@ impl LogBlocks {
         }
     }
 
-    /// Does the oldest block wait only for segments that are in SRAM?
-    pub fn waits_for_last(&self, blocks: &Blocks) -> bool {
-        self.due()
-            && self.unanswered == 0
-            && self.blocks.front().is_some_and(|b| {
-                blocks.settled(b.sb) && next_set(&b.segments, self.cursor).is_none() && self.cursor > 0
-            })
+    /// Does a block wait only for segments that are in SRAM?
+    pub fn waits_for_last(&self) -> bool {
+        let done = |at: usize| self.cursor > 0 && next_set(&self.blocks[at].segments, self.cursor).is_none();
+        self.due() && self.unanswered == 0 && self.find_target().is_some_and(done)
     }
 
     /// SRAM: a segment bitmap and a number per log block.

@@ -83,9 +83,10 @@ pub trait Mapping: Sized {
     /// State for a device fresh from the factory.
     fn new(core: &Core) -> Self;
 
-    /// A command is about to start: takes note of what travels with every command.
-    fn on_command(&mut self, core: &mut Core, cmd: &Command) {
-        let _ = (core, cmd);
+    /// A command is about to start: takes note of what travels with every command, the latest change that the host
+    /// has applied and a block that it knows to be empty.
+    fn on_command(&mut self, core: &mut Core, host_seq: Seq, freed: Option<Superblock>) {
+        let _ = (core, host_seq, freed);
     }
 
     /// Where a unit is that is not in the write buffer.

@@ -1,0 +1,144 @@
+//! Requests under way, and the assembly of their completions from the responses to their commands.
+
+use ufs::{Content, DataIn, Status};
+
+use crate::request::{Completion, Request, RequestOp};
+use crate::tags::Owner;
+
+struct Active {
+    request: Request,
+    /// Units not answered yet.
+    open_units: u32,
+    status: Status,
+    /// Contents so far, if the request needs more than one command.
+    contents: Vec<Option<Content>>,
+}
+
+/// Requests that have not completed yet.
+#[derive(Default)]
+pub(crate) struct RequestTable {
+    active: Vec<Active>,
+    free: Vec<u32>,
+}
+
+impl RequestTable {
+    /// Enters a request of `units` units; gives its index.
+    #[inline]
+    pub fn insert(&mut self, request: Request, units: u32) -> u32 {
+        let entry = Active { request, open_units: units, status: Status::Good, contents: Vec::new() };
+        match self.free.pop() {
+            Some(index) => {
+                self.active[index as usize] = entry;
+                index
+            }
+            None => {
+                self.active.push(entry);
+                (self.active.len() - 1) as u32
+            }
+        }
+    }
+
+    /// The request with this index.
+    #[inline]
+    pub fn request(&self, index: u32) -> &Request {
+        &self.active[index as usize].request
+    }
+
+    /// True if no request is under way.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.active.len() == self.free.len()
+    }
+
+    /// Takes in the answer to one command; gives the completion if it was the last one.
+    #[inline]
+    pub fn answer(&mut self, owner: Owner, status: Status, data: DataIn) -> Option<Completion> {
+        let active = &mut self.active[owner.request as usize];
+        assert!(
+            owner.units <= active.open_units,
+            "request {} was answered for more units than it has",
+            active.request.id
+        );
+        let whole = owner.units == active.request.len;
+        active.open_units -= owner.units;
+        if active.status == Status::Good {
+            active.status = status;
+        }
+        let is_read = active.request.op == RequestOp::Read;
+        if is_read && !whole && status == Status::Good {
+            active.store(owner, &data);
+        }
+        if active.open_units > 0 {
+            return None;
+        }
+        let data = match (active.status, is_read, whole) {
+            (Status::Good, true, true) => data,
+            (Status::Good, true, false) => DataIn::Many(std::mem::take(&mut active.contents)),
+            _ => DataIn::None,
+        };
+        active.contents = Vec::new();
+        self.free.push(owner.request);
+        Some(Completion { id: active.request.id, status: active.status, data })
+    }
+}
+
+impl Active {
+    fn store(&mut self, owner: Owner, data: &DataIn) {
+        if self.contents.is_empty() {
+            self.contents.resize(self.request.len as usize, None);
+        }
+        let start = owner.offset as usize;
+        let target = &mut self.contents[start..start + owner.units as usize];
+        match data {
+            DataIn::One(content) => target.copy_from_slice(&[*content]),
+            DataIn::Many(contents) => target.copy_from_slice(contents),
+            other => panic!("a read was answered with {other:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Lpa;
+
+    fn read(len: u32) -> Request {
+        Request { id: 5, op: RequestOp::Read, lpa: Lpa(10), len, stamp: 0 }
+    }
+
+    fn content(lpa: u32) -> Option<Content> {
+        Some(Content { lpa: Lpa(lpa), stamp: 1 })
+    }
+
+    #[test]
+    fn contents_are_put_in_order_whatever_the_order_of_the_answers() {
+        let mut table = RequestTable::default();
+        let request = table.insert(read(3), 3);
+        let late = Owner { request, offset: 1, units: 2 };
+        assert_eq!(table.answer(late, Status::Good, DataIn::Many(vec![content(11), None])), None);
+        let early = Owner { request, offset: 0, units: 1 };
+        let done = table.answer(early, Status::Good, DataIn::One(content(10))).unwrap();
+        assert_eq!(done.data, DataIn::Many(vec![content(10), content(11), None]));
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn the_first_bad_status_stays() {
+        let mut table = RequestTable::default();
+        let request = table.insert(read(3), 3);
+        let part = |offset| Owner { request, offset, units: 1 };
+        table.answer(part(0), Status::UnrecoveredRead, DataIn::None);
+        table.answer(part(2), Status::InvalidField, DataIn::None);
+        let done = table.answer(part(1), Status::Good, DataIn::One(None)).unwrap();
+        assert_eq!((done.status, done.data), (Status::UnrecoveredRead, DataIn::None));
+    }
+
+    #[test]
+    fn a_request_answered_by_one_command_gets_its_data_untouched() {
+        let mut table = RequestTable::default();
+        let request = table.insert(read(1), 1);
+        let owner = Owner { request, offset: 0, units: 1 };
+        let done = table.answer(owner, Status::Good, DataIn::One(content(10))).unwrap();
+        assert_eq!(done.data, DataIn::One(content(10)));
+    }
+}

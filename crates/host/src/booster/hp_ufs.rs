@@ -1,0 +1,405 @@
+//! HP-UFS (Sec. III): the host caches L2P segments, keeps them up to date from the changes that the device sends, and
+//! derives from these changes which pages on flash are valid.
+//!
+//! Three numbers order everything. Every change has a sequence number; `host_seq` is the last one applied here, and
+//! travels in every command; changes are applied without gaps. A change whose segment is not cached waits for it, so
+//! the flash copy of a segment that is not cached is never older than `host_seq`. That is why a clean or absent segment
+//! can be attested without being sent, and why a read must always go through the cache: the flash copy of a *dirty*
+//! segment is out of date, and the device has forgotten the changes up to `host_seq`.
+//!
+//! - `segment_cache`: which segments are held; `wants`: which are to be loaded, and who waits for them.
+//! - `reorder`: changes that came too early. `validity`: valid page bitmap and counts. `freed`: empty blocks.
+//! - `policy`: which internal command goes next.
+
+mod freed;
+mod policy;
+mod reorder;
+mod segment_cache;
+mod validity;
+mod wants;
+
+use std::collections::VecDeque;
+
+use ufs::{Command, DataIn, DeviceInfo, L2pEntry, Notice, Op, PiggyBack, Response, Status};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock, UNIT_BYTES};
+
+use self::freed::Freed;
+use self::policy::Pending;
+use self::reorder::{ReorderBuffer, remainder};
+use self::segment_cache::{Lookup, SegmentCache, SlotIndex};
+use self::validity::Validity;
+use self::wants::Wants;
+use super::{Booster, Internal, Step, plain};
+use crate::config::HostConfig;
+use crate::request::{Part, RequestOp};
+use crate::stats::HostStats;
+
+/// The HP-UFS booster.
+pub(crate) struct HpUfs {
+    info: DeviceInfo,
+    cache: SegmentCache,
+    wants: Wants,
+    reorder: ReorderBuffer,
+    validity: Validity,
+    freed: Freed,
+    pending: Pending,
+    /// The latest change applied; all before it are applied too.
+    host_seq: Seq,
+    /// `host_seq` in the last command.
+    told_seq: Seq,
+    /// Last response, or first request after a pause.
+    last_activity: SimTime,
+    stats: HostStats,
+}
+
+impl Booster for HpUfs {
+    fn attach(config: &HostConfig, info: &DeviceInfo) -> HpUfs {
+        let mut hp_ufs = HpUfs {
+            info: *info,
+            cache: SegmentCache::new(info.segments(), 0),
+            wants: Wants::new(info.segments()),
+            reorder: ReorderBuffer::new(config.reorder_entries),
+            validity: Validity::new(info),
+            freed: Freed::new(info.superblocks as usize),
+            pending: Pending::new(info),
+            host_seq: Seq(0),
+            told_seq: Seq(0),
+            last_activity: SimTime::START,
+            stats: HostStats::default(),
+        };
+        hp_ufs.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
+        hp_ufs
+    }
+
+    #[inline]
+    fn plan(&mut self, _: SimTime, part: &mut Part, max_units: u32) -> Step {
+        match part.op {
+            RequestOp::Read => self.plan_read(part, max_units),
+            RequestOp::Write { .. } | RequestOp::Unmap => self.plan_change(part, max_units),
+            RequestOp::Flush => plain(part, max_units),
+        }
+    }
+
+    #[inline]
+    fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>) {
+        self.last_activity = now;
+        if !op.is_user() {
+            self.internal_response(op, response, ready);
+        }
+        self.take_piggyback(&response.piggyback);
+    }
+
+    #[inline]
+    fn stamp(&mut self, command: &mut Command) {
+        command.host_seq = self.host_seq;
+        self.told_seq = self.host_seq;
+        if !matches!(command.op, Op::MappedRead { .. }) {
+            command.freed = self.freed.pop(&self.validity);
+            self.stats.freed_sent += u64::from(command.freed.is_some());
+        }
+    }
+
+    #[inline]
+    fn urgent(&mut self) -> Option<Internal> {
+        if !self.pending.work {
+            return None;
+        }
+        let next = self.next_internal();
+        self.pending.work = next.is_some();
+        next
+    }
+
+    #[inline]
+    fn lazy(&mut self, now: SimTime, idle_since: Option<SimTime>) -> Option<Internal> {
+        self.report_progress().or_else(|| self.poll(now, idle_since))
+    }
+
+    fn next_wake(&self, idle_since: Option<SimTime>) -> Option<SimTime> {
+        self.poll_due(idle_since)
+    }
+
+    fn set_limit(&mut self, bytes: u64) {
+        let limit = (bytes / UNIT_BYTES).min(self.info.segments().max(2).into());
+        self.cache.set_limit(limit as usize);
+        self.pending.work = true;
+    }
+
+    fn report(&self, stats: &mut HostStats) {
+        stats.add(&self.stats);
+        stats.host_seq = self.host_seq.0;
+        stats.reorder_peak = self.reorder.peak();
+        stats.reorder_buffer_bytes = self.reorder.bytes();
+        stats.valid_bitmap_bytes = self.validity.bitmap_bytes();
+        stats.valid_count_bytes = self.validity.count_bytes();
+        stats.dram_bytes_used = self.cache.bytes_used();
+        stats.dram_bytes_limit = self.cache.limit() as u64 * UNIT_BYTES;
+    }
+
+    fn tamper(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> bool {
+        let Lookup::Cached(slot) = self.cache.lookup(lpa.segment()) else { return false };
+        self.cache.image_mut(slot)[lpa.slot()] = Ppa::pack(ppa);
+        true
+    }
+
+    fn mapping(&self, lpa: Lpa) -> Option<Option<Ppa>> {
+        match self.cache.lookup(lpa.segment()) {
+            Lookup::Cached(slot) => Some(Ppa::unpack(self.cache.image(slot)[lpa.slot()])),
+            _ => None,
+        }
+    }
+
+    fn validity(&self, block: Superblock) -> Option<(u32, Box<[u64]>)> {
+        Some((self.validity.count(block), self.validity.bitmap(block)))
+    }
+}
+
+/// Requests of the block layer.
+impl HpUfs {
+    /// Sec. III-C. Sends the run of consecutive physical addresses at the start of the part, if its segment is cached.
+    fn plan_read(&mut self, part: &mut Part, max_units: u32) -> Step {
+        let len = part.len.min(max_units);
+        let segment = part.lpa.segment();
+        let lookup = self.cache.lookup(segment);
+        if lookup == Lookup::Absent {
+            self.want(segment);
+        }
+        self.want_rest(part.lpa, len);
+        if !part.counted {
+            part.counted = true;
+            match lookup {
+                Lookup::Cached(_) => self.stats.booster_hits += 1,
+                _ => self.stats.booster_misses += 1,
+            }
+        }
+        let Lookup::Cached(slot) = lookup else {
+            self.wants.park(segment, *part);
+            return Step::Park;
+        };
+        self.cache.touch(slot);
+        let (units, ppa) = self.run(slot, part.lpa, len);
+        self.stats.mapped_reads += 1;
+        let op = Op::MappedRead { lpa: part.lpa, len: units, ppa };
+        if units == part.len || part.lpa.offset(units).segment() != segment {
+            self.leave_segment(part, slot);
+        }
+        Step::Send { op, units }
+    }
+
+    /// Wants the segments of a range but the first one, so that they are on their way when the part gets to them.
+    fn want_rest(&mut self, lpa: Lpa, len: u32) {
+        let last = lpa.offset(len - 1).segment();
+        for segment in lpa.segment().0 + 1..=last.0 {
+            if self.cache.lookup(SegmentId(segment)) == Lookup::Absent {
+                self.want(SegmentId(segment));
+            }
+        }
+    }
+
+    fn leave_segment(&mut self, part: &mut Part, slot: SlotIndex) {
+        part.counted = false;
+        if std::mem::take(&mut part.pinned) {
+            self.cache.unpin(slot);
+            self.pending.work = true;
+        }
+    }
+
+    /// The run at the start of a range: its length, and where it starts on flash.
+    fn run(&self, slot: SlotIndex, lpa: Lpa, len: u32) -> (u32, Option<Ppa>) {
+        let mut image = self.cache.image(slot);
+        let first = image[lpa.slot()];
+        let mut units = 1;
+        while units < len {
+            let next = lpa.offset(units);
+            if next.slot() == 0 {
+                let Lookup::Cached(slot) = self.cache.lookup(next.segment()) else { break };
+                image = self.cache.image(slot);
+            }
+            let expected = if first == 0 { 0 } else { first + units };
+            if image[next.slot()] != expected {
+                break;
+            }
+            units += 1;
+        }
+        (units, Ppa::unpack(first))
+    }
+
+    /// Sec. III-B. A write or unmap needs no address, but its change will need the segment: that is fetched first, and
+    /// not waited for.
+    #[inline]
+    fn plan_change(&mut self, part: &mut Part, max_units: u32) -> Step {
+        let len = part.len.min(max_units);
+        let mut fetch = false;
+        for segment in part.lpa.segment().0..=part.lpa.offset(len - 1).segment().0 {
+            fetch |= self.use_for_change(SegmentId(segment), part);
+        }
+        if fetch {
+            part.counted = true;
+            return Step::InternalFirst;
+        }
+        part.counted = false;
+        plain(part, max_units)
+    }
+
+    /// True if the segment has just been queued for a fetch.
+    #[inline]
+    fn use_for_change(&mut self, segment: SegmentId, part: &Part) -> bool {
+        let lookup = self.cache.lookup(segment);
+        if !part.counted {
+            match lookup {
+                Lookup::Absent => self.stats.write_misses += 1,
+                _ => self.stats.write_hits += 1,
+            }
+        }
+        match lookup {
+            Lookup::Absent => self.want(segment),
+            Lookup::Loading => false,
+            Lookup::Cached(slot) => {
+                self.cache.touch(slot);
+                // The table is far larger than the processor's caches. Reading the entry that the change will replace
+                // brings it near by the time that the change arrives.
+                std::hint::black_box(self.cache.image(slot)[part.lpa.slot()]);
+                false
+            }
+        }
+    }
+
+    fn want(&mut self, segment: SegmentId) -> bool {
+        self.pending.work = true;
+        self.wants.want(segment)
+    }
+}
+
+/// What comes from the device.
+impl HpUfs {
+    #[inline]
+    fn take_piggyback(&mut self, piggyback: &PiggyBack) {
+        match piggyback.notice {
+            Notice::None => {}
+            Notice::Entry(entry) => self.take_entry(entry),
+            Notice::WriteSegment(segment) => self.hint_write(segment),
+            Notice::BitmapOf(block) => self.hint_bitmap(block),
+        }
+        if piggyback.want_entries || piggyback.want_victim {
+            self.pending.work = true;
+            self.pending.entries |= piggyback.want_entries;
+            self.pending.victim |= piggyback.want_victim;
+        }
+    }
+
+    fn internal_response(&mut self, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>) {
+        self.pending.work = true;
+        let good = response.status == Status::Good;
+        match *op {
+            Op::SegmentRead { segment } => {
+                let image = match std::mem::take(&mut response.data) {
+                    DataIn::Segment(image) if good => Some(image),
+                    _ => None,
+                };
+                self.loaded(segment, image, ready);
+            }
+            Op::SegmentWrite { segment } => self.written(segment, good),
+            Op::EntryTransfer => {
+                self.pending.transferring = false;
+                if let DataIn::Entries(entries) = &response.data {
+                    entries.iter().for_each(|&entry| self.take_entry(entry));
+                }
+            }
+            Op::ValidBitmap { block, reason } => self.bitmap_answered(block, reason, response.status),
+            _ => panic!("{op:?} is not a command of this booster"),
+        }
+    }
+
+    /// Takes in one entry: applies it if it is next, keeps it otherwise.
+    #[inline]
+    fn take_entry(&mut self, entry: L2pEntry) {
+        self.stats.entries_received += 1;
+        self.check_entry(&entry);
+        let Some(entry) = remainder(entry, self.host_seq) else {
+            self.stats.entries_duplicate += 1;
+            return;
+        };
+        if entry.seq == self.host_seq.plus(1)
+            && self.reorder.is_empty()
+            && let Lookup::Cached(slot) = self.cache.lookup(entry.lpa.segment())
+        {
+            self.apply(slot, &entry);
+            return;
+        }
+        if !self.reorder.insert(entry) {
+            self.stats.entries_duplicate += 1;
+        }
+        self.apply_waiting();
+    }
+
+    #[inline]
+    fn check_entry(&self, entry: &L2pEntry) {
+        let len = u32::from(entry.len);
+        let in_segment = len > 0 && entry.lpa.slot() as u32 + len <= SEGMENT_ENTRIES;
+        assert!(in_segment && entry.lpa.0 + len <= self.info.capacity_units, "the device sent a bad range: {entry:?}");
+        if let Some(ppa) = entry.ppa {
+            let block = self.validity.block_of(ppa.offset(len - 1));
+            assert!(block.0 < self.info.superblocks, "the device sent a bad address: {entry:?}");
+        }
+    }
+
+    /// Applies what can be applied of the reorder buffer, strictly in order and without gaps.
+    fn apply_waiting(&mut self) {
+        let stalled_at = self.pending.head.take();
+        while let Some(&first) = self.reorder.first() {
+            let Some(entry) = remainder(first, self.host_seq) else {
+                self.stats.entries_duplicate += 1;
+                self.reorder.pop();
+                continue;
+            };
+            if entry.seq != self.host_seq.plus(1) {
+                return;
+            }
+            let segment = entry.lpa.segment();
+            let Lookup::Cached(slot) = self.cache.lookup(segment) else {
+                self.stats.reorder_stalls += u64::from(stalled_at != Some(segment));
+                self.pending.head = Some(segment);
+                self.pending.work = true;
+                return;
+            };
+            self.reorder.pop();
+            self.apply(slot, &entry);
+        }
+    }
+
+    /// Applies the changes of one entry (Sec. III-B, III-E).
+    #[inline]
+    fn apply(&mut self, slot: SlotIndex, entry: &L2pEntry) {
+        let start = entry.lpa.slot();
+        for i in 0..u32::from(entry.len) {
+            let at = start + i as usize;
+            let old = Ppa::unpack(self.cache.image(slot)[at]);
+            let new = entry.ppa.map(|ppa| ppa.offset(i));
+            if entry.source.is_some() && entry.source != old.map(|ppa| self.validity.block_of(ppa)) {
+                self.discard(new);
+                continue;
+            }
+            if let Some(block) = old.and_then(|ppa| self.validity.clear(ppa)) {
+                self.freed.push(block);
+            }
+            if let Some(ppa) = new {
+                let block = self.validity.set(ppa);
+                self.pending.refused.remove(block.index());
+            }
+            self.cache.change(slot)[at] = Ppa::pack(new);
+            self.stats.units_applied += 1;
+        }
+        self.host_seq = entry.last_seq();
+    }
+
+    /// Discards a copy that came too late. If its block has no valid page, nothing else may ever tell the device so.
+    fn discard(&mut self, new: Option<Ppa>) {
+        self.stats.units_discarded += 1;
+        if let Some(ppa) = new {
+            let block = self.validity.block_of(ppa);
+            self.pending.refused.remove(block.index());
+            if self.validity.count(block) == 0 {
+                self.freed.push(block);
+            }
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! L2P segment cache (HP-UFS Sec. III-F): which segments the host holds, in what state, and which one goes next.
+//!
+//! A segment is absent, loading, or cached; a cached one is clean or dirty, and may be on its way back to flash at the
+//! same time. It is clean from the moment a writeback is sent: what the device gets is the state of that moment.
+
+use ufs::SegmentImage;
+use units::{SegmentId, UNIT_BYTES};
+
+use crate::lru::Lru;
+
+/// Index of a slot.
+pub(crate) type SlotIndex = u32;
+
+/// Where a segment is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lookup {
+    Absent,
+    Loading,
+    Cached(SlotIndex),
+}
+
+struct Slot {
+    segment: SegmentId,
+    /// `None` while loading.
+    image: Option<Box<SegmentImage>>,
+    dirty: bool,
+    writing: bool,
+    /// To be dropped when its writeback ends, unless it is used or changed until then.
+    leaving: bool,
+    /// Parts that are about to use the segment and keep it from being evicted.
+    pins: u32,
+}
+
+/// The cache.
+pub(crate) struct SegmentCache {
+    /// Per segment: 0, or its slot plus one.
+    slot_of: Vec<u32>,
+    slots: Vec<Slot>,
+    free: Vec<SlotIndex>,
+    /// Over the cached segments.
+    lru: Lru,
+    in_use: usize,
+    limit: usize,
+    leaving: usize,
+    pinned: usize,
+}
+
+impl SegmentCache {
+    /// An empty cache of at most `limit` out of `segments` segments.
+    pub fn new(segments: u32, limit: usize) -> SegmentCache {
+        SegmentCache {
+            slot_of: vec![0; segments as usize],
+            slots: Vec::new(),
+            free: Vec::new(),
+            lru: Lru::new(),
+            in_use: 0,
+            limit,
+            leaving: 0,
+            pinned: 0,
+        }
+    }
+
+    /// Where a segment is.
+    #[inline]
+    pub fn lookup(&self, segment: SegmentId) -> Lookup {
+        match self.slot_of[segment.index()].checked_sub(1) {
+            None => Lookup::Absent,
+            Some(slot) if self.slots[slot as usize].image.is_none() => Lookup::Loading,
+            Some(slot) => Lookup::Cached(slot),
+        }
+    }
+
+    /// The entries of a cached segment.
+    #[inline]
+    pub fn image(&self, slot: SlotIndex) -> &SegmentImage {
+        self.slots[slot as usize].image.as_deref().expect("a loading segment has no entries")
+    }
+
+    /// The entries of a cached segment, to change them without a trace (test support).
+    pub fn image_mut(&mut self, slot: SlotIndex) -> &mut SegmentImage {
+        self.slots[slot as usize].image.as_deref_mut().expect("a loading segment has no entries")
+    }
+
+    /// The entries of a cached segment, to change them; the segment is dirty from here on.
+    #[inline]
+    pub fn change(&mut self, slot: SlotIndex) -> &mut SegmentImage {
+        self.stay(slot);
+        let slot = &mut self.slots[slot as usize];
+        slot.dirty = true;
+        slot.image.as_deref_mut().expect("a loading segment has no entries")
+    }
+
+    /// Notes that a request uses a cached segment.
+    #[inline]
+    pub fn touch(&mut self, slot: SlotIndex) {
+        self.stay(slot);
+        self.lru.touch(slot);
+    }
+
+    #[inline]
+    fn stay(&mut self, slot: SlotIndex) {
+        let slot = &mut self.slots[slot as usize];
+        if slot.leaving {
+            slot.leaving = false;
+            self.leaving -= 1;
+        }
+    }
+
+    /// Takes a slot for an absent segment. There must be a free one.
+    pub fn start_load(&mut self, segment: SegmentId) {
+        assert!(self.in_use < self.limit, "{segment} does not fit the limit of {} segments", self.limit);
+        assert!(self.lookup(segment) == Lookup::Absent, "{segment} is loaded twice");
+        self.in_use += 1;
+        let slot = Slot { segment, image: None, dirty: false, writing: false, leaving: false, pins: 0 };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize] = slot;
+                index
+            }
+            None => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as SlotIndex
+            }
+        };
+        self.slot_of[segment.index()] = index + 1;
+    }
+
+    /// Ends the loading of a segment.
+    pub fn finish_load(&mut self, segment: SegmentId, image: Box<SegmentImage>) -> SlotIndex {
+        let index = self.loading_slot(segment);
+        self.slots[index as usize].image = Some(image);
+        self.lru.insert(index);
+        index
+    }
+
+    /// Gives up the loading of a segment.
+    pub fn fail_load(&mut self, segment: SegmentId) {
+        let index = self.loading_slot(segment);
+        self.release(index);
+    }
+
+    fn loading_slot(&self, segment: SegmentId) -> SlotIndex {
+        assert!(self.lookup(segment) == Lookup::Loading, "{segment} came without being asked for");
+        self.slot_of[segment.index()] - 1
+    }
+
+    /// Is a cached segment dirty?
+    pub fn is_dirty(&self, slot: SlotIndex) -> bool {
+        self.slots[slot as usize].dirty
+    }
+
+    /// Takes a copy of a dirty segment for a writeback, after which the segment is to be dropped if `leave`.
+    pub fn start_write(&mut self, slot: SlotIndex, leave: bool) -> Box<SegmentImage> {
+        let copy = Box::new(*self.image(slot));
+        let slot = &mut self.slots[slot as usize];
+        assert!(slot.dirty && !slot.writing, "{} is written back without need", slot.segment);
+        slot.dirty = false;
+        slot.writing = true;
+        slot.leaving = leave;
+        self.leaving += usize::from(leave);
+        copy
+    }
+
+    /// Ends a writeback; if it failed the segment is dirty again. True if the segment was dropped.
+    pub fn finish_write(&mut self, segment: SegmentId, written: bool) -> bool {
+        let Lookup::Cached(index) = self.lookup(segment) else {
+            panic!("{segment} was dropped during its writeback");
+        };
+        let slot = &mut self.slots[index as usize];
+        slot.writing = false;
+        slot.dirty |= !written;
+        let leaving = std::mem::take(&mut slot.leaving);
+        self.leaving -= usize::from(leaving);
+        let drop = leaving && written;
+        if drop {
+            self.drop_clean(index);
+        }
+        drop
+    }
+
+    /// The least recently used segment that could go: neither loading, nor on its way back, nor pinned, nor `busy`.
+    pub fn victim(&self, busy: impl Fn(SegmentId) -> bool) -> Option<SlotIndex> {
+        self.lru.oldest_first().find(|&index| {
+            let slot = &self.slots[index as usize];
+            !slot.writing && slot.pins == 0 && !busy(slot.segment)
+        })
+    }
+
+    /// The segment in a slot.
+    pub fn segment(&self, slot: SlotIndex) -> SegmentId {
+        self.slots[slot as usize].segment
+    }
+
+    /// Drops a clean segment.
+    pub fn drop_clean(&mut self, index: SlotIndex) {
+        let slot = &self.slots[index as usize];
+        assert!(!slot.dirty && !slot.writing && slot.pins == 0, "{} is dropped while in use", slot.segment);
+        self.lru.remove(index);
+        self.release(index);
+    }
+
+    fn release(&mut self, index: SlotIndex) {
+        let slot = &mut self.slots[index as usize];
+        slot.image = None;
+        self.slot_of[slot.segment.index()] = 0;
+        self.free.push(index);
+        self.in_use -= 1;
+    }
+
+    /// Keeps a cached segment from being evicted for `parts` more parts.
+    pub fn pin(&mut self, slot: SlotIndex, parts: u32) {
+        self.stay(slot);
+        let pins = &mut self.slots[slot as usize].pins;
+        self.pinned += usize::from(*pins == 0 && parts > 0);
+        *pins += parts;
+    }
+
+    /// Ends the hold of one part, unless a lowered limit has ended it.
+    pub fn unpin(&mut self, slot: SlotIndex) {
+        let pins = &mut self.slots[slot as usize].pins;
+        self.pinned -= usize::from(*pins == 1);
+        *pins = pins.saturating_sub(1);
+    }
+
+    /// Segments that are pinned.
+    pub fn pinned(&self) -> usize {
+        self.pinned
+    }
+
+    /// Slots that a load could take. Negative while more are in use than a lowered limit allows.
+    pub fn free_slots(&self) -> isize {
+        self.limit as isize - self.in_use as isize
+    }
+
+    /// Segments that will be dropped when their writeback ends.
+    pub fn leaving(&self) -> usize {
+        self.leaving
+    }
+
+    /// Most segments that may be held.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Sets another limit. Nothing is loaded until no more slots are in use than it allows. All pins end, for under a
+    /// lower limit they could leave no slot for the reorder buffer; the parts concerned may have to wait again.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        self.pinned = 0;
+        for slot in &mut self.slots {
+            slot.pins = 0;
+        }
+    }
+
+    /// Number of segments of the device.
+    pub fn segments(&self) -> usize {
+        self.slot_of.len()
+    }
+
+    /// DRAM in use, in bytes.
+    pub fn bytes_used(&self) -> u64 {
+        self.in_use as u64 * UNIT_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(raw: u32) -> Box<SegmentImage> {
+        Box::new([raw; 1024])
+    }
+
+    fn loaded(cache: &mut SegmentCache, segment: u32) -> SlotIndex {
+        cache.start_load(SegmentId(segment));
+        assert_eq!(cache.lookup(SegmentId(segment)), Lookup::Loading);
+        cache.finish_load(SegmentId(segment), image(segment))
+    }
+
+    #[test]
+    fn a_segment_goes_through_its_states() {
+        let mut cache = SegmentCache::new(8, 2);
+        let slot = loaded(&mut cache, 5);
+        assert_eq!(cache.lookup(SegmentId(5)), Lookup::Cached(slot));
+        assert!(!cache.is_dirty(slot));
+        cache.change(slot)[3] = 77;
+        assert!(cache.is_dirty(slot));
+        assert_eq!(cache.start_write(slot, true)[3], 77);
+        assert!(!cache.is_dirty(slot));
+        assert_eq!(cache.leaving(), 1);
+        assert!(cache.finish_write(SegmentId(5), true));
+        assert_eq!(cache.lookup(SegmentId(5)), Lookup::Absent);
+        assert_eq!((cache.free_slots(), cache.leaving(), cache.bytes_used()), (2, 0, 0));
+    }
+
+    #[test]
+    fn a_change_or_a_use_during_the_writeback_keeps_the_segment() {
+        let mut cache = SegmentCache::new(8, 2);
+        let slot = loaded(&mut cache, 5);
+        cache.change(slot);
+        cache.start_write(slot, true);
+        cache.change(slot)[0] = 9;
+        assert!(!cache.finish_write(SegmentId(5), true));
+        assert!(cache.is_dirty(slot));
+        cache.start_write(slot, true);
+        cache.touch(slot);
+        assert!(!cache.finish_write(SegmentId(5), true));
+        assert!(!cache.is_dirty(slot));
+        assert_eq!(cache.leaving(), 0);
+    }
+
+    #[test]
+    fn a_failed_writeback_loses_nothing() {
+        let mut cache = SegmentCache::new(8, 2);
+        let slot = loaded(&mut cache, 5);
+        cache.change(slot)[0] = 9;
+        cache.start_write(slot, true);
+        assert!(!cache.finish_write(SegmentId(5), false));
+        assert!(cache.is_dirty(slot));
+        assert_eq!(cache.image(slot)[0], 9);
+    }
+
+    #[test]
+    fn the_victim_is_the_oldest_that_nobody_holds() {
+        let mut cache = SegmentCache::new(8, 4);
+        let slots: Vec<_> = (0..4).map(|segment| loaded(&mut cache, segment)).collect();
+        cache.touch(slots[0]);
+        assert_eq!(cache.victim(|_| false), Some(slots[1]));
+        cache.pin(slots[1], 2);
+        assert_eq!(cache.victim(|_| false), Some(slots[2]));
+        cache.change(slots[2]);
+        cache.start_write(slots[2], false);
+        assert_eq!(cache.victim(|_| false), Some(slots[3]));
+        cache.unpin(slots[1]);
+        assert_eq!((cache.pinned(), cache.victim(|_| false)), (1, Some(slots[3])));
+        cache.unpin(slots[1]);
+        assert_eq!((cache.pinned(), cache.victim(|_| false)), (0, Some(slots[1])));
+    }
+
+    #[test]
+    fn another_limit_ends_all_pins() {
+        let mut cache = SegmentCache::new(8, 4);
+        let slot = loaded(&mut cache, 0);
+        cache.pin(slot, 1);
+        cache.set_limit(2);
+        assert_eq!((cache.pinned(), cache.victim(|_| false)), (0, Some(slot)));
+        cache.unpin(slot);
+        assert_eq!(cache.pinned(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "does not fit the limit")]
+    fn the_limit_holds() {
+        let mut cache = SegmentCache::new(8, 2);
+        (0..3).for_each(|segment| cache.start_load(SegmentId(segment)));
+    }
+}

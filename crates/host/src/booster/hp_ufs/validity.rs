@@ -1,0 +1,196 @@
+//! Valid page bitmap and valid page counts (HP-UFS Sec. III-E).
+
+use ufs::DeviceInfo;
+use units::{Ppa, Superblock};
+
+/// Which units on flash hold current data, as far as the host knows.
+pub(crate) struct Validity {
+    bits: Vec<u64>,
+    counts: Vec<u32>,
+    blocks: BlockOf,
+    words_per_block: usize,
+}
+
+/// Block and offset of an address: a shift when the size allows it, for this is done twice per write.
+#[derive(Clone, Copy)]
+struct BlockOf {
+    units: u32,
+    shift: Option<u32>,
+}
+
+impl BlockOf {
+    #[inline]
+    fn split(self, ppa: Ppa) -> (u32, u32) {
+        match self.shift {
+            Some(shift) => (ppa.0 >> shift, ppa.0 & (self.units - 1)),
+            None => (ppa.0 / self.units, ppa.0 % self.units),
+        }
+    }
+}
+
+impl Validity {
+    /// Nothing is valid yet.
+    pub fn new(info: &DeviceInfo) -> Validity {
+        let units = info.superblock_units;
+        assert!(units > 0, "the device says that its superblocks are empty");
+        let words_per_block = units.div_ceil(64) as usize;
+        Validity {
+            bits: vec![0; words_per_block * info.superblocks as usize],
+            counts: vec![0; info.superblocks as usize],
+            blocks: BlockOf { units, shift: units.is_power_of_two().then(|| units.trailing_zeros()) },
+            words_per_block,
+        }
+    }
+
+    /// The block that an address lies in.
+    #[inline]
+    pub fn block_of(&self, ppa: Ppa) -> Superblock {
+        Superblock(self.blocks.split(ppa).0)
+    }
+
+    /// Marks a unit valid. Counts follow the bits, so that a falsified table cannot make them run away.
+    #[inline]
+    pub fn set(&mut self, ppa: Ppa) -> Superblock {
+        let (block, word, mask) = self.locate(ppa);
+        let fresh = self.bits[word] & mask == 0;
+        self.bits[word] |= mask;
+        self.counts[block as usize] += u32::from(fresh);
+        Superblock(block)
+    }
+
+    /// Marks a unit invalid; gives its block if that was the last valid unit of it.
+    #[inline]
+    pub fn clear(&mut self, ppa: Ppa) -> Option<Superblock> {
+        let (block, word, mask) = self.locate(ppa);
+        if self.bits[word] & mask == 0 {
+            return None;
+        }
+        self.bits[word] &= !mask;
+        let count = &mut self.counts[block as usize];
+        *count -= 1;
+        (*count == 0).then_some(Superblock(block))
+    }
+
+    #[inline]
+    fn locate(&self, ppa: Ppa) -> (u32, usize, u64) {
+        let (block, unit) = self.blocks.split(ppa);
+        (block, block as usize * self.words_per_block + (unit / 64) as usize, 1 << (unit % 64))
+    }
+
+    /// Valid units of a block.
+    #[inline]
+    pub fn count(&self, block: Superblock) -> u32 {
+        self.counts[block.index()]
+    }
+
+    /// The bitmap of a block.
+    pub fn bitmap(&self, block: Superblock) -> Box<[u64]> {
+        let start = block.index() * self.words_per_block;
+        self.bits[start..start + self.words_per_block].into()
+    }
+
+    /// The block with the fewest valid units, but at least one, among those not `excluded`; the lowest number if
+    /// several have as few.
+    pub fn emptiest(&self, excluded: &Bits) -> Option<Superblock> {
+        let candidates = self.counts.iter().zip(0..).filter(|&(&count, block)| count > 0 && !excluded.get(block));
+        candidates.min_by_key(|&(&count, _)| count).map(|(_, block)| Superblock(block as u32))
+    }
+
+    /// Bytes of all bitmaps.
+    pub fn bitmap_bytes(&self) -> u64 {
+        self.counts.len() as u64 * u64::from(self.blocks.units) / 8
+    }
+
+    /// Bytes of all counts.
+    pub fn count_bytes(&self) -> u64 {
+        self.counts.len() as u64 * 4
+    }
+}
+
+/// A set of small numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Bits(Vec<u64>);
+
+impl Bits {
+    /// None of the numbers below `len` is in.
+    pub fn new(len: usize) -> Bits {
+        Bits(vec![0; len.div_ceil(64)])
+    }
+
+    /// Is `index` in?
+    #[inline]
+    pub fn get(&self, index: usize) -> bool {
+        self.0[index / 64] & (1 << (index % 64)) != 0
+    }
+
+    /// Puts `index` in; false if it was in.
+    #[inline]
+    pub fn insert(&mut self, index: usize) -> bool {
+        let fresh = !self.get(index);
+        self.0[index / 64] |= 1 << (index % 64);
+        fresh
+    }
+
+    /// Takes everything out.
+    pub fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// Takes `index` out.
+    #[inline]
+    pub fn remove(&mut self, index: usize) {
+        self.0[index / 64] &= !(1 << (index % 64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validity(superblock_units: u32) -> Validity {
+        Validity::new(&DeviceInfo { capacity_units: 4096, superblocks: 3, superblock_units, hpb_group_entries: 4096 })
+    }
+
+    #[test]
+    fn counts_follow_the_bits() {
+        for units in [64, 100, 128] {
+            let mut v = validity(units);
+            let last = Ppa(2 * units - 1);
+            assert_eq!(v.set(Ppa(units)), Superblock(1));
+            v.set(last);
+            v.set(last);
+            assert_eq!(v.count(Superblock(1)), 2);
+            assert_eq!(v.clear(last), None);
+            assert_eq!(v.clear(last), None, "it is clear already");
+            assert_eq!(v.clear(Ppa(units)), Some(Superblock(1)), "the last valid unit");
+            assert_eq!(v.count(Superblock(1)), 0);
+        }
+    }
+
+    #[test]
+    fn a_bitmap_covers_its_block_only() {
+        let mut v = validity(100);
+        for ppa in [99, 100, 165, 199, 200] {
+            v.set(Ppa(ppa));
+        }
+        assert_eq!(*v.bitmap(Superblock(1)), [1, 1 << 1 | 1 << 35]);
+        assert_eq!((v.bitmap_bytes(), v.count_bytes()), (37, 12));
+    }
+
+    #[test]
+    fn the_emptiest_block_has_a_valid_unit_and_the_lowest_number() {
+        let mut v = validity(64);
+        let mut excluded = Bits::new(3);
+        assert_eq!(v.emptiest(&excluded), None);
+        for ppa in [64, 65, 128, 129] {
+            v.set(Ppa(ppa));
+        }
+        assert_eq!(v.emptiest(&excluded), Some(Superblock(1)));
+        assert!(excluded.insert(1));
+        assert!(!excluded.insert(1));
+        assert_eq!(v.emptiest(&excluded), Some(Superblock(2)));
+        excluded.remove(1);
+        v.set(Ppa(66));
+        assert_eq!(v.emptiest(&excluded), Some(Superblock(2)));
+    }
+}

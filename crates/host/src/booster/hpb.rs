@@ -1,0 +1,337 @@
+//! Host performance booster (Jeong et al., HotStorage 2017): the host keeps the device's L2P entries, sealed so that it
+//! can neither read nor forge them, and sends one along with a read.
+//!
+//! Entries come in groups by READ BUFFER, in idle time (Sec. 2.2.2), and one by one with responses (Sec. 3.3). The
+//! device checks every entry that it gets back, so a stale one costs time but never data; the host drops those that it
+//! knows to be stale because it has written there itself.
+
+use std::collections::VecDeque;
+
+use ufs::{DataIn, DeviceInfo, HpbNotice, Op, Response, Status};
+use units::{Lpa, Nanos, SimTime};
+
+use super::{Booster, Internal, Step, plain};
+use crate::config::{HostConfig, SEALED_BYTES};
+use crate::lru::Lru;
+use crate::request::{Part, RequestOp};
+use crate::stats::HostStats;
+
+/// What the host may do with a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Not cached.
+    Absent,
+    /// READ BUFFER is under way. `touched`: entries have changed since it was sent, so that some of what it brings
+    /// is older than what the host knew.
+    Loading { touched: bool },
+    /// Its entries may be used.
+    Valid,
+    /// The device does not accept its entries until they have been read again (Sec. 2.2.4).
+    Dirty,
+}
+
+#[derive(Clone, Copy)]
+struct Group {
+    state: State,
+    /// 0, or the slot plus one. A group that is not absent has one.
+    slot: u32,
+    /// When READ BUFFER became necessary, if it is.
+    wanted: Option<SimTime>,
+}
+
+/// The HPB booster.
+pub(crate) struct Hpb {
+    group_entries: u32,
+    max_defer: Option<Nanos>,
+    idle: Nanos,
+    limit: usize,
+    groups: Vec<Group>,
+    /// Groups to be read, in order. Those no longer wanted are passed over.
+    queue: VecDeque<u32>,
+    entries: Vec<Box<[u64]>>,
+    owners: Vec<u32>,
+    free: Vec<u32>,
+    in_use: usize,
+    /// Over the cached groups but the one that is loading.
+    lru: Lru,
+    loading: bool,
+    stats: HostStats,
+}
+
+impl Booster for Hpb {
+    /// Starts with as many groups wanted as fit (Sec. 2.2.1: the driver populates the cache at boot time).
+    fn attach(config: &HostConfig, info: &DeviceInfo) -> Hpb {
+        let groups = info.capacity_units.div_ceil(info.hpb_group_entries);
+        let mut hpb = Hpb {
+            group_entries: info.hpb_group_entries,
+            max_defer: config.hpb_max_defer,
+            idle: config.hpb_idle,
+            limit: 0,
+            groups: vec![Group { state: State::Absent, slot: 0, wanted: None }; groups as usize],
+            queue: VecDeque::new(),
+            entries: Vec::new(),
+            owners: Vec::new(),
+            free: Vec::new(),
+            in_use: 0,
+            lru: Lru::new(),
+            loading: false,
+            stats: HostStats::default(),
+        };
+        hpb.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
+        for group in 0..hpb.limit as u32 {
+            hpb.want(SimTime::START, group);
+        }
+        hpb
+    }
+
+    #[inline]
+    fn plan(&mut self, now: SimTime, part: &mut Part, max_units: u32) -> Step {
+        let len = part.len.min(max_units);
+        match part.op {
+            RequestOp::Read => {
+                if let Some(entry) = self.entry_for(now, part.lpa, len) {
+                    self.stats.booster_hits += 1;
+                    self.stats.hpb_reads += 1;
+                    return Step::Send { op: Op::HpbRead { lpa: part.lpa, len, entry }, units: len };
+                }
+                self.stats.booster_misses += 1;
+            }
+            RequestOp::Write { .. } | RequestOp::Unmap => self.forget(part.lpa, len),
+            RequestOp::Flush => {}
+        }
+        plain(part, max_units)
+    }
+
+    #[inline]
+    fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
+        if let Op::HpbReadBuffer { group } = *op {
+            let sealed = match std::mem::take(&mut response.data) {
+                DataIn::Sealed(sealed) if response.status == Status::Good => Some(sealed),
+                _ => None,
+            };
+            self.loaded(now, group, sealed);
+        }
+        match response.hpb {
+            HpbNotice::None => {}
+            HpbNotice::DirtyGroup(group) => self.dirtied(now, group),
+            HpbNotice::Entry { lpa, entry } => self.take_entry(lpa, entry),
+        }
+    }
+
+    fn lazy(&mut self, now: SimTime, idle_since: Option<SimTime>) -> Option<Internal> {
+        if self.next_wake(idle_since)? > now {
+            return None;
+        }
+        let group = self.next_wanted()?;
+        self.start_load(group);
+        Some(Op::HpbReadBuffer { group }.into())
+    }
+
+    fn next_wake(&self, idle_since: Option<SimTime>) -> Option<SimTime> {
+        if self.loading {
+            return None;
+        }
+        let group = *self.queue.iter().find(|&&group| self.groups[group as usize].wanted.is_some())?;
+        let in_idle_time = idle_since.map(|since| since + self.idle);
+        let wanted = self.groups[group as usize].wanted;
+        let at_the_latest = self.max_defer.and_then(|defer| wanted.map(|since| since + defer));
+        [in_idle_time, at_the_latest].into_iter().flatten().min()
+    }
+
+    fn set_limit(&mut self, bytes: u64) {
+        let fitting = bytes / self.group_bytes();
+        self.limit = fitting.min(self.groups.len() as u64).max(1) as usize;
+        while self.in_use > self.limit && self.evict() {}
+    }
+
+    fn report(&self, stats: &mut HostStats) {
+        stats.add(&self.stats);
+        stats.dram_bytes_used = self.in_use as u64 * self.group_bytes();
+        stats.dram_bytes_limit = self.limit as u64 * self.group_bytes();
+    }
+
+    fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
+        self.entry_mut(lpa).map(|sealed| *sealed = entry).is_some()
+    }
+
+    fn sealed(&self, lpa: Lpa) -> Option<u64> {
+        let (group, at) = self.locate(lpa);
+        let slot = self.groups[group as usize].slot.checked_sub(1)?;
+        Some(self.entries[slot as usize][at])
+    }
+}
+
+/// The cached entries.
+impl Hpb {
+    fn group_bytes(&self) -> u64 {
+        u64::from(self.group_entries) * SEALED_BYTES
+    }
+
+    #[inline]
+    fn locate(&self, lpa: Lpa) -> (u32, usize) {
+        (lpa.0 / self.group_entries, (lpa.0 % self.group_entries) as usize)
+    }
+
+    fn entry_mut(&mut self, lpa: Lpa) -> Option<&mut u64> {
+        let (group, at) = self.locate(lpa);
+        let slot = self.groups[group as usize].slot.checked_sub(1)?;
+        Some(&mut self.entries[slot as usize][at])
+    }
+
+    /// The entry to send with a read. Only the device can tell whether the blocks that follow are contiguous with the
+    /// first one (Sec. 3.4), but it accepts none from a dirty group, so they must be of one valid group.
+    #[inline]
+    fn entry_for(&mut self, now: SimTime, lpa: Lpa, len: u32) -> Option<u64> {
+        let (first, at) = self.locate(lpa);
+        let (last, _) = self.locate(lpa.offset(len - 1));
+        let mut entry = 0;
+        for number in first..=last {
+            let group = self.groups[number as usize];
+            match group.state {
+                State::Absent => self.want(now, number),
+                State::Valid => {
+                    self.lru.touch(group.slot - 1);
+                    entry = self.entries[group.slot as usize - 1][at];
+                }
+                State::Loading { .. } | State::Dirty => {}
+            }
+        }
+        (first == last && entry != 0).then_some(entry)
+    }
+
+    /// Drops the entries of units that are about to change.
+    #[inline]
+    fn forget(&mut self, lpa: Lpa, len: u32) {
+        let mut next = lpa.0;
+        let end = lpa.0 + len;
+        while next < end {
+            let (group, at) = self.locate(Lpa(next));
+            let units = (self.group_entries - at as u32).min(end - next);
+            let group = &mut self.groups[group as usize];
+            if let State::Loading { touched } = &mut group.state {
+                *touched = true;
+            }
+            if let Some(slot) = group.slot.checked_sub(1) {
+                self.entries[slot as usize][at..at + units as usize].fill(0);
+            }
+            next += units;
+        }
+    }
+
+    fn take_entry(&mut self, lpa: Lpa, sealed: u64) {
+        self.stats.hpb_entries += 1;
+        let (group, _) = self.locate(lpa);
+        if let State::Loading { touched } = &mut self.groups[group as usize].state {
+            *touched = true;
+        }
+        if let Some(entry) = self.entry_mut(lpa) {
+            *entry = sealed;
+        }
+    }
+
+    fn dirtied(&mut self, now: SimTime, number: u32) {
+        self.stats.hpb_dirty_notices += 1;
+        let group = &mut self.groups[number as usize];
+        match &mut group.state {
+            State::Absent => {}
+            State::Loading { touched } => *touched = true,
+            State::Valid | State::Dirty => {
+                group.state = State::Dirty;
+                self.want(now, number);
+            }
+        }
+    }
+}
+
+/// READ BUFFER.
+impl Hpb {
+    fn want(&mut self, now: SimTime, number: u32) {
+        let group = &mut self.groups[number as usize];
+        if group.wanted.is_none() {
+            group.wanted = Some(now);
+            self.queue.push_back(number);
+        }
+    }
+
+    fn next_wanted(&mut self) -> Option<u32> {
+        while let Some(number) = self.queue.pop_front() {
+            if self.groups[number as usize].wanted.take().is_some() {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn start_load(&mut self, number: u32) {
+        self.loading = true;
+        self.stats.hpb_read_buffers += 1;
+        let cached = self.groups[number as usize].slot;
+        let slot = match cached.checked_sub(1) {
+            Some(slot) => {
+                self.lru.remove(slot);
+                slot
+            }
+            None => self.take_slot(number),
+        };
+        let group = &mut self.groups[number as usize];
+        group.slot = slot + 1;
+        group.state = State::Loading { touched: false };
+    }
+
+    fn take_slot(&mut self, owner: u32) -> u32 {
+        if self.in_use >= self.limit {
+            let evicted = self.evict();
+            assert!(evicted, "no group could be evicted, yet only one is loading at a time");
+        }
+        self.in_use += 1;
+        if let Some(slot) = self.free.pop() {
+            self.owners[slot as usize] = owner;
+            self.entries[slot as usize].fill(0);
+            return slot;
+        }
+        self.owners.push(owner);
+        self.entries.push(vec![0; self.group_entries as usize].into());
+        (self.owners.len() - 1) as u32
+    }
+
+    /// Drops the least recently used group, and with it the wish to read it again if it was dirty.
+    fn evict(&mut self) -> bool {
+        let oldest = self.lru.oldest_first().next();
+        oldest.inspect(|&slot| self.release(slot)).is_some()
+    }
+
+    fn release(&mut self, slot: u32) {
+        self.lru.remove(slot);
+        let owner = self.owners[slot as usize];
+        self.groups[owner as usize] = Group { state: State::Absent, slot: 0, wanted: None };
+        self.free.push(slot);
+        self.in_use -= 1;
+    }
+
+    /// READ BUFFER has ended, badly if there is nothing sealed; then the group is dropped, until a read misses it.
+    fn loaded(&mut self, now: SimTime, number: u32, sealed: Option<Vec<u64>>) {
+        self.loading = false;
+        let group = &mut self.groups[number as usize];
+        let State::Loading { touched } = group.state else {
+            panic!("group {number} came without being asked for");
+        };
+        let slot = group.slot - 1;
+        self.lru.insert(slot);
+        let Some(sealed) = sealed else {
+            self.release(slot);
+            return;
+        };
+        assert!(sealed.len() <= self.group_entries as usize, "group {number} came with {} entries", sealed.len());
+        self.entries[slot as usize][..sealed.len()].copy_from_slice(&sealed);
+        // What changed meanwhile is dropped along with the rest: the next READ BUFFER brings it.
+        group.state = if touched { State::Dirty } else { State::Valid };
+        if touched {
+            self.want(now, number);
+        }
+        while self.in_use > self.limit && self.evict() {}
+    }
+}
+
+#[cfg(test)]
+#[path = "hpb_tests.rs"]
+mod tests;

@@ -1,0 +1,26 @@
+//! No booster: commands carry nothing but what the block layer asked for.
+
+use std::collections::VecDeque;
+
+use ufs::{Op, Response};
+use units::SimTime;
+
+use super::{Booster, Step, plain};
+use crate::config::HostConfig;
+use crate::request::Part;
+
+/// No booster.
+pub(crate) struct NoBooster;
+
+impl Booster for NoBooster {
+    fn attach(_: &HostConfig, _: &ufs::DeviceInfo) -> NoBooster {
+        NoBooster
+    }
+
+    #[inline]
+    fn plan(&mut self, _: SimTime, part: &mut Part, max_units: u32) -> Step {
+        plain(part, max_units)
+    }
+
+    fn on_response(&mut self, _: SimTime, _: &Op, _: &mut Response, _: &mut VecDeque<Part>) {}
+}

@@ -1,0 +1,146 @@
+//! Settings of the driver.
+
+use std::fmt;
+
+use ufs::DeviceInfo;
+use units::{Nanos, UNIT_BYTES};
+
+use crate::booster::BoosterKind;
+use crate::sched::SchedulerKind;
+
+/// Tags that a UFS host has (JESD220C clause 10.7.1).
+pub(crate) const MAX_TAGS: u8 = 32;
+
+/// Bytes of a sealed HPB entry.
+pub(crate) const SEALED_BYTES: u64 = 8;
+
+/// Settings of the driver. [`HostConfig::check`] says which values are allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostConfig {
+    /// Commands in flight at most, 2..=32.
+    pub tags: u8,
+    /// Of these, how many user commands may not use, so that metadata always gets through; `1..tags`.
+    pub internal_tags: u8,
+    /// Longest command in 4 KiB units, from 1.
+    pub max_transfer_units: u32,
+    /// Order of user commands.
+    pub scheduler: SchedulerKind,
+    /// Use of host DRAM.
+    pub booster: BoosterKind,
+    /// Most DRAM that cached mappings may take, in bytes: at least two segments (8 KiB) for `hp-ufs`, one group for
+    /// `hpb`. `None`: as much as the whole mapping table needs.
+    pub memory_limit_bytes: Option<u64>,
+    /// `hp-ufs`: capacity of the reorder buffer in entries (HP-UFS Sec. IV-A: 2K).
+    pub reorder_entries: u32,
+    /// `hpb`: READ BUFFER is sent this long after it became necessary even if the device is busy. `None`: in idle
+    /// time only (HPB 2017 Sec. 2.2.2).
+    pub hpb_max_defer: Option<Nanos>,
+    /// `hpb`: the device is idle once no user request has been outstanding for this long.
+    pub hpb_idle: Nanos,
+}
+
+impl Default for HostConfig {
+    fn default() -> HostConfig {
+        HostConfig {
+            tags: MAX_TAGS,
+            internal_tags: 8,
+            max_transfer_units: 128,
+            scheduler: SchedulerKind::Noop,
+            booster: BoosterKind::None,
+            memory_limit_bytes: None,
+            reorder_entries: 2048,
+            hpb_max_defer: None,
+            hpb_idle: Nanos::from_millis(1),
+        }
+    }
+}
+
+/// A setting that is not allowed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostConfigError {
+    /// Name of the field.
+    pub field: &'static str,
+    /// What it was set to.
+    pub value: String,
+    /// What it may be set to.
+    pub allowed: String,
+}
+
+impl fmt::Display for HostConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}: must be {}", self.field, self.value, self.allowed)
+    }
+}
+
+impl std::error::Error for HostConfigError {}
+
+impl HostConfig {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// The first field with a value out of its range.
+    pub fn check(&self, info: &DeviceInfo) -> Result<(), HostConfigError> {
+        within("tags", self.tags.into(), 2, MAX_TAGS.into())?;
+        within("internal_tags", self.internal_tags.into(), 1, u64::from(self.tags) - 1)?;
+        within("max_transfer_units", self.max_transfer_units.into(), 1, u32::MAX.into())?;
+        within("reorder_entries", self.reorder_entries.into(), 1, u32::MAX.into())?;
+        match self.memory_limit_bytes {
+            Some(bytes) => self.check_limit(info, bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks a memory limit for the booster that is set.
+    pub(crate) fn check_limit(&self, info: &DeviceInfo, bytes: u64) -> Result<(), HostConfigError> {
+        within("memory_limit_bytes", bytes, self.smallest_limit(info), u64::MAX)
+    }
+
+    fn smallest_limit(&self, info: &DeviceInfo) -> u64 {
+        match self.booster {
+            BoosterKind::None => 0,
+            BoosterKind::Hpb => u64::from(info.hpb_group_entries) * SEALED_BYTES,
+            BoosterKind::HpUfs => 2 * UNIT_BYTES,
+        }
+    }
+}
+
+fn within(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), HostConfigError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(HostConfigError { field, value: value.to_string(), allowed: format!("{min} to {max}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFO: DeviceInfo =
+        DeviceInfo { capacity_units: 1 << 20, superblocks: 300, superblock_units: 4096, hpb_group_entries: 4096 };
+
+    #[test]
+    fn the_defaults_are_allowed_for_every_booster() {
+        for &booster in BoosterKind::ALL {
+            let config = HostConfig { booster, ..HostConfig::default() };
+            assert_eq!(config.check(&INFO), Ok(()));
+        }
+    }
+
+    #[test]
+    fn an_error_names_field_value_and_range() {
+        let config = HostConfig { tags: 33, ..HostConfig::default() };
+        assert_eq!(config.check(&INFO).unwrap_err().to_string(), "tags = 33: must be 2 to 32");
+        let config = HostConfig { internal_tags: 32, ..HostConfig::default() };
+        assert_eq!(config.check(&INFO).unwrap_err().field, "internal_tags");
+    }
+
+    #[test]
+    fn each_booster_has_a_smallest_memory_limit() {
+        let limited = |booster, bytes| HostConfig { booster, memory_limit_bytes: Some(bytes), ..HostConfig::default() };
+        assert!(limited(BoosterKind::None, 0).check(&INFO).is_ok());
+        assert!(limited(BoosterKind::HpUfs, 8191).check(&INFO).is_err());
+        assert!(limited(BoosterKind::HpUfs, 8192).check(&INFO).is_ok());
+        assert!(limited(BoosterKind::Hpb, 32767).check(&INFO).is_err());
+        assert!(limited(BoosterKind::Hpb, 32768).check(&INFO).is_ok());
+    }
+}

@@ -1,0 +1,205 @@
+//! The driver: queue, tags, splitting. Read [`Driver::next_command`] first.
+
+use std::collections::VecDeque;
+
+use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status};
+use units::{Lpa, Ppa, Seq, SimTime, Superblock};
+
+use crate::assembly::RequestTable;
+use crate::booster::{AnyBooster, Booster, Internal, Step};
+use crate::config::{HostConfig, HostConfigError};
+use crate::request::{Completion, Part, Request, RequestOp};
+use crate::sched::{AnyScheduler, Scheduler};
+use crate::stats::HostStats;
+use crate::tags::{Owner, Sent, TagTable};
+
+/// The UFS driver.
+pub struct Driver {
+    config: HostConfig,
+    info: DeviceInfo,
+    scheduler: AnyScheduler,
+    booster: AnyBooster,
+    /// Parts that go before those in the scheduler: their wait is over, or a command of theirs has been sent.
+    ready: VecDeque<Part>,
+    tags: TagTable,
+    requests: RequestTable,
+    completions: VecDeque<Completion>,
+    /// When the last request completed, unless one is under way.
+    idle_since: Option<SimTime>,
+    stats: HostStats,
+}
+
+impl Driver {
+    /// A driver for a device that has just been attached and holds no data yet.
+    ///
+    /// # Panics
+    /// If the settings do not pass [`HostConfig::check`], which the caller should have asked.
+    pub fn new(config: HostConfig, info: DeviceInfo) -> Driver {
+        if let Err(error) = config.check(&info) {
+            panic!("the settings of the driver were not checked: {error}");
+        }
+        Driver {
+            scheduler: AnyScheduler::new(config.scheduler),
+            booster: AnyBooster::attach(&config, &info),
+            ready: VecDeque::new(),
+            tags: TagTable::new(config.tags, config.internal_tags),
+            requests: RequestTable::default(),
+            completions: VecDeque::new(),
+            idle_since: Some(SimTime::START),
+            stats: HostStats::default(),
+            config,
+            info,
+        }
+    }
+
+    /// Takes in a request of the block layer. One that is empty or reaches beyond the device completes at once with
+    /// [`Status::OutOfRange`].
+    pub fn submit(&mut self, _now: SimTime, request: Request) {
+        self.stats.requests += 1;
+        let flush = request.op == RequestOp::Flush;
+        let end = u64::from(request.lpa.0) + u64::from(request.len);
+        if !flush && (request.len == 0 || end > u64::from(self.info.capacity_units)) {
+            self.complete(Completion { id: request.id, status: Status::OutOfRange, data: DataIn::None });
+            return;
+        }
+        let len = if flush { 1 } else { request.len };
+        self.idle_since = None;
+        let index = self.requests.insert(request, len);
+        let (op, lpa) = (request.op, request.lpa);
+        self.scheduler.push(Part { request: index, op, lpa, len, counted: false, pinned: false });
+    }
+
+    /// The next command to put on the link, if any can be sent now.
+    pub fn next_command(&mut self, now: SimTime) -> Option<Command> {
+        while self.tags.any_free() {
+            if let Some(internal) = self.booster.urgent() {
+                return Some(self.send_internal(internal));
+            }
+            if !self.tags.user_free() {
+                break;
+            }
+            let Some(mut part) = self.ready.pop_front().or_else(|| self.scheduler.pop()) else {
+                break;
+            };
+            match self.booster.plan(now, &mut part, self.config.max_transfer_units) {
+                Step::Send { op, units } => return Some(self.send_user(part, op, units)),
+                Step::InternalFirst => self.ready.push_front(part),
+                Step::Park => {}
+            }
+        }
+        if !self.tags.any_free() {
+            return None;
+        }
+        let internal = self.booster.lazy(now, self.idle_since)?;
+        Some(self.send_internal(internal))
+    }
+
+    /// Takes in a response.
+    ///
+    /// # Panics
+    /// If its tag names no command in flight, or it does not fit the command: a bug in the caller or the device.
+    pub fn on_response(&mut self, now: SimTime, mut response: Response) {
+        let sent = self.tags.release(response.tag);
+        self.booster.on_response(now, &sent.op, &mut response, &mut self.ready);
+        let Some(owner) = sent.owner else { return };
+        if let Some(completion) = self.requests.answer(owner, response.status, response.data) {
+            self.complete(completion);
+            if self.requests.is_empty() {
+                self.idle_since = Some(now);
+            }
+        }
+    }
+
+    /// The next request that has ended.
+    #[inline]
+    pub fn pop_completion(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+
+    /// The earliest time at which [`Driver::next_command`] could give something without any other event.
+    pub fn next_wake(&self) -> Option<SimTime> {
+        self.booster.next_wake(self.idle_since)
+    }
+
+    /// Sets another memory limit, as a phone short of memory does (HP-UFS Sec. III-D). What no longer fits is written
+    /// back and dropped by the commands that follow.
+    ///
+    /// # Errors
+    /// If the limit is below the smallest that the booster can work with; see [`HostConfig::memory_limit_bytes`].
+    pub fn shrink(&mut self, _now: SimTime, new_limit_bytes: u64) -> Result<(), HostConfigError> {
+        self.config.check_limit(&self.info, new_limit_bytes)?;
+        self.booster.set_limit(new_limit_bytes);
+        Ok(())
+    }
+
+    /// What has been done so far.
+    pub fn stats(&self) -> HostStats {
+        let mut stats = self.stats;
+        stats.tags_peak = self.tags.peak().into();
+        self.booster.report(&mut stats);
+        stats
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        self.stats.completions += 1;
+        self.completions.push_back(completion);
+    }
+
+    #[inline]
+    fn send_user(&mut self, part: Part, op: Op, units: u32) -> Command {
+        self.stats.user_commands += 1;
+        let request = self.requests.request(part.request);
+        let offset = if part.op == RequestOp::Flush { 0 } else { part.lpa.0 - request.lpa.0 };
+        let data = match part.op {
+            RequestOp::Write { .. } => DataOut::Stamp(request.stamp),
+            _ => DataOut::None,
+        };
+        if let Some(rest) = part.rest(units) {
+            self.ready.push_front(rest);
+        }
+        let owner = Some(Owner { request: part.request, offset, units });
+        self.send(Sent { op, owner }, data)
+    }
+
+    fn send_internal(&mut self, internal: Internal) -> Command {
+        assert!(!internal.op.is_user(), "a booster sent {:?} on its own account", internal.op);
+        self.stats.internal_commands += 1;
+        self.send(Sent { op: internal.op, owner: None }, internal.data)
+    }
+
+    #[inline]
+    fn send(&mut self, sent: Sent, data: DataOut) -> Command {
+        let tag = self.tags.take(sent);
+        let mut command = Command { tag, op: sent.op, host_seq: Seq(0), freed: None, data };
+        self.booster.stamp(&mut command);
+        command
+    }
+}
+
+/// Test support: the host is not trusted (HPB 2017 Sec. 2.2.5), so tests look into its tables and falsify them.
+impl Driver {
+    /// `hp-ufs`: overwrites the cached address of an LPA, but neither bitmap nor counts. False if it is not cached.
+    pub fn tamper(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> bool {
+        self.booster.tamper(lpa, ppa)
+    }
+
+    /// `hpb`: overwrites the cached sealed entry of an LPA. False if its group is not cached.
+    pub fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
+        self.booster.tamper_sealed(lpa, entry)
+    }
+
+    /// `hpb`: the cached sealed entry of an LPA; 0 is "none known".
+    pub fn sealed(&self, lpa: Lpa) -> Option<u64> {
+        self.booster.sealed(lpa)
+    }
+
+    /// `hp-ufs`: the cached address of an LPA; `None` if its segment is not cached.
+    pub fn mapping(&self, lpa: Lpa) -> Option<Option<Ppa>> {
+        self.booster.mapping(lpa)
+    }
+
+    /// `hp-ufs`: valid page count and bitmap of a block.
+    pub fn validity(&self, block: Superblock) -> Option<(u32, Box<[u64]>)> {
+        self.booster.validity(block)
+    }
+}

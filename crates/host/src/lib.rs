@@ -1,0 +1,57 @@
+//! The host's UFS driver: it takes the block layer's requests, cuts them into commands, keeps the queue and the tags,
+//! and puts the requests together again from the responses.
+//!
+//! # Glossary
+//! - **request**: what the block layer asks for; any length. **command**: what fits the link, at most
+//!   `max_transfer_units` long. **part**: the piece of a request that has not been sent yet.
+//! - **tag**: names a command in flight; a UFS host has 32 of them.
+//! - **user command**: moves or orders the user's data. **internal command**: metadata exchange that the driver
+//!   starts itself; see [`ufs::Op::is_user`].
+//! - **scheduler**: orders the parts that wait for a tag ([`SchedulerKind`]).
+//! - **booster**: what the driver does with host DRAM to spare the device work ([`BoosterKind`]).
+//! - **segment**: 1,024 L2P entries; what `hp-ufs` caches. **group**: the sealed entries of one HPB READ BUFFER.
+//!
+//! # Contract
+//! The driver sees of the device what a phone sees: descriptors ([`ufs::DeviceInfo`]), commands and responses. It owns
+//! no clock; the caller tells it the time:
+//!
+//! 1. [`Driver::submit`] hands in a request; [`Driver::on_response`] hands in what came from the link.
+//! 2. After either of them, and at [`Driver::next_wake`], the caller takes commands with [`Driver::next_command`] until
+//!    there is none, and completions with [`Driver::pop_completion`].
+//!
+//! Every request completes exactly once. A request that waits for metadata does not hold up those behind it.
+//!
+//! ```
+//! use host::{Driver, HostConfig, Request, RequestOp};
+//! use ufs::{DataIn, DeviceInfo, HpbNotice, PiggyBack, Response, Status};
+//! use units::{Lpa, SimTime};
+//! # use ufsim_host as host;
+//!
+//! let info = DeviceInfo { capacity_units: 4096, superblocks: 2, superblock_units: 4096, hpb_group_entries: 4096 };
+//! let mut driver = Driver::new(HostConfig::default(), info);
+//! let now = SimTime::START;
+//! driver.submit(now, Request { id: 7, op: RequestOp::Read, lpa: Lpa(3), len: 1, stamp: 0 });
+//! let command = driver.next_command(now).expect("a tag is free");
+//! driver.on_response(now, Response {
+//!     tag: command.tag, status: Status::Good, data: DataIn::One(None),
+//!     hpb: HpbNotice::None, piggyback: PiggyBack::default(),
+//! });
+//! assert_eq!(driver.pop_completion().unwrap().id, 7);
+//! ```
+
+mod assembly;
+mod booster;
+mod config;
+mod driver;
+mod lru;
+mod request;
+mod sched;
+mod stats;
+mod tags;
+
+pub use booster::BoosterKind;
+pub use config::{HostConfig, HostConfigError};
+pub use driver::Driver;
+pub use request::{Completion, Request, RequestOp};
+pub use sched::SchedulerKind;
+pub use stats::HostStats;

@@ -1,0 +1,114 @@
+//! Counters that the driver reports.
+
+macro_rules! host_stats {
+    ($($(#[$doc:meta])* $name:ident,)+) => {
+        /// What the driver and its booster have done since they were made, and what they hold now.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct HostStats {
+            $($(#[$doc])* pub $name: u64,)+
+        }
+
+        impl HostStats {
+            /// Adds the counters of a part of the driver.
+            pub(crate) fn add(&mut self, other: &HostStats) {
+                $(self.$name += other.$name;)+
+            }
+
+            /// Every counter with its name, in the order of declaration.
+            pub fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$((stringify!($name), self.$name)),+].into_iter()
+            }
+        }
+    };
+}
+
+host_stats! {
+    /// Requests handed in.
+    requests,
+    /// Requests completed.
+    completions,
+    /// User commands sent.
+    user_commands,
+    /// Internal commands sent.
+    internal_commands,
+    /// Largest number of commands in flight.
+    tags_peak,
+    /// Parts of reads whose mapping the booster had: with `hp-ufs` per request and segment, with `hpb` per command.
+    booster_hits,
+    /// Parts of reads whose mapping the booster had not.
+    booster_misses,
+    /// `hp-ufs`: segments of writes and unmaps that were cached or on their way.
+    write_hits,
+    /// `hp-ufs`: segments of writes and unmaps that had to be fetched.
+    write_misses,
+    /// `hp-ufs`: MappedRead commands sent.
+    mapped_reads,
+    /// `hp-ufs`: SegmentRead commands sent.
+    segment_reads,
+    /// `hp-ufs`: SegmentRead commands that failed and were repeated.
+    segment_read_failures,
+    /// `hp-ufs`: SegmentWrite commands with data.
+    segment_writebacks,
+    /// `hp-ufs`: of these, sent to make room.
+    segment_writebacks_evict,
+    /// `hp-ufs`: SegmentWrite commands without data.
+    attests,
+    /// `hp-ufs`: segments dropped from the cache.
+    segments_dropped,
+    /// `hp-ufs`: EntryTransfer commands sent.
+    entry_transfers,
+    /// `hp-ufs`: of these, sent only to tell the device the host sequence number.
+    entry_transfers_to_report,
+    /// `hp-ufs`: of these, sent because nothing had come for a while.
+    polls,
+    /// `hp-ufs`: valid page bitmaps sent.
+    bitmaps_sent,
+    /// `hp-ufs`: of these, refused by the device.
+    bitmaps_refused,
+    /// `hp-ufs`: freed blocks named in commands.
+    freed_sent,
+    /// `hp-ufs`: L2P entries received.
+    entries_received,
+    /// `hp-ufs`: L2P entries that had come before.
+    entries_duplicate,
+    /// `hp-ufs`: changes (4 KiB units) applied to the cached table.
+    units_applied,
+    /// `hp-ufs`: changes discarded by the source check (Sec. III-E).
+    units_discarded,
+    /// `hp-ufs`: times the reorder buffer had to wait for the segment of its first entry.
+    reorder_stalls,
+    /// `hp-ufs`: most entries in the reorder buffer.
+    reorder_peak,
+    /// `hp-ufs`: latest change applied.
+    host_seq,
+    /// `hpb`: HPB READ commands sent.
+    hpb_reads,
+    /// `hpb`: READ BUFFER commands sent.
+    hpb_read_buffers,
+    /// `hpb`: single entries received.
+    hpb_entries,
+    /// `hpb`: dirty group notices received.
+    hpb_dirty_notices,
+    /// DRAM that cached mappings take now, in bytes.
+    dram_bytes_used,
+    /// DRAM that cached mappings may take, in bytes.
+    dram_bytes_limit,
+    /// `hp-ufs`: size of the valid page bitmaps, in bytes.
+    valid_bitmap_bytes,
+    /// `hp-ufs`: size of the valid page counts, in bytes.
+    valid_count_bytes,
+    /// `hp-ufs`: size of the reorder buffer, in bytes, at 16 bytes per entry (Sec. IV-A).
+    reorder_buffer_bytes,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_carry_their_names() {
+        let stats = HostStats { requests: 3, attests: 5, ..HostStats::default() };
+        let set: Vec<_> = stats.fields().filter(|(_, value)| *value > 0).collect();
+        assert_eq!(set, [("requests", 3), ("attests", 5)]);
+    }
+}

@@ -1,0 +1,266 @@
+//! The border: what the command line, Python and the benches call. Configuration errors and our own bugs become
+//! values here, and only here is the wall clock read.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use device::Device;
+use host::Driver;
+use thiserror::Error;
+use ufs::Link;
+use units::{Nanos, SimTime};
+use workload::fio::JobFile;
+use workload::{Replay, Source, blktrace, named_seed};
+
+use crate::fill::Fill;
+use crate::profile::Profile;
+use crate::report::{Context, report};
+use crate::result::{RunResult, Setup};
+use crate::run::{Stop, System, Watch};
+use crate::spec::Spec;
+use crate::system::Parts;
+
+/// A run calls back at most this often.
+const CALLS_PER_SECOND: u32 = 5;
+
+/// Why there is no result.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum LabError {
+    /// Wrong input: names the field, its value and the allowed range.
+    #[error("{0}")]
+    Config(String),
+    /// Our own bug: says what was found, when, and how to repeat it.
+    #[error("simulation bug: {0}")]
+    Bug(String),
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Progress {
+    /// "precondition" or "run".
+    pub phase: &'static str,
+    /// Bytes of completed requests in this phase.
+    pub done_bytes: u64,
+    /// Bytes of the phase, where known.
+    pub total_bytes: Option<u64>,
+    /// Simulated time.
+    pub sim: Nanos,
+}
+
+/// Asked a few times per second how to go on.
+pub type OnProgress<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+
+#[expect(clippy::disallowed_types, reason = "the border measures how fast the simulator is; no model sees this")]
+mod wall {
+    /// A stop watch.
+    pub struct Wall(std::time::Instant);
+
+    impl Wall {
+        /// Starts now.
+        pub fn start() -> Wall {
+            Wall(std::time::Instant::now())
+        }
+
+        /// Seconds since the start.
+        pub fn seconds(&self) -> f64 {
+            self.0.elapsed().as_secs_f64()
+        }
+    }
+}
+use wall::Wall;
+
+/// Builds a system from a profile. `seed` decides the key with which an HPB device seals entries.
+///
+/// # Errors
+/// If the driver's settings do not fit the device.
+pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, LabError> {
+    let key = [0, 1].map(|half| named_seed(seed, "hpb sealing key", half));
+    let device = Device::new(profile.device_config(key), parts.mapping);
+    let config = profile.host_config(parts);
+    let info = device.info();
+    let fits = config.check(&info);
+    fits.map_err(|error| LabError::Config(format!("profile {}: host.{error}", profile.origin)))?;
+    Ok(System::new(Driver::new(config, info), Link::new(profile.link_config()), device))
+}
+
+/// A workload that is ready to run.
+pub struct Workload {
+    /// Where requests come from.
+    pub source: Box<dyn Source>,
+    /// "timed" or "closed" for traces, "fio" for job files, "generated" for others.
+    pub replay: &'static str,
+    /// Depth of a closed replay.
+    pub depth: Option<u32>,
+    /// What its reader noticed.
+    pub warnings: Vec<String>,
+}
+
+impl Workload {
+    /// A workload that comes from no file.
+    pub fn generated(source: Box<dyn Source>) -> Workload {
+        Workload { source, replay: "generated", depth: None, warnings: Vec::new() }
+    }
+}
+
+/// True for the names of fio job files.
+fn is_job_file(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "fio" || e == "job")
+}
+
+fn open_workload(spec: &Spec, capacity_units: u32) -> Result<Workload, LabError> {
+    let path = Path::new(&spec.workload);
+    let config = |text: String| LabError::Config(text);
+    if is_job_file(path) {
+        let text = std::fs::read_to_string(path).map_err(|e| config(format!("{}: {e}", spec.workload)))?;
+        let jobs = JobFile::parse(&text, &spec.workload).map_err(|e| config(e.to_string()))?;
+        let source = jobs.bind(capacity_units, spec.seed).map_err(|e| config(e.to_string()))?;
+        let warnings = jobs.warnings().iter().map(ToString::to_string).collect();
+        return Ok(Workload { source: Box::new(source), replay: "fio", depth: None, warnings });
+    }
+    let trace = blktrace::read(path, &spec.trace_options()?).map_err(|e| config(e.to_string()))?;
+    let warnings = trace_warnings(&trace.report);
+    let mode = spec.replay_mode();
+    let source = Replay::new(Arc::new(trace), mode, capacity_units).map_err(|e| config(e.to_string()))?;
+    let (replay, depth) = match mode {
+        workload::ReplayMode::Timed => ("timed", None),
+        workload::ReplayMode::Closed { depth, .. } => ("closed", Some(depth)),
+    };
+    Ok(Workload { source: Box::new(source), replay, depth, warnings })
+}
+
+fn trace_warnings(report: &workload::TraceReport) -> Vec<String> {
+    let noticed = [
+        (report.sequence_gaps, "events are missing by sequence number: the tracer dropped them"),
+        (report.other_device_events, "events of other devices were ignored"),
+        (report.ignored_queue_events, "queue events that are no block requests were ignored"),
+        (report.unmatched_requests, "requests have no completion in the trace"),
+    ];
+    noticed.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
+}
+
+/// Runs one simulation.
+///
+/// # Errors
+/// [`LabError::Config`] for wrong input, [`LabError::Bug`] if the simulator contradicts itself, and
+/// [`LabError::Interrupted`] if `progress` breaks.
+pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, LabError> {
+    let wall = Wall::start();
+    let (parts, profile) = spec.resolve()?;
+    let workload = open_workload(spec, profile.capacity_units())?;
+    run(spec, (parts, &profile), workload, &wall, progress)
+}
+
+/// Runs a simulation with a workload of the caller's; the spec's `workload` is only a name then.
+///
+/// # Errors
+/// See [`simulate`].
+pub fn simulate_workload(spec: &Spec, workload: Workload, progress: &mut OnProgress) -> Result<RunResult, LabError> {
+    let wall = Wall::start();
+    let (parts, profile) = spec.resolve()?;
+    run(spec, (parts, &profile), workload, &wall, progress)
+}
+
+fn run(
+    spec: &Spec,
+    (parts, profile): (Parts, &Profile),
+    mut workload: Workload,
+    wall: &Wall,
+    progress: &mut OnProgress,
+) -> Result<RunResult, LabError> {
+    let mut system = guarded(spec, || assemble(profile, parts, spec.seed))??;
+    let ran = guarded(spec, || phases(&mut system, &mut *workload.source, spec, wall, progress));
+    match ran.map_err(|bug| with_place(bug, &system))? {
+        Ok(()) => {}
+        Err(Stop::Interrupted) => return Err(LabError::Interrupted),
+        Err(stop) => return Err(with_place(bug(spec, &stop.to_string()), &system)),
+    }
+    let (measure, after) = system.outcome();
+    if measure.submitted != measure.completed {
+        let lost = format!("{} requests submitted, {} completed", measure.submitted, measure.completed);
+        return Err(with_place(bug(spec, &lost), &system));
+    }
+    let context = Context {
+        setup: setup(spec, parts, &workload)?,
+        host_dram_limit: profile.host_config(parts).memory_limit_bytes,
+        wall_seconds: wall.seconds(),
+        warnings: workload.warnings,
+    };
+    Ok(report(measure, &after, context))
+}
+
+/// Preconditioning, then the workload.
+fn phases(
+    system: &mut System,
+    source: &mut dyn Source,
+    spec: &Spec,
+    wall: &Wall,
+    progress: &mut OnProgress,
+) -> Result<(), Stop> {
+    let fill = match spec.precondition.as_str() {
+        "footprint" => source.footprint(),
+        "touched" => source.preconditioning_ranges(),
+        _ => workload::Footprint::default(),
+    };
+    if !fill.is_empty() {
+        let mut fill = Fill::new(fill);
+        system.run(&mut fill, &mut throttled("precondition", wall, progress))?;
+        system.settle(&mut fill)?;
+    }
+    system.run(source, &mut throttled("run", wall, progress))
+}
+
+/// Lets only a few calls per second through, the first at once.
+fn throttled<'a>(phase: &'static str, wall: &'a Wall, progress: &'a mut OnProgress) -> Box<Watch<'a>> {
+    let mut next = 0.0;
+    Box::new(move |at: workload::Progress, now: SimTime| {
+        let seconds = wall.seconds();
+        if seconds < next {
+            return ControlFlow::Continue(());
+        }
+        next = seconds + 1.0 / f64::from(CALLS_PER_SECOND);
+        progress(Progress { phase, done_bytes: at.done, total_bytes: at.total, sim: now.since(SimTime::START) })
+    })
+}
+
+/// Turns a panic into a value.
+fn guarded<T>(spec: &Spec, run: impl FnOnce() -> T) -> Result<T, LabError> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        bug(spec, text.unwrap_or("a panic without a message"))
+    })
+}
+
+fn bug(spec: &Spec, what: &str) -> LabError {
+    LabError::Bug(format!("{what} (seed {}; repeat with: {})", spec.seed, spec.command()))
+}
+
+fn with_place(error: LabError, system: &System) -> LabError {
+    match error {
+        LabError::Bug(text) => LabError::Bug(format!("event {} at {}: {text}", system.events(), system.now())),
+        other => other,
+    }
+}
+
+fn setup(spec: &Spec, parts: Parts, opened: &Workload) -> Result<Setup, LabError> {
+    let overrides = spec.overrides()?;
+    Ok(Setup {
+        version: env!("CARGO_PKG_VERSION").into(),
+        scheme: spec.scheme.clone(),
+        scheduler: parts.scheduler.name().into(),
+        booster: parts.booster.name().into(),
+        mapping: parts.mapping.name().into(),
+        profile: spec.profile.clone(),
+        set: overrides.into_iter().map(|(key, value)| (key, value.to_string())).collect(),
+        workload: spec.workload.clone(),
+        replay: opened.replay.into(),
+        depth: opened.depth,
+        precondition: spec.precondition.clone(),
+        seed: spec.seed,
+    })
+}

@@ -1,0 +1,40 @@
+//! The laboratory: profile and choices make a system; the run loop drives it; reports say what happened.
+//!
+//! # Glossary
+//! - **profile**: the numbers of one device, its link and its driver, each with its source ([`profile`]).
+//! - **parts**: scheduler, booster and mapping scheme that run together; a **preset** names a combination ([`system`]).
+//! - **system**: driver, link and device with a clock ([`run`]).
+//! - **oracle**: knows the last acknowledged write of every unit and checks every read ([`oracle`]).
+//! - **measured**: what the report is about. Preconditioning and warm-up are simulated in the same way, and the
+//!   counters and the time of the report begin with the first measured request.
+//! - **digest**: a fingerprint of every completion and counter; equal digests mean equal runs.
+//!
+//! # Contract
+//! A run is a function of its [`Spec`]: profile, workload, seed and version decide every byte of the report but the
+//! wall-clock fields. Wrong input gives [`LabError::Config`]; a contradiction inside the simulator, [`LabError::Bug`].
+
+pub mod api;
+mod digest;
+pub mod fill;
+mod fio_json;
+mod measure;
+pub mod oracle;
+pub mod profile;
+mod queue;
+mod report;
+mod requests;
+mod result;
+pub mod run;
+mod spec;
+pub mod system;
+mod tags;
+
+pub use api::{LabError, OnProgress, Progress, Workload, assemble, simulate, simulate_workload};
+pub use fio_json::fio_json;
+pub use measure::{GroupStats, KindStats, Measure, Snapshot};
+pub use result::{
+    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, RunResult, Setup, Waf,
+};
+pub use run::{Stop, System};
+pub use spec::Spec;
+pub use system::{Parts, Preset, SystemSpec, schemes};

@@ -1,0 +1,169 @@
+//! What a run records while it goes.
+
+use device::DeviceStats;
+use hdrhistogram::Histogram;
+use host::HostStats;
+use units::{Nanos, SimTime};
+use workload::{GroupInfo, WorkOp};
+
+use crate::digest::Digest;
+use crate::requests::Slot;
+
+/// Significant decimal digits of recorded latencies.
+const DIGITS: u8 = 3;
+
+/// Number of kinds of request.
+pub const KINDS: usize = WorkOp::NAMES.len();
+
+/// All counters at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Of the driver.
+    pub host: HostStats,
+    /// Of the firmware.
+    pub device: DeviceStats,
+    /// Of the flash.
+    pub nand: nand::Counters,
+}
+
+/// Requests of one kind in one group.
+#[derive(Clone, Debug)]
+pub struct KindStats {
+    /// Requests completed.
+    pub count: u64,
+    /// Bytes that they asked for.
+    pub bytes: u64,
+    /// Their latencies in nanoseconds.
+    pub latency: Histogram<u64>,
+    /// When the first of them was submitted.
+    pub first: SimTime,
+    /// When the last of them completed.
+    pub last: SimTime,
+}
+
+impl KindStats {
+    fn new(first: SimTime) -> KindStats {
+        let latency = Histogram::new(DIGITS).expect("3 digits are allowed");
+        KindStats { count: 0, bytes: 0, latency, first, last: first }
+    }
+
+    /// Adds another group's requests of the same kind, or another kind's.
+    pub fn add(&mut self, other: &KindStats) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.latency.add(&other.latency).expect("histograms resize and have the same precision");
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+    }
+}
+
+/// Requests of one group by kind; `None` where there were none.
+#[derive(Clone, Debug, Default)]
+pub struct GroupStats {
+    /// Name of the fio job or trace file.
+    pub name: String,
+    /// By kind, in the order of [`WorkOp::NAMES`].
+    pub kinds: [Option<KindStats>; KINDS],
+}
+
+/// Everything that a run records.
+#[derive(Debug, Default)]
+pub struct Measure {
+    /// Measured requests by group.
+    pub groups: Vec<GroupStats>,
+    /// Measured requests.
+    pub submitted: u64,
+    /// Measured requests that have completed.
+    pub completed: u64,
+    /// Requests of warm-up and preconditioning.
+    pub unmeasured: u64,
+    /// Measured requests that do not begin and end on unit borders.
+    pub unaligned: u64,
+    /// Unmeasured requests that were under way when measuring began.
+    pub overlap: u32,
+    /// Counters when measuring began.
+    pub before: Snapshot,
+    /// When the last measured request completed.
+    pub ended: SimTime,
+    /// Of every completion, measured or not.
+    pub digest: Digest,
+    began: Option<SimTime>,
+}
+
+impl Measure {
+    /// Names the groups of the workload that runs now.
+    pub fn name_groups(&mut self, groups: &[GroupInfo]) {
+        self.groups.resize_with(groups.len(), GroupStats::default);
+        for (stats, info) in self.groups.iter_mut().zip(groups) {
+            stats.name.clone_from(&info.name);
+        }
+    }
+
+    /// True once a measured request has been submitted.
+    #[inline]
+    pub fn began(&self) -> bool {
+        self.began.is_some()
+    }
+
+    /// The first measured request is about to be submitted.
+    pub fn begin(&mut self, now: SimTime, before: Snapshot, outstanding: u32) {
+        self.began = Some(now);
+        self.ended = now;
+        self.before = before;
+        self.overlap = outstanding;
+    }
+
+    /// A request is being submitted.
+    #[inline]
+    pub fn submitted(&mut self, slot: &Slot, aligned: bool) {
+        if slot.measured {
+            self.submitted += 1;
+            self.unaligned += u64::from(!aligned);
+        } else {
+            self.unmeasured += 1;
+        }
+    }
+
+    /// A request has completed.
+    #[inline]
+    pub fn completed(&mut self, slot: &Slot, now: SimTime) {
+        self.digest.word((slot.kind as u64) << 32 | u64::from(slot.lpa.0));
+        self.digest.word(now.0);
+        if !slot.measured {
+            return;
+        }
+        self.completed += 1;
+        self.ended = now;
+        let kind = &mut self.groups[slot.group.index()].kinds[slot.kind as usize];
+        let stats = kind.get_or_insert_with(|| KindStats::new(slot.arrival));
+        stats.count += 1;
+        stats.bytes += slot.bytes;
+        stats.last = now;
+        stats.latency.record(now.since(slot.arrival).0).expect("histograms resize");
+    }
+
+    /// Time from the first measured request to the last measured completion.
+    pub fn duration(&self) -> Nanos {
+        self.began.map_or(Nanos::ZERO, |began| self.ended.since(began))
+    }
+
+    /// When the first measured request was submitted.
+    pub fn began_at(&self) -> SimTime {
+        self.began.unwrap_or_default()
+    }
+
+    /// All groups together.
+    pub fn total(&self) -> GroupStats {
+        let mut total = GroupStats::default();
+        for group in &self.groups {
+            for (sum, kind) in total.kinds.iter_mut().zip(&group.kinds) {
+                match (sum, kind) {
+                    (Some(sum), Some(kind)) => sum.add(kind),
+                    (sum @ None, Some(kind)) => *sum = Some(kind.clone()),
+                    (_, None) => {}
+                }
+            }
+        }
+        total
+    }
+}

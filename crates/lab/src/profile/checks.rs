@@ -1,0 +1,178 @@
+//! What no single key can say: the values of a profile must fit each other.
+
+use nand::Geometry;
+use units::{MIB, SEGMENT_ENTRIES, UNIT_BYTES};
+
+use super::lower::UNIT_KIB;
+use super::schema::Values;
+
+/// Block numbers travel in two bytes, and two values are kept for "none" and "trim".
+const MAX_SUPERBLOCKS: u32 = 65_534;
+/// An L2P log entry covers at most this many units, and a row is one entry's worth of programming.
+const MAX_ROW_UNITS: u32 = 32;
+/// Spare superblocks that GC, the write front and log blocks need at the very least.
+const MIN_SPARE_SUPERBLOCKS: u32 = 16;
+/// Over-provisioning in per cent of the capacity.
+const MIN_OVERPROVISION_PCT: u64 = 3;
+/// Metadata superblocks beyond those that hold every segment once: a write front, a GC front, two free ones.
+const SPARE_META_SUPERBLOCKS: u32 = 4;
+
+/// Shape of the flash.
+pub(super) fn geometry(v: &Values) -> Geometry {
+    Geometry {
+        channels: v.nand.channels,
+        dies_per_channel: v.nand.dies_per_channel,
+        planes: v.nand.planes,
+        units_per_page: v.nand.page_kib / UNIT_KIB,
+        pages_per_block: v.nand.pages_per_block,
+        data_superblocks: v.nand.data_superblocks,
+        meta_superblocks: v.nand.meta_superblocks,
+    }
+}
+
+/// `name = value: must be allowed`, or nothing.
+fn require(holds: bool, name: &str, value: u32, allowed: String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(format!("{name} = {value}: must be {allowed}")) }
+}
+
+pub(super) fn check(v: &Values) -> Result<(), String> {
+    check_shape(v)?;
+    check_capacity(v)?;
+    check_sram(v)?;
+    check_log(v)?;
+    check_gc(v)?;
+    check_host(v)
+}
+
+fn check_shape(v: &Values) -> Result<(), String> {
+    let page = v.nand.page_kib;
+    require(page.is_power_of_two(), "nand.page_kib", page, "a power of two, 4, 8, 16 or 32".into())?;
+    let g = geometry(v);
+    require(
+        g.row_units() <= MAX_ROW_UNITS,
+        "nand.planes",
+        g.planes,
+        format!("at most {} with nand.page_kib = {page}", MAX_ROW_UNITS / g.units_per_page),
+    )?;
+    let total = g.data_superblocks + g.meta_superblocks;
+    require(
+        total <= MAX_SUPERBLOCKS,
+        "nand.data_superblocks",
+        g.data_superblocks,
+        format!(
+            "at most {} with nand.meta_superblocks = {}: block numbers have 16 bits",
+            MAX_SUPERBLOCKS - g.meta_superblocks.min(MAX_SUPERBLOCKS),
+            g.meta_superblocks
+        ),
+    )?;
+    let per_superblock = u64::from(g.superblock_units());
+    require(
+        u64::from(total) * per_superblock < u64::from(u32::MAX) - 1,
+        "nand.data_superblocks",
+        g.data_superblocks,
+        format!("at most {}: physical addresses have 32 bits", (u64::from(u32::MAX) - 2) / per_superblock),
+    )
+}
+
+fn check_capacity(v: &Values) -> Result<(), String> {
+    let g = geometry(v);
+    let mib = v.device.capacity_mib;
+    require(mib.is_multiple_of(4), "device.capacity_mib", mib, "a multiple of 4, the reach of a segment".into())?;
+    let units = u64::from(mib) * (MIB / UNIT_BYTES);
+    let per_superblock = u64::from(g.superblock_units());
+    let full = units.div_ceil(per_superblock);
+    let by_share = (units * (100 + MIN_OVERPROVISION_PCT)).div_ceil(100 * per_superblock);
+    let spare = MIN_SPARE_SUPERBLOCKS.max(v.gc.reserve_superblocks + 4);
+    let least = by_share.max(full + u64::from(spare));
+    require(
+        u64::from(g.data_superblocks) >= least,
+        "nand.data_superblocks",
+        g.data_superblocks,
+        format!(
+            "at least {least} for device.capacity_mib = {mib}: {MIN_OVERPROVISION_PCT} % and {spare} superblocks of \
+             {per_superblock} units more than the capacity"
+        ),
+    )?;
+    let segments = units.div_ceil(u64::from(SEGMENT_ENTRIES));
+    let least = segments.div_ceil(per_superblock) + u64::from(SPARE_META_SUPERBLOCKS);
+    require(
+        u64::from(g.meta_superblocks) >= least,
+        "nand.meta_superblocks",
+        g.meta_superblocks,
+        format!("at least {least} for the {segments} segments of device.capacity_mib = {mib}"),
+    )
+}
+
+fn check_sram(v: &Values) -> Result<(), String> {
+    let s = &v.sram;
+    for (name, kib) in [
+        ("sram.pool_kib", s.pool_kib),
+        ("sram.segment_cache_kib", s.segment_cache_kib),
+        ("sram.reserve_kib", s.reserve_kib),
+    ] {
+        require(kib.is_multiple_of(UNIT_KIB), name, kib, "a multiple of 4".into())?;
+    }
+    require(
+        s.segment_cache_kib < s.pool_kib,
+        "sram.segment_cache_kib",
+        s.segment_cache_kib,
+        format!("below sram.pool_kib = {}", s.pool_kib),
+    )?;
+    // A row being programmed beside a row being filled, and one operation in flight on every die.
+    let g = geometry(v);
+    let least = s.segment_cache_kib + s.reserve_kib + UNIT_KIB * (2 * g.row_units() + g.dies());
+    require(
+        s.pool_kib >= least,
+        "sram.pool_kib",
+        s.pool_kib,
+        format!(
+            "at least {least}: sram.segment_cache_kib, sram.reserve_kib, two rows of {} units and one buffer for \
+             each of {} dies",
+            g.row_units(),
+            g.dies()
+        ),
+    )
+}
+
+fn check_log(v: &Values) -> Result<(), String> {
+    let l = &v.log;
+    for (name, value) in [
+        ("log.flush_above_entries", l.flush_above_entries),
+        ("log.handover_above_entries", l.handover_above_entries),
+        ("log.gc_pause_at_entries", l.gc_pause_at_entries),
+    ] {
+        require(value < l.entries, name, value, format!("below log.entries = {}", l.entries))?;
+    }
+    let blocks = l.max_log_blocks;
+    require(
+        blocks < v.nand.data_superblocks / 2,
+        "log.max_log_blocks",
+        blocks,
+        format!("below half of nand.data_superblocks = {}", v.nand.data_superblocks),
+    )
+}
+
+fn check_gc(v: &Values) -> Result<(), String> {
+    let g = &v.gc;
+    let below = |name: &str, value: u32, bound_name: &str, bound: u32| {
+        require(value < bound, name, value, format!("below {bound_name} = {bound}"))
+    };
+    below("gc.start_superblocks", g.start_superblocks, "nand.data_superblocks", v.nand.data_superblocks)?;
+    below("gc.relaxed_superblocks", g.relaxed_superblocks, "gc.start_superblocks", g.start_superblocks)?;
+    below("gc.hurried_superblocks", g.hurried_superblocks, "gc.relaxed_superblocks", g.relaxed_superblocks)?;
+    below("gc.reserve_superblocks", g.reserve_superblocks, "gc.hurried_superblocks", g.hurried_superblocks)?;
+    let entries = v.hpb.group_entries;
+    require(entries.is_multiple_of(SEGMENT_ENTRIES), "hpb.group_entries", entries, "a multiple of 1024".into())
+}
+
+fn check_host(v: &Values) -> Result<(), String> {
+    let h = &v.host;
+    require(
+        h.internal_tags < h.tags,
+        "host.internal_tags",
+        h.internal_tags,
+        format!("below host.tags = {}", h.tags),
+    )?;
+    let kib = h.max_transfer_kib;
+    require(kib.is_multiple_of(UNIT_KIB), "host.max_transfer_kib", kib, "a multiple of 4".into())
+}

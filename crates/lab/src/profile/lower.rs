@@ -1,0 +1,123 @@
+//! From a profile to the configurations of device, driver and link.
+
+use device::{DeviceConfig, GcConfig, HpbConfig, LogConfig, SramConfig};
+use host::HostConfig;
+use nand::{CellTiming, Geometry, Timing};
+use ufs::LinkConfig;
+use units::{MIB, Nanos, UNIT_BYTES};
+
+use super::{CountOr, Profile};
+use crate::system::Parts;
+
+/// KiB of a mapping unit.
+pub(super) const UNIT_KIB: u32 = (UNIT_BYTES / 1024) as u32;
+
+impl Profile {
+    /// Addressable capacity in 4 KiB units.
+    pub fn capacity_units(&self) -> u32 {
+        self.values.device.capacity_mib * (MIB / UNIT_BYTES) as u32
+    }
+
+    /// Shape of the flash.
+    pub fn geometry(&self) -> Geometry {
+        super::checks::geometry(&self.values)
+    }
+
+    /// The device. `key` seals the entries published to an HPB host.
+    pub fn device_config(&self, key: [u64; 2]) -> DeviceConfig {
+        let v = &self.values;
+        DeviceConfig {
+            geometry: self.geometry(),
+            timing: self.timing(),
+            capacity_units: self.capacity_units(),
+            command_cost: Nanos(v.firmware.command_ns.into()),
+            idle_flush: Nanos::from_micros(v.firmware.idle_flush_us.into()),
+            sram: SramConfig {
+                pool: buffers(v.sram.pool_kib),
+                segment_cache: buffers(v.sram.segment_cache_kib),
+                reserve: buffers(v.sram.reserve_kib),
+            },
+            log: self.log(),
+            gc: GcConfig {
+                start: v.gc.start_superblocks,
+                relaxed: v.gc.relaxed_superblocks,
+                hurried: v.gc.hurried_superblocks,
+                reserve: v.gc.reserve_superblocks,
+                units_per_step: v.gc.units_per_step,
+            },
+            wear_spread: v.wear.spread_erases,
+            hpb: HpbConfig {
+                group_entries: v.hpb.group_entries,
+                tracked_groups: v.hpb.tracked_groups as u16,
+                pending_entries: v.hpb.pending_entries as u16,
+                key,
+            },
+        }
+    }
+
+    fn timing(&self) -> Timing {
+        let n = &self.values.nand;
+        let cell = |read: u32, program: u32, erase: u32| CellTiming {
+            read: Nanos::from_micros(read.into()),
+            program: Nanos::from_micros(program.into()),
+            erase: Nanos::from_micros(erase.into()),
+        };
+        Timing {
+            slc: cell(n.slc_read_us, n.slc_program_us, n.slc_erase_us),
+            tlc: cell(n.tlc_read_us, n.tlc_program_us, n.tlc_erase_us),
+            channel_bytes_per_us: bytes_per_us(n.transfer_mib_per_s),
+            page_register: n.page_register,
+        }
+    }
+
+    fn log(&self) -> LogConfig {
+        let log = &self.values.log;
+        LogConfig {
+            entries: log.entries as u16,
+            flush_above: log.flush_above_entries as u16,
+            handover_above: log.handover_above_entries as u16,
+            gc_pause_at: log.gc_pause_at_entries as u16,
+            max_log_blocks: log.max_log_blocks as u8,
+        }
+    }
+
+    /// The driver of a system.
+    pub fn host_config(&self, parts: Parts) -> HostConfig {
+        let h = &self.values.host;
+        HostConfig {
+            tags: h.tags as u8,
+            internal_tags: h.internal_tags as u8,
+            max_transfer_units: h.max_transfer_kib / UNIT_KIB,
+            scheduler: parts.scheduler,
+            booster: parts.booster,
+            memory_limit_bytes: h.memory_mib.count().map(|mib| u64::from(mib) * MIB),
+            reorder_entries: h.reorder_entries,
+            hpb_max_defer: micros(&h.hpb_max_defer_us),
+            hpb_idle: Nanos::from_micros(h.hpb_idle_us.into()),
+        }
+    }
+
+    /// The link.
+    pub fn link_config(&self) -> LinkConfig {
+        let l = &self.values.link;
+        LinkConfig {
+            down_bytes_per_us: bytes_per_us(l.down_mib_per_s),
+            up_bytes_per_us: bytes_per_us(l.up_mib_per_s),
+            upiu_latency: Nanos(l.upiu_ns.into()),
+        }
+    }
+}
+
+/// Buffers of 4 KiB; the profile's ranges keep them within 16 bits.
+fn buffers(kib: u32) -> u16 {
+    (kib / UNIT_KIB) as u16
+}
+
+fn micros(value: &CountOr) -> Option<Nanos> {
+    value.count().map(|us| Nanos::from_micros(us.into()))
+}
+
+/// Rounded to the nearest byte: 1 MiB/s is 1.048576 bytes per microsecond.
+fn bytes_per_us(mib_per_s: u32) -> u32 {
+    ((u64::from(mib_per_s) * MIB + 500_000) / 1_000_000) as u32
+}

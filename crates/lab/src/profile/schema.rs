@@ -1,0 +1,299 @@
+//! The keys of a profile: one table that makes the structs, the checks and the documentation.
+
+use serde::Deserialize;
+
+/// One key of a profile.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Table that the key stands in.
+    pub section: &'static str,
+    /// Name, with its unit as a suffix.
+    pub key: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// What it may hold.
+    pub kind: Kind,
+}
+
+/// What a key may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Words for people.
+    Text,
+    /// `true` or `false`.
+    Switch,
+    /// An integer, bounds included.
+    Count { min: u32, max: u32 },
+    /// An integer, bounds included, or one word.
+    CountOr { min: u32, max: u32, word: &'static str },
+}
+
+impl Kind {
+    /// The allowed values, as an error message and the documentation name them.
+    pub fn allowed(self) -> String {
+        match self {
+            Kind::Text => "a non-empty string".into(),
+            Kind::Switch => "true or false".into(),
+            Kind::Count { min, max } => format!("{min}..={max}"),
+            Kind::CountOr { min, max, word } => format!("{min}..={max} or \"{word}\""),
+        }
+    }
+
+    /// True if `value` has the right type and lies in the range.
+    pub fn admits(self, value: &toml::Value) -> bool {
+        let inside = |min: u32, max: u32| {
+            value.as_integer().is_some_and(|n| (i64::from(min)..=i64::from(max)).contains(&n))
+        };
+        match self {
+            Kind::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
+            Kind::Switch => value.is_bool(),
+            Kind::Count { min, max } => inside(min, max),
+            Kind::CountOr { min, max, word } => inside(min, max) || value.as_str() == Some(word),
+        }
+    }
+
+    /// True if the value needs a source: words for people do not.
+    pub fn needs_source(self) -> bool {
+        self != Kind::Text
+    }
+}
+
+/// The value of a [`Kind::CountOr`] key.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum CountOr {
+    /// The integer.
+    Count(u32),
+    /// The word.
+    Word(String),
+}
+
+impl CountOr {
+    /// The integer; `None` stands for the word.
+    pub fn count(&self) -> Option<u32> {
+        match self {
+            CountOr::Count(n) => Some(*n),
+            CountOr::Word(_) => None,
+        }
+    }
+}
+
+macro_rules! rust_type {
+    (text) => { String };
+    (switch) => { bool };
+    (count) => { u32 };
+    (count_or) => { CountOr };
+}
+
+macro_rules! kind {
+    (text) => { Kind::Text };
+    (switch) => { Kind::Switch };
+    (count $min:literal to $max:literal) => { Kind::Count { min: $min, max: $max } };
+    (count_or $word:literal $min:literal to $max:literal) => {
+        Kind::CountOr { min: $min, max: $max, word: $word }
+    };
+}
+
+macro_rules! sections {
+    ($(
+        $(#[doc = $section_doc:literal])*
+        $section:ident: $Section:ident {
+            $( $(#[doc = $doc:literal])* $key:ident: $kind:ident $( ( $($range:tt)* ) )?, )*
+        }
+    )*) => {
+        $(
+            $(#[doc = $section_doc])*
+            #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub struct $Section {
+                $( $(#[doc = $doc])* pub $key: rust_type!($kind), )*
+            }
+        )*
+
+        /// A device profile, as its file says it. Every value is inside its range.
+        #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Values {
+            $( $(#[doc = $section_doc])* pub $section: $Section, )*
+        }
+
+        /// The sections in the order of the documentation, with what they are about.
+        pub const SECTIONS: &[(&str, &str)] = &[
+            $( (stringify!($section), concat!($($section_doc),*)), )*
+        ];
+
+        /// Every key of a profile.
+        pub const FIELDS: &[Field] = &[
+            $( $( Field {
+                section: stringify!($section),
+                key: stringify!($key),
+                doc: concat!($($doc),*),
+                kind: kind!($kind $( $($range)* )?),
+            }, )* )*
+        ];
+    };
+}
+
+sections! {
+    /// The device as a whole.
+    device: Device {
+        /// Name in reports.
+        name: text,
+        /// What the profile models, in one line.
+        summary: text,
+        /// Addressable capacity.
+        capacity_mib: count(16 to 4194304),
+    }
+    /// Flash: shape and cell times.
+    nand: NandSection {
+        /// Channels; die d is on channel d modulo this.
+        channels: count(1 to 32),
+        /// Dies on each channel.
+        dies_per_channel: count(1 to 16),
+        /// Planes of a die that read and program together.
+        planes: count(1 to 4),
+        /// Page size of one plane; must be a power of two.
+        page_kib: count(4 to 32),
+        /// Pages of a block.
+        pages_per_block: count(4 to 4096),
+        /// Superblocks for user data. One superblock is a block on every plane of every die.
+        data_superblocks: count(20 to 1048576),
+        /// Superblocks for metadata, in SLC mode.
+        meta_superblocks: count(3 to 65534),
+        /// SLC: page read time (tR).
+        slc_read_us: count(1 to 100000),
+        /// SLC: page program time (tPROG).
+        slc_program_us: count(1 to 100000),
+        /// SLC: block erase time (tBERS).
+        slc_erase_us: count(1 to 1000000),
+        /// Data cells (MLC, TLC): page read time (tR).
+        tlc_read_us: count(1 to 100000),
+        /// Data cells (MLC, TLC): page program time (tPROG).
+        tlc_program_us: count(1 to 100000),
+        /// Data cells (MLC, TLC): block erase time (tBERS).
+        tlc_erase_us: count(1 to 1000000),
+        /// Rate of a channel; 0 = transfers take no time.
+        transfer_mib_per_s: count(0 to 16384),
+        /// A read of the page that the die sensed last skips tR.
+        page_register: switch,
+    }
+    /// The firmware's one thread.
+    firmware: Firmware {
+        /// Time spent on each command.
+        command_ns: count(0 to 1000000),
+        /// Buffered write data that has waited this long is programmed even if its row is not full.
+        idle_flush_us: count(10 to 10000000),
+    }
+    /// SRAM inside the controller.
+    sram: Sram {
+        /// The pool shared by write data, L2P segments, GC and operations in flight.
+        pool_kib: count(128 to 262136),
+        /// At most this much of the pool holds L2P segments.
+        segment_cache_kib: count(4 to 262136),
+        /// Part of the pool that host data may never take.
+        reserve_kib: count(4 to 65536),
+    }
+    /// The L2P log buffer and the log blocks.
+    log: Log {
+        /// Capacity in entries of 16 bytes.
+        entries: count(64 to 65535),
+        /// Mapping segment-log: a map flush starts above this many entries.
+        flush_above_entries: count(32 to 65535),
+        /// Mapping hp-ufs: more entries than this not yet handed to the host raise the multi-entry hint.
+        handover_above_entries: count(1 to 65535),
+        /// Mapping hp-ufs: no GC step while the log holds this many entries.
+        gc_pause_at_entries: count(1 to 65535),
+        /// Mapping hp-ufs: superblocks whose mappings may be missing from flash.
+        max_log_blocks: count(2 to 255),
+    }
+    /// Garbage collection; thresholds count free data superblocks.
+    gc: Gc {
+        /// GC runs while fewer superblocks than this are free.
+        start_superblocks: count(4 to 1048576),
+        /// Above this a searched page repays three written units, below it two.
+        relaxed_superblocks: count(3 to 1048576),
+        /// Below this a searched page repays one written unit.
+        hurried_superblocks: count(2 to 1048576),
+        /// At or below this host writes wait and GC runs without pacing.
+        reserve_superblocks: count(2 to 65536),
+        /// Written units that earn one GC step.
+        units_per_step: count(1 to 1048576),
+    }
+    /// Wear levelling.
+    wear: Wear {
+        /// Starts when erase counts differ by more than this.
+        spread_erases: count(2 to 1000000),
+    }
+    /// HPB on the device's side.
+    hpb: Hpb {
+        /// L2P entries per group; must be a multiple of 1024.
+        group_entries: count(1024 to 65536),
+        /// Groups whose changes can be delivered entry by entry; others must be read again as a whole.
+        tracked_groups: count(1 to 65535),
+        /// Changed entries that may wait for a response to carry them.
+        pending_entries: count(1 to 65535),
+    }
+    /// The link between host and device.
+    link: LinkSection {
+        /// Rate of UPIUs from host to device; 0 = no time on the wire.
+        down_mib_per_s: count(0 to 65536),
+        /// Rate of UPIUs from device to host; 0 = no time on the wire.
+        up_mib_per_s: count(0 to 65536),
+        /// From the last byte of a message on the wire to its handling at the other end.
+        upiu_ns: count(0 to 1000000),
+    }
+    /// The host's driver.
+    host: HostSection {
+        /// Commands in flight.
+        tags: count(2 to 32),
+        /// Tags kept for the driver's own commands.
+        internal_tags: count(1 to 31),
+        /// Largest transfer of one command.
+        max_transfer_kib: count(4 to 4096),
+        /// Host DRAM for cached L2P entries.
+        memory_mib: count_or("unlimited" 1 to 65536),
+        /// HP-UFS: entries of the reorder buffer.
+        reorder_entries: count(64 to 1048576),
+        /// HPB: a wanted group is read after this time at the latest, or only when the device is idle.
+        hpb_max_defer_us: count_or("idle-only" 0 to 10000000),
+        /// HPB: idle means that no user command has been outstanding for this long.
+        hpb_idle_us: count(1 to 10000000),
+    }
+}
+
+/// The unit that a key's suffix names, for the documentation.
+fn unit_of(key: &str) -> &'static str {
+    const SUFFIXES: &[(&str, &str)] = &[
+        ("_mib_per_s", "MiB/s"),
+        ("_mib", "MiB"),
+        ("_kib", "KiB"),
+        ("_us", "us"),
+        ("_ns", "ns"),
+        ("_entries", "entries"),
+        ("_superblocks", "superblocks"),
+        ("_erases", "erases"),
+    ];
+    SUFFIXES.iter().find(|(suffix, _)| key.ends_with(suffix)).map_or("", |(_, unit)| unit)
+}
+
+/// The documentation of every key, as Markdown.
+pub fn schema_markdown() -> String {
+    let mut text = String::from(
+        "# Profile keys\n\n\
+         A profile is a TOML file that makes one device, its link and its driver. Every key below must stand in it; \
+         any other key is an error. Two more tables, `[sources]` and `[assumed]`, say where each value comes from: \
+         every key but `device.name` and `device.summary` stands in exactly one of them, as \
+         `\"section.key\" = \"paper and section\"` or `\"section.key\" = \"reason for the choice\"`.\n\n\
+         `--set section.key=value` replaces a value for one run.\n\n\
+         This page is generated by `cargo run -p ufsim-lab --example bless`; a test fails when it is out of date.\n",
+    );
+    for (section, about) in SECTIONS {
+        text += &format!("\n## `[{section}]`\n\n{}\n\n", about.trim());
+        text += "| key | allowed | unit | meaning |\n|---|---|---|---|\n";
+        for field in FIELDS.iter().filter(|f| f.section == *section) {
+            let (allowed, unit) = (field.kind.allowed(), unit_of(field.key));
+            text += &format!("| `{}` | {allowed} | {unit} | {} |\n", field.key, field.doc.trim());
+        }
+    }
+    text
+}

@@ -1,0 +1,237 @@
+//! From what a run recorded to what it reports. Floats appear only here.
+
+use std::collections::BTreeMap;
+
+use device::DeviceStats;
+use hdrhistogram::Histogram;
+use host::HostStats;
+use nand::{Cause, Kind};
+use units::MIB;
+use workload::WorkOp;
+
+use crate::measure::{GroupStats, KindStats, Measure, Snapshot};
+use crate::result::{
+    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, RunResult, Setup, Waf,
+};
+
+/// The percentiles that fio prints.
+const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+/// Counters of the driver that are sizes or maxima: reported as they stand, not as differences.
+const HOST_GAUGES: &[&str] = &[
+    "tags_peak",
+    "reorder_peak",
+    "host_seq",
+    "dram_bytes_used",
+    "dram_bytes_limit",
+    "valid_bitmap_bytes",
+    "valid_count_bytes",
+    "reorder_buffer_bytes",
+];
+
+/// The same for the device.
+const DEVICE_GAUGES: &[&str] =
+    &["max_log_blocks", "sram_bytes", "device_dram_bytes", "free_superblocks", "max_erase_count"];
+
+/// What surrounds the recorded numbers of a run.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The choices.
+    pub setup: Setup,
+    /// Limit on cached L2P entries in bytes.
+    pub host_dram_limit: Option<u64>,
+    /// Real time of the run in seconds.
+    pub wall_seconds: f64,
+    /// Warnings from readers of input.
+    pub warnings: Vec<String>,
+}
+
+/// Makes the report. `after` are the counters at the end of the run.
+pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResult {
+    let before = &measure.before;
+    let total = measure.total();
+    let seconds = measure.duration().as_secs_f64();
+    let bytes = bytes_by_kind(&total);
+    let moved = bytes["read"] + bytes["write"];
+    let flash = after.nand.since(&before.nand);
+    let counters = AllCounters {
+        host: named(host_fields(&after.host), host_fields(&before.host), HOST_GAUGES),
+        device: named(device_fields(&after.device), device_fields(&before.device), DEVICE_GAUGES),
+    };
+    let requests = measure.submitted + measure.unmeasured;
+    let operations: u64 = Kind::ALL.iter().map(|&kind| after.nand.total_ops(kind)).sum();
+    let host_dram = host_dram(&after.host);
+    let mut warnings = context.warnings;
+    warnings.extend(run_warnings(measure));
+    let mut result = RunResult {
+        setup: context.setup,
+        submitted: measure.submitted,
+        completed: measure.completed,
+        unmeasured: measure.unmeasured,
+        warmup_sim_seconds: measure.began_at().0 as f64 / 1e9,
+        sim_seconds: seconds,
+        wall_seconds: context.wall_seconds,
+        requests_per_wall_second: per(requests as f64, context.wall_seconds),
+        flash_ops_per_wall_second: per(operations as f64, context.wall_seconds),
+        iops: per(measure.completed as f64, seconds),
+        throughput_mib_per_s: per(moved as f64 / MIB as f64, seconds),
+        bytes,
+        latency_ns: latencies(&total),
+        nand_time_ns: Cause::ALL.iter().map(|&c| (c.name().to_owned(), flash.busy_ns(c))).collect(),
+        nand_ops: operations_by_cause(&flash),
+        waf: waf(&after.device, &before.device),
+        host_dram_bytes: host_dram.mappings
+            + host_dram.valid_bitmap
+            + host_dram.valid_count
+            + host_dram.reorder_buffer,
+        host_dram_limit_bytes: context.host_dram_limit,
+        host_dram,
+        sram_bytes: after.device.sram_bytes,
+        device_dram_bytes: after.device.device_dram_bytes,
+        counters,
+        groups: measure.groups.iter().filter(|g| g.kinds.iter().any(Option::is_some)).map(group).collect(),
+        warnings,
+        digest: String::new(),
+    };
+    result.digest = digest(measure, &result);
+    result
+}
+
+/// A quotient that a report can hold: 0 where there is nothing to divide by.
+fn per(amount: f64, of: f64) -> f64 {
+    if of > 0.0 { amount / of } else { 0.0 }
+}
+
+fn run_warnings(measure: &Measure) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if measure.unaligned > 0 {
+        warnings.push(format!(
+            "{} of {} requests do not begin and end on 4 KiB borders: reads and writes were widened, trims narrowed",
+            measure.unaligned, measure.submitted
+        ));
+    }
+    if measure.overlap > 0 {
+        warnings.push(format!("{} unmeasured requests were under way when measuring began", measure.overlap));
+    }
+    if measure.submitted == 0 {
+        warnings.push("no request was measured".into());
+    }
+    warnings
+}
+
+fn bytes_by_kind(total: &GroupStats) -> Named {
+    let bytes = |kind: &Option<KindStats>| kind.as_ref().map_or(0, |k| k.bytes);
+    WorkOp::NAMES.iter().zip(&total.kinds).map(|(name, kind)| ((*name).to_owned(), bytes(kind))).collect()
+}
+
+fn latency(histogram: &Histogram<u64>) -> Latency {
+    Latency {
+        count: histogram.len(),
+        mean: histogram.mean(),
+        stddev: histogram.stdev(),
+        min: histogram.min(),
+        p50: histogram.value_at_quantile(0.5),
+        p90: histogram.value_at_quantile(0.9),
+        p99: histogram.value_at_quantile(0.99),
+        p999: histogram.value_at_quantile(0.999),
+        max: histogram.max(),
+    }
+}
+
+fn latencies(total: &GroupStats) -> Latencies {
+    let of = |op: WorkOp| total.kinds[op as usize].as_ref().map(|k| latency(&k.latency));
+    let mut kinds = total.kinds.iter().flatten();
+    let all = kinds.next().cloned().map(|mut sum| {
+        kinds.for_each(|kind| sum.add(kind));
+        latency(&sum.latency)
+    });
+    Latencies { read: of(WorkOp::Read), write: of(WorkOp::Write), flush: of(WorkOp::Flush), trim: of(WorkOp::Trim), all }
+}
+
+fn group(stats: &GroupStats) -> GroupResult {
+    let named = WorkOp::NAMES.iter().zip(&stats.kinds);
+    let kinds = named.filter_map(|(name, kind)| Some(((*name).to_owned(), kind_result(kind.as_ref()?))));
+    GroupResult { name: stats.name.clone(), kinds: kinds.collect() }
+}
+
+fn kind_result(stats: &KindStats) -> KindResult {
+    let percentile = |&p: &f64| (format!("{p:.6}"), stats.latency.value_at_percentile(p));
+    KindResult {
+        bytes: stats.bytes,
+        runtime_ns: stats.last.since(stats.first).0,
+        latency_ns: latency(&stats.latency),
+        percentile_ns: PERCENTILES.iter().map(percentile).collect(),
+    }
+}
+
+fn operations_by_cause(flash: &nand::Counters) -> BTreeMap<String, Named> {
+    let of = |cause: Cause| {
+        let kinds = Kind::ALL.iter().map(|&kind| (kind.name().to_owned(), flash.ops(cause, kind)));
+        kinds.filter(|(_, count)| *count > 0).collect::<Named>()
+    };
+    Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), of(cause))).collect()
+}
+
+fn waf(after: &DeviceStats, before: &DeviceStats) -> Waf {
+    let host = (after.host_units_written - before.host_units_written) as f64;
+    let share = |of: fn(&DeviceStats) -> u64| per((of(after) - of(before)) as f64, host);
+    let data = share(|s| s.data_units_programmed + s.padding_units);
+    let map = share(|s| s.map_units_programmed);
+    let gc = share(|s| s.gc_units_programmed);
+    Waf { total: data + map + gc, data, map, gc }
+}
+
+fn host_dram(host: &HostStats) -> HostDram {
+    HostDram {
+        mappings: host.dram_bytes_used,
+        valid_bitmap: host.valid_bitmap_bytes,
+        valid_count: host.valid_count_bytes,
+        reorder_buffer: host.reorder_buffer_bytes,
+    }
+}
+
+fn host_fields(stats: &HostStats) -> Vec<(&'static str, u64)> {
+    stats.fields().collect()
+}
+
+/// Names every field of the device's counters; a new field that is missing here does not compile.
+macro_rules! device_fields {
+    ($stats:expr; $($name:ident)*) => {{
+        let DeviceStats { $($name),* } = *$stats;
+        vec![$((stringify!($name), $name)),*]
+    }};
+}
+
+fn device_fields(stats: &DeviceStats) -> Vec<(&'static str, u64)> {
+    device_fields!(stats;
+        host_units_written host_units_read unmapped_units_read buffer_hits data_units_programmed gc_units_programmed
+        padding_units map_units_programmed segment_writes segment_reads search_segment_reads log_hits segment_hits
+        segment_misses host_entries_used host_entries_refused host_entries_wrong map_flushes gc_victims gc_steps
+        wear_victims erases entries_piggybacked entries_transferred segment_writebacks segment_attests
+        log_block_stalls max_log_blocks exclusive_ns sram_bytes device_dram_bytes free_superblocks max_erase_count)
+}
+
+fn named(after: Vec<(&'static str, u64)>, before: Vec<(&'static str, u64)>, gauges: &[&str]) -> Named {
+    let pairs = after.into_iter().zip(before);
+    let value = |((name, now), (_, then)): ((&str, u64), (&str, u64))| {
+        let value = if gauges.contains(&name) { now } else { now - then };
+        (name.to_owned(), value)
+    };
+    pairs.map(value).collect()
+}
+
+/// Adds every counter to the fingerprint of the completions.
+fn digest(measure: &Measure, result: &RunResult) -> String {
+    let mut digest = measure.digest;
+    digest.word(result.submitted);
+    digest.word(result.completed);
+    let tables = [&result.counters.host, &result.counters.device, &result.nand_time_ns];
+    for table in tables.into_iter().chain(result.nand_ops.values()) {
+        for (name, value) in table {
+            digest.bytes(name.as_bytes());
+            digest.word(*value);
+        }
+    }
+    digest.hex()
+}

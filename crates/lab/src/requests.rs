@@ -1,0 +1,192 @@
+//! Requests under way, indexed by the workload's ticket.
+
+use host::RequestOp;
+use units::{Lpa, SimTime, UNIT_BYTES};
+use workload::{GroupId, Issued, Ticket, WorkOp};
+
+use crate::oracle::Remembered;
+
+/// What has to be known about a request until it completes.
+#[derive(Debug)]
+pub struct Slot {
+    /// The request's kind, for the statistics.
+    pub kind: WorkOp,
+    /// Its group, for the statistics.
+    pub group: GroupId,
+    /// Whether it belongs in them.
+    pub measured: bool,
+    /// True while the flush that precedes a write is under way: the write itself follows.
+    pub data_follows: bool,
+    /// Force unit access.
+    pub fua: bool,
+    /// First unit.
+    pub lpa: Lpa,
+    /// Units; 0 for a flush.
+    pub len: u32,
+    /// The oracle's number, of writes and trims.
+    pub number: u32,
+    /// Bytes as the workload asked for them.
+    pub bytes: u64,
+    /// From when its latency counts.
+    pub arrival: SimTime,
+    /// What the oracle holds against the result of a read.
+    pub memory: Remembered,
+    busy: bool,
+}
+
+/// A table of slots. It grows to the largest number of requests ever outstanding, and then allocates no more.
+#[derive(Debug, Default)]
+pub struct Requests {
+    slots: Vec<Slot>,
+    outstanding: u32,
+}
+
+impl Requests {
+    /// Enters a request.
+    ///
+    /// # Panics
+    /// If its ticket is taken: the source breaks its contract.
+    #[inline]
+    pub fn enter(&mut self, issued: &Issued) -> &mut Slot {
+        let index = issued.ticket.index();
+        while self.slots.len() <= index {
+            self.slots.push(Slot::empty());
+        }
+        let slot = &mut self.slots[index];
+        assert!(!slot.busy, "ticket {index} was issued while it was outstanding");
+        let request = &issued.request;
+        let (lpa, len) = whole_units(issued);
+        slot.kind = request.op;
+        slot.group = issued.group;
+        slot.measured = issued.measured;
+        slot.data_follows = request.op == WorkOp::Write && request.flags.preflush;
+        slot.fua = request.flags.fua;
+        (slot.lpa, slot.len) = (lpa, len);
+        slot.bytes = request.bytes;
+        slot.arrival = request.arrival;
+        slot.busy = true;
+        self.outstanding += 1;
+        slot
+    }
+
+    /// The request of a ticket.
+    ///
+    /// # Panics
+    /// If it is not outstanding.
+    #[inline]
+    pub fn get(&mut self, ticket: Ticket) -> &mut Slot {
+        let slot = &mut self.slots[ticket.index()];
+        assert!(slot.busy, "request {} completed twice", ticket.0);
+        slot
+    }
+
+    /// Ends a request.
+    #[inline]
+    pub fn leave(&mut self, ticket: Ticket) {
+        self.get(ticket).busy = false;
+        self.outstanding -= 1;
+    }
+
+    /// Requests entered and not ended.
+    #[inline]
+    pub fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+}
+
+impl Slot {
+    fn empty() -> Slot {
+        Slot {
+            kind: WorkOp::Read,
+            group: GroupId(0),
+            measured: false,
+            data_follows: false,
+            fua: false,
+            lpa: Lpa(0),
+            len: 0,
+            number: 0,
+            bytes: 0,
+            arrival: SimTime::START,
+            memory: Remembered::default(),
+            busy: false,
+        }
+    }
+
+    /// What the driver is asked for next on behalf of this request.
+    #[inline]
+    pub fn driver_op(&self) -> RequestOp {
+        match self.kind {
+            WorkOp::Read => RequestOp::Read,
+            WorkOp::Write if self.data_follows => RequestOp::Flush,
+            WorkOp::Write => RequestOp::Write { fua: self.fua },
+            WorkOp::Flush => RequestOp::Flush,
+            WorkOp::Trim => RequestOp::Unmap,
+        }
+    }
+}
+
+/// Reads and writes are widened to whole units. A trim is narrowed instead: what it covers only in part must stay.
+#[inline]
+fn whole_units(issued: &Issued) -> (Lpa, u32) {
+    let request = &issued.request;
+    let (lpa, len) = request.units();
+    if request.op != WorkOp::Trim || request.is_aligned() {
+        return (lpa, len);
+    }
+    let begin = request.sector * workload::SECTOR_BYTES;
+    let first = begin.div_ceil(UNIT_BYTES);
+    let end = (begin + request.bytes) / UNIT_BYTES;
+    (Lpa(first as u32), end.saturating_sub(first) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use workload::{Flags, ProcessId, StreamId, WorkRequest};
+
+    use super::*;
+
+    fn issued(op: WorkOp, sector: u64, bytes: u64) -> Issued {
+        let request = WorkRequest {
+            arrival: SimTime(0),
+            sector,
+            bytes,
+            line: 1,
+            phone_latency: None,
+            op,
+            flags: Flags::default(),
+            process: ProcessId(0),
+            stream: StreamId(0),
+        };
+        Issued { ticket: Ticket(0), group: GroupId(0), measured: true, request }
+    }
+
+    #[test]
+    fn writes_are_widened_and_trims_are_narrowed() {
+        for (op, sector, bytes, lpa, len) in [
+            (WorkOp::Write, 7, 1024, 0, 2),
+            (WorkOp::Trim, 8, 8192, 1, 2),
+            (WorkOp::Trim, 7, 8192, 1, 1),
+            (WorkOp::Trim, 1, 512, 1, 0),
+            (WorkOp::Trim, 1, 4096, 1, 0),
+        ] {
+            assert_eq!(whole_units(&issued(op, sector, bytes)), (Lpa(lpa), len), "{op:?} {sector}+{bytes}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "ticket 0 was issued while it was outstanding")]
+    fn a_ticket_is_used_once_at_a_time() {
+        let mut requests = Requests::default();
+        requests.enter(&issued(WorkOp::Read, 0, 4096));
+        requests.enter(&issued(WorkOp::Read, 0, 4096));
+    }
+
+    #[test]
+    #[should_panic(expected = "completed twice")]
+    fn a_request_ends_once() {
+        let mut requests = Requests::default();
+        requests.enter(&issued(WorkOp::Read, 0, 4096));
+        requests.leave(Ticket(0));
+        requests.leave(Ticket(0));
+    }
+}

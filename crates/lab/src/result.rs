@@ -1,0 +1,188 @@
+//! What a run reports.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A number by name.
+pub type Named = BTreeMap<String, u64>;
+
+/// Latencies of one kind of request, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Latency {
+    /// Requests.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub stddev: f64,
+    /// Smallest.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+/// Latencies by kind; `null` where there were no requests.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Latencies {
+    /// Reads.
+    pub read: Option<Latency>,
+    /// Writes.
+    pub write: Option<Latency>,
+    /// Flushes that were requests of their own.
+    pub flush: Option<Latency>,
+    /// Trims.
+    pub trim: Option<Latency>,
+    /// All of them.
+    pub all: Option<Latency>,
+}
+
+/// Write amplification: units programmed per unit that the host wrote. All 0 if the host wrote nothing.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Waf {
+    /// Sum of the others.
+    pub total: f64,
+    /// Host data, padding of rows included.
+    pub data: f64,
+    /// Mapping and other metadata.
+    pub map: f64,
+    /// Copies by garbage collection and wear levelling.
+    pub gc: f64,
+}
+
+/// Host DRAM in bytes, as really allocated for what it names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct HostDram {
+    /// Cached L2P entries.
+    pub mappings: u64,
+    /// Valid page bitmaps.
+    pub valid_bitmap: u64,
+    /// Valid page counts.
+    pub valid_count: u64,
+    /// Reorder buffer.
+    pub reorder_buffer: u64,
+}
+
+/// All counters of driver and device, over the measured part; sizes and maxima as they stand at the end.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AllCounters {
+    /// Of the driver.
+    pub host: Named,
+    /// Of the firmware.
+    pub device: Named,
+}
+
+/// Requests of one kind in one group.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct KindResult {
+    /// Bytes that they asked for.
+    pub bytes: u64,
+    /// Time from the arrival of the first to the completion of the last, in nanoseconds.
+    pub runtime_ns: u64,
+    /// Latencies.
+    pub latency_ns: Latency,
+    /// Percentiles in nanoseconds; the keys have the form that fio prints.
+    pub percentile_ns: Named,
+}
+
+/// Requests of one fio job group or trace file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct GroupResult {
+    /// Its name.
+    pub name: String,
+    /// By kind: read, write, flush, trim.
+    pub kinds: BTreeMap<String, KindResult>,
+}
+
+/// Choices that a run was made of.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Setup {
+    /// Version of the simulator.
+    pub version: String,
+    /// Preset.
+    pub scheme: String,
+    /// Host I/O scheduler.
+    pub scheduler: String,
+    /// Host booster.
+    pub booster: String,
+    /// Device mapping scheme.
+    pub mapping: String,
+    /// Name or path of the profile.
+    pub profile: String,
+    /// Replaced values of the profile.
+    pub set: BTreeMap<String, String>,
+    /// Path of the workload.
+    pub workload: String,
+    /// "timed" or "closed" for traces, "fio" for job files.
+    pub replay: String,
+    /// Depth of a closed replay.
+    pub depth: Option<u32>,
+    /// What was written before: "none", "footprint" or "touched".
+    pub precondition: String,
+    /// Seed.
+    pub seed: u64,
+}
+
+/// The report of one run. Everything but the three `wall` fields is a function of the setup.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunResult {
+    /// The choices.
+    #[serde(flatten)]
+    pub setup: Setup,
+    /// Measured requests submitted.
+    pub submitted: u64,
+    /// Measured requests completed.
+    pub completed: u64,
+    /// Requests of preconditioning and warm-up.
+    pub unmeasured: u64,
+    /// Simulated time before the first measured request.
+    pub warmup_sim_seconds: f64,
+    /// Simulated time from the first measured request to the last measured completion.
+    pub sim_seconds: f64,
+    /// Real time of the whole run, preconditioning included.
+    pub wall_seconds: f64,
+    /// Requests, measured or not, per second of real time.
+    pub requests_per_wall_second: f64,
+    /// Flash operations, measured or not, per second of real time.
+    pub flash_ops_per_wall_second: f64,
+    /// Measured requests per simulated second.
+    pub iops: f64,
+    /// Measured bytes read and written per simulated second.
+    pub throughput_mib_per_s: f64,
+    /// Measured bytes by kind.
+    pub bytes: Named,
+    /// Latencies by kind.
+    pub latency_ns: Latencies,
+    /// Time that dies were occupied, summed over dies, by cause.
+    pub nand_time_ns: Named,
+    /// Flash operations by cause and kind; kinds that did not occur are left out.
+    pub nand_ops: BTreeMap<String, Named>,
+    /// Write amplification.
+    pub waf: Waf,
+    /// Host DRAM in all.
+    pub host_dram_bytes: u64,
+    /// Limit on cached L2P entries; `null` = none.
+    pub host_dram_limit_bytes: Option<u64>,
+    /// Host DRAM by use.
+    pub host_dram: HostDram,
+    /// SRAM inside the device.
+    pub sram_bytes: u64,
+    /// DRAM inside the device.
+    pub device_dram_bytes: u64,
+    /// Counters.
+    pub counters: AllCounters,
+    /// By fio job group or trace file.
+    pub groups: Vec<GroupResult>,
+    /// What the reader of the input and the run noticed.
+    pub warnings: Vec<String>,
+    /// Fingerprint of every completion and every counter.
+    pub digest: String,
+}

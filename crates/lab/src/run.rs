@@ -1,0 +1,345 @@
+//! The run loop. Read this page first: everything that happens in a simulation happens in [`System::step`].
+//!
+//! ```text
+//!   workload --request--> driver --command--> link --> device --> flash
+//!      ^                    |  ^                         |
+//!      '----completion------'  '-----response-- link <---'
+//! ```
+//!
+//! Nobody but the queue knows the time. The driver, the link and the device are told it, and say what they want
+//! done later; the loop puts that into the queue. The oracle stands between workload and driver and checks every
+//! read.
+
+use std::ops::ControlFlow;
+
+use device::{Device, DeviceEvent};
+use host::{Completion, Driver, Request, RequestOp};
+use thiserror::Error;
+use ufs::{Command, Link, Response, Status, Tag, wire_bytes, wire_bytes_response};
+use units::{Lpa, Nanos, SimTime};
+use workload::{Next, Progress, Source, Ticket, WorkOp};
+
+use crate::measure::{Measure, Snapshot};
+use crate::oracle::{Oracle, Violation};
+use crate::queue::EventQueue;
+use crate::requests::Requests;
+use crate::tags::ByTag;
+
+/// The caller of a run is asked after every this many events whether to go on.
+const WATCH_EVERY: u64 = 1 << 14;
+/// More events than any legitimate pause has: the firmware or the driver goes round in circles.
+const STUCK_AFTER: u64 = 2_000_000;
+/// A device that has nothing to do goes quiet sooner than this.
+const SETTLE_LIMIT: Nanos = Nanos(60_000_000_000);
+
+/// What can happen.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The workload may have a request now.
+    Source,
+    /// The driver may have a command now.
+    Driver,
+    /// A command has crossed the link.
+    CommandAtDevice(Tag),
+    /// The device asked to be woken.
+    Device(DeviceEvent),
+    /// The device hands a response to the link.
+    ResponseAtLink(Tag),
+    /// A response has crossed the link.
+    ResponseAtHost(Tag),
+}
+
+/// Why a run ended early.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Stop {
+    /// The caller asked for it.
+    #[error("interrupted")]
+    Interrupted,
+    /// A read returned something it must not return.
+    #[error("wrong data: {0}")]
+    WrongData(Violation),
+    /// A request failed although it was within the device and nothing was made to fail.
+    #[error("{kind} of {len} units at {lpa} ended with {status:?}")]
+    Failed { kind: &'static str, lpa: Lpa, len: u32, status: Status },
+}
+
+/// Asked now and then how far the run is; answers whether to go on.
+pub type Watch<'a> = dyn FnMut(Progress, SimTime) -> ControlFlow<()> + 'a;
+
+/// A phone's storage stack with a clock.
+pub struct System {
+    driver: Driver,
+    link: Link,
+    device: Device,
+    queue: EventQueue<Event>,
+    oracle: Oracle,
+    requests: Requests,
+    commands: ByTag<Command>,
+    responses: ByTag<Response>,
+    measure: Measure,
+    now: SimTime,
+    events: u64,
+    last_completion: u64,
+    source_done: bool,
+    /// Earliest pending [`Event::Source`] and [`Event::Driver`], so that the queue does not fill with copies.
+    source_wake: Option<SimTime>,
+    driver_wake: Option<SimTime>,
+}
+
+impl System {
+    /// A system at time 0.
+    pub fn new(driver: Driver, link: Link, device: Device) -> System {
+        let capacity = device.info().capacity_units;
+        System {
+            driver,
+            link,
+            device,
+            queue: EventQueue::default(),
+            oracle: Oracle::new(capacity),
+            requests: Requests::default(),
+            commands: ByTag::default(),
+            responses: ByTag::default(),
+            measure: Measure::default(),
+            now: SimTime::START,
+            events: 0,
+            last_completion: 0,
+            source_done: false,
+            source_wake: None,
+            driver_wake: None,
+        }
+    }
+
+    /// Runs a workload to its end: every request issued and completed.
+    ///
+    /// # Errors
+    /// Wrong data, a failed request, or the wish of `watch`.
+    ///
+    /// # Panics
+    /// If requests are outstanding and nothing is left to happen, or nothing completes any more.
+    pub fn run(&mut self, source: &mut dyn Source, watch: &mut Watch) -> Result<(), Stop> {
+        self.source_done = false;
+        self.measure.name_groups(source.groups());
+        self.host_turn(source)?;
+        while !self.source_done || self.requests.outstanding() > 0 {
+            let outstanding = self.requests.outstanding();
+            assert!(!self.queue.is_empty(), "nothing is left to happen with {outstanding} requests outstanding");
+            self.step(source)?;
+            if self.events.is_multiple_of(WATCH_EVERY) {
+                let stuck = self.events - self.last_completion > STUCK_AFTER;
+                assert!(
+                    !stuck,
+                    "{STUCK_AFTER} events without a completion with {outstanding} requests outstanding; {:?}; {:?}",
+                    self.device.stats(),
+                    self.driver.stats()
+                );
+                if watch(source.progress(), self.now).is_break() {
+                    return Err(Stop::Interrupted);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the device and the driver finish what they do in idle time.
+    ///
+    /// # Errors
+    /// See [`System::run`].
+    pub fn settle(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
+        let limit = self.now + SETTLE_LIMIT;
+        while self.queue.next_time().is_some_and(|at| at <= limit) {
+            self.step(source)?;
+        }
+        Ok(())
+    }
+
+    /// The next event.
+    fn step(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
+        let Some((at, event)) = self.queue.pop() else { return Ok(()) };
+        debug_assert!(at >= self.now, "the queue went back in time");
+        self.now = at;
+        self.events += 1;
+        match event {
+            Event::Source => {
+                self.source_wake = self.source_wake.filter(|&wake| wake > at);
+                self.host_turn(source)
+            }
+            Event::Driver => {
+                self.driver_wake = self.driver_wake.filter(|&wake| wake > at);
+                self.send_commands();
+                Ok(())
+            }
+            Event::CommandAtDevice(tag) => {
+                self.device.command(at, self.commands.take(tag));
+                self.schedule_device();
+                Ok(())
+            }
+            Event::Device(event) => {
+                self.device.wake(at, event);
+                self.schedule_device();
+                Ok(())
+            }
+            Event::ResponseAtLink(tag) => {
+                let bytes = wire_bytes_response(self.responses.get(tag));
+                self.queue.push(self.link.send_up(at, bytes), Event::ResponseAtHost(tag));
+                Ok(())
+            }
+            Event::ResponseAtHost(tag) => {
+                self.driver.on_response(at, self.responses.take(tag));
+                self.host_turn(source)
+            }
+        }
+    }
+
+    /// The host's turn: ended requests to the workload, new ones to the driver, commands to the link.
+    fn host_turn(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
+        self.hand_back(source)?;
+        self.take_requests(source);
+        self.send_commands();
+        // What the driver refuses, it completes at once.
+        self.hand_back(source)
+    }
+
+    /// Schedules what the device wants done later.
+    #[inline]
+    fn schedule_device(&mut self) {
+        let effects = self.device.effects();
+        for (at, event) in effects.wakes.drain(..) {
+            self.queue.push(at, Event::Device(event));
+        }
+        for (at, response) in effects.responses.drain(..) {
+            let tag = response.tag;
+            self.responses.put(tag, response);
+            self.queue.push(at, Event::ResponseAtLink(tag));
+        }
+    }
+
+    #[inline]
+    fn send_commands(&mut self) {
+        while let Some(command) = self.driver.next_command(self.now) {
+            let at = self.link.send_down(self.now, wire_bytes(&command));
+            self.queue.push(at, Event::CommandAtDevice(command.tag));
+            self.commands.put(command.tag, command);
+        }
+        if let Some(at) = self.driver.next_wake()
+            && at > self.now
+            && self.driver_wake.is_none_or(|wake| at < wake)
+        {
+            self.driver_wake = Some(at);
+            self.queue.push(at, Event::Driver);
+        }
+    }
+
+    fn take_requests(&mut self, source: &mut dyn Source) {
+        loop {
+            match source.next(self.now) {
+                Next::Request(issued) => {
+                    if issued.measured && !self.measure.began() {
+                        self.measure.begin(self.now, self.snapshot(), self.requests.outstanding());
+                    }
+                    let slot = self.requests.enter(&issued);
+                    self.measure.submitted(slot, issued.request.is_aligned());
+                    let empty = slot.len == 0 && slot.kind != WorkOp::Flush;
+                    match empty {
+                        true => self.finish(issued.ticket, source),
+                        false => self.submit(issued.ticket),
+                    }
+                }
+                Next::Wait(at) => {
+                    if self.source_wake.is_none_or(|wake| at < wake) {
+                        self.source_wake = Some(at);
+                        self.queue.push(at, Event::Source);
+                    }
+                    return;
+                }
+                Next::Blocked => return,
+                Next::Done => {
+                    self.source_done = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Hands a request, or the flush before it, to the driver.
+    #[inline]
+    fn submit(&mut self, ticket: Ticket) {
+        let slot = self.requests.get(ticket);
+        let op = slot.driver_op();
+        match op {
+            RequestOp::Read => self.oracle.read_submitted(slot.lpa, slot.len, &mut slot.memory),
+            RequestOp::Write { .. } => slot.number = self.oracle.write_submitted(),
+            RequestOp::Unmap => slot.number = self.oracle.trim_submitted(slot.lpa, slot.len),
+            RequestOp::Flush => {}
+        }
+        let request = Request { id: ticket.0, op, lpa: slot.lpa, len: slot.len, stamp: slot.number };
+        self.driver.submit(self.now, request);
+    }
+
+    #[inline]
+    fn hand_back(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
+        while let Some(completion) = self.driver.pop_completion() {
+            let ticket = Ticket(completion.id);
+            self.check(&completion)?;
+            let slot = self.requests.get(ticket);
+            if slot.data_follows {
+                slot.data_follows = false;
+                self.submit(ticket);
+            } else {
+                self.finish(ticket, source);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a completion against the oracle.
+    #[inline]
+    fn check(&mut self, completion: &Completion) -> Result<(), Stop> {
+        let slot = self.requests.get(Ticket(completion.id));
+        let (lpa, len) = (slot.lpa, slot.len);
+        if completion.status != Status::Good {
+            let kind = slot.kind.name();
+            return Err(Stop::Failed { kind, lpa, len, status: completion.status });
+        }
+        match slot.driver_op() {
+            RequestOp::Read => {
+                let read = self.oracle.read_done(lpa, len, &slot.memory, &completion.data);
+                return read.map_err(Stop::WrongData);
+            }
+            RequestOp::Write { .. } => self.oracle.write_acked(lpa, len, slot.number),
+            RequestOp::Unmap => self.oracle.trim_acked(lpa, len, slot.number),
+            RequestOp::Flush => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn finish(&mut self, ticket: Ticket, source: &mut dyn Source) {
+        self.last_completion = self.events;
+        self.measure.completed(self.requests.get(ticket), self.now);
+        self.requests.leave(ticket);
+        source.completed(ticket, self.now);
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            host: self.driver.stats(),
+            device: self.device.stats(),
+            nand: *self.device.nand_counters(),
+        }
+    }
+
+    /// What has been measured, and the state of the counters now.
+    pub fn outcome(&self) -> (&Measure, Snapshot) {
+        (&self.measure, self.snapshot())
+    }
+
+    /// Time now.
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Events so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+}

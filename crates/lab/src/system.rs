@@ -1,0 +1,209 @@
+//! Systems: which scheduler, booster and mapping scheme run together. A preset is one line in the list below.
+
+use device::MappingKind;
+use host::{BoosterKind, SchedulerKind};
+use thiserror::Error;
+
+/// A combination that can run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parts {
+    /// The host's I/O scheduler.
+    pub scheduler: SchedulerKind,
+    /// The host driver's use of host DRAM.
+    pub booster: BoosterKind,
+    /// The device's mapping scheme.
+    pub mapping: MappingKind,
+}
+
+/// A named system.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// The name that a user types.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Its parts.
+    pub parts: Parts,
+}
+
+macro_rules! presets {
+    ($($name:literal = $scheduler:ident + $booster:ident + $mapping:ident: $summary:literal;)+) => {
+        /// Every named system, in the order in which reports show them.
+        pub const PRESETS: &[Preset] = &[$(Preset {
+            name: $name,
+            summary: $summary,
+            parts: Parts {
+                scheduler: SchedulerKind::$scheduler,
+                booster: BoosterKind::$booster,
+                mapping: MappingKind::$mapping,
+            },
+        }),+];
+    };
+}
+
+presets! {
+    "ufs" = Noop + None + SegmentLog:
+        "DRAM-less UFS: L2P segments cached in SRAM, new mappings logged and flushed to flash";
+    "hpb" = Noop + Hpb + SegmentLog:
+        "Host Performance Booster (2017): the host caches L2P entries and sends one with a read";
+    "hp-ufs" = Noop + HpUfs + HpUfs:
+        "HP-UFS (2024): the host keeps mappings, valid page bitmaps and counts up to date for reads, writes and GC";
+    "ideal" = Noop + None + Ideal:
+        "A device with DRAM for the whole L2P table and all valid page bitmaps";
+}
+
+/// A system as a user asks for it: a preset, and parts that replace the preset's.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SystemSpec {
+    /// Name of the preset.
+    pub scheme: String,
+    /// Scheduler instead of the preset's.
+    pub scheduler: Option<String>,
+    /// Booster instead of the preset's.
+    pub booster: Option<String>,
+    /// Mapping scheme instead of the preset's.
+    pub mapping: Option<String>,
+}
+
+/// A system that does not exist.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum SystemError {
+    /// A name that nothing has.
+    #[error("{field} = \"{value}\": must be one of {allowed}")]
+    Unknown {
+        /// Which choice.
+        field: &'static str,
+        /// The name.
+        value: String,
+        /// The names there are.
+        allowed: String,
+    },
+    /// Parts that do not work together.
+    #[error("booster = \"{booster}\" with mapping = \"{mapping}\": {why}")]
+    Mismatch {
+        /// The booster.
+        booster: &'static str,
+        /// The mapping scheme.
+        mapping: &'static str,
+        /// What would be allowed.
+        why: String,
+    },
+}
+
+/// Boosters and mapping schemes that talk to each other, so that neither works with another partner.
+/// A booster without a line here works with every mapping scheme that has none.
+const PARTNERS: &[(BoosterKind, MappingKind)] =
+    &[(BoosterKind::HpUfs, MappingKind::HpUfs), (BoosterKind::Hpb, MappingKind::SegmentLog)];
+
+/// Mapping schemes that need their partner: without it nobody takes their changes over.
+const NEEDS_PARTNER: &[MappingKind] = &[MappingKind::HpUfs];
+
+impl SystemSpec {
+    /// The spec of a preset as it is.
+    pub fn preset(name: &str) -> SystemSpec {
+        SystemSpec { scheme: name.into(), ..SystemSpec::default() }
+    }
+
+    /// The system that this asks for.
+    ///
+    /// # Errors
+    /// Unknown names and parts that do not work together.
+    pub fn resolve(&self) -> Result<Parts, SystemError> {
+        let names: Vec<&str> = PRESETS.iter().map(|p| p.name).collect();
+        let preset = PRESETS.iter().find(|p| p.name == self.scheme);
+        let mut parts = preset.ok_or_else(|| unknown("scheme", &self.scheme, &names))?.parts;
+        if let Some(name) = &self.scheduler {
+            let found = SchedulerKind::from_name(name);
+            parts.scheduler = found.ok_or_else(|| unknown("scheduler", name, SchedulerKind::NAMES))?;
+        }
+        if let Some(name) = &self.booster {
+            let found = BoosterKind::from_name(name);
+            parts.booster = found.ok_or_else(|| unknown("booster", name, BoosterKind::NAMES))?;
+        }
+        if let Some(name) = &self.mapping {
+            let found = MappingKind::from_name(name);
+            parts.mapping = found.ok_or_else(|| unknown("mapping", name, MappingKind::NAMES))?;
+        }
+        parts.check()?;
+        Ok(parts)
+    }
+}
+
+impl Parts {
+    /// Refuses parts that do not work together.
+    fn check(self) -> Result<(), SystemError> {
+        let mismatch = |why| Err(SystemError::Mismatch { booster: self.booster.name(), mapping: self.mapping.name(), why });
+        if let Some((_, mapping)) = PARTNERS.iter().find(|(b, _)| *b == self.booster) {
+            if *mapping != self.mapping {
+                return mismatch(format!("this booster needs mapping = \"{}\"", mapping.name()));
+            }
+        } else if NEEDS_PARTNER.contains(&self.mapping)
+            && let Some((booster, _)) = PARTNERS.iter().find(|(_, m)| *m == self.mapping)
+        {
+            return mismatch(format!("this mapping needs booster = \"{}\"", booster.name()));
+        }
+        Ok(())
+    }
+}
+
+fn unknown(field: &'static str, value: &str, names: &[&str]) -> SystemError {
+    SystemError::Unknown { field, value: value.into(), allowed: names.join(", ") }
+}
+
+/// The named systems with their one-line summaries.
+pub fn schemes() -> &'static [Preset] {
+    PRESETS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(scheme: &str, booster: Option<&str>, mapping: Option<&str>) -> SystemSpec {
+        let own = |s: &str| s.to_owned();
+        SystemSpec { booster: booster.map(own), mapping: mapping.map(own), ..SystemSpec::preset(scheme) }
+    }
+
+    #[test]
+    fn every_preset_resolves_to_its_parts() {
+        for preset in schemes() {
+            assert_eq!(SystemSpec::preset(preset.name).resolve(), Ok(preset.parts));
+            assert!(!preset.summary.is_empty() && !preset.summary.contains('\n'));
+        }
+        let names: Vec<_> = schemes().iter().map(|p| p.name).collect();
+        assert_eq!(names, ["ufs", "hpb", "hp-ufs", "ideal"]);
+    }
+
+    #[test]
+    fn a_part_can_be_replaced() {
+        let parts = spec("hpb", Some("none"), None).resolve().unwrap();
+        assert_eq!(parts, SystemSpec::preset("ufs").resolve().unwrap());
+        assert!(spec("ufs", None, Some("ideal")).resolve().is_ok());
+    }
+
+    #[test]
+    fn unknown_names_say_what_there_is() {
+        let error = SystemSpec::preset("zfs").resolve().unwrap_err();
+        assert_eq!(error.to_string(), "scheme = \"zfs\": must be one of ufs, hpb, hp-ufs, ideal");
+        let error = spec("ufs", Some("turbo"), None).resolve().unwrap_err().to_string();
+        assert_eq!(error, "booster = \"turbo\": must be one of none, hpb, hp-ufs");
+        let error = spec("ufs", None, Some("fat")).resolve().unwrap_err().to_string();
+        assert_eq!(error, "mapping = \"fat\": must be one of segment-log, hp-ufs, ideal");
+        let with = SystemSpec { scheduler: Some("cfq".into()), ..SystemSpec::preset("ufs") };
+        assert_eq!(with.resolve().unwrap_err().to_string(), "scheduler = \"cfq\": must be one of noop");
+    }
+
+    #[test]
+    fn partners_cannot_be_parted() {
+        for (booster, mapping, told) in [
+            ("hp-ufs", "segment-log", "this booster needs mapping = \"hp-ufs\""),
+            ("hp-ufs", "ideal", "this booster needs mapping = \"hp-ufs\""),
+            ("none", "hp-ufs", "this mapping needs booster = \"hp-ufs\""),
+            ("hpb", "hp-ufs", "this booster needs mapping = \"segment-log\""),
+            ("hpb", "ideal", "this booster needs mapping = \"segment-log\""),
+        ] {
+            let error = spec("ufs", Some(booster), Some(mapping)).resolve().unwrap_err().to_string();
+            assert_eq!(error, format!("booster = \"{booster}\" with mapping = \"{mapping}\": {told}"));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Workloads for tests: random requests on the tiny profile, replayed as a trace.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ufsim_lab::{LabError, RunResult, Spec, Workload, simulate_workload};
+use units::SimTime;
+use workload::{Flags, ProcessId, Replay, ReplayMode, StreamId, Trace, WorkOp, WorkRequest};
+
+/// Sectors in a unit.
+const SECTORS: u64 = 8;
+
+/// A request at a unit, as long as it says.
+pub fn request(op: WorkOp, unit: u64, units: u64) -> WorkRequest {
+    WorkRequest {
+        arrival: SimTime::START,
+        sector: unit * SECTORS,
+        bytes: if op == WorkOp::Flush { 0 } else { units * 4096 },
+        line: 1,
+        phone_latency: None,
+        op,
+        flags: Flags::default(),
+        process: ProcessId(0),
+        stream: StreamId(0),
+    }
+}
+
+/// A spec on the tiny profile that writes nothing beforehand.
+pub fn tiny(scheme: &str, seed: u64) -> Spec {
+    let mut spec = Spec::new(scheme, "generated");
+    (spec.profile, spec.precondition, spec.seed) = ("tiny".into(), "none".into(), seed);
+    spec
+}
+
+/// Runs requests in order at a depth.
+pub fn closed(spec: &Spec, requests: Vec<WorkRequest>, depth: u32) -> Result<RunResult, LabError> {
+    replay(spec, requests, ReplayMode::Closed { depth, per_file: false })
+}
+
+/// Replays requests.
+pub fn replay(spec: &Spec, requests: Vec<WorkRequest>, mode: ReplayMode) -> Result<RunResult, LabError> {
+    let (_, profile) = spec.resolve()?;
+    let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
+    let source = Replay::new(Arc::new(trace), mode, profile.capacity_units());
+    let source = source.map_err(|e| LabError::Config(e.to_string()))?;
+    simulate_workload(spec, Workload::generated(Box::new(source)), &mut |_| ControlFlow::Continue(()))
+}

@@ -1,0 +1,108 @@
+//! What can be wrong with a job file, and what is only worth a warning.
+
+/// What is wrong with a job file.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A line that is neither section, option nor comment.
+    #[error("{path}:{line}: {found:?} is not understood; expected {expected}")]
+    Syntax {
+        /// The job file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The line, shortened.
+        found: String,
+        /// What a line may be here.
+        expected: &'static str,
+    },
+    /// An option that fio does not have either.
+    #[error("{path}:{line}: unknown option {key:?}")]
+    UnknownOption {
+        /// The job file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The option.
+        key: String,
+    },
+    /// A value outside of what is allowed.
+    #[error("{path}:{line}: {key}={value:?} is not allowed; allowed: {allowed}")]
+    BadValue {
+        /// The job file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The option.
+        key: String,
+        /// Its value, shortened.
+        value: String,
+        /// The allowed range or forms.
+        allowed: &'static str,
+    },
+    /// A file without a job.
+    #[error("{path}: no job: expected at least one section besides [global]")]
+    NoJobs {
+        /// The job file.
+        path: String,
+    },
+    /// Options that do not make a job.
+    #[error("{path}:{line}: job {job:?}: {reason}")]
+    Job {
+        /// The job file.
+        path: String,
+        /// Line of the section, from 1.
+        line: u64,
+        /// The job.
+        job: String,
+        /// What is missing or does not fit together.
+        reason: String,
+    },
+    /// Files that do not fit on the device.
+    #[error(
+        "{path}:{line}: job {job:?} needs bytes {begin} to {end} of the device, which has {capacity} ({capacity_units} units of 4 KiB)"
+    )]
+    BeyondDevice {
+        /// The job file.
+        path: String,
+        /// Line of the section, from 1.
+        line: u64,
+        /// The job.
+        job: String,
+        /// Where its file begins.
+        begin: u64,
+        /// Where its file ends.
+        end: u64,
+        /// Bytes of the device.
+        capacity: u64,
+        /// The same in units.
+        capacity_units: u32,
+    },
+}
+
+/// An option that is accepted, but does not do here what it does in fio.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Warning {
+    /// Line of the job file, from 1.
+    pub line: u64,
+    /// The option.
+    pub key: String,
+    /// What happens instead.
+    pub message: String,
+    /// Whether fio would issue other requests, or at other times, because of this option.
+    pub changes_requests: bool,
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: option {:?}: {}", self.line, self.key, self.message)
+    }
+}
+
+/// Text fit for a one-line message.
+pub(super) fn shortened(text: &str) -> String {
+    const LIMIT: usize = 60;
+    match text.char_indices().nth(LIMIT) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}

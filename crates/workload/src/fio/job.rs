@@ -1,0 +1,283 @@
+//! From job sections to clones with places on a device.
+
+use std::collections::BTreeMap;
+
+use units::UNIT_BYTES;
+
+use super::error::ConfigError;
+use super::options::Amount;
+use super::parse::Job;
+use crate::{SECTOR_BYTES, named_seed};
+
+/// Most clones of all jobs together: streams are numbered with 16 bits.
+const MAX_CLONES: u64 = 1 << 16;
+
+/// Seed of jobs with `randrepeat=1` and no `randseed`: their pattern is the same in every run, as in fio.
+const REPEATED_SEED: u64 = 0x7566_7369_6d00_0001;
+
+/// The part of a file in which a clone works, in bytes from the start of the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Region {
+    pub begin: u64,
+    pub bytes: u64,
+}
+
+/// One clone of a job, ready to run.
+#[derive(Clone, Debug)]
+pub(super) struct JobClone<'a> {
+    pub job: &'a Job,
+    pub number: u32,
+    pub region: Region,
+    /// Bytes of one loop.
+    pub io_bytes: u64,
+    /// Whether the loop ends at the end of the region even if fewer than `io_bytes` were done.
+    pub ends_with_region: bool,
+    pub seed: u64,
+    /// Stonewall stage, from 0.
+    pub stage: u16,
+    /// fio's reporting group, from 0.
+    pub report_group: u32,
+}
+
+/// The files, in the order in which clones mention them.
+#[derive(Default)]
+struct Files {
+    list: Vec<File>,
+    by_name: BTreeMap<String, usize>,
+}
+
+impl Files {
+    fn find_or_add(&mut self, name: String) -> usize {
+        *self.by_name.entry(name).or_insert_with_key(|name| {
+            self.list.push(File { name: name.clone(), bytes: 0, begin: 0 });
+            self.list.len() - 1
+        })
+    }
+}
+
+/// A file on the device while its size is being found out.
+struct File {
+    name: String,
+    bytes: u64,
+    begin: u64,
+}
+
+/// Where a clone works inside its file.
+struct Place {
+    file: usize,
+    offset: u64,
+    size: Option<u64>,
+}
+
+/// Lays out files and makes the clones of all jobs, in order.
+pub(super) struct Layout<'a> {
+    pub path: &'a str,
+    pub jobs: &'a [Job],
+    pub capacity_units: u32,
+    pub run_seed: u64,
+}
+
+impl<'a> Layout<'a> {
+    /// The clones.
+    ///
+    /// # Errors
+    /// [`ConfigError::Job`], [`ConfigError::BeyondDevice`].
+    pub(super) fn clones(&self) -> Result<Vec<JobClone<'a>>, ConfigError> {
+        self.check_count()?;
+        let (mut files, mut places) = (Files::default(), Vec::new());
+        for (job, number) in self.clones_in_order() {
+            places.push(self.place(job, number, &mut files)?);
+        }
+        let mut files = files.list;
+        self.size_whole_files(&mut files, &places)?;
+        self.assign(&mut files, &places)?;
+        let mut order = Order::default();
+        let mut clones = Vec::with_capacity(places.len());
+        for ((job, number), place) in self.clones_in_order().zip(&places) {
+            if number == 0 {
+                order.enter(job, clones.is_empty());
+            }
+            clones.push(self.clone(job, number, (place, &files[place.file]), &order)?);
+        }
+        Ok(clones)
+    }
+
+    fn capacity(&self) -> u64 {
+        u64::from(self.capacity_units) * UNIT_BYTES
+    }
+
+    fn clones_in_order(&self) -> impl Iterator<Item = (&'a Job, u32)> + use<'a> {
+        self.jobs.iter().flat_map(|job| (0..job.options.numjobs).map(move |number| (job, number)))
+    }
+
+    fn check_count(&self) -> Result<(), ConfigError> {
+        let mut count = 0;
+        for job in self.jobs {
+            count += u64::from(job.options.numjobs);
+            if count > MAX_CLONES {
+                return Err(self.error(job, format!("is clone number {count}; at most {MAX_CLONES} are allowed")));
+            }
+            if job.options.time_based && job.options.runtime.is_none() {
+                return Err(self.error(job, "time_based needs runtime".into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds or makes the clone's file, and grows it to what the clone needs.
+    fn place(&self, job: &Job, number: u32, files: &mut Files) -> Result<Place, ConfigError> {
+        let o = &job.options;
+        let size = o.size.map(|amount| self.share_of(amount, self.capacity()));
+        if size.is_none() && o.filesize.is_none() && o.filename.is_none() {
+            return Err(self.error(job, "needs size= (or filename= for a file that has a size)".into()));
+        }
+        // A percentage is of the file where its size is known, else of the device.
+        let whole = match (o.filesize, o.size) {
+            (Some(bytes), _) | (None, Some(Amount::Bytes(bytes))) => bytes,
+            _ => self.capacity(),
+        };
+        let step = self.share_of(o.offset_increment, whole).checked_mul(u64::from(number));
+        let offset = step.and_then(|step| self.share_of(o.offset, whole).checked_add(step));
+        let offset = offset.ok_or_else(|| self.error(job, "offset does not fit into 64 bits".into()))?;
+        if !offset.is_multiple_of(SECTOR_BYTES) {
+            return Err(self.error(job, format!("offset {offset} is no multiple of {SECTOR_BYTES}")));
+        }
+        let needed = o.filesize.unwrap_or_else(|| offset.saturating_add(size.unwrap_or(0)));
+        let name = o.filename.clone().unwrap_or_else(|| format!("{}.{number}.0", name_of(job)));
+        let file = files.find_or_add(name);
+        // An unsized clone makes no file: only sized ones decide how large it is.
+        if size.is_some() || o.filesize.is_some() {
+            let bytes = &mut files.list[file].bytes;
+            *bytes = needed.max(*bytes);
+        }
+        Ok(Place { file, offset, size })
+    }
+
+    /// A file to which no job gave a size is the whole device, if it is the only file.
+    fn size_whole_files(&self, files: &mut [File], places: &[Place]) -> Result<(), ConfigError> {
+        let alone = files.len() == 1;
+        for ((job, _), place) in self.clones_in_order().zip(places) {
+            let file = &mut files[place.file];
+            if file.bytes == 0 && place.size.is_none() {
+                if !alone {
+                    return Err(self.error(job, format!("needs size=: no job gives file {:?} a size", file.name)));
+                }
+                file.bytes = self.capacity();
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the files one after another, each on a 4 KiB border.
+    fn assign(&self, files: &mut [File], places: &[Place]) -> Result<(), ConfigError> {
+        let (mut next, mut assigned) = (0_u64, 0);
+        for ((job, _), place) in self.clones_in_order().zip(places) {
+            if place.file < assigned {
+                continue;
+            }
+            assigned += 1;
+            let file = &mut files[place.file];
+            file.begin = next;
+            let end = next.saturating_add(file.bytes);
+            if end > self.capacity() {
+                return Err(ConfigError::BeyondDevice {
+                    path: self.path.into(),
+                    line: job.line,
+                    job: name_of(job).into(),
+                    begin: next,
+                    end,
+                    capacity: self.capacity(),
+                    capacity_units: self.capacity_units,
+                });
+            }
+            next = end.next_multiple_of(UNIT_BYTES);
+        }
+        Ok(())
+    }
+
+    fn clone(
+        &self,
+        job: &'a Job,
+        number: u32,
+        (place, file): (&Place, &File),
+        order: &Order<'a>,
+    ) -> Result<JobClone<'a>, ConfigError> {
+        let o = &job.options;
+        let rest = file.bytes.saturating_sub(place.offset);
+        // With filesize, size is only the default of io_size.
+        let region = if o.filesize.is_some() { rest } else { place.size.unwrap_or(rest).min(rest) };
+        let bytes = region / SECTOR_BYTES * SECTOR_BYTES;
+        let sizes = (0..3).filter(|&d| o.has_direction(d)).flat_map(|d| o.sizes(d));
+        let largest = sizes.map(|s| s.bytes).max().unwrap_or(0);
+        if bytes < largest {
+            let reason = format!("a block of {largest} bytes does not fit into {bytes} bytes (size less offset)");
+            return Err(self.error(job, reason));
+        }
+        let base = match o.randseed {
+            Some(seed) => seed,
+            None if o.randrepeat => REPEATED_SEED,
+            None => self.run_seed,
+        };
+        let io_bytes = match (o.io_size, place.size) {
+            (Some(amount), _) => self.share_of(amount, bytes),
+            (None, Some(size)) if o.filesize.is_some() => size,
+            _ => bytes,
+        };
+        if io_bytes == 0 {
+            return Err(self.error(job, "has nothing to do: io_size is 0 bytes".into()));
+        }
+        Ok(JobClone {
+            job,
+            number,
+            region: Region { begin: file.begin + place.offset, bytes },
+            io_bytes,
+            ends_with_region: o.io_size.is_none(),
+            seed: named_seed(base, name_of(job), order.duplicates << 32 | u64::from(number)),
+            stage: order.stage,
+            report_group: order.report_group,
+        })
+    }
+
+    fn share_of(&self, amount: Amount, whole: u64) -> u64 {
+        match amount {
+            Amount::Bytes(bytes) => bytes,
+            // Of percentages only whole units are taken, so that blocks stay aligned.
+            Amount::Percent(percent) => {
+                let bytes = (u128::from(whole) * u128::from(percent) / 100) as u64;
+                bytes / UNIT_BYTES * UNIT_BYTES
+            }
+        }
+    }
+
+    fn error(&self, job: &Job, reason: String) -> ConfigError {
+        ConfigError::Job { path: self.path.into(), line: job.line, job: name_of(job).into(), reason }
+    }
+}
+
+/// The `name` option, else the section's name.
+pub(super) fn name_of(job: &Job) -> &str {
+    job.options.name.as_deref().unwrap_or(&job.name)
+}
+
+/// What follows from the order of jobs: stonewall stages and reporting groups as fio counts them, and namesakes.
+#[derive(Default)]
+struct Order<'a> {
+    stage: u16,
+    report_group: u32,
+    names: BTreeMap<&'a str, u64>,
+    /// Jobs of the same name before this one.
+    duplicates: u64,
+}
+
+impl<'a> Order<'a> {
+    fn enter(&mut self, job: &'a Job, first: bool) {
+        let o = &job.options;
+        if !first {
+            self.stage += u16::from(o.stonewall);
+            self.report_group += u32::from(o.stonewall || o.new_group);
+        }
+        let seen = self.names.entry(name_of(job)).or_default();
+        self.duplicates = *seen;
+        *seen += 1;
+    }
+}

@@ -1,0 +1,45 @@
+//! Options of fio 3.x that are accepted with a warning.
+
+/// Options with which fio would issue other requests, or at other times.
+#[rustfmt::skip]
+pub(super) const CHANGES_REQUESTS: &[&str] = &[
+    "blockalign", "ba", "bsrange", "blocksize_range", "blocksize_unaligned", "bs_unaligned", "bs_is_seq_rand",
+    "create_fsync", "dedupe_percentage", "dedupe_mode", "dedupe_working_set_percentage", "do_verify", "experimental_verify", "exitall", "exitall_on_error",
+    "exit_what", "file_service_type", "fill_device", "fill_fs", "flow", "flow_sleep", "flow_watermark", "flow_id",
+    "fsync_on_close", "io_submit_mode", "iodepth_batch", "iodepth_batch_submit", "iodepth_batch_complete",
+    "iodepth_batch_complete_min", "iodepth_batch_complete_max", "iodepth_low", "job_max_open_zones", "latency_target",
+    "latency_window", "latency_percentile", "latency_run", "max_open_zones", "merge_blktrace_file",
+    "merge_blktrace_scalars", "merge_blktrace_iters", "nrfiles", "nr_files", "num_range", "offset_align", "openfiles",
+    "overwrite", "percentage_random", "ramp_time", "random_generator", "rate", "rate_min", "rate_cycle",
+    "rate_iops_min", "rate_process", "rate_ignore_thinktime", "ratemin", "ratecycle", "read_beyond_wp", "read_iolog", "read_iolog_chunked", "recover_zbd_write_error",
+    "replay_align", "replay_no_stall", "replay_redirect", "replay_scale", "replay_skip", "replay_time_scale",
+    "rw_sequencer", "rwmixcycle", "serialize_overlap", "softrandommap", "sprandom", "startdelay_range",
+    "steadystate", "ss", "steadystate_duration", "ss_dur", "steadystate_ramp_time", "ss_ramp", "steadystate_check_interval",
+    "sync", "sync_file_range", "thinktime_blocks_type", "thinktime_iotime", "thinktime_spin", "trim_percentage", "trim_verify_zero",
+    "trim_backlog", "trim_backlog_batch", "unlink_each_loop", "use_thread_for_thinktime", "verify", "verify_async", "verify_async_cpus",
+    "verify_backlog", "verify_backlog_batch", "verify_dump", "verify_fatal", "verify_interval", "verify_offset",
+    "verify_only", "verify_pattern", "verify_pattern_interval", "verify_state_load", "verify_state_save", "verify_header_seed", "verify_write_sequence", "verifysort", "verifysort_nr",
+    "wait_for", "zone_reset_frequency", "zone_reset_threshold", "zonecapacity", "zonemode", "zonerange", "zonesize",
+    "zoneskip",
+];
+
+/// Options that concern the host's operating system, the data's contents or the output.
+#[rustfmt::skip]
+pub(super) const NO_EFFECT: &[&str] = &[
+    "allow_file_create", "allow_mounted_write", "allow_create", "atomic", "block_error_percentiles", "buffer_compress_chunk",
+    "buffer_compress_percentage", "buffer_pattern", "bwavgtime", "cgroup", "cgroup_nodelete", "cgroup_weight",
+    "clat_percentiles", "clocksource", "cmdprio", "cmdprio_class", "cmdprio_percentage", "cmdprio_bssplit", "compress_log", "continue_on_error", "cpuload", "cpumask",
+    "cpumode", "cpus_allowed", "cpus_allowed_policy", "create_on_open", "create_only", "create_serialize",
+    "dataplacement", "description", "disable_bw", "disable_bw_measurement", "disable_clat", "disable_lat", "disable_slat", "disk_util", "error_dump", "exec_postrun",
+    "exec_prerun", "fadvise_hint", "fallocate", "fdp", "fdp_pli", "file_append", "filename_format", "filetype", "fixedbufs",
+    "gtod_cpu", "gtod_reduce", "hipri", "hipri_percentage", "hugepage-size", "ignore_error", "invalidate", "io_submit_mode_offload",
+    "iomem", "iomem_align", "ioprio", "ioprioclass", "iopsavgtime", "ioscheduler", "job_start_clock_id", "kernel_lib", "lat_percentiles", "lockfile",
+    "lockmem", "log_alternate_epoch", "log_alternate_epoch_clock_id", "log_avg_msec", "log_compression", "log_compression_cpus", "log_entries", "log_gz", "log_hist_coarseness",
+    "log_hist_msec", "log_issue_time", "log_max_value", "log_offset", "log_prio", "log_store_compressed", "log_unix_epoch", "log_window_value", "max_latency", "mem", "mem_align",
+    "nice", "nonvectored", "nowait", "numa_cpu_nodes", "numa_mem_policy", "opendir", "override_sync", "per_job_logs", "percentile_list", "pid", "pre_read",
+    "prio", "prioclass", "priohint", "profile", "randommap", "refill_buffers", "registerfiles", "repeatable", "replay_redirect_device", "scramble_buffers", "significant_figures",
+    "slat_percentiles", "sqthread_poll", "sqthread_poll_cpu", "stats", "status_interval", "thinktime_log", "thread", "uid", "gid", "uncached", "unified_rw_reporting",
+    "unit_base", "unlink", "userspace_reap", "write_bw_log", "write_hint", "write_hist_log", "write_iolog", "write_iops_log", "write_lat_log",
+    "zero_buffers", "buffer_entropy", "rwf_nowait", "force_async", "nvme_path", "cmd_type", "uncached_io", "md_per_io_size", "pi_act", "pi_chk",
+    "apptag", "apptag_mask", "bandwidth_log", "log_avg", "libaio_vectored", "sysfs_dump", "mmap_shared",
+];

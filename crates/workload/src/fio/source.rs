@@ -1,0 +1,317 @@
+//! All clones of a job file as one source.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
+
+use super::job::{JobClone, Region, name_of};
+use super::worker::{Step, Wish, Worker};
+use crate::{
+    Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket, WorkOp,
+    WorkRequest,
+};
+
+/// A clone among others.
+#[derive(Clone, Debug)]
+struct Member {
+    worker: Worker,
+    group: GroupId,
+    measured: bool,
+    stage: u16,
+    line: u64,
+    delay: Nanos,
+    region: Region,
+    reads: bool,
+    /// In [`FioSource::ready`].
+    queued: bool,
+    /// In [`FioSource::timers`], for this time.
+    armed: Option<SimTime>,
+    finished: bool,
+    /// Its share of the expected total.
+    expected: u64,
+}
+
+/// What has to be remembered of an outstanding request.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    bytes: u32,
+    member: u16,
+    op: WorkOp,
+    busy: bool,
+}
+
+/// The jobs of a file as a [`Source`]. Clones that can issue take turns.
+///
+/// Requests name their clone as [`StreamId`] and [`ProcessId`]; [`FioSource::processes`] has the names.
+#[derive(Clone, Debug)]
+pub struct FioSource {
+    members: Vec<Member>,
+    ready: VecDeque<u16>,
+    timers: BinaryHeap<Reverse<(SimTime, u16)>>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    groups: Vec<GroupInfo>,
+    processes: Vec<String>,
+    begun: Option<SimTime>,
+    stage: u16,
+    /// Members of the stage that have not finished, or have requests outstanding.
+    busy_in_stage: u32,
+    unfinished: u32,
+    progress: Progress,
+}
+
+impl FioSource {
+    pub(super) fn new(clones: &[JobClone<'_>]) -> FioSource {
+        let (groups, of_clone) = groups(clones);
+        let member = |(clone, group): (&JobClone<'_>, GroupId)| {
+            let o = &clone.job.options;
+            Member {
+                worker: Worker::new(clone),
+                group,
+                measured: !o.warmup,
+                stage: clone.stage,
+                line: clone.job.line,
+                delay: o.startdelay,
+                region: clone.region,
+                reads: o.rw.read,
+                queued: false,
+                armed: None,
+                finished: false,
+                expected: 0,
+            }
+        };
+        let mut members: Vec<Member> = clones.iter().zip(of_clone).map(member).collect();
+        let mut total = Some(0_u64);
+        for member in &mut members {
+            let expected = member.worker.expected_bytes();
+            member.expected = expected.unwrap_or(0);
+            total = total.zip(expected).and_then(|(a, b)| a.checked_add(b));
+        }
+        FioSource {
+            unfinished: members.len() as u32,
+            members,
+            ready: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            groups,
+            processes: clones.iter().map(clone_name).collect(),
+            begun: None,
+            stage: 0,
+            busy_in_stage: 0,
+            progress: Progress { done: 0, total },
+        }
+    }
+
+    /// Names of the clones, indexed by [`ProcessId`] or [`StreamId`].
+    pub fn processes(&self) -> &[String] {
+        &self.processes
+    }
+
+    fn begin_stage(&mut self, now: SimTime) {
+        let begun = *self.begun.get_or_insert(now);
+        for (number, member) in self.members.iter_mut().enumerate() {
+            if member.stage == self.stage {
+                let delayed = SimTime(begun.0.saturating_add(member.delay.0));
+                member.worker.activate(delayed.max(now));
+                member.queued = true;
+                self.ready.push_back(number as u16);
+                self.busy_in_stage += 1;
+            }
+        }
+    }
+
+    fn take_slot(&mut self, slot: Slot) -> Ticket {
+        match self.free.pop() {
+            Some(number) => {
+                self.slots[number as usize] = slot;
+                Ticket(number)
+            }
+            None => {
+                self.slots.push(slot);
+                Ticket(self.slots.len() as u32 - 1)
+            }
+        }
+    }
+
+    #[inline]
+    fn issue(&mut self, number: u16, wish: Wish, now: SimTime) -> Next {
+        let slot = Slot { bytes: wish.bytes as u32, member: number, op: wish.op, busy: true };
+        let ticket = self.take_slot(slot);
+        let member = &self.members[usize::from(number)];
+        Next::Request(Issued {
+            ticket,
+            group: member.group,
+            measured: member.measured,
+            request: WorkRequest {
+                arrival: now,
+                sector: wish.offset / SECTOR_BYTES,
+                bytes: wish.bytes,
+                line: member.line,
+                phone_latency: None,
+                op: wish.op,
+                flags: wish.flags,
+                process: ProcessId(number),
+                stream: StreamId(number),
+            },
+        })
+    }
+
+    fn queue(&mut self, number: u16) {
+        let member = &mut self.members[usize::from(number)];
+        if !member.queued && !member.finished {
+            member.queued = true;
+            self.ready.push_back(number);
+        }
+    }
+
+    fn fire_timers(&mut self, now: SimTime) {
+        while let Some(&Reverse((time, number))) = self.timers.peek()
+            && time <= now
+        {
+            self.timers.pop();
+            let armed = &mut self.members[usize::from(number)].armed;
+            if *armed == Some(time) {
+                *armed = None;
+                self.queue(number);
+            }
+        }
+    }
+
+    fn arm(&mut self, number: u16, time: SimTime) {
+        let member = &mut self.members[usize::from(number)];
+        if member.armed != Some(time) {
+            member.armed = Some(time);
+            self.timers.push(Reverse((time, number)));
+        }
+    }
+
+    #[cold]
+    fn finish(&mut self, number: u16, now: SimTime) {
+        let member = &mut self.members[usize::from(number)];
+        member.finished = true;
+        member.armed = None;
+        self.unfinished -= 1;
+        if let Some(total) = &mut self.progress.total {
+            *total = *total - member.expected + member.worker.bytes();
+        }
+        if member.worker.outstanding() == 0 {
+            self.leave_stage(now);
+        }
+    }
+
+    #[cold]
+    fn leave_stage(&mut self, now: SimTime) {
+        self.busy_in_stage -= 1;
+        if self.busy_in_stage == 0 && self.unfinished > 0 {
+            self.stage += 1;
+            self.begin_stage(now);
+        }
+    }
+
+    fn ranges(&self, wanted: impl Fn(&Member) -> bool) -> Footprint {
+        let members = self.members.iter().filter(|m| wanted(m));
+        Footprint::from_ranges(members.map(|m| {
+            let first = m.region.begin / UNIT_BYTES;
+            let end = (m.region.begin + m.region.bytes).div_ceil(UNIT_BYTES);
+            (Lpa(first as u32), (end - first) as u32)
+        }))
+    }
+}
+
+impl Source for FioSource {
+    #[inline]
+    fn next(&mut self, now: SimTime) -> Next {
+        if self.begun.is_none() {
+            self.begin_stage(now);
+        }
+        if !self.timers.is_empty() {
+            self.fire_timers(now);
+        }
+        while let Some(&number) = self.ready.front() {
+            let member = &mut self.members[usize::from(number)];
+            let step = member.worker.step(now);
+            if let Step::Issue(wish) = step {
+                if self.ready.len() > 1 {
+                    self.ready.rotate_left(1);
+                }
+                return self.issue(number, wish, now);
+            }
+            member.queued = false;
+            self.ready.pop_front();
+            match step {
+                Step::At(time) => self.arm(number, time),
+                Step::Finished => self.finish(number, now),
+                Step::Blocked | Step::Issue(_) => {}
+            }
+        }
+        match self.timers.peek() {
+            _ if self.unfinished == 0 => Next::Done,
+            Some(&Reverse((time, _))) => Next::Wait(time),
+            None => Next::Blocked,
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, ticket: Ticket, now: SimTime) {
+        let slot = self.slots.get_mut(ticket.index());
+        let slot = slot.filter(|s| s.busy).expect("completion of a request that is not outstanding");
+        slot.busy = false;
+        let Slot { bytes, member: number, op, .. } = *slot;
+        self.free.push(ticket.0);
+        self.progress.done += u64::from(bytes);
+        let member = &mut self.members[usize::from(number)];
+        member.worker.completed(op);
+        if member.finished {
+            if member.worker.outstanding() == 0 {
+                self.leave_stage(now);
+            }
+        } else {
+            self.queue(number);
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    fn groups(&self) -> &[GroupInfo] {
+        &self.groups
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.ranges(|m| m.reads)
+    }
+
+    fn preconditioning_ranges(&self) -> Footprint {
+        self.ranges(|_| true)
+    }
+}
+
+fn clone_name(clone: &JobClone<'_>) -> String {
+    let name = name_of(clone.job);
+    if clone.job.options.numjobs == 1 { name.to_owned() } else { format!("{name}.{}", clone.number) }
+}
+
+/// Groups as fio reports them: each clone by itself, but those with `group_reporting` together, up to the next
+/// stonewall or new_group, under the name of the first job. Warm-up is kept apart.
+fn groups(clones: &[JobClone<'_>]) -> (Vec<GroupInfo>, Vec<GroupId>) {
+    let mut groups = Vec::new();
+    let mut shared: BTreeMap<(u32, bool), GroupId> = BTreeMap::new();
+    let of_clone = clones.iter().map(|clone| {
+        let measured = !clone.job.options.warmup;
+        let mut add = |name: String| {
+            groups.push(GroupInfo { name, measured });
+            GroupId((groups.len() - 1) as u16)
+        };
+        if clone.job.options.group_reporting {
+            let name = name_of(clone.job).to_owned();
+            *shared.entry((clone.report_group, measured)).or_insert_with(|| add(name))
+        } else {
+            add(clone_name(clone))
+        }
+    });
+    let of_clone = of_clone.collect();
+    (groups, of_clone)
+}

@@ -1,0 +1,182 @@
+//! Where requests go: files, regions, patterns, sizes, repetition.
+
+use super::*;
+use crate::{StreamId, UnitRange};
+use units::Lpa;
+
+#[test]
+fn files_lie_one_after_another_and_clones_have_their_own() {
+    let issued =
+        run("[a]\nrw=write\nsize=8k\nnumjobs=2\n[b]\nrw=read\nsize=4608\nbs=512\nnumber_ios=1\n[c]\nsize=4k\n");
+    let mut units = units_of(&issued);
+    units.sort_unstable();
+    // The file of b has 4608 bytes; c begins on the next 4 KiB border.
+    assert_eq!(units, [0, 1, 2, 3, 4, 6]);
+}
+
+#[test]
+fn a_file_name_shares_the_file() {
+    let issued =
+        run("[global]\nfilename=f\n[a]\nsize=8k\nrw=write\n[b]\nstonewall\nrw=read\n[c]\nstonewall\noffset=4k\n");
+    assert_eq!((units_of(&issued), ops_of(&issued).as_str()), (vec![0, 1, 0, 1, 1], "wwrrr"));
+}
+
+#[test]
+fn without_any_size_the_only_file_is_the_device() {
+    let mut source = bind("[a]\nfilename=/dev/sda\nrw=randread\n");
+    assert_eq!(source.footprint().ranges(), [UnitRange { first: Lpa(0), count: UNITS }]);
+    assert_eq!(run_for(&mut source, 10).0.len(), 10);
+}
+
+#[test]
+fn percentages_are_of_the_device_or_of_the_size() {
+    let ranges = |text| bind(text).preconditioning_ranges().ranges().to_vec();
+    let range = |first, count| vec![UnitRange { first: Lpa(first), count }];
+    assert_eq!(ranges("[a]\nsize=25%\n"), range(0, UNITS / 4));
+    assert_eq!(ranges("[a]\nsize=25%\noffset=50%\n"), range(UNITS / 2, UNITS / 4));
+    assert_eq!(ranges("[a]\nsize=40k\noffset=50%\n"), range(5, 10));
+    assert_eq!(ranges("[a]\nfilesize=40k\noffset=50%\n"), range(5, 5));
+    assert_eq!(ranges("[a]\nfilename=f\nsize=8k\nnumjobs=2\noffset_increment=16k\n").len(), 2);
+}
+
+#[test]
+fn footprint_is_what_is_read() {
+    let source = bind("[w]\nrw=randwrite\nsize=16k\n[r]\nrw=randrw\nsize=4608\nbs=512\n[s]\nrw=trim\nsize=4k\n");
+    assert_eq!(source.footprint().ranges(), [UnitRange { first: Lpa(4), count: 2 }]);
+    assert_eq!(source.preconditioning_ranges().ranges(), [UnitRange { first: Lpa(0), count: 7 }]);
+}
+
+#[test]
+fn sequential_jobs_go_on_and_mixed_directions_each_for_themselves() {
+    assert_eq!(units_of(&run("[a]\nrw=write\nsize=16k\noffset=4k\n")), [1, 2, 3, 4]);
+    assert_eq!(ops_of(&run("[a]\nrw=trim\nsize=12k\n")), "ttt");
+    let issued = run("[a]\nrw=rw\nsize=400k\nio_size=200k\n");
+    for op in [WorkOp::Read, WorkOp::Write] {
+        let units: Vec<_> = issued.iter().filter(|i| i.request.op == op).map(|i| i.request.units().0.0).collect();
+        assert_eq!(units, (0..units.len() as u32).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_tail_that_holds_no_whole_block_is_left_out() {
+    assert_eq!(run("[a]\nrw=write\nsize=10k\n").len(), 2);
+    assert_eq!(run("[a]\nrw=randwrite\nsize=10k\n").len(), 2);
+    // But an io_size that is no multiple is rounded up, as in fio.
+    assert_eq!(run("[a]\nrw=write\nsize=64k\nio_size=10k\n").len(), 3);
+}
+
+#[test]
+fn small_blocks_are_issued_as_they_are() {
+    let issued = run("[a]\nrw=write\nsize=2k\nbs=512\n");
+    let sectors: Vec<_> = issued.iter().map(|i| (i.request.sector, i.request.bytes)).collect();
+    assert_eq!(sectors, [(0, 512), (1, 512), (2, 512), (3, 512)]);
+}
+
+#[test]
+fn the_random_map_covers_every_block_exactly_once() {
+    for mode in ["randread", "randwrite", "randrw", "randtrim"] {
+        let issued = run(&format!("[a]\nrw={mode}\nsize=4004k\niodepth=7\n"));
+        let mut units = units_of(&issued);
+        assert!(units.windows(2).filter(|w| w[1] == w[0] + 1).count() < 20, "{mode} is not random");
+        units.sort_unstable();
+        assert_eq!(units, (0..1001).collect::<Vec<_>>(), "{mode}");
+    }
+}
+
+#[test]
+fn without_the_map_blocks_repeat() {
+    let mut units = units_of(&run("[a]\nrw=randwrite\nsize=4000k\nnorandommap\n"));
+    assert_eq!(units.len(), 1000);
+    units.sort_unstable();
+    units.dedup();
+    // 1000 (1 - 1/e) = 632 different ones are expected, with a standard deviation of 10.
+    assert!((580..690).contains(&units.len()), "{}", units.len());
+}
+
+#[test]
+fn skewed_jobs_have_hot_blocks() {
+    let hottest = |law: &str| {
+        let units = units_of(&run(&format!("[a]\nrw=randwrite\nsize=4m\nio_size=80m\n{law}")));
+        assert_eq!(units.len(), 20480);
+        let mut counts = vec![0; 1024];
+        units.iter().for_each(|&u| counts[u as usize] += 1);
+        counts.into_iter().max().unwrap()
+    };
+    // Uniform draws of 20 per block stay below 50; zipf:1.2 gives its first rank 20480/4.34 = 4700.
+    assert!(hottest("norandommap\n") < 50);
+    assert!((4300..5100).contains(&hottest("random_distribution=zipf:1.2\n")));
+    // Pareto's first of n blocks has n^(-1/7.2) = 38 % of all.
+    assert!((7300..8400).contains(&hottest("random_distribution=pareto:0.2\n")));
+    // The middle of a normal distribution with 5 %: 20480 / (51.2 sqrt(2 pi)) = 160.
+    assert!((130..230).contains(&hottest("random_distribution=normal:5\n")));
+}
+
+#[test]
+fn block_sizes_follow_their_direction_and_split() {
+    let issued = run("[a]\nrw=randrw\nsize=64m\nio_size=16m\nbs=4k,8k\n");
+    for i in &issued {
+        let expected = if i.request.op == WorkOp::Read { 4096 } else { 8192 };
+        assert_eq!(i.request.bytes, expected);
+    }
+    let issued = run("[a]\nrw=randread\nsize=64m\nio_size=32m\nbssplit=4k/75:64k/25\n");
+    let large = issued.iter().filter(|i| i.request.bytes == 65536).count();
+    let share = large as f64 / issued.len() as f64;
+    assert!((0.2..0.3).contains(&share), "{share}");
+    assert!(issued.iter().all(|i| i.request.sector * 512 + i.request.bytes <= 64 << 20));
+}
+
+#[test]
+fn the_mix_has_its_share() {
+    let reads = |mix: &str| {
+        let issued = run(&format!("[a]\nrw=randrw\nsize=40m\n{mix}\n"));
+        issued.iter().filter(|i| i.request.op == WorkOp::Read).count() as f64 / issued.len() as f64
+    };
+    assert!((0.67..0.73).contains(&reads("rwmixread=70")));
+    assert!((0.27..0.33).contains(&reads("rwmixwrite=70")));
+    assert!((0.47..0.53).contains(&reads("bs=4k")));
+    assert_eq!(reads("rwmixread=100"), 1.0);
+}
+
+#[test]
+fn io_size_limits_or_extends_and_loops_repeat() {
+    assert_eq!(units_of(&run("[a]\nrw=write\nsize=16k\nio_size=8k\n")), [0, 1]);
+    assert_eq!(units_of(&run("[a]\nrw=write\nsize=16k\nio_size=50%\n")), [0, 1]);
+    assert_eq!(units_of(&run("[a]\nrw=write\nsize=8k\nio_size=24k\n")), [0, 1, 0, 1, 0, 1]);
+    assert_eq!(units_of(&run("[a]\nrw=write\nfilesize=8k\nsize=12k\n")), [0, 1]);
+    assert_eq!(units_of(&run("[a]\nrw=write\nsize=8k\nloops=2\n")), [0, 1, 0, 1]);
+    assert_eq!(units_of(&run("[a]\nrw=write\nsize=80k\nnumber_ios=2\n")), [0, 1]);
+}
+
+#[test]
+fn randrepeat_repeats_over_runs_and_loops_and_seeds_change_it() {
+    let order = |option: &str, seed| {
+        let text = format!("[a]\nrw=randwrite\nsize=400k\nloops=2\n{option}\n");
+        let mut source = JobFile::parse(&text, "t.fio").unwrap().bind(UNITS, seed).unwrap();
+        let units = units_of(&run_for(&mut source, 1000).0);
+        assert_eq!(units.len(), 200);
+        units
+    };
+    assert_eq!(order("", 1), order("", 2));
+    assert_eq!(order("", 1)[..100], order("", 1)[100..]);
+    assert_ne!(order("", 1), order("randseed=7", 1));
+    assert_eq!(order("randseed=7", 1), order("randseed=7", 2));
+    assert_eq!(order("randrepeat=0", 1), order("randrepeat=0", 1));
+    assert_ne!(order("randrepeat=0", 1), order("randrepeat=0", 2));
+    assert_ne!(order("randrepeat=0", 1)[..100], order("randrepeat=0", 1)[100..]);
+}
+
+#[test]
+fn clones_and_namesakes_differ_and_other_jobs_do_not_matter() {
+    let of_stream = |text: &str, stream| {
+        let issued = run(text);
+        let begin = issued.iter().filter(|i| i.request.stream == StreamId(stream)).map(|i| i.request.units().0.0);
+        let all: Vec<u32> = begin.collect();
+        let first = *all.iter().min().unwrap();
+        all.into_iter().map(|u| u - first).collect::<Vec<_>>()
+    };
+    let two = "[a]\nrw=randwrite\nsize=400k\nnumjobs=2\n[a]\nrw=randwrite\nsize=400k\n";
+    assert_ne!(of_stream(two, 0), of_stream(two, 1));
+    assert_ne!(of_stream(two, 0), of_stream(two, 2));
+    let other = "[z]\nrw=randread\nsize=4m\n[a]\nrw=randwrite\nsize=400k\n";
+    assert_eq!(of_stream(two, 0), of_stream(other, 1));
+}

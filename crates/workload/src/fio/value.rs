@@ -1,0 +1,290 @@
+//! Values of options as fio writes them.
+
+use units::Nanos;
+
+use super::options::{Amount, Distribution, Rw, SizeShare};
+
+/// What a value may be, for the message about one that is not.
+pub(super) type Allowed = &'static str;
+
+/// The parsed value, or what would have been allowed.
+pub(super) type Parsed<T> = Result<T, Allowed>;
+
+pub(super) const BYTES: Allowed =
+    "a number of bytes, optionally with k, m, g, t or p (1024-based; ki, mi, ... are 1000-based as in fio)";
+pub(super) const AMOUNT: Allowed = "a number of bytes (suffixes k, m, g, t, p) or a percentage from 1% to 100%";
+pub(super) const BLOCK_SIZE: Allowed =
+    "one to three (read, write, trim) sizes from 512 to 1g, each a multiple of 512; separated by commas";
+const SPLIT: Allowed = "size/percentage:size/percentage... with sizes from 512 to 1g in multiples of 512 and \
+                        percentages that add up to 100; up to three lists (read, write, trim) separated by commas";
+const BOOL: Allowed = "0, 1, true or false";
+const DURATION: Allowed = "a time, optionally with us, ms, s, m, h or d";
+const RW: Allowed = "read, write, rw, readwrite, randread, randwrite, randrw, trim or randtrim";
+const DISTRIBUTION: Allowed = "random, zipf:theta (theta above 0, at most 10, not 1), pareto:h (0 < h < 1) or \
+                               normal:deviation (above 0 to 100 per cent)";
+
+const MAX_BLOCK: u64 = 1 << 30;
+
+/// A whole number in a range; `allowed` names the range.
+pub(super) fn integer(text: &str, range: std::ops::RangeInclusive<u64>, allowed: Allowed) -> Parsed<u64> {
+    let number = match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None if text.bytes().all(|b| b.is_ascii_digit()) => text.parse().ok(),
+        None => None,
+    };
+    number.filter(|n| range.contains(n)).ok_or(allowed)
+}
+
+/// A switch. A bare option means yes.
+pub(super) fn switch(text: &str) -> Parsed<bool> {
+    match text {
+        "1" | "true" | "" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err(BOOL),
+    }
+}
+
+/// A number of bytes.
+pub(super) fn bytes(text: &str) -> Parsed<u64> {
+    let lower = text.to_ascii_lowercase();
+    if lower.starts_with("0x") {
+        return integer(&lower, 0..=u64::MAX, BYTES);
+    }
+    let split = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
+    let (digits, suffix) = lower.split_at(split);
+    let number: u64 = digits.parse().map_err(|_| BYTES)?;
+    let suffix = suffix.strip_suffix('b').unwrap_or(suffix);
+    let (letter, base) = match suffix.strip_suffix('i') {
+        Some(letter) => (letter, 1000_u64),
+        None => (suffix, 1024),
+    };
+    let power = match letter {
+        "" if base == 1024 => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        "p" => 5,
+        _ => return Err(BYTES),
+    };
+    number.checked_mul(base.pow(power)).ok_or(BYTES)
+}
+
+/// Bytes or a percentage.
+pub(super) fn amount(text: &str) -> Parsed<Amount> {
+    match text.strip_suffix('%') {
+        Some(number) => Ok(Amount::Percent(integer(number, 1..=100, AMOUNT)? as u32)),
+        None => bytes(text).map(Amount::Bytes).map_err(|_| AMOUNT),
+    }
+}
+
+/// A time; a bare number counts in `unit`.
+pub(super) fn duration(text: &str, unit: Nanos) -> Parsed<Nanos> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, suffix) = text.split_at(split);
+    let number: u64 = digits.parse().map_err(|_| DURATION)?;
+    let nanos = match suffix.to_ascii_lowercase().as_str() {
+        "" => unit.0,
+        "us" | "usec" => 1_000,
+        "ms" | "msec" => 1_000_000,
+        "s" | "sec" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        _ => return Err(DURATION),
+    };
+    number.checked_mul(nanos).filter(|&n| n < 1 << 62).map(Nanos).ok_or(DURATION)
+}
+
+/// Up to three values for reads, writes and trims; a missing one is like the one before it, as in fio.
+fn per_direction<T: Clone>(text: &str, allowed: Allowed, parse: impl Fn(&str) -> Parsed<T>) -> Parsed<[T; 3]> {
+    let mut parts = text.split(',');
+    let mut value = parse(parts.next().unwrap_or_default().trim())?;
+    let first = value.clone();
+    let mut next = || -> Parsed<T> {
+        if let Some(part) = parts.next() {
+            value = parse(part.trim())?;
+        }
+        Ok(value.clone())
+    };
+    let all = [first, next()?, next()?];
+    if parts.next().is_some() { Err(allowed) } else { Ok(all) }
+}
+
+fn block(text: &str, allowed: Allowed) -> Parsed<u64> {
+    let size = bytes(text).map_err(|_| allowed)?;
+    let fits = (512..=MAX_BLOCK).contains(&size) && size.is_multiple_of(512);
+    if fits { Ok(size) } else { Err(allowed) }
+}
+
+/// `bs`.
+pub(super) fn block_sizes(text: &str) -> Parsed<[u64; 3]> {
+    per_direction(text, BLOCK_SIZE, |part| block(part, BLOCK_SIZE))
+}
+
+/// `bssplit`.
+pub(super) fn block_split(text: &str) -> Parsed<[Vec<SizeShare>; 3]> {
+    per_direction(text, SPLIT, one_split)
+}
+
+/// Shares without a percentage divide evenly what the others leave.
+fn one_split(text: &str) -> Parsed<Vec<SizeShare>> {
+    let mut shares = Vec::new();
+    let (mut sum, mut open) = (0, 0);
+    for part in text.split(':') {
+        let (size, percent) = part.split_once('/').unwrap_or((part, ""));
+        let percent = match percent.trim_end_matches('%') {
+            "" => {
+                open += 1;
+                None
+            }
+            number => Some(integer(number, 0..=100, SPLIT)? as u32),
+        };
+        sum += percent.unwrap_or(0);
+        shares.push((block(size, SPLIT)?, percent));
+        if sum > 100 || shares.len() > 64 {
+            return Err(SPLIT);
+        }
+    }
+    if open == 0 && sum != 100 {
+        return Err(SPLIT);
+    }
+    let mut left = 100 - sum;
+    let mut result = Vec::new();
+    for (bytes, percent) in shares {
+        let percent = percent.unwrap_or_else(|| {
+            let share = left / open;
+            (left, open) = (left - share, open - 1);
+            share
+        });
+        if percent > 0 {
+            result.push(SizeShare { bytes, percent });
+        }
+    }
+    Ok(result)
+}
+
+/// `rate_iops`; 0 is unlimited.
+pub(super) fn rates(text: &str) -> Parsed<[u64; 3]> {
+    const ALLOWED: Allowed =
+        "one to three (read, write, trim) requests per second from 1 to 1000000000, separated by commas";
+    per_direction(text, ALLOWED, |part| match part {
+        "" => Ok(0),
+        _ => integer(part, 1..=1_000_000_000, ALLOWED),
+    })
+}
+
+/// `rw`.
+pub(super) fn rw(text: &str) -> Parsed<Rw> {
+    let (random, what) = match text.strip_prefix("rand") {
+        Some(what) => (true, what),
+        None => (false, text),
+    };
+    let [read, write, trim] = match what {
+        "read" => [true, false, false],
+        "write" => [false, true, false],
+        "rw" => [true, true, false],
+        "readwrite" if !random => [true, true, false],
+        "trim" => [false, false, true],
+        _ => return Err(RW),
+    };
+    Ok(Rw { read, write, trim, random })
+}
+
+/// `random_distribution`.
+pub(super) fn distribution(text: &str) -> Parsed<Distribution> {
+    let (name, number) = text.split_once(':').unwrap_or((text, ""));
+    // fio's defaults for a missing parameter: theta 1.1, h 0.2; a normal deviation has none.
+    let parameter = |default: Option<f64>, fits: &dyn Fn(f64) -> bool| {
+        let value = if number.is_empty() { default } else { number.parse().ok() };
+        value.filter(|&v| fits(v)).ok_or(DISTRIBUTION)
+    };
+    match name {
+        "random" if number.is_empty() => Ok(Distribution::Random),
+        "zipf" => {
+            parameter(Some(1.1), &|v| (0.001..=10.0).contains(&v) && (v - 1.0).abs() > 1e-6).map(Distribution::Zipf)
+        }
+        "pareto" => parameter(Some(0.2), &|v| (0.000_001..=0.999_999).contains(&v)).map(Distribution::Pareto),
+        "normal" => parameter(None, &|v| v > 0.0 && v <= 100.0).map(Distribution::Normal),
+        _ => Err(DISTRIBUTION),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_follow_fio() {
+        for (text, value) in [
+            ("512", 512),
+            ("4k", 4096),
+            ("4K", 4096),
+            ("4kb", 4096),
+            ("4ki", 4000),
+            ("4kib", 4000),
+            ("1m", 1 << 20),
+            ("2g", 2 << 30),
+            ("1t", 1 << 40),
+            ("1p", 1 << 50),
+            ("0x1000", 4096),
+            ("7b", 7),
+        ] {
+            assert_eq!(bytes(text), Ok(value), "{text}");
+        }
+        for text in ["", "k", "4q", "-1", "4 k", "i", "7i", "99999999999999999999", "9999999p", "0xg", "${SIZE}"] {
+            assert_eq!(bytes(text), Err(BYTES), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_follow_fio() {
+        let second = Nanos(1_000_000_000);
+        for (text, value) in
+            [("5", 5_000_000_000), ("5s", 5_000_000_000), ("7ms", 7_000_000), ("9us", 9_000), ("2m", 120_000_000_000)]
+        {
+            assert_eq!(duration(text, second), Ok(Nanos(value)), "{text}");
+        }
+        assert_eq!(duration("3", Nanos(1000)), Ok(Nanos(3000)));
+        for text in ["", "s", "1y", "-1", "99999999999d"] {
+            assert_eq!(duration(text, second), Err(DURATION), "{text}");
+        }
+    }
+
+    #[test]
+    fn later_directions_inherit() {
+        assert_eq!(block_sizes("4k"), Ok([4096; 3]));
+        assert_eq!(block_sizes("4k,8k"), Ok([4096, 8192, 8192]));
+        assert_eq!(block_sizes("4k,8k,512"), Ok([4096, 8192, 512]));
+        for text in ["", "4k,", "100", "513", "2g", "4k,4k,4k,4k"] {
+            assert_eq!(block_sizes(text), Err(BLOCK_SIZE), "{text}");
+        }
+    }
+
+    #[test]
+    fn splits_add_up() {
+        let share = |bytes, percent| SizeShare { bytes, percent };
+        let [read, write, trim] = block_split("4k/10:64k/90,8k/:16k/").unwrap();
+        assert_eq!(read, [share(4096, 10), share(65536, 90)]);
+        assert_eq!(write, [share(8192, 50), share(16384, 50)]);
+        assert_eq!(trim, write);
+        let [read, ..] = block_split("4k/50:8k/:16k/:32k/").unwrap();
+        assert_eq!(read.iter().map(|s| s.percent).collect::<Vec<_>>(), [50, 16, 17, 17]);
+        for text in ["4k/50", "4k/60:8k/60", "4k/x", "", "4k/101", "100/100"] {
+            assert_eq!(block_split(text), Err(SPLIT), "{text}");
+        }
+    }
+
+    #[test]
+    fn distributions_have_ranges() {
+        assert_eq!(distribution("zipf"), Ok(Distribution::Zipf(1.1)));
+        assert_eq!(distribution("zipf:0.5"), Ok(Distribution::Zipf(0.5)));
+        assert_eq!(distribution("pareto:0.3"), Ok(Distribution::Pareto(0.3)));
+        assert_eq!(distribution("normal:20"), Ok(Distribution::Normal(20.0)));
+        for text in
+            ["zipf:1", "zipf:0", "zipf:nan", "zipf:11", "pareto:1", "pareto:0", "normal", "normal:0", "normal:101", "x"]
+        {
+            assert_eq!(distribution(text), Err(DISTRIBUTION), "{text}");
+        }
+    }
+}

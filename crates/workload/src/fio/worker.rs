@@ -1,0 +1,389 @@
+//! One clone at work: what it issues next.
+
+use units::{Nanos, SimTime};
+
+use super::job::JobClone;
+use super::pattern::{Pattern, Sizes};
+use crate::{Flags, Rng, WorkOp, named_stream};
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+const TRIM: usize = 2;
+const OPS: [WorkOp; 3] = [WorkOp::Read, WorkOp::Write, WorkOp::Trim];
+
+/// A request of a clone, in bytes from the start of the device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wish {
+    pub op: WorkOp,
+    pub offset: u64,
+    pub bytes: u64,
+    pub flags: Flags,
+}
+
+/// What a clone does now.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    Issue(Wish),
+    /// Nothing before this time.
+    At(SimTime),
+    /// Nothing before a completion.
+    Blocked,
+    /// Nothing any more.
+    Finished,
+}
+
+/// Streams of random numbers, one for each kind of decision: changing the mix does not change the places.
+#[derive(Clone, Debug)]
+struct Streams {
+    place: Rng,
+    size: Rng,
+    mix: Rng,
+    map: Rng,
+}
+
+impl Streams {
+    fn new(seed: u64) -> Streams {
+        let stream = |name| named_stream(seed, name, 0);
+        Streams { place: stream("place"), size: stream("size"), mix: stream("mix"), map: stream("map") }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Flush {
+    None,
+    /// To be issued as soon as no write is outstanding.
+    Wanted,
+    Outstanding,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Think {
+    None,
+    /// The pause begins when nothing is outstanding.
+    Draining,
+    Until(SimTime),
+}
+
+/// How requests are chosen and limited: fixed for the whole run.
+#[derive(Clone, Debug)]
+struct Plan {
+    depth: u32,
+    begin: u64,
+    /// The only direction, or `None` for a mix of reads and writes.
+    direction: Option<usize>,
+    read_percent: u64,
+    sizes: [Sizes; 3],
+    largest: u64,
+    io_bytes: u64,
+    ends_with_region: bool,
+    time_based: bool,
+    reseeds: bool,
+    seed: u64,
+    most_requests: u64,
+    runtime: Option<Nanos>,
+    rate: [u64; 3],
+    thinktime: Nanos,
+    think_every: u64,
+    /// Writes between flushes for fsync and fdatasync; 0 is never.
+    flush_every: [u64; 2],
+    barrier_every: u64,
+    end_fsync: bool,
+}
+
+/// A clone at work.
+#[derive(Clone, Debug)]
+pub(super) struct Worker {
+    plan: Plan,
+    pattern: Pattern,
+    streams: Streams,
+    start: SimTime,
+    end: SimTime,
+    outstanding: u32,
+    outstanding_writes: u32,
+    flush: Flush,
+    think: Think,
+    /// Direction chosen for a request that waits for its time.
+    chosen: Option<usize>,
+    issued: [u64; 3],
+    /// Writes were issued since the last flush.
+    dirty: bool,
+    bytes: u64,
+    loop_bytes: u64,
+    loops_left: u64,
+}
+
+impl Worker {
+    pub(super) fn new(clone: &JobClone<'_>) -> Worker {
+        let o = &clone.job.options;
+        let sizes = std::array::from_fn(|d| Sizes::new(o.sizes(d)));
+        let largest = (0..3).filter(|&d| o.has_direction(d)).flat_map(|d| o.sizes(d)).map(|s| s.bytes).max();
+        let mut streams = Streams::new(clone.seed);
+        let pattern = Pattern::new(clone, &sizes, &mut streams.map);
+        let direction = match (o.rw.read, o.rw.write) {
+            (true, true) => None,
+            (true, false) => Some(READ),
+            (false, true) => Some(WRITE),
+            (false, false) => Some(TRIM),
+        };
+        let plan = Plan {
+            depth: o.depth(),
+            begin: clone.region.begin,
+            direction,
+            read_percent: u64::from(o.rwmixread),
+            sizes,
+            largest: largest.unwrap_or(0),
+            io_bytes: clone.io_bytes,
+            ends_with_region: clone.ends_with_region,
+            time_based: o.time_based,
+            reseeds: o.randrepeat,
+            seed: clone.seed,
+            most_requests: if o.number_ios == 0 { u64::MAX } else { o.number_ios.saturating_mul(o.loops) },
+            runtime: o.runtime,
+            rate: o.rate_iops,
+            thinktime: o.thinktime,
+            think_every: if o.thinktime == Nanos::ZERO { 0 } else { o.thinktime_blocks },
+            flush_every: [o.fsync, o.fdatasync],
+            barrier_every: o.write_barrier,
+            end_fsync: o.end_fsync && o.rw.write,
+        };
+        Worker {
+            plan,
+            pattern,
+            streams,
+            start: SimTime::START,
+            end: SimTime(u64::MAX),
+            outstanding: 0,
+            outstanding_writes: 0,
+            flush: Flush::None,
+            think: Think::None,
+            chosen: None,
+            issued: [0; 3],
+            dirty: false,
+            bytes: 0,
+            loop_bytes: 0,
+            loops_left: o.loops,
+        }
+    }
+
+    /// Fixes when the clone starts.
+    pub(super) fn activate(&mut self, start: SimTime) {
+        self.start = start;
+        if let Some(runtime) = self.plan.runtime {
+            self.end = SimTime(start.0.saturating_add(runtime.0));
+        }
+    }
+
+    /// Requests outstanding.
+    pub(super) fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    /// Bytes issued so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes that the clone will issue in all, about; `None` if time decides.
+    pub(super) fn expected_bytes(&self) -> Option<u64> {
+        let p = &self.plan;
+        if p.runtime.is_some() || p.most_requests != u64::MAX {
+            return None;
+        }
+        let direction = p.direction.unwrap_or(READ);
+        let one_loop = match p.sizes[direction].only() {
+            Some(size) if size == p.largest && !p.ends_with_region => p.io_bytes.next_multiple_of(size),
+            Some(size) if size == p.largest => p.io_bytes / size * size,
+            _ => p.io_bytes,
+        };
+        one_loop.checked_mul(self.loops_left)
+    }
+
+    /// What to do at `now`.
+    #[inline]
+    pub(super) fn step(&mut self, now: SimTime) -> Step {
+        if self.flush != Flush::None {
+            return self.step_flush();
+        }
+        if self.loops_left == 0 {
+            return Step::Finished;
+        }
+        if self.outstanding >= self.plan.depth {
+            return Step::Blocked;
+        }
+        if now < self.start {
+            return Step::At(self.start);
+        }
+        if now >= self.end {
+            self.finish();
+            return self.after_loops();
+        }
+        if self.think != Think::None
+            && let Some(wait) = self.step_think(now)
+        {
+            return wait;
+        }
+        let direction = match self.chosen.take() {
+            Some(direction) => direction,
+            None => self.choose_direction(),
+        };
+        if self.plan.rate[direction] != 0
+            && let Some(wait) = self.step_rate(direction, now)
+        {
+            return wait;
+        }
+        match self.place(direction) {
+            Some((offset, bytes)) => Step::Issue(self.issue(direction, offset, bytes)),
+            None => self.after_loops(),
+        }
+    }
+
+    #[inline]
+    fn choose_direction(&mut self) -> usize {
+        match self.plan.direction {
+            Some(direction) => direction,
+            None if self.streams.mix.below(100) < self.plan.read_percent => READ,
+            None => WRITE,
+        }
+    }
+
+    /// Offset and length of the next request, or `None` if there is none in this or any further loop.
+    #[inline]
+    fn place(&mut self, direction: usize) -> Option<(u64, u64)> {
+        loop {
+            let p = &self.plan;
+            if (self.loop_bytes < p.io_bytes || p.time_based) && self.requests() < p.most_requests {
+                let sizes = &p.sizes[direction];
+                let length = sizes.pick(&mut self.streams.size);
+                if let Some(place) = self.pattern.next(direction, length, sizes, &mut self.streams.place) {
+                    return Some(place);
+                }
+            }
+            if !self.turn() {
+                return None;
+            }
+        }
+    }
+
+    fn requests(&self) -> u64 {
+        self.issued[READ] + self.issued[WRITE] + self.issued[TRIM]
+    }
+
+    /// The loop, the region or the random map has ended. Returns whether requests may follow at once.
+    #[cold]
+    fn turn(&mut self) -> bool {
+        let p = &self.plan;
+        if self.requests() >= p.most_requests {
+            self.finish();
+            return false;
+        }
+        if p.time_based {
+            self.pattern.restart(&mut self.streams.map);
+            return true;
+        }
+        // fio does not begin another round for less than a whole block.
+        let left = p.io_bytes.saturating_sub(self.loop_bytes);
+        let again = !p.ends_with_region && left >= p.largest;
+        if !again {
+            self.loops_left -= 1;
+            self.loop_bytes = 0;
+            self.want_end_flush();
+        }
+        if self.plan.reseeds {
+            self.streams = Streams::new(self.plan.seed);
+        }
+        self.pattern.restart(&mut self.streams.map);
+        self.loops_left > 0 && self.flush == Flush::None
+    }
+
+    fn want_end_flush(&mut self) {
+        if self.plan.end_fsync && self.dirty {
+            self.flush = Flush::Wanted;
+        }
+    }
+
+    fn finish(&mut self) {
+        self.loops_left = 0;
+        self.want_end_flush();
+    }
+
+    /// A loop has ended, perhaps with a flush.
+    fn after_loops(&mut self) -> Step {
+        if self.flush == Flush::None { Step::Finished } else { self.step_flush() }
+    }
+
+    #[inline]
+    fn issue(&mut self, direction: usize, offset: u64, bytes: u64) -> Wish {
+        self.outstanding += 1;
+        self.issued[direction] += 1;
+        self.bytes += bytes;
+        self.loop_bytes += bytes;
+        let mut flags = Flags::default();
+        if direction == WRITE {
+            self.outstanding_writes += 1;
+            self.dirty = true;
+            let writes = self.issued[WRITE];
+            let due = |every: u64| every != 0 && writes.is_multiple_of(every);
+            if self.plan.flush_every.into_iter().any(due) {
+                self.flush = Flush::Wanted;
+            }
+            if due(self.plan.barrier_every) {
+                (flags.preflush, flags.fua) = (true, true);
+            }
+        }
+        if self.plan.think_every != 0 && self.requests().is_multiple_of(self.plan.think_every) {
+            self.think = Think::Draining;
+        }
+        Wish { op: OPS[direction], offset: self.plan.begin + offset, bytes, flags }
+    }
+
+    fn step_flush(&mut self) -> Step {
+        let free = self.outstanding_writes == 0 && self.outstanding < self.plan.depth;
+        if self.flush == Flush::Outstanding || !free {
+            return Step::Blocked;
+        }
+        self.flush = Flush::Outstanding;
+        self.dirty = false;
+        self.outstanding += 1;
+        Step::Issue(Wish { op: WorkOp::Flush, offset: self.plan.begin, bytes: 0, flags: Flags::default() })
+    }
+
+    fn step_think(&mut self, now: SimTime) -> Option<Step> {
+        if self.think == Think::Draining {
+            if self.outstanding > 0 {
+                return Some(Step::Blocked);
+            }
+            self.think = Think::Until(SimTime(now.0.saturating_add(self.plan.thinktime.0)));
+        }
+        match self.think {
+            Think::Until(time) if time > now => Some(Step::At(time.min(self.end))),
+            _ => {
+                self.think = Think::None;
+                None
+            }
+        }
+    }
+
+    /// Request number n of a direction is due n / rate after the start; one that is late is made up for, as in fio.
+    fn step_rate(&mut self, direction: usize, now: SimTime) -> Option<Step> {
+        // Rates are at most 1e9, so the part below a second fits.
+        let (issued, rate) = (self.issued[direction], self.plan.rate[direction]);
+        let after = (issued / rate).saturating_mul(1_000_000_000) + issued % rate * 1_000_000_000 / rate;
+        let due = SimTime(self.start.0.saturating_add(after));
+        if due <= now {
+            return None;
+        }
+        self.chosen = Some(direction);
+        Some(Step::At(due.min(self.end)))
+    }
+
+    /// A request has completed.
+    #[inline]
+    pub(super) fn completed(&mut self, op: WorkOp) {
+        self.outstanding -= 1;
+        match op {
+            WorkOp::Write => self.outstanding_writes -= 1,
+            WorkOp::Flush => self.flush = Flush::None,
+            WorkOp::Read | WorkOp::Trim => {}
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Replays a trace.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use units::SimTime;
+
+use crate::{Footprint, GroupId, GroupInfo, Issued, Next, Progress, Source, StreamId, Ticket, Trace, TraceError};
+
+/// Greatest depth of a closed replay.
+const MAX_DEPTH: u32 = 1 << 16;
+
+/// When requests of a trace are issued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReplayMode {
+    /// At their recorded times, counted from the first request.
+    Timed,
+    /// In order, as fast as a number of outstanding requests allows; recorded times are ignored.
+    Closed {
+        /// Outstanding requests, 1 to 65536, of the trace or of each stream.
+        depth: u32,
+        /// Every per-CPU file is a stream of its own with this depth, as in the HP-UFS authors' script (eight fio
+        /// `read_iolog` jobs with `replay_no_stall`); otherwise the files are one stream, merged by time.
+        per_file: bool,
+    },
+}
+
+/// A stretch of [`Replay::order`] that is issued in order.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    next: usize,
+    end: usize,
+    outstanding: u32,
+    queued: bool,
+}
+
+/// What has to be remembered of an outstanding request.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    lane: u16,
+    busy: bool,
+    bytes: u64,
+}
+
+/// A trace as a [`Source`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use ufsim_workload::{Replay, ReplayMode, Trace};
+/// let mode = ReplayMode::Closed { depth: 0, per_file: false };
+/// let error = Replay::new(Arc::new(Trace::default()), mode, 1024).unwrap_err();
+/// assert_eq!(error.to_string(), "depth: 0 is not allowed; allowed are 1 to 65536");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Replay {
+    trace: Arc<Trace>,
+    timed: bool,
+    depth: u32,
+    start: Option<SimTime>,
+    order: Vec<u32>,
+    lanes: Vec<Lane>,
+    ready: VecDeque<u16>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    groups: Vec<GroupInfo>,
+    progress: Progress,
+    left: usize,
+}
+
+impl Replay {
+    /// Prepares a trace for a device of `capacity_units` units of 4 KiB.
+    ///
+    /// # Errors
+    /// [`TraceError::BadDepth`], [`TraceError::BeyondDevice`].
+    pub fn new(trace: Arc<Trace>, mode: ReplayMode, capacity_units: u32) -> Result<Replay, TraceError> {
+        let (timed, depth, per_file) = match mode {
+            ReplayMode::Timed => (true, u32::MAX, false),
+            ReplayMode::Closed { depth, .. } if depth == 0 || depth > MAX_DEPTH => {
+                return Err(TraceError::BadDepth { value: depth });
+            }
+            ReplayMode::Closed { depth, per_file } => (false, depth, per_file),
+        };
+        trace.check_capacity(capacity_units)?;
+        let (order, lanes) = lanes(&trace, per_file);
+        let names = if per_file { trace.files.clone() } else { vec![trace.name.clone()] };
+        let total = trace.requests.iter().map(|r| r.bytes).sum();
+        Ok(Replay {
+            timed,
+            depth,
+            start: None,
+            ready: (0..=u16::MAX).zip(&lanes).filter(|(_, lane)| lane.queued).map(|(number, _)| number).collect(),
+            left: order.len(),
+            order,
+            lanes,
+            slots: Vec::new(),
+            free: Vec::new(),
+            groups: names.into_iter().map(|name| GroupInfo { name, measured: true }).collect(),
+            progress: Progress { done: 0, total: Some(total) },
+            trace,
+        })
+    }
+
+    /// The trace that is replayed.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    fn take_slot(&mut self, lane: u16, bytes: u64) -> Ticket {
+        let slot = Slot { lane, busy: true, bytes };
+        match self.free.pop() {
+            Some(number) => {
+                self.slots[number as usize] = slot;
+                Ticket(number)
+            }
+            None => {
+                self.slots.push(slot);
+                Ticket(self.slots.len() as u32 - 1)
+            }
+        }
+    }
+
+    fn issue(&mut self, lane_number: u16, now: SimTime) -> Next {
+        let start = self.start.unwrap_or(now);
+        let lane = &mut self.lanes[usize::from(lane_number)];
+        let mut request = self.trace.requests[self.order[lane.next] as usize];
+        if self.timed {
+            let due = SimTime(start.0.saturating_add(request.arrival.0));
+            if due > now {
+                return Next::Wait(due);
+            }
+            request.arrival = due;
+        } else {
+            request.arrival = now;
+        }
+        lane.next += 1;
+        lane.outstanding += 1;
+        self.left -= 1;
+        if lane.next == lane.end || lane.outstanding == self.depth {
+            lane.queued = false;
+            self.ready.pop_front();
+        } else if self.ready.len() > 1 {
+            self.ready.rotate_left(1);
+        }
+        let ticket = self.take_slot(lane_number, request.bytes);
+        let group = if self.groups.len() > 1 { lane_number } else { 0 };
+        Next::Request(Issued { ticket, group: GroupId(group), measured: true, request })
+    }
+}
+
+/// The order of issue, and the stretches of it that are streams.
+fn lanes(trace: &Trace, per_file: bool) -> (Vec<u32>, Vec<Lane>) {
+    let mut order: Vec<u32> = (0..trace.requests.len() as u32).collect();
+    let lane = |next, end| Lane { next, end, outstanding: 0, queued: end > next };
+    if !per_file {
+        let end = order.len();
+        return (order, vec![lane(0, end)]);
+    }
+    let stream_of = |&i: &u32| trace.requests[i as usize].stream;
+    order.sort_by_key(stream_of);
+    let lanes = (0..trace.files.len())
+        .map(|file| {
+            let file = StreamId(file as u16);
+            lane(order.partition_point(|i| stream_of(i) < file), order.partition_point(|i| stream_of(i) <= file))
+        })
+        .collect();
+    (order, lanes)
+}
+
+impl Source for Replay {
+    fn next(&mut self, now: SimTime) -> Next {
+        if self.start.is_none() {
+            self.start = Some(now);
+        }
+        match self.ready.front() {
+            Some(&lane) => self.issue(lane, now),
+            None if self.left == 0 => Next::Done,
+            None => Next::Blocked,
+        }
+    }
+
+    fn completed(&mut self, ticket: Ticket, _now: SimTime) {
+        let slot = self.slots.get_mut(ticket.index());
+        let slot = slot.filter(|s| s.busy).expect("completion of a request that is not outstanding");
+        slot.busy = false;
+        let (lane_number, bytes) = (slot.lane, slot.bytes);
+        self.free.push(ticket.0);
+        self.progress.done += bytes;
+        let lane = &mut self.lanes[usize::from(lane_number)];
+        lane.outstanding -= 1;
+        if !lane.queued && lane.next < lane.end {
+            lane.queued = true;
+            self.ready.push_back(lane_number);
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    fn groups(&self) -> &[GroupInfo] {
+        &self.groups
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.trace.read_footprint()
+    }
+
+    fn preconditioning_ranges(&self) -> Footprint {
+        self.trace.touched_footprint()
+    }
+}
+
+#[cfg(test)]
+mod tests;

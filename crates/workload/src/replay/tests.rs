@@ -1,0 +1,116 @@
+use units::{Lpa, Nanos, SimTime};
+
+use super::*;
+use crate::{Flags, ProcessId, UnitRange, WorkOp, WorkRequest};
+
+fn request(at: u64, unit: u64, stream: u16) -> WorkRequest {
+    WorkRequest {
+        arrival: SimTime(at),
+        sector: unit * 8,
+        bytes: 4096,
+        line: unit,
+        phone_latency: Some(Nanos(5)),
+        op: if unit.is_multiple_of(2) { WorkOp::Read } else { WorkOp::Write },
+        flags: Flags::default(),
+        process: ProcessId(0),
+        stream: StreamId(stream),
+    }
+}
+
+/// Units 0.. at times 0, 100, ...; even units are reads; file 0 has the first two of every three.
+fn trace(count: u64) -> Arc<Trace> {
+    let requests = (0..count).map(|i| request(i * 100, i, u16::from(i % 3 == 2))).collect();
+    Arc::new(Trace {
+        name: "t".into(),
+        requests,
+        files: vec!["t/trace.0".into(), "t/trace.1".into()],
+        ..Trace::default()
+    })
+}
+
+fn drain(replay: &mut Replay, now: u64) -> (Vec<Issued>, Next) {
+    let mut issued = Vec::new();
+    loop {
+        match replay.next(SimTime(now)) {
+            Next::Request(i) => issued.push(i),
+            other => return (issued, other),
+        }
+    }
+}
+
+fn units_of(issued: &[Issued]) -> Vec<u32> {
+    issued.iter().map(|i| i.request.units().0.0).collect()
+}
+
+#[test]
+fn timed_replay_keeps_recorded_times_relative_to_its_start() {
+    let mut replay = Replay::new(trace(3), ReplayMode::Timed, 10).unwrap();
+    let (first, next) = drain(&mut replay, 1000);
+    assert_eq!(units_of(&first), [0]);
+    assert_eq!(next, Next::Wait(SimTime(1100)));
+    // Asked late, it still reports when the request was due: latency counts from there.
+    let (rest, next) = drain(&mut replay, 1250);
+    assert_eq!(rest.iter().map(|i| i.request.arrival).collect::<Vec<_>>(), [SimTime(1100), SimTime(1200)]);
+    assert_eq!(next, Next::Done);
+    assert_eq!(rest[1].ticket, Ticket(2));
+}
+
+#[test]
+fn closed_replay_keeps_its_depth_and_order() {
+    let mut replay = Replay::new(trace(5), ReplayMode::Closed { depth: 2, per_file: false }, 10).unwrap();
+    let (first, next) = drain(&mut replay, 7);
+    assert_eq!((units_of(&first), next), (vec![0, 1], Next::Blocked));
+    assert!(first.iter().all(|i| i.request.arrival == SimTime(7)));
+    replay.completed(first[1].ticket, SimTime(9));
+    let (second, next) = drain(&mut replay, 9);
+    assert_eq!((units_of(&second), next), (vec![2], Next::Blocked));
+    assert_eq!(second[0].ticket, first[1].ticket, "tickets are reused");
+    replay.completed(first[0].ticket, SimTime(9));
+    replay.completed(second[0].ticket, SimTime(9));
+    let (third, next) = drain(&mut replay, 9);
+    assert_eq!((units_of(&third), next), (vec![3, 4], Next::Done));
+    assert_eq!(replay.progress(), Progress { done: 3 * 4096, total: Some(5 * 4096) });
+}
+
+#[test]
+fn closed_replay_per_file_gives_every_file_its_depth() {
+    let mut replay = Replay::new(trace(9), ReplayMode::Closed { depth: 1, per_file: true }, 10).unwrap();
+    let (first, next) = drain(&mut replay, 0);
+    assert_eq!((units_of(&first), next), (vec![0, 2], Next::Blocked));
+    assert_eq!(first.iter().map(|i| i.group).collect::<Vec<_>>(), [GroupId(0), GroupId(1)]);
+    assert_eq!(replay.groups()[1].name, "t/trace.1");
+    replay.completed(first[1].ticket, SimTime(1));
+    assert_eq!(units_of(&drain(&mut replay, 1).0), [5]);
+}
+
+#[test]
+fn a_trace_knows_its_footprints() {
+    let replay = Replay::new(trace(4), ReplayMode::Timed, 4).unwrap();
+    let range = |first, count| UnitRange { first: Lpa(first), count };
+    assert_eq!(replay.footprint().ranges(), [range(0, 1), range(2, 1)]);
+    assert_eq!(replay.preconditioning_ranges().ranges(), [range(0, 4)]);
+}
+
+#[test]
+fn a_request_beyond_the_device_is_named() {
+    let error = Replay::new(trace(4), ReplayMode::Timed, 3).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "t/trace.0: event 3: sector 24 with 4096 bytes ends beyond the device of 24 sectors (3 units of 4 KiB)"
+    );
+}
+
+#[test]
+fn depth_has_a_range() {
+    let error = Replay::new(trace(1), ReplayMode::Closed { depth: 65537, per_file: true }, 9).unwrap_err();
+    assert_eq!(error.to_string(), "depth: 65537 is not allowed; allowed are 1 to 65536");
+}
+
+#[test]
+#[should_panic(expected = "not outstanding")]
+fn completing_twice_is_our_bug() {
+    let mut replay = Replay::new(trace(1), ReplayMode::Timed, 10).unwrap();
+    let (issued, _) = drain(&mut replay, 0);
+    replay.completed(issued[0].ticket, SimTime(1));
+    replay.completed(issued[0].ticket, SimTime(1));
+}

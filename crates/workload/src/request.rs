@@ -1,0 +1,146 @@
+//! One block request.
+
+use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
+
+/// Bytes in a sector, the unit of block addresses in traces.
+pub const SECTOR_BYTES: u64 = 512;
+
+const SECTORS_PER_UNIT: u64 = UNIT_BYTES / SECTOR_BYTES;
+
+/// Index into a table of process names ([`crate::Trace::processes`], or the job clones of a fio file).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct ProcessId(pub u16);
+
+/// Number of a stream: the per-CPU file of a trace ([`crate::Trace::files`]) or the clone of a fio job.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct StreamId(pub u16);
+
+/// What a request does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum WorkOp {
+    /// Reads data.
+    Read,
+    /// Writes data.
+    Write,
+    /// Makes everything that was completed before durable; carries no data.
+    Flush,
+    /// Discards data.
+    Trim,
+}
+
+impl WorkOp {
+    /// Names in the order of the enum.
+    pub const NAMES: [&'static str; 4] = ["read", "write", "flush", "trim"];
+
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// Properties of a request besides its operation, as the block layer names them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Flags {
+    /// Force unit access: the data are durable at completion.
+    pub fua: bool,
+    /// Somebody waits for the request.
+    pub sync: bool,
+    /// File-system metadata.
+    pub meta: bool,
+    /// Read ahead of a program's wish.
+    pub readahead: bool,
+    /// A flush comes before the data.
+    pub preflush: bool,
+}
+
+/// One block I/O request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WorkRequest {
+    /// In a trace: time since the first request. Out of a source: when the request enters the block layer.
+    pub arrival: SimTime,
+    /// First sector (512 B).
+    pub sector: u64,
+    /// Length; 0 for a flush.
+    pub bytes: u64,
+    /// Where in the input it came from: event number in its trace file, counted from 1, or line of the fio job.
+    pub line: u64,
+    /// Completion minus queue time on the traced phone; `None` for generated and never-completed requests.
+    pub phone_latency: Option<Nanos>,
+    /// What it does.
+    pub op: WorkOp,
+    /// Its flags.
+    pub flags: Flags,
+    /// Who asked.
+    pub process: ProcessId,
+    /// The per-CPU file or job clone it came from.
+    pub stream: StreamId,
+}
+
+impl WorkRequest {
+    /// The request widened to whole 4 KiB units: first unit and count. A flush has count 0.
+    ///
+    /// # Panics
+    /// If the request ends above 2^32 units. Sources never give such requests: they are bound to a device's capacity.
+    #[inline]
+    pub fn units(&self) -> (Lpa, u32) {
+        let first = self.sector / SECTORS_PER_UNIT;
+        let end = self.end_unit();
+        assert!(
+            end <= 1 << 32 && first < 1 << 32,
+            "request at sector {} of {} bytes lies beyond every device",
+            self.sector,
+            self.bytes
+        );
+        let count = if self.bytes == 0 { 0 } else { end - first };
+        (Lpa(first as u32), count as u32)
+    }
+
+    /// One past the last unit touched, saturating.
+    #[inline]
+    pub(crate) fn end_unit(&self) -> u64 {
+        let end_sector = self.sector.saturating_add(self.bytes.div_ceil(SECTOR_BYTES));
+        end_sector.div_ceil(SECTORS_PER_UNIT)
+    }
+
+    /// Whether both ends lie on unit borders.
+    pub fn is_aligned(&self) -> bool {
+        self.sector.is_multiple_of(SECTORS_PER_UNIT) && self.bytes.is_multiple_of(UNIT_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn request(sector: u64, bytes: u64) -> WorkRequest {
+        WorkRequest {
+            arrival: SimTime(0),
+            sector,
+            bytes,
+            line: 1,
+            phone_latency: None,
+            op: WorkOp::Read,
+            flags: Flags::default(),
+            process: ProcessId(0),
+            stream: StreamId(0),
+        }
+    }
+
+    #[test]
+    fn requests_widen_to_whole_units() {
+        for (sector, bytes, first, count) in
+            [(0, 4096, 0, 1), (8, 8192, 1, 2), (7, 512, 0, 1), (7, 1024, 0, 2), (9, 4096, 1, 2), (16, 0, 2, 0)]
+        {
+            assert_eq!(request(sector, bytes).units(), (Lpa(first), count), "{sector}+{bytes}");
+        }
+        assert!(request(8, 8192).is_aligned());
+        assert!(!request(1, 4096).is_aligned());
+        assert!(!request(8, 512).is_aligned());
+    }
+
+    #[test]
+    #[should_panic(expected = "beyond every device")]
+    fn a_request_beyond_every_device_is_caught() {
+        request(u64::MAX, 4096).units();
+    }
+}

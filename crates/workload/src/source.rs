@@ -1,0 +1,164 @@
+//! What the run loop sees of a workload.
+
+use units::{Lpa, SimTime};
+
+use crate::WorkRequest;
+
+/// Number of an outstanding request. Small, reused after [`Source::completed`], so it indexes arrays.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Ticket(pub u32);
+
+impl Ticket {
+    /// Array index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Number of a group of streams that are reported together; indexes [`Source::groups`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct GroupId(pub u16);
+
+impl GroupId {
+    /// Array index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A group of streams that are reported together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupInfo {
+    /// Name of the fio job or trace file.
+    pub name: String,
+    /// False if none of its requests is measured.
+    pub measured: bool,
+}
+
+/// A request to submit now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Issued {
+    /// Name it by this in [`Source::completed`].
+    pub ticket: Ticket,
+    /// Its group.
+    pub group: GroupId,
+    /// False for warm-up: it is simulated, but belongs in no statistic.
+    pub measured: bool,
+    /// The request, its arrival set: the moment from which its latency counts.
+    pub request: WorkRequest,
+}
+
+/// Answer of [`Source::next`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Submit this now and ask again.
+    Request(Issued),
+    /// Nothing now. Ask again at this time (always later than now), or after any completion.
+    Wait(SimTime),
+    /// Nothing until a completion.
+    Blocked,
+    /// Every request has been issued; completions may still be outstanding.
+    Done,
+}
+
+/// How far a source is, in bytes of completed requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Progress {
+    /// Bytes of the requests completed so far.
+    pub done: u64,
+    /// Bytes in all, where that is known before the end: not for time-based jobs.
+    pub total: Option<u64>,
+}
+
+/// A workload as the run loop drives it.
+///
+/// At every moment of interest the loop calls [`Source::next`] until it answers anything but a request. The first call
+/// fixes the start of the workload: recorded times, delays and run times count from it.
+pub trait Source {
+    /// The next request to submit at `now`, or when to ask again. `now` never decreases.
+    fn next(&mut self, now: SimTime) -> Next;
+
+    /// The request `ticket` has completed at `now`. Ask [`Source::next`] afterwards.
+    ///
+    /// # Panics
+    /// If no such request is outstanding.
+    fn completed(&mut self, ticket: Ticket, now: SimTime);
+
+    /// How far the source is.
+    fn progress(&self) -> Progress;
+
+    /// Groups of streams, indexed by [`GroupId`].
+    fn groups(&self) -> &[GroupInfo];
+
+    /// The units that the source may read.
+    fn footprint(&self) -> Footprint;
+
+    /// The units that the source may read, write or trim: what a preconditioning pass fills.
+    fn preconditioning_ranges(&self) -> Footprint;
+}
+
+/// A run of units.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnitRange {
+    /// First unit.
+    pub first: Lpa,
+    /// Number of units, at least 1.
+    pub count: u32,
+}
+
+/// A set of units: ranges in ascending order that neither overlap nor touch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Footprint {
+    ranges: Vec<UnitRange>,
+}
+
+impl Footprint {
+    /// The union of ranges given as (first unit, count) in any order.
+    pub fn from_ranges(ranges: impl IntoIterator<Item = (Lpa, u32)>) -> Footprint {
+        let mut sorted: Vec<_> = ranges.into_iter().filter(|&(_, count)| count > 0).collect();
+        sorted.sort_unstable();
+        let mut merged: Vec<UnitRange> = Vec::new();
+        for (first, count) in sorted {
+            let end = u64::from(first.0) + u64::from(count);
+            match merged.last_mut() {
+                Some(last) if u64::from(first.0) <= u64::from(last.first.0) + u64::from(last.count) => {
+                    let reach = end.max(u64::from(last.first.0) + u64::from(last.count));
+                    last.count = (reach - u64::from(last.first.0)).min(u64::from(u32::MAX)) as u32;
+                }
+                _ => merged.push(UnitRange { first, count }),
+            }
+        }
+        Footprint { ranges: merged }
+    }
+
+    /// The ranges, ascending.
+    pub fn ranges(&self) -> &[UnitRange] {
+        &self.ranges
+    }
+
+    /// Number of units in the set.
+    pub fn units(&self) -> u64 {
+        self.ranges.iter().map(|r| u64::from(r.count)).sum()
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_footprint_merges_overlapping_and_touching_ranges() {
+        let f = Footprint::from_ranges([(Lpa(10), 5), (Lpa(0), 2), (Lpa(15), 1), (Lpa(11), 1), (Lpa(20), 0)]);
+        let expected = [UnitRange { first: Lpa(0), count: 2 }, UnitRange { first: Lpa(10), count: 6 }];
+        assert_eq!(f.ranges(), expected);
+        assert_eq!(f.units(), 8);
+        assert!(Footprint::default().is_empty());
+    }
+}
