@@ -54,7 +54,7 @@ impl Driver {
 
     /// Takes in a request of the block layer. One that is empty or reaches beyond the device completes at once with
     /// [`Status::OutOfRange`].
-    pub fn submit(&mut self, _now: SimTime, request: Request) {
+    pub fn submit(&mut self, now: SimTime, request: Request) {
         self.stats.requests += 1;
         let flush = request.op == RequestOp::Flush;
         let end = u64::from(request.lpa.0) + u64::from(request.len);
@@ -63,7 +63,9 @@ impl Driver {
             return;
         }
         let len = if flush { 1 } else { request.len };
-        self.idle_since = None;
+        if self.idle_since.take().is_some() {
+            self.booster.resume(now);
+        }
         let index = self.requests.insert(request, len);
         let (op, lpa) = (request.op, request.lpa);
         self.scheduler.push(Part { request: index, op, lpa, len, counted: false, pinned: false });
@@ -116,8 +118,12 @@ impl Driver {
         self.completions.pop_front()
     }
 
-    /// The earliest time at which [`Driver::next_command`] could give something without any other event.
+    /// The earliest time at which [`Driver::next_command`] could give something without any other event. `None` while
+    /// all tags are taken, for then a response comes first.
     pub fn next_wake(&self) -> Option<SimTime> {
+        if !self.tags.any_free() {
+            return None;
+        }
         self.booster.next_wake(self.idle_since)
     }
 

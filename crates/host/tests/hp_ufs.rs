@@ -159,9 +159,11 @@ fn a_failed_segment_read_is_repeated() {
 fn a_read_is_cut_into_runs_of_consecutive_addresses() {
     let mut host = Host::new(8);
     let load = host.request(RequestOp::Read, 10, 8);
+    host.request(RequestOp::Read, 20, 1);
     host.good(&load[0], image([(10, 70), (11, 71), (12, 73), (15, 63), (16, 64), (17, 65)]));
-    let runs = [mapped(10, 2, Some(70)), mapped(12, 1, Some(73)), mapped(13, 2, None), mapped(15, 3, Some(63))];
-    assert_eq!(ops(&host.commands()), runs);
+    let mut runs = vec![mapped(10, 2, Some(70)), mapped(12, 1, Some(73)), mapped(13, 2, None), mapped(15, 3, Some(63))];
+    runs.push(mapped(20, 1, None));
+    assert_eq!(ops(&host.commands()), runs, "request by request");
 }
 
 #[test]
@@ -317,6 +319,41 @@ fn the_reorder_buffer_finds_a_slot_though_requests_want_them_all() {
 }
 
 #[test]
+fn a_segment_stays_until_the_read_that_waited_for_it_is_sent() {
+    let mut host = Host::new(2);
+    let load = host.request(RequestOp::Read, 0, 1);
+    host.request(RequestOp::Read, 1024, 1);
+    let flushes: Vec<Command> = (0..24).flat_map(|_| host.request(RequestOp::Flush, 0, 0)).collect();
+    host.bring(&load[0]);
+    assert_eq!(host.commands(), [], "no tag for the read, no slot for another segment");
+    host.good(&flushes[0], DataIn::None);
+    assert_eq!(ops(&host.commands()), [mapped(0, 1, None), segment_read(1)]);
+}
+
+#[test]
+fn a_segment_being_attested_is_not_written_back_beside_it() {
+    let mut host = Host::with_segments(2, 2);
+    assert_eq!(ops(&host.notice(note(Notice::WriteSegment(SegmentId(0))))), [segment_write(0)]);
+    host.change(7, Some(9), None);
+    assert_eq!(ops(&host.request(RequestOp::Read, 2048, 1)), [segment_read(2)], "segment 1 goes instead");
+    assert_eq!(host.driver.mapping(Lpa(7)), Some(Some(Ppa(9))));
+}
+
+#[test]
+fn a_hint_waits_for_a_loading_segment_and_counts_once() {
+    let mut host = Host::new(8);
+    let load = host.request(WRITE, 7, 1);
+    for _ in 0..2 {
+        assert_eq!(host.notice(note(Notice::WriteSegment(SegmentId(0)))), []);
+    }
+    host.bring(&load[0]);
+    let sent = host.commands();
+    assert_eq!(ops(&sent), [segment_write(0)]);
+    host.good(&sent[0], DataIn::None);
+    assert_eq!(host.commands(), []);
+}
+
+#[test]
 fn memory_pressure_writes_back_and_drops() {
     let mut host = Host::with_segments(8, 4);
     host.change(7, Some(9), None);
@@ -357,6 +394,25 @@ fn progress_is_told_when_no_user_command_can() {
     }
 }
 
+/// The device can speak only in responses, so while it has none to give the driver asks from time to time.
+#[test]
+fn a_silent_device_is_asked_whether_it_wants_anything() {
+    let at = |micros: u64| SimTime(micros * 1_000);
+    let write = Request { id: 0, op: WRITE, lpa: Lpa(5), len: 1, stamp: 1 };
+    let mut host = Host::with_segments(8, 1);
+    assert_eq!(host.driver.next_wake(), None, "nothing is outstanding");
+    host.driver.submit(at(5_000), write);
+    assert!(matches!(host.driver.next_command(at(5_000)).unwrap().op, Op::Write { .. }));
+    assert_eq!(host.driver.next_command(at(5_000)), None, "the device has not been silent, it had nothing to do");
+    assert_eq!(host.driver.next_wake(), Some(at(5_200)));
+    assert_eq!(host.driver.next_command(SimTime(at(5_200).0 - 1)), None);
+    let poll = host.driver.next_command(at(5_200)).unwrap();
+    assert_eq!(poll.op, Op::EntryTransfer);
+    assert_eq!(host.driver.next_wake(), None, "the poll will be answered");
+    assert_eq!(host.driver.next_command(at(9_000)), None);
+    assert_eq!(host.driver.stats().polls, 1);
+}
+
 const WANT_VICTIM: PiggyBack = PiggyBack { notice: Notice::None, want_entries: false, want_victim: true };
 
 fn bitmap(block: u32, reason: BitmapFor) -> Op {
@@ -387,6 +443,16 @@ fn the_victim_is_the_emptiest_block_that_the_device_takes() {
     host.change(0, None, None);
     host.change(1, None, None);
     assert_eq!(host.notice(WANT_VICTIM)[0].op, bitmap(2, BitmapFor::Gc), "something new has landed in it");
+}
+
+#[test]
+fn refused_blocks_are_offered_again_when_no_other_is_left() {
+    let mut host = Host::with_segments(8, 1);
+    host.change(0, Some(64), None);
+    let sent = host.notice(WANT_VICTIM);
+    host.respond(&sent[0], Status::InvalidField, DataIn::None, PiggyBack::default());
+    assert_eq!(host.notice(WANT_VICTIM), [], "the only block was refused");
+    assert_eq!(host.notice(WANT_VICTIM)[0].op, bitmap(1, BitmapFor::Gc));
 }
 
 #[test]

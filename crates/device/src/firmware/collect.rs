@@ -31,10 +31,11 @@ impl<M: Mapping> Firmware<M> {
         if self.gc.victim.is_none() && !self.choose_victim(free) {
             return self.begin_last_row(free);
         }
-        // A step needs log room for every page that it copies. It may open at most one superblock, and none if none
-        // is free.
+        // A step needs log room for every page that it copies. It may open at most one superblock, if
+        // there is one to open.
         let limit = self.core.layout.superblock_units() / 2;
-        let places = if free > 0 { limit } else { self.core.blocks.room(Stream::Gc).min(limit) };
+        let may_open = free > 0 && self.map.may_open(&mut self.core, Stream::Gc);
+        let places = if may_open { limit } else { self.core.blocks.room(Stream::Gc).min(limit) };
         let budget = usize::from(self.core.sram.available(Owner::Gc))
             .min(self.map.room(&self.core))
             .min(places as usize)
@@ -52,8 +53,9 @@ impl<M: Mapping> Firmware<M> {
     /// Nothing to collect, and host writes wait: the copies that wait for a full row are all that keeps their blocks
     /// from being erased.
     fn begin_last_row(&mut self, free: u32) -> bool {
-        let places = self.core.blocks.room_in_row(Stream::Gc).max(u32::from(free > 0));
-        let stuck = self.gc.urgent(free) && !self.gc.queue.is_empty() && places > 0;
+        let may_open = free > 0 && self.map.may_open(&mut self.core, Stream::Gc);
+        let place = may_open || self.core.blocks.room_in_row(Stream::Gc) > 0;
+        let stuck = self.gc.urgent(free) && !self.gc.queue.is_empty() && place;
         if !stuck || self.map.room(&self.core) < self.gc.queue.len() {
             return false;
         }

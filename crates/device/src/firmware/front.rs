@@ -24,22 +24,18 @@ impl<M: Mapping> Firmware<M> {
         self.incoming.push_back(tag);
     }
 
-    /// Starts commands as the firmware thread gets to them.
+    /// Starts commands as the firmware thread gets to them. A command keeps the thread busy from its start on; the
+    /// time that this takes is added to its latency when it is answered.
     pub(super) fn start_commands(&mut self) {
-        let cost = self.core.cfg.command_cost;
         while let Some(&tag) = self.incoming.front() {
-            if cost.0 > 0 {
-                match self.thread_until {
-                    None => {
-                        let until = self.core.now + cost;
-                        self.thread_until = Some(until);
-                        self.core.effects.wakes.push((until, DeviceEvent::Firmware));
-                        return;
-                    }
-                    Some(until) if self.core.now < until => return,
-                    Some(_) => self.thread_until = None,
+            if self.core.now < self.thread_until {
+                if !self.thread_wake {
+                    self.thread_wake = true;
+                    self.core.effects.wakes.push((self.thread_until, DeviceEvent::Firmware));
                 }
+                return;
             }
+            self.thread_until = self.core.now + self.core.cfg.command_cost;
             self.incoming.pop_front();
             self.start(tag);
         }

@@ -49,8 +49,9 @@ pub struct Firmware<M> {
     commands: Vec<Pending>,
     /// Arrived, not started.
     incoming: VecDeque<u8>,
-    /// When the firmware thread will be done with the head of `incoming`.
-    thread_until: Option<SimTime>,
+    /// When the firmware thread will be done with the command started last, and whether a wake for that is due.
+    thread_until: SimTime,
+    thread_wake: bool,
     /// Writes, flushes and trims, in order.
     ordered: VecDeque<u8>,
     flushes: Vec<Flushing>,
@@ -84,7 +85,8 @@ impl<M: Mapping> Firmware<M> {
             gc,
             commands: std::iter::repeat_with(idle).take(256).collect(),
             incoming: VecDeque::new(),
-            thread_until: None,
+            thread_until: SimTime::START,
+            thread_wake: false,
             ordered: VecDeque::new(),
             flushes: Vec::new(),
             waiting_reads: VecDeque::new(),
@@ -112,7 +114,7 @@ impl<M: Mapping> Firmware<M> {
                     self.finish_op(done);
                 }
             }
-            DeviceEvent::Firmware => {}
+            DeviceEvent::Firmware => self.thread_wake = false,
             DeviceEvent::IdleFlush => self.idle_timer(),
         }
         self.go_on();
@@ -207,7 +209,8 @@ impl<M: Mapping> Firmware<M> {
             Response { tag: Tag(tag), status: cmd.status, data, hpb: HpbNotice::None, piggyback: PiggyBack::default() };
         response.hpb = self.core.publisher.next_notice();
         self.map.respond(&mut self.core, &mut response);
-        self.core.effects.responses.push((self.core.now, response));
+        let at = self.core.now + self.core.cfg.command_cost;
+        self.core.effects.responses.push((at, response));
     }
 
     /// What the host reads from the descriptors.

@@ -38,6 +38,8 @@ pub struct HpUfs {
     /// Segments that wait for a full row, and those being programmed.
     queued: VecDeque<Writeback>,
     programming: Vec<Writeback>,
+    /// Highest number among the copies of each segment in these two; 0 = none.
+    coming: Vec<Seq>,
     victim: Option<Victim>,
     /// The block being collected, and whether the host has found it empty meanwhile.
     collecting: Option<(Superblock, bool)>,
@@ -47,8 +49,6 @@ pub struct HpUfs {
     want_victim: bool,
     /// The block whose bitmap is wanted for wear levelling, and whether the host has been told.
     want_bitmap: Option<(Superblock, bool)>,
-    /// Whether the last response carried a hint, so that hints and entries take turns.
-    hinted: bool,
     stalled: bool,
 }
 
@@ -79,6 +79,9 @@ impl HpUfs {
 
     /// Latest copy of a segment that has not reached the image yet.
     fn in_sram(&self, segment: SegmentId) -> Option<&SegmentImage> {
+        if self.coming[segment.index()] == Seq(0) {
+            return None;
+        }
         let newest = self.queued.iter().rev().chain(self.programming.iter().rev());
         newest.filter(|w| w.segment == segment).max_by_key(|w| w.seq).map(|w| &*w.image)
     }
@@ -94,6 +97,8 @@ impl HpUfs {
                 let taken = core.sram.take(Owner::Map, 1);
                 assert!(taken, "a segment write starts only with a buffer");
                 core.stats.segment_writebacks += 1;
+                let coming = &mut self.coming[segment.index()];
+                *coming = (*coming).max(seq);
                 self.queued.push_back(Writeback { segment, seq, image });
             }
             _ => return Status::InvalidField,
@@ -158,8 +163,7 @@ impl HpUfs {
 
     /// The segment to ask for next, if the oldest log block is due.
     fn writeback_hint(&mut self, core: &Core) -> Notice {
-        let pending = self.queued.iter().chain(&self.programming);
-        let coming = |segment| pending.clone().filter(|w| w.segment == segment).map(|w| w.seq).max();
+        let coming = |segment: SegmentId| Some(self.coming[segment.index()]).filter(|&seq| seq > Seq(0));
         let written = |segment| core.meta.segment_seq(segment);
         let next = self.log_blocks.next_to_write(self.host_seq, &core.blocks, written, coming);
         next.map_or(Notice::None, Notice::WriteSegment)
@@ -179,12 +183,12 @@ impl Mapping for HpUfs {
             log_blocks: LogBlocks::new(&core.cfg),
             queued: VecDeque::new(),
             programming: Vec::new(),
+            coming: vec![Seq(0); core.cfg.capacity_units.div_ceil(SEGMENT_ENTRIES) as usize],
             victim: None,
             collecting: None,
             collected_at: vec![Seq(0); core.blocks.count() as usize],
             want_victim: false,
             want_bitmap: None,
-            hinted: false,
             stalled: false,
         }
     }
@@ -235,7 +239,10 @@ impl Mapping for HpUfs {
     /// The number of log blocks bounds the time of a recovery (Sec. III-G). The last one is kept for the collector,
     /// without which no superblock would become free.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
+        if stream == Stream::Gc {
+            return self.log_blocks.len() < self.log_blocks.limit();
+        }
+        let for_gc = core.blocks.open(Stream::Gc).is_none();
         let may = self.log_blocks.len() + usize::from(for_gc) < self.log_blocks.limit();
         if !may && !self.stalled {
             core.stats.log_block_stalls += 1;
@@ -292,8 +299,8 @@ impl Mapping for HpUfs {
         }
     }
 
-    /// Entries and writeback hints share the piggyback bytes. They take turns; when log blocks run out, hints go
-    /// first, because the backlog of entries has a command of its own.
+    /// Entries and writeback hints share the piggyback bytes. Hints go first: without them the host's stream comes to
+    /// a stop, while a backlog of entries has a command of its own.
     #[inline]
     fn respond(&mut self, core: &mut Core, response: &mut Response) {
         response.piggyback.want_entries = core.log.unsent() > usize::from(core.cfg.log.handover_above);
@@ -303,13 +310,8 @@ impl Mapping for HpUfs {
             response.piggyback.notice = Notice::BitmapOf(*sb);
             return;
         }
-        let hint = if self.log_blocks.due() && (!self.hinted || self.log_blocks.short()) {
-            self.writeback_hint(core)
-        } else {
-            Notice::None
-        };
-        self.hinted = hint != Notice::None;
-        response.piggyback.notice = if self.hinted { hint } else { self.entry_notice(core) };
+        let hint = if self.log_blocks.due() { self.writeback_hint(core) } else { Notice::None };
+        response.piggyback.notice = if hint == Notice::None { self.entry_notice(core) } else { hint };
     }
 
     /// Programs segments from the host when a row is full. The last ones that a log block waits for go at once.
@@ -340,6 +342,9 @@ impl Mapping for HpUfs {
         let at = self.programming.iter().position(|w| core.meta.segment_piece(w.segment) == piece);
         let written = self.programming.remove(at.expect("a segment is listed until it is on flash"));
         core.sram.give(Owner::Map, 1);
+        if written.seq == self.coming[written.segment.index()] {
+            self.coming[written.segment.index()] = Seq(0);
+        }
         if written.seq >= core.meta.segment_seq(written.segment) {
             core.meta.moved(piece, ppa);
             core.meta.set_segment(written.segment, &written.image[..]);
@@ -351,9 +356,7 @@ impl Mapping for HpUfs {
     /// (facts, "GC").
     fn gc_ready(&self, core: &Core) -> bool {
         let log = &core.cfg.log;
-        let caught_up =
-            core.log.unsent() <= usize::from(log.handover_above) && core.log.len() < usize::from(log.gc_pause_at);
-        caught_up && (core.blocks.open(Stream::Gc).is_some() || self.log_blocks.len() < self.log_blocks.limit())
+        core.log.unsent() <= usize::from(log.handover_above) && core.log.len() < usize::from(log.gc_pause_at)
     }
 
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {

@@ -30,6 +30,8 @@ pub struct LogBlocks {
     /// The block being worked off, and its next segment to look at.
     target: Option<Superblock>,
     cursor: usize,
+    /// Its segments below this are on flash.
+    verified: usize,
     /// Segments asked for and not answered.
     asked: Vec<u64>,
     unanswered: u32,
@@ -52,6 +54,7 @@ impl LogBlocks {
             spare: Vec::new(),
             target: None,
             cursor: 0,
+            verified: 0,
             asked: vec![0; words],
             unanswered: 0,
         }
@@ -69,15 +72,10 @@ impl LogBlocks {
         self.limit
     }
 
-    /// Writeback starts two blocks before the limit, so that it is over when the limit is reached.
+    /// Writeback starts when the host's stream may open no further superblock: there is as long for it as the open one
+    /// takes to fill (Sec. III-G: "once this limit is reached, the firmware enforces the writeback").
     #[inline]
     pub fn due(&self) -> bool {
-        self.blocks.len() + 2 >= self.limit
-    }
-
-    /// The next superblock to be opened would reach the limit.
-    #[inline]
-    pub fn short(&self) -> bool {
         self.blocks.len() + 1 >= self.limit
     }
 
@@ -108,7 +106,7 @@ impl LogBlocks {
                 block.segments[segment.index() / 64] |= 1 << (segment.0 % 64);
                 block.last_seq = block.last_seq.max(seq);
                 if self.target == Some(block.sb) {
-                    self.cursor = 0;
+                    (self.cursor, self.verified) = (0, 0);
                 }
             }
             None => self.early_trims.push((segment, seq)),
@@ -146,7 +144,7 @@ impl LogBlocks {
         if self.target.is_none() {
             let oldest = self.blocks.iter().find(|b| blocks.settled(b.sb))?;
             self.target = Some(oldest.sb);
-            self.cursor = 0;
+            (self.cursor, self.verified) = (0, 0);
         }
         self.find_target().filter(|&at| self.blocks[at].last_seq <= host_seq)
     }
@@ -177,16 +175,15 @@ impl LogBlocks {
             if self.unanswered > 0 {
                 return None;
             }
-            let mut at = 0;
-            while let Some(segment) = next_set(&oldest.segments, at) {
-                at = segment.index() + 1;
+            while let Some(segment) = next_set(&oldest.segments, self.verified) {
                 if written(segment) < oldest.last_seq {
                     if coming(segment).is_none() {
                         // The answer came with too low a number: ask again.
-                        self.cursor = 0;
+                        self.cursor = segment.index();
                     }
                     return None;
                 }
+                self.verified = segment.index() + 1;
             }
             self.drop_at(place);
         }

@@ -243,14 +243,22 @@ macro_rules! mappings {
     };
 }
 
-mappings! {
-    /// UFS without help from the host, and HPB: log buffer, flushed by read-modify-write of segments.
-    "segment-log" => SegmentLog: segment_log::SegmentLog;
-    /// The host keeps changed mappings, valid page bitmap and counts.
-    "hp-ufs" => HpUfs: hp_ufs::HpUfs;
-    /// The whole table in DRAM inside the device.
-    "ideal" => Ideal: ideal::Ideal;
+/// The registration: hands one line per scheme (documentation, name, variant, type) to the macro `$callback`. Tests
+/// elsewhere generate themselves from it.
+#[macro_export]
+macro_rules! registered_mappings {
+    ($callback:ident) => {
+        $callback! {
+            /// UFS without help from the host, and HPB: log buffer, flushed by read-modify-write of segments.
+            "segment-log" => SegmentLog: segment_log::SegmentLog;
+            /// The host keeps changed mappings, valid page bitmap and counts.
+            "hp-ufs" => HpUfs: hp_ufs::HpUfs;
+            /// The whole table in DRAM inside the device.
+            "ideal" => Ideal: ideal::Ideal;
+        }
+    };
 }
+registered_mappings!(mappings);
 
 /// A device: firmware with one of the registered mapping schemes.
 #[derive(Debug)]

@@ -90,6 +90,11 @@ impl Booster for HpUfs {
     }
 
     #[inline]
+    fn resume(&mut self, now: SimTime) {
+        self.last_activity = now;
+    }
+
+    #[inline]
     fn stamp(&mut self, command: &mut Command) {
         command.host_seq = self.host_seq;
         self.told_seq = self.host_seq;

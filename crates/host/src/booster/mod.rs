@@ -47,6 +47,9 @@ pub(crate) trait Booster: Sized {
     /// Takes in the answer to `op`; parts whose wait is over go to the end of `ready`.
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>);
 
+    /// The first request after a time without any has come.
+    fn resume(&mut self, _now: SimTime) {}
+
     /// Adds what travels along with every command.
     fn stamp(&mut self, _command: &mut Command) {}
 
@@ -191,6 +194,11 @@ impl Booster for AnyBooster {
     #[inline]
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>) {
         with_booster!(self, b => b.on_response(now, op, response, ready));
+    }
+
+    #[inline]
+    fn resume(&mut self, now: SimTime) {
+        with_booster!(self, b => b.resume(now));
     }
 
     #[inline]

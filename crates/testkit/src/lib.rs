@@ -1,0 +1,268 @@
+//! A bench that couples a driver and a device directly, so that a test can reach into either while they run: falsify
+//! what the host holds, slow the link down, check sums at any moment. `lab` runs the same two behind one interface and
+//! lets nobody in.
+//!
+//! The oracle is the bench's own and simpler than the one of `lab`: it never has two requests to the same unit in
+//! flight, so that every read has exactly one right answer.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use device::{Device, DeviceEvent};
+use host::{Completion, Driver, Request, RequestOp};
+use lab::{Parts, profile::Profile};
+use ufs::{Command, Content, DataIn, Response, Status};
+use units::{Lpa, Nanos, SimTime};
+
+/// Deterministic choices (xorshift64).
+#[derive(Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// Choices of a seed.
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as u32 % n
+    }
+}
+
+enum Event {
+    Command(Command),
+    Response(Response),
+    Device(DeviceEvent),
+    Driver,
+}
+
+/// How a read may end when the host's tables have been falsified.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expect {
+    /// Only with the right data.
+    Right,
+    /// With the right data, or an error.
+    RightOrError,
+    /// With data of the right address, or an error.
+    OwnOrError,
+}
+
+/// What reads gave.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Outcomes {
+    /// Right data.
+    pub right: u64,
+    /// An error.
+    pub errors: u64,
+    /// An older version of the right address.
+    pub stale: u64,
+}
+
+/// A driver and a device with a clock.
+pub struct Rig {
+    /// The driver, open to tests.
+    pub driver: Driver,
+    /// The device, open to tests.
+    pub device: Device,
+    /// How reads may end from now on.
+    pub expect: Expect,
+    /// How they ended.
+    pub outcomes: Outcomes,
+    delay: Nanos,
+    now: SimTime,
+    queue: BinaryHeap<Reverse<(SimTime, u64)>>,
+    events: BTreeMap<u64, Event>,
+    order: u64,
+    requests: BTreeMap<u32, Request>,
+    next_id: u32,
+    stamp: u32,
+    acked: Vec<u32>,
+    driver_wake: Option<SimTime>,
+    quiet: u32,
+}
+
+impl Rig {
+    /// A system from a profile, with a link that takes `delay` each way.
+    pub fn new(profile: &Profile, parts: Parts, delay: Nanos) -> Rig {
+        let device = Device::new(profile.device_config([3, 5]), parts.mapping);
+        let info = device.info();
+        Rig {
+            driver: Driver::new(profile.host_config(parts), info),
+            device,
+            expect: Expect::Right,
+            outcomes: Outcomes::default(),
+            delay,
+            now: SimTime::START,
+            queue: BinaryHeap::new(),
+            events: BTreeMap::new(),
+            order: 0,
+            requests: BTreeMap::new(),
+            next_id: 0,
+            stamp: 0,
+            acked: vec![0; info.capacity_units as usize],
+            driver_wake: None,
+            quiet: 0,
+        }
+    }
+
+    fn at(&mut self, at: SimTime, event: Event) {
+        self.order += 1;
+        self.queue.push(Reverse((at, self.order)));
+        self.events.insert(self.order, event);
+    }
+
+    fn overlaps(&self, lpa: Lpa, len: u32) -> bool {
+        self.requests.values().any(|r| r.lpa.0 < lpa.0 + len && lpa.0 < r.lpa.0 + r.len)
+    }
+
+    /// Submits a request as soon as fewer than `depth` are outstanding and none of them touches its units.
+    pub fn submit(&mut self, op: RequestOp, lpa: Lpa, len: u32, depth: usize) {
+        while self.requests.len() >= depth || self.overlaps(lpa, len) {
+            self.step();
+        }
+        self.next_id += 1;
+        self.stamp += 1;
+        let request = Request { id: self.next_id, op, lpa, len, stamp: self.stamp };
+        self.requests.insert(request.id, request);
+        self.driver.submit(self.now, request);
+        self.host_turn();
+    }
+
+    /// Random reads, writes, trims and flushes over the first `span` units.
+    pub fn churn(&mut self, rng: &mut Rng, count: u32, span: u32, depth: usize) {
+        for _ in 0..count {
+            let len = if rng.below(4) == 0 { 1 + rng.below(40) } else { 1 };
+            let lpa = Lpa(rng.below(span - len));
+            match rng.below(100) {
+                0..60 => self.submit(RequestOp::Write { fua: rng.below(20) == 0 }, lpa, len, depth),
+                60..92 => self.submit(RequestOp::Read, lpa, len, depth),
+                92..96 => self.submit(RequestOp::Unmap, lpa, len, depth),
+                _ => self.submit(RequestOp::Flush, Lpa(0), 0, depth),
+            }
+        }
+    }
+
+    /// Waits for everything outstanding, then for the device to come to rest, and checks its sums.
+    pub fn settle(&mut self) {
+        while !self.requests.is_empty() {
+            self.step();
+        }
+        let limit = self.now + Nanos::from_millis(200);
+        while self.queue.peek().is_some_and(|Reverse((at, _))| *at <= limit) {
+            self.step();
+        }
+        self.device.check();
+    }
+
+    /// Reads everything.
+    pub fn read_all(&mut self) {
+        for lpa in (0..self.acked.len() as u32).step_by(16) {
+            self.submit(RequestOp::Read, Lpa(lpa), 16, 4);
+        }
+        self.settle();
+    }
+
+    fn step(&mut self) {
+        let Reverse((at, order)) = self.queue.pop().expect("requests outstanding, but nothing will ever happen");
+        self.now = at;
+        self.quiet += 1;
+        assert!(self.quiet < 200_000, "nothing completes: {:?}, {:?}", self.device.stats(), self.driver.stats());
+        match self.events.remove(&order).expect("an event happens once") {
+            Event::Command(command) => {
+                self.device.command(at, command);
+                self.drain_device();
+            }
+            Event::Device(event) => {
+                self.device.wake(at, event);
+                self.drain_device();
+            }
+            Event::Response(response) => {
+                self.driver.on_response(at, response);
+                self.host_turn();
+            }
+            Event::Driver => {
+                self.driver_wake = None;
+                self.host_turn();
+            }
+        }
+    }
+
+    fn drain_device(&mut self) {
+        let effects = self.device.effects();
+        let (wakes, responses) = (std::mem::take(&mut effects.wakes), std::mem::take(&mut effects.responses));
+        for (at, event) in wakes {
+            self.at(at, Event::Device(event));
+        }
+        for (at, response) in responses {
+            self.at(at + self.delay, Event::Response(response));
+        }
+    }
+
+    fn host_turn(&mut self) {
+        let mut ended = VecDeque::new();
+        while let Some(completion) = self.driver.pop_completion() {
+            ended.push_back(completion);
+        }
+        for completion in ended {
+            self.digest(completion);
+        }
+        while let Some(command) = self.driver.next_command(self.now) {
+            let at = self.now + self.delay;
+            self.at(at, Event::Command(command));
+        }
+        if let Some(at) = self.driver.next_wake()
+            && at > self.now
+            && self.driver_wake.is_none_or(|wake| at < wake)
+        {
+            self.driver_wake = Some(at);
+            self.at(at, Event::Driver);
+        }
+    }
+
+    fn digest(&mut self, completion: Completion) {
+        self.quiet = 0;
+        let request = self.requests.remove(&completion.id).expect("a request completes once");
+        let units = request.lpa.index()..request.lpa.index() + request.len as usize;
+        match request.op {
+            RequestOp::Read => self.check_read(&request, &completion),
+            RequestOp::Write { .. } => self.acked[units].fill(request.stamp),
+            RequestOp::Unmap => self.acked[units].fill(0),
+            RequestOp::Flush => {}
+        }
+        let failed = completion.status != Status::Good;
+        assert!(!failed || request.op == RequestOp::Read, "{request:?}: {:?}", completion.status);
+    }
+
+    fn check_read(&mut self, request: &Request, completion: &Completion) {
+        if completion.status != Status::Good {
+            assert!(self.expect != Expect::Right, "{request:?}: {:?}", completion.status);
+            self.outcomes.errors += 1;
+            return;
+        }
+        let check = |rig: &mut Rig, i: u32, content: Option<Content>| rig.check_unit(request.lpa.offset(i), content);
+        match &completion.data {
+            DataIn::One(content) => check(self, 0, *content),
+            DataIn::Many(contents) => {
+                assert_eq!(contents.len(), request.len as usize, "{request:?}");
+                contents.iter().enumerate().for_each(|(i, content)| check(self, i as u32, *content));
+            }
+            other => panic!("{request:?} gave {other:?}"),
+        }
+    }
+
+    fn check_unit(&mut self, lpa: Lpa, content: Option<Content>) {
+        assert!(content.is_none_or(|c| c.lpa == lpa), "read of {lpa} gave data of another address: {content:?}");
+        let right = content.map_or(0, |c| c.stamp) == self.acked[lpa.index()];
+        assert!(
+            right || self.expect == Expect::OwnOrError,
+            "read of {lpa} gave {content:?} instead of write {}",
+            self.acked[lpa.index()]
+        );
+        self.outcomes.right += u64::from(right);
+        self.outcomes.stale += u64::from(!right);
+    }
+}

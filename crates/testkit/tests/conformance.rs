@@ -1,0 +1,100 @@
+//! What every registered mapping scheme must do, whatever it is: one set of tests per line of the registration.
+
+use device::{MappingKind, registered_mappings};
+use lab::{profile::Profile, schemes};
+use ufsim_testkit::{Rig, Rng};
+use units::Nanos;
+
+/// Runs `body` on the tiny profile for every preset with this mapping scheme.
+fn with_each_system(kind: MappingKind, body: impl Fn(Rig, &str)) {
+    let profile = Profile::load("tiny", &[]).expect("an embedded profile");
+    let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts.mapping == kind).collect();
+    assert!(!presets.is_empty(), "mapping scheme {} is in no preset", kind.name());
+    for preset in presets {
+        body(Rig::new(&profile, preset.parts, Nanos::from_micros(3)), preset.name);
+    }
+}
+
+fn data_survives_gc(kind: MappingKind) {
+    with_each_system(kind, |mut rig, name| {
+        let mut rng = Rng::new(11);
+        rig.churn(&mut rng, 40_000, 32_768, 16);
+        rig.settle();
+        rig.read_all();
+        let stats = rig.device.stats();
+        assert!(stats.gc_victims > 100 && stats.erases > 100, "{name}: GC hardly ran: {stats:?}");
+        assert!(stats.wear_victims > 0 || stats.max_erase_count < 9, "{name}: no wear levelling: {stats:?}");
+    });
+}
+
+fn a_hot_spot_keeps_the_last_version(kind: MappingKind) {
+    with_each_system(kind, |mut rig, _| {
+        let mut rng = Rng::new(12);
+        rig.churn(&mut rng, 20_000, 200, 24);
+        rig.settle();
+        rig.read_all();
+    });
+}
+
+fn every_operation_has_a_cause_and_a_time(kind: MappingKind) {
+    with_each_system(kind, |mut rig, name| {
+        let mut rng = Rng::new(13);
+        rig.churn(&mut rng, 10_000, 32_768, 8);
+        rig.settle();
+        let (stats, nand) = (rig.device.stats(), *rig.device.nand_counters());
+        let programmed = nand.total_bytes(nand::Kind::Program) / 4096;
+        let accounted =
+            stats.data_units_programmed + stats.gc_units_programmed + stats.padding_units + stats.map_units_programmed;
+        assert_eq!(programmed, accounted, "{name}: units programmed and their kinds");
+        let dies = 4;
+        assert_eq!(nand.total_ops(nand::Kind::Erase) % dies, 0, "{name}: a superblock is erased on all dies");
+        assert!(stats.data_units_programmed <= stats.host_units_written, "{name}");
+    });
+}
+
+fn a_quiet_device_holds_no_buffers(kind: MappingKind) {
+    with_each_system(kind, |mut rig, name| {
+        let mut rng = Rng::new(14);
+        for _ in 0..20 {
+            rig.churn(&mut rng, 200, 4096, 8);
+            rig.settle();
+            assert!(rig.device.is_idle(), "{name}: not idle after everything has been answered");
+        }
+    });
+}
+
+macro_rules! conformance {
+    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {$(
+        #[allow(non_snake_case)]
+        mod $variant {
+            use device::MappingKind;
+
+            #[test]
+            fn is_found_by_its_name() {
+                assert_eq!(MappingKind::from_name($name), Some(MappingKind::$variant));
+                assert!(MappingKind::NAMES.contains(&$name));
+            }
+
+            #[test]
+            fn data_survives_gc() {
+                super::data_survives_gc(MappingKind::$variant);
+            }
+
+            #[test]
+            fn a_hot_spot_keeps_the_last_version() {
+                super::a_hot_spot_keeps_the_last_version(MappingKind::$variant);
+            }
+
+            #[test]
+            fn every_operation_has_a_cause_and_a_time() {
+                super::every_operation_has_a_cause_and_a_time(MappingKind::$variant);
+            }
+
+            #[test]
+            fn a_quiet_device_holds_no_buffers() {
+                super::a_quiet_device_holds_no_buffers(MappingKind::$variant);
+            }
+        }
+    )*};
+}
+registered_mappings!(conformance);
