@@ -41,7 +41,7 @@ impl Meta {
         Meta {
             segments,
             first,
-            image: vec![0; segments as usize * SEGMENT_ENTRIES as usize],
+            image: table::zeroed(segments as usize * SEGMENT_ENTRIES as usize),
             place: vec![0; (segments + geometry.data_superblocks) as usize],
             seq: vec![Seq(0); segments as usize],
             valid: vec![0; geometry.meta_superblocks as usize],

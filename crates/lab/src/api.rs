@@ -16,7 +16,7 @@ use workload::{Replay, Source, blktrace, named_seed};
 
 use crate::fill::Fill;
 use crate::profile::Profile;
-use crate::report::{Context, report};
+use crate::report::{Context, Start, report};
 use crate::result::{RunResult, Setup};
 use crate::run::{Stop, System, Watch};
 use crate::spec::Spec;
@@ -174,11 +174,11 @@ fn run(
 ) -> Result<RunResult, LabError> {
     let mut system = guarded(spec, || assemble(profile, parts, spec.seed))??;
     let ran = guarded(spec, || phases(&mut system, &mut *workload.source, spec, wall, progress));
-    match ran.map_err(|bug| with_place(bug, &system))? {
-        Ok(()) => {}
+    let start = match ran.map_err(|bug| with_place(bug, &system))? {
+        Ok(start) => start,
         Err(Stop::Interrupted) => return Err(LabError::Interrupted),
         Err(stop) => return Err(with_place(bug(spec, &stop.to_string()), &system)),
-    }
+    };
     let (measure, after) = system.outcome();
     if measure.submitted != measure.completed {
         let lost = format!("{} requests submitted, {} completed", measure.submitted, measure.completed);
@@ -188,19 +188,20 @@ fn run(
         setup: setup(spec, parts, &workload)?,
         host_dram_limit: profile.host_config(parts).memory_limit_bytes,
         wall_seconds: wall.seconds(),
+        start,
         warnings: workload.warnings,
     };
     Ok(report(measure, &after, context))
 }
 
-/// Preconditioning, then the workload.
+/// Preconditioning, then the workload. Gives the state between them.
 fn phases(
     system: &mut System,
     source: &mut dyn Source,
     spec: &Spec,
     wall: &Wall,
     progress: &mut OnProgress,
-) -> Result<(), Stop> {
+) -> Result<Start, Stop> {
     let fill = match spec.precondition.as_str() {
         "footprint" => source.footprint(),
         "touched" => source.preconditioning_ranges(),
@@ -211,7 +212,10 @@ fn phases(
         system.run(&mut fill, &mut throttled("precondition", wall, progress))?;
         system.settle(&mut fill)?;
     }
-    system.run(source, &mut throttled("run", wall, progress))
+    let (measure, counters) = system.outcome();
+    let start = Start { wall_seconds: wall.seconds(), requests: measure.unmeasured, operations: counters.operations() };
+    system.run(source, &mut throttled("run", wall, progress))?;
+    Ok(start)
 }
 
 /// Lets only a few calls per second through, the first at once.

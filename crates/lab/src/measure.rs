@@ -26,6 +26,13 @@ pub struct Snapshot {
     pub nand: nand::Counters,
 }
 
+impl Snapshot {
+    /// Flash operations of every kind.
+    pub fn operations(&self) -> u64 {
+        nand::Kind::ALL.iter().map(|&kind| self.nand.total_ops(kind)).sum()
+    }
+}
+
 /// Requests of one kind in one group.
 #[derive(Clone, Debug)]
 pub struct KindStats {

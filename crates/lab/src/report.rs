@@ -10,9 +10,7 @@ use units::MIB;
 use workload::WorkOp;
 
 use crate::measure::{GroupStats, KindStats, Measure, Snapshot};
-use crate::result::{
-    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, RunResult, Setup, Waf,
-};
+use crate::result::{AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, RunResult, Setup, Waf};
 
 /// The percentiles that fio prints.
 const PERCENTILES: [f64; 17] =
@@ -34,6 +32,17 @@ const HOST_GAUGES: &[&str] = &[
 const DEVICE_GAUGES: &[&str] =
     &["max_log_blocks", "sram_bytes", "device_dram_bytes", "free_superblocks", "max_erase_count"];
 
+/// Where the workload began, after preconditioning: the simulator's speed is counted from here.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Real time since the start of the run in seconds.
+    pub wall_seconds: f64,
+    /// Requests so far.
+    pub requests: u64,
+    /// Flash operations so far.
+    pub operations: u64,
+}
+
 /// What surrounds the recorded numbers of a run.
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -43,6 +52,8 @@ pub struct Context {
     pub host_dram_limit: Option<u64>,
     /// Real time of the run in seconds.
     pub wall_seconds: f64,
+    /// Where the workload began.
+    pub start: Start,
     /// Warnings from readers of input.
     pub warnings: Vec<String>,
 }
@@ -59,8 +70,10 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         host: named(host_fields(&after.host), host_fields(&before.host), HOST_GAUGES),
         device: named(device_fields(&after.device), device_fields(&before.device), DEVICE_GAUGES),
     };
-    let requests = measure.submitted + measure.unmeasured;
-    let operations: u64 = Kind::ALL.iter().map(|&kind| after.nand.total_ops(kind)).sum();
+    let start = context.start;
+    let wall = context.wall_seconds - start.wall_seconds;
+    let requests = measure.submitted + measure.unmeasured - start.requests;
+    let operations = after.operations() - start.operations;
     let host_dram = host_dram(&after.host);
     let mut warnings = context.warnings;
     warnings.extend(run_warnings(measure));
@@ -72,8 +85,8 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         warmup_sim_seconds: measure.began_at().0 as f64 / 1e9,
         sim_seconds: seconds,
         wall_seconds: context.wall_seconds,
-        requests_per_wall_second: per(requests as f64, context.wall_seconds),
-        flash_ops_per_wall_second: per(operations as f64, context.wall_seconds),
+        requests_per_wall_second: per(requests as f64, wall),
+        flash_ops_per_wall_second: per(operations as f64, wall),
         iops: per(measure.completed as f64, seconds),
         throughput_mib_per_s: per(moved as f64 / MIB as f64, seconds),
         bytes,
@@ -81,10 +94,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         nand_time_ns: Cause::ALL.iter().map(|&c| (c.name().to_owned(), flash.busy_ns(c))).collect(),
         nand_ops: operations_by_cause(&flash),
         waf: waf(&after.device, &before.device),
-        host_dram_bytes: host_dram.mappings
-            + host_dram.valid_bitmap
-            + host_dram.valid_count
-            + host_dram.reorder_buffer,
+        host_dram_bytes: host_dram.mappings + host_dram.valid_bitmap + host_dram.valid_count + host_dram.reorder_buffer,
         host_dram_limit_bytes: context.host_dram_limit,
         host_dram,
         sram_bytes: after.device.sram_bytes,
@@ -146,7 +156,13 @@ fn latencies(total: &GroupStats) -> Latencies {
         kinds.for_each(|kind| sum.add(kind));
         latency(&sum.latency)
     });
-    Latencies { read: of(WorkOp::Read), write: of(WorkOp::Write), flush: of(WorkOp::Flush), trim: of(WorkOp::Trim), all }
+    Latencies {
+        read: of(WorkOp::Read),
+        write: of(WorkOp::Write),
+        flush: of(WorkOp::Flush),
+        trim: of(WorkOp::Trim),
+        all,
+    }
 }
 
 fn group(stats: &GroupStats) -> GroupResult {

@@ -149,9 +149,9 @@ pub struct RunResult {
     pub sim_seconds: f64,
     /// Real time of the whole run, preconditioning included.
     pub wall_seconds: f64,
-    /// Requests, measured or not, per second of real time.
+    /// Requests of the workload, measured or not, per second of real time; preconditioning is left out.
     pub requests_per_wall_second: f64,
-    /// Flash operations, measured or not, per second of real time.
+    /// The same for flash operations.
     pub flash_ops_per_wall_second: f64,
     /// Measured requests per simulated second.
     pub iops: f64,

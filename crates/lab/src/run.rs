@@ -267,7 +267,7 @@ impl System {
         let op = slot.driver_op();
         match op {
             RequestOp::Read => self.oracle.read_submitted(slot.lpa, slot.len, &mut slot.memory),
-            RequestOp::Write { .. } => slot.number = self.oracle.write_submitted(),
+            RequestOp::Write { .. } => slot.number = self.oracle.write_submitted(slot.lpa),
             RequestOp::Unmap => slot.number = self.oracle.trim_submitted(slot.lpa, slot.len),
             RequestOp::Flush => {}
         }
@@ -321,11 +321,7 @@ impl System {
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            host: self.driver.stats(),
-            device: self.device.stats(),
-            nand: *self.device.nand_counters(),
-        }
+        Snapshot { host: self.driver.stats(), device: self.device.stats(), nand: *self.device.nand_counters() }
     }
 
     /// What has been measured, and the state of the counters now.

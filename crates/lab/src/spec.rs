@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use toml::Value;
+use workload::DeviceId;
 use workload::ReplayMode;
 use workload::blktrace::BlktraceOptions;
-use workload::DeviceId;
 
 use crate::api::LabError;
 use crate::profile::{Override, Profile};
@@ -218,7 +218,10 @@ mod tests {
         for (json, told) in [
             (r#"{"scheme": "ufs", "workload": "x", "sede": 1}"#, "unknown field `sede`"),
             (r#"{"scheme": "ufs"}"#, "missing field `workload`"),
-            (r#"{"scheme": "ufs", "workload": "x", "replay": "fast"}"#, "replay = \"fast\": must be one of timed, closed"),
+            (
+                r#"{"scheme": "ufs", "workload": "x", "replay": "fast"}"#,
+                "replay = \"fast\": must be one of timed, closed",
+            ),
             (
                 r#"{"scheme": "ufs", "workload": "x", "precondition": "all"}"#,
                 "precondition = \"all\": must be one of none, footprint, touched",

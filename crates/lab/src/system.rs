@@ -132,7 +132,8 @@ impl SystemSpec {
 impl Parts {
     /// Refuses parts that do not work together.
     fn check(self) -> Result<(), SystemError> {
-        let mismatch = |why| Err(SystemError::Mismatch { booster: self.booster.name(), mapping: self.mapping.name(), why });
+        let mismatch =
+            |why| Err(SystemError::Mismatch { booster: self.booster.name(), mapping: self.mapping.name(), why });
         if let Some((_, mapping)) = PARTNERS.iter().find(|(b, _)| *b == self.booster) {
             if *mapping != self.mapping {
                 return mismatch(format!("this booster needs mapping = \"{}\"", mapping.name()));

@@ -9,7 +9,11 @@ mod golden;
 #[test]
 fn digests_are_those_kept() {
     let kept = include_str!("golden/digests.txt");
-    assert_eq!(golden::lines(), kept, "simulated behaviour changed; if intended: cargo run -p ufsim-lab --example bless");
+    assert_eq!(
+        golden::lines(),
+        kept,
+        "simulated behaviour changed; if intended: cargo run -p ufsim-lab --example bless"
+    );
 }
 
 #[test]

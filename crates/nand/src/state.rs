@@ -54,8 +54,8 @@ impl State {
         let total = layout.total_units() as usize;
         let die_blocks = geometry.superblocks() as usize * geometry.dies() as usize;
         State {
-            spares: vec![[0; 2]; total],
-            seqs: vec![0; total / geometry.units_per_page as usize],
+            spares: table::zeroed(total),
+            seqs: table::zeroed(total / geometry.units_per_page as usize),
             blocks: vec![Block::default(); die_blocks * geometry.planes as usize],
             die_blocks: vec![DieBlock::default(); die_blocks],
             erase_counts: vec![0; geometry.superblocks() as usize],
@@ -151,15 +151,7 @@ impl State {
     /// of the processor, and by the time its event comes back the memory has answered.
     #[inline]
     pub fn prefetch(&self, ppa: Ppa) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let spare: *const [u32; 2] = &self.spares[ppa.index()];
-            // SAFETY: a prefetch only hints; it neither reads nor writes, and the address is that of an element.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(spare.cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = ppa;
+        table::prefetch(&self.spares[ppa.index()]);
     }
 
     /// The spare of a unit, `None` if it is not programmed or padding.

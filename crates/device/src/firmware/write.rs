@@ -162,6 +162,7 @@ impl<M: Mapping> Firmware<M> {
             let (lpa, stamp) = self.core.buffer.unit(id);
             items[i] = u32::from(id);
             spares[i] = Some(Spare { lpa: lpa.0, stamp });
+            self.map.announce(lpa);
         }
         let token = self.core.ops.start(Purpose::HostProgram { ppa, n, seq }, &items[..n as usize]);
         let work = Work::Program { ppa, units: padded };

@@ -47,8 +47,8 @@ impl Mapping for Ideal {
     fn new(core: &Core) -> Ideal {
         let units = core.blocks.count() as usize * core.layout.superblock_units() as usize;
         Ideal {
-            table: vec![0; core.cfg.capacity_units as usize],
-            bitmap: vec![0; units.div_ceil(64)],
+            table: table::zeroed(core.cfg.capacity_units as usize),
+            bitmap: table::zeroed(units.div_ceil(64)),
             valid: ValidCounts::new(core.blocks.count()),
             superblock_units: core.layout.superblock_units(),
         }
@@ -68,6 +68,11 @@ impl Mapping for Ideal {
 
     fn room(&self, _core: &Core) -> usize {
         usize::MAX
+    }
+
+    #[inline]
+    fn announce(&self, lpa: Lpa) {
+        table::prefetch(&self.table[lpa.index()]);
     }
 
     #[inline]

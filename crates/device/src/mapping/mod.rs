@@ -114,6 +114,11 @@ pub trait Mapping: Sized {
         let _ = (sb, n);
     }
 
+    /// A change of this address is coming; a hint for the processor's caches.
+    fn announce(&self, lpa: Lpa) {
+        let _ = lpa;
+    }
+
     /// A unit is on flash.
     fn committed(&mut self, core: &mut Core, unit: Commit);
 

@@ -260,9 +260,8 @@ impl HpUfs {
             Lookup::Loading => false,
             Lookup::Cached(slot) => {
                 self.cache.touch(slot);
-                // The table is far larger than the processor's caches. Reading the entry that the change will replace
-                // brings it near by the time that the change arrives.
-                std::hint::black_box(self.cache.image(slot)[part.lpa.slot()]);
+                // The change will replace this entry when it comes back.
+                table::prefetch(&self.cache.image(slot)[part.lpa.slot()]);
                 false
             }
         }

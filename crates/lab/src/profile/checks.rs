@@ -1,15 +1,12 @@
 //! What no single key can say: the values of a profile must fit each other.
 
 use nand::Geometry;
+use ufs::MAX_SUPERBLOCKS;
 use units::{MIB, SEGMENT_ENTRIES, UNIT_BYTES};
 
 use super::lower::UNIT_KIB;
 use super::schema::Values;
 
-/// Block numbers travel in two bytes, and two values are kept for "none" and "trim".
-const MAX_SUPERBLOCKS: u32 = 65_534;
-/// An L2P log entry covers at most this many units, and a row is one entry's worth of programming.
-const MAX_ROW_UNITS: u32 = 32;
 /// Spare superblocks that GC, the write front and log blocks need at the very least.
 const MIN_SPARE_SUPERBLOCKS: u32 = 16;
 /// Over-provisioning in per cent of the capacity.
@@ -49,22 +46,12 @@ fn check_shape(v: &Values) -> Result<(), String> {
     require(page.is_power_of_two(), "nand.page_kib", page, "a power of two, 4, 8, 16 or 32".into())?;
     let g = geometry(v);
     require(
-        g.row_units() <= MAX_ROW_UNITS,
-        "nand.planes",
-        g.planes,
-        format!("at most {} with nand.page_kib = {page}", MAX_ROW_UNITS / g.units_per_page),
-    )?;
-    let total = g.data_superblocks + g.meta_superblocks;
-    require(
-        total <= MAX_SUPERBLOCKS,
+        g.data_superblocks <= MAX_SUPERBLOCKS,
         "nand.data_superblocks",
         g.data_superblocks,
-        format!(
-            "at most {} with nand.meta_superblocks = {}: block numbers have 16 bits",
-            MAX_SUPERBLOCKS - g.meta_superblocks.min(MAX_SUPERBLOCKS),
-            g.meta_superblocks
-        ),
+        format!("at most {MAX_SUPERBLOCKS}: block numbers travel in 16 bits"),
     )?;
+    let total = g.data_superblocks + g.meta_superblocks;
     let per_superblock = u64::from(g.superblock_units());
     require(
         u64::from(total) * per_superblock < u64::from(u32::MAX) - 1,
@@ -167,12 +154,7 @@ fn check_gc(v: &Values) -> Result<(), String> {
 
 fn check_host(v: &Values) -> Result<(), String> {
     let h = &v.host;
-    require(
-        h.internal_tags < h.tags,
-        "host.internal_tags",
-        h.internal_tags,
-        format!("below host.tags = {}", h.tags),
-    )?;
+    require(h.internal_tags < h.tags, "host.internal_tags", h.internal_tags, format!("below host.tags = {}", h.tags))?;
     let kib = h.max_transfer_kib;
     require(kib.is_multiple_of(UNIT_KIB), "host.max_transfer_kib", kib, "a multiple of 4".into())
 }

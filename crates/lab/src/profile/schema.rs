@@ -41,9 +41,8 @@ impl Kind {
 
     /// True if `value` has the right type and lies in the range.
     pub fn admits(self, value: &toml::Value) -> bool {
-        let inside = |min: u32, max: u32| {
-            value.as_integer().is_some_and(|n| (i64::from(min)..=i64::from(max)).contains(&n))
-        };
+        let inside =
+            |min: u32, max: u32| value.as_integer().is_some_and(|n| (i64::from(min)..=i64::from(max)).contains(&n));
         match self {
             Kind::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
             Kind::Switch => value.is_bool(),
@@ -79,16 +78,30 @@ impl CountOr {
 }
 
 macro_rules! rust_type {
-    (text) => { String };
-    (switch) => { bool };
-    (count) => { u32 };
-    (count_or) => { CountOr };
+    (text) => {
+        String
+    };
+    (switch) => {
+        bool
+    };
+    (count) => {
+        u32
+    };
+    (count_or) => {
+        CountOr
+    };
 }
 
 macro_rules! kind {
-    (text) => { Kind::Text };
-    (switch) => { Kind::Switch };
-    (count $min:literal to $max:literal) => { Kind::Count { min: $min, max: $max } };
+    (text) => {
+        Kind::Text
+    };
+    (switch) => {
+        Kind::Switch
+    };
+    (count $min:literal to $max:literal) => {
+        Kind::Count { min: $min, max: $max }
+    };
     (count_or $word:literal $min:literal to $max:literal) => {
         Kind::CountOr { min: $min, max: $max, word: $word }
     };

@@ -47,10 +47,7 @@ fn the_papers_device_has_the_papers_numbers() {
 
 #[test]
 fn a_value_out_of_range_names_key_value_and_range() {
-    assert_eq!(
-        error_of(&with_line("planes", "planes = 0"), &[]),
-        "profile p.toml: nand.planes = 0: must be 1..=4"
-    );
+    assert_eq!(error_of(&with_line("planes", "planes = 0"), &[]), "profile p.toml: nand.planes = 0: must be 1..=4");
     assert_eq!(
         error_of(&with_line("memory_mib", "memory_mib = 0"), &[]),
         "profile p.toml: host.memory_mib = 0: must be 1..=65536 or \"unlimited\""
@@ -68,7 +65,10 @@ fn a_wrong_type_names_key_value_and_type() {
         (with_line("planes", "planes = 2.5"), "nand.planes = 2.5: must be 1..=4"),
         (with_line("page_register", "page_register = 1"), "nand.page_register = 1: must be true or false"),
         (with_line("name", "name = 7"), "device.name = 7: must be a non-empty string"),
-        (with_line("memory_mib", "memory_mib = \"all\""), "host.memory_mib = \"all\": must be 1..=65536 or \"unlimited\""),
+        (
+            with_line("memory_mib", "memory_mib = \"all\""),
+            "host.memory_mib = \"all\": must be 1..=65536 or \"unlimited\"",
+        ),
     ] {
         assert_eq!(error_of(&text, &[]), format!("profile p.toml: {told}"));
     }
@@ -77,7 +77,10 @@ fn a_wrong_type_names_key_value_and_type() {
 #[test]
 fn unknown_and_missing_keys_are_named() {
     let unknown = error_of(&with_line("planes", "plains = 2"), &[]);
-    assert!(unknown.starts_with("profile p.toml: nand.plains = 2: unknown key, must be one of channels, "), "{unknown}");
+    assert!(
+        unknown.starts_with("profile p.toml: nand.plains = 2: unknown key, must be one of channels, "),
+        "{unknown}"
+    );
     let missing = error_of(&with_line("planes", ""), &[]);
     assert_eq!(missing, "profile p.toml: nand.planes is missing: must be 1..=4");
     let section = error_of(&HP_UFS.replace("[wear]", "[tear]"), &[]);
@@ -115,7 +118,9 @@ fn overrides_replace_values_and_are_checked_alike() {
     assert_eq!(set(&["host.memory_mib = 5"]).host.memory_mib.count(), Some(5));
     assert!(!set(&["nand.page_register=false"]).nand.page_register);
     assert_eq!(error_of(HP_UFS, &["nand.planes=9"]), "profile p.toml: nand.planes = 9: must be 1..=4");
-    assert!(error_of(HP_UFS, &["nand.plains=2"]).starts_with("profile p.toml: nand.plains = 2: unknown key, must be one"));
+    assert!(
+        error_of(HP_UFS, &["nand.plains=2"]).starts_with("profile p.toml: nand.plains = 2: unknown key, must be one")
+    );
     let no_section = error_of(HP_UFS, &["planes=2"]);
     assert_eq!(no_section, "profile p.toml: planes = 2: unknown key, must have the form section.key");
     assert!(parse_override("nand.planes").unwrap_err().to_string().contains("must have the form section.key=value"));
@@ -125,7 +130,6 @@ fn overrides_replace_values_and_are_checked_alike() {
 fn values_must_fit_each_other() {
     for (overrides, told) in [
         (&["nand.page_kib=12"][..], "nand.page_kib = 12: must be a power of two, 4, 8, 16 or 32"),
-        (&["nand.planes=4", "nand.page_kib=32", "nand.channels=1"], ""),
         (&["nand.data_superblocks=8208"], "nand.data_superblocks = 8208: must be at least 8438"),
         (&["nand.data_superblocks=65536"], "nand.data_superblocks = 65536: must be at most 65535"),
         (&["nand.pages_per_block=4096", "nand.channels=32"], "nand.data_superblocks = 9472: must be at most"),
@@ -137,15 +141,15 @@ fn values_must_fit_each_other() {
         (&["log.flush_above_entries=1536"], "log.flush_above_entries = 1536: must be below log.entries = 1536"),
         (&["gc.relaxed_superblocks=2400"], "gc.relaxed_superblocks = 2400: must be below gc.start_superblocks = 2400"),
         (&["gc.hurried_superblocks=1800"], "gc.hurried_superblocks = 1800: must be below gc.relaxed_superblocks"),
-        (&["gc.reserve_superblocks=600"], "must be"),
+        (&["gc.reserve_superblocks=600"], "gc.reserve_superblocks = 600: must be below gc.hurried_superblocks = 600"),
         (&["hpb.group_entries=1500"], "hpb.group_entries = 1500: must be a multiple of 1024"),
         (&["host.internal_tags=31", "host.tags=31"], "host.internal_tags = 31: must be below host.tags = 31"),
         (&["host.max_transfer_kib=510"], "host.max_transfer_kib = 510: must be a multiple of 4"),
     ] {
         let parsed: Vec<_> = overrides.iter().map(|o| parse_override(o).unwrap()).collect();
         match Profile::load("hp-ufs", &parsed) {
-            Ok(_) => assert!(told.is_empty(), "{overrides:?} was accepted"),
-            Err(e) => assert!(!told.is_empty() && e.to_string().contains(told), "{overrides:?}: {e}"),
+            Ok(_) => panic!("{overrides:?} was accepted"),
+            Err(e) => assert!(e.to_string().contains(told), "{overrides:?}: {e}"),
         }
     }
 }
@@ -157,5 +161,7 @@ fn an_unknown_profile_says_which_there_are() {
         error,
         "profile pixel: no such profile: must be one of hp-ufs, hp-ufs-1tib, hpb, tiny, or the path of a file"
     );
-    assert!(Profile::load("no/such.toml", &[]).unwrap_err().to_string().starts_with("profile no/such.toml: cannot be read"));
+    assert!(
+        Profile::load("no/such.toml", &[]).unwrap_err().to_string().starts_with("profile no/such.toml: cannot be read")
+    );
 }

@@ -4,7 +4,7 @@
 //! same time. It is clean from the moment a writeback is sent: what the device gets is the state of that moment.
 
 use ufs::SegmentImage;
-use units::{SegmentId, UNIT_BYTES};
+use units::{SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 
 use crate::lru::Lru;
 
@@ -21,8 +21,8 @@ pub(crate) enum Lookup {
 
 struct Slot {
     segment: SegmentId,
-    /// `None` while loading.
-    image: Option<Box<SegmentImage>>,
+    /// False while loading.
+    loaded: bool,
     dirty: bool,
     writing: bool,
     /// To be dropped when its writeback ends, unless it is used or changed until then.
@@ -36,6 +36,9 @@ pub(crate) struct SegmentCache {
     /// Per segment: 0, or its slot plus one.
     slot_of: Vec<u32>,
     slots: Vec<Slot>,
+    /// The entries, slot by slot. One table with room for every segment: the part in use is dense and in huge pages,
+    /// the rest is never touched.
+    images: Vec<u32>,
     free: Vec<SlotIndex>,
     /// Over the cached segments.
     lru: Lru,
@@ -51,6 +54,7 @@ impl SegmentCache {
         SegmentCache {
             slot_of: vec![0; segments as usize],
             slots: Vec::new(),
+            images: table::zeroed(segments as usize * SEGMENT_ENTRIES as usize),
             free: Vec::new(),
             lru: Lru::new(),
             in_use: 0,
@@ -65,7 +69,7 @@ impl SegmentCache {
     pub fn lookup(&self, segment: SegmentId) -> Lookup {
         match self.slot_of[segment.index()].checked_sub(1) {
             None => Lookup::Absent,
-            Some(slot) if self.slots[slot as usize].image.is_none() => Lookup::Loading,
+            Some(slot) if !self.slots[slot as usize].loaded => Lookup::Loading,
             Some(slot) => Lookup::Cached(slot),
         }
     }
@@ -73,21 +77,24 @@ impl SegmentCache {
     /// The entries of a cached segment.
     #[inline]
     pub fn image(&self, slot: SlotIndex) -> &SegmentImage {
-        self.slots[slot as usize].image.as_deref().expect("a loading segment has no entries")
+        debug_assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
+        let at = slot as usize * SEGMENT_ENTRIES as usize;
+        self.images[at..].first_chunk().expect("every slot has its place")
     }
 
     /// The entries of a cached segment, to change them without a trace (test support).
     pub fn image_mut(&mut self, slot: SlotIndex) -> &mut SegmentImage {
-        self.slots[slot as usize].image.as_deref_mut().expect("a loading segment has no entries")
+        debug_assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
+        let at = slot as usize * SEGMENT_ENTRIES as usize;
+        self.images[at..].first_chunk_mut().expect("every slot has its place")
     }
 
     /// The entries of a cached segment, to change them; the segment is dirty from here on.
     #[inline]
     pub fn change(&mut self, slot: SlotIndex) -> &mut SegmentImage {
         self.stay(slot);
-        let slot = &mut self.slots[slot as usize];
-        slot.dirty = true;
-        slot.image.as_deref_mut().expect("a loading segment has no entries")
+        self.slots[slot as usize].dirty = true;
+        self.image_mut(slot)
     }
 
     /// Notes that a request uses a cached segment.
@@ -111,7 +118,7 @@ impl SegmentCache {
         assert!(self.in_use < self.limit, "{segment} does not fit the limit of {} segments", self.limit);
         assert!(self.lookup(segment) == Lookup::Absent, "{segment} is loaded twice");
         self.in_use += 1;
-        let slot = Slot { segment, image: None, dirty: false, writing: false, leaving: false, pins: 0 };
+        let slot = Slot { segment, loaded: false, dirty: false, writing: false, leaving: false, pins: 0 };
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = slot;
@@ -128,7 +135,8 @@ impl SegmentCache {
     /// Ends the loading of a segment.
     pub fn finish_load(&mut self, segment: SegmentId, image: Box<SegmentImage>) -> SlotIndex {
         let index = self.loading_slot(segment);
-        self.slots[index as usize].image = Some(image);
+        self.slots[index as usize].loaded = true;
+        *self.image_mut(index) = *image;
         self.lru.insert(index);
         index
     }
@@ -201,7 +209,7 @@ impl SegmentCache {
 
     fn release(&mut self, index: SlotIndex) {
         let slot = &mut self.slots[index as usize];
-        slot.image = None;
+        slot.loaded = false;
         self.slot_of[slot.segment.index()] = 0;
         self.free.push(index);
         self.in_use -= 1;

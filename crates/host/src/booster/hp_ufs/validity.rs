@@ -35,7 +35,7 @@ impl Validity {
         assert!(units > 0, "the device says that its superblocks are empty");
         let words_per_block = units.div_ceil(64) as usize;
         Validity {
-            bits: vec![0; words_per_block * info.superblocks as usize],
+            bits: table::zeroed(words_per_block * info.superblocks as usize),
             counts: vec![0; info.superblocks as usize],
             blocks: BlockOf { units, shift: units.is_power_of_two().then(|| units.trailing_zeros()) },
             words_per_block,

@@ -1,0 +1,75 @@
+//! Large tables that start as zeroes, and access to them.
+//!
+//! A simulated device has a few tables of hundreds of megabytes that are read and written at random, one entry per
+//! 4 KiB of flash. Untouched parts must cost no memory, so they are zeroed by the operating system; and with pages of
+//! 4 KiB every access would miss the processor's TLB, so huge pages are asked for.
+
+/// `n` zeroes. Memory is used as it is touched.
+pub fn zeroed<T: Zero>(n: usize) -> Vec<T> {
+    let table = T::zeroes(n);
+    advise(&table);
+    table
+}
+
+/// What a table may hold. Per type, because only a literal zero of a primitive type is allocated without being written.
+pub trait Zero: Sized {
+    /// `n` zeroes.
+    fn zeroes(n: usize) -> Vec<Self>;
+}
+
+macro_rules! zero {
+    ($($t:ty = $zero:expr),*) => {$(impl Zero for $t {
+        fn zeroes(n: usize) -> Vec<$t> {
+            vec![$zero; n]
+        }
+    })*};
+}
+zero!(u8 = 0, u16 = 0, u32 = 0, u64 = 0, [u32; 2] = [0; 2]);
+
+/// Below this a table is left alone: it fits the TLB anyway.
+#[cfg(target_os = "linux")]
+const WORTH_IT_BYTES: usize = 4 << 20;
+
+/// Asks for huge pages. It is only a wish; nothing depends on it.
+#[cfg(target_os = "linux")]
+fn advise<T>(table: &[T]) {
+    const HUGE: usize = 2 << 20;
+    let start = (table.as_ptr() as usize).next_multiple_of(HUGE);
+    let end = (table.as_ptr() as usize + size_of_val(table)) / HUGE * HUGE;
+    if size_of_val(table) < WORTH_IT_BYTES || end <= start {
+        return;
+    }
+    // SAFETY: the range lies inside an allocation that is alive, and MADV_HUGEPAGE does not change its contents.
+    unsafe {
+        libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise<T>(_: &[T]) {}
+
+/// Begins to load an entry that will be needed soon. An access at random misses every cache of the processor; asked for
+/// in time, the entry is there when it is needed.
+#[inline]
+pub fn prefetch<T>(entry: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch only hints; it neither reads nor writes, and the address is that of a live value.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(entry).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = entry;
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn tables_of_any_size_are_zero() {
+        for n in [0, 1, 1000, 3 << 20] {
+            let table = super::zeroed::<u32>(n);
+            assert_eq!(table.len(), n);
+            assert!(table.iter().all(|&x| x == 0));
+        }
+    }
+}
