@@ -1,12 +1,13 @@
 //! Metadata on flash: L2P segments and the segment bitmaps of superblocks, in SLC superblocks of their own.
 //!
 //! Every piece is one unit. The directory of places is small enough for SRAM (4 bytes per segment). What a segment
-//! page holds is kept in `image`; firmware may look at it only after the read of that page, or for a segment that it
+//! page holds is kept in `images`; firmware may look at it only after the read of that page, or for a segment that it
 //! has in SRAM, and every caller here is charged for that read first.
 
 use std::collections::VecDeque;
 
 use nand::Layout;
+use ufs::SegmentImage;
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 /// A piece of metadata: segments first, then one bitmap per data superblock.
@@ -19,8 +20,9 @@ pub struct Meta {
     layout: Layout,
     segments: u32,
     first: u32,
-    /// L2P entries as they stand on flash, packed, indexed by LPA.
-    image: Vec<u32>,
+    /// L2P entries as they stand on flash, packed, by segment; `None` = never written. A segment that comes from the
+    /// host is moved in here, not copied.
+    images: Vec<Option<Box<SegmentImage>>>,
     /// Place of every piece, packed.
     place: Vec<u32>,
     /// Host or device sequence number written with each segment.
@@ -41,7 +43,7 @@ impl Meta {
         Meta {
             segments,
             first,
-            image: table::zeroed(segments as usize * SEGMENT_ENTRIES as usize),
+            images: (0..segments).map(|_| None).collect(),
             place: vec![0; (segments + geometry.data_superblocks) as usize],
             seq: vec![Seq(0); segments as usize],
             valid: vec![0; geometry.meta_superblocks as usize],
@@ -71,25 +73,24 @@ impl Meta {
     /// The entry of an address in the segment on flash.
     #[inline]
     pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
-        Ppa::unpack(self.image[lpa.index()])
+        self.images[lpa.segment().index()].as_ref().and_then(|image| Ppa::unpack(image[lpa.slot()]))
     }
 
     /// Sets an entry of a segment that is about to be, or has just been, programmed.
     #[inline]
     pub fn set_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
-        self.image[lpa.index()] = Ppa::pack(ppa);
+        let image = self.images[lpa.segment().index()].get_or_insert_with(|| Box::new([0; SEGMENT_ENTRIES as usize]));
+        image[lpa.slot()] = Ppa::pack(ppa);
     }
 
-    /// A whole segment.
-    pub fn segment(&self, segment: SegmentId) -> &[u32] {
-        let start = segment.first_lpa().index();
-        &self.image[start..start + SEGMENT_ENTRIES as usize]
+    /// A copy of a whole segment.
+    pub fn segment(&self, segment: SegmentId) -> Box<SegmentImage> {
+        self.images[segment.index()].clone().unwrap_or_else(|| Box::new([0; SEGMENT_ENTRIES as usize]))
     }
 
     /// Replaces a whole segment.
-    pub fn set_segment(&mut self, segment: SegmentId, entries: &[u32]) {
-        let start = segment.first_lpa().index();
-        self.image[start..start + SEGMENT_ENTRIES as usize].copy_from_slice(entries);
+    pub fn set_segment(&mut self, segment: SegmentId, image: Box<SegmentImage>) {
+        self.images[segment.index()] = Some(image);
     }
 
     /// Sequence number that the segment was last written with, or attested for.

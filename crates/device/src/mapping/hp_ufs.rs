@@ -82,7 +82,7 @@ impl HpUfs {
         if self.coming[segment.index()] == Seq(0) {
             return None;
         }
-        let newest = self.queued.iter().rev().chain(self.programming.iter().rev());
+        let newest = self.queued.iter().chain(&self.programming);
         newest.filter(|w| w.segment == segment).max_by_key(|w| w.seq).map(|w| &*w.image)
     }
 
@@ -110,10 +110,7 @@ impl HpUfs {
         if let Some(image) = self.in_sram(segment) {
             return DataIn::Segment(Box::new(*image));
         }
-        let mut image = Box::new([0; SEGMENT_ENTRIES as usize]);
-        let entries = core.meta.segment(segment);
-        image.copy_from_slice(entries);
-        DataIn::Segment(image)
+        DataIn::Segment(core.meta.segment(segment))
     }
 
     /// A bitmap for GC or wear levelling. Refused if the block can not be collected now.
@@ -340,15 +337,15 @@ impl Mapping for HpUfs {
     /// A segment from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
     fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) {
         let at = self.programming.iter().position(|w| core.meta.segment_piece(w.segment) == piece);
-        let written = self.programming.remove(at.expect("a segment is listed until it is on flash"));
+        let written = self.programming.swap_remove(at.expect("a segment is listed until it is on flash"));
         core.sram.give(Owner::Map, 1);
         if written.seq == self.coming[written.segment.index()] {
             self.coming[written.segment.index()] = Seq(0);
         }
         if written.seq >= core.meta.segment_seq(written.segment) {
             core.meta.moved(piece, ppa);
-            core.meta.set_segment(written.segment, &written.image[..]);
             core.meta.raise_segment_seq(written.segment, written.seq);
+            core.meta.set_segment(written.segment, written.image);
         }
     }
 

@@ -77,14 +77,14 @@ impl SegmentCache {
     /// The entries of a cached segment.
     #[inline]
     pub fn image(&self, slot: SlotIndex) -> &SegmentImage {
-        debug_assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
+        assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
         let at = slot as usize * SEGMENT_ENTRIES as usize;
         self.images[at..].first_chunk().expect("every slot has its place")
     }
 
     /// The entries of a cached segment, to change them without a trace (test support).
     pub fn image_mut(&mut self, slot: SlotIndex) -> &mut SegmentImage {
-        debug_assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
+        assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
         let at = slot as usize * SEGMENT_ENTRIES as usize;
         self.images[at..].first_chunk_mut().expect("every slot has its place")
     }

@@ -1,0 +1,63 @@
+# What people and CI run. Needs git, Rust, Python 3.11 or newer with venv, and a C compiler; the rest goes into .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+SAMPLE := samples/app-mix
+RUST_SOURCES := $(shell find crates profiles -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
+
+# One interpreter for every build of the extension, or cargo would compile it anew at each change of hands.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export VIRTUAL_ENV := $(CURDIR)/.venv
+
+.PHONY: help demo test check-format check-rust check-python install bench format clean
+
+help:
+	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
+	@echo "make test     everything that CI checks"
+	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
+	@echo "make bench    print the simulator's speed and memory"
+	@echo "make format   format the Rust and Python sources"
+	@echo "make clean    remove everything that was built"
+
+demo: install
+	$(BIN)/ufsim compare --schemes ufs,hpb,hp-ufs,ideal --replay closed --depth 8 --out out --name demo $(SAMPLE)
+
+test: check-format check-rust check-python
+
+check-format: .venv/.packages
+	cargo fmt --all --check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+check-rust: .venv/.packages
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo test --locked --workspace
+
+check-python: install
+	$(BIN)/pytest
+
+install: .venv/.extension
+
+bench: .venv/.packages
+	cargo bench --locked --workspace
+
+format: .venv/.packages
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	cargo clean
+	rm -rf .venv out
+
+# Made anew when the lock changes, so that nothing is left of what it named before.
+.venv/.packages: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+# Editable: a change of a Python source needs no build.
+.venv/.extension: .venv/.packages $(RUST_SOURCES)
+	PIP_QUIET=1 $(BIN)/maturin develop --release
+	@touch $@

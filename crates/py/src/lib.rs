@@ -1,0 +1,101 @@
+//! The Python module `ufsim._core`. Conversions only: names and types of Python to those of `lab` and back, and its
+//! errors to exceptions. What each function does is told in `_core.pyi` and in `lab`.
+
+use std::ops::ControlFlow;
+
+use lab::profile::{self, EMBEDDED};
+use lab::{LabError, RunResult, Spec};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+pyo3::create_exception!(_core, ConfigError, PyValueError, "Wrong input; the message names field, value and range.");
+pyo3::create_exception!(_core, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
+
+/// The exception of an error.
+fn exception(error: LabError) -> PyErr {
+    match error {
+        LabError::Config(text) => ConfigError::new_err(text),
+        LabError::Bug(text) => SimulationBug::new_err(text),
+        LabError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
+    }
+}
+
+fn config_error(error: impl std::fmt::Display) -> PyErr {
+    ConfigError::new_err(error.to_string())
+}
+
+/// Presets: dictionaries with `name`, `scheduler`, `booster`, `mapping`, `summary`.
+#[pyfunction]
+fn schemes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let dictionary = |preset: &lab::Preset| {
+        let dictionary = PyDict::new(py);
+        dictionary.set_item("name", preset.name)?;
+        dictionary.set_item("scheduler", preset.parts.scheduler.name())?;
+        dictionary.set_item("booster", preset.parts.booster.name())?;
+        dictionary.set_item("mapping", preset.parts.mapping.name())?;
+        dictionary.set_item("summary", preset.summary)?;
+        Ok(dictionary)
+    };
+    lab::schemes().iter().map(dictionary).collect()
+}
+
+/// Names of the device profiles that are built in.
+#[pyfunction]
+fn profiles() -> Vec<&'static str> {
+    EMBEDDED.iter().map(|(name, _)| *name).collect()
+}
+
+/// The TOML text of a built-in profile, or of a profile's file.
+#[pyfunction]
+fn profile_text(name: &str) -> PyResult<String> {
+    profile::profile_text(name).map_err(config_error)
+}
+
+/// Runs one scheme and returns its result as JSON.
+#[pyfunction]
+#[pyo3(signature = (spec_json, progress=None))]
+fn simulate(py: Python<'_>, spec_json: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let spec = Spec::from_json(spec_json).map_err(exception)?;
+    // What a signal handler or the caller's function raised; the run stops and it is passed on.
+    let mut raised = None;
+    let result = py.detach(|| {
+        lab::simulate(&spec, &mut |at| {
+            let asked = Python::attach(|py| {
+                py.check_signals()?;
+                let Some(progress) = &progress else { return Ok(()) };
+                progress.call1(py, (at.done_bytes, at.total_bytes, at.sim.0, at.phase)).map(drop)
+            });
+            match asked {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    raised = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    serde_json::to_string(&result.map_err(exception)?).map_err(config_error)
+}
+
+/// A result in the form of `fio --output-format=json`.
+#[pyfunction]
+fn fio_json(result_json: &str) -> PyResult<String> {
+    let result: RunResult = serde_json::from_str(result_json).map_err(|e| config_error(format!("result: {e}")))?;
+    serde_json::to_string_pretty(&lab::fio_json(&result)).map_err(config_error)
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ConfigError", module.py().get_type::<ConfigError>())?;
+    module.add("SimulationBug", module.py().get_type::<SimulationBug>())?;
+    module.add_function(wrap_pyfunction!(schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(profile_text, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(fio_json, module)?)
+}

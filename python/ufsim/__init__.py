@@ -1,0 +1,32 @@
+"""ufsim: a laboratory for DRAM-less mobile flash storage.
+
+    >>> import ufsim
+    >>> comparison = ufsim.compare("samples/app-mix", ["ufs", "hp-ufs"])  # doctest: +SKIP
+    >>> comparison.table()[["throughput_mib_per_s", "gain_percent"]]  # doctest: +SKIP
+
+Names are those of the command line `ufsim`. A wrong input raises `ConfigError`, which names the field, its value and
+what is allowed; a workload that is not there raises `FileNotFoundError`; `SimulationBug` means that a check inside the
+simulator failed.
+"""
+
+from importlib.metadata import version
+
+from ufsim._core import ConfigError, SimulationBug
+from ufsim.results import Comparison, Result
+from ufsim.runner import compare, run
+from ufsim.spec import profile_text, profiles, schemes
+
+__version__ = version("ufsim")
+
+__all__ = [
+    "Comparison",
+    "ConfigError",
+    "Result",
+    "SimulationBug",
+    "__version__",
+    "compare",
+    "profile_text",
+    "profiles",
+    "run",
+    "schemes",
+]

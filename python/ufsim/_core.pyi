@@ -1,0 +1,29 @@
+"""The compiled part: conversions around the Rust crate `lab`, no logic of its own."""
+
+from collections.abc import Callable
+
+class ConfigError(ValueError):
+    """Wrong input; the message names the field, its value and what is allowed."""
+
+class SimulationBug(RuntimeError):
+    """A check inside the simulator failed; the message tells how to repeat the run."""
+
+def schemes() -> list[dict[str, str]]:
+    """Presets: dictionaries with `name`, `scheduler`, `booster`, `mapping`, `summary`."""
+
+def profiles() -> list[str]:
+    """Names of the device profiles that are built in."""
+
+def profile_text(name: str) -> str:
+    """The TOML text of a built-in profile."""
+
+def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], None] | None = None) -> str:
+    """Runs one scheme and returns its result as JSON.
+
+    `progress(done, total, sim_ns, phase)` is called a few times per second with the bytes completed, the bytes in all
+    (`None` where not known beforehand), the simulated time and "precondition" or "run". An exception raised by it stops
+    the run and is passed on. The interpreter's lock is held only during these calls.
+    """
+
+def fio_json(result_json: str) -> str:
+    """A result in the form of `fio --output-format=json`."""

@@ -1,0 +1,32 @@
+"""How numbers and names are written, in tables and pictures alike."""
+
+from pathlib import Path
+
+
+def workload_name(workload: str) -> str:
+    """The last part of a workload's path."""
+    return Path(workload).resolve().name
+
+
+def number(value: float) -> str:
+    """Three significant digits, without an exponent."""
+    for bound, form in ((10, ".2f"), (100, ".1f")):
+        if abs(value) < bound:
+            return f"{value:{form}}"
+    return f"{value:,.0f}"
+
+
+def percent_change(value: float) -> str:
+    """A signed percentage; what rounds to nothing has no sign."""
+    rounded = round(value, 1)
+    return f"{rounded:+.1f} %" if rounded else "0.0 %"
+
+
+def duration(nanoseconds: float | None) -> str:
+    """A time with a unit that suits its size."""
+    if nanoseconds is None:
+        return "–"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= size:
+            return f"{number(nanoseconds / size)} {unit}"
+    return f"{nanoseconds:.0f} ns"

@@ -1,0 +1,80 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ufsim.results import Comparison
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "samples" / "app-mix"
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def ufsim() -> Command:
+    """Runs the installed command line in the project's root and returns the finished process."""
+    program = Path(sys.executable).with_name("ufsim")
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [str(program), *map(str, arguments)]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+    return call
+
+
+def latency(count: int, scale: float) -> dict[str, float] | None:
+    if count == 0:
+        return None
+    names = ("min", "p50", "p90", "p99", "p999", "max")
+    values = {name: int(scale * factor) for name, factor in zip(names, (1, 10, 20, 50, 200, 400), strict=True)}
+    return {"count": count, "mean": scale * 12.5, "stddev": scale, **values}
+
+
+def result(scheme: str, speed: float, map_read: int, trims: int = 0) -> dict[str, object]:
+    """A report with round numbers: invented, so that tests can compute what the views must show."""
+    kinds = {"read": latency(300, 8000 / speed), "write": latency(600, 5000 / speed), "flush": latency(90, 90_000)}
+    return {
+        "version": "0.1.0",
+        "scheme": scheme,
+        "workload": "traces/example",
+        "profile": "profiles/phone.toml",
+        "seed": 7,
+        "submitted": 1000,
+        "completed": 1000,
+        "sim_seconds": 2.0 / speed,
+        "wall_seconds": 0.5,
+        "requests_per_wall_second": 2000.0,
+        "flash_ops_per_wall_second": 1500.0,
+        "iops": 500.0 * speed,
+        "throughput_mib_per_s": 40.0 * speed,
+        "latency_ns": {**kinds, "trim": latency(trims, 1000), "all": latency(1000, 6000 / speed)},
+        "nand_time_ns": {
+            "host_read": 2_000_000_000,
+            "host_write": 5_000_000_000,
+            "map_read": map_read,
+            "map_write": 500_000_000,
+            "valid_page_search": 500_000_000,
+            "erase": 1_000_000_000,
+        },
+        "nand_ops": {"host_read": {"read": 33}},
+        "waf": {"total": 1.75, "data": 1.0, "map": 0.5, "gc": 0.25},
+        "host_dram_bytes": 5 << 20,
+        "host_dram_limit_bytes": 20 << 20,
+        "sram_bytes": 1536 << 10,
+        "counters": {"host": {}, "device": {}},
+        "warnings": ["3 events were ignored"],
+        "digest": f"{len(scheme):016x}",
+    }
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    """Three invented results, through JSON as the core gives them."""
+    results = [result("ufs", 1.0, 1_000_000_000), result("mine", 0.8, 0), result("hp-ufs", 1.5, 0, trims=10)]
+    results[1]["warnings"] = []
+    document = {"ufsim": "0.1.0", "workload": "traces/example", "results": results}
+    return Comparison.from_json(json.dumps(document))

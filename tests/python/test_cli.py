@@ -1,0 +1,239 @@
+"""The command line from end to end: the installed program, the compiled core, the bundled trace."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+import blktrace
+import ufsim as package
+from conftest import SAMPLE, Command
+
+SCHEMES = ["ufs", "hpb", "hp-ufs", "ideal"]
+WALL_FIELDS = {"wall_seconds", "requests_per_wall_second", "flash_ops_per_wall_second"}
+PERCENTILES = ["min", "p50", "p90", "p99", "p999", "max"]
+
+
+def document(process) -> dict:
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
+
+
+def simulated(results: list[dict]) -> list[dict]:
+    """Results without the fields that tell how fast this machine was."""
+    return [{name: value for name, value in entry.items() if name not in WALL_FIELDS} for entry in results]
+
+
+def fails(process, *told: str, status: int = 1) -> None:
+    """The command has failed with one clear line and nothing on stdout."""
+    assert process.returncode == status, process.stderr
+    assert process.stdout == ""
+    assert process.stderr.startswith("ufsim: error: ")
+    assert len(process.stderr.splitlines()) == 1, process.stderr
+    for text in told:
+        assert text in process.stderr
+
+
+@pytest.fixture(scope="session")
+def compared(ufsim: Command) -> dict:
+    """All schemes on the bundled trace, replayed closed, on one thread."""
+    return document(ufsim("compare", SAMPLE, "--replay", "closed", "--json", "--jobs", 1))
+
+
+def test_json_is_one_document_with_a_result_for_each_scheme(compared: dict) -> None:
+    assert set(compared) == {"ufsim", "workload", "results"}
+    assert compared["ufsim"] == package.__version__
+    assert compared["workload"] == str(SAMPLE)
+    assert [entry["scheme"] for entry in compared["results"]] == SCHEMES
+
+
+def test_every_scheme_finishes_the_trace(compared: dict) -> None:
+    files = [blktrace.read(path) for path in sorted(SAMPLE.glob("trace.*.gz"))]
+    requests = sum(1 for file in files for event in file if not event.is_note and event.what == blktrace.QUEUE)
+    for entry in compared["results"]:
+        assert entry["submitted"] == entry["completed"] == requests
+
+
+def test_results_are_consistent(compared: dict) -> None:
+    for entry in compared["results"]:
+        assert entry["iops"] == pytest.approx(entry["completed"] / entry["sim_seconds"])
+        kinds = entry["latency_ns"]
+        assert sum(kinds[kind]["count"] for kind in ("read", "write", "flush", "trim")) == kinds["all"]["count"]
+        assert kinds["all"]["count"] == entry["completed"]
+        for values in kinds.values():
+            ordered = [values[name] for name in PERCENTILES]
+            assert ordered == sorted(ordered)
+            assert values["min"] <= values["mean"] <= values["max"]
+        waf = entry["waf"]
+        assert waf["total"] == pytest.approx(waf["data"] + waf["map"] + waf["gc"])
+        assert int(entry["digest"], 16) >= 0
+        assert entry["host_dram_limit_bytes"] is None or entry["host_dram_bytes"] >= 0
+
+
+def test_only_the_ideal_device_spends_no_time_on_its_map(compared: dict) -> None:
+    times = {entry["scheme"]: entry["nand_time_ns"] for entry in compared["results"]}
+    assert times["ideal"].get("map_read", 0) == 0
+    assert all(times[scheme]["map_read"] > 0 for scheme in ("ufs", "hpb"))
+
+
+def test_neither_threads_nor_repetition_change_a_result(ufsim: Command, compared: dict) -> None:
+    again = document(ufsim("compare", SAMPLE, "--replay", "closed", "--json", "--jobs", 2))
+    assert simulated(again["results"]) == simulated(compared["results"])
+
+
+def test_run_gives_what_compare_gives(ufsim: Command, compared: dict) -> None:
+    alone = document(ufsim("run", SAMPLE, "--scheme", "hpb", "--replay", "closed", "--json"))
+    assert simulated(alone["results"]) == simulated(compared["results"][1:2])
+
+
+def test_python_gives_what_the_command_line_gives(compared: dict) -> None:
+    result = package.run(SAMPLE, "hp-ufs", replay="closed")
+    assert simulated([dict(result.data)]) == simulated(compared["results"][2:3])
+
+
+def test_a_timed_replay_takes_the_recorded_time(ufsim: Command, compared: dict) -> None:
+    timed = document(ufsim("run", SAMPLE, "--json"))["results"][0]
+    assert 30 < timed["sim_seconds"] < 90
+    assert compared["results"][2]["sim_seconds"] < timed["sim_seconds"] / 2
+    assert timed["digest"] != compared["results"][2]["digest"]
+
+
+def test_depth_and_profile_keys_reach_the_simulation(ufsim: Command, compared: dict) -> None:
+    base = compared["results"][0]
+    shallow = document(ufsim("run", SAMPLE, "--scheme", "ufs", "--replay", "closed", "--depth", 1, "--json"))[
+        "results"
+    ][0]
+    assert shallow["iops"] < base["iops"]
+    slow = document(
+        ufsim("run", SAMPLE, "--scheme", "ufs", "--replay", "closed", "--json", "--set", "nand.tlc_read_us=600")
+    )["results"][0]
+    assert slow["latency_ns"]["read"]["mean"] > base["latency_ns"]["read"]["mean"]
+
+
+def test_compare_prints_a_table_and_writes_its_files(ufsim: Command, tmp_path: Path) -> None:
+    process = ufsim("compare", SAMPLE, "--schemes", "ufs,hp-ufs", "--out", tmp_path / "made", "--name", "pair")
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    for text in ("throughput MiB/s", "gain over ufs", "read p99.9", "write mean", "write amplification"):
+        assert text in process.stdout
+    assert f"picture: {tmp_path}/made/pair.png" in process.stdout
+    assert (tmp_path / "made" / "pair.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "made" / "pair.parquet").stat().st_size > 0
+    saved = json.loads((tmp_path / "made" / "pair.json").read_text())
+    assert [entry["scheme"] for entry in saved["results"]] == ["ufs", "hp-ufs"]
+
+
+def test_fio_json_has_the_shape_of_fio(ufsim: Command) -> None:
+    fio = document(ufsim("run", SAMPLE, "--fio-json"))
+    assert fio["fio version"].startswith("fio-3")
+    for job in fio["jobs"]:
+        for direction in ("read", "write", "trim"):
+            assert {"io_bytes", "bw", "iops", "runtime", "total_ios", "clat_ns", "lat_ns"} <= set(job[direction])
+    assert sum(job["read"]["total_ios"] for job in fio["jobs"]) > 0
+
+
+def test_a_job_file_runs(ufsim: Command, tmp_path: Path) -> None:
+    job = tmp_path / "mixed.fio"
+    job.write_text("[mixed]\nrw=randrw\nbs=4k\nsize=64m\nio_size=8m\niodepth=4\ndirect=1\n")
+    result = document(ufsim("run", job, "--json"))["results"][0]
+    assert result["completed"] == 2048
+    assert result["latency_ns"]["read"]["count"] + result["latency_ns"]["write"]["count"] == 2048
+
+
+def test_schemes_and_profiles_are_listed(ufsim: Command) -> None:
+    listed = json.loads(ufsim("schemes", "--json").stdout)
+    assert [scheme["name"] for scheme in listed] == [scheme["name"] for scheme in package.schemes()]
+    assert set(SCHEMES) <= {scheme["name"] for scheme in listed}
+    table = ufsim("schemes").stdout
+    assert all(scheme["mapping"] in table for scheme in listed)
+    profiles = ufsim("profiles").stdout.split()
+    assert "hp-ufs" in profiles
+    assert "[nand]" in ufsim("profiles", "hp-ufs").stdout
+    assert ufsim("--version").stdout == f"ufsim {package.__version__}\n"
+
+
+def test_a_wrong_scheme_is_told_the_allowed_ones(ufsim: Command) -> None:
+    fails(ufsim("compare", SAMPLE, "--schemes", "ufs,hbp"), "'hbp'", "ufs, hpb, hp-ufs, ideal")
+
+
+def test_a_missing_workload_is_named(ufsim: Command, tmp_path: Path) -> None:
+    fails(ufsim("run", tmp_path / "nowhere"), f"{tmp_path}/nowhere", "no such file")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--set", "nand.no_such_key=1"], ["nand.no_such_key"]),
+        (["--set", "nand.planes=0"], ["nand.planes", "0", "1..=4"]),
+        (["--set", "nand.planes=many"], ["nand.planes", "many"]),
+        (["--host-memory", "-3"], ["host.memory_mib", "-3"]),
+        (["--profile", "no-such-profile"], ["no-such-profile", "hp-ufs"]),
+        (["--depth", "0"], ["depth", "0", "1 to 65536"]),
+        (["--device", "8:16"], ["8:16"]),
+        (["--booster", "turbo"], ["booster", "turbo", "hp-ufs"]),
+    ],
+)
+def test_wrong_values_are_named_with_what_is_allowed(ufsim: Command, arguments: list[str], told: list[str]) -> None:
+    fails(ufsim("run", SAMPLE, "--replay", "closed", *arguments), *told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", str(SAMPLE), "--replay", "fast"], "'timed'"),
+        (["run", str(SAMPLE), "--set", "planes"], "SECTION.KEY=VALUE"),
+        (["run", str(SAMPLE), "--json", "--fio-json"], "exclude each other"),
+        (["run", str(SAMPLE), "--speed", "9"], "--speed"),
+        (["compare", str(SAMPLE), "--name", "../up"], "--name"),
+        (["compare"], "WORKLOAD"),
+        (["simulate"], "simulate"),
+    ],
+)
+def test_wrong_usage_has_status_two(ufsim: Command, arguments: list[str], told: str) -> None:
+    fails(ufsim(*arguments), told, status=2)
+
+
+def test_an_output_directory_that_is_a_file_is_named(ufsim: Command, tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    fails(ufsim("compare", SAMPLE, "--out", tmp_path / "taken"), f"{tmp_path}/taken")
+
+
+def test_an_unknown_job_option_is_named_with_its_line(ufsim: Command, tmp_path: Path) -> None:
+    job = tmp_path / "wrong.fio"
+    job.write_text("[job]\nrw=randread\nsize=1m\nbogus=1\n")
+    fails(ufsim("run", job), f"{job}:4", "bogus")
+
+
+def test_a_truncated_trace_is_named_with_its_offset(ufsim: Command, tmp_path: Path) -> None:
+    whole = gzip.decompress((SAMPLE / "trace.0.gz").read_bytes())
+    (tmp_path / "trace.0").write_bytes(whole[:-20])
+    fails(ufsim("run", tmp_path), f"{tmp_path}/trace.0", "offset")
+
+
+def test_a_foreign_file_is_named_with_its_offset(ufsim: Command, tmp_path: Path) -> None:
+    (tmp_path / "trace.0").write_bytes(b"this is no trace of block requests, but a text of some length.\n")
+    fails(ufsim("run", tmp_path), f"{tmp_path}/trace.0", "offset 0")
+
+
+@pytest.mark.parametrize("action", [None, blktrace.COMPLETE])
+def test_a_trace_without_requests_is_an_error(ufsim: Command, tmp_path: Path, action: int | None) -> None:
+    events = b"" if action is None else blktrace.event(1, 1000, 8, 4096, action | blktrace.WRITE)
+    (tmp_path / "trace.0").write_bytes(events)
+    fails(ufsim("run", tmp_path), str(tmp_path), "request")
+
+
+def test_a_directory_without_trace_files_is_an_error(ufsim: Command, tmp_path: Path) -> None:
+    fails(ufsim("run", tmp_path), str(tmp_path))
+
+
+def test_a_request_beyond_the_device_is_named_with_its_event(ufsim: Command, tmp_path: Path) -> None:
+    inside = blktrace.event(1, 1000, 8, 4096, blktrace.QUEUE | blktrace.WRITE)
+    beyond = blktrace.event(2, 2000, 1 << 40, 4096, blktrace.QUEUE | blktrace.WRITE)
+    (tmp_path / "trace.0").write_bytes(inside + beyond)
+    fails(ufsim("run", tmp_path), "trace.0", "event 2", str(1 << 40))
+
+
+def test_no_file_is_written_after_a_failure(ufsim: Command, tmp_path: Path) -> None:
+    fails(ufsim("compare", SAMPLE, "--out", tmp_path, "--set", "nand.planes=0"))
+    assert list(tmp_path.iterdir()) == []
