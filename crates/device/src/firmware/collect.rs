@@ -69,7 +69,8 @@ impl<M: Mapping> Firmware<M> {
     fn choose_victim(&mut self, free: u32) -> bool {
         // The cold block may have been overwritten while it waited for its turn.
         self.gc.wear_due = self.gc.wear_due.filter(|&sb| self.core.blocks.settled(sb));
-        let named = self.gc.wear_due;
+        // Moving a cold block makes no room, so it waits while room is what is missing.
+        let named = self.gc.wear_due.filter(|_| !self.gc.urgent(free));
         let Some(victim) = self.map.victim(&mut self.core, named) else {
             if self.gc.urgent(free) {
                 self.map.starved(&mut self.core);

@@ -135,7 +135,8 @@ impl<M: Mapping> Firmware<M> {
         self.core.ops.finish(token);
     }
 
-    /// Everything that can go on goes on. A job that is due comes first; while it runs, no command starts.
+    /// Everything that can go on goes on. While a job runs, no command starts; between two jobs those that came
+    /// meanwhile do.
     fn go_on(&mut self) {
         loop {
             if let Some(job) = self.core.job {
@@ -144,23 +145,16 @@ impl<M: Mapping> Firmware<M> {
                 }
                 self.core.end_job();
             }
-            if self.begin_due_job() {
-                continue;
-            }
             self.start_commands();
             self.accept_ordered();
             self.program_host_data();
             self.retry_waiting();
             self.map.background(&mut self.core, false);
             self.set_idle_timer();
-            if !self.job_is_due() {
+            if !self.begin_due_job() {
                 return;
             }
         }
-    }
-
-    fn job_is_due(&self) -> bool {
-        self.core.meta.free() <= META_RESERVE || self.map.wants_flush(&self.core)
     }
 
     fn begin_due_job(&mut self) -> bool {
