@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use nand::Layout;
-use ufs::SegmentImage;
+use ufs::{SegmentImage, copy_segment, recycle_segment};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 /// A piece of metadata: segments first, then one bitmap per data superblock.
@@ -85,12 +85,17 @@ impl Meta {
 
     /// A copy of a whole segment.
     pub fn segment(&self, segment: SegmentId) -> Box<SegmentImage> {
-        self.images[segment.index()].clone().unwrap_or_else(|| Box::new([0; SEGMENT_ENTRIES as usize]))
+        match &self.images[segment.index()] {
+            Some(image) => copy_segment(image),
+            None => Box::new([0; SEGMENT_ENTRIES as usize]),
+        }
     }
 
     /// Replaces a whole segment.
     pub fn set_segment(&mut self, segment: SegmentId, image: Box<SegmentImage>) {
-        self.images[segment.index()] = Some(image);
+        if let Some(old) = self.images[segment.index()].replace(image) {
+            recycle_segment(old);
+        }
     }
 
     /// Sequence number that the segment was last written with, or attested for.

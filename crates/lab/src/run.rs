@@ -43,8 +43,6 @@ enum Event {
     CommandAtDevice(Tag),
     /// The device asked to be woken.
     Device(DeviceEvent),
-    /// The device hands a response to the link.
-    ResponseAtLink(Tag),
     /// A response has crossed the link.
     ResponseAtHost(Tag),
 }
@@ -178,11 +176,6 @@ impl System {
                 self.schedule_device();
                 Ok(())
             }
-            Event::ResponseAtLink(tag) => {
-                let bytes = wire_bytes_response(self.responses.get(tag));
-                self.queue.push(self.link.send_up(at, bytes), Event::ResponseAtHost(tag));
-                Ok(())
-            }
             Event::ResponseAtHost(tag) => {
                 self.driver.on_response(at, self.responses.take(tag));
                 self.host_turn(source)
@@ -207,9 +200,11 @@ impl System {
             self.queue.push(at, Event::Device(event));
         }
         for (at, response) in effects.responses.drain(..) {
+            // The device hands responses over in the order of their times, so the link can be booked ahead.
             let tag = response.tag;
+            let at = self.link.send_up(at, wire_bytes_response(&response));
             self.responses.put(tag, response);
-            self.queue.push(at, Event::ResponseAtLink(tag));
+            self.queue.push(at, Event::ResponseAtHost(tag));
         }
     }
 

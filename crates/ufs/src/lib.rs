@@ -15,6 +15,7 @@ mod command;
 mod data;
 mod info;
 pub mod link;
+mod pool;
 mod response;
 
 pub use codec::hpufs::MAX_SUPERBLOCKS;
@@ -22,4 +23,5 @@ pub use command::{BitmapFor, Command, Op, Tag};
 pub use data::{Content, DataIn, DataOut, SegmentImage};
 pub use info::DeviceInfo;
 pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
+pub use pool::{copy_segment, recycle_segment};
 pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Response, Status};

@@ -172,6 +172,8 @@ impl LogBlocks {
                     return Some(segment);
                 }
             }
+            // The rest of the bitmap is empty; it need not be looked at again with every response.
+            self.cursor = self.words * 64;
             if self.unanswered > 0 {
                 return None;
             }

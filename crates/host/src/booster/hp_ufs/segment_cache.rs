@@ -3,7 +3,7 @@
 //! A segment is absent, loading, or cached; a cached one is clean or dirty, and may be on its way back to flash at the
 //! same time. It is clean from the moment a writeback is sent: what the device gets is the state of that moment.
 
-use ufs::SegmentImage;
+use ufs::{SegmentImage, copy_segment, recycle_segment};
 use units::{SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 
 use crate::lru::Lru;
@@ -137,6 +137,7 @@ impl SegmentCache {
         let index = self.loading_slot(segment);
         self.slots[index as usize].loaded = true;
         *self.image_mut(index) = *image;
+        recycle_segment(image);
         self.lru.insert(index);
         index
     }
@@ -159,7 +160,7 @@ impl SegmentCache {
 
     /// Takes a copy of a dirty segment for a writeback, after which the segment is to be dropped if `leave`.
     pub fn start_write(&mut self, slot: SlotIndex, leave: bool) -> Box<SegmentImage> {
-        let copy = Box::new(*self.image(slot));
+        let copy = copy_segment(self.image(slot));
         let slot = &mut self.slots[slot as usize];
         assert!(slot.dirty && !slot.writing, "{} is written back without need", slot.segment);
         slot.dirty = false;

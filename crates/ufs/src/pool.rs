@@ -1,0 +1,50 @@
+//! Reuse of segment buffers. Driver and device pass segments back and forth all the time; asking the allocator for every
+//! one took an eighth of the time of a simulated random write.
+
+use std::cell::RefCell;
+
+use crate::data::SegmentImage;
+
+/// More than are ever under way at once; the rest goes back to the allocator.
+const KEPT: usize = 512;
+
+thread_local! {
+    static FREE: RefCell<Vec<Box<SegmentImage>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A copy of a segment, in a buffer that was used before if there is one.
+pub fn copy_segment(image: &SegmentImage) -> Box<SegmentImage> {
+    match FREE.with_borrow_mut(Vec::pop) {
+        Some(mut buffer) => {
+            buffer.copy_from_slice(image);
+            buffer
+        }
+        None => {
+            let copy: Box<[u32]> = image.as_slice().into();
+            copy.try_into().expect("a copy is as long as its original")
+        }
+    }
+}
+
+/// Gives the buffer of a segment back that is no longer needed.
+pub fn recycle_segment(buffer: Box<SegmentImage>) {
+    FREE.with_borrow_mut(|free| {
+        if free.len() < KEPT {
+            free.push(buffer);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reused_buffer_holds_the_copy_and_nothing_else() {
+        recycle_segment(Box::new([7; 1024]));
+        let mut image = [0; 1024];
+        image[5] = 9;
+        assert_eq!(*copy_segment(&image), image);
+        assert_eq!(*copy_segment(&image), image);
+    }
+}
