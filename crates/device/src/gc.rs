@@ -85,6 +85,9 @@ pub struct PageCopy {
     pub source: Superblock,
 }
 
+/// Victims of GC for one of wear levelling, at least.
+const LEVEL_EVERY: u32 = 4;
+
 /// Where a step stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
@@ -118,6 +121,8 @@ pub struct Gc {
     free_pages: Vec<u32>,
     credit: i64,
     searched_before: u32,
+    /// Victims chosen for their valid pages since the last one chosen for its erase count.
+    since_wear: u32,
 }
 
 impl Gc {
@@ -135,6 +140,7 @@ impl Gc {
             free_pages: Vec::new(),
             credit: 0,
             searched_before: 0,
+            since_wear: 0,
         }
     }
 
@@ -149,13 +155,23 @@ impl Gc {
     /// Is a step due?
     #[inline]
     pub fn due(&self, free: u32) -> bool {
-        let wanted = free < self.cfg.start || self.wear_due.is_some();
+        let wanted = free < self.cfg.start || self.wear_due.is_some() && self.may_level(free);
         wanted && self.credit >= i64::from(self.cfg.units_per_step) || self.urgent(free)
     }
 
     /// Are host writes waiting for free superblocks?
     pub fn urgent(&self, free: u32) -> bool {
         free <= self.cfg.reserve
+    }
+
+    /// May a cold block be moved? That makes no room, so not while room is nearly gone, and only now and then.
+    pub fn may_level(&self, free: u32) -> bool {
+        free > self.cfg.reserve / 2 && self.since_wear >= LEVEL_EVERY
+    }
+
+    /// A victim was chosen.
+    pub fn chosen(&mut self, wear: bool) {
+        self.since_wear = if wear { 0 } else { self.since_wear.saturating_add(1) };
     }
 
     /// A step begins.

@@ -69,8 +69,7 @@ impl<M: Mapping> Firmware<M> {
     fn choose_victim(&mut self, free: u32) -> bool {
         // The cold block may have been overwritten while it waited for its turn.
         self.gc.wear_due = self.gc.wear_due.filter(|&sb| self.core.blocks.settled(sb));
-        // Moving a cold block makes no room, so it waits while room is what is missing.
-        let named = self.gc.wear_due.filter(|_| !self.gc.urgent(free));
+        let named = self.gc.wear_due.filter(|_| self.gc.may_level(free));
         let Some(victim) = self.map.victim(&mut self.core, named) else {
             if self.gc.urgent(free) {
                 self.map.starved(&mut self.core);
@@ -83,6 +82,7 @@ impl<M: Mapping> Firmware<M> {
             self.gc.wear_due = None;
             self.core.stats.wear_victims += 1;
         }
+        self.gc.chosen(victim.wear);
         self.core.stats.gc_victims += 1;
         let erases = self.core.nand.erase_count(victim.sb);
         self.gc.victim = Some(Victim { erases, ..victim });

@@ -49,6 +49,7 @@ pub struct HpUfs {
     want_victim: bool,
     /// The block whose bitmap is wanted for wear levelling, and whether the host has been told.
     want_bitmap: Option<(Superblock, bool)>,
+    wear_refused: bool,
     stalled: bool,
 }
 
@@ -117,8 +118,9 @@ impl HpUfs {
     fn bitmap(&mut self, core: &Core, block: Superblock, reason: BitmapFor, data: DataOut) -> Status {
         let wear = reason == BitmapFor::WearLevelling;
         if wear {
-            // Answered; should it be refused below, it is asked for again.
+            // Answered; should it be refused below, it is asked for again, but not at once.
             self.want_bitmap = None;
+            self.wear_refused = true;
         }
         let DataOut::Bitmap(bitmap) = data else { return Status::InvalidField };
         let expected = (core.layout.superblock_units() as usize).div_ceil(64);
@@ -129,9 +131,10 @@ impl HpUfs {
         if self.collecting.is_some_and(|(sb, _)| sb == block) {
             return Status::InvalidField;
         }
-        if !self.want_victim {
+        if !wear && !self.want_victim {
             return Status::InvalidField;
         }
+        self.wear_refused = false;
         self.want_victim = false;
         let mut victim = Victim::new(block, wear);
         victim.bitmap = bitmap;
@@ -186,6 +189,7 @@ impl Mapping for HpUfs {
             collected_at: vec![Seq(0); core.blocks.count() as usize],
             want_victim: false,
             want_bitmap: None,
+            wear_refused: false,
             stalled: false,
         }
     }
@@ -361,10 +365,14 @@ impl Mapping for HpUfs {
             self.collecting = Some((victim.sb, false));
             return Some(victim);
         }
-        // Both may be asked for; the one that comes first is taken, and the other refused.
-        self.want_victim = true;
-        if let (Some(sb), None) = (named.filter(|&sb| core.blocks.settled(sb)), self.want_bitmap) {
-            self.want_bitmap = Some((sb, false));
+        // One question at a time. After a refused answer about the cold block comes GC's turn.
+        match named.filter(|&sb| core.blocks.settled(sb) && !self.wear_refused) {
+            Some(sb) if self.want_bitmap.is_none() => self.want_bitmap = Some((sb, false)),
+            Some(_) => {}
+            None => {
+                self.want_victim = true;
+                self.wear_refused = false;
+            }
         }
         None
     }

@@ -33,6 +33,8 @@ enum Phase {
 /// One effective change of the log.
 #[derive(Clone, Copy, Debug)]
 struct Update {
+    /// Place of its segment in the flush.
+    rank: u32,
     lpa: Lpa,
     ppa: Option<Ppa>,
     source: Option<Superblock>,
@@ -47,6 +49,9 @@ pub struct SegmentLog {
     flush_wanted: bool,
     phase: Phase,
     updates: Vec<Update>,
+    /// Per segment: the flush that saw it last, and its place in it.
+    seen: Vec<(u32, u32)>,
+    flush_number: u32,
     /// Updates of segments that are on flash already.
     done: usize,
     /// End of the updates of the segments in SRAM.
@@ -79,10 +84,13 @@ impl SegmentLog {
         }
     }
 
-    /// Collects the changes that hold, in order of address.
+    /// Collects the changes that hold, segment by segment. The segments come in the order in which the log names them
+    /// first: firmware goes through its log, it does not sort 1536 entries.
     fn sort_log(&mut self, core: &Core) {
         self.updates.clear();
         let mut last = None;
+        self.flush_number += 1;
+        let mut segments = 0;
         for entry in core.log.entries() {
             for i in 0..u32::from(entry.len) {
                 let (lpa, seq) = (entry.lpa.offset(i), entry.seq.plus(i));
@@ -96,11 +104,17 @@ impl SegmentLog {
                 }
                 let logged = core.log.get(lpa).expect("every logged address is in the index");
                 if logged.seq == seq {
-                    self.updates.push(Update { lpa, ppa: logged.ppa, source: logged.source });
+                    let seen = &mut self.seen[lpa.segment().index()];
+                    if seen.0 != self.flush_number {
+                        *seen = (self.flush_number, segments);
+                        segments += 1;
+                    }
+                    let rank = seen.1;
+                    self.updates.push(Update { rank, lpa, ppa: logged.ppa, source: logged.source });
                 }
             }
         }
-        self.updates.sort_unstable_by_key(|u| u.lpa);
+        self.updates.sort_unstable_by_key(|u| (u.rank, u.lpa));
         self.done = 0;
     }
 
@@ -220,6 +234,8 @@ impl Mapping for SegmentLog {
             flush_wanted: false,
             phase: Phase::Start,
             updates: Vec::new(),
+            seen: vec![(0, 0); core.cfg.capacity_units.div_ceil(units::SEGMENT_ENTRIES) as usize],
+            flush_number: 0,
             done: 0,
             batch_end: 0,
             batch: Vec::new(),

@@ -331,6 +331,10 @@ impl HpUfs {
         }
         if !self.reorder.insert(entry) {
             self.stats.entries_duplicate += 1;
+        } else if self.cache.lookup(entry.lpa.segment()) == Lookup::Absent {
+            // GC moves pages of any segment. Fetched one after the other, when each gets to the head of the buffer,
+            // they would hold everything up.
+            self.want(entry.lpa.segment());
         }
         self.apply_waiting();
     }
