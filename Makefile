@@ -5,15 +5,19 @@ BIN := .venv/bin
 SAMPLE := samples/app-mix
 RUST_SOURCES := $(shell find crates profiles -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 
+# Modules that a registration macro declares, where cargo fmt does not find them.
+MACRO_MODULES := $(shell find crates/host/src/sched crates/host/src/booster -name '*.rs')
+
 # One interpreter for every build of the extension, or cargo would compile it anew at each change of hands.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test check-format check-rust check-python install bench format clean
+.PHONY: help demo test claims check-format check-rust check-python install bench format clean
 
 help:
 	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
 	@echo "make test     everything that CI checks"
+	@echo "make claims   measure the papers' claims that are within reach so far (about 5 minutes)"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
 	@echo "make bench    print the simulator's speed and memory"
 	@echo "make format   format the Rust and Python sources"
@@ -26,6 +30,7 @@ test: check-format check-rust check-python
 
 check-format: .venv/.packages
 	cargo fmt --all --check
+	rustfmt --check --edition 2024 $(MACRO_MODULES)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
@@ -38,11 +43,15 @@ check-python: install
 
 install: .venv/.extension
 
+claims: install
+	$(BIN)/python scripts/claims.py
+
 bench: .venv/.packages
-	cargo bench --locked --workspace
+	cargo bench --locked -p ufsim-lab --bench throughput
 
 format: .venv/.packages
 	cargo fmt --all
+	rustfmt --edition 2024 $(MACRO_MODULES)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -15,15 +15,48 @@ struct Case {
     scheme: &'static str,
     profile: &'static str,
     precondition: &'static str,
-    /// Options of one fio job.
+    /// Host memory instead of the profile's.
+    memory: Option<&'static str>,
+    /// Options of one fio job, or a job file.
     job: &'static str,
 }
 
 const RANDOM_WRITE: &str = "rw=randwrite bs=4k iodepth=8 size=16g";
 const RANDOM_READ: &str = "rw=randread bs=4k iodepth=8 size=16g";
 
+/// Random writes over most of the device.
+const AGEING: &str = "rw=randwrite bs=4k iodepth=16 size=100g";
+/// GC with copies from everywhere: random writes over most of the device, which is full.
+const GC_DEVICE: &str = "rw=randwrite bs=4k iodepth=16 size=106g io_size=30g";
+/// GC as in HP-UFS Fig. 7: random writes in 16 GiB of a device that is full.
+const GC_RANGE: &str = "
+[fill]
+; ufsim: warmup
+rw=write
+bs=512k
+iodepth=8
+size=90g
+[age]
+; ufsim: warmup
+stonewall
+filename=range
+rw=randwrite
+bs=4k
+iodepth=8
+size=16g
+io_size=40g
+[gc]
+stonewall
+filename=range
+rw=randwrite
+bs=4k
+iodepth=8
+size=16g
+io_size=16g
+";
+
 const fn case(name: &'static str, scheme: &'static str, precondition: &'static str, job: &'static str) -> Case {
-    Case { name, scheme, profile: "hp-ufs", precondition, job }
+    Case { name, scheme, profile: "hp-ufs", precondition, memory: None, job }
 }
 
 const CASES: &[Case] = &[
@@ -35,9 +68,14 @@ const CASES: &[Case] = &[
     case("randread-16g-ideal", "ideal", "footprint", RANDOM_READ),
     case("randread-16g-ufs", "ufs", "footprint", RANDOM_READ),
     case("randread-16g-hpb", "hpb", "footprint", RANDOM_READ),
-    case("precondition-100g", "hp-ufs", "none", "rw=randwrite bs=4k iodepth=16 size=90g io_size=100g"),
-    case("gc-steady-hp-ufs", "hp-ufs", "touched", "rw=randwrite bs=4k iodepth=16 size=106g io_size=30g"),
-    case("gc-steady-ufs", "ufs", "touched", "rw=randwrite bs=4k iodepth=16 size=106g io_size=30g"),
+    case("precondition-100g", "hp-ufs", "none", "rw=write bs=4k iodepth=16 size=100g"),
+    case("ageing-100g-hp-ufs", "hp-ufs", "none", AGEING),
+    case("ageing-100g-ideal", "ideal", "none", AGEING),
+    Case { memory: Some("unlimited"), ..case("gc-device-hp-ufs", "hp-ufs", "touched", GC_DEVICE) },
+    case("gc-device-ideal", "ideal", "touched", GC_DEVICE),
+    case("gc-device-ufs", "ufs", "touched", GC_DEVICE),
+    case("gc-range-hp-ufs", "hp-ufs", "none", GC_RANGE),
+    case("gc-range-ideal", "ideal", "none", GC_RANGE),
     case("full-128g", "hp-ufs", "none", "rw=write bs=512k iodepth=8 size=128g"),
     Case { profile: "hp-ufs-1tib", ..case("full-1t", "hp-ufs", "none", "rw=write bs=512k iodepth=8 size=1024g") },
 ];
@@ -68,7 +106,13 @@ fn run(case: &Case) -> RunResult {
     let mut spec = Spec::new(case.scheme, case.name);
     (spec.profile, spec.precondition) = (case.profile.into(), case.precondition.into());
     let (_, profile) = spec.resolve().expect("a valid specification");
-    let text = format!("[bench]\n{}\n", case.job.replace(' ', "\n"));
+    if let Some(memory) = case.memory {
+        spec.set.insert("host.memory_mib".into(), memory.into());
+    }
+    let text = match case.job.contains('[') {
+        true => case.job.to_owned(),
+        false => format!("[bench]\n{}\n", case.job.replace(' ', "\n")),
+    };
     let jobs = JobFile::parse(&text, case.name).expect("a valid job");
     let source = jobs.bind(profile.capacity_units(), spec.seed).expect("a job that fits the device");
     let workload = Workload::generated(Box::new(source));
