@@ -1,4 +1,4 @@
-"""Measures the claims of the HP-UFS and HPB papers that the job files in `jobs/` are about, and prints them as Markdown.
+"""Measures the claims of the HP-UFS and HPB papers that the job files in `jobs/` are about, as Markdown tables.
 
 Values are throughput gains in per cent. A band is the interval inside which a measured value counts as reproduced.
 """
