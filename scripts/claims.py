@@ -41,7 +41,7 @@ def hp_ufs() -> None:
         ranges[gib] = throughput(f"hp-ufs-f6-randwrite-{gib}g", "hp-ufs", four)
     at_16 = gain(ranges[16], "hp-ufs", "hpb")
     row("hp-ufs.f6.randwrite-16g", "random write, 16 GiB: HP-UFS over HPB", "up to 77%", (55, 95), at_16)
-    unlimited = throughput("hp-ufs-f6-randwrite-16g", "hp-ufs", ["hp-ufs"], host_memory="unlimited")
+    unlimited = throughput("hp-ufs-f6-randwrite-16g", "hp-ufs", ["hp-ufs"], host_memory_mib="unlimited")
     ratio = ranges[16]["hp-ufs"] / unlimited["hp-ufs"]
     row("hp-ufs.f6.cache-20mb", "16 GiB: 20 MB over unlimited host memory", "1.0", (0.95, 1.0), ratio, "")
     falls = ranges[32]["hp-ufs"] < 0.95 * ranges[16]["hp-ufs"]
