@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 help:
 	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
 	@echo "make test     everything that CI checks"
-	@echo "make claims   measure the papers' claims that are within reach so far (about 5 minutes)"
+	@echo "make claims   measure the papers' claims that are within reach so far (about 3 minutes)"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
 	@echo "make bench    print the simulator's speed and memory"
 	@echo "make format   format the Rust and Python sources"
