@@ -34,6 +34,13 @@ fn overtaken_copies_are_made_and_discarded() {
     assert!(discarded > 100 && copied > 10_000, "the race hardly happened: {discarded} of {copied} copies discarded");
 }
 
+/// A copy that waits for a full row while its source block is erased, filled anew, and given newer data of the same
+/// address: found by the property below.
+#[test]
+fn a_waiting_copy_does_not_outlive_its_source_block() {
+    race(4_348_220_376_973_065_884, 187, 27_014, 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -272,6 +272,8 @@ impl<M: Mapping> Firmware<M> {
             self.core.job_ops -= 1;
             return;
         }
+        let forgotten = self.gc.forget_from(sb);
+        self.core.sram.give(Owner::Gc, forgotten);
         let count = self.core.nand.erase_count(sb);
         self.core.blocks.erased(sb, count);
         let least = self.core.blocks.least_worn_closed(|b| self.core.nand.erase_count(b));
