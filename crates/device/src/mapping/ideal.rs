@@ -14,7 +14,6 @@ pub struct Ideal {
     table: Vec<u32>,
     bitmap: Vec<u64>,
     valid: ValidCounts,
-    /// Superblocks whose last valid page went while they were not settled yet.
     superblock_units: u32,
 }
 

@@ -180,9 +180,4 @@ impl Bench {
         assert!(self.device.is_idle());
         self.device.check();
     }
-
-    #[allow(dead_code)]
-    pub fn now(&self) -> SimTime {
-        self.now
-    }
 }
