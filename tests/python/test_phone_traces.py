@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ APPS = ["twitter", "chrome", "facebook", "camera-picture", "genshinimpact"]
 @pytest.mark.parametrize("replay", ["timed", "closed"])
 def test_a_phone_trace_runs_to_its_end_under_every_scheme(app: str, replay: str) -> None:
     if not TRACES.is_dir():
+        assert "CI" not in os.environ, f"on CI the traces have to be there: {TRACES}"
         print(f"SKIPPED: {TRACES} is not there", file=sys.stderr)
         pytest.skip(f"{TRACES} is not there")
     results = ufsim.compare(TRACES / app, replay=replay).results
