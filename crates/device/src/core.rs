@@ -25,6 +25,12 @@ pub enum DeviceEvent {
     IdleFlush,
 }
 
+impl From<NandEvent> for DeviceEvent {
+    fn from(event: NandEvent) -> DeviceEvent {
+        DeviceEvent::Nand(event)
+    }
+}
+
 /// What a call wants done later. The caller empties both lists.
 #[derive(Debug, Default)]
 pub struct Effects {
@@ -84,7 +90,6 @@ pub struct Core {
     next_seq: Seq,
     meta_stamp: u32,
     job_began: SimTime,
-    nand_wakes: Vec<(SimTime, NandEvent)>,
 }
 
 impl Core {
@@ -111,7 +116,6 @@ impl Core {
             next_seq: Seq(1),
             meta_stamp: 0,
             job_began: SimTime::START,
-            nand_wakes: Vec::with_capacity(64),
             layout,
             cfg,
         }
@@ -148,31 +152,20 @@ impl Core {
     #[inline]
     pub fn submit(&mut self, work: Work, priority: Priority, cause: Cause, purpose: Purpose) {
         let token = self.ops.start(purpose, &[]);
-        self.nand.submit(self.now, Op { work, priority, cause, token }, &mut self.nand_wakes);
-        self.pass_wakes();
+        self.nand.submit(self.now, Op { work, priority, cause, token }, &mut self.effects.wakes);
     }
 
     /// Submits a program of data or metadata units, padded with `None`.
     #[inline]
     pub fn submit_program(&mut self, op: Op, spares: &[Option<Spare>], seq: Seq) {
         self.programs += 1;
-        self.nand.submit_program(self.now, op, spares, seq, &mut self.nand_wakes);
-        self.pass_wakes();
+        self.nand.submit_program(self.now, op, spares, seq, &mut self.effects.wakes);
     }
 
     /// Tells the flash of a finished phase.
     #[inline]
     pub fn nand_wake(&mut self, event: NandEvent) -> Option<nand::Done> {
-        let done = self.nand.wake(self.now, event, &mut self.nand_wakes);
-        self.pass_wakes();
-        done
-    }
-
-    #[inline]
-    fn pass_wakes(&mut self) {
-        for (at, event) in self.nand_wakes.drain(..) {
-            self.effects.wakes.push((at, DeviceEvent::Nand(event)));
-        }
+        self.nand.wake(self.now, event, &mut self.effects.wakes)
     }
 
     /// Reads the row units of an exclusive job; the job goes on when all its operations are done.

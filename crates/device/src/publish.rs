@@ -225,12 +225,15 @@ impl Publisher {
         }
     }
 
-    /// What the next response tells the host.
+    /// Adds to a response what the host is told next.
     #[inline]
-    pub fn next_notice(&mut self) -> HpbNotice {
-        if !self.active {
-            return HpbNotice::None;
+    pub fn notify(&mut self, notice: &mut HpbNotice) {
+        if self.active {
+            *notice = self.next_notice();
         }
+    }
+
+    fn next_notice(&mut self) -> HpbNotice {
         if let Some(group) = self.notices.pop_front() {
             return HpbNotice::DirtyGroup(group);
         }

@@ -1,5 +1,7 @@
 //! Requests under way, and the assembly of their completions from the responses to their commands.
 
+use std::collections::VecDeque;
+
 use ufs::{Content, DataIn, Status};
 
 use crate::request::{Completion, Request, RequestOp};
@@ -50,9 +52,9 @@ impl RequestTable {
         self.active.len() == self.free.len()
     }
 
-    /// Takes in the answer to one command; gives the completion if it was the last one.
+    /// Takes in the answer to one command. If it was the last one, adds the completion to `ended` and gives true.
     #[inline]
-    pub fn answer(&mut self, owner: Owner, status: Status, data: DataIn) -> Option<Completion> {
+    pub fn answer(&mut self, owner: Owner, status: Status, data: DataIn, ended: &mut VecDeque<Completion>) -> bool {
         let active = &mut self.active[owner.request as usize];
         assert!(
             owner.units <= active.open_units,
@@ -69,16 +71,20 @@ impl RequestTable {
             active.store(owner, &data);
         }
         if active.open_units > 0 {
-            return None;
+            return false;
         }
-        let data = match (active.status, is_read, whole) {
-            (Status::Good, true, true) => data,
-            (Status::Good, true, false) => DataIn::Many(std::mem::take(&mut active.contents)),
-            _ => DataIn::None,
-        };
+        let (id, status) = (active.request.id, active.status);
+        match (status, is_read, whole) {
+            (Status::Good, true, true) => ended.push_back(Completion { id, status, data }),
+            (Status::Good, true, false) => {
+                let data = DataIn::Many(std::mem::take(&mut active.contents));
+                ended.push_back(Completion { id, status, data });
+            }
+            _ => ended.push_back(Completion { id, status, data: DataIn::None }),
+        }
         active.contents = Vec::new();
         self.free.push(owner.request);
-        Some(Completion { id: active.request.id, status: active.status, data })
+        true
     }
 }
 
@@ -106,6 +112,13 @@ mod tests {
         Request { id: 5, op: RequestOp::Read, lpa: Lpa(10), len, stamp: 0 }
     }
 
+    /// The completion that an answer leads to.
+    fn answer(table: &mut RequestTable, owner: Owner, status: Status, data: DataIn) -> Option<Completion> {
+        let mut ended = VecDeque::new();
+        assert_eq!(table.answer(owner, status, data, &mut ended), !ended.is_empty());
+        ended.pop_front()
+    }
+
     fn content(lpa: u32) -> Option<Content> {
         Some(Content { lpa: Lpa(lpa), stamp: 1 })
     }
@@ -115,9 +128,9 @@ mod tests {
         let mut table = RequestTable::default();
         let request = table.insert(read(3), 3);
         let late = Owner { request, offset: 1, units: 2 };
-        assert_eq!(table.answer(late, Status::Good, DataIn::Many(vec![content(11), None])), None);
+        assert_eq!(answer(&mut table, late, Status::Good, DataIn::Many(vec![content(11), None])), None);
         let early = Owner { request, offset: 0, units: 1 };
-        let done = table.answer(early, Status::Good, DataIn::One(content(10))).unwrap();
+        let done = answer(&mut table, early, Status::Good, DataIn::One(content(10))).unwrap();
         assert_eq!(done.data, DataIn::Many(vec![content(10), content(11), None]));
         assert!(table.is_empty());
     }
@@ -127,9 +140,9 @@ mod tests {
         let mut table = RequestTable::default();
         let request = table.insert(read(3), 3);
         let part = |offset| Owner { request, offset, units: 1 };
-        table.answer(part(0), Status::UnrecoveredRead, DataIn::None);
-        table.answer(part(2), Status::InvalidField, DataIn::None);
-        let done = table.answer(part(1), Status::Good, DataIn::One(None)).unwrap();
+        answer(&mut table, part(0), Status::UnrecoveredRead, DataIn::None);
+        answer(&mut table, part(2), Status::InvalidField, DataIn::None);
+        let done = answer(&mut table, part(1), Status::Good, DataIn::One(None)).unwrap();
         assert_eq!((done.status, done.data), (Status::UnrecoveredRead, DataIn::None));
     }
 
@@ -138,7 +151,7 @@ mod tests {
         let mut table = RequestTable::default();
         let request = table.insert(read(1), 1);
         let owner = Owner { request, offset: 0, units: 1 };
-        let done = table.answer(owner, Status::Good, DataIn::One(content(10))).unwrap();
+        let done = answer(&mut table, owner, Status::Good, DataIn::One(content(10))).unwrap();
         assert_eq!(done.data, DataIn::One(content(10)));
     }
 }

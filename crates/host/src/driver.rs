@@ -63,6 +63,7 @@ impl Driver {
             return;
         }
         let len = if flush { 1 } else { request.len };
+        self.booster.announce(request.lpa);
         if self.idle_since.take().is_some() {
             self.booster.resume(now);
         }
@@ -104,15 +105,21 @@ impl Driver {
         let sent = self.tags.release(response.tag);
         self.booster.on_response(now, &sent.op, &mut response, &mut self.ready);
         let Some(owner) = sent.owner else { return };
-        if let Some(completion) = self.requests.answer(owner, response.status, response.data) {
-            self.complete(completion);
+        if self.requests.answer(owner, response.status, response.data, &mut self.completions) {
+            self.stats.completions += 1;
             if self.requests.is_empty() {
                 self.idle_since = Some(now);
             }
         }
     }
 
-    /// The next request that has ended.
+    /// The next request that has ended, to look at where it is.
+    #[inline]
+    pub fn completion(&self) -> Option<&Completion> {
+        self.completions.front()
+    }
+
+    /// Takes the next request that has ended.
     #[inline]
     pub fn pop_completion(&mut self) -> Option<Completion> {
         self.completions.pop_front()

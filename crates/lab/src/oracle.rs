@@ -118,6 +118,12 @@ impl Oracle {
         }
     }
 
+    /// A read of `lpa` is about to be submitted.
+    #[inline]
+    pub fn read_announced(&self, lpa: Lpa) {
+        table::prefetch(&self.acked[lpa.index()]);
+    }
+
     /// A read is being submitted.
     #[inline]
     pub fn read_submitted(&mut self, lpa: Lpa, len: u32, memory: &mut Remembered) {

@@ -22,7 +22,7 @@ use workload::{Next, Progress, Source, Ticket, WorkOp};
 use crate::measure::{Measure, Snapshot};
 use crate::oracle::{Oracle, Violation};
 use crate::queue::EventQueue;
-use crate::requests::Requests;
+use crate::requests::{Requests, Slot};
 use crate::tags::ByTag;
 
 /// The caller of a run is asked after every this many events whether to go on.
@@ -75,6 +75,7 @@ pub struct System {
     commands: ByTag<Command>,
     responses: ByTag<Response>,
     measure: Measure,
+    reads_to_note: Vec<Ticket>,
     now: SimTime,
     events: u64,
     last_completion: u64,
@@ -98,6 +99,7 @@ impl System {
             commands: ByTag::default(),
             responses: ByTag::default(),
             measure: Measure::default(),
+            reads_to_note: Vec::new(),
             now: SimTime::START,
             events: 0,
             last_completion: 0,
@@ -188,6 +190,7 @@ impl System {
         self.hand_back(source)?;
         self.take_requests(source);
         self.send_commands();
+        self.note_reads();
         // What the driver refuses, it completes at once.
         self.hand_back(source)
     }
@@ -196,8 +199,12 @@ impl System {
     #[inline]
     fn schedule_device(&mut self) {
         let effects = self.device.effects();
-        for (at, event) in effects.wakes.drain(..) {
+        for &(at, event) in &effects.wakes {
             self.queue.push(at, Event::Device(event));
+        }
+        effects.wakes.clear();
+        if effects.responses.is_empty() {
+            return;
         }
         for (at, response) in effects.responses.drain(..) {
             // The device hands responses over in the order of their times, so the link can be booked ahead.
@@ -261,7 +268,10 @@ impl System {
         let slot = self.requests.get(ticket);
         let op = slot.driver_op();
         match op {
-            RequestOp::Read => self.oracle.read_submitted(slot.lpa, slot.len, &mut slot.memory),
+            RequestOp::Read => {
+                self.oracle.read_announced(slot.lpa);
+                self.reads_to_note.push(ticket);
+            }
             RequestOp::Write { .. } => slot.number = self.oracle.write_submitted(slot.lpa),
             RequestOp::Unmap => slot.number = self.oracle.trim_submitted(slot.lpa, slot.len),
             RequestOp::Flush => {}
@@ -270,39 +280,29 @@ impl System {
         self.driver.submit(self.now, request);
     }
 
+    /// Notes what has been acknowledged for the reads just submitted: after the commands have been sent, so that the
+    /// memory has had time to answer, and before anything else can be acknowledged.
+    #[inline]
+    fn note_reads(&mut self) {
+        while let Some(ticket) = self.reads_to_note.pop() {
+            let slot = self.requests.get(ticket);
+            self.oracle.read_submitted(slot.lpa, slot.len, &mut slot.memory);
+        }
+    }
+
     #[inline]
     fn hand_back(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
-        while let Some(completion) = self.driver.pop_completion() {
+        while let Some(completion) = self.driver.completion() {
             let ticket = Ticket(completion.id);
-            self.check(&completion)?;
             let slot = self.requests.get(ticket);
+            check(&mut self.oracle, slot, completion)?;
+            self.driver.pop_completion();
             if slot.data_follows {
                 slot.data_follows = false;
                 self.submit(ticket);
             } else {
                 self.finish(ticket, source);
             }
-        }
-        Ok(())
-    }
-
-    /// Checks a completion against the oracle.
-    #[inline]
-    fn check(&mut self, completion: &Completion) -> Result<(), Stop> {
-        let slot = self.requests.get(Ticket(completion.id));
-        let (lpa, len) = (slot.lpa, slot.len);
-        if completion.status != Status::Good {
-            let kind = slot.kind.name();
-            return Err(Stop::Failed { kind, lpa, len, status: completion.status });
-        }
-        match slot.driver_op() {
-            RequestOp::Read => {
-                let read = self.oracle.read_done(lpa, len, &slot.memory, &completion.data);
-                return read.map_err(Stop::WrongData);
-            }
-            RequestOp::Write { .. } => self.oracle.write_acked(lpa, len, slot.number),
-            RequestOp::Unmap => self.oracle.trim_acked(lpa, len, slot.number),
-            RequestOp::Flush => {}
         }
         Ok(())
     }
@@ -333,4 +333,20 @@ impl System {
     pub fn events(&self) -> u64 {
         self.events
     }
+}
+
+/// Checks a completion against the oracle.
+#[inline]
+fn check(oracle: &mut Oracle, slot: &Slot, completion: &Completion) -> Result<(), Stop> {
+    let (lpa, len) = (slot.lpa, slot.len);
+    if completion.status != Status::Good {
+        return Err(Stop::Failed { kind: slot.kind.name(), lpa, len, status: completion.status });
+    }
+    match slot.driver_op() {
+        RequestOp::Read => oracle.read_done(lpa, len, &slot.memory, &completion.data).map_err(Stop::WrongData)?,
+        RequestOp::Write { .. } => oracle.write_acked(lpa, len, slot.number),
+        RequestOp::Unmap => oracle.trim_acked(lpa, len, slot.number),
+        RequestOp::Flush => {}
+    }
+    Ok(())
 }

@@ -47,7 +47,7 @@ impl Nand {
     /// If the work is a program, lies outside the array, crosses the border of a row, or is a second erase of
     /// blocks whose erase has not finished.
     #[inline]
-    pub fn submit(&mut self, now: SimTime, op: Op, wakes: &mut Vec<(SimTime, NandEvent)>) {
+    pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, op: Op, wakes: &mut Vec<(SimTime, E)>) {
         let (die, superblock, sense) = match op.work {
             Work::Read { ppa, units } => {
                 self.check_row(ppa, units);
@@ -75,13 +75,13 @@ impl Nand {
     /// If the work is not a program, lies outside the array, crosses the border of a row, does not consist of whole
     /// plane pages, or if one of these is not the next page of its block, or its block is being erased.
     #[inline]
-    pub fn submit_program(
+    pub fn submit_program<E: From<NandEvent>>(
         &mut self,
         now: SimTime,
         op: Op,
         spares: &[Option<Spare>],
         seq: Seq,
-        wakes: &mut Vec<(SimTime, NandEvent)>,
+        wakes: &mut Vec<(SimTime, E)>,
     ) {
         let Work::Program { ppa, units } = op.work else {
             panic!("submit_program takes programs only: {op:?}");
@@ -101,7 +101,12 @@ impl Nand {
     /// was submitted before it (programs of a block and its erase have to keep their order, so a more urgent
     /// priority must not let a later one go first).
     #[inline]
-    pub fn wake(&mut self, now: SimTime, event: NandEvent, wakes: &mut Vec<(SimTime, NandEvent)>) -> Option<Done> {
+    pub fn wake<E: From<NandEvent>>(
+        &mut self,
+        now: SimTime,
+        event: NandEvent,
+        wakes: &mut Vec<(SimTime, E)>,
+    ) -> Option<Done> {
         let finished = self.timeline.wake(now, event, wakes)?;
         let Op { work, priority, cause, token } = finished.op;
         match work {

@@ -117,7 +117,7 @@ impl Timeline {
 
     /// Queues an operation, or starts it if its die is free.
     #[inline]
-    pub fn submit(&mut self, now: SimTime, die: u32, task: Task, wakes: &mut Vec<(SimTime, NandEvent)>) {
+    pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, die: u32, task: Task, wakes: &mut Vec<(SimTime, E)>) {
         let entry = InFlight { task, started: now, register_hit: false };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -141,7 +141,12 @@ impl Timeline {
 
     /// Ends a phase and begins those that follow from it. Gives the operation whose last phase it was.
     #[inline]
-    pub fn wake(&mut self, now: SimTime, event: NandEvent, wakes: &mut Vec<(SimTime, NandEvent)>) -> Option<Finished> {
+    pub fn wake<E: From<NandEvent>>(
+        &mut self,
+        now: SimTime,
+        event: NandEvent,
+        wakes: &mut Vec<(SimTime, E)>,
+    ) -> Option<Finished> {
         match event {
             NandEvent::Die(die) => {
                 match self.dies[die as usize].phase {
@@ -175,7 +180,7 @@ impl Timeline {
     }
 
     #[inline]
-    fn start(&mut self, now: SimTime, die: u16, slot: Slot, wakes: &mut Vec<(SimTime, NandEvent)>) {
+    fn start<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, slot: Slot, wakes: &mut Vec<(SimTime, E)>) {
         let state = &mut self.dies[die as usize];
         let entry = &mut self.slab[slot as usize];
         let sense = entry.task.sense;
@@ -196,15 +201,15 @@ impl Timeline {
     }
 
     #[inline]
-    fn begin_cell(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, NandEvent)>) {
+    fn begin_cell<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
         let running = self.running(die);
         let cell = if running.register_hit { Nanos::ZERO } else { running.task.cell };
         let end = now + cell;
         self.dies[die as usize].phase = Phase::Cell(end);
-        wakes.push((end, NandEvent::Die(die)));
+        wakes.push((end, NandEvent::Die(die).into()));
     }
 
-    fn request_channel(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, NandEvent)>) {
+    fn request_channel<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
         let state = &mut self.dies[die as usize];
         state.phase = Phase::Channel;
         let channel = &mut self.channels[state.channel as usize];
@@ -215,16 +220,16 @@ impl Timeline {
         }
     }
 
-    fn begin_transfer(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, NandEvent)>) {
+    fn begin_transfer<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
         let end = now + self.running(die).task.transfer;
         let channel = self.dies[die as usize].channel;
         self.channels[channel as usize].transfer = Some((die, end));
-        wakes.push((end, NandEvent::Channel(channel)));
+        wakes.push((end, NandEvent::Channel(channel).into()));
     }
 
     /// Takes the running operation off its die and starts the next one.
     #[inline]
-    fn finish(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, NandEvent)>) -> Finished {
+    fn finish<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) -> Finished {
         let state = &mut self.dies[die as usize];
         let slot = state.running;
         let InFlight { task, started, register_hit } = &self.slab[slot as usize];

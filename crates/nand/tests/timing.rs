@@ -198,12 +198,12 @@ fn a_die_is_idle_when_it_has_nothing_to_do() {
 fn a_wake_at_the_wrong_time_is_a_bug() {
     let mut sim = Sim::new(HP_UFS, CELLS);
     sim.submit(read(0, HostRead, 0, 1));
-    sim.nand.wake(SimTime(us(59)), NandEvent::Die(0), &mut Vec::new());
+    sim.nand.wake(SimTime(us(59)), NandEvent::Die(0), &mut Vec::<(SimTime, NandEvent)>::new());
 }
 
 #[test]
 #[should_panic(expected = "without the end of a transfer")]
 fn a_wake_of_an_idle_channel_is_a_bug() {
     let mut sim = Sim::new(HP_UFS, CELLS);
-    sim.nand.wake(SimTime::START, NandEvent::Channel(3), &mut Vec::new());
+    sim.nand.wake(SimTime::START, NandEvent::Channel(3), &mut Vec::<(SimTime, NandEvent)>::new());
 }

@@ -62,8 +62,48 @@ pub fn prefetch<T>(entry: &T) {
     let _ = entry;
 }
 
+/// Copies a table that will not be read again soon, past the processor's caches: the copy need not be loaded before it
+/// is written, and pushes nothing else out.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline]
+pub fn copy_cold(from: &[u32], to: &mut [u32]) {
+    assert_eq!(from.len(), to.len(), "a copy is as long as its original");
+    #[cfg(target_arch = "x86_64")]
+    if (to.as_ptr() as usize).is_multiple_of(16) {
+        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+        let (blocks, rest) = from.as_chunks::<4>();
+        let (targets, target_rest) = to.as_chunks_mut::<4>();
+        for (block, target) in blocks.iter().zip(targets) {
+            // SAFETY: both are 16 bytes of live memory, the target is aligned because the first one is, and SSE2
+            // belongs to every processor of this architecture.
+            unsafe {
+                let value = _mm_loadu_si128(std::ptr::from_ref(block).cast::<__m128i>());
+                _mm_stream_si128(std::ptr::from_mut(target).cast::<__m128i>(), value);
+            }
+        }
+        // SAFETY: an instruction without operands. It orders the streamed stores before whatever follows.
+        unsafe { _mm_sfence() };
+        target_rest.copy_from_slice(rest);
+        return;
+    }
+    to.copy_from_slice(from);
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_cold_copy_is_a_copy_whatever_its_place() {
+        let from: Vec<u32> = (0..1031).collect();
+        for start in 0..4 {
+            let mut to = vec![u32::MAX; 1040];
+            super::copy_cold(&from[start..], &mut to[start..from.len()]);
+            assert_eq!(to[start..from.len()], from[start..]);
+            assert!(to[..start].iter().chain(&to[from.len()..]).all(|&x| x == u32::MAX));
+        }
+    }
+
     #[test]
     fn tables_of_any_size_are_zero() {
         for n in [0, 1, 1000, 3 << 20] {

@@ -23,5 +23,5 @@ pub use command::{BitmapFor, Command, Op, Tag};
 pub use data::{Content, DataIn, DataOut, SegmentImage};
 pub use info::DeviceInfo;
 pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
-pub use pool::{copy_segment, recycle_segment};
+pub use pool::{copy_segment, copy_segment_cold, recycle_segment};
 pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Response, Status};

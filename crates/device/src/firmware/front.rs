@@ -1,6 +1,6 @@
 //! The command front end: order of arrival, cost per command, dispatch.
 
-use ufs::{Command, DataIn, DataOut, Op, Status};
+use ufs::{Command, DataOut, Op, Status};
 use units::{Lpa, Ppa};
 
 use super::{Firmware, Pending};
@@ -48,7 +48,7 @@ impl<M: Mapping> Firmware<M> {
         self.map.on_command(&mut self.core, host_seq, freed);
         if let Some(status) = self.refuse(&op) {
             self.commands[usize::from(tag)].status = status;
-            self.respond(tag, DataIn::None);
+            self.respond(tag);
             return;
         }
         match op {
@@ -138,7 +138,7 @@ impl<M: Mapping> Firmware<M> {
         match self.map.metadata(&mut self.core, op, data, host_seq) {
             Answer::Now(status, data) => {
                 self.commands[usize::from(tag)].status = status;
-                self.respond(tag, data);
+                self.respond_with(tag, |to| *to = data);
             }
             Answer::AfterLoad(segment) => {
                 self.commands[usize::from(tag)].remaining = 1;

@@ -121,7 +121,7 @@ impl<M: Mapping> Firmware<M> {
             Op::HpbReadBuffer { group } => self.publish(group),
             _ => self.map.metadata_loaded(&mut self.core, op),
         };
-        self.respond(tag, data);
+        self.respond_with(tag, |to| *to = data);
     }
 
     /// READ BUFFER: all segments of the group have to be in SRAM at once.

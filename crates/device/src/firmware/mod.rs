@@ -9,7 +9,7 @@ mod write;
 use std::collections::VecDeque;
 
 use nand::Done;
-use ufs::{Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, Op, PiggyBack, Response, Status, Tag};
+use ufs::{Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, Notice, Op, PiggyBack, Response, Status, Tag};
 use units::{Seq, SimTime};
 
 use crate::config::DeviceConfig;
@@ -194,17 +194,37 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// Ends a command.
-    fn respond(&mut self, tag: u8, data: DataIn) {
+    /// Ends a command that gives no data.
+    fn respond(&mut self, tag: u8) {
+        self.respond_with(tag, |_| {});
+    }
+
+    /// Ends a command. The response is filled in where it stays until the link takes it: one that has just been put
+    /// together is slow to move.
+    #[inline]
+    fn respond_with(&mut self, tag: u8, give: impl FnOnce(&mut DataIn)) {
+        const BLANK: Response = Response {
+            tag: Tag(0),
+            status: Status::Good,
+            data: DataIn::None,
+            hpb: HpbNotice::None,
+            piggyback: PiggyBack { notice: Notice::None, want_entries: false, want_victim: false },
+        };
         let cmd = &mut self.commands[usize::from(tag)];
         assert!(cmd.active, "tag {tag} answered twice");
         cmd.active = false;
-        let mut response =
-            Response { tag: Tag(tag), status: cmd.status, data, hpb: HpbNotice::None, piggyback: PiggyBack::default() };
-        response.hpb = self.core.publisher.next_notice();
-        self.map.respond(&mut self.core, &mut response);
+        let status = cmd.status;
         let at = self.core.now + self.core.cfg.command_cost;
-        self.core.effects.responses.push((at, response));
+        let mut responses = std::mem::take(&mut self.core.effects.responses);
+        responses.push((at, BLANK));
+        if let Some((_, response)) = responses.last_mut() {
+            response.tag = Tag(tag);
+            response.status = status;
+            give(&mut response.data);
+            self.core.publisher.notify(&mut response.hpb);
+            self.map.respond(&mut self.core, response);
+        }
+        self.core.effects.responses = responses;
     }
 
     /// What the host reads from the descriptors.

@@ -174,11 +174,16 @@ impl<M: Mapping> Firmware<M> {
         if cmd.remaining > 0 {
             return;
         }
-        let data = match (cmd.status, cmd.contents.len()) {
-            (Status::Good, 1) => DataIn::One(cmd.contents[0]),
-            (Status::Good, _) => DataIn::Many(std::mem::take(&mut cmd.contents)),
-            _ => DataIn::None,
-        };
-        self.respond(tag, data);
+        match (cmd.status, cmd.contents.len()) {
+            (Status::Good, 1) => {
+                let content = cmd.contents[0];
+                self.respond_with(tag, |data| *data = DataIn::One(content));
+            }
+            (Status::Good, _) => {
+                let contents = std::mem::take(&mut cmd.contents);
+                self.respond_with(tag, |data| *data = DataIn::Many(contents));
+            }
+            _ => self.respond(tag),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Writes, flushes and trims: acceptance into the write buffer in order, programming of rows, completion.
 
 use nand::{Cause, Op as NandOp, Priority, Spare, Work};
-use ufs::{DataIn, DataOut, Op};
+use ufs::{DataOut, Op};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq};
 
 use super::Firmware;
@@ -49,7 +49,7 @@ impl<M: Mapping> Firmware<M> {
     fn accept_write(&mut self, tag: u8, lpa: Lpa, len: u32, fua: bool) -> bool {
         let DataOut::Stamp(stamp) = self.commands[usize::from(tag)].data else {
             self.commands[usize::from(tag)].status = ufs::Status::InvalidField;
-            self.respond(tag, DataIn::None);
+            self.respond(tag);
             return true;
         };
         let accepted = self.commands[usize::from(tag)].accepted;
@@ -68,7 +68,7 @@ impl<M: Mapping> Firmware<M> {
         if fua {
             self.core.buffer.force_all();
         } else {
-            self.respond(tag, DataIn::None);
+            self.respond(tag);
         }
         true
     }
@@ -77,7 +77,7 @@ impl<M: Mapping> Firmware<M> {
         self.core.buffer.force_all();
         let left = self.core.buffer.held();
         if left == 0 {
-            self.respond(tag, DataIn::None);
+            self.respond(tag);
         } else {
             self.flushes.push(Flushing { tag, below: self.core.buffer.next_order(), left });
         }
@@ -95,7 +95,7 @@ impl<M: Mapping> Firmware<M> {
         loop {
             let done = self.commands[usize::from(tag)].accepted;
             if done == len {
-                self.respond(tag, DataIn::None);
+                self.respond(tag);
                 return true;
             }
             if self.map.room(&self.core) == 0 {
@@ -201,7 +201,7 @@ impl<M: Mapping> Firmware<M> {
         let cmd = &mut self.commands[usize::from(tag)];
         cmd.remaining -= 1;
         if cmd.remaining == 0 {
-            self.respond(tag, DataIn::None);
+            self.respond(tag);
         }
     }
 
@@ -214,7 +214,7 @@ impl<M: Mapping> Firmware<M> {
                 if flush.left == 0 {
                     let tag = flush.tag;
                     self.flushes.remove(i);
-                    self.respond(tag, DataIn::None);
+                    self.respond(tag);
                     continue;
                 }
             }

@@ -151,22 +151,15 @@ impl HpUfs {
         DataIn::Entries(entries)
     }
 
-    fn entry_notice(&mut self, core: &mut Core) -> Notice {
-        match core.log.send_next() {
-            Some(entry) => {
-                core.stats.entries_piggybacked += 1;
-                Notice::Entry(entry)
-            }
-            None => Notice::None,
-        }
-    }
-
     /// The segment to ask for next, if the oldest log block is due.
-    fn writeback_hint(&mut self, core: &Core) -> Notice {
+    #[inline]
+    fn writeback_hint(&mut self, core: &Core) -> Option<SegmentId> {
+        if !self.log_blocks.due() {
+            return None;
+        }
         let coming = |segment: SegmentId| Some(self.coming[segment.index()]).filter(|&seq| seq > Seq(0));
         let written = |segment| core.meta.segment_seq(segment);
-        let next = self.log_blocks.next_to_write(self.host_seq, &core.blocks, written, coming);
-        next.map_or(Notice::None, Notice::WriteSegment)
+        self.log_blocks.next_to_write(self.host_seq, &core.blocks, written, coming)
     }
 
     fn log(&mut self, core: &mut Core, change: Change) {
@@ -311,8 +304,12 @@ impl Mapping for HpUfs {
             response.piggyback.notice = Notice::BitmapOf(*sb);
             return;
         }
-        let hint = if self.log_blocks.due() { self.writeback_hint(core) } else { Notice::None };
-        response.piggyback.notice = if hint == Notice::None { self.entry_notice(core) } else { hint };
+        if let Some(segment) = self.writeback_hint(core) {
+            response.piggyback.notice = Notice::WriteSegment(segment);
+        } else if let Some(entry) = core.log.send_next() {
+            core.stats.entries_piggybacked += 1;
+            response.piggyback.notice = Notice::Entry(entry);
+        }
     }
 
     /// Programs segments from the host when a row is full. The last ones that a log block waits for go at once.

@@ -89,6 +89,16 @@ impl Booster for HpUfs {
         self.take_piggyback(&response.piggyback);
     }
 
+    /// A read is resolved, or a change applied, with this entry.
+    #[inline]
+    fn announce(&self, lpa: Lpa) {
+        if lpa.0 < self.info.capacity_units
+            && let Lookup::Cached(slot) = self.cache.lookup(lpa.segment())
+        {
+            table::prefetch(&self.cache.image(slot)[lpa.slot()]);
+        }
+    }
+
     #[inline]
     fn resume(&mut self, now: SimTime) {
         self.last_activity = now;
@@ -260,8 +270,6 @@ impl HpUfs {
             Lookup::Loading => false,
             Lookup::Cached(slot) => {
                 self.cache.touch(slot);
-                // The change will replace this entry when it comes back.
-                table::prefetch(&self.cache.image(slot)[part.lpa.slot()]);
                 false
             }
         }
@@ -380,12 +388,14 @@ impl HpUfs {
         let start = entry.lpa.slot();
         for i in 0..u32::from(entry.len) {
             let at = start + i as usize;
-            let old = Ppa::unpack(self.cache.image(slot)[at]);
             let new = entry.ppa.map(|ppa| ppa.offset(i));
+            let packed = &mut self.cache.image_mut(slot)[at];
+            let old = Ppa::unpack(*packed);
             if entry.source.is_some() && entry.source != old.map(|ppa| self.validity.block_of(ppa)) {
                 self.discard(new);
                 continue;
             }
+            *packed = Ppa::pack(new);
             if let Some(block) = old.and_then(|ppa| self.validity.clear(ppa)) {
                 self.freed.push(block);
             }
@@ -393,7 +403,7 @@ impl HpUfs {
                 let block = self.validity.set(ppa);
                 self.pending.refused.remove(block.index());
             }
-            self.cache.change(slot)[at] = Ppa::pack(new);
+            self.cache.mark_dirty(slot);
             self.stats.units_applied += 1;
         }
         self.host_seq = entry.last_seq();

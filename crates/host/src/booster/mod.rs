@@ -47,6 +47,9 @@ pub(crate) trait Booster: Sized {
     /// Takes in the answer to `op`; parts whose wait is over go to the end of `ready`.
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>);
 
+    /// A request for this address has come; a hint for the processor's caches.
+    fn announce(&self, _lpa: Lpa) {}
+
     /// The first request after a time without any has come.
     fn resume(&mut self, _now: SimTime) {}
 
@@ -194,6 +197,11 @@ impl Booster for AnyBooster {
     #[inline]
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>) {
         with_booster!(self, b => b.on_response(now, op, response, ready));
+    }
+
+    #[inline]
+    fn announce(&self, lpa: Lpa) {
+        with_booster!(self, b => b.announce(lpa));
     }
 
     #[inline]

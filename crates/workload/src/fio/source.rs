@@ -233,7 +233,10 @@ impl Source for FioSource {
             let member = &mut self.members[usize::from(number)];
             let step = member.worker.step(now);
             if let Step::Issue(wish) = step {
-                if self.ready.len() > 1 {
+                if member.worker.is_full() {
+                    member.queued = false;
+                    self.ready.pop_front();
+                } else if self.ready.len() > 1 {
                     self.ready.rotate_left(1);
                 }
                 return self.issue(number, wish, now);

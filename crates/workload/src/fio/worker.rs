@@ -178,6 +178,11 @@ impl Worker {
         self.outstanding
     }
 
+    /// True if the next step can only be to wait for a completion.
+    pub(super) fn is_full(&self) -> bool {
+        self.outstanding >= self.plan.depth && self.loops_left > 0
+    }
+
     /// Bytes issued so far.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes

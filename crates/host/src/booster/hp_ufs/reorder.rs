@@ -39,8 +39,10 @@ impl ReorderBuffer {
 
     /// Takes in an entry; false if it was in already.
     pub fn insert(&mut self, entry: L2pEntry) -> bool {
-        let later = self.entries.iter().rev().take_while(|waiting| waiting.seq > entry.seq).count();
-        let position = self.entries.len() - later;
+        let position = match self.entries.back() {
+            Some(last) if last.seq > entry.seq => self.entries.partition_point(|waiting| waiting.seq <= entry.seq),
+            _ => self.entries.len(),
+        };
         if let Some(same) = position.checked_sub(1).map(|i| &mut self.entries[i])
             && same.seq == entry.seq
         {

@@ -3,7 +3,7 @@
 //! A segment is absent, loading, or cached; a cached one is clean or dirty, and may be on its way back to flash at the
 //! same time. It is clean from the moment a writeback is sent: what the device gets is the state of that moment.
 
-use ufs::{SegmentImage, copy_segment, recycle_segment};
+use ufs::{SegmentImage, copy_segment_cold, recycle_segment};
 use units::{SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 
 use crate::lru::Lru;
@@ -82,19 +82,19 @@ impl SegmentCache {
         self.images[at..].first_chunk().expect("every slot has its place")
     }
 
-    /// The entries of a cached segment, to change them without a trace (test support).
+    /// The entries of a cached segment, to change them. Whoever does calls [`SegmentCache::mark_dirty`].
+    #[inline]
     pub fn image_mut(&mut self, slot: SlotIndex) -> &mut SegmentImage {
         assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
         let at = slot as usize * SEGMENT_ENTRIES as usize;
         self.images[at..].first_chunk_mut().expect("every slot has its place")
     }
 
-    /// The entries of a cached segment, to change them; the segment is dirty from here on.
+    /// Notes a change of the entries of a cached segment: it is dirty from here on.
     #[inline]
-    pub fn change(&mut self, slot: SlotIndex) -> &mut SegmentImage {
+    pub fn mark_dirty(&mut self, slot: SlotIndex) {
         self.stay(slot);
         self.slots[slot as usize].dirty = true;
-        self.image_mut(slot)
     }
 
     /// Notes that a request uses a cached segment.
@@ -160,7 +160,7 @@ impl SegmentCache {
 
     /// Takes a copy of a dirty segment for a writeback, after which the segment is to be dropped if `leave`.
     pub fn start_write(&mut self, slot: SlotIndex, leave: bool) -> Box<SegmentImage> {
-        let copy = copy_segment(self.image(slot));
+        let copy = copy_segment_cold(self.image(slot));
         let slot = &mut self.slots[slot as usize];
         assert!(slot.dirty && !slot.writing, "{} is written back without need", slot.segment);
         slot.dirty = false;
@@ -286,13 +286,18 @@ mod tests {
         cache.finish_load(SegmentId(segment), image(segment))
     }
 
+    fn change(cache: &mut SegmentCache, slot: SlotIndex, at: usize, packed: u32) {
+        cache.image_mut(slot)[at] = packed;
+        cache.mark_dirty(slot);
+    }
+
     #[test]
     fn a_segment_goes_through_its_states() {
         let mut cache = SegmentCache::new(8, 2);
         let slot = loaded(&mut cache, 5);
         assert_eq!(cache.lookup(SegmentId(5)), Lookup::Cached(slot));
         assert!(!cache.is_dirty(slot));
-        cache.change(slot)[3] = 77;
+        change(&mut cache, slot, 3, 77);
         assert!(cache.is_dirty(slot));
         assert_eq!(cache.start_write(slot, true)[3], 77);
         assert!(!cache.is_dirty(slot));
@@ -306,9 +311,9 @@ mod tests {
     fn a_change_or_a_use_during_the_writeback_keeps_the_segment() {
         let mut cache = SegmentCache::new(8, 2);
         let slot = loaded(&mut cache, 5);
-        cache.change(slot);
+        cache.mark_dirty(slot);
         cache.start_write(slot, true);
-        cache.change(slot)[0] = 9;
+        change(&mut cache, slot, 0, 9);
         assert!(!cache.finish_write(SegmentId(5), true));
         assert!(cache.is_dirty(slot));
         cache.start_write(slot, true);
@@ -322,7 +327,7 @@ mod tests {
     fn a_failed_writeback_loses_nothing() {
         let mut cache = SegmentCache::new(8, 2);
         let slot = loaded(&mut cache, 5);
-        cache.change(slot)[0] = 9;
+        change(&mut cache, slot, 0, 9);
         cache.start_write(slot, true);
         assert!(!cache.finish_write(SegmentId(5), false));
         assert!(cache.is_dirty(slot));
@@ -337,7 +342,7 @@ mod tests {
         assert_eq!(cache.victim(|_| false), Some(slots[1]));
         cache.pin(slots[1], 2);
         assert_eq!(cache.victim(|_| false), Some(slots[2]));
-        cache.change(slots[2]);
+        cache.mark_dirty(slots[2]);
         cache.start_write(slots[2], false);
         assert_eq!(cache.victim(|_| false), Some(slots[3]));
         cache.unpin(slots[1]);
