@@ -43,7 +43,7 @@ pub struct Blocks {
     free: BinaryHeap<Reverse<(u32, u32)>>,
     cursors: [Cursor; 2],
     /// Reads resolved to a page of the superblock and not finished.
-    readers: Vec<u16>,
+    readers: Vec<u32>,
     /// Units submitted for programming whose programs have not finished.
     in_flight: Vec<u16>,
     /// Highest sequence number placed in the superblock.

@@ -35,7 +35,8 @@ pub struct SramConfig {
     pub pool: u16,
     /// At most this many hold L2P segments.
     pub segment_cache: u16,
-    /// Host data may never take the last buffers: a map flush, a segment read or a GC step would wait for ever.
+    /// Host data may never take the last buffers: a map flush, a segment read or a GC step would wait for ever. Reads
+    /// may take half of them.
     pub reserve: u16,
 }
 

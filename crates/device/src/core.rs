@@ -121,6 +121,13 @@ impl Core {
         }
     }
 
+    /// Can user data be on these `n` pages? To be asked of every address that a host supplies.
+    #[inline]
+    pub fn is_data(&self, ppa: Ppa, n: u32) -> bool {
+        let units = u64::from(self.blocks.count()) * u64::from(self.layout.superblock_units());
+        u64::from(ppa.0) + u64::from(n) <= units
+    }
+
     /// Block of an address.
     #[inline]
     pub fn superblock_of(&self, ppa: Ppa) -> Superblock {
@@ -174,9 +181,9 @@ impl Core {
         self.submit(Work::Read { ppa, units }, Priority::MapRead, cause, Purpose::JobRead);
     }
 
-    /// Programs up to a row of metadata pieces and gives how many it took. The directory follows when the program is
+    /// Programs up to a row of metadata pieces and gives where it put the first and how many it took. The directory follows when the program is
     /// done.
-    pub fn program_pieces(&mut self, pieces: &[Piece], for_job: bool) -> usize {
+    pub fn program_pieces(&mut self, pieces: &[Piece], for_job: bool) -> (Ppa, usize) {
         let room = self.meta.room_in_row() as usize;
         let n = pieces.len().min(room);
         let page = self.layout.geometry().units_per_page as usize;
@@ -200,7 +207,7 @@ impl Core {
         if for_job {
             self.job_ops += 1;
         }
-        n
+        (ppa, n)
     }
 
     /// Begins an exclusive job.

@@ -1,28 +1,8 @@
 //! Counters that the driver reports.
 
-macro_rules! host_stats {
-    ($($(#[$doc:meta])* $name:ident,)+) => {
-        /// What the driver and its booster have done since they were made, and what they hold now.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-        pub struct HostStats {
-            $($(#[$doc])* pub $name: u64,)+
-        }
-
-        impl HostStats {
-            /// Adds the counters of a part of the driver.
-            pub(crate) fn add(&mut self, other: &HostStats) {
-                $(self.$name += other.$name;)+
-            }
-
-            /// Every counter with its name, in the order of declaration.
-            pub fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-                [$((stringify!($name), self.$name)),+].into_iter()
-            }
-        }
-    };
-}
-
-host_stats! {
+units::counters! {
+    /// What the driver and its booster have done since they were made, and what they hold now.
+    HostStats
     /// Requests handed in.
     requests,
     /// Requests completed.
@@ -99,16 +79,4 @@ host_stats! {
     valid_count_bytes,
     /// `hp-ufs`: size of the reorder buffer, in bytes, at 16 bytes per entry (Sec. IV-A).
     reorder_buffer_bytes,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_carry_their_names() {
-        let stats = HostStats { requests: 3, attests: 5, ..HostStats::default() };
-        let set: Vec<_> = stats.fields().filter(|(_, value)| *value > 0).collect();
-        assert_eq!(set, [("requests", 3), ("attests", 5)]);
-    }
 }

@@ -67,8 +67,8 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
     let moved = bytes["read"] + bytes["write"];
     let flash = after.nand.since(&before.nand);
     let counters = AllCounters {
-        host: named(host_fields(&after.host), host_fields(&before.host), HOST_GAUGES),
-        device: named(device_fields(&after.device), device_fields(&before.device), DEVICE_GAUGES),
+        host: named(after.host.fields(), before.host.fields(), HOST_GAUGES),
+        device: named(after.device.fields(), before.device.fields(), DEVICE_GAUGES),
     };
     let start = context.start;
     let wall = context.wall_seconds - start.wall_seconds;
@@ -207,29 +207,12 @@ fn host_dram(host: &HostStats) -> HostDram {
     }
 }
 
-fn host_fields(stats: &HostStats) -> Vec<(&'static str, u64)> {
-    stats.fields().collect()
-}
-
-/// Names every field of the device's counters; a new field that is missing here does not compile.
-macro_rules! device_fields {
-    ($stats:expr; $($name:ident)*) => {{
-        let DeviceStats { $($name),* } = *$stats;
-        vec![$((stringify!($name), $name)),*]
-    }};
-}
-
-fn device_fields(stats: &DeviceStats) -> Vec<(&'static str, u64)> {
-    device_fields!(stats;
-        host_units_written host_units_read unmapped_units_read buffer_hits data_units_programmed gc_units_programmed
-        padding_units map_units_programmed segment_writes segment_reads search_segment_reads log_hits segment_hits
-        segment_misses host_entries_used host_entries_refused host_entries_wrong map_flushes gc_victims gc_steps
-        wear_victims erases entries_piggybacked entries_transferred segment_writebacks segment_attests
-        log_block_stalls max_log_blocks exclusive_ns sram_bytes device_dram_bytes free_superblocks max_erase_count)
-}
-
-fn named(after: Vec<(&'static str, u64)>, before: Vec<(&'static str, u64)>, gauges: &[&str]) -> Named {
-    let pairs = after.into_iter().zip(before);
+fn named(
+    after: impl Iterator<Item = (&'static str, u64)>,
+    before: impl Iterator<Item = (&'static str, u64)>,
+    gauges: &[&str],
+) -> Named {
+    let pairs = after.zip(before);
     let value = |((name, now), (_, then)): ((&str, u64), (&str, u64))| {
         let value = if gauges.contains(&name) { now } else { now - then };
         (name.to_owned(), value)

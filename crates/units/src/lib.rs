@@ -11,6 +11,7 @@
 //! Only operators with a meaning exist: time - time = duration, time + duration = time.
 
 mod addr;
+mod counters;
 mod time;
 
 pub use addr::{Lpa, Ppa, SegmentId, Seq, Superblock};

@@ -327,7 +327,7 @@ impl<M: Mapping> Firmware<M> {
         let round: Vec<Piece> = self.meta_gc.pieces.drain(..n).map(|(_, piece)| piece).collect();
         let mut at = 0;
         while at < n {
-            at += self.core.program_pieces(&round[at..], true);
+            at += self.core.program_pieces(&round[at..], true).1;
         }
         self.core.sram.give(Owner::Map, self.meta_gc.held);
         self.meta_gc.held = 0;

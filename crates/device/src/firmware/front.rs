@@ -5,14 +5,21 @@ use units::{Lpa, Ppa};
 
 use super::{Firmware, Pending};
 use crate::core::DeviceEvent;
-use crate::mapping::{Answer, HostSays, Mapping};
+use crate::mapping::{Answer, HostRole, HostSays, Mapping};
 use crate::sram::Owner;
+
+/// Longest read or write: the TRANSFER LENGTH of READ(10) and WRITE(10) has 16 bits (SBC-4 clause 5.12).
+const MAX_TRANSFER_UNITS: u32 = 0xffff;
 
 impl<M: Mapping> Firmware<M> {
     pub(super) fn arrive(&mut self, cmd: Command) {
         let tag = cmd.tag.0;
         let slot = &mut self.commands[usize::from(tag)];
-        assert!(!slot.active, "tag {tag} is in use");
+        if slot.active {
+            // An overlapped command (SAM-5 clause 5.11). An answer would pass for that of the first one.
+            self.core.stats.overlapped_commands += 1;
+            return;
+        }
         slot.active = true;
         slot.op = cmd.op;
         slot.host_seq = cmd.host_seq;
@@ -53,13 +60,17 @@ impl<M: Mapping> Firmware<M> {
         }
         match op {
             Op::Read { lpa, len } => self.start_read(tag, lpa, len, HostSays::Nothing),
-            Op::HpbRead { lpa, len, entry } => {
+            Op::HpbRead { lpa, len, entry } if M::HOST == HostRole::KeepsEntries => {
                 let says = self.check_entry(lpa, len, entry);
                 self.start_read(tag, lpa, len, says);
             }
-            Op::MappedRead { lpa, len, ppa } => {
+            Op::MappedRead { lpa, len, ppa } if M::HOST == HostRole::KeepsMapping => {
                 let says = self.check_address(ppa, len);
                 self.start_read(tag, lpa, len, says);
+            }
+            // What the host adds is of no use to this device.
+            Op::HpbRead { lpa, len, .. } | Op::MappedRead { lpa, len, .. } => {
+                self.start_read(tag, lpa, len, HostSays::Nothing);
             }
             Op::Write { len, fua, .. } => {
                 self.commands[usize::from(tag)].remaining = if fua { len } else { 0 };
@@ -88,11 +99,15 @@ impl<M: Mapping> Firmware<M> {
                 Some(Status::OutOfRange)
             }
             Op::Read { len, .. } | Op::HpbRead { len, .. } | Op::MappedRead { len, .. } | Op::Write { len, .. }
-                if len == 0 =>
+                if len == 0 || len > MAX_TRANSFER_UNITS =>
             {
                 Some(Status::InvalidField)
             }
-            Op::HpbReadBuffer { group } if group >= self.core.publisher.groups() => Some(Status::InvalidField),
+            Op::HpbReadBuffer { group }
+                if M::HOST != HostRole::KeepsEntries || group >= self.core.publisher.groups() =>
+            {
+                Some(Status::InvalidField)
+            }
             Op::SegmentRead { segment } | Op::SegmentWrite { segment }
                 if segment.0 >= capacity.div_ceil(units::SEGMENT_ENTRIES) =>
             {
@@ -115,10 +130,9 @@ impl<M: Mapping> Firmware<M> {
 
     /// An address from the host is at least one that user data can have.
     fn check_address(&mut self, ppa: Option<Ppa>, len: u32) -> HostSays {
-        let units = u64::from(self.core.blocks.count()) * u64::from(self.core.layout.superblock_units());
         match ppa {
             None => HostSays::Unmapped,
-            Some(ppa) if u64::from(ppa.0) + u64::from(len) <= units => HostSays::At(ppa),
+            Some(ppa) if self.core.is_data(ppa, len) => HostSays::At(ppa),
             Some(_) => {
                 self.core.stats.host_entries_wrong += 1;
                 HostSays::Nothing

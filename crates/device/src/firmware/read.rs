@@ -6,7 +6,7 @@ use ufs::{Content, DataIn, Op, Status};
 use units::{Lpa, Ppa};
 
 use super::Firmware;
-use crate::mapping::{HostSays, Mapping, Resolved};
+use crate::mapping::{HostRole, HostSays, Mapping, Resolved};
 use crate::ops::Purpose;
 use crate::sram::Owner;
 
@@ -144,10 +144,11 @@ impl<M: Mapping> Firmware<M> {
         self.read_part_done(tag);
     }
 
-    /// The page does not hold the address. If the host named the page, the device looks for itself.
+    /// The page does not hold the address. If a host named the page, now or in a segment that it wrote back, the device
+    /// looks for itself.
     fn wrong_page(&mut self, tag: u8, i: u32, lpa: Lpa, ppa: Ppa, found: Option<u32>) {
         let cmd = &mut self.commands[usize::from(tag)];
-        let from_host = matches!(cmd.op, Op::MappedRead { .. } | Op::HpbRead { .. });
+        let from_host = M::HOST == HostRole::KeepsMapping || matches!(cmd.op, Op::HpbRead { .. });
         assert!(from_host, "the device's own mapping puts {lpa} at {ppa}, which holds {found:?}");
         self.core.stats.host_entries_wrong += 1;
         match self.resolve_unit(tag, i, lpa, HostSays::Nothing) {

@@ -10,7 +10,7 @@ use ufs::{BitmapFor, DataIn, DataOut, Notice, Op, Response, SegmentImage, Status
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use super::log_blocks::LogBlocks;
-use super::{Answer, Commit, HostSays, Mapping, Resolved, Search};
+use super::{Answer, Commit, HostRole, HostSays, Mapping, Resolved, Search};
 use crate::blocks::Stream;
 use crate::core::Core;
 use crate::gc::Victim;
@@ -24,6 +24,8 @@ struct Writeback {
     segment: SegmentId,
     /// Host sequence number that it came with: it holds every change up to it.
     seq: Seq,
+    /// Where it is being programmed.
+    ppa: Option<Ppa>,
     image: Box<SegmentImage>,
 }
 
@@ -100,7 +102,7 @@ impl HpUfs {
                 core.stats.segment_writebacks += 1;
                 let coming = &mut self.coming[segment.index()];
                 *coming = (*coming).max(seq);
-                self.queued.push_back(Writeback { segment, seq, image });
+                self.queued.push_back(Writeback { segment, seq, ppa: None, image });
             }
             _ => return Status::InvalidField,
         }
@@ -118,6 +120,9 @@ impl HpUfs {
     fn bitmap(&mut self, core: &Core, block: Superblock, reason: BitmapFor, data: DataOut) -> Status {
         let wear = reason == BitmapFor::WearLevelling;
         if wear {
+            if self.want_bitmap.is_none_or(|(asked, _)| asked != block) {
+                return Status::InvalidField;
+            }
             // Answered; should it be refused below, it is asked for again, but not at once.
             self.want_bitmap = None;
             self.wear_refused = true;
@@ -169,6 +174,8 @@ impl HpUfs {
 }
 
 impl Mapping for HpUfs {
+    const HOST: HostRole = HostRole::KeepsMapping;
+
     fn new(core: &Core) -> HpUfs {
         HpUfs {
             host_seq: Seq(0),
@@ -218,7 +225,8 @@ impl Mapping for HpUfs {
     }
 
     fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
-        let base = core.meta.entry(lpa);
+        // The host wrote this entry.
+        let base = core.meta.entry(lpa).filter(|&ppa| core.is_data(ppa, 1));
         match core.log.get(lpa) {
             Some(logged) => core.logged_over(logged, base),
             None => base,
@@ -321,9 +329,10 @@ impl Mapping for HpUfs {
             }
             let n = self.queued.len().min(room);
             let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta.segment_piece(w.segment)).collect();
-            let taken = core.program_pieces(&pieces, false);
+            let (ppa, taken) = core.program_pieces(&pieces, false);
             core.stats.segment_writes += taken as u64;
-            self.programming.extend(self.queued.drain(..taken));
+            let placed = self.queued.drain(..taken).zip(0..);
+            self.programming.extend(placed.map(|(w, i)| Writeback { ppa: Some(ppa.offset(i)), ..w }));
         }
     }
 
@@ -337,7 +346,7 @@ impl Mapping for HpUfs {
 
     /// A segment from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
     fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) {
-        let at = self.programming.iter().position(|w| core.meta.segment_piece(w.segment) == piece);
+        let at = self.programming.iter().position(|w| w.ppa == Some(ppa));
         let written = self.programming.swap_remove(at.expect("a segment is listed until it is on flash"));
         core.sram.give(Owner::Map, 1);
         if written.seq == self.coming[written.segment.index()] {

@@ -109,7 +109,10 @@ impl LogBlocks {
                     (self.cursor, self.verified) = (0, 0);
                 }
             }
-            None => self.early_trims.push((segment, seq)),
+            None => match self.early_trims.iter_mut().find(|(noted, _)| *noted == segment) {
+                Some((_, latest)) => *latest = (*latest).max(seq),
+                None => self.early_trims.push((segment, seq)),
+            },
         }
     }
 

@@ -19,6 +19,17 @@ use crate::firmware::Firmware;
 use crate::gc::Victim;
 use crate::stats::DeviceStats;
 
+/// What a host may do for a mapping scheme. Whatever else it sends is refused or not looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostRole {
+    /// Nothing.
+    None,
+    /// It keeps entries that the device has sealed (HPB).
+    KeepsEntries,
+    /// It keeps the mapping, and writes segments back (HP-UFS): what stands in them is only as good as the host.
+    KeepsMapping,
+}
+
 /// What the host said about the place of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostSays {
@@ -80,6 +91,9 @@ pub enum Search {
 
 /// A mapping scheme. `core` is lent for every decision; a scheme has no clock and no queue of its own.
 pub trait Mapping: Sized {
+    /// What the host may do.
+    const HOST: HostRole = HostRole::None;
+
     /// State for a device fresh from the factory.
     fn new(core: &Core) -> Self;
 

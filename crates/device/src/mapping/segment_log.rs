@@ -8,7 +8,7 @@
 use nand::Cause;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
-use super::{Commit, HostSays, Mapping, Resolved, Search};
+use super::{Commit, HostRole, HostSays, Mapping, Resolved, Search};
 use crate::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
@@ -221,11 +221,13 @@ impl SegmentLog {
 fn write_all(core: &mut Core, pieces: &[Piece]) {
     let mut at = 0;
     while at < pieces.len() {
-        at += core.program_pieces(&pieces[at..], true);
+        at += core.program_pieces(&pieces[at..], true).1;
     }
 }
 
 impl Mapping for SegmentLog {
+    const HOST: HostRole = HostRole::KeepsEntries;
+
     fn new(core: &Core) -> SegmentLog {
         let superblocks = core.blocks.count();
         SegmentLog {
@@ -338,7 +340,10 @@ impl Mapping for SegmentLog {
                     // The log of one flush touches the host's and the collector's superblock, rarely one more each.
                     let bitmaps: Vec<Piece> = self.concerned.iter().map(|&sb| core.meta.bitmap_piece(sb)).collect();
                     write_all(core, &bitmaps);
-                    return false;
+                    if !bitmaps.is_empty() {
+                        return false;
+                    }
+                    // Only trims of pages that were never written.
                 }
                 Phase::Bitmaps => {
                     self.finish(core);

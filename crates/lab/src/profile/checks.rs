@@ -105,8 +105,16 @@ fn check_sram(v: &Values) -> Result<(), String> {
         s.segment_cache_kib,
         format!("below sram.pool_kib = {}", s.pool_kib),
     )?;
-    // A row being programmed beside a row being filled, and one operation in flight on every die.
     let g = geometry(v);
+    // Reads may take half of the reserve, and one of them needs up to a row.
+    let row_kib = UNIT_KIB * g.row_units();
+    require(
+        s.reserve_kib >= 2 * row_kib,
+        "sram.reserve_kib",
+        s.reserve_kib,
+        format!("at least {}: two rows of {} units", 2 * row_kib, g.row_units()),
+    )?;
+    // A row being programmed beside a row being filled, and one operation in flight on every die.
     let least = s.segment_cache_kib + s.reserve_kib + UNIT_KIB * (2 * g.row_units() + g.dies());
     require(
         s.pool_kib >= least,

@@ -138,6 +138,7 @@ fn values_must_fit_each_other() {
         (&["sram.pool_kib=1534"], "sram.pool_kib = 1534: must be a multiple of 4"),
         (&["sram.pool_kib=1084"], "sram.segment_cache_kib = 1088: must be below sram.pool_kib = 1084"),
         (&["sram.pool_kib=1300"], "sram.pool_kib = 1300: must be at least 1376"),
+        (&["sram.reserve_kib=60"], "sram.reserve_kib = 60: must be at least 64: two rows of 8 units"),
         (&["log.flush_above_entries=1536"], "log.flush_above_entries = 1536: must be below log.entries = 1536"),
         (&["gc.relaxed_superblocks=2400"], "gc.relaxed_superblocks = 2400: must be below gc.start_superblocks = 2400"),
         (&["gc.hurried_superblocks=1800"], "gc.hurried_superblocks = 1800: must be below gc.relaxed_superblocks"),
