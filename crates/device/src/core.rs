@@ -191,16 +191,16 @@ impl Core {
         let ppa = self.meta.allocate(padded as u32);
         let mut items = [0u32; MAX_ROW];
         let mut spares = [None; MAX_ROW];
+        let seq = Seq(u64::from(self.meta_stamp.wrapping_add(1)));
         for (i, piece) in pieces[..n].iter().enumerate() {
             self.meta_stamp = self.meta_stamp.wrapping_add(1);
             items[i] = piece.0;
-            spares[i] = Some(Spare { lpa: piece.0, stamp: self.meta_stamp });
+            spares[i] = Some(Spare { lpa: piece.0, stamp: self.meta_stamp, version: self.meta_stamp });
         }
         // Padding may only end a plane page, and pieces fill the pages in order, so it does.
         let purpose = Purpose::MetaProgram { ppa, n: n as u32, for_job };
         let token = self.ops.start(purpose, &items[..n]);
         let work = Work::Program { ppa, units: padded as u32 };
-        let seq = Seq(u64::from(self.meta_stamp));
         let op = Op { work, priority: Priority::HostWrite, cause: Cause::MapWrite, token };
         self.submit_program(op, &spares[..padded], seq);
         self.stats.map_units_programmed += padded as u64;
@@ -262,7 +262,8 @@ impl Core {
         let mut found = Vec::with_capacity(self.layout.superblock_units() as usize);
         for start in (0..self.layout.superblock_units()).step_by(row as usize) {
             let work = Work::Read { ppa: first.offset(start), units: row };
-            let seen = nand::Done { token: 0, work, cause: Cause::ValidPageSearch, priority: Priority::Gc };
+            let (cause, priority) = (Cause::ValidPageSearch, Priority::Gc);
+            let seen = nand::Done { token: 0, work, cause, priority, failed: false };
             for i in 0..row {
                 if let Some(spare) = self.nand.spare(&seen, i) {
                     found.push((Lpa(spare.lpa), first.offset(start + i)));

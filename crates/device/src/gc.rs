@@ -81,6 +81,8 @@ pub struct PageCopy {
     pub lpa: Lpa,
     /// Its content.
     pub stamp: u32,
+    /// The change that wrote its content first.
+    pub version: u32,
     /// The block it came from.
     pub source: Superblock,
 }
@@ -262,7 +264,7 @@ mod tests {
     fn pages_of_an_erased_block_are_not_copied() {
         let mut gc = Gc::new(GcConfig { start: 9, relaxed: 8, hurried: 2, reserve: 1, units_per_step: 64 });
         for n in 0..4 {
-            gc.keep(PageCopy { lpa: Lpa(n), stamp: n, source: Superblock(n % 2) });
+            gc.keep(PageCopy { lpa: Lpa(n), stamp: n, version: n, source: Superblock(n % 2) });
         }
         assert_eq!(gc.forget_from(Superblock(0)), 2);
         let left: Vec<u32> = gc.queue.iter().map(|&id| gc.page(id).stamp).collect();

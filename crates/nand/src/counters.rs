@@ -11,6 +11,7 @@ pub struct Counters {
     ops: [[u64; Kind::COUNT]; Cause::COUNT],
     bytes: [[u64; Kind::COUNT]; Cause::COUNT],
     register_hits: u64,
+    failures: [u64; Kind::COUNT],
 }
 
 impl Counters {
@@ -50,6 +51,11 @@ impl Counters {
         self.register_hits
     }
 
+    /// Operations of a kind that failed by themselves (see [`Faults`](crate::Faults)).
+    pub fn failures(&self, kind: Kind) -> u64 {
+        self.failures[kind.index()]
+    }
+
     /// What was counted after `earlier`, an older copy of these counters.
     ///
     /// # Panics
@@ -60,6 +66,9 @@ impl Counters {
         }
         let mut rest = *self;
         rest.register_hits = less(self.register_hits, earlier.register_hits);
+        for kind in 0..Kind::COUNT {
+            rest.failures[kind] = less(self.failures[kind], earlier.failures[kind]);
+        }
         for cause in 0..Cause::COUNT {
             rest.busy_ns[cause] = less(self.busy_ns[cause], earlier.busy_ns[cause]);
             for kind in 0..Kind::COUNT {
@@ -77,6 +86,10 @@ impl Counters {
         self.ops[cause][kind] += 1;
         self.bytes[cause][kind] += u64::from(op.work.units()) * UNIT_BYTES;
         self.register_hits += u64::from(register_hit);
+    }
+
+    pub(crate) fn count_failure(&mut self, kind: Kind) {
+        self.failures[kind.index()] += 1;
     }
 }
 

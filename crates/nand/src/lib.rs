@@ -60,10 +60,10 @@
 //! let mut wakes = Vec::new();
 //!
 //! // Three units and one unit of padding: 16 us on the channel, then 550 us for the cells.
-//! let unit = |lpa| Some(Spare { lpa, stamp: 7 });
+//! let unit = |lpa, seq| Some(Spare { lpa, stamp: 7, version: seq });
 //! let work = Work::Program { ppa: Ppa(0), units: 4 };
 //! let op = Op { work, priority: Priority::HostWrite, cause: Cause::HostWrite, token: 1 };
-//! let spares = [unit(30), unit(31), unit(32), None];
+//! let spares = [unit(30, 100), unit(31, 101), unit(32, 102), None];
 //! array.submit_program(SimTime::START, op, &spares, Seq(100), &mut wakes);
 //!
 //! let (end, event) = wakes.remove(0);
@@ -82,22 +82,28 @@
 //! let (end, event) = wakes.remove(0);
 //! let done = array.wake(end, event, &mut wakes).expect("the transfer is the last phase of a read");
 //! assert_eq!(end, SimTime(566_000 + 60_000 + 8_000));
-//! assert_eq!(array.spare(&done, 0), unit(32));
+//! assert_eq!(array.spare(&done, 0), unit(32, 102));
 //! assert_eq!(array.unit_seq(&done, 0), Seq(102));
 //! assert_eq!(array.spare(&done, 1), None);
+//! assert_eq!(array.sensed(&done, 1), Sensed::Padding);
 //! assert!(array.idle());
 //! ```
 
 mod counters;
+mod cut;
+mod fault;
 mod geometry;
 mod nand;
 mod op;
 mod state;
 mod timeline;
 mod timing;
+mod versions;
 
 pub use counters::Counters;
+pub use cut::CutProgram;
+pub use fault::Faults;
 pub use geometry::{CellType, Geometry, Layout, Place};
 pub use nand::Nand;
-pub use op::{Cause, Done, Kind, NandEvent, Op, Priority, Spare, Work};
+pub use op::{Cause, Done, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
 pub use timing::{CellTiming, Timing};

@@ -3,9 +3,10 @@
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
 use crate::counters::Counters;
+use crate::fault::{Faults, Injector};
 use crate::geometry::{Geometry, Layout};
-use crate::op::{Done, NandEvent, Op, Spare, Work};
-use crate::state::State;
+use crate::op::{Done, NandEvent, Op, Sensed, Spare, Work};
+use crate::state::{Mark, State};
 use crate::timeline::{Task, Timeline};
 use crate::timing::Timing;
 
@@ -15,13 +16,15 @@ use crate::timing::Timing;
 /// through [`Nand::wake`] at its time, and events of the same time in the order in which they were pushed.
 #[derive(Debug)]
 pub struct Nand {
-    layout: Layout,
+    pub(crate) layout: Layout,
     timing: Timing,
     /// Transfer time of 0, 1, .. `row_units` units.
     transfers: Vec<Nanos>,
-    timeline: Timeline,
-    state: State,
+    pub(crate) timeline: Timeline,
+    pub(crate) state: State,
     counters: Counters,
+    /// `None` = nothing fails.
+    faults: Option<Injector>,
 }
 
 impl Nand {
@@ -38,7 +41,13 @@ impl Nand {
             timeline: Timeline::new(geometry.dies(), geometry.channels),
             state: State::new(layout),
             counters: Counters::default(),
+            faults: None,
         }
+    }
+
+    /// Lets operations that finish from now on fail at these rates. A new array has none that fail.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.faults = Injector::new(faults);
     }
 
     /// Hands a read or an erase to its die, where it may start at once.
@@ -109,45 +118,67 @@ impl Nand {
     ) -> Option<Done> {
         let finished = self.timeline.wake(now, event, wakes)?;
         let Op { work, priority, cause, token } = finished.op;
+        let failed = self.faults.as_mut().is_some_and(|faults| faults.strike(work.kind()));
         match work {
             Work::Read { .. } => {}
             Work::Program { ppa, units } => self.state.finish_program(ppa, units),
             Work::Erase { superblock, die } => self.state.finish_erase(superblock, die),
         }
+        if failed {
+            self.fail(work);
+        }
         self.counters.count(&finished.op, now - finished.started, finished.register_hit);
-        Some(Done { token, work, cause, priority })
+        Some(Done { token, work, cause, priority, failed })
     }
 
-    /// The spare of unit `i` of a finished read: `None` for units that are padding or not programmed. To be asked
-    /// before the next call that changes the array.
+    /// The spare of unit `i` of a finished read: `None` for units that are padding, not programmed or not readable. To
+    /// be asked before the next call that changes the array.
     ///
     /// # Panics
     /// If `done` is not a read, or has no unit `i`.
     #[inline]
     pub fn spare(&self, done: &Done, i: u32) -> Option<Spare> {
-        self.state.spare(read_unit(done, i))
+        let ppa = read_unit(done, i);
+        if done.failed { None } else { self.state.spare(ppa) }
     }
 
-    /// The sequence number of the first unit of the plane page in which a finished read begins; 0 if it is not
-    /// programmed.
+    /// What a finished read found in its unit `i`. To be asked before the next call that changes the array.
+    ///
+    /// # Panics
+    /// If `done` is not a read, or has no unit `i`.
+    #[inline]
+    pub fn sensed(&self, done: &Done, i: u32) -> Sensed {
+        let ppa = read_unit(done, i);
+        if done.failed { Sensed::Unreadable } else { self.state.sensed(ppa) }
+    }
+
+    /// The sequence number of the first unit of the plane page in which a finished read begins; 0 if the first unit of
+    /// the read is blank or not readable.
     ///
     /// # Panics
     /// If `done` is not a read.
-    #[inline]
     pub fn seq(&self, done: &Done) -> Seq {
-        self.state.page_seq(read_unit(done, 0))
+        match self.sensed(done, 0) {
+            Sensed::Blank | Sensed::Unreadable => Seq(0),
+            Sensed::Padding | Sensed::Unit(_) => self.state.page_seq(read_unit(done, 0)),
+        }
     }
 
-    /// The sequence number of unit `i` of a finished read; 0 for units that are padding or not programmed.
+    /// The sequence number of unit `i` of a finished read; 0 for units that are padding, not programmed or not
+    /// readable.
     ///
     /// # Panics
     /// If `done` is not a read, or has no unit `i`.
     #[inline]
     pub fn unit_seq(&self, done: &Done, i: u32) -> Seq {
-        self.state.unit_seq(read_unit(done, i))
+        match self.spare(done, i) {
+            Some(_) => self.state.unit_seq(read_unit(done, i)),
+            None => Seq(0),
+        }
     }
 
-    /// How many times all dies of a superblock were erased.
+    /// How many times all dies of a superblock were erased. Erases that failed wear the cells like others and count;
+    /// erases that lost power do not.
     pub fn erase_count(&self, superblock: Superblock) -> u32 {
         self.state.erase_count(superblock)
     }
@@ -201,6 +232,16 @@ impl Nand {
     /// The durations of the array's phases.
     pub fn timing(&self) -> &Timing {
         &self.timing
+    }
+
+    #[cold]
+    fn fail(&mut self, work: Work) {
+        match work {
+            Work::Read { .. } => {}
+            Work::Program { ppa, units } => self.state.mark(ppa, units, Mark::Unreadable),
+            Work::Erase { superblock, die } => self.state.half_erase(superblock, die),
+        }
+        self.counters.count_failure(work.kind());
     }
 
     #[inline]

@@ -197,6 +197,8 @@ pub struct Done {
     pub cause: Cause,
     /// Queue it was in.
     pub priority: Priority,
+    /// It failed by itself (see [`Faults`](crate::Faults)). False for a read that found damage done earlier.
+    pub failed: bool,
 }
 
 /// What the firmware notes in the spare area of a unit.
@@ -206,6 +208,24 @@ pub struct Spare {
     pub lpa: u32,
     /// Stands for the content of the unit: the number of the write it came from.
     pub stamp: u32,
+    /// The change that wrote the content first: the low 32 bits of its sequence number. For a unit that is no copy
+    /// these are the low bits of its own number (other values are no error, but cost memory until the superblock is
+    /// erased); a copy keeps the version of what it was copied from.
+    pub version: u32,
+}
+
+/// What a finished read found in a unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sensed {
+    /// The page is not programmed, or looks so because the power went as its program began.
+    Blank,
+    /// The page is programmed; the unit carries nothing.
+    Padding,
+    /// The unit, or the whole read, cannot be corrected: its program failed or lost power, its block is half erased, or
+    /// this read failed.
+    Unreadable,
+    /// The unit carries data.
+    Unit(Spare),
 }
 
 /// The end of a phase. A die or channel has at most one outstanding.

@@ -1,9 +1,10 @@
-//! What is programmed where: program order, spare areas, wear.
+//! What is programmed where: program order, spare areas, damage, wear.
 
 use units::{Ppa, Seq, Superblock};
 
 use crate::geometry::{Layout, Place};
-use crate::op::Spare;
+use crate::op::{Sensed, Spare};
+use crate::versions::Versions;
 
 /// Programmed pages of the block of one plane, always a prefix of its pages.
 #[derive(Clone, Copy, Default, Debug)]
@@ -20,7 +21,27 @@ struct DieBlock {
     erases: u32,
     /// An erase is submitted and not finished.
     erasing: bool,
+    /// The last erase did not get to its end. The block of every plane then has no programmed page, so that nothing is
+    /// read, and no page left to program.
+    half_erased: bool,
+    /// Sequence number of the first program since the last erase.
+    first_seq: u64,
 }
+
+/// What the spare of a unit without content says instead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mark {
+    /// Programmed without content.
+    Padding = 0,
+    /// Cannot be read.
+    Unreadable = 1,
+    /// Looks as if it were not programmed.
+    Blank = 2,
+}
+
+/// Sequence numbers of a die's blocks between two erases lie closer together than this, so that their low 32 bits say
+/// all. It is far less than 2^31, so that all units of a row may be added.
+const MAX_SEQ_SPREAD: u64 = 1 << 30;
 
 /// Contents and wear of the array.
 ///
@@ -30,10 +51,11 @@ struct DieBlock {
 #[derive(Debug)]
 pub(crate) struct State {
     layout: Layout,
-    /// LPA + 1 (0 = nothing) and stamp of each unit.
+    /// LPA + 1 and stamp of each unit, or 0 and a [`Mark`].
     spares: Vec<[u32; 2]>,
-    /// For each plane page the sequence number of its first unit.
-    seqs: Vec<u64>,
+    /// For each plane page the low 32 bits of the sequence number of its first unit.
+    seqs: Vec<u32>,
+    versions: Versions,
     /// For each superblock, die and plane.
     blocks: Vec<Block>,
     /// For each superblock and die.
@@ -56,6 +78,7 @@ impl State {
         State {
             spares: table::zeroed(total),
             seqs: table::zeroed(total / geometry.units_per_page as usize),
+            versions: Versions::new(geometry.superblocks(), layout.superblock_units()),
             blocks: vec![Block::default(); die_blocks * geometry.planes as usize],
             die_blocks: vec![DieBlock::default(); die_blocks],
             erase_counts: vec![0; geometry.superblocks() as usize],
@@ -78,9 +101,9 @@ impl State {
         let mut start = ppa;
         let mut next_seq = seq;
         for page in pages {
-            self.advance(place);
-            let used = self.write_spares(start, page, place);
-            self.seqs[self.layout.plane_page(start).0] = next_seq.0;
+            self.advance(place, next_seq);
+            let used = self.write_spares(start, page, place, next_seq.wire());
+            self.seqs[self.layout.plane_page(start).0] = next_seq.wire();
             next_seq = next_seq.plus(used);
             start = start.offset(page_units);
             place.plane += 1;
@@ -107,6 +130,22 @@ impl State {
         }
     }
 
+    /// Takes back a program that did not begin, and the programs of the same blocks after it, of which none can have
+    /// begun either.
+    pub fn cancel_program(&mut self, ppa: Ppa, units: u32) {
+        let place = self.layout.place(ppa);
+        let first = self.layout.block(place.superblock, place.die, place.plane);
+        let planes = (units / self.layout.geometry().units_per_page) as usize;
+        for block in &mut self.blocks[first..first + planes] {
+            block.submitted = block.programmed;
+        }
+    }
+
+    /// Replaces what units of a finished program say.
+    pub fn mark(&mut self, ppa: Ppa, units: u32, mark: Mark) {
+        self.spares[ppa.index()..][..units as usize].fill([0, mark as u32]);
+    }
+
     /// Checks that an erase is legal and forbids programs until it is finished.
     pub fn submit_erase(&mut self, superblock: Superblock, die: u32) {
         let geometry = self.layout.geometry();
@@ -122,25 +161,59 @@ impl State {
         state.erasing = true;
     }
 
+    /// Takes back an erase that did not begin.
+    pub fn cancel_erase(&mut self, superblock: Superblock, die: u32) {
+        self.die_blocks[self.layout.die_block(superblock, die)].erasing = false;
+    }
+
     /// Empties the blocks of a die.
     pub fn finish_erase(&mut self, superblock: Superblock, die: u32) {
-        let geometry = self.layout.geometry();
+        self.end_erase(superblock, die);
+        self.fill_blocks(superblock, die, Block::default());
+        self.count_erase(superblock, die);
+        if self.is_erased(superblock) {
+            self.versions.clear(superblock);
+        }
+    }
+
+    /// Ends an erase in the middle.
+    pub fn cut_erase(&mut self, superblock: Superblock, die: u32) {
+        self.end_erase(superblock, die);
+        self.half_erase(superblock, die);
+    }
+
+    /// Makes the blocks of a die useless until their next erase. None of their programs may be under way.
+    pub fn half_erase(&mut self, superblock: Superblock, die: u32) {
+        let used_up = self.layout.geometry().pages_per_block as u16;
+        self.fill_blocks(superblock, die, Block { submitted: used_up, programmed: 0 });
+        self.die_blocks[self.layout.die_block(superblock, die)].half_erased = true;
+    }
+
+    fn end_erase(&mut self, superblock: Superblock, die: u32) {
+        let state = &mut self.die_blocks[self.layout.die_block(superblock, die)];
+        let half_erased = std::mem::take(&mut state.half_erased);
+        state.erasing = false;
         let first = self.layout.block(superblock, die, 0);
-        for block in &mut self.blocks[first..first + geometry.planes as usize] {
+        for block in &self.blocks[first..first + self.layout.geometry().planes as usize] {
             assert!(
-                block.submitted == block.programmed,
+                half_erased || block.submitted == block.programmed,
                 "erase of superblock {}, die {die} ran before its program of page {}, which was submitted earlier \
                  with a less urgent priority",
                 superblock.0,
                 block.programmed
             );
-            *block = Block::default();
         }
-        let dies = geometry.dies() as usize;
+    }
+
+    fn fill_blocks(&mut self, superblock: Superblock, die: u32, with: Block) {
+        let first = self.layout.block(superblock, die, 0);
+        self.blocks[first..first + self.layout.geometry().planes as usize].fill(with);
+    }
+
+    fn count_erase(&mut self, superblock: Superblock, die: u32) {
+        self.die_blocks[self.layout.die_block(superblock, die)].erases += 1;
+        let dies = self.layout.geometry().dies() as usize;
         let die_blocks = superblock.index() * dies..(superblock.index() + 1) * dies;
-        let state = &mut self.die_blocks[self.layout.die_block(superblock, die)];
-        state.erasing = false;
-        state.erases += 1;
         let complete = self.die_blocks[die_blocks].iter().map(|b| b.erases).min();
         let complete = complete.expect("an array has at least one die");
         self.erase_counts[superblock.index()] = complete;
@@ -154,29 +227,55 @@ impl State {
         table::prefetch(&self.spares[ppa.index()]);
     }
 
-    /// The spare of a unit, `None` if it is not programmed or padding.
+    /// The spare of a unit, `None` if it is not programmed or says no more than a [`Mark`].
     #[inline]
     pub fn spare(&self, ppa: Ppa) -> Option<Spare> {
-        if !self.is_programmed(ppa) {
+        let place = self.layout.place(ppa);
+        if !self.is_programmed(place) {
             return None;
         }
         let [lpa, stamp] = self.spares[ppa.index()];
-        lpa.checked_sub(1).map(|lpa| Spare { lpa, stamp })
+        lpa.checked_sub(1).map(|lpa| Spare { lpa, stamp, version: self.version(ppa, place) })
     }
 
-    /// The sequence number of the plane page of a unit, 0 if it is not programmed.
+    /// What reading a unit gives.
+    #[inline]
+    pub fn sensed(&self, ppa: Ppa) -> Sensed {
+        let place = self.layout.place(ppa);
+        if !self.is_programmed(place) {
+            let half_erased = self.die_blocks[self.layout.die_block(place.superblock, place.die)].half_erased;
+            return if half_erased { Sensed::Unreadable } else { Sensed::Blank };
+        }
+        const PADDING: u32 = Mark::Padding as u32;
+        const BLANK: u32 = Mark::Blank as u32;
+        match self.spares[ppa.index()] {
+            [0, PADDING] => Sensed::Padding,
+            [0, BLANK] => Sensed::Blank,
+            [0, _] => Sensed::Unreadable,
+            [lpa, stamp] => Sensed::Unit(Spare { lpa: lpa - 1, stamp, version: self.version(ppa, place) }),
+        }
+    }
+
+    /// The sequence number of the first unit of the programmed plane page of a unit.
     #[inline]
     pub fn page_seq(&self, ppa: Ppa) -> Seq {
-        if self.is_programmed(ppa) { Seq(self.seqs[self.layout.plane_page(ppa).0]) } else { Seq(0) }
+        let place = self.layout.place(ppa);
+        let near = self.die_blocks[self.layout.die_block(place.superblock, place.die)].first_seq;
+        Seq::from_wire(self.seqs[self.layout.plane_page(ppa).0], Seq(near))
     }
 
-    /// The sequence number of a unit, 0 if it is not programmed or padding.
+    /// The sequence number of a unit that has a spare.
     #[inline]
     pub fn unit_seq(&self, ppa: Ppa) -> Seq {
-        match self.spare(ppa) {
-            Some(_) => self.page_seq(ppa).plus(self.layout.plane_page(ppa).1),
-            None => Seq(0),
-        }
+        self.page_seq(ppa).plus(self.layout.plane_page(ppa).1)
+    }
+
+    /// The version of a unit that has a spare.
+    #[inline]
+    fn version(&self, ppa: Ppa, place: Place) -> u32 {
+        let first = self.seqs.get(self.layout.plane_page(ppa).0).copied().unwrap_or(0);
+        let own = first.wrapping_add(place.unit);
+        self.versions.get(place.superblock, self.layout.offset_in_superblock(ppa), own)
     }
 
     pub fn erase_count(&self, superblock: Superblock) -> u32 {
@@ -199,32 +298,45 @@ impl State {
     }
 
     #[inline]
-    fn is_programmed(&self, ppa: Ppa) -> bool {
-        let place = self.layout.place(ppa);
+    fn is_programmed(&self, place: Place) -> bool {
         let block = self.layout.block(place.superblock, place.die, place.plane);
         place.page < u32::from(self.blocks[block].programmed)
     }
 
-    /// Moves the program pointer of the block at `place` past its page.
+    /// Moves the program pointer of the block at `place` past its page, which begins with sequence number `seq`.
     #[inline]
-    fn advance(&mut self, place: Place) {
-        let erasing = self.die_blocks[self.layout.die_block(place.superblock, place.die)].erasing;
+    fn advance(&mut self, place: Place, seq: Seq) {
+        let die_block = &mut self.die_blocks[self.layout.die_block(place.superblock, place.die)];
         let number = self.layout.block(place.superblock, place.die, place.plane);
-        let block = &mut self.blocks[number];
-        if erasing || u32::from(block.submitted) != place.page {
-            refuse_program(place, block.submitted, erasing);
+        let next = self.blocks[number].submitted;
+        if die_block.erasing || u32::from(next) != place.page {
+            refuse_program(place, next, die_block);
         }
-        block.submitted += 1;
+        if next == 0 {
+            let first = self.layout.block(place.superblock, place.die, 0);
+            let blocks = &self.blocks[first..first + self.layout.geometry().planes as usize];
+            if blocks.iter().all(|block| block.submitted == 0) {
+                die_block.first_seq = seq.0;
+            }
+        }
+        let first = die_block.first_seq;
+        assert!(
+            seq.0.abs_diff(first) < MAX_SEQ_SPREAD,
+            "{seq} is too far from {first}, the first one in the block: {place:?}"
+        );
+        self.blocks[number].submitted += 1;
     }
 
-    /// Writes the spares of one plane page and gives the number of units that are not padding.
+    /// Writes the spares of one plane page and gives the number of units that are not padding. The first unit has a
+    /// sequence number with the low bits `seq`.
     #[inline]
-    fn write_spares(&mut self, start: Ppa, page: &[Option<Spare>], place: Place) -> u32 {
+    fn write_spares(&mut self, start: Ppa, page: &[Option<Spare>], place: Place, seq: u32) -> u32 {
         let first = start.index();
+        let offset = self.layout.offset_in_superblock(start);
         let mut used = 0;
         for (n, (to, from)) in self.spares[first..first + page.len()].iter_mut().zip(page).enumerate() {
             let Some(spare) = from else {
-                *to = [0; 2];
+                *to = [0, Mark::Padding as u32];
                 continue;
             };
             assert!(
@@ -232,6 +344,7 @@ impl State {
                 "unit {n} of a program of {place:?} follows padding or has an LPA that cannot be stored: {spare:?}"
             );
             *to = [spare.lpa + 1, spare.stamp];
+            self.versions.set(place.superblock, offset + used, seq.wrapping_add(used), spare.version);
             used += 1;
         }
         used
@@ -240,10 +353,12 @@ impl State {
 
 #[cold]
 #[inline(never)]
-fn refuse_program(place: Place, next: u16, erasing: bool) -> ! {
+fn refuse_program(place: Place, next: u16, die_block: &DieBlock) -> ! {
     let Place { superblock, page, die, plane, .. } = place;
-    let why = if erasing {
+    let why = if die_block.erasing {
         "is being erased".to_string()
+    } else if die_block.half_erased {
+        "is half erased".to_string()
     } else if page < u32::from(next) {
         "is already programmed and not erased since".to_string()
     } else {

@@ -27,6 +27,16 @@ pub(crate) struct Finished {
     pub register_hit: bool,
 }
 
+/// What a power cut took.
+#[derive(Debug, Default)]
+pub(crate) struct Lost {
+    /// Operations in their cell phase, by die.
+    pub in_cells: Vec<Op>,
+    /// Operations that were queued, or had to do with the channel, by die and then in the order in which they would
+    /// have run.
+    pub not_begun: Vec<Op>,
+}
+
 /// What a die does.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
@@ -177,6 +187,34 @@ impl Timeline {
                 Some(self.finish(now, die, wakes))
             }
         }
+    }
+
+    /// Forgets all operations and empties the page registers.
+    pub fn power_cut(&mut self, now: SimTime) -> Lost {
+        let mut lost = Lost::default();
+        for (number, die) in self.dies.iter_mut().enumerate() {
+            let running = || self.slab[die.running as usize].task.op;
+            match die.phase {
+                Phase::Idle => {}
+                Phase::Cell(end) => {
+                    assert!(end >= now, "power cut at {now}, but die {number} was not woken at {end}");
+                    lost.in_cells.push(running());
+                }
+                Phase::Channel => lost.not_begun.push(running()),
+            }
+            let queued = die.queues.iter_mut().flat_map(|queue| queue.drain(..));
+            lost.not_begun.extend(queued.map(|slot| self.slab[slot as usize].task.op));
+            (die.phase, die.waiting, die.sensed) = (Phase::Idle, 0, None);
+        }
+        for (number, channel) in self.channels.iter_mut().enumerate() {
+            if let Some((_, end)) = channel.transfer.take() {
+                assert!(end >= now, "power cut at {now}, but channel {number} was not woken at {end}");
+            }
+            channel.waiting.clear();
+        }
+        self.slab.clear();
+        self.free.clear();
+        lost
     }
 
     #[inline]

@@ -53,7 +53,7 @@ fn a_spare_is_readable_when_its_program_is_finished_until_it_is_erased() {
             seen.push((sim.nand.spare(&done, 0), sim.nand.unit_seq(&done, 0)));
         }
     }
-    let spare = Some(Spare { lpa: 103, stamp: !103 });
+    let spare = Some(Spare { lpa: 103, stamp: !103, version: 104 });
     assert_eq!(seen, [(None, Seq(0)), (spare, Seq(43))]);
     let done = run(&mut sim, read(4, HostRead, 0, 8));
     assert!((0..8).all(|i| sim.nand.spare(&done, i).is_none()));
@@ -157,7 +157,7 @@ fn programs_are_whole_pages_of_one_row_with_padding_last() {
     assert!(refused(72, &spares(0, 2)).contains("outside the array of 72 units"));
     let [unit, _] = spares(0, 2)[..] else { unreachable!("two spares") };
     assert!(refused(0, &[None, unit]).contains("follows padding"));
-    let lpa = Some(Spare { lpa: u32::MAX, stamp: 0 });
+    let lpa = Some(Spare { lpa: u32::MAX, stamp: 0, version: 1 });
     assert!(refused(0, &[lpa, unit]).contains("cannot be stored"));
     let two = program(0, HostWrite, 0, 2);
     assert!(refusal(|| fresh().program(two, &[unit], 1)).contains("1 spares for 2 units"));

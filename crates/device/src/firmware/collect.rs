@@ -174,7 +174,7 @@ impl<M: Mapping> Firmware<M> {
             let spare = self.core.nand.spare(done, i);
             match spare {
                 Some(s) if self.map.still_valid(&self.core, Lpa(s.lpa), ppa.offset(i)) => {
-                    self.gc.keep(PageCopy { lpa: Lpa(s.lpa), stamp: s.stamp, source });
+                    self.gc.keep(PageCopy { lpa: Lpa(s.lpa), stamp: s.stamp, version: s.version, source });
                 }
                 _ => self.core.sram.give(Owner::Gc, 1),
             }
@@ -213,7 +213,7 @@ impl<M: Mapping> Firmware<M> {
             let id = self.gc.queue.pop_front().expect("counted by the caller");
             let copy = self.gc.page(id);
             items[i] = id;
-            spares[i] = Some(Spare { lpa: copy.lpa.0, stamp: copy.stamp });
+            spares[i] = Some(Spare { lpa: copy.lpa.0, stamp: copy.stamp, version: copy.version });
         }
         let token = self.core.ops.start(Purpose::GcProgram { ppa, n, seq }, &items[..n as usize]);
         let work = Work::Program { ppa, units: padded };

@@ -161,7 +161,7 @@ impl<M: Mapping> Firmware<M> {
             let id = self.core.buffer.queue.pop_front().expect("counted above");
             let (lpa, stamp) = self.core.buffer.unit(id);
             items[i] = u32::from(id);
-            spares[i] = Some(Spare { lpa: lpa.0, stamp });
+            spares[i] = Some(Spare { lpa: lpa.0, stamp, version: seq.plus(i as u32).wire() });
             self.map.announce(lpa);
         }
         let token = self.core.ops.start(Purpose::HostProgram { ppa, n, seq }, &items[..n as usize]);

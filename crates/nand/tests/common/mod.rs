@@ -114,7 +114,7 @@ pub fn erase(token: u32, priority: Priority, superblock: u32, die: u32) -> Op {
     Op { work, priority, cause: Cause::Erase, token }
 }
 
-/// Spares of `units` units without padding; their LPAs count up from `lpa`.
+/// Spares of `units` units without padding; their LPAs count up from `lpa`, and so do their versions.
 pub fn spares(lpa: u32, units: u32) -> Vec<Option<Spare>> {
-    (lpa..lpa + units).map(|lpa| Some(Spare { lpa, stamp: !lpa })).collect()
+    (lpa..lpa + units).map(|lpa| Some(Spare { lpa, stamp: !lpa, version: lpa + 1 })).collect()
 }

@@ -98,7 +98,7 @@ impl Pair {
         for unit in 0..planes * geometry.units_per_page {
             let filled = geometry.units_per_page - attempt.padding % (geometry.units_per_page + 1);
             let used = unit % geometry.units_per_page < filled;
-            let spare = Spare { lpa: unit + attempt.place, stamp: self.submitted };
+            let spare = Spare { lpa: unit + attempt.place, stamp: self.submitted, version: self.seq as u32 };
             spares.push(used.then_some(spare));
             if used {
                 contents.push((ppa + unit, spare, self.seq));

@@ -1,0 +1,91 @@
+//! What is left when the power goes.
+
+use units::{Ppa, SimTime};
+
+use crate::nand::Nand;
+use crate::op::Work;
+use crate::state::Mark;
+
+/// A program that the power left while its cells worked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CutProgram {
+    /// The submitter's own number.
+    pub token: u32,
+    /// First unit.
+    pub ppa: Ppa,
+    /// Units including padding.
+    pub units: u32,
+    /// Bit `i` is set if unit `i` of the program is as it should be, padding included. The other units are blank or
+    /// cannot be read.
+    pub readable: u32,
+}
+
+impl Nand {
+    /// The power goes at `now` and comes back at once, as far as the array can tell: no operation is in flight, and
+    /// the page registers are empty. The caller has to drop all events of the array that it has not delivered.
+    ///
+    /// Operations that had not begun to change cells vanish: all reads, whatever was queued, and programs whose data
+    /// was on its way. The pages of such programs can be programmed as if nothing had been submitted. The pages of a
+    /// program in its cell phase are used up. Each looks blank, or is complete, or is half written, which leaves some
+    /// of its units readable. The blocks of an erase in its cell phase are half erased: nothing in them can be read or
+    /// programmed until an erase of them finishes. A phase that ends at `now` is under way until its event is
+    /// delivered. None of these operations is counted.
+    ///
+    /// `dice(n)` decides with a number in `0..n`. It is asked for the dies in order, for each of them plane by plane.
+    /// Gives the programs that were in their cell phase, by die.
+    ///
+    /// # Panics
+    /// If an event that was due before `now` was not delivered, if `dice` gives a number that is not in its range, if
+    /// a program of more than 32 units is in its cell phase, or if an operation in its cell phase overtook a program of
+    /// the same block (see [`Nand::wake`]).
+    pub fn power_cut(&mut self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Vec<CutProgram> {
+        let lost = self.timeline.power_cut(now);
+        let mut programs = Vec::new();
+        for op in lost.in_cells {
+            match op.work {
+                Work::Read { .. } => {}
+                Work::Program { ppa, units } => {
+                    let readable = self.tear(ppa, units, dice);
+                    programs.push(CutProgram { token: op.token, ppa, units, readable });
+                }
+                Work::Erase { superblock, die } => self.state.cut_erase(superblock, die),
+            }
+        }
+        for op in lost.not_begun {
+            match op.work {
+                Work::Read { .. } => {}
+                Work::Program { ppa, units } => self.state.cancel_program(ppa, units),
+                Work::Erase { superblock, die } => self.state.cancel_erase(superblock, die),
+            }
+        }
+        programs
+    }
+
+    /// Leaves of a program what the dice let it have. Gives the units that are as they should be, a bit for each.
+    fn tear(&mut self, ppa: Ppa, units: u32, dice: &mut dyn FnMut(u32) -> u32) -> u32 {
+        assert!(units <= u32::BITS, "program of {units} units at {ppa}: a bit mask of 32 is not enough");
+        let mut roll = |n| {
+            let number = dice(n);
+            assert!(number < n, "the dice gave {number}, which is not in 0..{n}");
+            number
+        };
+        self.state.finish_program(ppa, units);
+        let page_units = self.layout.geometry().units_per_page;
+        let mut readable = 0;
+        for first in (0..units).step_by(page_units as usize) {
+            match roll(3) {
+                0 => self.state.mark(ppa.offset(first), page_units, Mark::Blank),
+                1 => readable |= (first..first + page_units).fold(0, |bits, unit| bits | 1 << unit),
+                _ => {
+                    for unit in first..first + page_units {
+                        match roll(2) {
+                            0 => self.state.mark(ppa.offset(unit), 1, Mark::Unreadable),
+                            _ => readable |= 1 << unit,
+                        }
+                    }
+                }
+            }
+        }
+        readable
+    }
+}

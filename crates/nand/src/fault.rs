@@ -1,0 +1,56 @@
+//! Operations that fail at random.
+
+use crate::op::Kind;
+
+/// How many operations of each kind fail, out of a million. The same faults give the same failures in a run that is the
+/// same otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Start of the random numbers.
+    pub seed: u64,
+    /// Programs that fail, out of a million. The pages are used up and none of their units can be read.
+    pub program_per_million: u32,
+    /// Erases that fail, out of a million. The blocks that the superblock has on the die are half erased, which is the
+    /// state after a power cut: nothing in them can be read or programmed until an erase of them finishes. It counts as
+    /// an erase, for the cells were under stress.
+    pub erase_per_million: u32,
+    /// Reads that fail, out of a million. None of their units can be read; the cells are unharmed, and the next read of
+    /// them may succeed.
+    pub read_per_million: u32,
+}
+
+/// Decides which operations fail.
+#[derive(Debug)]
+pub(crate) struct Injector {
+    faults: Faults,
+    /// Decisions so far.
+    operations: u64,
+}
+
+impl Injector {
+    /// `None` if nothing can fail.
+    pub fn new(faults: Faults) -> Option<Injector> {
+        let Faults { seed, .. } = faults;
+        (faults != Faults { seed, ..Faults::default() }).then_some(Injector { faults, operations: 0 })
+    }
+
+    /// Whether the operation that finishes now fails.
+    pub fn strike(&mut self, kind: Kind) -> bool {
+        let per_million = match kind {
+            Kind::Read => self.faults.read_per_million,
+            Kind::Program => self.faults.program_per_million,
+            Kind::Erase => self.faults.erase_per_million,
+        };
+        self.operations += 1;
+        splitmix64(self.faults.seed, self.operations) % 1_000_000 < u64::from(per_million)
+    }
+}
+
+/// Number `n` of the sequence that SplitMix64 makes of a seed (Steele, Lea and Flood, OOPSLA 2014), whose state is the
+/// seed plus a multiple of a constant.
+fn splitmix64(seed: u64, n: u64) -> u64 {
+    let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
