@@ -167,12 +167,12 @@ impl Blocks {
         self.state[sb.index()] == State::Erasing && self.readers[sb.index()] == 0
     }
 
-    /// No valid page is left in a settled superblock: it will be erased as soon as nothing reads it. Gives true if
-    /// that is now.
-    pub fn retire(&mut self, sb: Superblock) -> bool {
+    /// No valid page is left in a settled superblock: it will be erased as soon as nothing reads it, and not before
+    /// [`Blocks::take_unread`] if `hold`. Gives true if that is now.
+    pub fn retire(&mut self, sb: Superblock, hold: bool) -> bool {
         assert!(self.settled(sb), "{sb} retired while {:?}", self.state(sb));
         self.state[sb.index()] = State::Erasing;
-        let now = self.readers[sb.index()] == 0;
+        let now = self.readers[sb.index()] == 0 && !hold;
         if !now {
             self.waiting.push(sb);
         }
@@ -190,6 +190,27 @@ impl Blocks {
         assert_eq!(self.state(sb), State::Erasing, "{sb} erased");
         self.state[sb.index()] = State::Free;
         self.free.push(Reverse((erase_count, sb.0)));
+    }
+
+    /// After a power cut: superblocks are erased or full.
+    pub fn restore(&mut self, free: impl Fn(Superblock) -> bool, erases: impl Fn(Superblock) -> u32) {
+        self.free.clear();
+        for sb in (0..self.count()).map(Superblock) {
+            let erased = free(sb);
+            self.state[sb.index()] = if erased { State::Free } else { State::Closed };
+            if erased {
+                self.free.push(Reverse((erases(sb), sb.0)));
+            }
+        }
+    }
+
+    /// The erased superblocks, one bit each.
+    pub fn free_bits(&self) -> Vec<u64> {
+        let mut bits = vec![0u64; self.state.len().div_ceil(64)];
+        for Reverse((_, sb)) in &self.free {
+            bits[*sb as usize / 64] |= 1 << (sb % 64);
+        }
+        bits
     }
 
     /// The full superblock with the fewest erases, and their number.

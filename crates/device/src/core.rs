@@ -4,15 +4,18 @@ use nand::{Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
 use ufs::Response;
 use units::{Lpa, Ppa, Seq, SimTime, Superblock};
 
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
 use crate::config::DeviceConfig;
 use crate::log::{Change, Log, Logged};
-use crate::meta::{Meta, Piece};
-use crate::ops::{MAX_ROW, Ops, Purpose};
+use crate::meta::{JOURNAL_PAGES, Kind, Meta, Piece};
+use crate::ops::{Errand, MAX_ROW, Ops, Purpose};
+use crate::pages::Pages;
 use crate::publish::Publisher;
+use crate::records::Records;
 use crate::sram::Sram;
 use crate::stats::DeviceStats;
+use crate::trims::Trims;
 
 /// Something the device wants to be woken for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +52,8 @@ pub enum Job {
     Gc,
     /// Garbage collection of metadata superblocks.
     MetaGc,
+    /// Rebuilding the mapping after a power cut.
+    Recovery,
 }
 
 /// Shared state of the firmware.
@@ -70,6 +75,10 @@ pub struct Core {
     pub blocks: Blocks,
     /// Metadata on flash.
     pub meta: Meta,
+    /// The record of log blocks.
+    pub records: Records,
+    /// Trims on their way to flash.
+    pub trims: Trims,
     /// Entries published to an HPB host.
     pub publisher: Publisher,
     /// Counters.
@@ -78,6 +87,8 @@ pub struct Core {
     pub effects: Effects,
     /// Time of the current call.
     pub now: SimTime,
+    /// The table that recovery has rebuilt for a scheme that keeps it in DRAM, packed, by LPA.
+    pub rebuilt: Vec<u32>,
     /// Operations in flight.
     pub ops: Ops,
     /// The exclusive job, and its operations in flight.
@@ -88,33 +99,45 @@ pub struct Core {
     /// Units in these programs that will need a log entry.
     pub units_to_log: usize,
     next_seq: Seq,
-    meta_stamp: u32,
     job_began: SimTime,
 }
 
 impl Core {
     /// A device fresh from the factory.
     pub fn new(cfg: DeviceConfig) -> Core {
+        let meta = Meta::new(cfg.geometry.layout(), cfg.capacity_units);
+        Core::with_flash(Nand::new(cfg.geometry, cfg.timing), meta, cfg)
+    }
+
+    /// After a power cut: nothing but flash.
+    pub fn powered_on(nand: Nand, pages: Pages, cfg: DeviceConfig) -> Core {
+        let meta = Meta::with_pages(cfg.geometry.layout(), cfg.capacity_units, pages);
+        Core::with_flash(nand, meta, cfg)
+    }
+
+    fn with_flash(nand: Nand, meta: Meta, cfg: DeviceConfig) -> Core {
         let layout = cfg.geometry.layout();
         let segments = cfg.capacity_units.div_ceil(units::SEGMENT_ENTRIES);
         Core {
-            nand: Nand::new(cfg.geometry, cfg.timing),
+            nand,
+            meta,
+            records: Records::default(),
+            trims: Trims::new(JOURNAL_PAGES as usize),
             sram: Sram::new(&cfg.sram, segments),
             buffer: WriteBuffer::new(cfg.sram.pool),
             log: Log::new(cfg.log.entries),
             blocks: Blocks::new(layout),
-            meta: Meta::new(layout, cfg.capacity_units),
             publisher: Publisher::new(&cfg.hpb, cfg.capacity_units),
             stats: DeviceStats::default(),
             effects: Effects::default(),
             now: SimTime::START,
+            rebuilt: Vec::new(),
             ops: Ops::default(),
             job: None,
             job_ops: 0,
             programs: 0,
             units_to_log: 0,
             next_seq: Seq(1),
-            meta_stamp: 0,
             job_began: SimTime::START,
             layout,
             cfg,
@@ -132,6 +155,16 @@ impl Core {
     #[inline]
     pub fn superblock_of(&self, ppa: Ppa) -> Superblock {
         self.layout.superblock_of(ppa)
+    }
+
+    /// The number that the next change will get.
+    pub fn next_seq(&self) -> Seq {
+        self.next_seq
+    }
+
+    /// After a power cut: numbers go on after the last one found.
+    pub fn resume_seq(&mut self, last: Seq) {
+        self.next_seq = last.plus(1);
     }
 
     /// Takes `n` sequence numbers.
@@ -181,33 +214,117 @@ impl Core {
         self.submit(Work::Read { ppa, units }, Priority::MapRead, cause, Purpose::JobRead);
     }
 
-    /// Programs up to a row of metadata pieces and gives where it put the first and how many it took. The directory follows when the program is
-    /// done.
-    pub fn program_pieces(&mut self, pieces: &[Piece], for_job: bool) -> (Ppa, usize) {
-        let room = self.meta.room_in_row() as usize;
-        let n = pieces.len().min(room);
-        let page = self.layout.geometry().units_per_page as usize;
-        let padded = n.div_ceil(page) * page;
-        let ppa = self.meta.allocate(padded as u32);
+    /// Programs up to a row of metadata pieces and gives where it put the first and how many it took. The directory
+    /// follows when the program is done.
+    pub fn program_pieces(&mut self, pieces: &[Piece], errand: Errand) -> (Ppa, usize) {
+        let n = pieces.len().min(self.meta_room());
         let mut items = [0u32; MAX_ROW];
-        let mut spares = [None; MAX_ROW];
-        let seq = Seq(u64::from(self.meta_stamp.wrapping_add(1)));
-        for (i, piece) in pieces[..n].iter().enumerate() {
-            self.meta_stamp = self.meta_stamp.wrapping_add(1);
-            items[i] = piece.0;
-            spares[i] = Some(Spare { lpa: piece.0, stamp: self.meta_stamp, version: self.meta_stamp });
+        for (item, piece) in items.iter_mut().zip(&pieces[..n]) {
+            *item = piece.0;
         }
-        // Padding may only end a plane page, and pieces fill the pages in order, so it does.
-        let purpose = Purpose::MetaProgram { ppa, n: n as u32, for_job };
-        let token = self.ops.start(purpose, &items[..n]);
-        let work = Work::Program { ppa, units: padded as u32 };
-        let op = Op { work, priority: Priority::HostWrite, cause: Cause::MapWrite, token };
-        self.submit_program(op, &spares[..padded], seq);
-        self.stats.map_units_programmed += padded as u64;
-        if for_job {
+        let ppa = self.program_meta_row(&items[..n], |ppa| Purpose::MetaProgram { ppa, n: n as u32, errand });
+        if errand != Errand::Background {
             self.job_ops += 1;
         }
         (ppa, n)
+    }
+
+    /// The same with as many programs as it takes.
+    pub fn program_all_pieces(&mut self, pieces: &[Piece], errand: Errand) {
+        let mut at = 0;
+        while at < pieces.len() {
+            at += self.program_pieces(&pieces[at..], errand).1;
+        }
+    }
+
+    /// Pieces that fit the row that is written next.
+    pub fn meta_room(&mut self) -> usize {
+        self.open_meta();
+        self.meta.room_in_row() as usize
+    }
+
+    /// Makes sure that a metadata superblock is open. A new one begins with a snapshot of the directory.
+    pub fn open_meta(&mut self) {
+        if !self.meta.open_next() {
+            return;
+        }
+        let units = self.meta.snapshot_units();
+        let mut i = 0;
+        while i < units {
+            let n = (units - i).min(self.meta.room_in_row());
+            let mut marks = [0u32; MAX_ROW];
+            for (mark, part) in marks.iter_mut().zip(i..i + n) {
+                *mark = self.meta.snapshot_mark(part);
+            }
+            self.program_meta_row(&marks[..n as usize], |_| Purpose::Snapshot);
+            i += n;
+        }
+    }
+
+    /// Programs units of metadata, each with its mark in the spare area.
+    fn program_meta_row(&mut self, marks: &[u32], purpose: impl FnOnce(Ppa) -> Purpose) -> Ppa {
+        let page = self.layout.geometry().units_per_page as usize;
+        let padded = marks.len().div_ceil(page) * page;
+        let ppa = self.meta.allocate(padded as u32);
+        let mut spares = [None; MAX_ROW];
+        let mut first = 0;
+        for (i, &mark) in marks.iter().enumerate() {
+            let stamp = self.meta.next_stamp();
+            if i == 0 {
+                first = stamp;
+            }
+            spares[i] = Some(Spare { lpa: mark, stamp, version: stamp });
+        }
+        // Padding may only end a plane page, and the units fill the pages in order, so it does.
+        let token = self.ops.start(purpose(ppa), marks);
+        let work = Work::Program { ppa, units: padded as u32 };
+        let op = Op { work, priority: Priority::HostWrite, cause: Cause::MapWrite, token };
+        self.submit_program(op, &spares[..padded], Seq(u64::from(first)));
+        self.stats.map_units_programmed += padded as u64;
+        ppa
+    }
+
+    /// Notes on flash that a stream has opened a superblock. Nothing is programmed there before the record is on flash,
+    /// see [`Core::recorded`].
+    pub fn write_record(&mut self, stream: Stream, log_blocks: Vec<Superblock>, errand: Errand) {
+        let slot = self.records.begin(Some(stream), log_blocks, self.blocks.free_bits());
+        self.program_record(slot, errand);
+    }
+
+    /// Programs the parts of a record that has begun.
+    pub fn program_record(&mut self, slot: usize, errand: Errand) {
+        let pieces = self.meta.record_pieces(slot);
+        self.records.expect(slot, pieces.len());
+        self.program_all_pieces(&pieces, errand);
+    }
+
+    /// A piece that is neither a segment nor the bitmap of one is on flash.
+    pub fn own_piece_programmed(&mut self, kind: Kind) {
+        self.piece_survived(kind);
+        if matches!(kind, Kind::Journal(_)) {
+            self.erase_unread();
+        }
+    }
+
+    /// The power went just as such a piece was programmed, and it can be read.
+    pub fn piece_survived(&mut self, kind: Kind) {
+        match kind {
+            Kind::Record(slot) => {
+                if let Some(record) = self.records.part_written(slot) {
+                    self.meta.pages.records[slot] = record;
+                }
+            }
+            Kind::Journal(page) => self.meta.pages.journal[page] = self.trims.written(page),
+            Kind::Segment(_) | Kind::Bitmap => {}
+        }
+    }
+
+    /// Every trim with a number below this is in a segment on flash: the journal can forget it.
+    pub fn trims_covered(&mut self, below: Seq) {
+        while let Some(page) = self.trims.take_covered(below) {
+            let piece = self.meta.journal_piece(page);
+            self.meta.drop_piece(piece);
+        }
     }
 
     /// Begins an exclusive job.
@@ -228,7 +345,18 @@ impl Core {
     pub fn retire(&mut self, sb: Superblock) {
         let piece = self.meta.bitmap_piece(sb);
         self.meta.drop_piece(piece);
-        if self.blocks.retire(sb) {
+        let hold = !self.trims.all_safe();
+        self.trims.wanted |= hold;
+        if self.blocks.retire(sb, hold) {
+            self.erase(sb);
+        }
+    }
+
+    /// Erases what waited for its last reader, or for trims.
+    fn erase_unread(&mut self) {
+        while self.trims.all_safe()
+            && let Some(sb) = self.blocks.take_unread()
+        {
             self.erase(sb);
         }
     }
@@ -247,9 +375,7 @@ impl Core {
     #[inline]
     pub fn unpin(&mut self, ppa: Ppa) {
         if self.blocks.unpin(self.layout.superblock_of(ppa)) {
-            while let Some(sb) = self.blocks.take_unread() {
-                self.erase(sb);
-            }
+            self.erase_unread();
         }
     }
 

@@ -14,6 +14,7 @@
 //! stands in [`Device::effects`]. It decides only from its SRAM, from flash it has read (and been charged for), and
 //! from what the host sent.
 
+mod batch;
 mod blocks;
 mod buffer;
 mod config;
@@ -24,12 +25,16 @@ mod log;
 mod mapping;
 mod meta;
 mod ops;
+mod pages;
 mod publish;
+mod records;
 mod sram;
 mod stats;
+mod trims;
 mod validity;
 
 pub use self::core::{DeviceEvent, Effects};
 pub use config::{DeviceConfig, GcConfig, HpbConfig, LogConfig, SramConfig};
-pub use mapping::{Device, MappingKind};
+pub use firmware::Moment;
+pub use mapping::{Device, MappingKind, Unpowered};
 pub use stats::DeviceStats;

@@ -1,18 +1,36 @@
-//! Metadata on flash: L2P segments and the segment bitmaps of superblocks, in SLC superblocks of their own.
+//! Metadata superblocks and the directory: where every piece of metadata is on flash.
 //!
-//! Every piece is one unit. The directory of places is small enough for SRAM (4 bytes per segment). What a segment
-//! page holds is kept in `images`; firmware may look at it only after the read of that page, or for a segment that it
-//! has in SRAM, and every caller here is charged for that read first.
+//! A piece is one unit: an L2P segment, the segment bitmap of a superblock, a part of a record of log blocks, or a page of
+//! the journal of trims. The directory is small enough for SRAM (4 bytes per piece). So that it survives a power cut, a
+//! snapshot of it stands at the beginning of every metadata superblock; what was written since is found by scanning the
+//! superblocks that were filled since (as MSFTL Sec. 3.3 does for its directory).
 
 use std::collections::VecDeque;
 
 use nand::Layout;
-use ufs::{SegmentImage, copy_segment, recycle_segment};
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
+use units::{Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
 
-/// A piece of metadata: segments first, then one bitmap per data superblock.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+use crate::pages::{Pages, Snapshot};
+
+/// A piece of metadata: segments, then one bitmap per data superblock, then the parts of two records, then the journal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Piece(pub u32);
+
+/// What a piece is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// An L2P segment.
+    Segment(SegmentId),
+    /// The segment bitmap of a data superblock.
+    Bitmap,
+    /// A part of one of the two records.
+    Record(usize),
+    /// A page of the journal of trims.
+    Journal(usize),
+}
+
+/// Pages of the journal of trims.
+pub const JOURNAL_PAGES: u32 = 32;
 
 /// Everything about metadata superblocks and the directory.
 #[derive(Debug)]
@@ -20,38 +38,124 @@ pub struct Meta {
     layout: Layout,
     segments: u32,
     first: u32,
-    /// L2P entries as they stand on flash, packed, by segment; `None` = never written. A segment that comes from the
-    /// host is moved in here, not copied.
-    images: Vec<Option<Box<SegmentImage>>>,
+    /// Parts of a record.
+    record_parts: u32,
+    /// Contents of the pages.
+    pub pages: Pages,
     /// Place of every piece, packed.
     place: Vec<u32>,
-    /// Host or device sequence number written with each segment.
+    /// Up to which change each segment on flash is complete: what is stored with it, or what the host has attested.
     seq: Vec<Seq>,
     /// Valid units per metadata superblock.
     valid: Vec<u32>,
     free: VecDeque<Superblock>,
     closed: Vec<Superblock>,
     open: Option<(Superblock, u32)>,
+    /// Order of programs; in the spare area of every piece.
+    stamp: u32,
+}
+
+/// Where metadata superblocks stand after a power cut.
+#[derive(Debug, Default)]
+pub struct Rebuilt {
+    /// Place of every piece, packed.
+    pub place: Vec<u32>,
+    /// Erased superblocks.
+    pub free: Vec<Superblock>,
+    /// All others.
+    pub used: Vec<Superblock>,
+    /// Highest stamp seen.
+    pub stamp: u32,
 }
 
 impl Meta {
     /// Nothing written yet.
     pub fn new(layout: Layout, capacity_units: u32) -> Meta {
+        let segments = capacity_units.div_ceil(SEGMENT_ENTRIES);
+        Meta::with_pages(layout, capacity_units, Pages::new(segments, JOURNAL_PAGES as usize))
+    }
+
+    /// After a power cut: nothing but what stands in the pages.
+    pub fn with_pages(layout: Layout, capacity_units: u32, pages: Pages) -> Meta {
         let geometry = *layout.geometry();
         let segments = capacity_units.div_ceil(SEGMENT_ENTRIES);
         let first = geometry.data_superblocks;
+        // A record names the log blocks and has a bit for every data superblock.
+        let record_parts = (256 + geometry.data_superblocks.div_ceil(8)).div_ceil(UNIT_BYTES as u32);
+        let pieces = segments + geometry.data_superblocks + 2 * record_parts + JOURNAL_PAGES;
         Meta {
             segments,
             first,
-            images: (0..segments).map(|_| None).collect(),
-            place: vec![0; (segments + geometry.data_superblocks) as usize],
+            record_parts,
+            pages,
+            place: vec![0; pieces as usize],
             seq: vec![Seq(0); segments as usize],
             valid: vec![0; geometry.meta_superblocks as usize],
             free: (first..first + geometry.meta_superblocks).map(Superblock).collect(),
             closed: Vec::new(),
             open: None,
+            stamp: 0,
             layout,
         }
+    }
+
+    /// Takes over what a scan has found.
+    pub fn restore(&mut self, rebuilt: Rebuilt) {
+        self.place = rebuilt.place;
+        self.valid.fill(0);
+        for at in 0..self.place.len() {
+            if let Some(ppa) = Ppa::unpack(self.place[at]) {
+                let slot = self.valid_slot(ppa);
+                self.valid[slot] += 1;
+            }
+        }
+        for segment in (0..self.segments).map(SegmentId) {
+            self.seq[segment.index()] = self.pages.seq(segment);
+        }
+        self.free = rebuilt.free.into();
+        self.closed = rebuilt.used;
+        self.open = None;
+        self.stamp = rebuilt.stamp;
+    }
+
+    /// Number of pieces that the directory has a place for.
+    pub fn pieces(&self) -> u32 {
+        self.place.len() as u32
+    }
+
+    /// Units that a snapshot takes: place and sequence number of every piece, the erase count of every data superblock.
+    pub fn snapshot_units(&self) -> u32 {
+        let bytes = 8 * self.pieces() + 4 * self.first;
+        let page = self.layout.geometry().units_per_page;
+        bytes.div_ceil(UNIT_BYTES as u32).next_multiple_of(page)
+    }
+
+    /// What stands in the spare area of part `i` of a snapshot in place of a piece.
+    pub fn snapshot_mark(&self, i: u32) -> u32 {
+        self.pieces() + i
+    }
+
+    /// What a piece is.
+    pub fn kind(&self, piece: Piece) -> Kind {
+        let records = self.segments + self.first;
+        let journal = records + 2 * self.record_parts;
+        match piece.0 {
+            n if n < self.segments => Kind::Segment(SegmentId(n)),
+            n if n < records => Kind::Bitmap,
+            n if n < journal => Kind::Record(((n - records) / self.record_parts) as usize),
+            n => Kind::Journal((n - journal) as usize),
+        }
+    }
+
+    /// The parts of a record.
+    pub fn record_pieces(&self, slot: usize) -> Vec<Piece> {
+        let start = self.segments + self.first + slot as u32 * self.record_parts;
+        (start..start + self.record_parts).map(Piece).collect()
+    }
+
+    /// A page of the journal.
+    pub fn journal_piece(&self, page: usize) -> Piece {
+        Piece(self.segments + self.first + 2 * self.record_parts + page as u32)
     }
 
     /// The piece that holds a segment.
@@ -70,44 +174,40 @@ impl Meta {
         Ppa::unpack(self.place[piece.0 as usize])
     }
 
-    /// The entry of an address in the segment on flash.
-    #[inline]
-    pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
-        self.images[lpa.segment().index()].as_ref().and_then(|image| Ppa::unpack(image[lpa.slot()]))
+    /// The next stamp.
+    pub fn next_stamp(&mut self) -> u32 {
+        self.stamp = self.stamp.checked_add(1).expect("fewer than 2^32 metadata units are ever written");
+        self.stamp
     }
 
-    /// Sets an entry of a segment that is about to be, or has just been, programmed.
-    #[inline]
-    pub fn set_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
-        let image = self.images[lpa.segment().index()].get_or_insert_with(|| Box::new([0; SEGMENT_ENTRIES as usize]));
-        image[lpa.slot()] = Ppa::pack(ppa);
-    }
-
-    /// A copy of a whole segment.
-    pub fn segment(&self, segment: SegmentId) -> Box<SegmentImage> {
-        match &self.images[segment.index()] {
-            Some(image) => copy_segment(image),
-            None => Box::new([0; SEGMENT_ENTRIES as usize]),
-        }
-    }
-
-    /// Replaces a whole segment.
-    pub fn set_segment(&mut self, segment: SegmentId, image: Box<SegmentImage>) {
-        if let Some(old) = self.images[segment.index()].replace(image) {
-            recycle_segment(old);
-        }
-    }
-
-    /// Sequence number that the segment was last written with, or attested for.
+    /// Up to which change the segment on flash is complete.
     #[inline]
     pub fn segment_seq(&self, segment: SegmentId) -> Seq {
         self.seq[segment.index()]
     }
 
-    /// Raises the sequence number of a segment.
+    /// Raises that number.
     pub fn raise_segment_seq(&mut self, segment: SegmentId, seq: Seq) {
         let slot = &mut self.seq[segment.index()];
         *slot = (*slot).max(seq);
+    }
+
+    /// A segment has been programmed: its content is complete up to `seq`.
+    pub fn segment_written(&mut self, segment: SegmentId, seq: Seq) {
+        self.pages.set_seq(segment, seq);
+        self.raise_segment_seq(segment, seq);
+    }
+
+    /// Opens the next superblock if none is open; true if it did, and a snapshot has to be written first.
+    pub fn open_next(&mut self) -> bool {
+        if self.open.is_some() {
+            return false;
+        }
+        let sb = self.free.pop_front().expect("metadata GC keeps superblocks free");
+        self.open = Some((sb, 0));
+        let next = self.free.iter().take(2).copied().collect();
+        self.pages.add_snapshot(Snapshot { sb, place: self.place.clone(), next });
+        true
     }
 
     /// Free metadata superblocks.
@@ -115,18 +215,14 @@ impl Meta {
         self.free.len()
     }
 
-    /// Units up to the end of the row that is written next.
-    pub fn room_in_row(&mut self) -> u32 {
+    /// Units up to the end of the row that is written next, in the open superblock.
+    pub fn room_in_row(&self) -> u32 {
         let (sb, offset) = self.open_block();
         self.layout.units_left_in_row(self.layout.first_ppa(sb).offset(offset))
     }
 
-    fn open_block(&mut self) -> (Superblock, u32) {
-        if self.open.is_none() {
-            let sb = self.free.pop_front().expect("metadata GC keeps superblocks free");
-            self.open = Some((sb, 0));
-        }
-        self.open.expect("opened above")
+    fn open_block(&self) -> (Superblock, u32) {
+        self.open.expect("a metadata superblock is opened before it is written")
     }
 
     /// Takes `units` units, whole pages, of the current row.
@@ -178,6 +274,22 @@ impl Meta {
             .collect();
         pieces.sort_unstable();
         Some((sb, pieces))
+    }
+
+    /// After a power cut: takes a superblock that is to be erased and opened next off its list, if no piece in it is
+    /// valid.
+    pub fn take_next(&mut self, sb: Superblock) -> bool {
+        if self.valid[(sb.0 - self.first) as usize] > 0 {
+            return false;
+        }
+        self.free.retain(|&other| other != sb);
+        self.closed.retain(|&other| other != sb);
+        true
+    }
+
+    /// Puts superblocks at the head of the free ones.
+    pub fn free_first(&mut self, first: &[Superblock]) {
+        self.free.make_contiguous().sort_by_key(|sb| first.iter().position(|f| f == sb).unwrap_or(first.len()));
     }
 
     /// A metadata superblock is erased.

@@ -7,6 +7,17 @@ use units::{Ppa, SegmentId, Seq, Superblock};
 /// Units in the longest row that a profile may have.
 pub const MAX_ROW: usize = 32;
 
+/// For whom metadata is programmed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Errand {
+    /// Nobody waits.
+    Background,
+    /// The exclusive job waits.
+    Job,
+    /// The exclusive job waits; the content is what it was, in another place.
+    Move,
+}
+
 /// Purpose of an operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose {
@@ -24,7 +35,11 @@ pub enum Purpose {
     /// As above, and its SRAM buffer goes back to the pool at once.
     GcRead { ppa: Ppa, n: u32 },
     /// Metadata: pieces `pieces[..n]` of the operation's slot, on consecutive addresses from `ppa`.
-    MetaProgram { ppa: Ppa, n: u32, for_job: bool },
+    MetaProgram { ppa: Ppa, n: u32, errand: Errand },
+    /// A row of a snapshot of the directory.
+    Snapshot,
+    /// Recovery reads `n` units.
+    Recover { n: u32 },
     /// One die's share of erasing a superblock.
     Erase { superblock: Superblock },
 }
@@ -84,6 +99,12 @@ impl Ops {
     #[inline]
     pub fn piece(&self, token: u32, i: u32) -> Piece {
         Piece(self.item(token, i))
+    }
+
+    /// Operations that were in flight at a power cut.
+    pub fn in_flight(&self) -> impl Iterator<Item = (u32, &Slot)> {
+        let tokens = (0..self.slots.len() as u32).filter(|token| !self.free.contains(token));
+        tokens.map(|token| (token, &self.slots[token as usize]))
     }
 
     /// The operation is over.

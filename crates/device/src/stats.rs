@@ -63,6 +63,24 @@ units::counters! {
     max_log_blocks,
     /// Time for which a map flush or GC step kept commands waiting, in nanoseconds.
     exclusive_ns,
+    /// Time that recovery after a power cut took, in nanoseconds.
+    recovery_ns,
+    /// Of this, to find metadata.
+    recovery_directory_ns,
+    /// Of this, to read the spare areas of log blocks.
+    recovery_scan_ns,
+    /// Of this, to read the segments concerned.
+    recovery_segment_read_ns,
+    /// Of this, to change them.
+    recovery_update_ns,
+    /// Of this, to write them.
+    recovery_segment_write_ns,
+    /// Of this, to read all segments for valid page counts.
+    recovery_count_ns,
+    /// Units of log blocks that recovery has read.
+    recovery_units_scanned,
+    /// Segments that recovery has rewritten.
+    recovery_segments,
     /// Bytes of SRAM in the pool and the fixed tables of the mapping scheme.
     sram_bytes,
     /// Bytes of DRAM inside the device (`ideal` only).

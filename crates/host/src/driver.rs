@@ -52,6 +52,17 @@ impl Driver {
         }
     }
 
+    /// A driver for a device that has come back from a power cut with its mapping up to the change `applied`. A booster
+    /// that keeps the mapping first finds out what is valid; requests wait until it knows.
+    ///
+    /// # Panics
+    /// See [`Driver::new`].
+    pub fn after_power_cut(config: HostConfig, info: DeviceInfo, applied: Seq) -> Driver {
+        let mut driver = Driver::new(config, info);
+        driver.booster.after_power_cut(applied);
+        driver
+    }
+
     /// Takes in a request of the block layer. One that is empty or reaches beyond the device completes at once with
     /// [`Status::OutOfRange`].
     pub fn submit(&mut self, now: SimTime, request: Request) {
@@ -78,7 +89,7 @@ impl Driver {
             if let Some(internal) = self.booster.urgent() {
                 return Some(self.send_internal(internal));
             }
-            if !self.tags.user_free() {
+            if !self.tags.user_free() || self.booster.holds_back() {
                 break;
             }
             let Some(mut part) = self.ready.pop_front().or_else(|| self.scheduler.pop()) else {

@@ -8,8 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use device::{Device, DeviceEvent};
-use host::{Completion, Driver, Request, RequestOp};
+use device::{Device, DeviceEvent, Moment};
+use host::{Completion, Driver, HostConfig, Request, RequestOp};
 use lab::{Parts, profile::Profile};
 use ufs::{Command, Content, DataIn, Response, Status};
 use units::{Lpa, Nanos, SimTime};
@@ -62,12 +62,23 @@ pub struct Outcomes {
     pub stale: u64,
 }
 
+mod versions;
+
+use versions::Versions;
+
 /// A driver and a device with a clock.
 pub struct Rig {
     /// The driver, open to tests.
     pub driver: Driver,
-    /// The device, open to tests.
-    pub device: Device,
+    config: HostConfig,
+    /// `None` only while the power is gone.
+    powered: Option<Device>,
+    /// What each unit may hold after a power cut.
+    versions: Versions,
+    /// Order of the flushes under way, by request.
+    flushes: BTreeMap<u32, u64>,
+    /// What reads after a power cut have given; see [`Rig::power_cut`].
+    surveying: bool,
     /// How reads may end from now on.
     pub expect: Expect,
     /// How they ended.
@@ -90,9 +101,14 @@ impl Rig {
     pub fn new(profile: &Profile, parts: Parts, delay: Nanos) -> Rig {
         let device = Device::new(profile.device_config([3, 5]), parts.mapping);
         let info = device.info();
+        let config = profile.host_config(parts);
         Rig {
-            driver: Driver::new(profile.host_config(parts), info),
-            device,
+            driver: Driver::new(config, info),
+            config,
+            powered: Some(device),
+            versions: Versions::default(),
+            flushes: BTreeMap::new(),
+            surveying: false,
             expect: Expect::Right,
             outcomes: Outcomes::default(),
             delay,
@@ -106,6 +122,60 @@ impl Rig {
             acked: vec![0; info.capacity_units as usize],
             driver_wake: None,
             quiet: 0,
+        }
+    }
+
+    /// The device, open to tests.
+    pub fn device(&mut self) -> &mut Device {
+        self.powered.as_mut().expect("the power is on between calls")
+    }
+
+    /// The power goes now, and comes back. Up to `again` times it goes once more while the device recovers. Whatever is
+    /// under way is lost. Then everything is read: each unit must hold a version that it may hold, and keeps it.
+    /// Gives what the device was doing.
+    pub fn power_cut(&mut self, rng: &mut Rng, again: u32) -> Moment {
+        let moment = self.device().moment();
+        self.cut_and_boot(rng);
+        for _ in 0..again {
+            for _ in 0..rng.below(400) {
+                if !self.device().is_ready() {
+                    self.step();
+                }
+            }
+            if !self.device().is_ready() {
+                self.cut_and_boot(rng);
+            }
+        }
+        while !self.device().is_ready() {
+            self.step();
+        }
+        let device = self.powered.as_ref().expect("as above");
+        self.driver = Driver::after_power_cut(self.config, device.info(), device.applied());
+        self.driver_wake = None;
+        self.surveying = true;
+        self.read_all();
+        self.surveying = false;
+        self.versions.settle(&self.acked);
+        moment
+    }
+
+    fn cut_and_boot(&mut self, rng: &mut Rng) {
+        let device = self.powered.take().expect("the power is on between calls");
+        let unpowered = device.power_cut(self.now, &mut |n| rng.below(n));
+        self.queue.clear();
+        self.events.clear();
+        self.requests.clear();
+        self.flushes.clear();
+        self.powered = Some(Device::power_on(unpowered, self.now));
+        self.drain_device();
+    }
+
+    /// Lets `n` events happen, if there are as many.
+    pub fn run(&mut self, n: u32) {
+        for _ in 0..n {
+            if !self.queue.is_empty() {
+                self.step();
+            }
         }
     }
 
@@ -128,6 +198,14 @@ impl Rig {
         self.stamp += 1;
         let request = Request { id: self.next_id, op, lpa, len, stamp: self.stamp };
         self.requests.insert(request.id, request);
+        match op {
+            RequestOp::Write { .. } => self.versions.submitted(&request, request.stamp),
+            RequestOp::Unmap => self.versions.submitted(&request, 0),
+            RequestOp::Flush => {
+                self.flushes.insert(request.id, self.versions.acknowledged());
+            }
+            RequestOp::Read => {}
+        }
         self.driver.submit(self.now, request);
         self.host_turn();
     }
@@ -155,7 +233,7 @@ impl Rig {
         while self.queue.peek().is_some_and(|Reverse((at, _))| *at <= limit) {
             self.step();
         }
-        self.device.check();
+        self.device().check();
     }
 
     /// Reads everything.
@@ -170,14 +248,16 @@ impl Rig {
         let Reverse((at, order)) = self.queue.pop().expect("requests outstanding, but nothing will ever happen");
         self.now = at;
         self.quiet += 1;
-        assert!(self.quiet < 200_000, "nothing completes: {:?}, {:?}", self.device.stats(), self.driver.stats());
+        if self.quiet >= 200_000 {
+            panic!("nothing completes: {:?}, {:?}", self.device().stats(), self.driver.stats());
+        }
         match self.events.remove(&order).expect("an event happens once") {
             Event::Command(command) => {
-                self.device.command(at, command);
+                self.device().command(at, command);
                 self.drain_device();
             }
             Event::Device(event) => {
-                self.device.wake(at, event);
+                self.device().wake(at, event);
                 self.drain_device();
             }
             Event::Response(response) => {
@@ -192,7 +272,7 @@ impl Rig {
     }
 
     fn drain_device(&mut self) {
-        let effects = self.device.effects();
+        let effects = self.device().effects();
         let (wakes, responses) = (std::mem::take(&mut effects.wakes), std::mem::take(&mut effects.responses));
         for (at, event) in wakes {
             self.at(at, Event::Device(event));
@@ -229,9 +309,18 @@ impl Rig {
         let units = request.lpa.index()..request.lpa.index() + request.len as usize;
         match request.op {
             RequestOp::Read => self.check_read(&request, &completion),
-            RequestOp::Write { .. } => self.acked[units].fill(request.stamp),
-            RequestOp::Unmap => self.acked[units].fill(0),
-            RequestOp::Flush => {}
+            RequestOp::Write { fua } => {
+                self.acked[units].fill(request.stamp);
+                self.versions.acked(&request, fua);
+            }
+            RequestOp::Unmap => {
+                self.acked[units].fill(0);
+                self.versions.acked(&request, false);
+            }
+            RequestOp::Flush => {
+                let until = self.flushes.remove(&request.id).expect("noted when it was submitted");
+                self.versions.flushed(until);
+            }
         }
         let failed = completion.status != Status::Good;
         assert!(!failed || request.op == RequestOp::Read, "{request:?}: {:?}", completion.status);
@@ -256,7 +345,13 @@ impl Rig {
 
     fn check_unit(&mut self, lpa: Lpa, content: Option<Content>) {
         assert!(content.is_none_or(|c| c.lpa == lpa), "read of {lpa} gave data of another address: {content:?}");
-        let right = content.map_or(0, |c| c.stamp) == self.acked[lpa.index()];
+        let stamp = content.map_or(0, |c| c.stamp);
+        if self.surveying {
+            let allowed = self.versions.allowed(lpa, self.acked[lpa.index()]);
+            assert!(allowed.contains(&stamp), "after the power cut {lpa} holds write {stamp}, not one of {allowed:?}");
+            self.acked[lpa.index()] = stamp;
+        }
+        let right = stamp == self.acked[lpa.index()];
         assert!(
             right || self.expect == Expect::OwnOrError,
             "read of {lpa} gave {content:?} instead of write {}",

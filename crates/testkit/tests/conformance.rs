@@ -21,7 +21,7 @@ fn data_survives_gc(kind: MappingKind) {
         rig.churn(&mut rng, 40_000, 32_768, 16);
         rig.settle();
         rig.read_all();
-        let stats = rig.device.stats();
+        let stats = rig.device().stats();
         assert!(stats.gc_victims > 100 && stats.erases > 100, "{name}: GC hardly ran: {stats:?}");
         assert!(stats.wear_victims > 0 || stats.max_erase_count < 9, "{name}: no wear levelling: {stats:?}");
     });
@@ -41,7 +41,7 @@ fn every_operation_has_a_cause_and_a_time(kind: MappingKind) {
         let mut rng = Rng::new(13);
         rig.churn(&mut rng, 10_000, 32_768, 8);
         rig.settle();
-        let (stats, nand) = (rig.device.stats(), *rig.device.nand_counters());
+        let (stats, nand) = (rig.device().stats(), *rig.device().nand_counters());
         let programmed = nand.total_bytes(nand::Kind::Program) / 4096;
         let accounted =
             stats.data_units_programmed + stats.gc_units_programmed + stats.padding_units + stats.map_units_programmed;
@@ -58,7 +58,7 @@ fn a_quiet_device_holds_no_buffers(kind: MappingKind) {
         for _ in 0..20 {
             rig.churn(&mut rng, 200, 4096, 8);
             rig.settle();
-            assert!(rig.device.is_idle(), "{name}: not idle after everything has been answered");
+            assert!(rig.device().is_idle(), "{name}: not idle after everything has been answered");
         }
     });
 }

@@ -14,8 +14,8 @@ fn rig(scheme: &str) -> Rig {
 }
 
 /// Data units of the tiny device.
-fn data_units(rig: &Rig) -> u32 {
-    let info = rig.device.info();
+fn data_units(rig: &mut Rig) -> u32 {
+    let info = rig.device().info();
     info.superblocks * info.superblock_units
 }
 
@@ -27,7 +27,7 @@ fn hp_ufs_wrong_and_foreign_addresses() {
         rig.churn(&mut rng, 3000, SPAN, 8);
         rig.settle();
         rig.expect = Expect::RightOrError;
-        let all = data_units(&rig);
+        let all = data_units(&mut rig);
         let mut falsified = 0;
         for _ in 0..3000 {
             let lpa = Lpa(rng.below(SPAN));
@@ -49,7 +49,7 @@ fn hp_ufs_wrong_and_foreign_addresses() {
             rig.driver.tamper(lpa, saved);
         }
         assert!(falsified > 1000);
-        let stats = rig.device.stats();
+        let stats = rig.device().stats();
         assert!(stats.host_entries_wrong > 500, "the device noticed too little: {stats:?}");
         assert!(rig.outcomes.right > 100, "{:?}", rig.outcomes);
         rig.expect = Expect::Right;
@@ -129,7 +129,7 @@ fn hpb_entries_forged_stale_swapped_and_replayed() {
         }
         rig.settle();
         rig.read_all();
-        let stats = rig.device.stats();
+        let stats = rig.device().stats();
         assert!(stats.host_entries_refused > 1000, "the device noticed too little: {stats:?}");
     }
 }

@@ -9,7 +9,7 @@ use crate::core::Job;
 use crate::gc::{PageCopy, Phase, Victim};
 use crate::mapping::{Commit, Mapping, Search};
 use crate::meta::Piece;
-use crate::ops::{MAX_ROW, Purpose};
+use crate::ops::{Errand, MAX_ROW, Purpose};
 use crate::sram::Owner;
 
 /// A metadata superblock being collected.
@@ -34,7 +34,7 @@ impl<M: Mapping> Firmware<M> {
         // A step needs log room for every page that it copies. It may open at most one superblock, if
         // there is one to open.
         let limit = self.core.layout.superblock_units() / 2;
-        let may_open = free > 0 && self.map.may_open(&mut self.core, Stream::Gc);
+        let may_open = free > 0 && self.core.records.ready() && self.map.may_open(&mut self.core, Stream::Gc);
         let places = if may_open { limit } else { self.core.blocks.room(Stream::Gc).min(limit) };
         let budget = usize::from(self.core.sram.available(Owner::Gc))
             .min(self.map.room(&self.core))
@@ -53,7 +53,7 @@ impl<M: Mapping> Firmware<M> {
     /// Nothing to collect, and host writes wait: the copies that wait for a full row are all that keeps their blocks
     /// from being erased.
     fn begin_last_row(&mut self, free: u32) -> bool {
-        let may_open = free > 0 && self.map.may_open(&mut self.core, Stream::Gc);
+        let may_open = free > 0 && self.core.records.ready() && self.map.may_open(&mut self.core, Stream::Gc);
         let place = may_open || self.core.blocks.room_in_row(Stream::Gc) > 0;
         let stuck = self.gc.urgent(free) && !self.gc.queue.is_empty() && place;
         if !stuck || self.map.room(&self.core) < self.gc.queue.len() {
@@ -118,8 +118,10 @@ impl<M: Mapping> Firmware<M> {
                     }
                 }
                 Phase::Program => {
+                    if !self.program_copies() {
+                        return false;
+                    }
                     self.gc.phase = Phase::Finish;
-                    self.program_copies();
                     if self.core.job_ops > 0 {
                         return false;
                     }
@@ -183,23 +185,27 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Programs full rows of copies. The rest of a row waits for the next step, unless free superblocks are so short
-    /// that the victim has to go now.
-    fn program_copies(&mut self) {
+    /// that the victim has to go now. False if it has to go on once a superblock has been recorded as opened.
+    fn program_copies(&mut self) -> bool {
         let collected = self.gc.exhausted || self.gc.victim.is_none();
         let force = collected && self.gc.urgent(self.core.blocks.free());
         while !self.gc.queue.is_empty() {
             let mut row = self.core.blocks.room_in_row(Stream::Gc);
             if row == 0 {
                 let sb = self.core.blocks.open_next(Stream::Gc).expect("a step begins only with a free superblock");
-                self.map.opened(&mut self.core, sb);
+                self.opened(Stream::Gc, sb, Errand::Job);
                 row = self.core.blocks.room_in_row(Stream::Gc);
+            }
+            if !self.core.records.recorded(Stream::Gc) {
+                return false;
             }
             let queued = self.gc.queue.len() as u32;
             if queued < row && !force {
-                return;
+                break;
             }
             self.program_copy_row(queued.min(row));
         }
+        true
     }
 
     fn program_copy_row(&mut self, n: u32) {
@@ -285,6 +291,8 @@ impl<M: Mapping> Firmware<M> {
     }
 
     pub(super) fn begin_meta_gc(&mut self) {
+        // The victim may hold the newest snapshot of the directory. Nothing is erased before programs have finished.
+        self.core.open_meta();
         let (sb, pieces) = self.core.meta.take_victim().expect("metadata superblocks fill before they run out");
         self.meta_gc = MetaGc { victim: Some(sb), pieces, held: 0, erasing: false };
     }
@@ -325,10 +333,7 @@ impl<M: Mapping> Firmware<M> {
     fn write_back_pieces(&mut self) -> bool {
         let n = usize::from(self.meta_gc.held);
         let round: Vec<Piece> = self.meta_gc.pieces.drain(..n).map(|(_, piece)| piece).collect();
-        let mut at = 0;
-        while at < n {
-            at += self.core.program_pieces(&round[at..], true).1;
-        }
+        self.core.program_all_pieces(&round, Errand::Move);
         self.core.sram.give(Owner::Map, self.meta_gc.held);
         self.meta_gc.held = 0;
         false

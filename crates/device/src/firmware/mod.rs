@@ -3,7 +3,9 @@
 mod collect;
 mod front;
 mod loads;
+mod power;
 mod read;
+mod recover;
 mod write;
 
 use std::collections::VecDeque;
@@ -16,11 +18,14 @@ use crate::config::DeviceConfig;
 use crate::core::{Core, DeviceEvent, Job};
 use crate::gc::Gc;
 use crate::mapping::Mapping;
-use crate::ops::Purpose;
+use crate::meta::Kind;
+use crate::ops::{Errand, Purpose};
 use crate::stats::DeviceStats;
 use collect::MetaGc;
 use loads::Loads;
+pub use power::{Flash, Moment};
 use read::WaitingRead;
+use recover::Recovery;
 use write::Flushing;
 
 /// A command between its arrival and its response.
@@ -60,6 +65,8 @@ pub struct Firmware<M> {
     waiting_metadata: VecDeque<u8>,
     loads: Loads,
     meta_gc: MetaGc,
+    /// While the mapping is being rebuilt after a power cut.
+    recovery: Option<Box<Recovery>>,
     /// Order of the oldest queued unit when the idle timer was set.
     idle_mark: Option<u64>,
 }
@@ -67,8 +74,12 @@ pub struct Firmware<M> {
 impl<M: Mapping> Firmware<M> {
     /// A device fresh from the factory.
     pub fn new(cfg: DeviceConfig) -> Firmware<M> {
-        let gc = Gc::new(cfg.gc);
         let core = Core::new(cfg);
+        let map = M::new(&core);
+        Firmware::with(core, map)
+    }
+
+    fn with(core: Core, map: M) -> Firmware<M> {
         let idle = || Pending {
             op: Op::Flush,
             host_seq: Seq(0),
@@ -81,8 +92,8 @@ impl<M: Mapping> Firmware<M> {
             active: false,
         };
         Firmware {
-            map: M::new(&core),
-            gc,
+            map,
+            gc: Gc::new(core.cfg.gc),
             commands: std::iter::repeat_with(idle).take(256).collect(),
             incoming: VecDeque::new(),
             thread_until: SimTime::START,
@@ -93,6 +104,7 @@ impl<M: Mapping> Firmware<M> {
             waiting_metadata: VecDeque::new(),
             loads: Loads::default(),
             meta_gc: MetaGc::default(),
+            recovery: None,
             idle_mark: None,
             core,
         }
@@ -129,7 +141,9 @@ impl<M: Mapping> Firmware<M> {
             Purpose::SegmentLoad { segment } => self.segment_loaded(segment),
             Purpose::JobRead => self.core.job_ops -= 1,
             Purpose::GcRead { ppa, n } => self.gc_read_done(&done, ppa, n),
-            Purpose::MetaProgram { ppa, n, for_job } => self.pieces_programmed(token, ppa, n, for_job),
+            Purpose::MetaProgram { ppa, n, errand } => self.pieces_programmed(token, ppa, n, errand),
+            Purpose::Snapshot => self.core.programs -= 1,
+            Purpose::Recover { n } => self.recover_read_done(&done, n),
             Purpose::Erase { superblock } => self.erase_done(superblock),
         }
         self.core.ops.finish(token);
@@ -149,6 +163,7 @@ impl<M: Mapping> Firmware<M> {
             self.accept_ordered();
             self.program_host_data();
             self.retry_waiting();
+            self.write_trims();
             self.map.background(&mut self.core, false);
             self.set_idle_timer();
             if !self.begin_due_job() {
@@ -176,20 +191,26 @@ impl<M: Mapping> Firmware<M> {
             Job::MapFlush => self.map.flush(&mut self.core),
             Job::Gc => self.advance_gc(),
             Job::MetaGc => self.advance_meta_gc(),
+            Job::Recovery => self.advance_recovery(),
         }
     }
 
-    fn pieces_programmed(&mut self, token: u32, ppa: units::Ppa, n: u32, for_job: bool) {
+    fn pieces_programmed(&mut self, token: u32, ppa: units::Ppa, n: u32, errand: Errand) {
         self.core.programs -= 1;
         for i in 0..n {
             let piece = self.core.ops.piece(token, i);
-            if for_job {
+            let kind = self.core.meta.kind(piece);
+            if errand != Errand::Background || matches!(kind, Kind::Record(_) | Kind::Journal(_)) {
                 self.core.meta.moved(piece, ppa.offset(i));
             } else {
                 self.map.piece_programmed(&mut self.core, piece, ppa.offset(i));
             }
+            if errand != Errand::Move {
+                self.core.own_piece_programmed(kind);
+                self.finish_flushes();
+            }
         }
-        if for_job {
+        if errand != Errand::Background {
             self.core.job_ops -= 1;
         }
     }

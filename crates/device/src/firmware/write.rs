@@ -2,13 +2,13 @@
 
 use nand::{Cause, Op as NandOp, Priority, Spare, Work};
 use ufs::{DataOut, Op};
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
 
 use super::Firmware;
 use crate::blocks::Stream;
 use crate::core::DeviceEvent;
 use crate::mapping::{Commit, Mapping};
-use crate::ops::{MAX_ROW, Purpose};
+use crate::ops::{Errand, MAX_ROW, Purpose};
 use crate::sram::Owner;
 
 /// A flush that waits for data accepted before it.
@@ -19,6 +19,8 @@ pub struct Flushing {
     below: u64,
     /// How many of them are not on flash yet.
     left: usize,
+    /// Trims with a number below this belong to it.
+    trims_below: Seq,
 }
 
 /// Units that a trim handles at a time: one log entry.
@@ -76,10 +78,27 @@ impl<M: Mapping> Firmware<M> {
     fn accept_flush(&mut self, tag: u8) {
         self.core.buffer.force_all();
         let left = self.core.buffer.held();
-        if left == 0 {
+        let trims = !self.core.trims.all_safe();
+        if left == 0 && !trims {
             self.respond(tag);
-        } else {
-            self.flushes.push(Flushing { tag, below: self.core.buffer.next_order(), left });
+            return;
+        }
+        self.core.trims.wanted |= trims;
+        let (below, trims_below) = (self.core.buffer.next_order(), self.core.next_seq());
+        self.flushes.push(Flushing { tag, below, left, trims_below });
+    }
+
+    /// Writes trims to their journal when somebody waits for that, or when a page is full.
+    pub(super) fn write_trims(&mut self) {
+        if self.core.job.is_some() || !self.core.trims.due() {
+            return;
+        }
+        if self.core.trims.crowded() {
+            self.map.absorb_trims(&mut self.core);
+        }
+        if let Some(page) = self.core.trims.start_write() {
+            let piece = self.core.meta.journal_piece(page);
+            self.core.program_pieces(&[piece], Errand::Background);
         }
     }
 
@@ -98,7 +117,7 @@ impl<M: Mapping> Firmware<M> {
                 self.respond(tag);
                 return true;
             }
-            if self.map.room(&self.core) == 0 {
+            if self.map.room(&self.core) == 0 || !self.core.trims.has_room() {
                 return false;
             }
             let at = lpa.offset(done);
@@ -108,6 +127,7 @@ impl<M: Mapping> Firmware<M> {
                 self.core.buffer.hide(at.offset(i));
             }
             let seq = self.core.take_seq(n);
+            self.core.trims.push(at, n, seq);
             self.map.trimmed(&mut self.core, at, n, seq);
             self.commands[usize::from(tag)].accepted += n;
         }
@@ -124,7 +144,7 @@ impl<M: Mapping> Firmware<M> {
                 row = self.core.blocks.room_in_row(Stream::Host);
             }
             let queued = self.core.buffer.queue.len() as u32;
-            if queued < row && self.core.buffer.forced() == 0 {
+            if queued < row && self.core.buffer.forced() == 0 || !self.core.records.recorded(Stream::Host) {
                 return;
             }
             let n = queued.min(row);
@@ -138,7 +158,7 @@ impl<M: Mapping> Firmware<M> {
     fn open_for_host(&mut self) -> bool {
         let queued = self.core.buffer.queue.len() as u32;
         let worth_it = queued >= self.core.layout.row_units() || self.core.buffer.forced() > 0;
-        if !worth_it || !self.map.may_open(&mut self.core, Stream::Host) {
+        if !worth_it || !self.core.records.ready() || !self.map.may_open(&mut self.core, Stream::Host) {
             return false;
         }
         if self.core.blocks.free() <= self.core.cfg.gc.reserve {
@@ -146,8 +166,15 @@ impl<M: Mapping> Firmware<M> {
             return false;
         }
         let Some(sb) = self.core.blocks.open_next(Stream::Host) else { return false };
-        self.map.opened(&mut self.core, sb);
+        self.opened(Stream::Host, sb, Errand::Background);
         true
+    }
+
+    /// A superblock has been opened: whoever rebuilds the mapping after a power cut has to know.
+    pub(super) fn opened(&mut self, stream: Stream, sb: Superblock, errand: Errand) {
+        self.map.opened(&mut self.core, sb);
+        let log_blocks = self.map.log_blocks(&self.core);
+        self.core.write_record(stream, log_blocks, errand);
     }
 
     fn program_row(&mut self, n: u32) {
@@ -206,19 +233,18 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn flush_unit_done(&mut self, order: u64) {
-        let mut i = 0;
-        while i < self.flushes.len() {
-            let flush = &mut self.flushes[i];
-            if order < flush.below {
-                flush.left -= 1;
-                if flush.left == 0 {
-                    let tag = flush.tag;
-                    self.flushes.remove(i);
-                    self.respond(tag);
-                    continue;
-                }
-            }
-            i += 1;
+        for flush in &mut self.flushes {
+            flush.left -= usize::from(order < flush.below);
+        }
+        self.finish_flushes();
+    }
+
+    /// Answers the flushes that wait for nothing any more.
+    pub(super) fn finish_flushes(&mut self) {
+        let safe = self.core.trims.safe_below();
+        while let Some(i) = self.flushes.iter().position(|f| f.left == 0 && f.trims_below <= safe) {
+            let flush = self.flushes.remove(i);
+            self.respond(flush.tag);
         }
     }
 

@@ -16,6 +16,7 @@ use crate::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::meta::Piece;
+use crate::ops::Errand;
 use crate::sram::Owner;
 
 /// A segment from the host, in SRAM until it is on flash.
@@ -93,7 +94,7 @@ impl HpUfs {
         self.log_blocks.answered(segment);
         match data {
             DataOut::None => {
-                core.meta.raise_segment_seq(segment, seq);
+                self.attest(core, segment, seq);
                 core.stats.segment_attests += 1;
             }
             DataOut::Segment(image) => {
@@ -109,11 +110,25 @@ impl HpUfs {
         Status::Good
     }
 
+    /// The host has no change of the segment that it has not written: the latest copy is good up to `seq`, be it on
+    /// flash or still on its way there.
+    fn attest(&mut self, core: &mut Core, segment: SegmentId, seq: Seq) {
+        if self.coming[segment.index()] == Seq(0) {
+            core.meta.raise_segment_seq(segment, seq);
+            return;
+        }
+        let copies = self.programming.iter_mut().chain(&mut self.queued);
+        if let Some(latest) = copies.filter(|w| w.segment == segment).last() {
+            latest.seq = latest.seq.max(seq);
+            self.coming[segment.index()] = latest.seq;
+        }
+    }
+
     fn segment_image(&self, core: &Core, segment: SegmentId) -> DataIn {
         if let Some(image) = self.in_sram(segment) {
             return DataIn::Segment(Box::new(*image));
         }
-        DataIn::Segment(core.meta.segment(segment))
+        DataIn::Segment(core.meta.pages.segment(segment))
     }
 
     /// A bitmap for GC or wear levelling. Refused if the block can not be collected now.
@@ -226,7 +241,7 @@ impl Mapping for HpUfs {
 
     fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
         // The host wrote this entry.
-        let base = core.meta.entry(lpa).filter(|&ppa| core.is_data(ppa, 1));
+        let base = core.meta.pages.entry(lpa).filter(|&ppa| core.is_data(ppa, 1));
         match core.log.get(lpa) {
             Some(logged) => core.logged_over(logged, base),
             None => base,
@@ -266,9 +281,7 @@ impl Mapping for HpUfs {
     }
 
     fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
-        // A trim leaves no page behind. It is noted with the newest log block, so that its segment is written back
-        // no later than that block's.
-        self.log_blocks.note_trim(lpa.segment(), seq.plus(n - 1));
+        self.log_blocks.note_trim(lpa.segment(), seq, seq.plus(n - 1));
         for i in 0..n {
             self.log(core, Change { lpa: lpa.offset(i), ppa: None, seq: seq.plus(i), source: None });
         }
@@ -322,14 +335,15 @@ impl Mapping for HpUfs {
 
     /// Programs segments from the host when a row is full. The last ones that a log block waits for go at once.
     fn background(&mut self, core: &mut Core, idle: bool) {
+        core.trims_covered(self.log_blocks.trims_covered_below());
         while !self.queued.is_empty() {
-            let room = core.meta.room_in_row() as usize;
+            let room = core.meta_room();
             if self.queued.len() < room && !idle && !self.log_blocks.waits_for_last() {
                 return;
             }
             let n = self.queued.len().min(room);
             let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta.segment_piece(w.segment)).collect();
-            let (ppa, taken) = core.program_pieces(&pieces, false);
+            let (ppa, taken) = core.program_pieces(&pieces, Errand::Background);
             core.stats.segment_writes += taken as u64;
             let placed = self.queued.drain(..taken).zip(0..);
             self.programming.extend(placed.map(|(w, i)| Writeback { ppa: Some(ppa.offset(i)), ..w }));
@@ -354,9 +368,34 @@ impl Mapping for HpUfs {
         }
         if written.seq >= core.meta.segment_seq(written.segment) {
             core.meta.moved(piece, ppa);
-            core.meta.raise_segment_seq(written.segment, written.seq);
-            core.meta.set_segment(written.segment, written.image);
+            core.meta.segment_written(written.segment, written.seq);
+            core.meta.pages.set_segment(written.segment, written.image);
         }
+    }
+
+    fn log_blocks(&self, _core: &Core) -> Vec<Superblock> {
+        self.log_blocks.superblocks().collect()
+    }
+
+    fn absorb_trims(&mut self, _core: &mut Core) {
+        self.log_blocks.close_trims();
+    }
+
+    /// Copies that made it to flash count, in the order in which they were written.
+    fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        for written in std::mem::take(&mut self.programming) {
+            let ppa = written.ppa.expect("a segment being programmed has a place");
+            if !lost.iter().any(|&(_, at)| at == ppa) {
+                core.meta.segment_written(written.segment, written.seq);
+                core.meta.pages.set_segment(written.segment, written.image);
+            }
+        }
+    }
+
+    /// The segments on flash hold every change; the host begins from there.
+    fn restored(core: &mut Core) -> HpUfs {
+        let last = Seq(core.next_seq().0 - 1);
+        HpUfs { host_seq: last, newest: last, ..HpUfs::new(core) }
     }
 
     /// A step makes entries, and the log has to have room for them: none is taken while the host lags behind

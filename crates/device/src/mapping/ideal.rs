@@ -1,11 +1,17 @@
 //! `ideal`: a device with DRAM for the whole table, the valid page bitmap and the counts. No mapping I/O at all
 //! (HP-UFS Sec. IV-A). What is left is the flash itself, and GC with perfect knowledge.
 
-use units::{Lpa, Ppa, Seq, Superblock};
+use std::collections::BTreeSet;
 
-use super::{Commit, HostSays, Mapping, Resolved, Search};
+use ufs::SegmentImage;
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
+
+use super::{Commit, HostSays, Mapping, Resolved, Search, Table};
+use crate::batch::Batch;
 use crate::core::Core;
 use crate::gc::Victim;
+use crate::meta::Piece;
+use crate::sram::Owner;
 use crate::validity::ValidCounts;
 
 /// Table, bitmap and counts in DRAM.
@@ -15,6 +21,21 @@ pub struct Ideal {
     bitmap: Vec<u64>,
     valid: ValidCounts,
     superblock_units: u32,
+    trims: TrimmedSegments,
+}
+
+/// Trims must survive a power cut, and the journal has few pages: when they are used up, the segments with trims are
+/// written to flash. Nothing else of the mapping ever is.
+#[derive(Debug, Default)]
+struct TrimmedSegments {
+    /// Segments with trims that are not on flash.
+    touched: BTreeSet<SegmentId>,
+    wanted: bool,
+    batch: Batch,
+    held: u16,
+    /// The last change that the present flush covers.
+    seq: Seq,
+    flushing: bool,
 }
 
 impl Ideal {
@@ -37,12 +58,22 @@ impl Ideal {
         }
     }
 
+    fn image(&self, segment: SegmentId) -> Box<SegmentImage> {
+        let first = segment.index() * SEGMENT_ENTRIES as usize;
+        let last = (first + SEGMENT_ENTRIES as usize).min(self.table.len());
+        let mut image = Box::new([0; SEGMENT_ENTRIES as usize]);
+        image[..last - first].copy_from_slice(&self.table[first..last]);
+        image
+    }
+
     fn mapped(&self, lpa: Lpa) -> Option<Ppa> {
         Ppa::unpack(self.table[lpa.index()])
     }
 }
 
 impl Mapping for Ideal {
+    const TABLE: Table = Table::Dram;
+
     fn new(core: &Core) -> Ideal {
         let units = core.blocks.count() as usize * core.layout.superblock_units() as usize;
         Ideal {
@@ -50,6 +81,7 @@ impl Mapping for Ideal {
             bitmap: table::zeroed(units.div_ceil(64)),
             valid: ValidCounts::new(core.blocks.count()),
             superblock_units: core.layout.superblock_units(),
+            trims: TrimmedSegments::default(),
         }
     }
 
@@ -78,7 +110,8 @@ impl Mapping for Ideal {
     fn committed(&mut self, core: &mut Core, unit: Commit) {
         let old = self.mapped(unit.lpa);
         let holds = match unit.source {
-            None => unit.newest,
+            // While a newer write of the address is in SRAM, this page is what a power cut leaves.
+            None => unit.newest || core.buffer.get(unit.lpa).is_some(),
             Some(source) => old.is_some_and(|ppa| core.superblock_of(ppa) == source),
         };
         if !holds {
@@ -97,11 +130,75 @@ impl Mapping for Ideal {
     }
 
     fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, _seq: Seq) {
+        self.trims.touched.insert(lpa.segment());
         for lpa in (0..n).map(|i| lpa.offset(i)) {
             if let Some(old) = Ppa::unpack(std::mem::take(&mut self.table[lpa.index()])) {
                 self.clear_valid(core, old);
             }
         }
+    }
+
+    fn absorb_trims(&mut self, _core: &mut Core) {
+        self.trims.wanted = true;
+    }
+
+    fn wants_flush(&self, _core: &Core) -> bool {
+        self.trims.wanted
+    }
+
+    /// Writes the segments with trims, as many at a time as there are buffers.
+    fn flush(&mut self, core: &mut Core) -> bool {
+        if core.programs > 0 {
+            return false;
+        }
+        if !self.trims.flushing {
+            self.trims.flushing = true;
+            self.trims.seq = Seq(core.next_seq().0 - 1);
+        }
+        self.trims.batch.finish(core, &[]);
+        core.sram.give(Owner::Map, std::mem::take(&mut self.trims.held));
+        let mut images = Vec::new();
+        while core.sram.available(Owner::Map) > 0
+            && let Some(segment) = self.trims.touched.pop_first()
+        {
+            let taken = core.sram.take(Owner::Map, 1);
+            assert!(taken, "asked just now");
+            self.trims.held += 1;
+            images.push((segment, self.image(segment)));
+        }
+        if images.is_empty() {
+            core.trims_covered(self.trims.seq.plus(1));
+            (self.trims.wanted, self.trims.flushing) = (false, false);
+            return true;
+        }
+        self.trims.batch.write(core, images, self.trims.seq);
+        false
+    }
+
+    fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        self.trims.batch.finish(core, lost);
+    }
+
+    fn restored(core: &mut Core) -> Ideal {
+        let mut map = Ideal::new(core);
+        map.table.copy_from_slice(&std::mem::take(&mut core.rebuilt));
+        for at in 0..map.table.len() {
+            if let Some(ppa) = Ppa::unpack(map.table[at]) {
+                map.set_valid(core, ppa);
+            }
+        }
+        for sb in (0..core.blocks.count()).map(Superblock) {
+            map.retire_if_empty(core, sb);
+        }
+        for page in 0..core.meta.pages.journal.len() {
+            if core.meta.place(core.meta.journal_piece(page)).is_some() {
+                for trim in &core.meta.pages.journal[page] {
+                    let last = trim.lpa.offset(trim.len - 1).segment();
+                    map.trims.touched.extend((trim.lpa.segment().0..=last.0).map(SegmentId));
+                }
+            }
+        }
+        map
     }
 
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {

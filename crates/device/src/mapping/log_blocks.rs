@@ -18,17 +18,44 @@ struct LogBlock {
     last_seq: Seq,
 }
 
+/// Segments with trims. A trim leaves no page behind, so it belongs to no log block; and it outlives the block that was
+/// open when it came, which may be erased before the segment is on flash.
+#[derive(Debug)]
+struct TrimmedSegments {
+    segments: Vec<u64>,
+    first_seq: Seq,
+    last_seq: Seq,
+}
+
+impl TrimmedSegments {
+    fn new(words: usize) -> TrimmedSegments {
+        TrimmedSegments { segments: vec![0; words], first_seq: Seq(u64::MAX), last_seq: Seq(0) }
+    }
+
+    fn mention(&self, segment: SegmentId, on_flash: Seq) -> bool {
+        self.last_seq > on_flash && bit(&self.segments, segment)
+    }
+}
+
+/// What is being worked off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Target {
+    Block(Superblock),
+    Trims,
+}
+
 /// All log blocks, oldest first.
 #[derive(Debug)]
 pub struct LogBlocks {
     limit: usize,
     words: usize,
     blocks: VecDeque<LogBlock>,
-    /// Segments of trims that no log block was there to note.
-    early_trims: Vec<(SegmentId, Seq)>,
     spare: Vec<Vec<u64>>,
-    /// The block being worked off, and its next segment to look at.
-    target: Option<Superblock>,
+    /// Trims that a segment on flash may lack: those noted now, and those being worked off.
+    trims: TrimmedSegments,
+    closing: Option<TrimmedSegments>,
+    /// What is being worked off, and its next segment to look at.
+    target: Option<Target>,
     cursor: usize,
     /// Its segments below this are on flash.
     verified: usize,
@@ -50,8 +77,9 @@ impl LogBlocks {
             limit: usize::from(cfg.log.max_log_blocks),
             words,
             blocks: VecDeque::new(),
-            early_trims: Vec::new(),
             spare: Vec::new(),
+            trims: TrimmedSegments::new(words),
+            closing: None,
             target: None,
             cursor: 0,
             verified: 0,
@@ -76,7 +104,7 @@ impl LogBlocks {
     /// takes to fill (Sec. III-G: "once this limit is reached, the firmware enforces the writeback").
     #[inline]
     pub fn due(&self) -> bool {
-        self.blocks.len() + 1 >= self.limit
+        self.blocks.len() + 1 >= self.limit || self.closing.is_some()
     }
 
     /// A superblock was opened.
@@ -85,9 +113,6 @@ impl LogBlocks {
         let mut segments = self.spare.pop().unwrap_or_else(|| vec![0; self.words]);
         segments.fill(0);
         self.blocks.push_back(LogBlock { sb, segments, last_seq: Seq(0) });
-        for (segment, seq) in std::mem::take(&mut self.early_trims) {
-            self.note_trim(segment, seq);
-        }
     }
 
     /// A change of this segment is in a page of this superblock.
@@ -99,21 +124,28 @@ impl LogBlocks {
         block.last_seq = block.last_seq.max(seq);
     }
 
-    /// A trim of this segment.
-    pub fn note_trim(&mut self, segment: SegmentId, seq: Seq) {
-        match self.blocks.back_mut() {
-            Some(block) => {
-                block.segments[segment.index() / 64] |= 1 << (segment.0 % 64);
-                block.last_seq = block.last_seq.max(seq);
-                if self.target == Some(block.sb) {
-                    (self.cursor, self.verified) = (0, 0);
-                }
-            }
-            None => match self.early_trims.iter_mut().find(|(noted, _)| *noted == segment) {
-                Some((_, latest)) => *latest = (*latest).max(seq),
-                None => self.early_trims.push((segment, seq)),
-            },
+    /// A trim of this segment, with numbers from `first` to `last`.
+    pub fn note_trim(&mut self, segment: SegmentId, first: Seq, last: Seq) {
+        self.trims.segments[segment.index() / 64] |= 1 << (segment.0 % 64);
+        self.trims.first_seq = self.trims.first_seq.min(first);
+        self.trims.last_seq = self.trims.last_seq.max(last);
+    }
+
+    /// Wants the segments of all trims so far on flash.
+    pub fn close_trims(&mut self) {
+        if self.closing.is_none() && self.trims.last_seq > Seq(0) {
+            self.closing = Some(std::mem::replace(&mut self.trims, TrimmedSegments::new(self.words)));
         }
+    }
+
+    /// Every trim with a number below this is in a segment on flash.
+    pub fn trims_covered_below(&self) -> Seq {
+        self.closing.as_ref().map_or(self.trims.first_seq, |t| t.first_seq)
+    }
+
+    /// The superblocks.
+    pub fn superblocks(&self) -> impl Iterator<Item = Superblock> {
+        self.blocks.iter().map(|b| b.sb)
     }
 
     /// A superblock is erased: nothing in it needs recovery any more.
@@ -126,7 +158,7 @@ impl LogBlocks {
     fn drop_at(&mut self, at: usize) {
         let block = self.blocks.remove(at).expect("position within the list");
         self.spare.push(block.segments);
-        if self.target == Some(block.sb) {
+        if self.target == Some(Target::Block(block.sb)) {
             self.target = None;
         }
     }
@@ -134,22 +166,40 @@ impl LogBlocks {
     /// Has the segment a change that its copy on flash, written with `on_flash`, may lack?
     pub fn mention(&self, segment: SegmentId, on_flash: Seq) -> bool {
         let late = self.blocks.iter().any(|b| b.last_seq > on_flash && bit(&b.segments, segment));
-        late || self.early_trims.iter().any(|&(s, seq)| s == segment && seq > on_flash)
+        late || self.trims.mention(segment, on_flash)
+            || self.closing.as_ref().is_some_and(|t| t.mention(segment, on_flash))
     }
 
     fn find_target(&self) -> Option<usize> {
-        self.blocks.iter().position(|b| Some(b.sb) == self.target)
+        self.blocks.iter().position(|b| Some(Target::Block(b.sb)) == self.target)
     }
 
-    /// Position of the block to work off. Before the host has applied all of its changes, a writeback could not
-    /// contain them.
-    fn ready_target(&mut self, host_seq: Seq, blocks: &Blocks) -> Option<usize> {
+    /// Segments and last number of what is being worked off.
+    fn work(&self) -> Option<(&[u64], Seq)> {
+        match self.target? {
+            Target::Trims => self.closing.as_ref().map(|t| (&t.segments[..], t.last_seq)),
+            Target::Block(_) => self.find_target().map(|at| (&self.blocks[at].segments[..], self.blocks[at].last_seq)),
+        }
+    }
+
+    /// Chooses what to work off: trims, then the oldest full block. Ready once the host has applied all of its changes:
+    /// before, a writeback could not contain them.
+    fn choose(&mut self, host_seq: Seq, blocks: &Blocks) -> Option<()> {
         if self.target.is_none() {
-            let oldest = self.blocks.iter().find(|b| blocks.settled(b.sb))?;
-            self.target = Some(oldest.sb);
+            let oldest = || self.blocks.iter().find(|b| blocks.settled(b.sb)).map(|b| Target::Block(b.sb));
+            let trims = self.closing.as_ref().map(|_| Target::Trims);
+            self.target = Some(trims.or_else(oldest)?);
             (self.cursor, self.verified) = (0, 0);
         }
-        self.find_target().filter(|&at| self.blocks[at].last_seq <= host_seq)
+        self.work().filter(|&(_, last)| last <= host_seq).map(|_| ())
+    }
+
+    fn finish_target(&mut self) {
+        match self.find_target() {
+            Some(at) => self.drop_at(at),
+            None => self.closing = None,
+        }
+        self.target = None;
     }
 
     /// The next segment that the host shall write. `written` gives the number with which a segment
@@ -163,34 +213,44 @@ impl LogBlocks {
         coming: impl Fn(SegmentId) -> Option<Seq>,
     ) -> Option<SegmentId> {
         while self.due() {
-            let place = self.ready_target(host_seq, blocks)?;
-            let oldest = &self.blocks[place];
-            while let Some(segment) = next_set(&oldest.segments, self.cursor) {
-                self.cursor = segment.index() + 1;
-                let enough = |seq: Seq| seq >= oldest.last_seq;
+            self.choose(host_seq, blocks)?;
+            let (mut cursor, mut verified) = (self.cursor, self.verified);
+            let (segments, last) = self.work()?;
+            let mut ask = None;
+            while let Some(segment) = next_set(segments, cursor) {
+                cursor = segment.index() + 1;
+                let enough = |seq: Seq| seq >= last;
                 let safe = enough(written(segment)) || coming(segment).is_some_and(enough);
                 if !safe && !bit(&self.asked, segment) {
-                    self.asked[segment.index() / 64] |= 1 << (segment.0 % 64);
-                    self.unanswered += 1;
-                    return Some(segment);
+                    ask = Some(segment);
+                    break;
                 }
+            }
+            if let Some(segment) = ask {
+                self.cursor = cursor;
+                self.asked[segment.index() / 64] |= 1 << (segment.0 % 64);
+                self.unanswered += 1;
+                return Some(segment);
             }
             // The rest of the bitmap is empty; it need not be looked at again with every response.
-            self.cursor = self.words * 64;
-            if self.unanswered > 0 {
-                return None;
-            }
-            while let Some(segment) = next_set(&oldest.segments, self.verified) {
-                if written(segment) < oldest.last_seq {
+            cursor = self.words * 64;
+            let mut waits = self.unanswered > 0;
+            while !waits && let Some(segment) = next_set(segments, verified) {
+                if written(segment) < last {
                     if coming(segment).is_none() {
                         // The answer came with too low a number: ask again.
-                        self.cursor = segment.index();
+                        cursor = segment.index();
                     }
-                    return None;
+                    waits = true;
+                } else {
+                    verified = segment.index() + 1;
                 }
-                self.verified = segment.index() + 1;
             }
-            self.drop_at(place);
+            (self.cursor, self.verified) = (cursor, verified);
+            if waits {
+                return None;
+            }
+            self.finish_target();
         }
         None
     }
@@ -207,13 +267,13 @@ impl LogBlocks {
 
     /// Does a block wait only for segments that are in SRAM?
     pub fn waits_for_last(&self) -> bool {
-        let done = |at: usize| self.cursor > 0 && next_set(&self.blocks[at].segments, self.cursor).is_none();
-        self.due() && self.unanswered == 0 && self.find_target().is_some_and(done)
+        let done = |(segments, _): (&[u64], Seq)| self.cursor > 0 && next_set(segments, self.cursor).is_none();
+        self.due() && self.unanswered == 0 && self.work().is_some_and(done)
     }
 
-    /// SRAM: a segment bitmap and a number per log block.
+    /// SRAM: a segment bitmap and a number per log block, and for trims.
     pub fn table_bytes(&self) -> u64 {
-        self.limit as u64 * (8 * self.words as u64 + 8)
+        (self.limit as u64 + 2) * (8 * self.words as u64 + 8)
     }
 }
 

@@ -15,7 +15,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 use crate::blocks::Stream;
 use crate::config::DeviceConfig;
 use crate::core::{Core, DeviceEvent, Effects};
-use crate::firmware::Firmware;
+use crate::firmware::{Firmware, Flash, Moment};
 use crate::gc::Victim;
 use crate::stats::DeviceStats;
 
@@ -28,6 +28,17 @@ pub enum HostRole {
     KeepsEntries,
     /// It keeps the mapping, and writes segments back (HP-UFS): what stands in them is only as good as the host.
     KeepsMapping,
+}
+
+/// Where a mapping scheme keeps the mapping that has been rebuilt after a power cut, and what has to be scanned for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Table {
+    /// In segments on flash; the log blocks that the record names are scanned. With `counted`, all segments are read
+    /// once more for valid page counts.
+    Segments,
+    CountedSegments,
+    /// In DRAM: everything is scanned.
+    Dram,
 }
 
 /// What the host said about the place of a unit.
@@ -93,6 +104,9 @@ pub enum Search {
 pub trait Mapping: Sized {
     /// What the host may do.
     const HOST: HostRole = HostRole::None;
+
+    /// Where the mapping is, once it has been rebuilt after a power cut.
+    const TABLE: Table = Table::Segments;
 
     /// State for a device fresh from the factory.
     fn new(core: &Core) -> Self;
@@ -218,6 +232,23 @@ pub trait Mapping: Sized {
         let _ = core;
     }
 
+    /// Superblocks whose changes are not all in segments on flash, open ones included.
+    fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
+        let _ = core;
+        Vec::new()
+    }
+
+    /// The journal of trims is nearly full: brings trims into segments on flash.
+    fn absorb_trims(&mut self, core: &mut Core);
+
+    /// The power is gone. What this scheme was programming becomes the content of its pages, but for the pieces `lost`.
+    fn cut(&mut self, core: &mut Core, lost: &[(crate::meta::Piece, Ppa)]) {
+        let _ = (core, lost);
+    }
+
+    /// State after recovery: segments on flash hold the whole mapping, or `core.rebuilt` does for a table in DRAM.
+    fn restored(core: &mut Core) -> Self;
+
     /// Bytes of SRAM in fixed tables, and of DRAM.
     fn table_bytes(&self, core: &Core) -> (u64, u64);
 }
@@ -252,6 +283,14 @@ macro_rules! mappings {
             fn new(cfg: DeviceConfig, kind: MappingKind) -> Inner {
                 match kind { $(MappingKind::$variant => Inner::$variant(Box::new(Firmware::new(cfg))),)* }
             }
+
+            fn power_cut(self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> (MappingKind, Flash) {
+                match self { $(Inner::$variant(fw) => (MappingKind::$variant, fw.power_cut(now, dice)),)* }
+            }
+
+            fn power_on(kind: MappingKind, flash: Flash, now: SimTime) -> Inner {
+                match kind { $(MappingKind::$variant => Inner::$variant(Box::new(Firmware::power_on(flash, now))),)* }
+            }
         }
 
         macro_rules! each {
@@ -279,6 +318,20 @@ macro_rules! registered_mappings {
 }
 registered_mappings!(mappings);
 
+/// A device without power: flash, and the firmware that is installed.
+#[derive(Debug)]
+pub struct Unpowered {
+    kind: MappingKind,
+    flash: Flash,
+}
+
+impl Unpowered {
+    /// Flash counters since the device was new.
+    pub fn nand_counters(&self) -> &Counters {
+        self.flash.counters()
+    }
+}
+
 /// A device: firmware with one of the registered mapping schemes.
 #[derive(Debug)]
 pub struct Device {
@@ -289,6 +342,35 @@ impl Device {
     /// A device fresh from the factory.
     pub fn new(cfg: DeviceConfig, kind: MappingKind) -> Device {
         Device { inner: Inner::new(cfg, kind) }
+    }
+
+    /// The power goes at `now`: SRAM, everything the host was told, and operations in flight are lost. `dice(n)` decides
+    /// with a number in `0..n` what is left of pages that were being programmed. Whoever holds events and responses of
+    /// this device drops them.
+    pub fn power_cut(self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Unpowered {
+        let (kind, flash) = self.inner.power_cut(now, dice);
+        Unpowered { kind, flash }
+    }
+
+    /// The power comes back. The device rebuilds its mapping, in simulated time, before it starts any command.
+    pub fn power_on(unpowered: Unpowered, now: SimTime) -> Device {
+        Device { inner: Inner::power_on(unpowered.kind, unpowered.flash, now) }
+    }
+
+    /// False while the mapping is being rebuilt.
+    pub fn is_ready(&self) -> bool {
+        each!(&self.inner, fw => fw.is_ready())
+    }
+
+    /// The last change that the segments on flash hold; a driver that keeps the mapping begins there. To be asked when
+    /// the device is ready.
+    pub fn applied(&self) -> Seq {
+        each!(&self.inner, fw => fw.applied())
+    }
+
+    /// What the device is doing.
+    pub fn moment(&self) -> Moment {
+        each!(&self.inner, fw => fw.moment())
     }
 
     /// A command arrives at `now`.

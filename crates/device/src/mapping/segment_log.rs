@@ -8,11 +8,13 @@
 use nand::Cause;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
-use super::{Commit, HostRole, HostSays, Mapping, Resolved, Search};
+use super::{Commit, HostRole, HostSays, Mapping, Resolved, Search, Table};
+use crate::blocks::{State, Stream};
 use crate::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::meta::Piece;
+use crate::ops::Errand;
 use crate::sram::Owner;
 use crate::validity::ValidCounts;
 
@@ -38,6 +40,8 @@ struct Update {
     lpa: Lpa,
     ppa: Option<Ppa>,
     source: Option<Superblock>,
+    /// False for a copy that the host has overtaken.
+    holds: bool,
 }
 
 /// State of the scheme.
@@ -52,6 +56,8 @@ pub struct SegmentLog {
     /// Per segment: the flush that saw it last, and its place in it.
     seen: Vec<(u32, u32)>,
     flush_number: u32,
+    /// The last change that the flush covers.
+    flush_seq: Seq,
     /// Updates of segments that are on flash already.
     done: usize,
     /// End of the updates of the segments in SRAM.
@@ -69,8 +75,8 @@ impl SegmentLog {
     /// The mapping of an address, as far as the device would know it with the segment in SRAM.
     fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
         match core.log.get(lpa) {
-            Some(logged) => core.logged_over(logged, core.meta.entry(lpa)),
-            None => core.meta.entry(lpa),
+            Some(logged) => core.logged_over(logged, core.meta.pages.entry(lpa)),
+            None => core.meta.pages.entry(lpa),
         }
     }
 
@@ -110,12 +116,14 @@ impl SegmentLog {
                         segments += 1;
                     }
                     let rank = seen.1;
-                    self.updates.push(Update { rank, lpa, ppa: logged.ppa, source: logged.source });
+                    self.updates.push(Update { rank, lpa, ppa: logged.ppa, source: logged.source, holds: true });
                 }
             }
         }
         self.updates.sort_unstable_by_key(|u| (u.rank, u.lpa));
         self.done = 0;
+        // No program is in flight, so every change up to this one is in the log or on flash.
+        self.flush_seq = Seq(core.next_seq().0 - 1);
     }
 
     /// Brings as many segments into SRAM as there are buffers. True if flash has to be read for any.
@@ -150,13 +158,13 @@ impl SegmentLog {
     fn apply_batch(&mut self, core: &mut Core) {
         for at in self.done..self.batch_end {
             let update = self.updates[at];
-            let old = core.meta.entry(update.lpa);
+            let old = core.meta.pages.entry(update.lpa);
             if let Some(source) = update.source
                 && old.map(|ppa| core.superblock_of(ppa)) != Some(source)
             {
+                self.updates[at].holds = false;
                 continue;
             }
-            core.meta.set_entry(update.lpa, update.ppa);
             if let Some(ppa) = update.ppa {
                 self.valid.add(core.superblock_of(ppa));
             }
@@ -169,10 +177,24 @@ impl SegmentLog {
             }
         }
         core.stats.segment_writes += self.batch.len() as u64;
-        write_all(core, &self.batch);
+        core.program_all_pieces(&self.batch, Errand::Job);
+    }
+
+    /// The segments of the batch are on flash: what was written becomes their content.
+    fn batch_content(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        let survives = |piece: Piece| !lost.iter().any(|&(gone, _)| gone == piece);
+        for piece in self.batch.iter().filter(|&&piece| survives(piece)) {
+            core.meta.segment_written(SegmentId(piece.0), self.flush_seq);
+        }
+        for update in &self.updates[self.done..self.batch_end] {
+            if update.holds && survives(core.meta.segment_piece(update.lpa.segment())) {
+                core.meta.pages.set_entry(update.lpa, update.ppa);
+            }
+        }
     }
 
     fn batch_written(&mut self, core: &mut Core) {
+        self.batch_content(core, &[]);
         core.sram.give(Owner::Map, self.batch.len() as u16);
         for piece in &self.batch {
             core.sram.keep_segment(SegmentId(piece.0));
@@ -183,6 +205,7 @@ impl SegmentLog {
     /// Superblocks that the flush has emptied become free.
     fn finish(&mut self, core: &mut Core) {
         core.log.clear();
+        core.trims_covered(self.flush_seq.plus(1));
         for sb in std::mem::take(&mut self.concerned) {
             if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks.settled(sb) {
                 self.valid.forget(sb);
@@ -218,15 +241,9 @@ impl SegmentLog {
     }
 }
 
-fn write_all(core: &mut Core, pieces: &[Piece]) {
-    let mut at = 0;
-    while at < pieces.len() {
-        at += core.program_pieces(&pieces[at..], true).1;
-    }
-}
-
 impl Mapping for SegmentLog {
     const HOST: HostRole = HostRole::KeepsEntries;
+    const TABLE: Table = Table::CountedSegments;
 
     fn new(core: &Core) -> SegmentLog {
         let superblocks = core.blocks.count();
@@ -238,6 +255,7 @@ impl Mapping for SegmentLog {
             updates: Vec::new(),
             seen: vec![(0, 0); core.cfg.capacity_units.div_ceil(units::SEGMENT_ENTRIES) as usize],
             flush_number: 0,
+            flush_seq: Seq(0),
             done: 0,
             batch_end: 0,
             batch: Vec::new(),
@@ -259,7 +277,11 @@ impl Mapping for SegmentLog {
         }
         if core.sram.segment_hit(segment) {
             core.stats.segment_hits += 1;
-            return core.meta.entry(lpa).map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
+            return core
+                .meta
+                .pages
+                .entry(lpa)
+                .map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
         }
         if let HostSays::At(ppa) = host {
             return Resolved::Page { ppa, from_host: true };
@@ -278,6 +300,14 @@ impl Mapping for SegmentLog {
     #[inline]
     fn room(&self, core: &Core) -> usize {
         core.log.room().saturating_sub(core.units_to_log)
+    }
+
+    /// The number of log blocks bounds the time of a recovery. A map flush makes them normal blocks.
+    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
+        let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
+        let may = self.log_blocks(core).len() + usize::from(for_gc) < usize::from(core.cfg.log.max_log_blocks);
+        self.flush_wanted |= !may;
+        may
     }
 
     fn placed(&mut self, sb: Superblock, n: u32) {
@@ -339,7 +369,7 @@ impl Mapping for SegmentLog {
                     self.phase = Phase::Bitmaps;
                     // The log of one flush touches the host's and the collector's superblock, rarely one more each.
                     let bitmaps: Vec<Piece> = self.concerned.iter().map(|&sb| core.meta.bitmap_piece(sb)).collect();
-                    write_all(core, &bitmaps);
+                    core.program_all_pieces(&bitmaps, Errand::Job);
                     if !bitmaps.is_empty() {
                         return false;
                     }
@@ -430,6 +460,41 @@ impl Mapping for SegmentLog {
     fn starved(&mut self, core: &mut Core) {
         let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.stats.map_flushes);
         self.flush_wanted |= core.log.len() > 0 && pending;
+    }
+
+    /// Open superblocks, and those with changes that have not been flushed.
+    fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
+        let all = (0..core.blocks.count()).map(Superblock);
+        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks.state(sb) == State::Open).collect()
+    }
+
+    fn absorb_trims(&mut self, _core: &mut Core) {
+        self.flush_wanted = true;
+    }
+
+    /// Segments of the batch that made it to flash count.
+    fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        if self.phase == Phase::Written {
+            self.batch_content(core, lost);
+        }
+    }
+
+    /// Valid page counts follow from the segments, all of which have been read.
+    fn restored(core: &mut Core) -> SegmentLog {
+        let mut map = SegmentLog::new(core);
+        for segment in (0..map.seen.len() as u32).map(SegmentId) {
+            for packed in core.meta.pages.image(segment).into_iter().flatten() {
+                if let Some(ppa) = Ppa::unpack(*packed) {
+                    map.valid.add(core.superblock_of(ppa));
+                }
+            }
+        }
+        for sb in (0..core.blocks.count()).map(Superblock) {
+            if map.valid.get(sb) == 0 && core.blocks.settled(sb) {
+                core.retire(sb);
+            }
+        }
+        map
     }
 
     fn table_bytes(&self, core: &Core) -> (u64, u64) {

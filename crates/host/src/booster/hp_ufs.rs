@@ -15,6 +15,7 @@ mod freed;
 mod policy;
 mod reorder;
 mod segment_cache;
+mod survey;
 mod validity;
 mod wants;
 
@@ -27,6 +28,7 @@ use self::freed::Freed;
 use self::policy::Pending;
 use self::reorder::{ReorderBuffer, remainder};
 use self::segment_cache::{Lookup, SegmentCache, SlotIndex};
+use self::survey::Survey;
 use self::validity::Validity;
 use self::wants::Wants;
 use super::{Booster, Internal, Step, plain};
@@ -43,6 +45,8 @@ pub(crate) struct HpUfs {
     validity: Validity,
     freed: Freed,
     pending: Pending,
+    /// After a power cut, until it is known which pages are valid.
+    survey: Option<Survey>,
     /// The latest change applied; all before it are applied too.
     host_seq: Seq,
     /// `host_seq` in the last command.
@@ -62,6 +66,7 @@ impl Booster for HpUfs {
             validity: Validity::new(info),
             freed: Freed::new(info.superblocks as usize),
             pending: Pending::new(info),
+            survey: None,
             host_seq: Seq(0),
             told_seq: Seq(0),
             last_activity: SimTime::START,
@@ -69,6 +74,17 @@ impl Booster for HpUfs {
         };
         hp_ufs.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
         hp_ufs
+    }
+
+    fn after_power_cut(&mut self, applied: Seq) {
+        (self.host_seq, self.told_seq) = (applied, applied);
+        self.survey = Some(Survey::new(self.info.segments()));
+        self.pending.work = true;
+    }
+
+    #[inline]
+    fn holds_back(&self) -> bool {
+        self.survey.is_some()
     }
 
     #[inline]
@@ -119,6 +135,12 @@ impl Booster for HpUfs {
         if !self.pending.work {
             return None;
         }
+        if let Some(survey) = &mut self.survey {
+            let next = survey.next();
+            self.pending.work = next.is_some();
+            self.stats.segment_reads += u64::from(next.is_some());
+            return next.map(|segment| Op::SegmentRead { segment }.into());
+        }
         let next = self.next_internal();
         self.pending.work = next.is_some();
         next
@@ -126,11 +148,14 @@ impl Booster for HpUfs {
 
     #[inline]
     fn lazy(&mut self, now: SimTime, idle_since: Option<SimTime>) -> Option<Internal> {
+        if self.survey.is_some() {
+            return None;
+        }
         self.report_progress().or_else(|| self.poll(now, idle_since))
     }
 
     fn next_wake(&self, idle_since: Option<SimTime>) -> Option<SimTime> {
-        self.poll_due(idle_since)
+        if self.survey.is_some() { None } else { self.poll_due(idle_since) }
     }
 
     fn set_limit(&mut self, bytes: u64) {
@@ -301,6 +326,14 @@ impl HpUfs {
     fn internal_response(&mut self, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>) {
         self.pending.work = true;
         let good = response.status == Status::Good;
+        if let Some(survey) = &mut self.survey {
+            let DataIn::Segment(image) = &response.data else { panic!("{op:?} was answered with {response:?}") };
+            if survey.take(image, &mut self.validity) {
+                Survey::finish(self.info.superblocks, &self.validity, &mut self.freed);
+                self.survey = None;
+            }
+            return;
+        }
         match *op {
             Op::SegmentRead { segment } => {
                 let image = match std::mem::take(&mut response.data) {

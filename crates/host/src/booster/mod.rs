@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use ufs::{Command, DataOut, DeviceInfo, Op, Response};
-use units::{Lpa, Ppa, SimTime};
+use units::{Lpa, Ppa, Seq, SimTime};
 
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
@@ -46,6 +46,14 @@ pub(crate) trait Booster: Sized {
 
     /// Takes in the answer to `op`; parts whose wait is over go to the end of `ready`.
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>);
+
+    /// The device has come back from a power cut; segments on flash hold every change up to `applied`.
+    fn after_power_cut(&mut self, _applied: Seq) {}
+
+    /// True while no user command may be sent.
+    fn holds_back(&self) -> bool {
+        false
+    }
 
     /// A request for this address has come; a hint for the processor's caches.
     fn announce(&self, _lpa: Lpa) {}
@@ -197,6 +205,15 @@ impl Booster for AnyBooster {
     #[inline]
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>) {
         with_booster!(self, b => b.on_response(now, op, response, ready));
+    }
+
+    fn after_power_cut(&mut self, applied: Seq) {
+        with_booster!(self, b => b.after_power_cut(applied));
+    }
+
+    #[inline]
+    fn holds_back(&self) -> bool {
+        with_booster!(self, b => b.holds_back())
     }
 
     #[inline]

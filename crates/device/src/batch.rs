@@ -1,0 +1,36 @@
+//! Whole segments being written as part of an exclusive job.
+
+use ufs::SegmentImage;
+use units::{Ppa, SegmentId, Seq};
+
+use crate::core::Core;
+use crate::meta::Piece;
+use crate::ops::Errand;
+
+/// Segments on their way to flash, and the last change that they hold.
+#[derive(Debug, Default)]
+pub struct Batch {
+    images: Vec<(SegmentId, Box<SegmentImage>)>,
+    seq: Seq,
+}
+
+impl Batch {
+    /// Programs segments. They become the content of their pages with [`Batch::finish`].
+    pub fn write(&mut self, core: &mut Core, images: Vec<(SegmentId, Box<SegmentImage>)>, seq: Seq) {
+        let pieces: Vec<Piece> = images.iter().map(|(segment, _)| core.meta.segment_piece(*segment)).collect();
+        (self.images, self.seq) = (images, seq);
+        core.stats.segment_writes += pieces.len() as u64;
+        core.program_all_pieces(&pieces, Errand::Job);
+    }
+
+    /// The programs are over; the pieces `lost` did not make it.
+    pub fn finish(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        for (segment, image) in self.images.drain(..) {
+            let piece = core.meta.segment_piece(segment);
+            if !lost.iter().any(|&(gone, _)| gone == piece) {
+                core.meta.segment_written(segment, self.seq);
+                core.meta.pages.set_segment(segment, image);
+            }
+        }
+    }
+}

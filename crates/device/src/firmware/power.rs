@@ -1,0 +1,176 @@
+//! Losing power, and coming back.
+
+use nand::Nand;
+use units::{Ppa, Seq, SimTime};
+
+use super::Firmware;
+use super::recover::Recovery;
+use crate::config::DeviceConfig;
+use crate::core::{Core, Job};
+use crate::mapping::Mapping;
+use crate::meta::{Kind, Piece};
+use crate::ops::{Errand, Purpose};
+use crate::pages::Pages;
+use crate::stats::DeviceStats;
+
+/// What a power cut leaves of a device: its flash.
+#[derive(Debug)]
+pub struct Flash {
+    cfg: DeviceConfig,
+    nand: Nand,
+    pages: Pages,
+}
+
+/// Why the power went when it did, in the words of a campaign's report.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Moment {
+    /// Host data was being programmed.
+    pub program: bool,
+    /// A superblock was being erased.
+    pub erase: bool,
+    /// A map flush was going on.
+    pub map_flush: bool,
+    /// A segment from the host was on its way to flash.
+    pub writeback: bool,
+    /// A GC step was going on.
+    pub gc: bool,
+    /// Metadata was being collected.
+    pub meta_gc: bool,
+    /// The mapping was being rebuilt.
+    pub recovery: bool,
+}
+
+impl<M: Mapping> Firmware<M> {
+    /// What the device is doing.
+    pub fn moment(&self) -> Moment {
+        let mut moment = Moment::default();
+        for (_, slot) in self.core.ops.in_flight() {
+            match slot.purpose {
+                Purpose::HostProgram { .. } => moment.program = true,
+                Purpose::Erase { .. } => moment.erase = true,
+                Purpose::MetaProgram { errand: Errand::Background, n, .. } => {
+                    let segment = |&i: &u32| matches!(self.core.meta.kind(Piece(i)), Kind::Segment(_));
+                    moment.writeback |= slot.items[..n as usize].iter().any(segment);
+                }
+                _ => {}
+            }
+        }
+        match self.core.job {
+            Some(Job::MapFlush) => moment.map_flush = true,
+            Some(Job::Gc) => moment.gc = true,
+            Some(Job::MetaGc) => moment.meta_gc = true,
+            Some(Job::Recovery) => moment.recovery = true,
+            None => {}
+        }
+        moment
+    }
+
+    /// The power goes at `now`. All of SRAM is lost; operations in flight are cut short, as `dice` decide.
+    pub fn power_cut(mut self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Flash {
+        let torn = self.core.nand.power_cut(now, dice);
+        let mut lost: Vec<(Piece, Ppa)> = Vec::new();
+        for (token, slot) in self.core.ops.in_flight() {
+            let Purpose::MetaProgram { ppa, n, .. } = slot.purpose else { continue };
+            let readable = torn.iter().find(|t| t.token == token).map_or(0, |t| t.readable);
+            let gone = (0..n).filter(|i| readable >> i & 1 == 0);
+            lost.extend(gone.map(|i| (Piece(slot.items[i as usize]), ppa.offset(i))));
+        }
+        self.map.cut(&mut self.core, &lost);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.batch.finish(&mut self.core, &lost);
+        }
+        // Parts of records and pages of the journal that made it although nobody was told.
+        let in_flight: Vec<Piece> = self.core.ops.in_flight().flat_map(|(_, slot)| carried(slot)).collect();
+        for piece in in_flight {
+            if !lost.iter().any(|&(gone, _)| gone == piece) {
+                let kind = self.core.meta.kind(piece);
+                if matches!(kind, Kind::Record(_) | Kind::Journal(_)) {
+                    self.core.piece_survived(kind);
+                }
+            }
+        }
+        Flash { cfg: self.core.cfg, nand: self.core.nand, pages: self.core.meta.pages }
+    }
+
+    /// The power comes back. Recovery begins; commands wait until it is done.
+    pub fn power_on(flash: Flash, now: SimTime) -> Firmware<M> {
+        let Flash { mut cfg, nand, pages } = flash;
+        // Entries sealed before the cut are worth nothing now.
+        cfg.hpb.key = cfg.hpb.key.map(next_key);
+        let mut core = Core::powered_on(nand, pages, cfg);
+        core.now = now;
+        let map = M::new(&core);
+        let recovery = Recovery::new(&core);
+        let mut firmware = Firmware::with(core, map);
+        firmware.recovery = Some(Box::new(recovery));
+        firmware.core.begin_job(Job::Recovery);
+        firmware.go_on();
+        firmware
+    }
+
+    /// False while the mapping is being rebuilt.
+    pub fn is_ready(&self) -> bool {
+        self.recovery.is_none()
+    }
+
+    /// The last change that segments on flash hold, where a host begins that keeps the mapping. To be asked when the
+    /// device is ready.
+    pub fn applied(&self) -> Seq {
+        Seq(self.core.next_seq().0 - 1)
+    }
+}
+
+fn carried(slot: &crate::ops::Slot) -> Vec<Piece> {
+    match slot.purpose {
+        Purpose::MetaProgram { n, errand, .. } if errand != Errand::Move => {
+            slot.items[..n as usize].iter().map(|&i| Piece(i)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A key of each boot (one round of splitmix64).
+fn next_key(key: u64) -> u64 {
+    let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Flash {
+    /// Counters of the flash since it was new.
+    pub fn counters(&self) -> &nand::Counters {
+        self.nand.counters()
+    }
+}
+
+/// How long the parts of a recovery took; in [`DeviceStats`].
+pub fn add_time(stats: &mut DeviceStats, part: Part, nanos: u64) {
+    let slot = match part {
+        Part::Directory => &mut stats.recovery_directory_ns,
+        Part::Scan => &mut stats.recovery_scan_ns,
+        Part::SegmentRead => &mut stats.recovery_segment_read_ns,
+        Part::Update => &mut stats.recovery_update_ns,
+        Part::SegmentWrite => &mut stats.recovery_segment_write_ns,
+        Part::Count => &mut stats.recovery_count_ns,
+    };
+    *slot += nanos;
+    stats.recovery_ns += nanos;
+}
+
+/// Parts of a recovery, as HP-UFS Fig. 11 breaks it down, plus those that the figure leaves out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Finding metadata.
+    Directory,
+    /// Reading the spare areas of log blocks.
+    Scan,
+    /// Reading the segments concerned.
+    SegmentRead,
+    /// Changing them, and deciding about copies by GC.
+    Update,
+    /// Writing them.
+    SegmentWrite,
+    /// Reading all segments for valid page counts.
+    Count,
+}

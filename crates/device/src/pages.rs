@@ -1,0 +1,137 @@
+//! What stands in the pages of metadata superblocks. Flash keeps it through a power cut; everything else about metadata
+//! is in SRAM.
+//!
+//! The content is kept by piece, as the newest finished program of the piece left it. The rule for firmware: look only
+//! after the read of that page has been charged, or for a piece that is in SRAM.
+
+use ufs::{SegmentImage, copy_segment, recycle_segment};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
+
+/// The log blocks, and which superblocks are free: written whenever a data superblock is opened, before anything is
+/// programmed in it (HP-UFS Sec. III-G: "records log blocks in a meta block").
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Record {
+    /// Grows with every record.
+    pub number: u64,
+    /// Superblocks whose mappings may be missing from the segments on flash.
+    pub log_blocks: Vec<Superblock>,
+    /// Erased data superblocks, one bit each.
+    pub free: Vec<u64>,
+}
+
+impl Record {
+    /// Was this superblock free?
+    pub fn is_free(&self, sb: Superblock) -> bool {
+        self.free.get(sb.index() / 64).is_some_and(|word| word >> (sb.0 % 64) & 1 != 0)
+    }
+}
+
+/// A trimmed range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TrimRecord {
+    /// First unit.
+    pub lpa: Lpa,
+    /// Number of units.
+    pub len: u32,
+    /// Sequence number of the first unit; the others follow.
+    pub seq: Seq,
+}
+
+/// The directory of pieces as it was when a metadata superblock was opened, on its first pages.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The superblock that begins with it.
+    pub sb: Superblock,
+    /// Place of every piece, packed.
+    pub place: Vec<u32>,
+    /// The superblocks that will be opened next. One whose first program lost power may look erased.
+    pub next: Vec<Superblock>,
+}
+
+/// Snapshots that may still be needed: that of the open superblock may be incomplete at a power cut.
+const SNAPSHOTS: usize = 3;
+
+/// Contents of metadata pages.
+#[derive(Debug)]
+pub struct Pages {
+    /// L2P entries, packed, by segment; `None` = never written. A segment that comes from the host is moved in here,
+    /// not copied.
+    images: Vec<Option<Box<SegmentImage>>>,
+    /// The sequence number stored with each segment: it holds every change up to it.
+    seqs: Vec<Seq>,
+    /// Two places for records take turns, so that one is always whole.
+    pub records: [Record; 2],
+    /// Trims, by page of the journal.
+    pub journal: Vec<Vec<TrimRecord>>,
+    /// The last snapshots, oldest first.
+    snapshots: Vec<Snapshot>,
+}
+
+impl Pages {
+    /// Nothing written yet.
+    pub fn new(segments: u32, journal_pages: usize) -> Pages {
+        Pages {
+            images: (0..segments).map(|_| None).collect(),
+            seqs: vec![Seq(0); segments as usize],
+            records: Default::default(),
+            journal: vec![Vec::new(); journal_pages],
+            snapshots: Vec::new(),
+        }
+    }
+
+    /// The entry of an address.
+    #[inline]
+    pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
+        self.images[lpa.segment().index()].as_ref().and_then(|image| Ppa::unpack(image[lpa.slot()]))
+    }
+
+    /// Sets an entry of a segment that has just been programmed.
+    #[inline]
+    pub fn set_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
+        let image = self.images[lpa.segment().index()].get_or_insert_with(|| Box::new([0; SEGMENT_ENTRIES as usize]));
+        image[lpa.slot()] = Ppa::pack(ppa);
+    }
+
+    /// A copy of a whole segment.
+    pub fn segment(&self, segment: SegmentId) -> Box<SegmentImage> {
+        match &self.images[segment.index()] {
+            Some(image) => copy_segment(image),
+            None => Box::new([0; SEGMENT_ENTRIES as usize]),
+        }
+    }
+
+    /// A segment, if it was ever written.
+    pub fn image(&self, segment: SegmentId) -> Option<&SegmentImage> {
+        self.images[segment.index()].as_deref()
+    }
+
+    /// Replaces a whole segment.
+    pub fn set_segment(&mut self, segment: SegmentId, image: Box<SegmentImage>) {
+        if let Some(old) = self.images[segment.index()].replace(image) {
+            recycle_segment(old);
+        }
+    }
+
+    /// The sequence number stored with a segment.
+    pub fn seq(&self, segment: SegmentId) -> Seq {
+        self.seqs[segment.index()]
+    }
+
+    /// Notes the sequence number stored with a segment that has just been programmed.
+    pub fn set_seq(&mut self, segment: SegmentId, seq: Seq) {
+        self.seqs[segment.index()] = seq;
+    }
+
+    /// A snapshot is being written.
+    pub fn add_snapshot(&mut self, snapshot: Snapshot) {
+        if self.snapshots.len() == SNAPSHOTS {
+            self.snapshots.remove(0);
+        }
+        self.snapshots.push(snapshot);
+    }
+
+    /// The snapshot at the beginning of a superblock. Several may have been written there over time; the last counts.
+    pub fn snapshot(&self, sb: Superblock) -> Option<&Snapshot> {
+        self.snapshots.iter().rev().find(|s| s.sb == sb)
+    }
+}

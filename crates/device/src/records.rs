@@ -1,0 +1,88 @@
+//! The record of log blocks on its way to flash.
+
+use units::Superblock;
+
+use crate::blocks::Stream;
+use crate::pages::Record;
+
+/// Records being programmed. Two places take turns.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Number of the last record begun, and of the last one on flash.
+    begun: u64,
+    durable: u64,
+    /// The record that each stream's open superblock needs.
+    needs: [u64; 2],
+    coming: [Option<Record>; 2],
+    parts: [usize; 2],
+}
+
+impl Records {
+    /// After a power cut: numbers go on after the last one found.
+    pub fn resume(&mut self, number: u64) {
+        *self = Records { begun: number, durable: number, ..Records::default() };
+    }
+
+    /// Can another record be begun? Its place may still be busy.
+    pub fn ready(&self) -> bool {
+        self.coming[Records::slot(self.begun + 1)].is_none()
+    }
+
+    fn slot(number: u64) -> usize {
+        (number % 2) as usize
+    }
+
+    /// Begins a record; gives its place.
+    pub fn begin(&mut self, stream: Option<Stream>, log_blocks: Vec<Superblock>, free: Vec<u64>) -> usize {
+        assert!(self.ready(), "a record of log blocks is begun while its place is being programmed");
+        self.begun += 1;
+        let slot = Records::slot(self.begun);
+        self.coming[slot] = Some(Record { number: self.begun, log_blocks, free });
+        if let Some(stream) = stream {
+            self.needs[stream as usize] = self.begun;
+        }
+        slot
+    }
+
+    /// Says in how many parts it is programmed.
+    pub fn expect(&mut self, slot: usize, parts: usize) {
+        self.parts[slot] = parts;
+    }
+
+    /// A part is on flash; gives the record if that was the last one.
+    pub fn part_written(&mut self, slot: usize) -> Option<Record> {
+        self.parts[slot] -= 1;
+        if self.parts[slot] > 0 {
+            return None;
+        }
+        let record = self.coming[slot].take()?;
+        self.durable = self.durable.max(record.number);
+        Some(record)
+    }
+
+    /// Is the stream's open superblock recorded on flash?
+    #[inline]
+    pub fn recorded(&self, stream: Stream) -> bool {
+        self.durable >= self.needs[stream as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_waits_for_all_parts_of_its_record() {
+        let mut records = Records::default();
+        assert!(records.recorded(Stream::Host));
+        let slot = records.begin(Some(Stream::Host), vec![Superblock(3)], vec![0]);
+        records.expect(slot, 2);
+        let other = records.begin(Some(Stream::Gc), vec![Superblock(3), Superblock(4)], vec![0]);
+        records.expect(other, 2);
+        assert!(slot != other && !records.ready());
+        assert_eq!(records.part_written(slot), None);
+        assert!(!records.recorded(Stream::Host));
+        assert_eq!(records.part_written(slot).unwrap().number, 1);
+        assert!(records.recorded(Stream::Host) && !records.recorded(Stream::Gc) && records.ready());
+    }
+}
