@@ -26,6 +26,37 @@ pub struct DeviceConfig {
     pub wear_spread: u32,
     /// Entries published to an HPB host.
     pub hpb: HpbConfig,
+    /// Test support: a promise to break.
+    pub sabotage: Option<Sabotage>,
+}
+
+/// Promises that a device can be made to break, so that whoever checks them can show that he would notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sabotage {
+    /// A flush is answered at once.
+    FlushAtOnce,
+    /// A FUA write is answered when it is accepted.
+    FuaAtOnce,
+    /// Trims are not journaled.
+    ForgetTrims,
+    /// A superblock that is opened is not recorded as a log block.
+    ForgetLogBlock,
+    /// Recovery takes the page that was programmed last, whatever version it holds.
+    LastPageWins,
+    /// Recovery does not write the segments that it has changed.
+    ForgetRecovered,
+}
+
+impl Sabotage {
+    /// All of them, with their names.
+    pub const ALL: [(&str, Sabotage); 6] = [
+        ("flush-at-once", Sabotage::FlushAtOnce),
+        ("fua-at-once", Sabotage::FuaAtOnce),
+        ("forget-trims", Sabotage::ForgetTrims),
+        ("forget-log-block", Sabotage::ForgetLogBlock),
+        ("last-page-wins", Sabotage::LastPageWins),
+        ("forget-recovered", Sabotage::ForgetRecovered),
+    ];
 }
 
 /// The shared SRAM pool, in buffers of 4 KiB.

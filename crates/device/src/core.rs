@@ -6,7 +6,7 @@ use units::{Lpa, Ppa, Seq, SimTime, Superblock};
 
 use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
-use crate::config::DeviceConfig;
+use crate::config::{DeviceConfig, Sabotage};
 use crate::log::{Change, Log, Logged};
 use crate::meta::{JOURNAL_PAGES, Kind, Meta, Piece};
 use crate::ops::{Errand, MAX_ROW, Ops, Purpose};
@@ -155,6 +155,11 @@ impl Core {
     #[inline]
     pub fn superblock_of(&self, ppa: Ppa) -> Superblock {
         self.layout.superblock_of(ppa)
+    }
+
+    /// Is this promise to be broken?
+    pub fn sabotaged(&self, promise: Sabotage) -> bool {
+        self.cfg.sabotage == Some(promise)
     }
 
     /// The number that the next change will get.

@@ -34,7 +34,7 @@ mod trims;
 mod validity;
 
 pub use self::core::{DeviceEvent, Effects};
-pub use config::{DeviceConfig, GcConfig, HpbConfig, LogConfig, SramConfig};
+pub use config::{DeviceConfig, GcConfig, HpbConfig, LogConfig, Sabotage, SramConfig};
 pub use firmware::Moment;
 pub use mapping::{Device, MappingKind, Unpowered};
 pub use stats::DeviceStats;

@@ -5,14 +5,18 @@
 //! The oracle is the bench's own and simpler than the one of `lab`: it never has two requests to the same unit in
 //! flight, so that every read has exactly one right answer.
 
+pub mod campaign;
+mod versions;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use device::{Device, DeviceEvent, Moment};
+use device::{Device, DeviceConfig, DeviceEvent, Moment, Sabotage};
 use host::{Completion, Driver, HostConfig, Request, RequestOp};
 use lab::{Parts, profile::Profile};
 use ufs::{Command, Content, DataIn, Response, Status};
 use units::{Lpa, Nanos, SimTime};
+use versions::Versions;
 
 /// Deterministic choices (xorshift64).
 #[derive(Debug)]
@@ -62,10 +66,6 @@ pub struct Outcomes {
     pub stale: u64,
 }
 
-mod versions;
-
-use versions::Versions;
-
 /// A driver and a device with a clock.
 pub struct Rig {
     /// The driver, open to tests.
@@ -99,7 +99,13 @@ pub struct Rig {
 impl Rig {
     /// A system from a profile, with a link that takes `delay` each way.
     pub fn new(profile: &Profile, parts: Parts, delay: Nanos) -> Rig {
-        let device = Device::new(profile.device_config([3, 5]), parts.mapping);
+        Rig::with_sabotage(profile, parts, delay, None)
+    }
+
+    /// The same with a device that breaks a promise on purpose.
+    pub fn with_sabotage(profile: &Profile, parts: Parts, delay: Nanos, sabotage: Option<Sabotage>) -> Rig {
+        let config = DeviceConfig { sabotage, ..profile.device_config([3, 5]) };
+        let device = Device::new(config, parts.mapping);
         let info = device.info();
         let config = profile.host_config(parts);
         Rig {
@@ -132,9 +138,9 @@ impl Rig {
 
     /// The power goes now, and comes back. Up to `again` times it goes once more while the device recovers. Whatever is
     /// under way is lost. Then everything is read: each unit must hold a version that it may hold, and keeps it.
-    /// Gives what the device was doing.
-    pub fn power_cut(&mut self, rng: &mut Rng, again: u32) -> Moment {
-        let moment = self.device().moment();
+    /// Gives what the device was doing at each cut.
+    pub fn power_cut(&mut self, rng: &mut Rng, again: u32) -> Vec<Moment> {
+        let mut moments = vec![self.device().moment()];
         self.cut_and_boot(rng);
         for _ in 0..again {
             for _ in 0..rng.below(400) {
@@ -143,6 +149,7 @@ impl Rig {
                 }
             }
             if !self.device().is_ready() {
+                moments.push(self.device().moment());
                 self.cut_and_boot(rng);
             }
         }
@@ -156,7 +163,7 @@ impl Rig {
         self.read_all();
         self.surveying = false;
         self.versions.settle(&self.acked);
-        moment
+        moments
     }
 
     fn cut_and_boot(&mut self, rng: &mut Rng) {

@@ -1,40 +1,31 @@
 //! Power cuts at any moment: what was acknowledged and made durable is there, nothing is torn, nothing comes back.
 
-use device::{MappingKind, registered_mappings};
-use lab::{profile::Profile, schemes};
-use ufsim_testkit::{Rig, Rng};
-use units::Nanos;
+use device::Sabotage;
+use lab::schemes;
+use ufsim_testkit::campaign::{Case, MOMENTS, Report};
 
-fn cuts(kind: MappingKind, seeds: std::ops::Range<u64>, span: u32) {
-    let profile = Profile::load("tiny", &[]).expect("an embedded profile");
-    for preset in schemes().iter().filter(|preset| preset.parts.mapping == kind) {
-        for seed in seeds.clone() {
-            let mut rng = Rng::new(seed);
-            let mut rig = Rig::new(&profile, preset.parts, Nanos::from_micros(3));
-            for _ in 0..4 {
-                let count = rng.below(3000);
-                rig.churn(&mut rng, count, span, 16);
-                let more = rng.below(200);
-                rig.run(more);
-                let again = rng.below(3);
-                rig.power_cut(&mut rng, again);
-            }
-        }
+fn cases(seeds: std::ops::Range<u64>) -> Report {
+    let mut total = Report::default();
+    for seed in seeds {
+        let report = Case::new(seed).run().unwrap_or_else(|failure| panic!("{failure:?}"));
+        total.add(&report);
     }
+    total
 }
 
-macro_rules! power {
-    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {
-        #[allow(non_snake_case)]
-        mod survives {
-            use super::*;
-
-            $(#[test]
-            fn $variant() {
-                cuts(MappingKind::$variant, 0..6, 4096);
-                cuts(MappingKind::$variant, 10..13, 30_000);
-            })*
-        }
-    };
+#[test]
+fn every_scheme_keeps_its_promises_and_every_moment_is_met() {
+    let total = cases(0..60);
+    let missed: Vec<_> = MOMENTS.iter().zip(total.moments).filter(|(_, count)| *count == 0).collect();
+    assert!(missed.is_empty(), "no power cut met {missed:?}");
 }
-registered_mappings!(power);
+
+/// A campaign that finds nothing proves nothing unless it finds what is there.
+#[test]
+fn every_broken_promise_is_noticed() {
+    for (name, sabotage) in Sabotage::ALL {
+        let broken = |seed| Case { sabotage: Some(sabotage), ..Case::new(seed) }.run().is_err();
+        assert!((0..80).any(broken), "{name} was not noticed");
+    }
+    assert!(!schemes().is_empty());
+}

@@ -4,6 +4,7 @@ use ufs::{Command, DataOut, Op, Status};
 use units::{Lpa, Ppa};
 
 use super::{Firmware, Pending};
+use crate::config::Sabotage;
 use crate::core::DeviceEvent;
 use crate::mapping::{Answer, HostRole, HostSays, Mapping};
 use crate::sram::Owner;
@@ -22,6 +23,9 @@ impl<M: Mapping> Firmware<M> {
         }
         slot.active = true;
         slot.op = cmd.op;
+        if let Op::Write { fua, .. } = &mut slot.op {
+            *fua &= !self.core.sabotaged(Sabotage::FuaAtOnce);
+        }
         slot.host_seq = cmd.host_seq;
         slot.remaining = 0;
         slot.accepted = 0;

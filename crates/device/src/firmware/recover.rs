@@ -27,6 +27,7 @@ use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock, UNIT
 use super::power::{Part, add_time};
 use super::{Firmware, META_RESERVE};
 use crate::batch::Batch;
+use crate::config::Sabotage;
 use crate::core::{Core, DeviceEvent};
 use crate::mapping::{Mapping, Table};
 use crate::meta::{JOURNAL_PAGES, Piece, Rebuilt};
@@ -514,6 +515,9 @@ impl<M: Mapping> Firmware<M> {
         let segments = self.core.cfg.capacity_units.div_ceil(SEGMENT_ENTRIES);
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         recovery.found.sort_unstable();
+        if self.core.sabotaged(Sabotage::LastPageWins) {
+            recovery.found.sort_unstable_by_key(|f| (f.lpa, f.seq));
+        }
         let pages = &self.core.meta.pages;
         let newest = (0..segments).map(|s| pages.seq(SegmentId(s))).max().unwrap_or(Seq(0));
         recovery.last_seq = recovery.last_seq.max(newest);
@@ -596,6 +600,9 @@ impl<M: Mapping> Firmware<M> {
             return;
         }
         self.core.stats.recovery_segments += images.len() as u64;
+        if self.core.sabotaged(Sabotage::ForgetRecovered) {
+            return;
+        }
         recovery.batch.write(&mut self.core, images, recovery.last_seq);
     }
 

@@ -6,6 +6,7 @@ use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
 
 use super::Firmware;
 use crate::blocks::Stream;
+use crate::config::Sabotage;
 use crate::core::DeviceEvent;
 use crate::mapping::{Commit, Mapping};
 use crate::ops::{Errand, MAX_ROW, Purpose};
@@ -79,7 +80,7 @@ impl<M: Mapping> Firmware<M> {
         self.core.buffer.force_all();
         let left = self.core.buffer.held();
         let trims = !self.core.trims.all_safe();
-        if left == 0 && !trims {
+        if left == 0 && !trims || self.core.sabotaged(Sabotage::FlushAtOnce) {
             self.respond(tag);
             return;
         }
@@ -127,7 +128,9 @@ impl<M: Mapping> Firmware<M> {
                 self.core.buffer.hide(at.offset(i));
             }
             let seq = self.core.take_seq(n);
-            self.core.trims.push(at, n, seq);
+            if !self.core.sabotaged(Sabotage::ForgetTrims) {
+                self.core.trims.push(at, n, seq);
+            }
             self.map.trimmed(&mut self.core, at, n, seq);
             self.commands[usize::from(tag)].accepted += n;
         }
@@ -173,7 +176,8 @@ impl<M: Mapping> Firmware<M> {
     /// A superblock has been opened: whoever rebuilds the mapping after a power cut has to know.
     pub(super) fn opened(&mut self, stream: Stream, sb: Superblock, errand: Errand) {
         self.map.opened(&mut self.core, sb);
-        let log_blocks = self.map.log_blocks(&self.core);
+        let mut log_blocks = self.map.log_blocks(&self.core);
+        log_blocks.retain(|&block| block != sb || !self.core.sabotaged(Sabotage::ForgetLogBlock));
         self.core.write_record(stream, log_blocks, errand);
     }
 

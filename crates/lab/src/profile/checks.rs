@@ -81,7 +81,15 @@ fn check_capacity(v: &Values) -> Result<(), String> {
         ),
     )?;
     let segments = units.div_ceil(u64::from(SEGMENT_ENTRIES));
-    let least = segments.div_ceil(per_superblock) + u64::from(SPARE_META_SUPERBLOCKS);
+    // Every metadata superblock begins with a snapshot: place and number of every piece, erase counts of superblocks.
+    let snapshot = (8 * segments + 12 * u64::from(g.data_superblocks)).div_ceil(UNIT_BYTES) + 8;
+    require(
+        2 * snapshot <= per_superblock,
+        "nand.pages_per_block",
+        g.pages_per_block,
+        format!("so many that a snapshot of the directory, {snapshot} units, fits half of {per_superblock}"),
+    )?;
+    let least = segments.div_ceil(per_superblock - snapshot) + u64::from(SPARE_META_SUPERBLOCKS);
     require(
         u64::from(g.meta_superblocks) >= least,
         "nand.meta_superblocks",

@@ -46,6 +46,7 @@ impl Profile {
                 units_per_step: v.gc.units_per_step,
             },
             wear_spread: v.wear.spread_erases,
+            sabotage: None,
             hpb: HpbConfig {
                 group_entries: v.hpb.group_entries,
                 tracked_groups: v.hpb.tracked_groups as u16,

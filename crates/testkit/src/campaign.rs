@@ -1,0 +1,207 @@
+//! The power-cut campaign: seeded cases with a random small device, scheme, workload and moments of the cut.
+//!
+//! A case is a function of its seed. One that fails is tried again with less and less work, so that what is reported is
+//! small; [`Case::run`] with the reported numbers repeats it.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+use device::{Moment, Sabotage};
+use lab::profile::{Override, Profile, parse_override};
+use lab::{Preset, schemes};
+use units::Nanos;
+
+use crate::{Rig, Rng};
+
+/// One case of the campaign.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Case {
+    /// Decides everything else.
+    pub seed: u64,
+    /// Power cuts.
+    pub rounds: u32,
+    /// Most requests before each.
+    pub requests: u32,
+    /// A promise that the device is made to break.
+    pub sabotage: Option<Sabotage>,
+}
+
+/// What a case has gone through.
+#[derive(Clone, Default, Debug)]
+pub struct Report {
+    /// Name of the scheme.
+    pub scheme: &'static str,
+    /// Cuts by what the device was doing: the names of [`MOMENTS`].
+    pub moments: [u32; MOMENTS.len()],
+    /// Power cuts, those during a recovery included.
+    pub cuts: u32,
+    /// Longest recovery in nanoseconds.
+    pub longest_recovery_ns: u64,
+}
+
+/// What a device may be doing when the power goes.
+pub const MOMENTS: [&str; 8] =
+    ["program", "erase", "map flush", "segment writeback", "gc", "metadata gc", "recovery", "idle"];
+
+impl Report {
+    /// Adds another case.
+    pub fn add(&mut self, other: &Report) {
+        for (count, more) in self.moments.iter_mut().zip(other.moments) {
+            *count += more;
+        }
+        self.cuts += other.cuts;
+        self.longest_recovery_ns = self.longest_recovery_ns.max(other.longest_recovery_ns);
+    }
+
+    fn note(&mut self, moment: Moment) {
+        let m = moment;
+        let flags = [m.program, m.erase, m.map_flush, m.writeback, m.gc, m.meta_gc, m.recovery];
+        for (count, flag) in self.moments.iter_mut().zip(flags) {
+            *count += u32::from(flag);
+        }
+        self.moments[MOMENTS.len() - 1] += u32::from(!flags.contains(&true));
+        self.cuts += 1;
+    }
+}
+
+/// A case that broke a promise.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The smallest case that still fails.
+    pub case: Case,
+    /// Name of the scheme.
+    pub scheme: &'static str,
+    /// What was wrong.
+    pub what: String,
+}
+
+/// Requests and cuts of a case that has not been made smaller.
+const REQUESTS: u32 = 3000;
+const ROUNDS: u32 = 3;
+
+impl Case {
+    /// The case of a seed.
+    pub fn new(seed: u64) -> Case {
+        Case { seed, rounds: ROUNDS, requests: REQUESTS, sabotage: None }
+    }
+
+    /// The scheme that the case is about.
+    pub fn preset(&self) -> &'static Preset {
+        let presets = schemes();
+        &presets[(self.seed % presets.len() as u64) as usize]
+    }
+
+    /// Goes through the case.
+    ///
+    /// # Errors
+    /// The smallest case found that breaks a promise.
+    pub fn run(&self) -> Result<Report, Failure> {
+        let Err(mut what) = self.attempt() else { return self.attempt().map_err(|what| self.failure(what)) };
+        let mut smallest = *self;
+        for _ in 0..12 {
+            let fewer = [
+                Case { rounds: smallest.rounds - 1, ..smallest },
+                Case { requests: smallest.requests / 2, ..smallest },
+                Case { requests: smallest.requests * 3 / 4, ..smallest },
+            ];
+            let next = fewer.into_iter().filter(|c| c.rounds > 0 && c.requests > 0);
+            let failing = next.filter_map(|case| Some((case, case.attempt().err()?))).next();
+            let Some((case, told)) = failing else { break };
+            (smallest, what) = (case, told);
+        }
+        Err(smallest.failure(what))
+    }
+
+    fn failure(&self, what: String) -> Failure {
+        Failure { case: *self, scheme: self.preset().name, what }
+    }
+
+    fn attempt(&self) -> Result<Report, String> {
+        let result = quietly(|| catch_unwind(AssertUnwindSafe(|| self.go())));
+        result.map_err(|payload| {
+            let text = payload.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            text.unwrap_or_else(|| "a panic without a message".into())
+        })
+    }
+
+    fn go(&self) -> Report {
+        let mut rng = Rng::new(self.seed);
+        let preset = self.preset();
+        let profile = Profile::load("tiny", &overrides(&mut rng)).expect("overrides within their limits");
+        let delay = Nanos::from_micros(u64::from(1 + rng.below(20)));
+        let mut rig = Rig::with_sabotage(&profile, preset.parts, delay, self.sabotage);
+        let span = [300, 2000, u32::MAX][rng.below(3) as usize].min(rig.device().info().capacity_units);
+        let depth = 1 + rng.below(24) as usize;
+        let mut report = Report { scheme: preset.name, ..Report::default() };
+        for _ in 0..self.rounds {
+            let count = 1 + rng.below(self.requests);
+            rig.churn(&mut rng, count, span, depth);
+            let more = rng.below(120);
+            rig.run(more);
+            let again = rng.below(3);
+            for moment in rig.power_cut(&mut rng, again) {
+                report.note(moment);
+            }
+            let recovery_ns = rig.device().stats().recovery_ns;
+            report.longest_recovery_ns = report.longest_recovery_ns.max(recovery_ns);
+        }
+        rig.churn(&mut rng, 1 + self.requests / 4, span, depth);
+        rig.settle();
+        rig.read_all();
+        report
+    }
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics in here are results: they are not printed.
+fn quietly<T>(run: impl FnOnce() -> T) -> T {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                loud(info);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let result = run();
+    QUIET.set(false);
+    result
+}
+
+/// A random device within the limits of the profile, of about a hundred superblocks.
+fn overrides(rng: &mut Rng) -> Vec<Override> {
+    let mut pick = |values: &[u32]| values[rng.below(values.len() as u32) as usize];
+    let (channels, dies, page_kib, pages) = (pick(&[2, 4]), pick(&[1, 2]), pick(&[4, 8]), pick(&[8, 16]));
+    let superblock_kib = channels * dies * 2 * page_kib * pages;
+    let capacity_mib = (pick(&[70, 100]) * superblock_kib / 1024).next_multiple_of(4).max(16);
+    let full = capacity_mib * 1024 / superblock_kib;
+    let numbers = [
+        ("nand.channels", channels),
+        ("nand.dies_per_channel", dies),
+        ("nand.page_kib", page_kib),
+        ("nand.pages_per_block", pages),
+        ("device.capacity_mib", capacity_mib),
+        ("nand.data_superblocks", full + full / pick(&[5, 3]) + 20),
+        ("nand.meta_superblocks", pick(&[12, 16])),
+        ("nand.transfer_mib_per_s", pick(&[0, 400])),
+        ("sram.pool_kib", pick(&[384, 512])),
+        ("sram.segment_cache_kib", pick(&[32, 64])),
+        ("sram.reserve_kib", pick(&[64, 96])),
+        ("log.max_log_blocks", pick(&[4, 6, 8])),
+        ("gc.start_superblocks", pick(&[24, 40])),
+        ("gc.relaxed_superblocks", 20),
+        ("gc.units_per_step", pick(&[32, 64, 256])),
+        ("firmware.idle_flush_us", pick(&[200, 2000])),
+        ("wear.spread_erases", pick(&[4, 16])),
+        ("host.memory_mib", pick(&[1, 4])),
+    ];
+    let text = |(key, value)| parse_override(&format!("{key}={value}")).expect("a well formed override");
+    numbers.into_iter().map(text).collect()
+}
