@@ -48,8 +48,9 @@ pub struct Blocks {
     in_flight: Vec<u16>,
     /// Highest sequence number placed in the superblock.
     last_seq: Vec<Seq>,
-    /// Superblocks whose erase waits for readers.
-    waiting: Vec<Superblock>,
+    /// Superblocks whose erase waits for readers, or until trims with numbers below this are safe.
+    waiting: Vec<(Superblock, Seq)>,
+    max_erases: u32,
 }
 
 impl Blocks {
@@ -64,6 +65,7 @@ impl Blocks {
             in_flight: vec![0; n as usize],
             last_seq: vec![Seq(0); n as usize],
             waiting: Vec::new(),
+            max_erases: 0,
             layout,
         }
     }
@@ -167,28 +169,40 @@ impl Blocks {
         self.state[sb.index()] == State::Erasing && self.readers[sb.index()] == 0
     }
 
-    /// No valid page is left in a settled superblock: it will be erased as soon as nothing reads it, and not before
-    /// [`Blocks::take_unread`] if `hold`. Gives true if that is now.
-    pub fn retire(&mut self, sb: Superblock, hold: bool) -> bool {
+    /// No valid page is left in a settled superblock: it will be erased as soon as nothing reads it, and trims with
+    /// numbers below `trims` are safe if there are such. Gives true if that is now.
+    pub fn retire(&mut self, sb: Superblock, trims: Option<Seq>) -> bool {
         assert!(self.settled(sb), "{sb} retired while {:?}", self.state(sb));
         self.state[sb.index()] = State::Erasing;
-        let now = self.readers[sb.index()] == 0 && !hold;
+        let now = self.readers[sb.index()] == 0 && trims.is_none();
         if !now {
-            self.waiting.push(sb);
+            self.waiting.push((sb, trims.unwrap_or(Seq(0))));
         }
         now
     }
 
-    /// Superblocks whose last reader has gone; the caller erases them.
-    pub fn take_unread(&mut self) -> Option<Superblock> {
-        let at = self.waiting.iter().position(|sb| self.readers[sb.index()] == 0)?;
-        Some(self.waiting.remove(at))
+    /// A superblock whose last reader has gone, with trims safe below `safe`; the caller erases it.
+    pub fn take_unread(&mut self, safe: Seq) -> Option<Superblock> {
+        let free = |&(sb, trims): &(Superblock, Seq)| self.readers[sb.index()] == 0 && trims <= safe;
+        let at = self.waiting.iter().position(free)?;
+        Some(self.waiting.remove(at).0)
+    }
+
+    /// Does an erase wait for trims that are not safe yet?
+    pub fn waits_for_trims(&self, safe: Seq) -> bool {
+        self.waiting.iter().any(|&(_, trims)| trims > safe)
+    }
+
+    /// Highest erase count of a data superblock.
+    pub fn max_erases(&self) -> u32 {
+        self.max_erases
     }
 
     /// The erase is over.
     pub fn erased(&mut self, sb: Superblock, erase_count: u32) {
         assert_eq!(self.state(sb), State::Erasing, "{sb} erased");
         self.state[sb.index()] = State::Free;
+        self.max_erases = self.max_erases.max(erase_count);
         self.free.push(Reverse((erase_count, sb.0)));
     }
 
@@ -197,6 +211,7 @@ impl Blocks {
         self.free.clear();
         for sb in (0..self.count()).map(Superblock) {
             let erased = free(sb);
+            self.max_erases = self.max_erases.max(erases(sb));
             self.state[sb.index()] = if erased { State::Free } else { State::Closed };
             if erased {
                 self.free.push(Reverse((erases(sb), sb.0)));

@@ -87,6 +87,8 @@ pub struct Core {
     pub effects: Effects,
     /// Time of the current call.
     pub now: SimTime,
+    /// Where the copies come from that wait for a full row.
+    pub waiting_sources: Vec<Superblock>,
     /// The table that recovery has rebuilt for a scheme that keeps it in DRAM, packed, by LPA.
     pub rebuilt: Vec<u32>,
     /// Operations in flight.
@@ -131,6 +133,7 @@ impl Core {
             stats: DeviceStats::default(),
             effects: Effects::default(),
             now: SimTime::START,
+            waiting_sources: Vec::new(),
             rebuilt: Vec::new(),
             ops: Ops::default(),
             job: None,
@@ -326,9 +329,13 @@ impl Core {
 
     /// Every trim with a number below this is in a segment on flash: the journal can forget it.
     pub fn trims_covered(&mut self, below: Seq) {
+        self.trims.drop_covered(below);
         while let Some(page) = self.trims.take_covered(below) {
             let piece = self.meta.journal_piece(page);
             self.meta.drop_piece(piece);
+        }
+        if self.trims.all_safe() {
+            self.erase_unread();
         }
     }
 
@@ -350,20 +357,20 @@ impl Core {
     pub fn retire(&mut self, sb: Superblock) {
         let piece = self.meta.bitmap_piece(sb);
         self.meta.drop_piece(piece);
-        let hold = !self.trims.all_safe();
-        self.trims.wanted |= hold;
-        if self.blocks.retire(sb, hold) {
+        let trims = (!self.trims.all_safe()).then_some(self.next_seq);
+        self.trims.wanted |= trims.is_some();
+        if self.blocks.retire(sb, trims) {
             self.erase(sb);
         }
     }
 
     /// Erases what waited for its last reader, or for trims.
     fn erase_unread(&mut self) {
-        while self.trims.all_safe()
-            && let Some(sb) = self.blocks.take_unread()
-        {
+        let safe = self.trims.safe_below();
+        while let Some(sb) = self.blocks.take_unread(safe) {
             self.erase(sb);
         }
+        self.trims.wanted |= self.blocks.waits_for_trims(safe);
     }
 
     /// Erases a superblock on all its dies, in turn with host writes: an urgent class would stall reads for longer,

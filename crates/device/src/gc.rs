@@ -215,14 +215,12 @@ impl Gc {
         self.queue.push_back(id);
     }
 
-    /// Forgets the pages that wait for a full row and came from a block that is being erased: it had no valid page any
-    /// more. Their copies would name a source block that holds other data by then, perhaps newer data of the same
-    /// address, and so pass for good. Gives how many there were.
-    pub fn forget_from(&mut self, source: Superblock) -> u16 {
+    /// Forgets pages that wait for a full row. Gives how many there were.
+    pub fn forget(&mut self, which: impl Fn(&PageCopy) -> bool) -> u16 {
         let before = self.queue.len();
         let (pages, free) = (&self.pages, &mut self.free_pages);
         self.queue.retain(|&id| {
-            let keep = pages[id as usize].source != source;
+            let keep = !which(&pages[id as usize]);
             if !keep {
                 free.push(id);
             }
@@ -261,12 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_an_erased_block_are_not_copied() {
+    fn forgotten_pages_are_not_copied() {
         let mut gc = Gc::new(GcConfig { start: 9, relaxed: 8, hurried: 2, reserve: 1, units_per_step: 64 });
         for n in 0..4 {
             gc.keep(PageCopy { lpa: Lpa(n), stamp: n, version: n, source: Superblock(n % 2) });
         }
-        assert_eq!(gc.forget_from(Superblock(0)), 2);
+        assert_eq!(gc.forget(|page| page.source == Superblock(0)), 2);
         let left: Vec<u32> = gc.queue.iter().map(|&id| gc.page(id).stamp).collect();
         assert_eq!(left, [1, 3]);
     }

@@ -287,6 +287,14 @@ impl Meta {
         true
     }
 
+    /// The same for any superblock without valid pieces but `keep`, erased ones first.
+    pub fn take_any(&mut self, keep: Option<Superblock>) -> Option<Superblock> {
+        let usable = |sb: &&Superblock| self.valid[(sb.0 - self.first) as usize] == 0 && Some(**sb) != keep;
+        let sb = *self.free.iter().chain(&self.closed).find(usable)?;
+        self.take_next(sb);
+        Some(sb)
+    }
+
     /// Puts superblocks at the head of the free ones.
     pub fn free_first(&mut self, first: &[Superblock]) {
         self.free.make_contiguous().sort_by_key(|sb| first.iter().position(|f| f == sb).unwrap_or(first.len()));

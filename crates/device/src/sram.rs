@@ -14,13 +14,15 @@ pub enum Owner {
     Write,
     /// Data on its way from flash to the host.
     Read,
-    /// A segment being loaded, updated or written back.
+    /// A segment that a command wants, or brings.
+    Load,
+    /// A segment in an exclusive job, or read by recovery.
     Map,
     /// A page being copied.
     Gc,
 }
 
-const OWNERS: usize = 4;
+const OWNERS: usize = 5;
 
 /// Counts of buffers by owner, and the segment cache.
 #[derive(Debug)]
@@ -51,6 +53,8 @@ impl Sram {
             Owner::Write => self.reserve,
             // A read gives its buffers back whatever happens; it never has to wait for writes that can not go on.
             Owner::Read => self.reserve / 2,
+            // However many commands want segments: a map flush takes for granted that it gets some.
+            Owner::Load => self.reserve / 4,
             Owner::Map | Owner::Gc => 0,
         };
         (self.pool - self.in_use).saturating_sub(keep)

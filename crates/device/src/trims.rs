@@ -106,6 +106,13 @@ impl Trims {
         records
     }
 
+    /// Every trim with a number below this is in a segment on flash: volatile ones need no journal.
+    pub fn drop_covered(&mut self, below: Seq) {
+        if !self.volatile.is_empty() {
+            self.volatile.retain(|r| r.seq.plus(r.len - 1) >= below);
+        }
+    }
+
     /// Every trim with a number below this is in a segment on flash: gives a page that is not needed any more.
     pub fn take_covered(&mut self, below: Seq) -> Option<usize> {
         if self.held == 0 {

@@ -3,6 +3,10 @@ fn main() {
     let a: Vec<u64> = std::env::args().skip(1).map(|s| s.parse().unwrap()).collect();
     let mut t = Report::default();
     let mut fails = 0;
+    if a.len() == 1 {
+        println!("{:?}", Case::new(a[0]).run().map(|_| ()));
+        return;
+    }
     for seed in a[0]..a[1] {
         match Case::new(seed).run() {
             Ok(r) => t.add(&r),

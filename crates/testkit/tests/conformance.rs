@@ -23,7 +23,6 @@ fn data_survives_gc(kind: MappingKind) {
         rig.read_all();
         let stats = rig.device().stats();
         assert!(stats.gc_victims > 100 && stats.erases > 100, "{name}: GC hardly ran: {stats:?}");
-        assert!(stats.wear_victims > 0 || stats.max_erase_count < 9, "{name}: no wear levelling: {stats:?}");
     });
 }
 

@@ -18,7 +18,7 @@ pub mod link;
 mod pool;
 mod response;
 
-pub use codec::hpufs::MAX_SUPERBLOCKS;
+pub use codec::hpufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
 pub use command::{BitmapFor, Command, Op, Tag};
 pub use data::{Content, DataIn, DataOut, SegmentImage};
 pub use info::DeviceInfo;

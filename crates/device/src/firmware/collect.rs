@@ -54,7 +54,7 @@ impl<M: Mapping> Firmware<M> {
     /// from being erased.
     fn begin_last_row(&mut self, free: u32) -> bool {
         let may_open = free > 0 && self.core.records.ready() && self.map.may_open(&mut self.core, Stream::Gc);
-        let place = may_open || self.core.blocks.room_in_row(Stream::Gc) > 0;
+        let place = may_open || self.core.blocks.room(Stream::Gc) as usize >= self.gc.queue.len();
         let stuck = self.gc.urgent(free) && !self.gc.queue.is_empty() && place;
         if !stuck || self.map.room(&self.core) < self.gc.queue.len() {
             return false;
@@ -250,8 +250,17 @@ impl<M: Mapping> Firmware<M> {
         self.map.program_done(&mut self.core, sb);
     }
 
+    /// Copies that wait for a full row are dropped once the log has a newer place of their address: a map flush would
+    /// clear the log, and nothing would tell that they are out of date.
+    pub(super) fn forget_overtaken_copies(&mut self) {
+        let log = &self.core.log;
+        let dropped = self.gc.forget(|page| log.get(page.lpa).is_some());
+        self.core.sram.give(Owner::Gc, dropped);
+    }
+
     fn finish_step(&mut self) {
         self.gc.end_step(self.core.blocks.free());
+        self.core.waiting_sources = self.gc.queue.iter().map(|&id| self.gc.page(id).source).collect();
         if self.gc.exhausted {
             let gone = self.victim_is_gone();
             let victim = self.gc.victim.take().expect("a step has a victim");
@@ -278,13 +287,15 @@ impl<M: Mapping> Firmware<M> {
             self.core.job_ops -= 1;
             return;
         }
-        let forgotten = self.gc.forget_from(sb);
+        // Their copies would name a source block that holds other data by then, perhaps newer data of the same address,
+        // and so pass for good.
+        let forgotten = self.gc.forget(|page| page.source == sb);
         self.core.sram.give(Owner::Gc, forgotten);
         let count = self.core.nand.erase_count(sb);
         self.core.blocks.erased(sb, count);
         let least = self.core.blocks.least_worn_closed(|b| self.core.nand.erase_count(b));
         if let Some((cold, worn)) = least
-            && self.core.nand.max_erase_count() - worn > self.core.cfg.wear_spread
+            && self.core.blocks.max_erases() - worn > self.core.cfg.wear_spread
         {
             self.gc.wear_due = Some(cold);
         }

@@ -123,7 +123,8 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn check_entry(&mut self, lpa: Lpa, len: u32, entry: u64) -> HostSays {
-        match self.core.publisher.check(lpa, len, entry) {
+        // A seal of 24 bits can be guessed, so the address is looked at all the same.
+        match self.core.publisher.check(lpa, len, entry).filter(|&ppa| self.core.is_data(ppa, len)) {
             Some(ppa) => HostSays::At(ppa),
             None => {
                 self.core.stats.host_entries_refused += 1;
@@ -146,12 +147,21 @@ impl<M: Mapping> Firmware<M> {
 
     fn start_metadata(&mut self, tag: u8) {
         let cmd = &mut self.commands[usize::from(tag)];
-        let (op, host_seq) = (cmd.op, cmd.host_seq);
-        let needs_buffer = matches!((&op, &cmd.data), (Op::SegmentWrite { .. }, DataOut::Segment(_)));
-        if needs_buffer && self.core.sram.available(Owner::Map) == 0 {
+        let op = cmd.op;
+        let brings_segment = matches!((&op, &cmd.data), (Op::SegmentWrite { .. }, DataOut::Segment(_)));
+        let writes_segment = matches!(op, Op::SegmentWrite { .. });
+        // One that attests a segment must not overtake one that brings it.
+        let behind = writes_segment && !self.waiting_metadata.is_empty();
+        if brings_segment && self.core.sram.available(Owner::Load) == 0 || behind {
             self.waiting_metadata.push_back(tag);
             return;
         }
+        self.metadata(tag);
+    }
+
+    fn metadata(&mut self, tag: u8) {
+        let cmd = &mut self.commands[usize::from(tag)];
+        let (op, host_seq) = (cmd.op, cmd.host_seq);
         let data = std::mem::take(&mut cmd.data);
         match self.map.metadata(&mut self.core, op, data, host_seq) {
             Answer::Now(status, data) => {
@@ -167,9 +177,9 @@ impl<M: Mapping> Firmware<M> {
 
     /// Whatever had to wait for a buffer tries again.
     pub(super) fn retry_waiting(&mut self) {
-        while self.core.sram.available(Owner::Map) > 0 {
+        while self.core.sram.available(Owner::Load) > 0 {
             let Some(tag) = self.waiting_metadata.pop_front() else { break };
-            self.start_metadata(tag);
+            self.metadata(tag);
         }
         self.retry_loads();
         self.retry_reads();

@@ -57,7 +57,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn read_segment(&mut self, segment: SegmentId) -> bool {
-        if !self.core.sram.take(Owner::Map, 1) {
+        if !self.core.sram.take(Owner::Load, 1) {
             return false;
         }
         let piece = self.core.meta.segment_piece(segment);
@@ -84,7 +84,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     pub(super) fn segment_loaded(&mut self, segment: SegmentId) {
-        self.core.sram.give(Owner::Map, 1);
+        self.core.sram.give(Owner::Load, 1);
         self.core.sram.keep_segment(segment);
         let at = self.loads.active.iter().position(|l| l.segment == segment);
         let mut load = self.loads.active.swap_remove(at.expect("a load is listed until it is done"));

@@ -121,11 +121,11 @@ impl<M: Mapping> Firmware<M> {
     pub fn wake(&mut self, now: SimTime, event: DeviceEvent) {
         self.core.now = now;
         match event {
-            DeviceEvent::Nand(event) => {
-                if let Some(done) = self.core.nand_wake(event) {
-                    self.finish_op(done);
-                }
-            }
+            DeviceEvent::Nand(event) => match self.core.nand_wake(event) {
+                Some(done) => self.finish_op(done),
+                // Only a phase has ended: nothing that the firmware sees has changed.
+                None => return,
+            },
             DeviceEvent::Firmware => self.thread_wake = false,
             DeviceEvent::IdleFlush => self.idle_timer(),
         }
@@ -188,7 +188,10 @@ impl<M: Mapping> Firmware<M> {
     /// Goes on with a job that has no operation in flight. True when it is finished.
     fn advance(&mut self, job: Job) -> bool {
         match job {
-            Job::MapFlush => self.map.flush(&mut self.core),
+            Job::MapFlush => {
+                self.forget_overtaken_copies();
+                self.map.flush(&mut self.core)
+            }
             Job::Gc => self.advance_gc(),
             Job::MetaGc => self.advance_meta_gc(),
             Job::Recovery => self.advance_recovery(),
@@ -266,7 +269,7 @@ impl<M: Mapping> Firmware<M> {
             sram_bytes: pool + sram + self.core.publisher.table_bytes(),
             device_dram_bytes: dram,
             free_superblocks: u64::from(self.core.blocks.free()),
-            max_erase_count: u64::from(self.core.nand.max_erase_count()),
+            max_erase_count: u64::from(self.core.blocks.max_erases()),
             ..self.core.stats
         }
     }
@@ -283,9 +286,13 @@ impl<M: Mapping> Firmware<M> {
         let owned = usize::from(self.core.sram.used(crate::sram::Owner::Write));
         assert_eq!(held, owned, "write buffers and SRAM buffers owned by writes");
         if self.is_idle() {
-            for owner in [crate::sram::Owner::Read, crate::sram::Owner::Map] {
-                let used = usize::from(self.core.sram.used(owner));
-                assert!(used <= self.map.held_map_buffers(), "{used} SRAM buffers of {owner:?} leaked");
+            use crate::sram::Owner;
+            let used = |owner| usize::from(self.core.sram.used(owner));
+            let held = self.map.held_map_buffers();
+            for (owner, expected) in
+                [(Owner::Read, 0), (Owner::Map, 0), (Owner::Load, held), (Owner::Gc, self.gc.queue.len())]
+            {
+                assert_eq!(used(owner), expected, "SRAM buffers of {owner:?} while nothing is under way");
             }
         }
     }

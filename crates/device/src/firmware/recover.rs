@@ -450,13 +450,16 @@ impl<M: Mapping> Firmware<M> {
 
         // Whatever was opened after the snapshot is one of these. Its first program may have lost power so early that
         // it looks erased, so it is erased for good, and opened again: then the next recovery knows it too.
-        for sb in std::mem::take(&mut self.rec().next) {
-            if self.core.meta.take_next(sb) {
-                self.rec().next.push(sb);
-                self.core.job_ops += 1;
-                self.core.erase(sb);
-            }
+        let mut next = std::mem::take(&mut self.rec().next);
+        next.retain(|&sb| self.core.meta.take_next(sb));
+        if next.is_empty() {
+            next.extend(self.core.meta.take_any(chosen));
         }
+        for &sb in &next {
+            self.core.job_ops += 1;
+            self.core.erase(sb);
+        }
+        self.rec().next = next;
     }
 
     /// From here on metadata is written. The snapshot that was found lasts until the next one is whole, for nothing is

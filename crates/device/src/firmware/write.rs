@@ -91,6 +91,10 @@ impl<M: Mapping> Firmware<M> {
 
     /// Writes trims to their journal when somebody waits for that, or when a page is full.
     pub(super) fn write_trims(&mut self) {
+        // A map flush may have made trims safe.
+        if !self.flushes.is_empty() {
+            self.finish_flushes();
+        }
         if self.core.job.is_some() || !self.core.trims.due() {
             return;
         }
@@ -161,11 +165,14 @@ impl<M: Mapping> Firmware<M> {
     fn open_for_host(&mut self) -> bool {
         let queued = self.core.buffer.queue.len() as u32;
         let worth_it = queued >= self.core.layout.row_units() || self.core.buffer.forced() > 0;
-        if !worth_it || !self.core.records.ready() || !self.map.may_open(&mut self.core, Stream::Host) {
+        if !worth_it || !self.core.records.ready() {
             return false;
         }
         if self.core.blocks.free() <= self.core.cfg.gc.reserve {
             self.map.starved(&mut self.core);
+            return false;
+        }
+        if !self.map.may_open(&mut self.core, Stream::Host) {
             return false;
         }
         let Some(sb) = self.core.blocks.open_next(Stream::Host) else { return false };
@@ -245,6 +252,9 @@ impl<M: Mapping> Firmware<M> {
 
     /// Answers the flushes that wait for nothing any more.
     pub(super) fn finish_flushes(&mut self) {
+        if self.flushes.iter().all(|f| f.left > 0) {
+            return;
+        }
         let safe = self.core.trims.safe_below();
         while let Some(i) = self.flushes.iter().position(|f| f.left == 0 && f.trims_below <= safe) {
             let flush = self.flushes.remove(i);

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use ufs::{BitmapFor, DataIn, DataOut, Notice, Op, Response, SegmentImage, Status};
+use ufs::{BitmapFor, DataIn, DataOut, MAX_TRANSFER_ENTRIES, Notice, Op, Response, SegmentImage, Status, copy_segment};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use super::log_blocks::LogBlocks;
@@ -98,7 +98,7 @@ impl HpUfs {
                 core.stats.segment_attests += 1;
             }
             DataOut::Segment(image) => {
-                let taken = core.sram.take(Owner::Map, 1);
+                let taken = core.sram.take(Owner::Load, 1);
                 assert!(taken, "a segment write starts only with a buffer");
                 core.stats.segment_writebacks += 1;
                 let coming = &mut self.coming[segment.index()];
@@ -126,7 +126,7 @@ impl HpUfs {
 
     fn segment_image(&self, core: &Core, segment: SegmentId) -> DataIn {
         if let Some(image) = self.in_sram(segment) {
-            return DataIn::Segment(Box::new(*image));
+            return DataIn::Segment(copy_segment(image));
         }
         DataIn::Segment(core.meta.pages.segment(segment))
     }
@@ -144,11 +144,14 @@ impl HpUfs {
         }
         let DataOut::Bitmap(bitmap) = data else { return Status::InvalidField };
         let expected = (core.layout.superblock_units() as usize).div_ceil(64);
-        let current = self.collected_at[block.index()] <= self.host_seq;
+        // A bitmap from before the host had applied all of the block's changes may name the older of two pages of one
+        // address in this very block. Its copy would pass the source check, which knows blocks only (Sec. III-E).
+        let complete = core.blocks.last_seq(block) <= self.host_seq;
+        let current = complete && self.collected_at[block.index()] <= self.host_seq;
         if bitmap.len() != expected || !core.blocks.settled(block) || !current || self.victim.is_some() {
             return Status::InvalidField;
         }
-        if self.collecting.is_some_and(|(sb, _)| sb == block) {
+        if self.collecting.is_some_and(|(sb, _)| sb == block) || core.waiting_sources.contains(&block) {
             return Status::InvalidField;
         }
         if !wear && !self.want_victim {
@@ -163,10 +166,8 @@ impl HpUfs {
     }
 
     fn all_entries(&mut self, core: &mut Core) -> DataIn {
-        let mut entries = Vec::with_capacity(core.log.unsent());
-        while let Some(entry) = core.log.send_next() {
-            entries.push(entry);
-        }
+        let n = core.log.unsent().min(MAX_TRANSFER_ENTRIES as usize);
+        let entries: Vec<_> = (0..n).map_while(|_| core.log.send_next()).collect();
         core.stats.entries_transferred += entries.len() as u64;
         DataIn::Entries(entries)
     }
@@ -276,6 +277,9 @@ impl Mapping for HpUfs {
     #[inline]
     fn committed(&mut self, core: &mut Core, unit: Commit) {
         self.log_blocks.note(core.superblock_of(unit.ppa), unit.lpa.segment(), unit.seq);
+        if let Some(source) = unit.source {
+            self.collected_at[source.index()] = unit.seq;
+        }
         let change = Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source };
         self.log(core, change);
     }
@@ -362,7 +366,7 @@ impl Mapping for HpUfs {
     fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) {
         let at = self.programming.iter().position(|w| w.ppa == Some(ppa));
         let written = self.programming.swap_remove(at.expect("a segment is listed until it is on flash"));
-        core.sram.give(Owner::Map, 1);
+        core.sram.give(Owner::Load, 1);
         if written.seq == self.coming[written.segment.index()] {
             self.coming[written.segment.index()] = Seq(0);
         }

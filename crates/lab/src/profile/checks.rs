@@ -2,6 +2,7 @@
 
 use nand::Geometry;
 use ufs::MAX_SUPERBLOCKS;
+use ufs::MAX_TRANSFER_ENTRIES;
 use units::{MIB, SEGMENT_ENTRIES, UNIT_BYTES};
 
 use super::lower::UNIT_KIB;
@@ -146,6 +147,16 @@ fn check_log(v: &Values) -> Result<(), String> {
     ] {
         require(value < l.entries, name, value, format!("below log.entries = {}", l.entries))?;
     }
+    // A program needs log room for its whole row, whatever the log holds when neither flush nor pause is due.
+    let (row, most) = (geometry(v).row_units(), MAX_TRANSFER_ENTRIES.min(v.host.reorder_entries));
+    for (name, value) in
+        [("log.flush_above_entries", l.flush_above_entries), ("log.gc_pause_at_entries", l.gc_pause_at_entries)]
+    {
+        let allowed = format!("at least a row of {row} units below log.entries = {}", l.entries);
+        require(value + row <= l.entries, name, value, allowed)?;
+    }
+    let allowed = format!("at most host.reorder_entries = {} and {MAX_TRANSFER_ENTRIES}", v.host.reorder_entries);
+    require(l.entries <= most, "log.entries", l.entries, allowed)?;
     let blocks = l.max_log_blocks;
     require(
         blocks < v.nand.data_superblocks / 2,
