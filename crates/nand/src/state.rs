@@ -366,3 +366,48 @@ fn refuse_program(place: Place, next: u16, die_block: &DieBlock) -> ! {
     };
     panic!("program of superblock {}, die {die}, plane {plane}, page {page}: it {why}", superblock.0);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Geometry;
+
+    #[test]
+    fn versions_take_memory_until_all_dies_are_erased() {
+        let geometry = Geometry {
+            channels: 2,
+            dies_per_channel: 1,
+            planes: 1,
+            units_per_page: 2,
+            pages_per_block: 4,
+            data_superblocks: 2,
+            meta_superblocks: 0,
+        };
+        let mut state = State::new(geometry.layout());
+        let program = |state: &mut State, ppa: u32, seq: u32, versions: [u32; 2]| {
+            let spares = versions.map(|version| Some(Spare { lpa: 1, stamp: 1, version }));
+            state.submit_program(Ppa(ppa), &spares, Seq(u64::from(seq)));
+            state.finish_program(Ppa(ppa), 2);
+        };
+        let erase = |state: &mut State, die| {
+            state.submit_erase(Superblock(0), die);
+            state.finish_erase(Superblock(0), die);
+            state.versions.superblocks_kept()
+        };
+        let version = |state: &State, ppa| state.spare(Ppa(ppa)).map(|spare| spare.version);
+        program(&mut state, 0, 1, [1, 2]);
+        program(&mut state, 16, 3, [3, 4]);
+        assert_eq!(state.versions.superblocks_kept(), 0, "no copies");
+        program(&mut state, 2, 5, [5, 1]);
+        assert_eq!(state.versions.superblocks_kept(), 1);
+        assert_eq!([0, 1, 2, 3].map(|ppa| version(&state, ppa)), [1, 2, 5, 1].map(Some));
+        assert_eq!(erase(&mut state, 0), 1, "the copy is on die 1");
+        // Die 0 has a copy again before die 1 is erased.
+        program(&mut state, 0, 7, [1, 8]);
+        assert_eq!(erase(&mut state, 1), 1);
+        assert_eq!([0, 1].map(|ppa| version(&state, ppa)), [1, 8].map(Some));
+        assert_eq!(erase(&mut state, 0), 0);
+        program(&mut state, 2, 9, [9, 10]);
+        assert_eq!((state.versions.superblocks_kept(), version(&state, 3)), (0, Some(10)));
+    }
+}
