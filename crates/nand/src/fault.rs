@@ -35,6 +35,7 @@ impl Injector {
     }
 
     /// Whether the operation that finishes now fails.
+    #[inline(never)] // Most runs have no faults; the path of an operation stays short.
     pub fn strike(&mut self, kind: Kind) -> bool {
         let per_million = match kind {
             Kind::Read => self.faults.read_per_million,

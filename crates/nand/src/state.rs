@@ -228,7 +228,9 @@ impl State {
     }
 
     /// The spare of a unit, `None` if it is not programmed or says no more than a [`Mark`].
-    #[inline]
+    // Always inlined, because only then the caller who does not look at the version does not fetch it from memory. It
+    // would be a miss of every cache for each unit that a host reads.
+    #[inline(always)]
     pub fn spare(&self, ppa: Ppa) -> Option<Spare> {
         let place = self.layout.place(ppa);
         if !self.is_programmed(place) {
@@ -239,7 +241,8 @@ impl State {
     }
 
     /// What reading a unit gives.
-    #[inline]
+    // Always inlined for the same reason.
+    #[inline(always)]
     pub fn sensed(&self, ppa: Ppa) -> Sensed {
         let place = self.layout.place(ppa);
         if !self.is_programmed(place) {
@@ -271,7 +274,8 @@ impl State {
     }
 
     /// The version of a unit that has a spare.
-    #[inline]
+    // Without panics, so that nothing of it has to be done where nobody looks at the result.
+    #[inline(always)]
     fn version(&self, ppa: Ppa, place: Place) -> u32 {
         let first = self.seqs.get(self.layout.plane_page(ppa).0).copied().unwrap_or(0);
         let own = first.wrapping_add(place.unit);
@@ -332,8 +336,7 @@ impl State {
     #[inline]
     fn write_spares(&mut self, start: Ppa, page: &[Option<Spare>], place: Place, seq: u32) -> u32 {
         let first = start.index();
-        let offset = self.layout.offset_in_superblock(start);
-        let mut used = 0;
+        let (mut used, mut lags) = (0, 0);
         for (n, (to, from)) in self.spares[first..first + page.len()].iter_mut().zip(page).enumerate() {
             let Some(spare) = from else {
                 *to = [0, Mark::Padding as u32];
@@ -344,8 +347,11 @@ impl State {
                 "unit {n} of a program of {place:?} follows padding or has an LPA that cannot be stored: {spare:?}"
             );
             *to = [spare.lpa + 1, spare.stamp];
-            self.versions.set(place.superblock, offset + used, seq.wrapping_add(used), spare.version);
+            lags |= seq.wrapping_add(used) ^ spare.version;
             used += 1;
+        }
+        if lags != 0 || self.versions.keeps(place.superblock) {
+            self.versions.set_page(place.superblock, self.layout.offset_in_superblock(start), seq, page);
         }
         used
     }
