@@ -35,6 +35,7 @@ impl Injector {
     }
 
     /// Whether the operation that finishes now fails.
+    #[inline(never)] // Most runs have no faults; the path of an operation stays short.
     pub fn strike(&mut self, kind: Kind) -> bool {
         let per_million = match kind {
             Kind::Read => self.faults.read_per_million,
@@ -53,4 +54,38 @@ fn splitmix64(seed: u64, n: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_of_the_published_generator() {
+        let first: Vec<_> = (1..4).map(|n| splitmix64(1_234_567, n)).collect();
+        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+    }
+
+    #[test]
+    fn every_kind_fails_at_its_rate() {
+        const TRIES: u32 = 100_000;
+        let faults =
+            Faults { seed: 3, program_per_million: 20_000, erase_per_million: 500_000, read_per_million: 1_000 };
+        let rates = [(Kind::Read, 0.001), (Kind::Program, 0.02), (Kind::Erase, 0.5)];
+        for (kind, rate) in rates {
+            let mut injector = Injector::new(faults).expect("something can fail");
+            let failed = (0..TRIES).filter(|_| injector.strike(kind)).count() as f64;
+            // Five standard deviations of the binomial distribution.
+            let (mean, spread) = (f64::from(TRIES) * rate, (f64::from(TRIES) * rate * (1.0 - rate)).sqrt());
+            assert!((failed - mean).abs() < 5.0 * spread, "{failed} {}s failed of {TRIES}", kind.name());
+        }
+    }
+
+    #[test]
+    fn without_rates_there_is_nothing_to_decide() {
+        assert!(Injector::new(Faults { seed: 9, ..Faults::default() }).is_none());
+        let always = Faults { read_per_million: 1_000_000, ..Faults::default() };
+        let mut injector = Injector::new(always).expect("something can fail");
+        assert!((0..1_000).all(|_| injector.strike(Kind::Read) && !injector.strike(Kind::Erase)));
+    }
 }

@@ -11,6 +11,7 @@
 //! - **tR**, **tPROG**, **tBERS**: duration of the cell phase of a read, a program, an erase.
 //! - **page register**: holds the row that a die sensed last.
 //! - **spare area**: bytes beside a unit in which the firmware notes its LPA; readable only by reading the unit.
+//! - **version**: number of the change that wrote a content first; a copy made by garbage collection keeps it.
 //! - **padding**: units at the end of a page that are programmed without content.
 //!
 //! # Phases
@@ -34,6 +35,9 @@
 //!   Breaking a rule is a bug of the firmware and panics.
 //! - A program is readable when it is finished, and until an erase of its block is finished. Reading anything else is
 //!   no error, because an address may come from a host: it gives no spare.
+//! - A power cut ([`Nand::power_cut`]) can leave half written pages and half erased blocks. Operations fail at random at
+//!   the rates of [`Faults`], none if it is not told to. [`Nand::sensed`] says what a read found; an erase that finishes
+//!   repairs everything.
 //!
 //! # Example
 //! ```

@@ -228,7 +228,9 @@ impl State {
     }
 
     /// The spare of a unit, `None` if it is not programmed or says no more than a [`Mark`].
-    #[inline]
+    // Always inlined, because only then the caller who does not look at the version does not fetch it from memory. It
+    // would be a miss of every cache for each unit that a host reads.
+    #[inline(always)]
     pub fn spare(&self, ppa: Ppa) -> Option<Spare> {
         let place = self.layout.place(ppa);
         if !self.is_programmed(place) {
@@ -239,7 +241,8 @@ impl State {
     }
 
     /// What reading a unit gives.
-    #[inline]
+    // Always inlined for the same reason.
+    #[inline(always)]
     pub fn sensed(&self, ppa: Ppa) -> Sensed {
         let place = self.layout.place(ppa);
         if !self.is_programmed(place) {
@@ -271,7 +274,8 @@ impl State {
     }
 
     /// The version of a unit that has a spare.
-    #[inline]
+    // Without panics, so that nothing of it has to be done where nobody looks at the result.
+    #[inline(always)]
     fn version(&self, ppa: Ppa, place: Place) -> u32 {
         let first = self.seqs.get(self.layout.plane_page(ppa).0).copied().unwrap_or(0);
         let own = first.wrapping_add(place.unit);
@@ -332,8 +336,7 @@ impl State {
     #[inline]
     fn write_spares(&mut self, start: Ppa, page: &[Option<Spare>], place: Place, seq: u32) -> u32 {
         let first = start.index();
-        let offset = self.layout.offset_in_superblock(start);
-        let mut used = 0;
+        let (mut used, mut lags) = (0, 0);
         for (n, (to, from)) in self.spares[first..first + page.len()].iter_mut().zip(page).enumerate() {
             let Some(spare) = from else {
                 *to = [0, Mark::Padding as u32];
@@ -344,8 +347,11 @@ impl State {
                 "unit {n} of a program of {place:?} follows padding or has an LPA that cannot be stored: {spare:?}"
             );
             *to = [spare.lpa + 1, spare.stamp];
-            self.versions.set(place.superblock, offset + used, seq.wrapping_add(used), spare.version);
+            lags |= seq.wrapping_add(used) ^ spare.version;
             used += 1;
+        }
+        if lags != 0 || self.versions.keeps(place.superblock) {
+            self.versions.set_page(place.superblock, self.layout.offset_in_superblock(start), seq, page);
         }
         used
     }
@@ -365,4 +371,49 @@ fn refuse_program(place: Place, next: u16, die_block: &DieBlock) -> ! {
         format!("is out of order: the next page of this block is {next}")
     };
     panic!("program of superblock {}, die {die}, plane {plane}, page {page}: it {why}", superblock.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Geometry;
+
+    #[test]
+    fn versions_take_memory_until_all_dies_are_erased() {
+        let geometry = Geometry {
+            channels: 2,
+            dies_per_channel: 1,
+            planes: 1,
+            units_per_page: 2,
+            pages_per_block: 4,
+            data_superblocks: 2,
+            meta_superblocks: 0,
+        };
+        let mut state = State::new(geometry.layout());
+        let program = |state: &mut State, ppa: u32, seq: u32, versions: [u32; 2]| {
+            let spares = versions.map(|version| Some(Spare { lpa: 1, stamp: 1, version }));
+            state.submit_program(Ppa(ppa), &spares, Seq(u64::from(seq)));
+            state.finish_program(Ppa(ppa), 2);
+        };
+        let erase = |state: &mut State, die| {
+            state.submit_erase(Superblock(0), die);
+            state.finish_erase(Superblock(0), die);
+            state.versions.superblocks_kept()
+        };
+        let version = |state: &State, ppa| state.spare(Ppa(ppa)).map(|spare| spare.version);
+        program(&mut state, 0, 1, [1, 2]);
+        program(&mut state, 16, 3, [3, 4]);
+        assert_eq!(state.versions.superblocks_kept(), 0, "no copies");
+        program(&mut state, 2, 5, [5, 1]);
+        assert_eq!(state.versions.superblocks_kept(), 1);
+        assert_eq!([0, 1, 2, 3].map(|ppa| version(&state, ppa)), [1, 2, 5, 1].map(Some));
+        assert_eq!(erase(&mut state, 0), 1, "the copy is on die 1");
+        // Die 0 has a copy again before die 1 is erased.
+        program(&mut state, 0, 7, [1, 8]);
+        assert_eq!(erase(&mut state, 1), 1);
+        assert_eq!([0, 1].map(|ppa| version(&state, ppa)), [1, 8].map(Some));
+        assert_eq!(erase(&mut state, 0), 0);
+        program(&mut state, 2, 9, [9, 10]);
+        assert_eq!((state.versions.superblocks_kept(), version(&state, 3)), (0, Some(10)));
+    }
 }

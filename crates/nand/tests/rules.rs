@@ -4,41 +4,12 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
+use common::{CELLS, HP_UFS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
 use proptest::prelude::*;
-use ufsim_nand::{Done, Geometry, Op, Place, Priority, Spare};
+use ufsim_nand::{Place, Priority, Sensed, Spare};
 use units::{Seq, Superblock};
 
 use Priority::{Background, Gc, HostRead, HostWrite};
-
-const SMALL: Geometry = Geometry {
-    channels: 2,
-    dies_per_channel: 1,
-    planes: 2,
-    units_per_page: 2,
-    pages_per_block: 3,
-    data_superblocks: 2,
-    meta_superblocks: 1,
-};
-
-fn run(sim: &mut Sim, op: Op) -> Done {
-    sim.submit(op);
-    sim.drain();
-    sim.done.last().expect("the operation has finished").1
-}
-
-fn erase_superblock(sim: &mut Sim, superblock: u32) {
-    for die in 0..sim.nand.geometry().dies() {
-        sim.submit(erase(die, Background, superblock, die));
-    }
-    sim.drain();
-}
-
-/// The message of the panic that `action` ends in.
-fn refusal(action: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(action)).expect_err("this should have been refused");
-    *panic.downcast::<String>().expect("our messages are formatted")
-}
 
 #[test]
 fn a_spare_is_readable_when_its_program_is_finished_until_it_is_erased() {
@@ -79,6 +50,85 @@ fn sequence_numbers_count_units_that_are_not_padding() {
     let second_page = run(&mut sim, read(2, HostRead, 5, 2));
     assert_eq!(sim.nand.seq(&second_page), Seq(73));
     assert_eq!(sim.nand.unit_seq(&second_page, 0), Seq(74));
+}
+
+#[test]
+fn the_low_bits_of_sequence_numbers_are_enough() {
+    let mut sim = Sim::new(SMALL, CELLS);
+    // Dies 0 and 1 at numbers that differ in their high bits only, and die 0 beyond the next wrap.
+    let far = 5 << 32;
+    sim.program(program(0, HostWrite, 0, 2), &spares(0, 2), far + u64::from(u32::MAX));
+    sim.program(program(0, HostWrite, 4, 4), &spares(0, 4), u64::from(u32::MAX));
+    sim.program(program(0, HostWrite, 2, 2), &spares(0, 2), far + (1 << 32) + 1);
+    sim.drain();
+    let seqs: Vec<_> = (0..6).map(|ppa| sim.sensed(ppa).1.0).collect();
+    let wrap = 1 << 32;
+    assert_eq!(seqs, [far + wrap - 1, far + wrap, far + wrap + 1, far + wrap + 2, wrap - 1, wrap]);
+    sim.submit(erase(0, HostWrite, 0, 0));
+    sim.drain();
+    sim.program(program(0, HostWrite, 0, 2), &spares(0, 2), 3);
+    sim.drain();
+    assert_eq!(sim.sensed(1).1, Seq(4), "after an erase everything begins anew");
+}
+
+#[test]
+fn sequence_numbers_in_a_block_do_not_lie_far_apart() {
+    let fresh = || {
+        let mut sim = Sim::new(SMALL, CELLS);
+        sim.program(program(0, HostWrite, 0, 2), &spares(0, 2), 10);
+        sim
+    };
+    let far = 1 << 30;
+    fresh().program(program(1, HostWrite, 2, 2), &spares(0, 2), far + 9);
+    for (ppa, seq) in [(2, far + 10), (8, far + 10), (8, far * 4 + 10)] {
+        let mut sim = fresh();
+        let again = refusal(|| sim.program(program(1, HostWrite, ppa, 2), &spares(0, 2), seq));
+        assert!(again.contains("is too far from 10"), "{again}");
+    }
+    fresh().program(program(1, HostWrite, 4, 2), &spares(0, 2), far * 4 + 10);
+}
+
+#[test]
+fn a_copy_keeps_the_version_of_its_source() {
+    let mut sim = Sim::new(SMALL, CELLS);
+    let version = |sim: &Sim, ppa| match sim.sensed(ppa).0 {
+        Sensed::Unit(spare) => spare.version,
+        other => panic!("unit {ppa}: {other:?}"),
+    };
+    let copies =
+        |sim: &Sim, ppas: [u32; 2]| ppas.map(|ppa| Some(Spare { lpa: ppa, stamp: 0, version: version(sim, ppa) }));
+    sim.program(program(0, HostWrite, 0, 4), &spares(0, 4), 1);
+    sim.drain();
+    // Two copies between units that are none, then copies of the copies.
+    sim.program(program(1, HostWrite, 24, 2), &spares(4, 2), 5);
+    let units = copies(&sim, [2, 0]);
+    sim.program(program(2, Gc, 26, 2), &units, 7);
+    sim.program(program(3, HostWrite, 28, 2), &spares(8, 2), 9);
+    sim.drain();
+    assert_eq!([24, 25, 26, 27, 28, 29].map(|ppa| version(&sim, ppa)), [5, 6, 3, 1, 9, 10]);
+    let units = copies(&sim, [26, 27]);
+    sim.program(program(4, Gc, 48, 2), &units, 11);
+    sim.drain();
+    assert_eq!(([48, 49].map(|ppa| version(&sim, ppa)), sim.sensed(49).1), ([3, 1], Seq(12)));
+    // The place of a copy holds something else after an erase; other dies keep theirs.
+    sim.submit(erase(5, Background, 1, 0));
+    sim.drain();
+    assert_eq!([28, 29].map(|ppa| version(&sim, ppa)), [9, 10]);
+    sim.program(program(6, HostWrite, 24, 4), &spares(12, 4), 13);
+    sim.drain();
+    assert_eq!([24, 25, 26, 27].map(|ppa| version(&sim, ppa)), [13, 14, 15, 16]);
+}
+
+#[test]
+fn a_read_tells_padding_from_pages_that_are_not_programmed() {
+    let mut sim = Sim::new(SMALL, CELLS);
+    let [unit, _] = spares(0, 2)[..] else { unreachable!("two spares") };
+    sim.program(program(0, HostWrite, 0, 2), &[unit, None], 1);
+    sim.drain();
+    let done = run(&mut sim, read(1, HostRead, 0, 4));
+    let sensed: Vec<_> = (0..4).map(|i| sim.nand.sensed(&done, i)).collect();
+    assert_eq!(sensed, [Sensed::Unit(unit.expect("no padding")), Sensed::Padding, Sensed::Blank, Sensed::Blank]);
+    assert!(refusal(|| _ = sim.nand.sensed(&done, 4)).contains("only what was read"));
 }
 
 #[test]

@@ -3,8 +3,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ufsim_nand::{Cause, CellTiming, Done, Geometry, Nand, NandEvent, Op, Priority, Spare, Timing, Work};
+use ufsim_nand::{
+    Cause, CellTiming, CutProgram, Done, Geometry, Nand, NandEvent, Op, Priority, Sensed, Spare, Timing, Work,
+};
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
 /// The prototype of the HP-UFS authors (Sec. IV), with four superblocks of data and one of metadata.
@@ -15,6 +18,17 @@ pub const HP_UFS: Geometry = Geometry {
     units_per_page: 4,
     pages_per_block: 64,
     data_superblocks: 4,
+    meta_superblocks: 1,
+};
+
+/// Two dies with two planes. A page has two units, a row four, a superblock 24.
+pub const SMALL: Geometry = Geometry {
+    channels: 2,
+    dies_per_channel: 1,
+    planes: 2,
+    units_per_page: 2,
+    pages_per_block: 3,
+    data_superblocks: 2,
     meta_superblocks: 1,
 };
 
@@ -69,6 +83,29 @@ impl Sim {
         done
     }
 
+    /// Cuts the power; `dice` decides what is left.
+    pub fn power_cut(&mut self, dice: &mut dyn FnMut(u32) -> u32) -> Vec<CutProgram> {
+        self.pending.clear();
+        let cut = self.nand.power_cut(self.now, dice);
+        assert!(self.nand.idle() && (0..self.nand.geometry().dies()).all(|die| self.nand.die_idle(die)));
+        cut
+    }
+
+    /// What a read of a unit would find at this moment, if it took no time.
+    pub fn sensed(&self, ppa: u32) -> (Sensed, Seq) {
+        let done = Done {
+            token: 0,
+            work: Work::Read { ppa: Ppa(ppa), units: 1 },
+            cause: Cause::HostRead,
+            priority: Priority::HostRead,
+            failed: false,
+        };
+        let sensed = self.nand.sensed(&done, 0);
+        let spare = if let Sensed::Unit(spare) = sensed { Some(spare) } else { None };
+        assert_eq!(self.nand.spare(&done, 0), spare);
+        (sensed, self.nand.unit_seq(&done, 0))
+    }
+
     /// Time of the earliest event.
     pub fn next(&self) -> Option<SimTime> {
         self.pending.peek().map(|Reverse((time, ..))| *time)
@@ -117,4 +154,25 @@ pub fn erase(token: u32, priority: Priority, superblock: u32, die: u32) -> Op {
 /// Spares of `units` units without padding; their LPAs count up from `lpa`, and so do their versions.
 pub fn spares(lpa: u32, units: u32) -> Vec<Option<Spare>> {
     (lpa..lpa + units).map(|lpa| Some(Spare { lpa, stamp: !lpa, version: lpa + 1 })).collect()
+}
+
+/// Runs one operation to its end.
+pub fn run(sim: &mut Sim, op: Op) -> Done {
+    sim.submit(op);
+    sim.drain();
+    sim.done.last().expect("the operation has finished").1
+}
+
+/// Erases a superblock on all its dies.
+pub fn erase_superblock(sim: &mut Sim, superblock: u32) {
+    for die in 0..sim.nand.geometry().dies() {
+        sim.submit(erase(die, Priority::Background, superblock, die));
+    }
+    sim.drain();
+}
+
+/// The message of the panic that `action` ends in.
+pub fn refusal(action: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(action)).expect_err("this should have been refused");
+    *panic.downcast::<String>().expect("our messages are formatted")
 }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use common::Sim;
 use model::{Reference, Stage};
 use proptest::prelude::*;
-use ufsim_nand::{Cause, CellTiming, Geometry, Kind, Op, Priority, Spare, Timing, Work};
-use units::{Nanos, Ppa, SimTime, Superblock};
+use ufsim_nand::{Cause, CellTiming, Faults, Geometry, Kind, Op, Priority, Sensed, Spare, Timing, Work};
+use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
 /// Both simulations, and what the generator has to know to stay within the rules.
 struct Pair {
@@ -22,6 +22,8 @@ struct Pair {
     erasing: Vec<(u32, u32)>,
     seq: u64,
     submitted: u32,
+    /// Operations lost to power cuts.
+    lost: usize,
 }
 
 /// Raw material of an operation: what becomes of it depends on what is legal at that moment.
@@ -35,17 +37,23 @@ struct Attempt {
     place: u32,
     units: u32,
     padding: u32,
+    /// How many changes ago the content of a program was written first.
+    age: u32,
+    dice: u64,
 }
 
 impl Pair {
-    fn new(geometry: Geometry, timing: Timing) -> Pair {
+    fn new(geometry: Geometry, timing: Timing, faults: Faults, first_seq: u64) -> Pair {
+        let mut sim = Sim::new(geometry, timing);
+        sim.nand.set_faults(faults);
         Pair {
-            sim: Sim::new(geometry, timing),
+            sim,
             reference: Reference::new(geometry, timing),
             next_page: BTreeMap::new(),
             erasing: Vec::new(),
-            seq: 1,
+            seq: first_seq,
             submitted: 0,
+            lost: 0,
         }
     }
 
@@ -56,9 +64,10 @@ impl Pair {
         }
         self.sim.now = now;
         match attempt.kind {
-            0..4 => self.read(attempt),
-            4..8 => self.program(attempt),
-            _ => self.erase(attempt),
+            0..12 => self.read(attempt),
+            12..25 => self.program(attempt),
+            25..28 => self.erase(attempt),
+            _ => self.power_cut(attempt.dice),
         }
     }
 
@@ -98,11 +107,14 @@ impl Pair {
         for unit in 0..planes * geometry.units_per_page {
             let filled = geometry.units_per_page - attempt.padding % (geometry.units_per_page + 1);
             let used = unit % geometry.units_per_page < filled;
-            let spare = Spare { lpa: unit + attempt.place, stamp: self.submitted, version: self.seq as u32 };
+            let version = (self.seq as u32).wrapping_sub(attempt.age);
+            let spare = Spare { lpa: unit + attempt.place, stamp: self.submitted, version };
             spares.push(used.then_some(spare));
             if used {
-                contents.push((ppa + unit, spare, self.seq));
+                contents.push((ppa + unit, Sensed::Unit(spare), Seq(self.seq)));
                 self.seq += 1;
+            } else {
+                contents.push((ppa + unit, Sensed::Padding, Seq(0)));
             }
         }
         for plane in plane..plane + planes {
@@ -130,10 +142,53 @@ impl Pair {
         self.reference.submit(self.sim.now.0, op, Vec::new());
     }
 
+    /// Cuts the power of both with the same dice and compares what is left.
+    fn power_cut(&mut self, dice: u64) {
+        let mut state = dice;
+        let mut rolls = Vec::new();
+        let cut = self.sim.power_cut(&mut |n| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            let roll = (state >> 32) as u32 % n;
+            rolls.push((n, roll));
+            roll
+        });
+        let mut rolls = rolls.into_iter();
+        let expected = self.reference.power_cut(&mut |n| {
+            let (sides, roll) = rolls.next().expect("the array has thrown the dice less often");
+            assert_eq!(sides, n);
+            roll
+        });
+        assert_eq!(cut, expected);
+        assert_eq!(rolls.next(), None, "the array has thrown the dice more often");
+        self.lost = self.submitted as usize - self.sim.done.len();
+        self.erasing.clear();
+        self.next_page.clear();
+        for &ppa in self.reference.contents.keys() {
+            let at = self.sim.nand.layout().place(Ppa(ppa));
+            self.next_page.insert((at.superblock.0, at.die, at.plane), at.page + 1);
+        }
+        for (superblock, die) in self.reference.half_erased.clone() {
+            self.use_up(superblock, die);
+        }
+        self.compare_contents();
+    }
+
+    /// No page of these blocks can be programmed.
+    fn use_up(&mut self, superblock: u32, die: u32) {
+        let &Geometry { planes, pages_per_block, .. } = self.sim.nand.geometry();
+        self.next_page.extend((0..planes).map(|plane| ((superblock, die, plane), pages_per_block)));
+    }
+
+    fn compare_contents(&self) {
+        for ppa in 0..self.sim.nand.geometry().total_units() {
+            assert_eq!(self.sim.sensed(ppa), self.reference.sensed(ppa), "unit {ppa}");
+        }
+    }
+
     /// Ends one phase in both and compares what comes out of it.
     fn step(&mut self) {
         let done = self.sim.step();
-        self.reference.step();
+        self.reference.step(done.is_some_and(|done| done.failed));
         assert_eq!(self.sim.done.len(), self.reference.history.len(), "at {}", self.sim.now);
         let Some(done) = done else { return };
         let last = (self.sim.now.0, done.token);
@@ -141,15 +196,21 @@ impl Pair {
         match done.work {
             Work::Read { ppa, units } => {
                 for i in 0..units {
-                    let found = self.reference.contents.get(&(ppa.0 + i));
-                    assert_eq!(self.sim.nand.spare(&done, i), found.map(|(spare, _)| *spare));
-                    assert_eq!(self.sim.nand.unit_seq(&done, i).0, found.map_or(0, |(_, seq)| *seq));
+                    let found = self.reference.sensed(ppa.0 + i);
+                    let (sensed, seq) = if done.failed { (Sensed::Unreadable, Seq(0)) } else { found };
+                    let spare = if let Sensed::Unit(spare) = sensed { Some(spare) } else { None };
+                    assert_eq!(self.sim.nand.sensed(&done, i), sensed);
+                    assert_eq!(self.sim.nand.spare(&done, i), spare);
+                    assert_eq!(self.sim.nand.unit_seq(&done, i), seq);
                 }
             }
             Work::Program { .. } => {}
             Work::Erase { superblock, die } => {
                 self.erasing.retain(|erasing| *erasing != (superblock.0, die));
                 self.next_page.retain(|&(s, d, _), _| (s, d) != (superblock.0, die));
+                if done.failed {
+                    self.use_up(superblock.0, die);
+                }
             }
         }
     }
@@ -161,13 +222,14 @@ impl Pair {
         }
         let (nand, entries) = (&self.sim.nand, &self.reference.entries);
         assert!(nand.idle() && self.reference.next().is_none());
-        assert_eq!(self.sim.done.len(), self.submitted as usize, "submitted = completed");
-        for entry in entries {
-            assert_eq!(entry.stage, Stage::Finished);
+        assert_eq!(self.sim.done.len() + self.lost, self.submitted as usize, "submitted = completed + lost");
+        let finished = || entries.iter().filter(|entry| entry.stage == Stage::Finished);
+        assert_eq!(finished().count(), self.sim.done.len());
+        for entry in finished() {
             assert_eq!(entry.finished - entry.started, entry.worked + entry.waited);
         }
         for cause in Cause::ALL {
-            let of_cause = || entries.iter().filter(|entry| entry.op.cause == cause);
+            let of_cause = || finished().filter(|entry| entry.op.cause == cause);
             let busy: u64 = of_cause().map(|entry| entry.worked + entry.waited).sum();
             assert_eq!(nand.counters().busy_ns(cause), busy, "busy time of {}", cause.name());
             for kind in Kind::ALL {
@@ -177,6 +239,11 @@ impl Pair {
                 assert_eq!(nand.counters().bytes(cause, kind), 4096 * units);
             }
         }
+        for kind in Kind::ALL {
+            let failed = self.sim.done.iter().filter(|(_, done)| done.failed && done.work.kind() == kind);
+            assert_eq!(nand.counters().failures(kind), failed.count() as u64);
+        }
+        self.compare_contents();
         let geometry = nand.geometry();
         let mut most = 0;
         for superblock in 0..geometry.superblocks() {
@@ -225,8 +292,9 @@ fn timings() -> impl Strategy<Value = Timing> {
 
 fn attempts() -> impl Strategy<Value = Attempt> {
     let delay = prop_oneof![Just(0), 0..6u64, 0..60u64];
-    (delay, any::<bool>(), 0..9u32, 0..Priority::COUNT, 0..2_000u32, 0..64u32, 0..5u32).prop_map(
-        |(delay, after_ends, kind, priority, place, units, padding)| Attempt {
+    let age = prop_oneof![3 => Just(0), 1 => 0..100u32, 1 => any::<u32>()];
+    (delay, any::<bool>(), 0..30u32, 0..Priority::COUNT, 0..2_000u32, 0..64u32, 0..5u32, age, any::<u64>()).prop_map(
+        |(delay, after_ends, kind, priority, place, units, padding, age, dice)| Attempt {
             delay,
             after_ends,
             kind,
@@ -234,8 +302,28 @@ fn attempts() -> impl Strategy<Value = Attempt> {
             place,
             units,
             padding,
+            age,
+            dice,
         },
     )
+}
+
+fn faults() -> impl Strategy<Value = Faults> {
+    let rate = || 0..400_000u32;
+    let some = (any::<u64>(), rate(), rate(), rate()).prop_map(
+        |(seed, program_per_million, erase_per_million, read_per_million)| Faults {
+            seed,
+            program_per_million,
+            erase_per_million,
+            read_per_million,
+        },
+    );
+    prop_oneof![Just(Faults::default()), some]
+}
+
+/// Beginnings of the sequence numbers, some of them before a wrap of their low 32 bits.
+fn first_seqs() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(1), (1..100u64).prop_map(|n| (7 << 32) - n)]
 }
 
 proptest! {
@@ -245,9 +333,11 @@ proptest! {
     fn the_array_does_what_the_plain_simulation_does(
         geometry in geometries(),
         timing in timings(),
+        faults in faults(),
+        first_seq in first_seqs(),
         attempts in prop::collection::vec(attempts(), 1..120),
     ) {
-        let mut pair = Pair::new(geometry, timing);
+        let mut pair = Pair::new(geometry, timing, faults, first_seq);
         for attempt in attempts {
             pair.attempt(attempt);
         }

@@ -1,16 +1,27 @@
 //! The plainest simulation of an array: a list of operations, scanned for whatever comes next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ufsim_nand::{CellType, Geometry, Kind, Op, Spare, Timing, Work};
+use ufsim_nand::{CellType, CutProgram, Geometry, Kind, Op, Sensed, Timing, Work};
+use units::Seq;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Stage {
     Queued,
-    Cell { end: u64, order: u32 },
-    WantsChannel { order: u32 },
-    Transfer { end: u64, order: u32 },
+    Cell {
+        end: u64,
+        order: u32,
+    },
+    WantsChannel {
+        order: u32,
+    },
+    Transfer {
+        end: u64,
+        order: u32,
+    },
     Finished,
+    /// Lost to a power cut.
+    Lost,
 }
 
 pub struct Entry {
@@ -28,7 +39,13 @@ pub struct Entry {
     pub worked: u64,
     asked: u64,
     pub waited: u64,
-    contents: Vec<(u32, Spare, u64)>,
+    contents: Vec<(u32, Sensed, Seq)>,
+}
+
+impl Entry {
+    fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Finished | Stage::Lost)
+    }
 }
 
 pub struct Reference {
@@ -37,9 +54,14 @@ pub struct Reference {
     pub entries: Vec<Entry>,
     orders: u32,
     pub history: Vec<(u64, u32)>,
-    /// What a read would find: spare and sequence number by address.
-    pub contents: BTreeMap<u32, (Spare, u64)>,
+    /// What a read would find in programmed pages, by address.
+    pub contents: BTreeMap<u32, (Sensed, Seq)>,
+    /// Finished erases by superblock and die.
     pub erases: BTreeMap<(u32, u32), u32>,
+    /// Superblock and die of blocks whose last erase did not get to its end.
+    pub half_erased: BTreeSet<(u32, u32)>,
+    /// What started up to this order has left nothing in a page register.
+    last_cut: u32,
 }
 
 impl Reference {
@@ -52,10 +74,76 @@ impl Reference {
             history: Vec::new(),
             contents: BTreeMap::new(),
             erases: BTreeMap::new(),
+            half_erased: BTreeSet::new(),
+            last_cut: 0,
         }
     }
 
-    pub fn submit(&mut self, now: u64, op: Op, contents: Vec<(u32, Spare, u64)>) {
+    /// What a read of a unit finds.
+    pub fn sensed(&self, ppa: u32) -> (Sensed, Seq) {
+        let row = ppa / self.geometry.row_units();
+        let die_block = (row / self.geometry.dies() / self.geometry.pages_per_block, row % self.geometry.dies());
+        if self.half_erased.contains(&die_block) {
+            return (Sensed::Unreadable, Seq(0));
+        }
+        self.contents.get(&ppa).copied().unwrap_or((Sensed::Blank, Seq(0)))
+    }
+
+    /// Loses everything that is not finished.
+    pub fn power_cut(&mut self, dice: &mut dyn FnMut(u32) -> u32) -> Vec<CutProgram> {
+        let mut cut = Vec::new();
+        for die in 0..self.geometry.dies() {
+            for n in 0..self.entries.len() {
+                let entry = &mut self.entries[n];
+                if entry.die != die || entry.is_over() {
+                    continue;
+                }
+                let in_cells = matches!(entry.stage, Stage::Cell { .. });
+                entry.stage = Stage::Lost;
+                match entry.op.work {
+                    Work::Program { .. } if in_cells => cut.push(self.tear(n, dice)),
+                    Work::Erase { superblock, die } if in_cells => {
+                        self.empty(superblock.0, die);
+                        self.half_erased.insert((superblock.0, die));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.last_cut = self.orders;
+        cut
+    }
+
+    fn tear(&mut self, n: usize, dice: &mut dyn FnMut(u32) -> u32) -> CutProgram {
+        let Work::Program { ppa, units } = self.entries[n].op.work else { unreachable!("a program") };
+        let contents = std::mem::take(&mut self.entries[n].contents);
+        let mut readable = 0;
+        for page in contents.chunks(self.geometry.units_per_page as usize) {
+            let fate = dice(3);
+            for &(at, sensed, seq) in page {
+                let found = match fate {
+                    0 => (Sensed::Blank, Seq(0)),
+                    2 if dice(2) == 0 => (Sensed::Unreadable, Seq(0)),
+                    _ => {
+                        readable += 1 << (at - ppa.0);
+                        (sensed, seq)
+                    }
+                };
+                assert!(self.contents.insert(at, found).is_none(), "programmed twice");
+            }
+        }
+        CutProgram { token: self.entries[n].op.token, ppa, units, readable }
+    }
+
+    fn empty(&mut self, superblock: u32, die: u32) {
+        let geometry = self.geometry;
+        self.contents.retain(|ppa, _| {
+            let row = ppa / geometry.row_units();
+            row / geometry.dies() / geometry.pages_per_block != superblock || row % geometry.dies() != die
+        });
+    }
+
+    pub fn submit(&mut self, now: u64, op: Op, contents: Vec<(u32, Sensed, Seq)>) {
         let geometry = self.geometry;
         let (superblock, die, row) = match op.work {
             Work::Read { ppa, .. } | Work::Program { ppa, .. } => {
@@ -92,13 +180,14 @@ impl Reference {
         ends.min().map(|(end, _, n)| (end, n))
     }
 
-    pub fn step(&mut self) {
+    /// Ends the next phase. If it is the last one of its operation, `failed` says how that went.
+    pub fn step(&mut self, failed: bool) {
         let (now, n) = self.next().expect("a phase is under way");
         let Entry { stage, transfer, ref op, .. } = self.entries[n];
         let kind = op.work.kind();
         match stage {
             Stage::Cell { .. } if kind == Kind::Read && transfer > 0 => self.ask(now, n),
-            Stage::Cell { .. } => self.finish(now, n),
+            Stage::Cell { .. } => self.finish(now, n, failed),
             _ => {
                 let channel = self.channel(n);
                 self.entries[n].stage = Stage::Queued; // neither on the channel nor waiting for it
@@ -112,7 +201,7 @@ impl Reference {
                 if let Some((_, m)) = first {
                     self.transfer(now, m);
                 }
-                if kind == Kind::Program { self.cell(now, n) } else { self.finish(now, n) }
+                if kind == Kind::Program { self.cell(now, n) } else { self.finish(now, n, failed) }
             }
         }
     }
@@ -154,7 +243,7 @@ impl Reference {
     /// Starts the most urgent operation of a die, unless the die is occupied.
     fn start_next(&mut self, now: u64, die: u32) {
         let on_die = || (0..self.entries.len()).filter(|&m| self.entries[m].die == die);
-        let unfinished = |m: &usize| self.entries[*m].stage != Stage::Finished;
+        let unfinished = |m: &usize| !self.entries[*m].is_over();
         if on_die().filter(unfinished).any(|m| self.entries[m].start_order.is_some()) {
             return;
         }
@@ -163,7 +252,7 @@ impl Reference {
         let Some(n) = next else { return };
         let sensed = last
             .map(|m| &self.entries[m])
-            .filter(|entry| entry.start_order.is_some() && entry.op.work.kind() == Kind::Read)
+            .filter(|entry| entry.start_order > Some(self.last_cut) && entry.op.work.kind() == Kind::Read)
             .and_then(|entry| entry.row);
         let order = self.order();
         let entry = &mut self.entries[n];
@@ -181,21 +270,22 @@ impl Reference {
         }
     }
 
-    fn finish(&mut self, now: u64, n: usize) {
+    fn finish(&mut self, now: u64, n: usize, failed: bool) {
         let entry = &mut self.entries[n];
         entry.stage = Stage::Finished;
         entry.finished = now;
         self.history.push((now, entry.op.token));
-        for (ppa, spare, seq) in entry.contents.drain(..) {
-            assert!(self.contents.insert(ppa, (spare, seq)).is_none(), "programmed twice");
+        for (ppa, sensed, seq) in entry.contents.drain(..) {
+            let found = if failed { (Sensed::Unreadable, Seq(0)) } else { (sensed, seq) };
+            assert!(self.contents.insert(ppa, found).is_none(), "programmed twice");
         }
         let die = entry.die;
         if let Work::Erase { superblock, .. } = entry.op.work {
-            let geometry = self.geometry;
-            self.contents.retain(|ppa, _| {
-                let row = ppa / geometry.row_units();
-                row / geometry.dies() / geometry.pages_per_block != superblock.0 || row % geometry.dies() != die
-            });
+            self.empty(superblock.0, die);
+            self.half_erased.remove(&(superblock.0, die));
+            if failed {
+                self.half_erased.insert((superblock.0, die));
+            }
             *self.erases.entry((superblock.0, die)).or_default() += 1;
         }
         self.start_next(now, die);
