@@ -31,6 +31,7 @@ mod request;
 mod rng;
 mod skew;
 mod source;
+mod tickets;
 mod trace;
 
 pub use replay::{Replay, ReplayMode};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use units::SimTime;
 
+use crate::tickets::Tickets;
 use crate::{Footprint, GroupId, GroupInfo, Issued, Next, Progress, Source, StreamId, Ticket, Trace, TraceError};
 
 /// Greatest depth of a closed replay.
@@ -36,9 +37,8 @@ struct Lane {
 
 /// What has to be remembered of an outstanding request.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct Outstanding {
     lane: u16,
-    busy: bool,
     bytes: u64,
 }
 
@@ -60,8 +60,7 @@ pub struct Replay {
     order: Vec<u32>,
     lanes: Vec<Lane>,
     ready: VecDeque<u16>,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    tickets: Tickets<Outstanding>,
     groups: Vec<GroupInfo>,
     progress: Progress,
     left: usize,
@@ -92,8 +91,7 @@ impl Replay {
             left: order.len(),
             order,
             lanes,
-            slots: Vec::new(),
-            free: Vec::new(),
+            tickets: Tickets::new(),
             groups: names.into_iter().map(|name| GroupInfo { name, measured: true }).collect(),
             progress: Progress { done: 0, total: Some(total) },
             trace,
@@ -103,20 +101,6 @@ impl Replay {
     /// The trace that is replayed.
     pub fn trace(&self) -> &Trace {
         &self.trace
-    }
-
-    fn take_slot(&mut self, lane: u16, bytes: u64) -> Ticket {
-        let slot = Slot { lane, busy: true, bytes };
-        match self.free.pop() {
-            Some(number) => {
-                self.slots[number as usize] = slot;
-                Ticket(number)
-            }
-            None => {
-                self.slots.push(slot);
-                Ticket(self.slots.len() as u32 - 1)
-            }
-        }
     }
 
     fn issue(&mut self, lane_number: u16, now: SimTime) -> Next {
@@ -141,7 +125,7 @@ impl Replay {
         } else if self.ready.len() > 1 {
             self.ready.rotate_left(1);
         }
-        let ticket = self.take_slot(lane_number, request.bytes);
+        let ticket = self.tickets.issue(Outstanding { lane: lane_number, bytes: request.bytes });
         let group = if self.groups.len() > 1 { lane_number } else { 0 };
         Next::Request(Issued { ticket, group: GroupId(group), measured: true, request })
     }
@@ -179,11 +163,7 @@ impl Source for Replay {
     }
 
     fn completed(&mut self, ticket: Ticket, _now: SimTime) {
-        let slot = self.slots.get_mut(ticket.index());
-        let slot = slot.filter(|s| s.busy).expect("completion of a request that is not outstanding");
-        slot.busy = false;
-        let (lane_number, bytes) = (slot.lane, slot.bytes);
-        self.free.push(ticket.0);
+        let Outstanding { lane: lane_number, bytes } = self.tickets.complete(ticket);
         self.progress.done += bytes;
         let lane = &mut self.lanes[usize::from(lane_number)];
         lane.outstanding -= 1;

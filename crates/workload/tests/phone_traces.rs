@@ -1,7 +1,8 @@
 //! The HP-UFS authors' phone traces against numbers counted independently of this reader. They are not part of this
 //! repository: a user fetches them from github.com/s3yonsei/hpufs_public, `script/application/usage`, and puts them into
-//! `shared/traces/pixel4-hpufs` beside the repository.
+//! `shared/traces/pixel4-hpufs` beside the repository. Without them the tests are skipped, and fail on CI.
 
+use std::env::VarError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,8 +37,15 @@ fn traces() -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path);
     }
+    assert!(!on_ci(), "on CI the traces have to be there: {}", path.display());
     eprintln!("SKIPPED: no phone traces at {}; nothing was checked", path.display());
     None
+}
+
+/// `CI` is set, to whatever. A skip there would stay unseen.
+#[expect(clippy::disallowed_methods, reason = "decides whether a test may skip, not what a run gives")]
+fn on_ci() -> bool {
+    std::env::var("CI") != Err(VarError::NotPresent)
 }
 
 #[test]

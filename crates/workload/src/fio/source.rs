@@ -7,6 +7,7 @@ use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
 
 use super::job::{JobClone, Region, name_of};
 use super::worker::{Step, Wish, Worker};
+use crate::tickets::Tickets;
 use crate::{
     Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket, WorkOp,
     WorkRequest,
@@ -34,11 +35,10 @@ struct Member {
 
 /// What has to be remembered of an outstanding request.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct Outstanding {
     bytes: u32,
     member: u16,
     op: WorkOp,
-    busy: bool,
 }
 
 /// The jobs of a file as a [`Source`]. Clones that can issue take turns.
@@ -49,8 +49,7 @@ pub struct FioSource {
     members: Vec<Member>,
     ready: VecDeque<u16>,
     timers: BinaryHeap<Reverse<(SimTime, u16)>>,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    tickets: Tickets<Outstanding>,
     groups: Vec<GroupInfo>,
     processes: Vec<String>,
     begun: Option<SimTime>,
@@ -93,8 +92,7 @@ impl FioSource {
             members,
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
+            tickets: Tickets::new(),
             groups,
             processes: clones.iter().map(clone_name).collect(),
             begun: None,
@@ -122,23 +120,9 @@ impl FioSource {
         }
     }
 
-    fn take_slot(&mut self, slot: Slot) -> Ticket {
-        match self.free.pop() {
-            Some(number) => {
-                self.slots[number as usize] = slot;
-                Ticket(number)
-            }
-            None => {
-                self.slots.push(slot);
-                Ticket(self.slots.len() as u32 - 1)
-            }
-        }
-    }
-
     #[inline]
     fn issue(&mut self, number: u16, wish: Wish, now: SimTime) -> Next {
-        let slot = Slot { bytes: wish.bytes as u32, member: number, op: wish.op, busy: true };
-        let ticket = self.take_slot(slot);
+        let ticket = self.tickets.issue(Outstanding { bytes: wish.bytes as u32, member: number, op: wish.op });
         let member = &self.members[usize::from(number)];
         Next::Request(Issued {
             ticket,
@@ -258,11 +242,7 @@ impl Source for FioSource {
 
     #[inline]
     fn completed(&mut self, ticket: Ticket, now: SimTime) {
-        let slot = self.slots.get_mut(ticket.index());
-        let slot = slot.filter(|s| s.busy).expect("completion of a request that is not outstanding");
-        slot.busy = false;
-        let Slot { bytes, member: number, op, .. } = *slot;
-        self.free.push(ticket.0);
+        let Outstanding { bytes, member: number, op } = self.tickets.complete(ticket);
         self.progress.done += u64::from(bytes);
         let member = &mut self.members[usize::from(number)];
         member.worker.completed(op);
