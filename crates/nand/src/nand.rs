@@ -82,7 +82,9 @@ impl Nand {
     ///
     /// # Panics
     /// If the work is not a program, lies outside the array, crosses the border of a row, does not consist of whole
-    /// plane pages, or if one of these is not the next page of its block, or its block is being erased.
+    /// plane pages, or if one of these is not the next page of its block, or its block is being erased or half erased.
+    /// Also if `seq` is 2^30 or more away from that of the first program of the same blocks since their erase: only the
+    /// low bits are kept.
     #[inline]
     pub fn submit_program<E: From<NandEvent>>(
         &mut self,
