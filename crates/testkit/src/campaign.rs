@@ -182,14 +182,19 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
     let superblock_kib = channels * dies * 2 * page_kib * pages;
     let capacity_mib = (pick(&[70, 100]) * superblock_kib / 1024).next_multiple_of(4).max(16);
     let full = capacity_mib * 1024 / superblock_kib;
+    let data = full + full / pick(&[5, 3]) + 20;
+    // As few as are allowed, so that metadata is collected all the time, or some more.
+    let (pieces, units) = (capacity_mib / 4 + data + 40, superblock_kib / 4);
+    let snapshot = (2 * capacity_mib + 12 * data).div_ceil(4096) + 8;
+    let metadata = pieces.div_ceil(units - snapshot) + 4 + pick(&[0, 6]);
     let numbers = [
         ("nand.channels", channels),
         ("nand.dies_per_channel", dies),
         ("nand.page_kib", page_kib),
         ("nand.pages_per_block", pages),
         ("device.capacity_mib", capacity_mib),
-        ("nand.data_superblocks", full + full / pick(&[5, 3]) + 20),
-        ("nand.meta_superblocks", pick(&[12, 16])),
+        ("nand.data_superblocks", data),
+        ("nand.meta_superblocks", metadata),
         ("nand.transfer_mib_per_s", pick(&[0, 400])),
         ("sram.pool_kib", pick(&[384, 512])),
         ("sram.segment_cache_kib", pick(&[32, 64])),

@@ -304,8 +304,7 @@ impl<M: Mapping> Firmware<M> {
     pub(super) fn begin_meta_gc(&mut self) {
         // The victim may hold the newest snapshot of the directory. Nothing is erased before programs have finished.
         self.core.open_meta();
-        let (sb, pieces) = self.core.meta.take_victim().expect("metadata superblocks fill before they run out");
-        self.meta_gc = MetaGc { victim: Some(sb), pieces, held: 0, erasing: false };
+        self.meta_gc = MetaGc::default();
     }
 
     /// Copies the valid pieces of the victim in rounds of as many as there are buffers, then erases it.
@@ -321,7 +320,14 @@ impl<M: Mapping> Firmware<M> {
             self.meta_gc = MetaGc::default();
             return true;
         }
-        let victim = self.meta_gc.victim.expect("a metadata GC has a victim");
+        let victim = match self.meta_gc.victim {
+            Some(victim) => victim,
+            None => {
+                let (sb, pieces) = self.core.meta.take_victim().expect("metadata superblocks fill before they run out");
+                self.meta_gc = MetaGc { victim: Some(sb), pieces, ..MetaGc::default() };
+                sb
+            }
+        };
         if self.meta_gc.pieces.is_empty() {
             self.meta_gc.erasing = true;
             self.core.job_ops += 1;

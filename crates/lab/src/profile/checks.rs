@@ -90,12 +90,14 @@ fn check_capacity(v: &Values) -> Result<(), String> {
         g.pages_per_block,
         format!("so many that a snapshot of the directory, {snapshot} units, fits half of {per_superblock}"),
     )?;
-    let least = segments.div_ceil(per_superblock - snapshot) + u64::from(SPARE_META_SUPERBLOCKS);
+    // Segments, a segment bitmap per data superblock, two records of log blocks, a journal of 32 pages.
+    let pieces = segments + u64::from(g.data_superblocks) + 8 + 32;
+    let least = pieces.div_ceil(per_superblock - snapshot) + u64::from(SPARE_META_SUPERBLOCKS);
     require(
         u64::from(g.meta_superblocks) >= least,
         "nand.meta_superblocks",
         g.meta_superblocks,
-        format!("at least {least} for the {segments} segments of device.capacity_mib = {mib}"),
+        format!("at least {least} for {pieces} units of metadata: segments, segment bitmaps, records, journal"),
     )
 }
 

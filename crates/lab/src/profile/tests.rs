@@ -133,7 +133,7 @@ fn values_must_fit_each_other() {
         (&["nand.data_superblocks=8208"], "nand.data_superblocks = 8208: must be at least 8438"),
         (&["nand.data_superblocks=65536"], "nand.data_superblocks = 65536: must be at most 65535"),
         (&["nand.pages_per_block=4096", "nand.channels=32"], "nand.data_superblocks = 9472: must be at most"),
-        (&["nand.meta_superblocks=11"], "nand.meta_superblocks = 11: must be at least 13"),
+        (&["nand.meta_superblocks=11"], "nand.meta_superblocks = 11: must be at least 15"),
         (&["device.capacity_mib=131070"], "device.capacity_mib = 131070: must be a multiple of 4"),
         (&["sram.pool_kib=1534"], "sram.pool_kib = 1534: must be a multiple of 4"),
         (&["sram.pool_kib=1084"], "sram.segment_cache_kib = 1088: must be below sram.pool_kib = 1084"),
