@@ -328,7 +328,14 @@ impl Core {
     }
 
     /// Every trim with a number below this is in a segment on flash: the journal can forget it.
+    #[inline]
     pub fn trims_covered(&mut self, below: Seq) {
+        if !self.trims.none() {
+            self.forget_trims(below);
+        }
+    }
+
+    fn forget_trims(&mut self, below: Seq) {
         self.trims.drop_covered(below);
         while let Some(page) = self.trims.take_covered(below) {
             let piece = self.meta.journal_piece(page);

@@ -63,6 +63,11 @@ impl Trims {
         waiting.map(|r| r.seq).min().unwrap_or(Seq(u64::MAX))
     }
 
+    /// Is there no trim at all that a segment on flash may lack?
+    pub fn none(&self) -> bool {
+        self.held == 0 && self.all_safe()
+    }
+
     /// Is every trim journaled?
     pub fn all_safe(&self) -> bool {
         self.volatile.is_empty() && self.coming.is_empty()
