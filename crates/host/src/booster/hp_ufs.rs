@@ -13,6 +13,7 @@
 
 mod freed;
 mod policy;
+mod preload;
 mod reorder;
 mod segment_cache;
 mod survey;
@@ -26,6 +27,7 @@ use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock, UNIT
 
 use self::freed::Freed;
 use self::policy::Pending;
+use self::preload::Preload;
 use self::reorder::{ReorderBuffer, remainder};
 use self::segment_cache::{Lookup, SegmentCache, SlotIndex};
 use self::survey::Survey;
@@ -47,6 +49,7 @@ pub(crate) struct HpUfs {
     pending: Pending,
     /// After a power cut, until it is known which pages are valid.
     survey: Option<Survey>,
+    preload: Preload,
     /// The latest change applied; all before it are applied too.
     host_seq: Seq,
     /// `host_seq` in the last command.
@@ -67,6 +70,7 @@ impl Booster for HpUfs {
             freed: Freed::new(info.superblocks as usize),
             pending: Pending::new(info),
             survey: None,
+            preload: Preload::default(),
             host_seq: Seq(0),
             told_seq: Seq(0),
             last_activity: SimTime::START,
@@ -122,6 +126,7 @@ impl Booster for HpUfs {
 
     #[inline]
     fn stamp(&mut self, command: &mut Command) {
+        self.preload.go_on(&self.cache);
         command.host_seq = self.host_seq;
         self.told_seq = self.host_seq;
         if !matches!(command.op, Op::MappedRead { .. }) {
