@@ -140,6 +140,24 @@ impl Rig {
     /// under way is lost. Then everything is read: each unit must hold a version that it may hold, and keeps it.
     /// Gives what the device was doing at each cut.
     pub fn power_cut(&mut self, rng: &mut Rng, again: u32) -> Vec<Moment> {
+        let moments = self.cut_and_recover(rng, again);
+        self.attach();
+        self.surveying = true;
+        self.read_all();
+        self.surveying = false;
+        self.versions.settle(&self.acked);
+        moments
+    }
+
+    /// Attaches a new driver to a device that has recovered.
+    pub fn attach(&mut self) {
+        let device = self.powered.as_ref().expect("the power is on between calls");
+        self.driver = Driver::after_power_cut(self.config, device.info(), device.applied());
+        self.driver_wake = None;
+    }
+
+    /// The same up to the moment at which the device is ready; nothing is attached to it yet.
+    pub fn cut_and_recover(&mut self, rng: &mut Rng, again: u32) -> Vec<Moment> {
         let mut moments = vec![self.device().moment()];
         self.cut_and_boot(rng);
         for _ in 0..again {
@@ -156,13 +174,6 @@ impl Rig {
         while !self.device().is_ready() {
             self.step();
         }
-        let device = self.powered.as_ref().expect("as above");
-        self.driver = Driver::after_power_cut(self.config, device.info(), device.applied());
-        self.driver_wake = None;
-        self.surveying = true;
-        self.read_all();
-        self.surveying = false;
-        self.versions.settle(&self.acked);
         moments
     }
 
@@ -241,6 +252,13 @@ impl Rig {
             self.step();
         }
         self.device().check();
+    }
+
+    /// Waits for everything outstanding.
+    pub fn wait(&mut self) {
+        while !self.requests.is_empty() {
+            self.step();
+        }
     }
 
     /// Reads everything.

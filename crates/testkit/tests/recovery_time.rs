@@ -1,0 +1,124 @@
+//! How long recovery takes on the device of the HP-UFS paper (Fig. 11). UFS allows 1500 ms from power-on.
+//!
+//! `cargo test --release -p ufsim-testkit --test recovery_time -- --nocapture` prints the figures.
+
+use device::DeviceStats;
+use host::RequestOp;
+use lab::profile::{Profile, parse_override};
+use lab::schemes;
+use proptest::prelude::*;
+use ufsim_testkit::{Rig, Rng};
+use units::{Lpa, Nanos, SimTime};
+
+const SEGMENTS: u32 = 32_768;
+const LIMIT_NS: u64 = 1_500_000_000;
+
+fn rig(log_blocks: u32) -> Rig {
+    let set = [format!("log.max_log_blocks={log_blocks}"), "host.memory_mib=\"unlimited\"".into()];
+    let set: Vec<_> = set.iter().map(|text| parse_override(text).expect("a well formed override")).collect();
+    let profile = Profile::load("hp-ufs", &set).expect("an embedded profile");
+    let preset = schemes().iter().find(|p| p.name == "hp-ufs").expect("a preset");
+    Rig::new(&profile, preset.parts, Nanos::from_micros(1))
+}
+
+/// Writes `count` units, each in the next of `segments` segments, and cuts the power.
+fn write_and_cut(rig: &mut Rig, segments: u32, count: u32, shift: u32) {
+    for i in 0..count {
+        let lpa = Lpa((i % segments) * 1024 + i / segments + shift);
+        rig.submit(RequestOp::Write { fua: false }, lpa, 1, 16);
+    }
+    rig.submit(RequestOp::Flush, Lpa(0), 0, 1);
+    rig.wait();
+    rig.cut_and_recover(&mut Rng::new(1), 0);
+}
+
+/// The same on a device on which every segment is on flash, in no order: a host with little memory has written them back
+/// as it went through them.
+fn recover(log_blocks: u32, segments: u32, count: u32) -> DeviceStats {
+    let mut rig = rig(log_blocks);
+    rig.driver.shrink(SimTime::START, 8 << 20).expect("a limit above the least");
+    for i in 0..SEGMENTS {
+        let lpa = Lpa(i.wrapping_mul(20_011) % SEGMENTS * 1024);
+        rig.submit(RequestOp::Write { fua: false }, lpa, 1, 16);
+    }
+    rig.cut_and_recover(&mut Rng::new(1), 0);
+    rig.attach();
+    write_and_cut(&mut rig, segments, count, 512);
+    rig.device().stats()
+}
+
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+fn print(what: &str, s: &DeviceStats) {
+    println!(
+        "{what:<34} {:>6} units scanned, {:>5} segments: {:>6.1} ms = directory {:.1} + scan {:.1} + segment read {:.1} + \
+         update {:.1} + segment write {:.1}",
+        s.recovery_units_scanned,
+        s.recovery_segments,
+        ms(s.recovery_ns),
+        ms(s.recovery_directory_ns),
+        ms(s.recovery_scan_ns),
+        ms(s.recovery_segment_read_ns),
+        ms(s.recovery_update_ns),
+        ms(s.recovery_segment_write_ns),
+    );
+}
+
+/// Claim hp-ufs.f11.recovery: 8 log blocks of 16 MiB, every page in another segment. The paper: about 300 ms.
+#[test]
+fn the_worst_case_of_the_paper_is_in_the_band_of_its_claim() {
+    // Writeback starts two log blocks below the limit; without it, all pages of eight blocks need recovery.
+    let worst = recover(11, SEGMENTS, SEGMENTS);
+    print("worst case", &worst);
+    assert_eq!(worst.recovery_segments, u64::from(SEGMENTS));
+    assert!(worst.recovery_units_scanned >= u64::from(SEGMENTS));
+    assert!((150.0..600.0).contains(&ms(worst.recovery_ns)), "{} ms", ms(worst.recovery_ns));
+}
+
+/// Claim hp-ufs.f11.segments-dominate: the number of segments weighs more than the number of scanned pages.
+#[test]
+fn segments_cost_more_than_scanned_pages() {
+    let few = recover(11, 1024, SEGMENTS);
+    let many = recover(11, SEGMENTS, SEGMENTS);
+    let short = recover(11, 4096, 4096);
+    let long = recover(11, 4096, SEGMENTS);
+    for (what, s) in
+        [("1024 segments", &few), ("32768 segments", &many), ("4096 pages", &short), ("32768 pages", &long)]
+    {
+        print(what, s);
+    }
+    let by_segments = many.recovery_ns - few.recovery_ns;
+    let by_pages = long.recovery_ns - short.recovery_ns;
+    assert!(by_segments > 2 * by_pages, "{by_segments} ns for segments, {by_pages} ns for pages");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+    /// Whatever is written, with the limits of the paper the device is ready in time.
+    #[test]
+    fn recovery_stays_within_the_limit_of_ufs(
+        segments in prop_oneof![Just(SEGMENTS), 1..SEGMENTS, 1..64u32],
+        writes in 10_000..60_000u32,
+        stride in 1..5000u32,
+        trims in 0..40u32,
+        seed in any::<u64>(),
+    ) {
+        let mut rig = rig(8);
+        let mut rng = Rng::new(seed);
+        for i in 0..writes {
+            let segment = (i.wrapping_mul(stride)) % segments;
+            let lpa = Lpa(segment * 1024 + rng.below(1024));
+            rig.submit(RequestOp::Write { fua: rng.below(50) == 0 }, lpa, 1, 24);
+            if rng.below(1000) < trims {
+                let lpa = Lpa(rng.below(SEGMENTS * 1000));
+                rig.submit(RequestOp::Unmap, lpa, 1 + rng.below(5000), 24);
+            }
+        }
+        rig.cut_and_recover(&mut rng, 0);
+        let stats = rig.device().stats();
+        prop_assert!(stats.recovery_ns < LIMIT_NS, "{} ms", ms(stats.recovery_ns));
+        prop_assert!(stats.recovery_ns > 0);
+    }
+}
