@@ -1,5 +1,7 @@
 //! `hp-ufs` seen from a host without a driver.
 
+// The other test uses the rest of it.
+#[allow(dead_code)]
 mod kit;
 
 use kit::{Bench, tiny};
