@@ -5,24 +5,19 @@
 //! 2. *Record and journal*: the log blocks, and trims.
 //! 3. *Scan*: the spare areas of the log blocks, each in programming order up to its first blank page.
 //! 4. *Update*: segments with changes that they lack are read, changed, and written, as many at a time as fit SRAM.
-//!
-//! # Which page of an address is the right one
-//! Live, a copy by GC is checked against the block that it came from. After a power cut that cannot work: the entry that
-//! made the block the current one may be lost with the host's memory, and the block erased. So every page carries the
-//! *version* of its content, the number of the write that made it, and copies keep it. The page with the highest version
-//! is right, and of several copies the last. A segment on flash with number `s` holds every change up to `s`, so a page
-//! numbered above `s` decides by its version `v`:
-//! - `v > s`: the segment has never seen this content. The page is right.
-//! - `v <= s`: a copy of content that the segment had seen, or had seen replaced. It is right if the page that the
-//!   segment names has the same version or is no more; that page is read.
-//!
-//! A trim numbered `t` ends every version below `t`.
+//!    `evidence` decides what is right.
+
+mod evidence;
+mod scanner;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use nand::{Cause, Done, Priority, Sensed, Work};
 use ufs::SegmentImage;
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock, UNIT_BYTES};
+
+use evidence::Evidence;
+use scanner::Scanner;
 
 use super::power::{Part, add_time};
 use super::{Firmware, META_RESERVE};
@@ -32,7 +27,6 @@ use crate::core::{Core, DeviceEvent};
 use crate::mapping::{Mapping, Table};
 use crate::meta::{JOURNAL_PAGES, Piece, Rebuilt};
 use crate::ops::{Errand, Purpose};
-use crate::pages::TrimRecord;
 use crate::sram::Owner;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,56 +62,6 @@ struct FirstPages {
     stamp: Option<u32>,
 }
 
-/// A page of a log block.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Found {
-    lpa: Lpa,
-    version: u32,
-    seq: u32,
-    ppa: Ppa,
-}
-
-/// Row by row through superblocks, each die up to its first blank page.
-#[derive(Debug, Default)]
-struct Scanner {
-    blocks: VecDeque<Superblock>,
-    offset: u32,
-    /// Dies of the first block that have shown a blank page.
-    ended: Vec<bool>,
-}
-
-impl Scanner {
-    fn new(blocks: impl IntoIterator<Item = Superblock>) -> Scanner {
-        Scanner { blocks: blocks.into_iter().collect(), ..Scanner::default() }
-    }
-
-    fn next_row(&mut self, core: &Core) -> Option<Ppa> {
-        let (row, total) = (core.layout.row_units(), core.layout.superblock_units());
-        let dies = core.layout.geometry().dies();
-        loop {
-            let &sb = self.blocks.front()?;
-            self.ended.resize(dies as usize, false);
-            if self.offset == total || self.ended.iter().all(|&ended| ended) {
-                self.blocks.pop_front();
-                self.ended.fill(false);
-                self.offset = 0;
-                continue;
-            }
-            let die = (self.offset / row % dies) as usize;
-            self.offset += row;
-            if !self.ended[die] {
-                return Some(core.layout.first_ppa(sb).offset(self.offset - row));
-            }
-        }
-    }
-
-    fn saw_blank(&mut self, core: &Core, ppa: Ppa) {
-        if self.blocks.front() == Some(&core.superblock_of(ppa)) {
-            self.ended[core.layout.geometry().die_of(ppa) as usize] = true;
-        }
-    }
-}
-
 /// State of a recovery.
 #[derive(Debug)]
 pub struct Recovery {
@@ -134,14 +78,10 @@ pub struct Recovery {
     rebuilt: Rebuilt,
     /// Newest stamp of every piece found by scanning.
     newest: BTreeMap<u32, (u32, Ppa)>,
-    found: Vec<Found>,
-    trims: Vec<TrimRecord>,
-    last_seq: Seq,
+    evidence: Evidence,
     /// Segments to be worked on, and those of the batch.
     todo: VecDeque<SegmentId>,
     now: Vec<SegmentId>,
-    /// What the pages named by these segments hold: address and version.
-    bases: BTreeMap<Ppa, Option<(Lpa, u32)>>,
     busy_until: SimTime,
     /// Segments being written.
     pub batch: Batch,
@@ -170,12 +110,9 @@ impl Recovery {
             next: Vec::new(),
             rebuilt: Rebuilt::default(),
             newest: BTreeMap::new(),
-            found: Vec::new(),
-            trims: Vec::new(),
-            last_seq: Seq(0),
+            evidence: Evidence::default(),
             todo: VecDeque::new(),
             now: Vec::new(),
-            bases: BTreeMap::new(),
             busy_until: core.now,
             batch: Batch::default(),
         }
@@ -208,10 +145,10 @@ impl Recovery {
             Phase::Scan => self.saw_data(core, ppa, sensed, seq),
             Phase::Bases => {
                 let content = match sensed {
-                    Sensed::Unit(spare) => Some((Lpa(spare.lpa), spare.version)),
+                    Sensed::Unit(spare) => Some((Lpa(spare.lpa), spare.version, seq)),
                     _ => None,
                 };
-                self.bases.insert(ppa, content);
+                self.evidence.add_base(ppa, content);
             }
             _ => {}
         }
@@ -235,72 +172,9 @@ impl Recovery {
         match sensed {
             Sensed::Blank => self.scanner.saw_blank(core, ppa),
             Sensed::Unit(spare) if spare.lpa < core.cfg.capacity_units => {
-                self.last_seq = self.last_seq.max(seq);
-                let seq = seq.0 as u32;
-                self.found.push(Found { lpa: Lpa(spare.lpa), version: spare.version, seq, ppa });
+                self.evidence.add_page(Lpa(spare.lpa), spare.version, seq, ppa);
             }
             _ => {}
-        }
-    }
-
-    /// The pages of a segment that have come up, the right one of each address last.
-    fn candidates(&self, segment: SegmentId) -> &[Found] {
-        let first = self.found.partition_point(|f| f.lpa.segment() < segment);
-        let last = self.found.partition_point(|f| f.lpa.segment() <= segment);
-        &self.found[first..last]
-    }
-
-    /// The trims of a segment that it lacks.
-    fn trims_of(&self, segment: SegmentId, on_flash: Seq) -> impl Iterator<Item = TrimRecord> {
-        let (first, last) = (segment.0 * SEGMENT_ENTRIES, (segment.0 + 1) * SEGMENT_ENTRIES);
-        let meets = move |r: &&TrimRecord| r.lpa.0 < last && r.lpa.0 + r.len > first;
-        self.trims.iter().filter(meets).copied().filter(move |r| r.seq.plus(r.len - 1) > on_flash)
-    }
-
-    /// The best page of each address of a segment, if it is one that the segment has not seen.
-    fn news(&self, segment: SegmentId, on_flash: Seq) -> impl Iterator<Item = Found> {
-        let pages = self.candidates(segment);
-        let best = pages.iter().enumerate().filter(|(i, f)| pages.get(i + 1).is_none_or(|next| next.lpa != f.lpa));
-        best.map(|(_, f)| *f).filter(move |f| u64::from(f.seq) > on_flash.0)
-    }
-
-    /// The segment as it should be.
-    fn corrected(&self, core: &Core, segment: SegmentId) -> Box<SegmentImage> {
-        let on_flash = core.meta.pages.seq(segment);
-        let mut image = core.meta.pages.segment(segment);
-        let mut trimmed = [0u64; SEGMENT_ENTRIES as usize];
-        for trim in self.trims_of(segment, on_flash) {
-            for i in 0..trim.len {
-                let (lpa, seq) = (trim.lpa.offset(i), trim.seq.plus(i));
-                if lpa.segment() == segment && seq > on_flash {
-                    trimmed[lpa.slot()] = trimmed[lpa.slot()].max(seq.0);
-                }
-            }
-        }
-        for page in self.news(segment, on_flash) {
-            let slot = page.lpa.slot();
-            if u64::from(page.version) > trimmed[slot] {
-                trimmed[slot] = 0;
-                if self.wins(&page, on_flash, Ppa::unpack(image[slot])) {
-                    image[slot] = Ppa::pack(Some(page.ppa));
-                }
-            }
-        }
-        for (entry, _) in image.iter_mut().zip(trimmed).filter(|(_, trim)| *trim > 0) {
-            *entry = 0;
-        }
-        image
-    }
-
-    /// Is the page right rather than the one that the segment names?
-    fn wins(&self, page: &Found, on_flash: Seq, base: Option<Ppa>) -> bool {
-        if u64::from(page.version) > on_flash.0 {
-            return true;
-        }
-        let Some(base) = base else { return false };
-        match self.bases.get(&base).copied().flatten() {
-            Some((lpa, version)) if lpa == page.lpa => version <= page.version,
-            _ => true,
         }
     }
 }
@@ -486,12 +360,12 @@ impl<M: Mapping> Firmware<M> {
         let records = &self.core.meta.pages.records;
         let record = (0..2).filter(whole).map(|slot| &records[slot]).max_by_key(|r| r.number).cloned();
         let record = record.unwrap_or_default();
-        let mut trims = Vec::new();
+        let mut evidence = Evidence::default();
         for page in 0..JOURNAL_PAGES as usize {
             if on_flash(self.core.meta.journal_piece(page)) {
                 let journaled = &self.core.meta.pages.journal[page];
                 self.core.trims.restore(page, journaled);
-                trims.extend_from_slice(journaled);
+                evidence.add_trims(journaled);
             }
         }
         self.core.records.resume(record.number);
@@ -505,8 +379,7 @@ impl<M: Mapping> Firmware<M> {
             self.core.blocks.restore(|sb| record.is_free(sb), |sb| nand.erase_count(sb));
         }
         let recovery = self.rec();
-        recovery.last_seq = trims.iter().map(|r| r.seq.plus(r.len - 1)).max().unwrap_or(Seq(0));
-        recovery.trims = trims;
+        recovery.evidence = evidence;
         recovery.scanner = Scanner::new(scanned);
         recovery.phase = Phase::Scan;
         self.part_done(Part::Directory);
@@ -517,24 +390,23 @@ impl<M: Mapping> Firmware<M> {
         self.part_done(Part::Scan);
         let segments = self.core.cfg.capacity_units.div_ceil(SEGMENT_ENTRIES);
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
-        recovery.found.sort_unstable();
-        if self.core.sabotaged(Sabotage::LastPageWins) {
-            recovery.found.sort_unstable_by_key(|f| (f.lpa, f.seq));
+        match self.core.sabotaged(Sabotage::LastPageWins) {
+            false => recovery.evidence.sort(),
+            true => recovery.evidence.sort_wrongly(),
         }
         let pages = &self.core.meta.pages;
         let newest = (0..segments).map(|s| pages.seq(SegmentId(s))).max().unwrap_or(Seq(0));
-        recovery.last_seq = recovery.last_seq.max(newest);
+        let evidence = &mut recovery.evidence;
+        evidence.last_seq = evidence.last_seq.max(newest);
         let concerns = |segment: &SegmentId| {
-            let on_flash = pages.seq(*segment);
-            let changed = recovery.news(*segment, on_flash).next().is_some()
-                || recovery.trims_of(*segment, on_flash).next().is_some();
+            let changed = evidence.concerns(*segment, pages.seq(*segment));
             changed || M::TABLE == Table::Dram && pages.image(*segment).is_some()
         };
         recovery.todo = (0..segments).map(SegmentId).filter(concerns).collect();
         if M::TABLE == Table::Dram {
             self.core.rebuilt = vec![0; self.core.cfg.capacity_units as usize];
         }
-        self.core.resume_seq(self.recovery.as_ref().expect("as above").last_seq);
+        self.core.resume_seq(self.recovery.as_ref().expect("as above").evidence.last_seq);
         self.next_batch();
     }
 
@@ -547,7 +419,8 @@ impl<M: Mapping> Firmware<M> {
             self.begin_meta_gc();
             return;
         }
-        let taken = (16 * recovery.found.len()).div_ceil(UNIT_BYTES as usize) + self.core.layout.row_units() as usize;
+        let taken =
+            (16 * recovery.evidence.len()).div_ceil(UNIT_BYTES as usize) + self.core.layout.row_units() as usize;
         let room = usize::from(self.core.sram.available(Owner::Map)).saturating_sub(taken);
         let n = recovery.todo.len().min(room.max(8));
         recovery.now = recovery.todo.drain(..n).collect();
@@ -569,10 +442,10 @@ impl<M: Mapping> Firmware<M> {
         let mut reads = Vec::new();
         for &segment in &recovery.now {
             let on_flash = core.meta.pages.seq(segment);
-            let seen = recovery.news(segment, on_flash).filter(|page| u64::from(page.version) <= on_flash.0);
+            let seen = recovery.evidence.news(segment, on_flash).filter(|page| page.version <= on_flash);
             reads.extend(seen.filter_map(|page| core.meta.pages.entry(page.lpa)).filter(|&ppa| core.is_data(ppa, 1)));
         }
-        recovery.bases.clear();
+        recovery.evidence.clear_bases();
         recovery.reads = reads.into_iter().map(|ppa| (ppa, 1)).collect();
         recovery.phase = Phase::Bases;
     }
@@ -591,8 +464,12 @@ impl<M: Mapping> Firmware<M> {
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         let core = &self.core;
         let segments = std::mem::take(&mut recovery.now);
-        let images = segments.into_iter().map(|segment| (segment, recovery.corrected(core, segment)));
-        let images: Vec<(SegmentId, Box<SegmentImage>)> = images.collect();
+        let corrected = |segment: SegmentId| {
+            let mut image = core.meta.pages.segment(segment);
+            recovery.evidence.correct(segment, core.meta.pages.seq(segment), &mut image);
+            (segment, image)
+        };
+        let images: Vec<(SegmentId, Box<SegmentImage>)> = segments.into_iter().map(corrected).collect();
         recovery.phase = Phase::Written;
         if M::TABLE == Table::Dram {
             for (segment, image) in images {
@@ -606,7 +483,7 @@ impl<M: Mapping> Firmware<M> {
         if self.core.sabotaged(Sabotage::ForgetRecovered) {
             return;
         }
-        recovery.batch.write(&mut self.core, images, recovery.last_seq);
+        recovery.batch.write(&mut self.core, images, recovery.evidence.last_seq);
     }
 
     fn batch_done(&mut self) {

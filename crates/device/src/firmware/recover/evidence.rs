@@ -1,0 +1,217 @@
+//! What recovery has found, and what follows from it.
+//!
+//! # Which page of an address is the right one
+//! Live, a copy by GC is checked against the block that it came from. After a power cut that cannot work: the entry that
+//! made the block the current one may be lost with the host's memory, and the block erased. So every page carries the
+//! *version* of its content, the number of the write that made it, and copies keep it. The page with the highest version
+//! is right, and of several copies the last. A segment on flash with number `s` holds every change up to `s`, so a page
+//! numbered above `s` decides by its version `v`:
+//! - `v > s`: the segment has never seen this content. The page is right.
+//! - `v <= s`: a copy of content that the segment had seen, or had seen replaced. It is right if the page that the
+//!   segment names has the same version or is no more; that page is read.
+//!
+//! A trim numbered `t` ends every version below `t`.
+
+use std::collections::BTreeMap;
+
+use ufs::SegmentImage;
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq};
+
+use crate::pages::TrimRecord;
+
+/// A page of a log block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Found {
+    /// Address that it holds.
+    pub lpa: Lpa,
+    /// Number of the write that made its content.
+    pub version: Seq,
+    /// Its own number.
+    pub seq: Seq,
+    /// Where it is.
+    pub ppa: Ppa,
+}
+
+/// Pages and trims.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    found: Vec<Found>,
+    trims: Vec<TrimRecord>,
+    /// What the pages hold that segments name: address and version.
+    bases: BTreeMap<Ppa, Option<(Lpa, Seq)>>,
+    /// The highest number found.
+    pub last_seq: Seq,
+}
+
+impl Evidence {
+    /// A page of a log block. `version` has the low bits of a number that is not above its own.
+    pub fn add_page(&mut self, lpa: Lpa, version: u32, seq: Seq, ppa: Ppa) {
+        self.last_seq = self.last_seq.max(seq);
+        self.found.push(Found { lpa, version: full(version, seq), seq, ppa });
+    }
+
+    /// Trims of the journal.
+    pub fn add_trims(&mut self, trims: &[TrimRecord]) {
+        self.trims.extend_from_slice(trims);
+        let last = trims.iter().map(|r| r.seq.plus(r.len - 1)).max();
+        self.last_seq = self.last_seq.max(last.unwrap_or(Seq(0)));
+    }
+
+    /// What a page holds that a segment names; `None` if it cannot be read, or is no more.
+    pub fn add_base(&mut self, ppa: Ppa, content: Option<(Lpa, u32, Seq)>) {
+        self.bases.insert(ppa, content.map(|(lpa, version, seq)| (lpa, full(version, seq))));
+    }
+
+    /// Forgets the bases of the last batch.
+    pub fn clear_bases(&mut self) {
+        self.bases.clear();
+    }
+
+    /// All pages have been found.
+    pub fn sort(&mut self) {
+        self.found.sort_unstable();
+    }
+
+    /// Test support: takes the page that was programmed last for the right one.
+    pub fn sort_wrongly(&mut self) {
+        self.found.sort_unstable_by_key(|f| (f.lpa, f.seq));
+    }
+
+    /// Pages found.
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// The best page of each address of a segment, if it is one that the segment has not seen.
+    pub fn news(&self, segment: SegmentId, on_flash: Seq) -> impl Iterator<Item = Found> {
+        let first = self.found.partition_point(|f| f.lpa.segment() < segment);
+        let last = self.found.partition_point(|f| f.lpa.segment() <= segment);
+        let pages = &self.found[first..last];
+        let best = pages.iter().enumerate().filter(|(i, f)| pages.get(i + 1).is_none_or(|next| next.lpa != f.lpa));
+        best.map(|(_, f)| *f).filter(move |f| f.seq > on_flash)
+    }
+
+    /// The trims of a segment that it lacks: slots and numbers.
+    fn trims_of(&self, segment: SegmentId, on_flash: Seq) -> impl Iterator<Item = (usize, Seq)> {
+        let begin = segment.0 * SEGMENT_ENTRIES;
+        let within = move |r: &TrimRecord| {
+            let first = r.lpa.0.max(begin);
+            let end = (r.lpa.0 + r.len).min(begin + SEGMENT_ENTRIES);
+            let start = r.lpa.0;
+            let seq = r.seq;
+            (first..end).map(move |lpa| (Lpa(lpa).slot(), seq.plus(lpa - start)))
+        };
+        self.trims.iter().flat_map(within).filter(move |&(_, seq)| seq > on_flash)
+    }
+
+    /// Does a segment, complete up to `on_flash`, lack anything?
+    pub fn concerns(&self, segment: SegmentId, on_flash: Seq) -> bool {
+        self.news(segment, on_flash).next().is_some() || self.trims_of(segment, on_flash).next().is_some()
+    }
+
+    /// Changes a segment that is complete up to `on_flash` to what it should be.
+    pub fn correct(&self, segment: SegmentId, on_flash: Seq, image: &mut SegmentImage) {
+        let mut trimmed = [Seq(0); SEGMENT_ENTRIES as usize];
+        for (slot, seq) in self.trims_of(segment, on_flash) {
+            trimmed[slot] = trimmed[slot].max(seq);
+        }
+        for page in self.news(segment, on_flash) {
+            let slot = page.lpa.slot();
+            if page.version > trimmed[slot] {
+                trimmed[slot] = Seq(0);
+                if self.wins(&page, on_flash, Ppa::unpack(image[slot])) {
+                    image[slot] = Ppa::pack(Some(page.ppa));
+                }
+            }
+        }
+        for (entry, _) in image.iter_mut().zip(trimmed).filter(|(_, trim)| *trim > Seq(0)) {
+            *entry = 0;
+        }
+    }
+
+    /// Is the page right rather than the one that the segment names?
+    fn wins(&self, page: &Found, on_flash: Seq, base: Option<Ppa>) -> bool {
+        if page.version > on_flash {
+            return true;
+        }
+        let Some(base) = base else { return false };
+        match self.bases.get(&base).copied().flatten() {
+            Some((lpa, version)) if lpa == page.lpa => version <= page.version,
+            _ => true,
+        }
+    }
+}
+
+/// The number with these low bits that is not above `seq`.
+fn full(low: u32, seq: Seq) -> Seq {
+    Seq(seq.0.saturating_sub(u64::from(seq.wire().wrapping_sub(low))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LPA: Lpa = Lpa(7);
+    const ON_FLASH: Seq = Seq(100);
+
+    /// The place of [`LPA`] after recovery: the segment names `base`, which holds version `base_version` unless it is no
+    /// more; the log blocks hold `pages` of (version, number, place).
+    fn place(base: Option<(u32, Option<u64>)>, pages: &[(u64, u64, u32)], trim: Option<u64>) -> Option<Ppa> {
+        let mut evidence = Evidence::default();
+        for &(version, seq, ppa) in pages {
+            evidence.add_page(LPA, version as u32, Seq(seq), Ppa(ppa));
+        }
+        if let Some(seq) = trim {
+            evidence.add_trims(&[TrimRecord { lpa: Lpa(5), len: 10, seq: Seq(seq - 2) }]);
+        }
+        let mut image = [0; SEGMENT_ENTRIES as usize];
+        if let Some((ppa, content)) = base {
+            image[7] = Ppa::pack(Some(Ppa(ppa)));
+            evidence.add_base(Ppa(ppa), content.map(|v| (LPA, v as u32, Seq(v))));
+        }
+        evidence.sort();
+        evidence.correct(SegmentId(0), ON_FLASH, &mut image);
+        assert!(!evidence.concerns(SegmentId(0), Seq(u64::MAX)));
+        Ppa::unpack(image[7])
+    }
+
+    #[test]
+    fn the_newest_version_is_right_and_of_copies_the_last() {
+        assert_eq!(place(Some((1, Some(50))), &[(110, 110, 2), (105, 120, 3)], None), Some(Ppa(2)));
+        assert_eq!(place(None, &[(110, 110, 2), (110, 130, 3)], None), Some(Ppa(3)));
+    }
+
+    #[test]
+    fn what_the_segment_has_seen_changes_nothing() {
+        assert_eq!(place(Some((1, Some(90))), &[(80, 80, 2), (90, 90, 1)], None), Some(Ppa(1)));
+    }
+
+    #[test]
+    fn a_copy_of_what_the_segment_names_replaces_it() {
+        assert_eq!(place(Some((1, Some(50))), &[(50, 120, 2)], None), Some(Ppa(2)), "both are there");
+        assert_eq!(place(Some((1, None)), &[(50, 120, 2)], None), Some(Ppa(2)), "the source is erased");
+    }
+
+    #[test]
+    fn a_copy_of_what_was_replaced_or_trimmed_before_is_worth_nothing() {
+        assert_eq!(place(Some((1, Some(60))), &[(50, 120, 2)], None), Some(Ppa(1)));
+        assert_eq!(place(None, &[(50, 120, 2)], None), None);
+    }
+
+    #[test]
+    fn a_trim_ends_what_was_written_before_it() {
+        assert_eq!(place(Some((1, Some(50))), &[], Some(110)), None);
+        assert_eq!(place(Some((1, Some(50))), &[(105, 105, 2)], Some(110)), None);
+        assert_eq!(place(Some((1, Some(50))), &[(105, 140, 2)], Some(110)), None, "also a copy made later");
+        assert_eq!(place(Some((1, Some(50))), &[(115, 115, 2)], Some(110)), Some(Ppa(2)));
+        assert_eq!(place(Some((1, Some(50))), &[], Some(90)), Some(Ppa(1)), "the segment has seen it");
+    }
+
+    #[test]
+    fn versions_are_compared_beyond_the_wrap_of_their_wire_form() {
+        let wrap = 1u64 << 32;
+        assert_eq!(full(u32::MAX, Seq(wrap + 5)), Seq(wrap - 1));
+        assert_eq!(full(3, Seq(wrap + 5)), Seq(wrap + 3));
+        assert_eq!(full(5, Seq(5)), Seq(5));
+    }
+}

@@ -1,0 +1,51 @@
+//! The order in which superblocks are scanned.
+
+use std::collections::VecDeque;
+
+use units::{Ppa, Superblock};
+
+use crate::core::Core;
+
+/// Row by row through superblocks, each die up to its first blank page.
+#[derive(Debug, Default)]
+pub struct Scanner {
+    blocks: VecDeque<Superblock>,
+    offset: u32,
+    /// Dies of the first block that have shown a blank page.
+    ended: Vec<bool>,
+}
+
+impl Scanner {
+    /// About to begin with the first of `blocks`.
+    pub fn new(blocks: impl IntoIterator<Item = Superblock>) -> Scanner {
+        Scanner { blocks: blocks.into_iter().collect(), ..Scanner::default() }
+    }
+
+    /// First unit of the next row to read.
+    pub fn next_row(&mut self, core: &Core) -> Option<Ppa> {
+        let (row, total) = (core.layout.row_units(), core.layout.superblock_units());
+        let dies = core.layout.geometry().dies();
+        loop {
+            let &sb = self.blocks.front()?;
+            self.ended.resize(dies as usize, false);
+            if self.offset == total || self.ended.iter().all(|&ended| ended) {
+                self.blocks.pop_front();
+                self.ended.fill(false);
+                self.offset = 0;
+                continue;
+            }
+            let die = (self.offset / row % dies) as usize;
+            self.offset += row;
+            if !self.ended[die] {
+                return Some(core.layout.first_ppa(sb).offset(self.offset - row));
+            }
+        }
+    }
+
+    /// A read has shown a blank unit.
+    pub fn saw_blank(&mut self, core: &Core, ppa: Ppa) {
+        if self.blocks.front() == Some(&core.superblock_of(ppa)) {
+            self.ended[core.layout.geometry().die_of(ppa) as usize] = true;
+        }
+    }
+}
