@@ -89,4 +89,6 @@ units::counters! {
     free_superblocks,
     /// Highest erase count of a data superblock.
     max_erase_count,
+    /// Lowest erase count of a data superblock.
+    min_erase_count,
 }

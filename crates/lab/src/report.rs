@@ -30,7 +30,7 @@ const HOST_GAUGES: &[&str] = &[
 
 /// The same for the device.
 const DEVICE_GAUGES: &[&str] =
-    &["max_log_blocks", "sram_bytes", "device_dram_bytes", "free_superblocks", "max_erase_count"];
+    &["max_log_blocks", "sram_bytes", "device_dram_bytes", "free_superblocks", "max_erase_count", "min_erase_count"];
 
 /// Where the workload began, after preconditioning: the simulator's speed is counted from here.
 #[derive(Clone, Copy, Debug)]

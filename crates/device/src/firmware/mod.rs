@@ -270,8 +270,14 @@ impl<M: Mapping> Firmware<M> {
             device_dram_bytes: dram,
             free_superblocks: u64::from(self.core.blocks.free()),
             max_erase_count: u64::from(self.core.blocks.max_erases()),
+            min_erase_count: u64::from(self.min_erases()),
             ..self.core.stats
         }
+    }
+
+    fn min_erases(&self) -> u32 {
+        let all = (0..self.core.blocks.count()).map(units::Superblock);
+        all.map(|sb| self.core.nand.erase_count(sb)).min().unwrap_or(0)
     }
 
     /// True if nothing is in flight and nothing waits.
