@@ -6,6 +6,8 @@ use std::collections::BinaryHeap;
 use nand::Layout;
 use units::{Ppa, Seq, Superblock};
 
+use crate::pages::Record;
+
 /// Who fills a superblock. Host data and copies never share one, so that copies, which live long, stay together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
@@ -26,6 +28,8 @@ pub enum State {
     Closed,
     /// No valid page is left; the erase waits for reads in flight, or runs.
     Erasing,
+    /// An erase or program has failed: not used any more.
+    Bad,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,6 +55,9 @@ pub struct Blocks {
     /// Superblocks whose erase waits for readers, or until trims with numbers below this are safe.
     waiting: Vec<(Superblock, Seq)>,
     max_erases: u32,
+    /// A program in it has failed; it will not be erased, but given up.
+    suspect: Vec<bool>,
+    bad: u32,
 }
 
 impl Blocks {
@@ -66,6 +73,8 @@ impl Blocks {
             last_seq: vec![Seq(0); n as usize],
             waiting: Vec::new(),
             max_erases: 0,
+            suspect: vec![false; n as usize],
+            bad: 0,
             layout,
         }
     }
@@ -131,7 +140,8 @@ impl Blocks {
         let ppa = self.layout.first_ppa(sb).offset(cursor.offset);
         cursor.offset += padded;
         self.in_flight[sb.index()] += used as u16;
-        self.last_seq[sb.index()] = last_seq;
+        let last = &mut self.last_seq[sb.index()];
+        *last = (*last).max(last_seq);
         if cursor.offset == self.layout.superblock_units() {
             *cursor = Cursor::default();
             self.state[sb.index()] = State::Closed;
@@ -207,25 +217,50 @@ impl Blocks {
     }
 
     /// After a power cut: superblocks are erased or full.
-    pub fn restore(&mut self, free: impl Fn(Superblock) -> bool, erases: impl Fn(Superblock) -> u32) {
+    pub fn restore(&mut self, record: &Record, erases: impl Fn(Superblock) -> u32) {
         self.free.clear();
+        self.bad = 0;
         for sb in (0..self.count()).map(Superblock) {
-            let erased = free(sb);
+            let erased = record.is_free(sb);
             self.max_erases = self.max_erases.max(erases(sb));
             self.state[sb.index()] = if erased { State::Free } else { State::Closed };
+            if record.is_bad(sb) {
+                self.set_bad(sb);
+            }
             if erased {
                 self.free.push(Reverse((erases(sb), sb.0)));
             }
         }
     }
 
-    /// The erased superblocks, one bit each.
-    pub fn free_bits(&self) -> Vec<u64> {
+    /// The superblocks in a state, one bit each.
+    pub fn bits_of(&self, state: State) -> Vec<u64> {
         let mut bits = vec![0u64; self.state.len().div_ceil(64)];
-        for Reverse((_, sb)) in &self.free {
-            bits[*sb as usize / 64] |= 1 << (sb % 64);
+        for (sb, _) in self.state.iter().enumerate().filter(|(_, s)| **s == state) {
+            bits[sb / 64] |= 1 << (sb % 64);
         }
         bits
+    }
+
+    /// A program in it has failed.
+    pub fn suspect(&mut self, sb: Superblock) {
+        self.suspect[sb.index()] = true;
+    }
+
+    /// Has a program in it failed?
+    pub fn is_suspect(&self, sb: Superblock) -> bool {
+        self.suspect[sb.index()]
+    }
+
+    /// It is not used any more.
+    pub fn set_bad(&mut self, sb: Superblock) {
+        self.state[sb.index()] = State::Bad;
+        self.bad += 1;
+    }
+
+    /// Superblocks that are not used any more.
+    pub fn bad(&self) -> u32 {
+        self.bad
     }
 
     /// The full superblock with the fewest erases, and their number.

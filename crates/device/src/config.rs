@@ -1,6 +1,6 @@
 //! What a device profile decides about the firmware.
 
-use nand::{Geometry, Timing};
+use nand::{Faults, Geometry, Timing};
 use units::Nanos;
 
 /// Everything that makes one device. Built from a profile; the reader of the profile checks the ranges.
@@ -26,6 +26,8 @@ pub struct DeviceConfig {
     pub wear_spread: u32,
     /// Entries published to an HPB host.
     pub hpb: HpbConfig,
+    /// Flash operations that fail.
+    pub faults: Faults,
     /// Test support: a promise to break.
     pub sabotage: Option<Sabotage>,
 }

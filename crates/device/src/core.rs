@@ -96,8 +96,10 @@ pub struct Core {
     /// The exclusive job, and its operations in flight.
     pub job: Option<Job>,
     pub job_ops: u32,
-    /// Programs in flight; a job starts when there are none.
+    /// Programs in flight, those that failed and are to be repeated included.
     pub programs: u32,
+    /// Superblocks being erased: dies that have not finished, and whether one has failed.
+    erasing: Vec<(Superblock, u32, bool)>,
     /// Units in these programs that will need a log entry.
     pub units_to_log: usize,
     next_seq: Seq,
@@ -108,7 +110,9 @@ impl Core {
     /// A device fresh from the factory.
     pub fn new(cfg: DeviceConfig) -> Core {
         let meta = Meta::new(cfg.geometry.layout(), cfg.capacity_units);
-        Core::with_flash(Nand::new(cfg.geometry, cfg.timing), meta, cfg)
+        let mut nand = Nand::new(cfg.geometry, cfg.timing);
+        nand.set_faults(cfg.faults);
+        Core::with_flash(nand, meta, cfg)
     }
 
     /// After a power cut: nothing but flash.
@@ -139,6 +143,7 @@ impl Core {
             job: None,
             job_ops: 0,
             programs: 0,
+            erasing: Vec::new(),
             units_to_log: 0,
             next_seq: Seq(1),
             job_began: SimTime::START,
@@ -295,7 +300,7 @@ impl Core {
     /// Notes on flash that a stream has opened a superblock. Nothing is programmed there before the record is on flash,
     /// see [`Core::recorded`].
     pub fn write_record(&mut self, stream: Stream, log_blocks: Vec<Superblock>, errand: Errand) {
-        let slot = self.records.begin(Some(stream), log_blocks, self.blocks.free_bits());
+        let slot = self.records.begin(Some(stream), log_blocks, &self.blocks);
         self.program_record(slot, errand);
     }
 
@@ -383,11 +388,45 @@ impl Core {
     /// Erases a superblock on all its dies, in turn with host writes: an urgent class would stall reads for longer,
     /// a lazy one would never run under load.
     pub fn erase(&mut self, superblock: Superblock) {
+        if self.blocks.exists(superblock) && self.blocks.is_suspect(superblock) {
+            // A program in it has failed: it is not used again.
+            self.blocks.set_bad(superblock);
+            self.stats.superblocks_retired += 1;
+            return;
+        }
         self.stats.erases += 1;
+        self.erasing.push((superblock, self.layout.geometry().dies(), false));
         for die in 0..self.layout.geometry().dies() {
             let work = Work::Erase { superblock, die };
             self.submit(work, Priority::HostWrite, Cause::Erase, Purpose::Erase { superblock });
         }
+    }
+
+    /// A die has finished its share of an erase. When all have, gives whether the superblock can be used again.
+    pub fn die_erased(&mut self, superblock: Superblock, failed: bool) -> Option<bool> {
+        let at = self.erasing.iter().position(|&(sb, ..)| sb == superblock);
+        let entry = &mut self.erasing[at.expect("an erase is listed until all dies have finished")];
+        entry.1 -= 1;
+        entry.2 |= failed;
+        if entry.1 > 0 {
+            return None;
+        }
+        let (_, _, failed) = self.erasing.swap_remove(at.expect("as above"));
+        self.stats.erase_failures += u64::from(failed);
+        Some(!failed)
+    }
+
+    /// Repeats a read that has failed. Only the host is told of failed reads.
+    pub fn repeat(&mut self, done: nand::Done) {
+        self.stats.read_retries += 1;
+        let op = Op { work: done.work, priority: done.priority, cause: done.cause, token: done.token };
+        self.nand.submit(self.now, op, &mut self.effects.wakes);
+    }
+
+    /// So few superblocks are left that writes could come to a stop: nothing is written any more.
+    pub fn is_read_only(&self) -> bool {
+        let full = self.cfg.capacity_units.div_ceil(self.layout.superblock_units());
+        self.blocks.bad() > 0 && self.blocks.count() - self.blocks.bad() < full + self.cfg.gc.reserve + 8
     }
 
     /// One read of a page is over; its superblock may have waited for that to be erased.

@@ -80,8 +80,8 @@ impl Meta {
         let geometry = *layout.geometry();
         let segments = capacity_units.div_ceil(SEGMENT_ENTRIES);
         let first = geometry.data_superblocks;
-        // A record names the log blocks and has a bit for every data superblock.
-        let record_parts = (256 + geometry.data_superblocks.div_ceil(8)).div_ceil(UNIT_BYTES as u32);
+        // A record names the log blocks and has two bits for every data superblock.
+        let record_parts = (256 + geometry.data_superblocks.div_ceil(4)).div_ceil(UNIT_BYTES as u32);
         let pieces = segments + geometry.data_superblocks + 2 * record_parts + JOURNAL_PAGES;
         Meta {
             segments,
@@ -274,6 +274,13 @@ impl Meta {
             .collect();
         pieces.sort_unstable();
         Some((sb, pieces))
+    }
+
+    /// A part of the snapshot in the open superblock could not be programmed: another one has to be opened.
+    pub fn abandon_open(&mut self) {
+        if let Some((sb, _)) = self.open.take() {
+            self.closed.push(sb);
+        }
     }
 
     /// After a power cut: takes a superblock that is to be erased and opened next off its list, if no piece in it is

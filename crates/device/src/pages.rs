@@ -17,13 +17,24 @@ pub struct Record {
     pub log_blocks: Vec<Superblock>,
     /// Erased data superblocks, one bit each.
     pub free: Vec<u64>,
+    /// Data superblocks that are not used any more.
+    pub bad: Vec<u64>,
 }
 
 impl Record {
     /// Was this superblock free?
     pub fn is_free(&self, sb: Superblock) -> bool {
-        self.free.get(sb.index() / 64).is_some_and(|word| word >> (sb.0 % 64) & 1 != 0)
+        bit(&self.free, sb)
     }
+
+    /// Was it given up?
+    pub fn is_bad(&self, sb: Superblock) -> bool {
+        bit(&self.bad, sb)
+    }
+}
+
+fn bit(bits: &[u64], sb: Superblock) -> bool {
+    bits.get(sb.index() / 64).is_some_and(|word| word >> (sb.0 % 64) & 1 != 0)
 }
 
 /// A trimmed range.

@@ -2,7 +2,7 @@
 
 use units::Superblock;
 
-use crate::blocks::Stream;
+use crate::blocks::{Blocks, State, Stream};
 use crate::pages::Record;
 
 /// Records being programmed. Two places take turns.
@@ -33,11 +33,12 @@ impl Records {
     }
 
     /// Begins a record; gives its place.
-    pub fn begin(&mut self, stream: Option<Stream>, log_blocks: Vec<Superblock>, free: Vec<u64>) -> usize {
+    pub fn begin(&mut self, stream: Option<Stream>, log_blocks: Vec<Superblock>, blocks: &Blocks) -> usize {
+        let (free, bad) = (blocks.bits_of(State::Free), blocks.bits_of(State::Bad));
         assert!(self.ready(), "a record of log blocks is begun while its place is being programmed");
         self.begun += 1;
         let slot = Records::slot(self.begun);
-        self.coming[slot] = Some(Record { number: self.begun, log_blocks, free });
+        self.coming[slot] = Some(Record { number: self.begun, log_blocks, free, bad });
         if let Some(stream) = stream {
             self.needs[stream as usize] = self.begun;
         }
@@ -69,15 +70,27 @@ impl Records {
 
 #[cfg(test)]
 mod tests {
+    use nand::Geometry;
+
     use super::*;
 
     #[test]
     fn a_stream_waits_for_all_parts_of_its_record() {
+        let geometry = Geometry {
+            channels: 1,
+            dies_per_channel: 1,
+            planes: 1,
+            units_per_page: 1,
+            pages_per_block: 4,
+            data_superblocks: 8,
+            meta_superblocks: 1,
+        };
+        let blocks = Blocks::new(geometry.layout());
         let mut records = Records::default();
         assert!(records.recorded(Stream::Host));
-        let slot = records.begin(Some(Stream::Host), vec![Superblock(3)], vec![0]);
+        let slot = records.begin(Some(Stream::Host), vec![Superblock(3)], &blocks);
         records.expect(slot, 2);
-        let other = records.begin(Some(Stream::Gc), vec![Superblock(3), Superblock(4)], vec![0]);
+        let other = records.begin(Some(Stream::Gc), vec![Superblock(3), Superblock(4)], &blocks);
         records.expect(other, 2);
         assert!(slot != other && !records.ready());
         assert_eq!(records.part_written(slot), None);

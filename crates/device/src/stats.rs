@@ -63,6 +63,16 @@ units::counters! {
     max_log_blocks,
     /// Time for which a map flush or GC step kept commands waiting, in nanoseconds.
     exclusive_ns,
+    /// Reads of the firmware's own that failed and were repeated.
+    read_retries,
+    /// Reads for the host that failed.
+    read_failures,
+    /// Programs that failed and were repeated elsewhere.
+    program_failures,
+    /// Erases of superblocks that failed.
+    erase_failures,
+    /// Data superblocks given up after a failed program or erase.
+    superblocks_retired,
     /// Time that recovery after a power cut took, in nanoseconds.
     recovery_ns,
     /// Of this, to find metadata.

@@ -10,6 +10,7 @@ use std::sync::Once;
 use device::{Moment, Sabotage};
 use lab::profile::{Override, Profile, parse_override};
 use lab::{Preset, schemes};
+use nand::Faults;
 use units::Nanos;
 
 use crate::{Rig, Rng};
@@ -131,7 +132,7 @@ impl Case {
         let preset = self.preset();
         let profile = Profile::load("tiny", &overrides(&mut rng)).expect("overrides within their limits");
         let delay = Nanos::from_micros(u64::from(1 + rng.below(20)));
-        let mut rig = Rig::with_sabotage(&profile, preset.parts, delay, self.sabotage);
+        let mut rig = Rig::with_faults(&profile, preset.parts, delay, (faults(self.seed), self.sabotage));
         let span = [300, 2000, u32::MAX][rng.below(3) as usize].min(rig.device().info().capacity_units);
         let depth = 1 + rng.below(24) as usize;
         let mut report = Report { scheme: preset.name, ..Report::default() };
@@ -173,6 +174,14 @@ fn quietly<T>(run: impl FnOnce() -> T) -> T {
     let result = run();
     QUIET.set(false);
     result
+}
+
+/// Every other case has flash that fails.
+fn faults(seed: u64) -> Faults {
+    match seed / 4 % 2 {
+        0 => Faults::default(),
+        _ => Faults { seed, program_per_million: 3000, erase_per_million: 3000, read_per_million: 1000 },
+    }
 }
 
 /// A random device within the limits of the profile, of about a hundred superblocks.

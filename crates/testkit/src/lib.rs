@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use device::{Device, DeviceConfig, DeviceEvent, Moment, Sabotage};
 use host::{Completion, Driver, HostConfig, Request, RequestOp};
 use lab::{Parts, profile::Profile};
+use nand::Faults;
 use ufs::{Command, Content, DataIn, Response, Status};
 use units::{Lpa, Nanos, SimTime};
 use versions::Versions;
@@ -64,6 +65,8 @@ pub struct Outcomes {
     pub errors: u64,
     /// An older version of the right address.
     pub stale: u64,
+    /// Writes and trims that a worn out device has refused.
+    pub refused: u64,
 }
 
 /// A driver and a device with a clock.
@@ -73,6 +76,7 @@ pub struct Rig {
     config: HostConfig,
     /// `None` only while the power is gone.
     powered: Option<Device>,
+    faults: Faults,
     /// What each unit may hold after a power cut.
     versions: Versions,
     /// Order of the flushes under way, by request.
@@ -104,7 +108,17 @@ impl Rig {
 
     /// The same with a device that breaks a promise on purpose.
     pub fn with_sabotage(profile: &Profile, parts: Parts, delay: Nanos, sabotage: Option<Sabotage>) -> Rig {
-        let config = DeviceConfig { sabotage, ..profile.device_config([3, 5]) };
+        Rig::with_faults(profile, parts, delay, (Faults::default(), sabotage))
+    }
+
+    /// The same with flash operations that fail.
+    pub fn with_faults(
+        profile: &Profile,
+        parts: Parts,
+        delay: Nanos,
+        (faults, sabotage): (Faults, Option<Sabotage>),
+    ) -> Rig {
+        let config = DeviceConfig { faults, sabotage, ..profile.device_config([3, 5]) };
         let device = Device::new(config, parts.mapping);
         let info = device.info();
         let config = profile.host_config(parts);
@@ -112,6 +126,7 @@ impl Rig {
             driver: Driver::new(config, info),
             config,
             powered: Some(device),
+            faults,
             versions: Versions::default(),
             flushes: BTreeMap::new(),
             surveying: false,
@@ -261,12 +276,15 @@ impl Rig {
         }
     }
 
-    /// Reads everything.
+    /// Reads everything, without faults of the flash.
     pub fn read_all(&mut self) {
+        self.device().set_faults(Faults::default());
         for lpa in (0..self.acked.len() as u32).step_by(16) {
             self.submit(RequestOp::Read, Lpa(lpa), 16, 4);
         }
         self.settle();
+        let faults = self.faults;
+        self.device().set_faults(faults);
     }
 
     fn step(&mut self) {
@@ -332,6 +350,11 @@ impl Rig {
         self.quiet = 0;
         let request = self.requests.remove(&completion.id).expect("a request completes once");
         let units = request.lpa.index()..request.lpa.index() + request.len as usize;
+        if completion.status == Status::WriteProtected {
+            assert!(self.device().is_read_only(), "{request:?}: refused by a device that is not worn out");
+            self.outcomes.refused += 1;
+            return;
+        }
         match request.op {
             RequestOp::Read => self.check_read(&request, &completion),
             RequestOp::Write { fua } => {
@@ -353,7 +376,8 @@ impl Rig {
 
     fn check_read(&mut self, request: &Request, completion: &Completion) {
         if completion.status != Status::Good {
-            assert!(self.expect != Expect::Right, "{request:?}: {:?}", completion.status);
+            let fault = self.faults.read_per_million > 0 && completion.status == Status::UnrecoveredRead;
+            assert!(fault || self.expect != Expect::Right, "{request:?}: {:?}", completion.status);
             self.outcomes.errors += 1;
             return;
         }

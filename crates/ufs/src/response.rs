@@ -14,6 +14,8 @@ pub enum Status {
     OutOfRange,
     /// CHECK CONDITION, ILLEGAL REQUEST 24h/00h: invalid field in CDB, or a command this device has not got.
     InvalidField,
+    /// CHECK CONDITION, DATA PROTECT 27h/00h: too few spare blocks are left, the device only reads.
+    WriteProtected,
     /// CHECK CONDITION, MEDIUM ERROR 11h/00h: the address the host supplied is wrong and the device has no newer
     /// mapping of its own, or the page cannot be read.
     UnrecoveredRead,

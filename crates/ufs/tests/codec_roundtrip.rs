@@ -138,7 +138,7 @@ fn answer(near: Seq) -> impl Strategy<Value = (Op, DataIn)> {
 
 fn status() -> impl Strategy<Value = Status> {
     use ufsim_ufs::Status::*;
-    prop_oneof![3 => Just(Good), 1 => Just(OutOfRange), 1 => Just(InvalidField), 1 => Just(UnrecoveredRead)]
+    prop_oneof![3 => Just(Good), 1 => Just(OutOfRange), 1 => Just(InvalidField), 1 => Just(UnrecoveredRead), 1 => Just(WriteProtected)]
 }
 
 fn response() -> impl Strategy<Value = (Response, Op, Seq)> {

@@ -278,11 +278,14 @@ impl<M: Mapping> Firmware<M> {
         })
     }
 
-    pub(super) fn erase_done(&mut self, sb: Superblock) {
-        if !self.core.nand.is_erased(sb) {
-            return;
-        }
+    pub(super) fn erase_done(&mut self, sb: Superblock, failed: bool) {
+        let Some(good) = self.core.die_erased(sb, failed) else { return };
         if !self.core.blocks.exists(sb) {
+            if !good {
+                // There are few of them, and their cells last long: it is tried again.
+                self.core.erase(sb);
+                return;
+            }
             self.core.meta.erased(sb);
             self.core.job_ops -= 1;
             return;
@@ -291,6 +294,11 @@ impl<M: Mapping> Firmware<M> {
         // and so pass for good.
         let forgotten = self.gc.forget(|page| page.source == sb);
         self.core.sram.give(Owner::Gc, forgotten);
+        if !good {
+            self.core.blocks.set_bad(sb);
+            self.core.stats.superblocks_retired += 1;
+            return;
+        }
         let count = self.core.nand.erase_count(sb);
         self.core.blocks.erased(sb, count);
         let least = self.core.blocks.least_worn_closed(|b| self.core.nand.erase_count(b));
@@ -323,6 +331,11 @@ impl<M: Mapping> Firmware<M> {
         let victim = match self.meta_gc.victim {
             Some(victim) => victim,
             None => {
+                // A snapshot that could not be programmed does not count.
+                self.core.open_meta();
+                if self.core.programs > 0 {
+                    return false;
+                }
                 let (sb, pieces) = self.core.meta.take_victim().expect("metadata superblocks fill before they run out");
                 self.meta_gc = MetaGc { victim: Some(sb), pieces, ..MetaGc::default() };
                 sb

@@ -107,6 +107,7 @@ impl<M: Mapping> Firmware<M> {
             {
                 Some(Status::InvalidField)
             }
+            Op::Write { .. } | Op::Unmap { .. } if self.core.is_read_only() => Some(Status::WriteProtected),
             Op::HpbReadBuffer { group }
                 if M::HOST != HostRole::KeepsEntries || group >= self.core.publisher.groups() =>
             {

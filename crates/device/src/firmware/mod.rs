@@ -1,6 +1,7 @@
 //! The main flow: one page. A call comes in, the matching helper acts, and then everything that can go on goes on.
 
 mod collect;
+mod failure;
 mod front;
 mod loads;
 mod power;
@@ -22,6 +23,7 @@ use crate::meta::Kind;
 use crate::ops::{Errand, Purpose};
 use crate::stats::DeviceStats;
 use collect::MetaGc;
+use failure::FailedRow;
 use loads::Loads;
 pub use power::{Flash, Moment};
 use read::WaitingRead;
@@ -67,6 +69,8 @@ pub struct Firmware<M> {
     meta_gc: MetaGc,
     /// While the mapping is being rebuilt after a power cut.
     recovery: Option<Box<Recovery>>,
+    /// Rows that could not be programmed.
+    failed_rows: VecDeque<FailedRow>,
     /// Order of the oldest queued unit when the idle timer was set.
     idle_mark: Option<u64>,
 }
@@ -105,6 +109,7 @@ impl<M: Mapping> Firmware<M> {
             loads: Loads::default(),
             meta_gc: MetaGc::default(),
             recovery: None,
+            failed_rows: VecDeque::new(),
             idle_mark: None,
             core,
         }
@@ -133,6 +138,9 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn finish_op(&mut self, done: Done) {
+        if done.failed && self.operation_failed(&done) {
+            return;
+        }
         let token = done.token;
         match self.core.ops.purpose(token) {
             Purpose::HostRead { tag, first, ppa, n } => self.host_read_done(&done, tag, first, ppa, n),
@@ -144,7 +152,7 @@ impl<M: Mapping> Firmware<M> {
             Purpose::MetaProgram { ppa, n, errand } => self.pieces_programmed(token, ppa, n, errand),
             Purpose::Snapshot => self.core.programs -= 1,
             Purpose::Recover { n } => self.recover_read_done(&done, n),
-            Purpose::Erase { superblock } => self.erase_done(superblock),
+            Purpose::Erase { superblock } => self.erase_done(superblock, done.failed),
         }
         self.core.ops.finish(token);
     }
@@ -153,6 +161,7 @@ impl<M: Mapping> Firmware<M> {
     /// meanwhile do.
     fn go_on(&mut self) {
         loop {
+            self.program_again();
             if let Some(job) = self.core.job {
                 if self.core.job_ops > 0 || !self.advance(job) {
                     return;

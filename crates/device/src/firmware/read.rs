@@ -1,7 +1,7 @@
 //! Reads: every unit is resolved, runs of consecutive pages become flash reads, every page is checked against the
 //! address in its spare area.
 
-use nand::{Cause, Done, Priority, Work};
+use nand::{Cause, Done, Priority, Sensed, Work};
 use ufs::{Content, DataIn, Op, Status};
 use units::{Lpa, Ppa};
 
@@ -137,7 +137,10 @@ impl<M: Mapping> Firmware<M> {
                 Some(spare) if spare.lpa == lpa.0 => {
                     self.commands[usize::from(tag)].contents[i as usize] = Some(Content { lpa, stamp: spare.stamp });
                 }
-                found => self.wrong_page(tag, i, lpa, ppa.offset(j), found.map(|s| s.lpa)),
+                found => {
+                    let unreadable = self.core.nand.sensed(done, j) == Sensed::Unreadable;
+                    self.wrong_page(tag, i, lpa, ppa.offset(j), found.map(|s| s.lpa), unreadable);
+                }
             }
         }
         self.core.unpin(ppa);
@@ -146,8 +149,14 @@ impl<M: Mapping> Firmware<M> {
 
     /// The page does not hold the address. If a host named the page, now or in a segment that it wrote back, the device
     /// looks for itself.
-    fn wrong_page(&mut self, tag: u8, i: u32, lpa: Lpa, ppa: Ppa, found: Option<u32>) {
+    fn wrong_page(&mut self, tag: u8, i: u32, lpa: Lpa, ppa: Ppa, found: Option<u32>, unreadable: bool) {
         let cmd = &mut self.commands[usize::from(tag)];
+        if unreadable {
+            // Nothing tells what the page holds. Whoever named it, the host is told.
+            self.core.stats.read_failures += 1;
+            cmd.status = Status::UnrecoveredRead;
+            return;
+        }
         let from_host = M::HOST == HostRole::KeepsMapping || matches!(cmd.op, Op::HpbRead { .. });
         assert!(from_host, "the device's own mapping puts {lpa} at {ppa}, which holds {found:?}");
         self.core.stats.host_entries_wrong += 1;

@@ -227,6 +227,7 @@ impl<M: Mapping> Firmware<M> {
                 Phase::Metadata => self.directory_done(),
                 Phase::Room => self.make_room(),
                 Phase::Opened => {
+                    self.core.open_meta();
                     if self.core.programs > 0 {
                         return false;
                     }
@@ -376,7 +377,7 @@ impl<M: Mapping> Firmware<M> {
         };
         if record.number > 0 {
             let nand = &self.core.nand;
-            self.core.blocks.restore(|sb| record.is_free(sb), |sb| nand.erase_count(sb));
+            self.core.blocks.restore(&record, |sb| nand.erase_count(sb));
         }
         let recovery = self.rec();
         recovery.evidence = evidence;
@@ -508,7 +509,7 @@ impl<M: Mapping> Firmware<M> {
     /// All changes are in segments: there are no log blocks any more.
     fn write_last_record(&mut self) {
         self.part_done(Part::Count);
-        let slot = self.core.records.begin(None, Vec::new(), self.core.blocks.free_bits());
+        let slot = self.core.records.begin(None, Vec::new(), &self.core.blocks);
         self.core.program_record(slot, Errand::Job);
         if M::TABLE != Table::Dram {
             let covered = self.core.next_seq();

@@ -377,6 +377,12 @@ impl Mapping for HpUfs {
         }
     }
 
+    fn piece_moved(&mut self, from: Ppa, to: Ppa) {
+        if let Some(written) = self.programming.iter_mut().find(|w| w.ppa == Some(from)) {
+            written.ppa = Some(to);
+        }
+    }
+
     fn log_blocks(&self, _core: &Core) -> Vec<Superblock> {
         self.log_blocks.superblocks().collect()
     }

@@ -142,6 +142,16 @@ pub trait Mapping: Sized {
         let _ = (sb, n);
     }
 
+    /// The program of `n` units of this superblock has failed; they will be placed elsewhere.
+    fn unplaced(&mut self, sb: Superblock, n: u32) {
+        let _ = (sb, n);
+    }
+
+    /// The program of a piece of metadata at `from` has failed; it goes to `to`.
+    fn piece_moved(&mut self, from: Ppa, to: Ppa) {
+        let _ = (from, to);
+    }
+
     /// A change of this address is coming; a hint for the processor's caches.
     fn announce(&self, lpa: Lpa) {
         let _ = lpa;
@@ -366,6 +376,16 @@ impl Device {
     /// the device is ready.
     pub fn applied(&self) -> Seq {
         each!(&self.inner, fw => fw.applied())
+    }
+
+    /// Other faults from now on.
+    pub fn set_faults(&mut self, faults: nand::Faults) {
+        each!(&mut self.inner, fw => fw.core.nand.set_faults(faults));
+    }
+
+    /// True if so few spare superblocks are left that the device only reads.
+    pub fn is_read_only(&self) -> bool {
+        each!(&self.inner, fw => fw.core.is_read_only())
     }
 
     /// What the device is doing.

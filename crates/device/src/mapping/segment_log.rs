@@ -314,6 +314,10 @@ impl Mapping for SegmentLog {
         self.unapplied[sb.index()] += n;
     }
 
+    fn unplaced(&mut self, sb: Superblock, n: u32) {
+        self.unapplied[sb.index()] -= n;
+    }
+
     #[inline]
     fn committed(&mut self, core: &mut Core, unit: Commit) {
         let change = Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source };

@@ -34,6 +34,7 @@ pub fn tiny() -> DeviceConfig {
         log: LogConfig { entries: 192, flush_above: 160, handover_above: 24, gc_pause_at: 96, max_log_blocks: 6 },
         gc: GcConfig { start: 10, relaxed: 8, hurried: 6, reserve: 3, units_per_step: 64 },
         wear_spread: 8,
+        faults: nand::Faults::default(),
         sabotage: None,
         hpb: HpbConfig { group_entries: 512, tracked_groups: 2, pending_entries: 64, key: [7, 9] },
     }

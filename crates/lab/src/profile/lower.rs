@@ -46,6 +46,7 @@ impl Profile {
                 units_per_step: v.gc.units_per_step,
             },
             wear_spread: v.wear.spread_erases,
+            faults: nand::Faults::default(),
             sabotage: None,
             hpb: HpbConfig {
                 group_entries: v.hpb.group_entries,

@@ -254,6 +254,7 @@ fn sense(status: Status) -> Option<(u8, u8)> {
         Status::OutOfRange => Some((0x05, 0x21)),
         Status::InvalidField => Some((0x05, 0x24)),
         Status::UnrecoveredRead => Some((0x03, 0x11)),
+        Status::WriteProtected => Some((0x07, 0x27)),
     }
 }
 
@@ -267,9 +268,10 @@ fn decode_sense(sense: Reader<'_>) -> Result<Status, DecodeError> {
         [0x05, 0x21, 0] => Ok(Status::OutOfRange),
         [0x05, 0x24, 0] => Ok(Status::InvalidField),
         [0x03, 0x11, 0] => Ok(Status::UnrecoveredRead),
+        [0x07, 0x27, 0] => Ok(Status::WriteProtected),
         [key, asc, ascq] => {
             let value = u64::from(u32::from_be_bytes([0, key, asc, ascq]));
-            let rule = Allowed::Rule("052100h, 052400h, 031100h");
+            let rule = Allowed::Rule("052100h, 052400h, 031100h, 072700h");
             Err(sense.fault(4, "sense key, ASC and ASCQ", value, rule))
         }
     }

@@ -1,0 +1,147 @@
+//! Flash operations that fail.
+//!
+//! - A read for the host ends in an error for its command; the firmware repeats its own reads until they succeed.
+//! - What a failed program carried is still in SRAM and is programmed elsewhere, with the same sequence numbers. The
+//!   superblock is used until it is empty, and then given up.
+//! - A data superblock whose erase has failed on any die is given up; a metadata superblock is erased again.
+//! - When too few data superblocks are left, the device only reads. What it has accepted is still written.
+
+use nand::{Cause, Done, Op as NandOp, Priority, Spare, Work};
+use units::{Ppa, Seq};
+
+use super::Firmware;
+use crate::blocks::Stream;
+use crate::mapping::Mapping;
+use crate::ops::{Errand, MAX_ROW, Purpose};
+
+/// A row that could not be programmed.
+#[derive(Debug)]
+pub struct FailedRow {
+    stream: Stream,
+    /// Write buffers or copies.
+    items: Vec<u32>,
+    /// Number of the first.
+    seq: Seq,
+}
+
+impl<M: Mapping> Firmware<M> {
+    /// True if the operation needs nothing else.
+    pub(super) fn operation_failed(&mut self, done: &Done) -> bool {
+        let token = done.token;
+        match self.core.ops.purpose(token) {
+            // Their usual handling sees the failure.
+            Purpose::HostRead { .. } | Purpose::Erase { .. } => return false,
+            Purpose::SegmentLoad { .. } | Purpose::JobRead | Purpose::GcRead { .. } | Purpose::Recover { .. } => {
+                self.core.repeat(*done);
+                return true;
+            }
+            Purpose::HostProgram { ppa, n, seq } => self.row_failed(Stream::Host, token, (ppa, n, seq)),
+            Purpose::GcProgram { ppa, n, seq } => self.row_failed(Stream::Gc, token, (ppa, n, seq)),
+            Purpose::MetaProgram { ppa, n, errand } => self.pieces_failed(token, ppa, n, errand),
+            Purpose::Snapshot => {
+                self.core.programs -= 1;
+                self.core.meta.abandon_open();
+            }
+        }
+        self.core.stats.program_failures += 1;
+        self.core.ops.finish(token);
+        true
+    }
+
+    /// The row counts as a program in flight until it has been submitted again: nobody may take the log for complete, and
+    /// an exclusive job waits for its own.
+    fn row_failed(&mut self, stream: Stream, token: u32, (ppa, n, seq): (Ppa, u32, Seq)) {
+        let sb = self.core.superblock_of(ppa);
+        self.core.blocks.programmed(sb, n);
+        self.core.blocks.suspect(sb);
+        self.map.unplaced(sb, n);
+        let items = (0..n).map(|i| self.core.ops.item(token, i)).collect();
+        self.failed_rows.push_back(FailedRow { stream, items, seq });
+    }
+
+    fn pieces_failed(&mut self, token: u32, ppa: Ppa, n: u32, errand: Errand) {
+        self.core.programs -= 1;
+        self.core.job_ops -= u32::from(errand != Errand::Background);
+        for i in 0..n {
+            let piece = self.core.ops.piece(token, i);
+            let (place, _) = self.core.program_pieces(&[piece], errand);
+            self.map.piece_moved(ppa.offset(i), place);
+        }
+    }
+
+    /// Programs what could not be programmed, also while an exclusive job waits for it. The numbers stay: a host that
+    /// applies changes in order would wait for a missing one for ever.
+    pub(super) fn program_again(&mut self) {
+        while let Some(row) = self.failed_rows.front() {
+            let stream = row.stream;
+            if self.core.blocks.room_in_row(stream) == 0 && !self.open_for_repair(stream) {
+                return;
+            }
+            if !self.core.records.recorded(stream) {
+                return;
+            }
+            self.program_failed_row(stream);
+        }
+    }
+
+    /// Neither the reserve nor the number of log blocks stands in the way: an exclusive job may wait.
+    fn open_for_repair(&mut self, stream: Stream) -> bool {
+        if !self.core.records.ready() {
+            return false;
+        }
+        let Some(sb) = self.core.blocks.open_next(stream) else { return false };
+        self.opened(stream, sb, Errand::Background);
+        true
+    }
+
+    fn program_failed_row(&mut self, stream: Stream) {
+        let room = self.core.blocks.room_in_row(stream) as usize;
+        let Some(row) = self.failed_rows.front_mut() else { return };
+        let seq = row.seq;
+        let items: Vec<u32> = row.items.drain(..row.items.len().min(room)).collect();
+        let n = items.len() as u32;
+        row.seq = seq.plus(n);
+        let whole = row.items.is_empty();
+        let page = self.core.layout.geometry().units_per_page;
+        let padded = n.div_ceil(page) * page;
+        let ppa = self.core.blocks.place(stream, n, padded, seq.plus(n - 1));
+        let mut spares = [None; MAX_ROW];
+        for (i, &item) in items.iter().enumerate() {
+            spares[i] = Some(self.spare_of(stream, item, seq.plus(i as u32)));
+        }
+        let (purpose, priority, cause) = match stream {
+            Stream::Host => (Purpose::HostProgram { ppa, n, seq }, Priority::HostWrite, Cause::HostWrite),
+            Stream::Gc => (Purpose::GcProgram { ppa, n, seq }, Priority::Gc, Cause::GcWrite),
+        };
+        let token = self.core.ops.start(purpose, &items);
+        let op = NandOp { work: Work::Program { ppa, units: padded }, priority, cause, token };
+        self.core.submit_program(op, &spares[..padded as usize], seq);
+        let job = u32::from(stream == Stream::Gc);
+        self.core.job_ops += job;
+        if whole {
+            self.failed_rows.pop_front();
+            self.core.programs -= 1;
+            self.core.job_ops -= job;
+        }
+        let programmed = match stream {
+            Stream::Host => &mut self.core.stats.data_units_programmed,
+            Stream::Gc => &mut self.core.stats.gc_units_programmed,
+        };
+        *programmed += u64::from(n);
+        self.core.stats.padding_units += u64::from(padded - n);
+        self.map.placed(self.core.superblock_of(ppa), n);
+    }
+
+    fn spare_of(&self, stream: Stream, item: u32, seq: Seq) -> Spare {
+        match stream {
+            Stream::Host => {
+                let (lpa, stamp) = self.core.buffer.unit(item as u16);
+                Spare { lpa: lpa.0, stamp, version: seq.wire() }
+            }
+            Stream::Gc => {
+                let copy = self.gc.page(item);
+                Spare { lpa: copy.lpa.0, stamp: copy.stamp, version: copy.version }
+            }
+        }
+    }
+}

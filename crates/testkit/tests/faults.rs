@@ -1,0 +1,76 @@
+//! Flash that fails: what fails is told, nothing else is lost.
+
+use device::{MappingKind, registered_mappings};
+use host::RequestOp;
+use lab::{profile::Profile, schemes};
+use nand::Faults;
+use ufsim_testkit::{Rig, Rng};
+use units::{Lpa, Nanos};
+
+fn rigs(kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str, Rig)> {
+    let profile = Profile::load("tiny", &[]).expect("an embedded profile");
+    let presets = schemes().iter().filter(move |preset| preset.parts.mapping == kind);
+    let rig = move |parts| Rig::with_faults(&profile, parts, Nanos::from_micros(3), (faults, None));
+    presets.map(move |preset| (preset.name, rig(preset.parts)))
+}
+
+/// A read that fails ends its own request with an error, and only that. The firmware repeats the reads it needs itself.
+fn a_failed_read_ends_its_own_request(kind: MappingKind) {
+    for (name, mut rig) in rigs(kind, Faults { seed: 1, read_per_million: 50_000, ..Faults::default() }) {
+        let mut rng = Rng::new(21);
+        rig.churn(&mut rng, 12_000, 30_000, 12);
+        rig.settle();
+        rig.read_all();
+        let stats = rig.device().stats();
+        assert!(rig.outcomes.errors > 50, "{name}: {:?}", rig.outcomes);
+        assert!(rig.outcomes.errors <= stats.read_failures, "{name}: errors without a failed read");
+        assert!(stats.read_retries > 10 || kind == MappingKind::Ideal, "{name}: {stats:?}");
+    }
+}
+
+/// Programs and erases that fail cost superblocks. When few are left the device refuses writes; everything that it has
+/// accepted can be read, also after a power cut.
+fn a_worn_out_device_only_reads(kind: MappingKind) {
+    let faults = Faults { seed: 2, program_per_million: 2_000, erase_per_million: 60_000, read_per_million: 0 };
+    for (name, mut rig) in rigs(kind, faults) {
+        let mut rng = Rng::new(22);
+        for _ in 0..200 {
+            rig.churn(&mut rng, 1000, 30_000, 12);
+            if rig.device().is_read_only() {
+                break;
+            }
+        }
+        assert!(rig.device().is_read_only(), "{name}: {:?}", rig.device().stats());
+        rig.settle();
+        rig.read_all();
+        let refused = rig.outcomes.refused;
+        rig.submit(RequestOp::Write { fua: false }, Lpa(5), 1, 1);
+        rig.settle();
+        assert_eq!(rig.outcomes.refused, refused + 1, "{name}");
+        let stats = rig.device().stats();
+        assert!(stats.program_failures > 0 && stats.erase_failures > 0, "{name}: {stats:?}");
+        assert!(stats.superblocks_retired >= stats.erase_failures / 2, "{name}: {stats:?}");
+        rig.power_cut(&mut rng, 1);
+        rig.read_all();
+    }
+}
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {$(
+        #[allow(non_snake_case)]
+        mod $variant {
+            use device::MappingKind;
+
+            #[test]
+            fn a_failed_read_ends_its_own_request() {
+                super::a_failed_read_ends_its_own_request(MappingKind::$variant);
+            }
+
+            #[test]
+            fn a_worn_out_device_only_reads() {
+                super::a_worn_out_device_only_reads(MappingKind::$variant);
+            }
+        }
+    )*};
+}
+registered_mappings!(faults);
