@@ -77,6 +77,8 @@ pub struct Rig {
     /// `None` only while the power is gone.
     powered: Option<Device>,
     faults: Faults,
+    /// What refused requests would have written.
+    half_written: BTreeMap<u32, Vec<u32>>,
     /// What each unit may hold after a power cut.
     versions: Versions,
     /// Order of the flushes under way, by request.
@@ -127,6 +129,7 @@ impl Rig {
             config,
             powered: Some(device),
             faults,
+            half_written: BTreeMap::new(),
             versions: Versions::default(),
             flushes: BTreeMap::new(),
             surveying: false,
@@ -353,6 +356,11 @@ impl Rig {
         if completion.status == Status::WriteProtected {
             assert!(self.device().is_read_only(), "{request:?}: refused by a device that is not worn out");
             self.outcomes.refused += 1;
+            // Of a request that takes several commands, some may have been accepted.
+            let stamp = if request.op == RequestOp::Unmap { 0 } else { request.stamp };
+            for lpa in request.lpa.0..request.lpa.0 + request.len {
+                self.half_written.entry(lpa).or_default().push(stamp);
+            }
             return;
         }
         match request.op {
@@ -398,6 +406,9 @@ impl Rig {
         if self.surveying {
             let allowed = self.versions.allowed(lpa, self.acked[lpa.index()]);
             assert!(allowed.contains(&stamp), "after the power cut {lpa} holds write {stamp}, not one of {allowed:?}");
+            self.acked[lpa.index()] = stamp;
+        }
+        if self.half_written.get(&lpa.0).is_some_and(|stamps| stamps.contains(&stamp)) {
             self.acked[lpa.index()] = stamp;
         }
         let right = stamp == self.acked[lpa.index()];

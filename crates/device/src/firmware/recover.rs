@@ -47,7 +47,8 @@ enum Phase {
     /// The processor changes them.
     Changing,
     Written,
-    /// Metadata superblocks ran short meanwhile.
+    NextBatch,
+    /// Metadata superblocks have run short.
     Collecting,
     Count,
     LastRecord,
@@ -66,6 +67,7 @@ struct FirstPages {
 #[derive(Debug)]
 pub struct Recovery {
     phase: Phase,
+    after_collecting: Phase,
     part_began: SimTime,
     reads: VecDeque<(Ppa, u32)>,
     scanner: Scanner,
@@ -101,6 +103,7 @@ impl Recovery {
         });
         Recovery {
             phase: Phase::FirstPages,
+            after_collecting: Phase::FirstPages,
             part_began: core.now,
             reads: reads.collect(),
             scanner: Scanner::default(),
@@ -231,7 +234,7 @@ impl<M: Mapping> Firmware<M> {
                     if self.core.programs > 0 {
                         return false;
                     }
-                    self.read_records();
+                    self.collect_or(Firmware::read_records);
                 }
                 Phase::Records => self.begin_scan(),
                 Phase::Scan => self.plan_update(),
@@ -239,11 +242,12 @@ impl<M: Mapping> Firmware<M> {
                 Phase::Bases => self.begin_change(),
                 Phase::Changing => self.write_segments(),
                 Phase::Written => self.batch_done(),
+                Phase::NextBatch => self.collect_or(Firmware::next_batch),
                 Phase::Collecting => {
                     if !self.advance_meta_gc() {
                         return false;
                     }
-                    self.next_batch();
+                    self.rec().phase = self.rec().after_collecting;
                 }
                 Phase::Count => self.write_last_record(),
                 Phase::LastRecord => {
@@ -346,6 +350,17 @@ impl<M: Mapping> Firmware<M> {
         self.rec().phase = Phase::Opened;
     }
 
+    /// Goes on, after metadata has been collected if it has to be.
+    fn collect_or(&mut self, go_on: impl FnOnce(&mut Firmware<M>)) {
+        if self.core.meta.free() > META_RESERVE {
+            go_on(self);
+            return;
+        }
+        self.rec().after_collecting = self.rec().phase;
+        self.rec().phase = Phase::Collecting;
+        self.begin_meta_gc();
+    }
+
     fn read_records(&mut self) {
         let meta = &self.core.meta;
         let journal = (0..JOURNAL_PAGES as usize).map(|page| meta.journal_piece(page));
@@ -408,18 +423,13 @@ impl<M: Mapping> Firmware<M> {
             self.core.rebuilt = vec![0; self.core.cfg.capacity_units as usize];
         }
         self.core.resume_seq(self.recovery.as_ref().expect("as above").evidence.last_seq);
-        self.next_batch();
+        self.rec().phase = Phase::NextBatch;
     }
 
     /// Reads the next segments, as many as fit SRAM beside what the scan has found, at 16 bytes per page. Where that
     /// alone is too much, as for a table in DRAM, they are few.
     fn next_batch(&mut self) {
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
-        if self.core.meta.free() <= META_RESERVE && M::TABLE != Table::Dram && !recovery.todo.is_empty() {
-            recovery.phase = Phase::Collecting;
-            self.begin_meta_gc();
-            return;
-        }
         let taken =
             (16 * recovery.evidence.len()).div_ceil(UNIT_BYTES as usize) + self.core.layout.row_units() as usize;
         let room = usize::from(self.core.sram.available(Owner::Map)).saturating_sub(taken);
@@ -491,7 +501,7 @@ impl<M: Mapping> Firmware<M> {
         self.part_done(Part::SegmentWrite);
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         recovery.batch.finish(&mut self.core, &[]);
-        self.next_batch();
+        recovery.phase = Phase::NextBatch;
     }
 
     fn begin_count(&mut self) {
