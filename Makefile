@@ -12,12 +12,13 @@ MACRO_MODULES := $(shell find crates/host/src/sched crates/host/src/booster -nam
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test claims check-format check-rust check-python install bench format clean
+.PHONY: help demo test claims crash check-format check-rust check-python install bench format clean
 
 help:
 	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
 	@echo "make test     everything that CI checks"
 	@echo "make claims   measure the papers' claims that are within reach so far (about 3 minutes)"
+	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
 	@echo "make bench    print the simulator's speed and memory"
 	@echo "make format   format the Rust and Python sources"
@@ -45,6 +46,9 @@ install: .venv/.extension
 
 claims: install
 	$(BIN)/python scripts/claims.py
+
+crash: install
+	$(BIN)/ufsim crash --runs 2000
 
 bench: .venv/.packages
 	cargo bench --locked -p ufsim-lab --bench throughput

@@ -25,5 +25,16 @@ def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], Non
     the run and is passed on. The interpreter's lock is held only during these calls.
     """
 
+def crash_case(seed: int, rounds: int | None = None, requests: int | None = None, sabotage: str | None = None) -> str:
+    """Goes through one case of the power-cut campaign; a JSON object.
+
+    A case that keeps all promises gives `scheme`, `cuts`, `moments` (cuts by what the device was doing) and
+    `longest_recovery_ns`. One that does not gives `what`, `scheme`, and the smallest `seed`, `rounds` and `requests`
+    that still fail. `sabotage` makes the device break a promise. The interpreter's lock is not held meanwhile.
+    """
+
+def crash_sabotages() -> list[str]:
+    """Names of the promises that a device can be made to break."""
+
 def fio_json(result_json: str) -> str:
     """A result in the form of `fio --output-format=json`."""

@@ -13,9 +13,11 @@ import typer
 from rich.console import Console
 
 import ufsim
-from ufsim import tables
+from ufsim import _core, tables
+from ufsim.crash import crash as run_campaign
+from ufsim.crash import replay_command
 from ufsim.formats import workload_name
-from ufsim.progress import ProgressDisplay
+from ufsim.progress import CountDisplay, ProgressDisplay
 from ufsim.results import Comparison
 from ufsim.runner import compare as compare_schemes
 from ufsim.spec import DEFAULT_SCHEMES, Precondition, Replay, Setting, Spec
@@ -170,6 +172,39 @@ def compare(
     console = Console()
     tables.print_comparison(console, comparison)
     console.print(f"picture: {picture}", soft_wrap=True, highlight=False)
+
+
+@app.command()
+def crash(
+    runs: Annotated[int, typer.Option(metavar="N", help="Cases.")] = 200,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first case; the others follow.")] = 0,
+    rounds: Annotated[int | None, typer.Option(metavar="N", help="Power cuts in a case. (default: 3)")] = None,
+    requests: Annotated[
+        int | None, typer.Option(metavar="N", help="Most requests before each cut. (default: 3000)")
+    ] = None,
+    sabotage: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"Break a promise on purpose: {', '.join(_core.crash_sabotages())}."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Cases at a time. (default: one per processor)")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Cut the power of random small devices at random moments and check what they hold afterwards."""
+    jobs = os.cpu_count() or 1 if jobs is None else jobs
+    with CountDisplay("power cuts", runs) as progress:
+        campaign = run_campaign(
+            runs, seed=seed, rounds=rounds, requests=requests, sabotage=sabotage, jobs=jobs, progress=progress
+        )
+    if as_json:
+        print(json.dumps(campaign.document(), indent=2))
+    else:
+        console = Console()
+        console.print(tables.crash_table(campaign))
+        for failure in campaign.failures:
+            text = f"{failure['scheme']}: {failure['what']}\n  repeat with: {replay_command(failure, sabotage)}"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+    if campaign.failures:
+        raise typer.Exit(1)
 
 
 @app.command()

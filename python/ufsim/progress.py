@@ -6,10 +6,51 @@ import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import TransferSpeedColumn as SpeedColumn
 
 PATIENCE_SECONDS = 2.0
+
+
+class CountDisplay:
+    """One bar that counts; silent where stderr is no terminal, and at first."""
+
+    def __init__(self, name: str, total: int, console: Console | None = None) -> None:
+        self._console = console or Console(file=sys.stderr)
+        self._start = time.monotonic()
+        columns = (
+            TextColumn(name),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[rate]}"),
+        )
+        self._progress = Progress(*columns, console=self._console, transient=True)
+        self._task = self._progress.add_task(name, total=total, rate="")
+
+    def __enter__(self) -> "CountDisplay":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, done: int) -> None:
+        """Shows that `done` are done."""
+        seconds = time.monotonic() - self._start
+        if not self._console.is_terminal or seconds < PATIENCE_SECONDS:
+            return
+        self._progress.start()
+        self._progress.update(self._task, completed=done, rate=f"{done / seconds:.1f}/s")
 
 
 class ProgressDisplay:

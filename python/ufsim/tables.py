@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ufsim.crash import Campaign
 from ufsim.formats import duration, number, percent_change
 from ufsim.results import Comparison, Result, latency_value
 
@@ -81,3 +82,18 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     )
     for warning in warnings(comparison):
         console.print(Text(f"warning: {warning}", style="yellow"))
+
+
+def crash_table(campaign: Campaign) -> Table:
+    """Cases by scheme, then cuts by what the device was doing."""
+    title = f"{campaign.runs} cases, {campaign.cuts} power cuts, {len(campaign.failures)} failures"
+    table = Table(box=box.SIMPLE_HEAVY, title=title, title_justify="left", pad_edge=False)
+    for heading in ("scheme", "cases", "power cuts", "longest recovery"):
+        table.add_column(heading, justify="left" if heading == "scheme" else "right")
+    for name, scheme in sorted(campaign.schemes.items()):
+        longest = f"{scheme.longest_recovery_ms:.0f} ms"
+        table.add_row(name, str(scheme.cases), str(scheme.cuts), longest)
+    table.add_section()
+    for moment, count in campaign.moments.items():
+        table.add_row(f"during {moment}" if moment != "idle" else "while idle", "", str(count), "")
+    return table

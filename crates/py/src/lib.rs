@@ -8,6 +8,7 @@ use lab::{LabError, RunResult, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use testkit::campaign::{Case, MOMENTS, Report, sabotages};
 
 pyo3::create_exception!(_core, ConfigError, PyValueError, "Wrong input; the message names field, value and range.");
 pyo3::create_exception!(_core, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
@@ -81,6 +82,50 @@ fn simulate(py: Python<'_>, spec_json: &str, progress: Option<Py<PyAny>>) -> PyR
     serde_json::to_string(&result.map_err(exception)?).map_err(config_error)
 }
 
+/// Goes through one case of the power-cut campaign and returns its report, or what was broken, as JSON.
+#[pyfunction]
+#[pyo3(signature = (seed, rounds=None, requests=None, sabotage=None))]
+fn crash_case(
+    py: Python<'_>,
+    seed: u64,
+    rounds: Option<u32>,
+    requests: Option<u32>,
+    sabotage: Option<&str>,
+) -> PyResult<String> {
+    let mut case = Case::new(seed);
+    case.rounds = rounds.unwrap_or(case.rounds);
+    case.requests = requests.unwrap_or(case.requests);
+    case.sabotage = sabotage.map(|name| testkit::campaign::sabotage(name).map_err(ConfigError::new_err)).transpose()?;
+    let report = match py.detach(|| case.run()) {
+        Ok(report) => report_json(&report),
+        Err(failure) => serde_json::json!({
+            "seed": failure.case.seed,
+            "rounds": failure.case.rounds,
+            "requests": failure.case.requests,
+            "scheme": failure.scheme,
+            "what": failure.what,
+        }),
+    };
+    Ok(report.to_string())
+}
+
+fn report_json(report: &Report) -> serde_json::Value {
+    let moments: serde_json::Map<_, _> =
+        MOMENTS.iter().zip(report.moments).map(|(name, count)| ((*name).to_owned(), count.into())).collect();
+    serde_json::json!({
+        "scheme": report.scheme,
+        "cuts": report.cuts,
+        "moments": moments,
+        "longest_recovery_ns": report.longest_recovery_ns,
+    })
+}
+
+/// Names of the promises that a device can be made to break.
+#[pyfunction]
+fn crash_sabotages() -> Vec<&'static str> {
+    sabotages()
+}
+
 /// A result in the form of `fio --output-format=json`.
 #[pyfunction]
 fn fio_json(result_json: &str) -> PyResult<String> {
@@ -97,5 +142,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile_text, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(crash_case, module)?)?;
+    module.add_function(wrap_pyfunction!(crash_sabotages, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
 }

@@ -77,6 +77,22 @@ pub struct Failure {
     pub what: String,
 }
 
+/// Names of the promises that a device can be made to break.
+pub fn sabotages() -> Vec<&'static str> {
+    Sabotage::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// The promise of a name.
+///
+/// # Errors
+/// A message with the names there are.
+pub fn sabotage(name: &str) -> Result<Sabotage, String> {
+    let found = Sabotage::ALL.iter().find(|(known, _)| *known == name);
+    found.map(|(_, sabotage)| *sabotage).ok_or_else(|| {
+        format!("sabotage = \"{name}\": must be one of {}", sabotages().join(", "))
+    })
+}
+
 /// Requests and cuts of a case that has not been made smaller.
 const REQUESTS: u32 = 3000;
 const ROUNDS: u32 = 3;

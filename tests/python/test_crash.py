@@ -1,0 +1,42 @@
+"""The power-cut campaign from the command line."""
+
+import json
+
+from conftest import Command
+
+
+def test_a_campaign_keeps_its_promises_whatever_the_jobs(ufsim: Command) -> None:
+    reports = [ufsim("crash", "--runs", 12, "--jobs", jobs, "--json") for jobs in (1, 2)]
+    assert all(report.returncode == 0 for report in reports), reports[0].stderr
+    first, second = (json.loads(report.stdout) for report in reports)
+    assert first == second
+    assert first["runs"] == 12 and first["failures"] == []
+    assert first["cuts"] >= 36
+    assert set(first["schemes"]) == {"ufs", "hpb", "hp-ufs", "ideal"}
+    assert first["moments"]["program"] > 0 and first["moments"]["recovery"] > 0
+
+
+def test_a_broken_promise_is_found_and_can_be_repeated(ufsim: Command) -> None:
+    broken = ufsim("crash", "--runs", 12, "--sabotage", "flush-at-once", "--json")
+    assert broken.returncode == 1
+    failure = json.loads(broken.stdout)["failures"][0]
+    told = ufsim("crash", "--runs", 12, "--sabotage", "flush-at-once")
+    assert told.returncode == 1
+    line = next(line for line in told.stdout.splitlines() if f"--seed {failure['seed']} " in line)
+    command = line.split("repeat with: ufsim ")[1].split()
+    repeated = ufsim(*command)
+    assert repeated.returncode == 1
+    assert failure["what"] in repeated.stdout
+
+
+def test_wrong_options_name_what_is_allowed(ufsim: Command) -> None:
+    for arguments, told in (
+        (["--sabotage", "nothing"], 'sabotage = "nothing": must be one of flush-at-once'),
+        (["--runs", 0], "runs"),
+        (["--jobs", 0], "jobs"),
+        (["--rounds", 0], "rounds"),
+    ):
+        process = ufsim("crash", *arguments)
+        assert process.returncode == 1, process.stderr
+        assert process.stdout == ""
+        assert told in process.stderr
