@@ -35,6 +35,23 @@ fn a_hot_spot_keeps_the_last_version(kind: MappingKind) {
     });
 }
 
+/// Everything is trimmed as soon as it is acknowledged, part of it while it is being programmed, so that superblocks fill
+/// up with nothing valid in them. They are erased without GC: there is nothing to copy.
+fn what_the_host_trims_is_erased_without_gc(kind: MappingKind) {
+    with_each_system(kind, |mut rig, name| {
+        for n in 0..6_000 {
+            let lpa = units::Lpa(n % 24 * 8);
+            rig.submit(host::RequestOp::Write { fua: false }, lpa, 8, 8);
+            rig.submit(host::RequestOp::Unmap, lpa, 8, 8);
+        }
+        rig.settle();
+        rig.read_all();
+        let stats = rig.device().stats();
+        assert!(stats.data_units_programmed > 40_960, "{name}: less was written than the flash holds: {stats:?}");
+        assert_eq!(stats.gc_victims, 0, "{name}: {stats:?}");
+    });
+}
+
 fn every_operation_has_a_cause_and_a_time(kind: MappingKind) {
     with_each_system(kind, |mut rig, name| {
         let mut rng = Rng::new(13);
@@ -108,6 +125,11 @@ macro_rules! conformance {
             #[test]
             fn a_hot_spot_keeps_the_last_version() {
                 super::a_hot_spot_keeps_the_last_version(MappingKind::$variant);
+            }
+
+            #[test]
+            fn what_the_host_trims_is_erased_without_gc() {
+                super::what_the_host_trims_is_erased_without_gc(MappingKind::$variant);
             }
 
             #[test]
