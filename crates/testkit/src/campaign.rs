@@ -88,9 +88,9 @@ pub fn sabotages() -> Vec<&'static str> {
 /// A message with the names there are.
 pub fn sabotage(name: &str) -> Result<Sabotage, String> {
     let found = Sabotage::ALL.iter().find(|(known, _)| *known == name);
-    found.map(|(_, sabotage)| *sabotage).ok_or_else(|| {
-        format!("sabotage = \"{name}\": must be one of {}", sabotages().join(", "))
-    })
+    found
+        .map(|(_, sabotage)| *sabotage)
+        .ok_or_else(|| format!("sabotage = \"{name}\": must be one of {}", sabotages().join(", ")))
 }
 
 /// Requests and cuts of a case that has not been made smaller.

@@ -1,17 +1,13 @@
 //! `ideal`: a device with DRAM for the whole table, the valid page bitmap and the counts. No mapping I/O at all
 //! (HP-UFS Sec. IV-A). What is left is the flash itself, and GC with perfect knowledge.
 
-use std::collections::BTreeSet;
-
-use ufs::SegmentImage;
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
+use units::{Lpa, Ppa, Seq, Superblock};
 
 use super::{Commit, HostSays, Mapping, Resolved, Search, Table};
-use crate::batch::Batch;
 use crate::core::Core;
 use crate::gc::Victim;
 use crate::meta::Piece;
-use crate::sram::Owner;
+use crate::trimmed::TrimmedSegments;
 use crate::validity::ValidCounts;
 
 /// Table, bitmap and counts in DRAM.
@@ -22,20 +18,6 @@ pub struct Ideal {
     valid: ValidCounts,
     superblock_units: u32,
     trims: TrimmedSegments,
-}
-
-/// Trims must survive a power cut, and the journal has few pages: when they are used up, the segments with trims are
-/// written to flash. Nothing else of the mapping ever is.
-#[derive(Debug, Default)]
-struct TrimmedSegments {
-    /// Segments with trims that are not on flash.
-    touched: BTreeSet<SegmentId>,
-    wanted: bool,
-    batch: Batch,
-    held: u16,
-    /// The last change that the present flush covers.
-    seq: Seq,
-    flushing: bool,
 }
 
 impl Ideal {
@@ -56,14 +38,6 @@ impl Ideal {
             self.valid.forget(sb);
             core.retire(sb);
         }
-    }
-
-    fn image(&self, segment: SegmentId) -> Box<SegmentImage> {
-        let first = segment.index() * SEGMENT_ENTRIES as usize;
-        let last = (first + SEGMENT_ENTRIES as usize).min(self.table.len());
-        let mut image = Box::new([0; SEGMENT_ENTRIES as usize]);
-        image[..last - first].copy_from_slice(&self.table[first..last]);
-        image
     }
 
     fn mapped(&self, lpa: Lpa) -> Option<Ppa> {
@@ -130,7 +104,7 @@ impl Mapping for Ideal {
     }
 
     fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, _seq: Seq) {
-        self.trims.touched.insert(lpa.segment());
+        self.trims.touch(lpa.segment());
         for lpa in (0..n).map(|i| lpa.offset(i)) {
             if let Some(old) = Ppa::unpack(std::mem::take(&mut self.table[lpa.index()])) {
                 self.clear_valid(core, old);
@@ -146,37 +120,12 @@ impl Mapping for Ideal {
         self.trims.wanted
     }
 
-    /// Writes the segments with trims, as many at a time as there are buffers.
     fn flush(&mut self, core: &mut Core) -> bool {
-        if core.programs > 0 {
-            return false;
-        }
-        if !self.trims.flushing {
-            self.trims.flushing = true;
-            self.trims.seq = Seq(core.next_seq().0 - 1);
-        }
-        self.trims.batch.finish(core, &[]);
-        core.sram.give(Owner::Map, std::mem::take(&mut self.trims.held));
-        let mut images = Vec::new();
-        while core.sram.available(Owner::Map) > 0
-            && let Some(segment) = self.trims.touched.pop_first()
-        {
-            let taken = core.sram.take(Owner::Map, 1);
-            assert!(taken, "asked just now");
-            self.trims.held += 1;
-            images.push((segment, self.image(segment)));
-        }
-        if images.is_empty() {
-            core.trims_covered(self.trims.seq.plus(1));
-            (self.trims.wanted, self.trims.flushing) = (false, false);
-            return true;
-        }
-        self.trims.batch.write(core, images, self.trims.seq);
-        false
+        self.trims.flush(core, &self.table)
     }
 
     fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.trims.batch.finish(core, lost);
+        self.trims.cut(core, lost);
     }
 
     fn restored(core: &mut Core) -> Ideal {
@@ -190,14 +139,7 @@ impl Mapping for Ideal {
         for sb in (0..core.blocks.count()).map(Superblock) {
             map.retire_if_empty(core, sb);
         }
-        for page in 0..core.meta.pages.journal.len() {
-            if core.meta.place(core.meta.journal_piece(page)).is_some() {
-                for trim in &core.meta.pages.journal[page] {
-                    let last = trim.lpa.offset(trim.len - 1).segment();
-                    map.trims.touched.extend((trim.lpa.segment().0..=last.0).map(SegmentId));
-                }
-            }
-        }
+        map.trims = TrimmedSegments::restored(core);
         map
     }
 

@@ -1,0 +1,89 @@
+//! Trims of a scheme whose table is in DRAM. They must survive a power cut, and the journal has few pages: when it is
+//! nearly full, the segments with trims are written to flash. Nothing else of such a table ever is.
+
+use std::collections::BTreeSet;
+
+use ufs::SegmentImage;
+use units::{Ppa, SEGMENT_ENTRIES, SegmentId, Seq};
+
+use crate::batch::Batch;
+use crate::core::Core;
+use crate::meta::Piece;
+use crate::sram::Owner;
+
+/// Segments with trims that are not on flash.
+#[derive(Debug, Default)]
+pub struct TrimmedSegments {
+    touched: BTreeSet<SegmentId>,
+    /// A flush is wanted.
+    pub wanted: bool,
+    batch: Batch,
+    held: u16,
+    /// The last change that the present flush covers.
+    seq: Seq,
+    flushing: bool,
+}
+
+impl TrimmedSegments {
+    /// A unit of this segment is trimmed.
+    pub fn touch(&mut self, segment: SegmentId) {
+        self.touched.insert(segment);
+    }
+
+    /// Writes the segments, as many at a time as there are buffers; `table` is packed, by LPA. True when all are on
+    /// flash.
+    pub fn flush(&mut self, core: &mut Core, table: &[u32]) -> bool {
+        if core.programs > 0 {
+            return false;
+        }
+        if !self.flushing {
+            self.flushing = true;
+            self.seq = Seq(core.next_seq().0 - 1);
+        }
+        self.batch.finish(core, &[]);
+        core.sram.give(Owner::Map, std::mem::take(&mut self.held));
+        let mut images = Vec::new();
+        while core.sram.available(Owner::Map) > 0
+            && let Some(segment) = self.touched.pop_first()
+        {
+            let taken = core.sram.take(Owner::Map, 1);
+            assert!(taken, "asked just now");
+            self.held += 1;
+            images.push((segment, image(table, segment)));
+        }
+        if images.is_empty() {
+            core.trims_covered(self.seq.plus(1));
+            (self.wanted, self.flushing) = (false, false);
+            return true;
+        }
+        self.batch.write(core, images, self.seq);
+        false
+    }
+
+    /// The power is gone: segments that made it to flash count.
+    pub fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        self.batch.finish(core, lost);
+    }
+
+    /// After recovery: what the journal still holds.
+    pub fn restored(core: &Core) -> TrimmedSegments {
+        let mut trims = TrimmedSegments::default();
+        for (page, records) in core.meta.pages.journal.iter().enumerate() {
+            if core.meta.place(core.meta.journal_piece(page)).is_some() {
+                for trim in records {
+                    let last = trim.lpa.offset(trim.len - 1).segment();
+                    trims.touched.extend((trim.lpa.segment().0..=last.0).map(SegmentId));
+                }
+            }
+        }
+        trims
+    }
+}
+
+fn image(table: &[u32], segment: SegmentId) -> Box<SegmentImage> {
+    let first = segment.index() * SEGMENT_ENTRIES as usize;
+    let last = (first + SEGMENT_ENTRIES as usize).min(table.len());
+    let mut image = Box::new([0; SEGMENT_ENTRIES as usize]);
+    image[..last - first].copy_from_slice(&table[first..last]);
+    image
+}
