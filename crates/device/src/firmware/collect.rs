@@ -1,6 +1,6 @@
 //! The exclusive jobs of collection: GC and wear levelling steps, and garbage collection of metadata superblocks.
 
-use nand::{Cause, Done, Op as NandOp, Priority, Spare, Work};
+use nand::{Cause, Done, Priority, Work};
 use units::{Lpa, Ppa, Seq, Superblock};
 
 use super::Firmware;
@@ -209,27 +209,13 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn program_copy_row(&mut self, n: u32) {
-        let page = self.core.layout.geometry().units_per_page;
-        let padded = n.div_ceil(page) * page;
         let seq = self.core.take_seq(n);
-        let ppa = self.core.blocks.place(Stream::Gc, n, padded, seq.plus(n - 1));
         let mut items = [0u32; MAX_ROW];
-        let mut spares = [None; MAX_ROW];
-        for i in 0..n as usize {
-            let id = self.gc.queue.pop_front().expect("counted by the caller");
-            let copy = self.gc.page(id);
-            items[i] = id;
-            spares[i] = Some(Spare { lpa: copy.lpa.0, stamp: copy.stamp, version: copy.version });
+        for item in &mut items[..n as usize] {
+            *item = self.gc.queue.pop_front().expect("counted by the caller");
         }
-        let token = self.core.ops.start(Purpose::GcProgram { ppa, n, seq }, &items[..n as usize]);
-        let work = Work::Program { ppa, units: padded };
-        let op = NandOp { work, priority: Priority::Gc, cause: Cause::GcWrite, token };
-        self.core.submit_program(op, &spares[..padded as usize], seq);
-        self.core.job_ops += 1;
+        self.submit_row(Stream::Gc, &items[..n as usize], seq);
         self.core.units_to_log += n as usize;
-        self.core.stats.gc_units_programmed += u64::from(n);
-        self.core.stats.padding_units += u64::from(padded - n);
-        self.map.placed(self.core.superblock_of(ppa), n);
     }
 
     pub(super) fn gc_program_done(&mut self, token: u32, ppa: Ppa, n: u32, seq: Seq) {

@@ -6,13 +6,13 @@
 //! - A data superblock whose erase has failed on any die is given up; a metadata superblock is erased again.
 //! - When too few data superblocks are left, the device only reads. What it has accepted is still written.
 
-use nand::{Cause, Done, Op as NandOp, Priority, Spare, Work};
+use nand::Done;
 use units::{Ppa, Seq};
 
 use super::Firmware;
 use crate::blocks::Stream;
 use crate::mapping::Mapping;
-use crate::ops::{Errand, MAX_ROW, Purpose};
+use crate::ops::{Errand, Purpose};
 
 /// A row that could not be programmed.
 #[derive(Debug)]
@@ -99,49 +99,13 @@ impl<M: Mapping> Firmware<M> {
         let Some(row) = self.failed_rows.front_mut() else { return };
         let seq = row.seq;
         let items: Vec<u32> = row.items.drain(..row.items.len().min(room)).collect();
-        let n = items.len() as u32;
-        row.seq = seq.plus(n);
+        row.seq = seq.plus(items.len() as u32);
         let whole = row.items.is_empty();
-        let page = self.core.layout.geometry().units_per_page;
-        let padded = n.div_ceil(page) * page;
-        let ppa = self.core.blocks.place(stream, n, padded, seq.plus(n - 1));
-        let mut spares = [None; MAX_ROW];
-        for (i, &item) in items.iter().enumerate() {
-            spares[i] = Some(self.spare_of(stream, item, seq.plus(i as u32)));
-        }
-        let (purpose, priority, cause) = match stream {
-            Stream::Host => (Purpose::HostProgram { ppa, n, seq }, Priority::HostWrite, Cause::HostWrite),
-            Stream::Gc => (Purpose::GcProgram { ppa, n, seq }, Priority::Gc, Cause::GcWrite),
-        };
-        let token = self.core.ops.start(purpose, &items);
-        let op = NandOp { work: Work::Program { ppa, units: padded }, priority, cause, token };
-        self.core.submit_program(op, &spares[..padded as usize], seq);
-        let job = u32::from(stream == Stream::Gc);
-        self.core.job_ops += job;
+        self.submit_row(stream, &items, seq);
         if whole {
             self.failed_rows.pop_front();
             self.core.programs -= 1;
-            self.core.job_ops -= job;
-        }
-        let programmed = match stream {
-            Stream::Host => &mut self.core.stats.data_units_programmed,
-            Stream::Gc => &mut self.core.stats.gc_units_programmed,
-        };
-        *programmed += u64::from(n);
-        self.core.stats.padding_units += u64::from(padded - n);
-        self.map.placed(self.core.superblock_of(ppa), n);
-    }
-
-    fn spare_of(&self, stream: Stream, item: u32, seq: Seq) -> Spare {
-        match stream {
-            Stream::Host => {
-                let (lpa, stamp) = self.core.buffer.unit(item as u16);
-                Spare { lpa: lpa.0, stamp, version: seq.wire() }
-            }
-            Stream::Gc => {
-                let copy = self.gc.page(item);
-                Spare { lpa: copy.lpa.0, stamp: copy.stamp, version: copy.version }
-            }
+            self.core.job_ops -= u32::from(stream == Stream::Gc);
         }
     }
 }

@@ -7,6 +7,7 @@ mod loads;
 mod power;
 mod read;
 mod recover;
+mod rows;
 mod write;
 
 use std::collections::VecDeque;

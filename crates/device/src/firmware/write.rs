@@ -1,6 +1,5 @@
 //! Writes, flushes and trims: acceptance into the write buffer in order, programming of rows, completion.
 
-use nand::{Cause, Op as NandOp, Priority, Spare, Work};
 use ufs::{DataOut, Op};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
 
@@ -9,7 +8,7 @@ use crate::blocks::Stream;
 use crate::config::Sabotage;
 use crate::core::DeviceEvent;
 use crate::mapping::{Commit, Mapping};
-use crate::ops::{Errand, MAX_ROW, Purpose};
+use crate::ops::{Errand, MAX_ROW};
 use crate::sram::Owner;
 
 /// A flush that waits for data accepted before it.
@@ -189,27 +188,13 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn program_row(&mut self, n: u32) {
-        let page = self.core.layout.geometry().units_per_page;
-        let padded = n.div_ceil(page) * page;
         let seq = self.core.take_seq(n);
-        let ppa = self.core.blocks.place(Stream::Host, n, padded, seq.plus(n - 1));
         let mut items = [0u32; MAX_ROW];
-        let mut spares = [None; MAX_ROW];
-        for i in 0..n as usize {
-            let id = self.core.buffer.queue.pop_front().expect("counted above");
-            let (lpa, stamp) = self.core.buffer.unit(id);
-            items[i] = u32::from(id);
-            spares[i] = Some(Spare { lpa: lpa.0, stamp, version: seq.plus(i as u32).wire() });
-            self.map.announce(lpa);
+        for item in &mut items[..n as usize] {
+            *item = u32::from(self.core.buffer.queue.pop_front().expect("counted above"));
         }
-        let token = self.core.ops.start(Purpose::HostProgram { ppa, n, seq }, &items[..n as usize]);
-        let work = Work::Program { ppa, units: padded };
-        let op = NandOp { work, priority: Priority::HostWrite, cause: Cause::HostWrite, token };
-        self.core.submit_program(op, &spares[..padded as usize], seq);
+        self.submit_row(Stream::Host, &items[..n as usize], seq);
         self.core.units_to_log += n as usize;
-        self.core.stats.data_units_programmed += u64::from(n);
-        self.core.stats.padding_units += u64::from(padded - n);
-        self.map.placed(self.core.superblock_of(ppa), n);
         self.gc.earn(n, self.core.blocks.free());
     }
 

@@ -1,0 +1,56 @@
+//! Programming of rows of user data: host data and copies, the first time and again.
+
+use nand::{Cause, Op as NandOp, Priority, Spare, Work};
+use units::{Lpa, Seq};
+
+use super::Firmware;
+use crate::blocks::Stream;
+use crate::mapping::Mapping;
+use crate::ops::{MAX_ROW, Purpose};
+
+impl<M: Mapping> Firmware<M> {
+    /// Programs `items`, write buffers or copies, with numbers from `seq` where the stream stands. They fit its row.
+    #[inline]
+    pub(super) fn submit_row(&mut self, stream: Stream, items: &[u32], seq: Seq) {
+        let n = items.len() as u32;
+        let page = self.core.layout.geometry().units_per_page;
+        let padded = n.div_ceil(page) * page;
+        let ppa = self.core.blocks.place(stream, n, padded, seq.plus(n - 1));
+        let mut spares = [None; MAX_ROW];
+        for (i, &item) in items.iter().enumerate() {
+            let spare = self.spare_of(stream, item, seq.plus(i as u32));
+            self.map.announce(Lpa(spare.lpa));
+            spares[i] = Some(spare);
+        }
+        let (purpose, priority, cause) = match stream {
+            Stream::Host => (Purpose::HostProgram { ppa, n, seq }, Priority::HostWrite, Cause::HostWrite),
+            Stream::Gc => (Purpose::GcProgram { ppa, n, seq }, Priority::Gc, Cause::GcWrite),
+        };
+        let token = self.core.ops.start(purpose, items);
+        let op = NandOp { work: Work::Program { ppa, units: padded }, priority, cause, token };
+        self.core.submit_program(op, &spares[..padded as usize], seq);
+        let programmed = match stream {
+            Stream::Host => &mut self.core.stats.data_units_programmed,
+            Stream::Gc => &mut self.core.stats.gc_units_programmed,
+        };
+        *programmed += u64::from(n);
+        self.core.stats.padding_units += u64::from(padded - n);
+        self.core.job_ops += u32::from(stream == Stream::Gc);
+        self.map.placed(self.core.superblock_of(ppa), n);
+    }
+
+    /// Copies keep the version of their content.
+    #[inline]
+    fn spare_of(&self, stream: Stream, item: u32, seq: Seq) -> Spare {
+        match stream {
+            Stream::Host => {
+                let (lpa, stamp) = self.core.buffer.unit(item as u16);
+                Spare { lpa: lpa.0, stamp, version: seq.wire() }
+            }
+            Stream::Gc => {
+                let copy = self.gc.page(item);
+                Spare { lpa: copy.lpa.0, stamp: copy.stamp, version: copy.version }
+            }
+        }
+    }
+}
