@@ -237,3 +237,17 @@ def test_a_request_beyond_the_device_is_named_with_its_event(ufsim: Command, tmp
 def test_no_file_is_written_after_a_failure(ufsim: Command, tmp_path: Path) -> None:
     fails(ufsim("compare", SAMPLE, "--out", tmp_path, "--set", "nand.planes=0"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_flash_that_fails_fails_requests_and_nothing_else(ufsim: Command) -> None:
+    arguments = ["--replay", "closed", "--scheme", "hp-ufs", "--json"]
+    faults = ["read", "program", "erase"]
+    settings = [text for kind in faults for text in ("--set", f"faults.{kind}_per_million=3000")]
+    runs = [document(ufsim("run", SAMPLE, *arguments, *more)) for more in ([], settings, settings)]
+    whole, faulty, again = (run["results"][0] for run in runs)
+    assert whole["failed"] == 0
+    assert faulty["submitted"] == faulty["completed"] == whole["completed"]
+    assert 0 < faulty["failed"] < faulty["submitted"] / 50
+    assert faulty["counters"]["device"]["program_failures"] > 0
+    assert faulty["digest"] == again["digest"]
+    fails(ufsim("run", SAMPLE, "--set", "faults.read_per_million=100001"), "faults.read_per_million", "0..=100000")

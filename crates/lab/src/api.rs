@@ -85,7 +85,11 @@ pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, La
     let info = device.info();
     let fits = config.check(&info);
     fits.map_err(|error| LabError::Config(format!("profile {}: host.{error}", profile.origin)))?;
-    Ok(System::new(Driver::new(config, info), Link::new(profile.link_config()), device))
+    let mut system = System::new(Driver::new(config, info), Link::new(profile.link_config()), device);
+    if profile.device_config(key).faults.any() {
+        system.allow_faults();
+    }
+    Ok(system)
 }
 
 /// A workload that is ready to run.

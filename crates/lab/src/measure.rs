@@ -82,6 +82,8 @@ pub struct Measure {
     pub submitted: u64,
     /// Measured requests that have completed.
     pub completed: u64,
+    /// Of these, requests that failed because flash did.
+    pub failed: u64,
     /// Requests of warm-up and preconditioning.
     pub unmeasured: u64,
     /// Measured requests that do not begin and end on unit borders.

@@ -136,6 +136,11 @@ impl Oracle {
         self.open[1] += 1;
     }
 
+    /// The read has ended without data.
+    pub fn read_failed(&mut self, memory: &Remembered) {
+        self.open[usize::from(memory.generation == self.generation)] -= 1;
+    }
+
     /// The read has ended; call it for every read, with the data or before giving up on it.
     ///
     /// # Errors

@@ -81,6 +81,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         setup: context.setup,
         submitted: measure.submitted,
         completed: measure.completed,
+        failed: measure.failed,
         unmeasured: measure.unmeasured,
         warmup_sim_seconds: measure.began_at().0 as f64 / 1e9,
         sim_seconds: seconds,

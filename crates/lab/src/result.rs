@@ -141,6 +141,8 @@ pub struct RunResult {
     pub submitted: u64,
     /// Measured requests completed.
     pub completed: u64,
+    /// Of these, those that ended with an error because flash failed.
+    pub failed: u64,
     /// Requests of preconditioning and warm-up.
     pub unmeasured: u64,
     /// Simulated time before the first measured request.

@@ -80,6 +80,8 @@ pub struct System {
     events: u64,
     last_completion: u64,
     source_done: bool,
+    /// Flash operations are made to fail, so requests may.
+    faulty: bool,
     /// Earliest pending [`Event::Source`] and [`Event::Driver`], so that the queue does not fill with copies.
     source_wake: Option<SimTime>,
     driver_wake: Option<SimTime>,
@@ -104,9 +106,15 @@ impl System {
             events: 0,
             last_completion: 0,
             source_done: false,
+            faulty: false,
             source_wake: None,
             driver_wake: None,
         }
+    }
+
+    /// Requests may fail from now on as flash that fails makes them.
+    pub fn allow_faults(&mut self) {
+        self.faulty = true;
     }
 
     /// Runs a workload to its end: every request issued and completed.
@@ -295,7 +303,15 @@ impl System {
         while let Some(completion) = self.driver.completion() {
             let ticket = Ticket(completion.id);
             let slot = self.requests.get(ticket);
-            check(&mut self.oracle, slot, completion)?;
+            if self.faulty && is_fault(completion.status) {
+                // A failed write may have been written in part; the oracle allows both.
+                if slot.driver_op() == RequestOp::Read {
+                    self.oracle.read_failed(&slot.memory);
+                }
+                self.measure.failed += u64::from(slot.measured);
+            } else {
+                check(&mut self.oracle, slot, completion)?;
+            }
             self.driver.pop_completion();
             if slot.data_follows {
                 slot.data_follows = false;
@@ -333,6 +349,11 @@ impl System {
     pub fn events(&self) -> u64 {
         self.events
     }
+}
+
+/// May flash that fails end a request like this?
+fn is_fault(status: Status) -> bool {
+    matches!(status, Status::UnrecoveredRead | Status::WriteProtected)
 }
 
 /// Checks a completion against the oracle.

@@ -19,6 +19,13 @@ pub struct Faults {
     pub read_per_million: u32,
 }
 
+impl Faults {
+    /// Can anything fail?
+    pub fn any(&self) -> bool {
+        self.program_per_million + self.erase_per_million + self.read_per_million > 0
+    }
+}
+
 /// Decides which operations fail.
 #[derive(Debug)]
 pub(crate) struct Injector {
@@ -30,8 +37,7 @@ pub(crate) struct Injector {
 impl Injector {
     /// `None` if nothing can fail.
     pub fn new(faults: Faults) -> Option<Injector> {
-        let Faults { seed, .. } = faults;
-        (faults != Faults { seed, ..Faults::default() }).then_some(Injector { faults, operations: 0 })
+        faults.any().then_some(Injector { faults, operations: 0 })
     }
 
     /// Whether the operation that finishes now fails.

@@ -2,7 +2,7 @@
 
 use device::{DeviceConfig, GcConfig, HpbConfig, LogConfig, SramConfig};
 use host::HostConfig;
-use nand::{CellTiming, Geometry, Timing};
+use nand::{CellTiming, Faults, Geometry, Timing};
 use ufs::LinkConfig;
 use units::{MIB, Nanos, UNIT_BYTES};
 
@@ -23,7 +23,7 @@ impl Profile {
         super::checks::geometry(&self.values)
     }
 
-    /// The device. `key` seals the entries published to an HPB host.
+    /// The device. `key` seals the entries published to an HPB host, and decides which flash operations fail.
     pub fn device_config(&self, key: [u64; 2]) -> DeviceConfig {
         let v = &self.values;
         DeviceConfig {
@@ -46,7 +46,12 @@ impl Profile {
                 units_per_step: v.gc.units_per_step,
             },
             wear_spread: v.wear.spread_erases,
-            faults: nand::Faults::default(),
+            faults: Faults {
+                seed: key[0],
+                program_per_million: v.faults.program_per_million,
+                erase_per_million: v.faults.erase_per_million,
+                read_per_million: v.faults.read_per_million,
+            },
             sabotage: None,
             hpb: HpbConfig {
                 group_entries: v.hpb.group_entries,

@@ -237,6 +237,15 @@ sections! {
         /// Starts when erase counts differ by more than this.
         spread_erases: count(2 to 1000000),
     }
+    /// Flash operations that fail, out of a million of their kind; which ones follows from the seed of the run.
+    faults: FaultSection {
+        /// Reads that cannot be corrected: the request ends with an error, the firmware's own reads are repeated.
+        read_per_million: count(0 to 100000),
+        /// Programs: what they carried is programmed elsewhere, the superblock is given up when it is empty.
+        program_per_million: count(0 to 100000),
+        /// Erases of the share of one die: the superblock is given up.
+        erase_per_million: count(0 to 100000),
+    }
     /// HPB on the device's side.
     hpb: Hpb {
         /// L2P entries per group; must be a multiple of 1024.
