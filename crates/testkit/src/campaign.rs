@@ -114,7 +114,10 @@ impl Case {
     /// # Errors
     /// The smallest case found that breaks a promise.
     pub fn run(&self) -> Result<Report, Failure> {
-        let Err(mut what) = self.attempt() else { return self.attempt().map_err(|what| self.failure(what)) };
+        let mut what = match self.attempt() {
+            Ok(report) => return Ok(report),
+            Err(what) => what,
+        };
         let mut smallest = *self;
         for _ in 0..12 {
             let fewer = [
