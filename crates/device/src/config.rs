@@ -47,17 +47,20 @@ pub enum Sabotage {
     LastPageWins,
     /// Recovery does not write the segments that it has changed.
     ForgetRecovered,
+    /// A unit that was half written when the power went passes for whole.
+    TrustTorn,
 }
 
 impl Sabotage {
     /// All of them, with their names.
-    pub const ALL: [(&str, Sabotage); 6] = [
+    pub const ALL: [(&str, Sabotage); 7] = [
         ("flush-at-once", Sabotage::FlushAtOnce),
         ("fua-at-once", Sabotage::FuaAtOnce),
         ("forget-trims", Sabotage::ForgetTrims),
         ("forget-log-block", Sabotage::ForgetLogBlock),
         ("last-page-wins", Sabotage::LastPageWins),
         ("forget-recovered", Sabotage::ForgetRecovered),
+        ("trust-torn", Sabotage::TrustTorn),
     ];
 }
 
@@ -112,6 +115,8 @@ pub struct HpbConfig {
     pub tracked_groups: u16,
     /// Changed entries that may wait for a response to carry them.
     pub pending_entries: u16,
+    /// Time that the firmware takes to make or check a seal.
+    pub seal_cost: Nanos,
     /// Key of this boot for sealing entries.
     pub key: [u64; 2],
 }

@@ -112,6 +112,9 @@ impl Core {
         let meta = Meta::new(cfg.geometry.layout(), cfg.capacity_units);
         let mut nand = Nand::new(cfg.geometry, cfg.timing);
         nand.set_faults(cfg.faults);
+        if cfg.sabotage == Some(Sabotage::TrustTorn) {
+            nand.without_ecc();
+        }
         Core::with_flash(nand, meta, cfg)
     }
 

@@ -33,6 +33,8 @@ units::counters! {
     segment_misses,
     /// Reads whose host-supplied entry was used.
     host_entries_used,
+    /// Time that the firmware thread spent on seals of entries, made or checked.
+    sealing_ns,
     /// Host-supplied entries that failed the check of their seal (forged, stale or of a changed group).
     host_entries_refused,
     /// Commands dropped because their tag was in use.

@@ -2,6 +2,7 @@
 
 use units::{Ppa, SimTime};
 
+use crate::geometry::CellType;
 use crate::nand::Nand;
 use crate::op::Work;
 use crate::state::Mark;
@@ -71,6 +72,7 @@ impl Nand {
         };
         self.state.finish_program(ppa, units);
         let page_units = self.layout.geometry().units_per_page;
+        let garble = self.blind && self.layout.geometry().cell(self.layout.superblock_of(ppa)) != CellType::Slc;
         let mut readable = 0;
         for first in (0..units).step_by(page_units as usize) {
             match roll(3) {
@@ -79,6 +81,10 @@ impl Nand {
                 _ => {
                     for unit in first..first + page_units {
                         match roll(2) {
+                            0 if garble => {
+                                self.state.garble(ppa.offset(unit));
+                                readable |= 1 << unit;
+                            }
                             0 => self.state.mark(ppa.offset(unit), 1, Mark::Unreadable),
                             _ => readable |= 1 << unit,
                         }

@@ -25,6 +25,8 @@ pub struct Nand {
     counters: Counters,
     /// `None` = nothing fails.
     faults: Option<Injector>,
+    /// Half written user data passes for whole.
+    pub(crate) blind: bool,
 }
 
 impl Nand {
@@ -42,12 +44,18 @@ impl Nand {
             state: State::new(layout),
             counters: Counters::default(),
             faults: None,
+            blind: false,
         }
     }
 
     /// Lets operations that finish from now on fail at these rates. A new array has none that fail.
     pub fn set_faults(&mut self, faults: Faults) {
         self.faults = Injector::new(faults);
+    }
+
+    /// Test support: from now on nothing tells half written user data from whole. Its units hold what nobody wrote.
+    pub fn without_ecc(&mut self) {
+        self.blind = true;
     }
 
     /// Hands a read or an erase to its die, where it may start at once.

@@ -146,6 +146,14 @@ impl State {
         self.spares[ppa.index()..][..units as usize].fill([0, mark as u32]);
     }
 
+    /// Leaves a unit of a finished program with a stamp that was never written.
+    pub fn garble(&mut self, ppa: Ppa) {
+        let [lpa, stamp] = &mut self.spares[ppa.index()];
+        if *lpa != 0 {
+            *stamp = !*stamp;
+        }
+    }
+
     /// Checks that an erase is legal and forbids programs until it is finished.
     pub fn submit_erase(&mut self, superblock: Superblock, die: u32) {
         let geometry = self.layout.geometry();

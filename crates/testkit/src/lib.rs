@@ -174,6 +174,11 @@ impl Rig {
         self.driver_wake = None;
     }
 
+    /// The simulated time.
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
     /// The same up to the moment at which the device is ready; nothing is attached to it yet.
     pub fn cut_and_recover(&mut self, rng: &mut Rng, again: u32) -> Vec<Moment> {
         let mut moments = vec![self.device().moment()];

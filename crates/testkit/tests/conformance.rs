@@ -1,13 +1,18 @@
 //! What every registered mapping scheme must do, whatever it is: one set of tests per line of the registration.
 
-use device::{MappingKind, registered_mappings};
-use lab::{profile::Profile, schemes};
+use device::{DeviceStats, MappingKind, registered_mappings};
+use lab::profile::{Override, Profile, parse_override};
+use lab::schemes;
 use ufsim_testkit::{Rig, Rng};
 use units::Nanos;
 
 /// Runs `body` on the tiny profile for every preset with this mapping scheme.
 fn with_each_system(kind: MappingKind, body: impl Fn(Rig, &str)) {
-    let profile = Profile::load("tiny", &[]).expect("an embedded profile");
+    with_each_system_of(&[], kind, body);
+}
+
+fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
+    let profile = Profile::load("tiny", set).expect("an embedded profile");
     let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts.mapping == kind).collect();
     assert!(!presets.is_empty(), "mapping scheme {} is in no preset", kind.name());
     for preset in presets {
@@ -85,24 +90,39 @@ fn wear_is_levelled(kind: MappingKind) {
     let spread = 8;
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
     assert_eq!(profile.device_config([0, 0]).wear_spread, spread);
-    with_each_system(kind, |mut rig, name| {
-        let mut rng = Rng::new(15);
-        for lpa in (0..28_000).step_by(16) {
-            rig.submit(host::RequestOp::Write { fua: false }, units::Lpa(lpa), 16, 8);
-        }
-        for _ in 0..40_000 {
-            let lpa = units::Lpa(28_000 + rng.below(290) * 16);
-            rig.submit(host::RequestOp::Write { fua: false }, lpa, 16, 16);
-        }
-        rig.settle();
-        rig.read_all();
-        let stats = rig.device().stats();
+    with_each_system(kind, |rig, name| {
+        let stats = wear_out_a_corner(rig);
         assert!(stats.max_erase_count > 3 * u64::from(spread), "{name}: too little was written: {stats:?}");
         assert!(stats.wear_victims > 0, "{name}: {stats:?}");
         // Levelling takes turns with GC and moves one superblock at a time, so the coldest lags behind the threshold.
         let lag = stats.max_erase_count - stats.min_erase_count;
         assert!(lag <= 2 * u64::from(spread), "{name}: erase counts {lag} apart: {stats:?}");
     });
+}
+
+/// The same device with levelling off: the check above would notice.
+fn wear_without_levelling_is_noticed(kind: MappingKind) {
+    let off = parse_override("wear.spread_erases=1000000").expect("a well formed override");
+    with_each_system_of(&[off], kind, |rig, name| {
+        let stats = wear_out_a_corner(rig);
+        let lag = stats.max_erase_count - stats.min_erase_count;
+        assert!(lag > 2 * 8, "{name}: erase counts are only {lag} apart without levelling: {stats:?}");
+    });
+}
+
+/// Data that stays over most of the device, and many writes in what is left.
+fn wear_out_a_corner(mut rig: Rig) -> DeviceStats {
+    let mut rng = Rng::new(15);
+    for lpa in (0..28_000).step_by(16) {
+        rig.submit(host::RequestOp::Write { fua: false }, units::Lpa(lpa), 16, 8);
+    }
+    for _ in 0..40_000 {
+        let lpa = units::Lpa(28_000 + rng.below(290) * 16);
+        rig.submit(host::RequestOp::Write { fua: false }, lpa, 16, 16);
+    }
+    rig.settle();
+    rig.read_all();
+    rig.device().stats()
 }
 
 macro_rules! conformance {
@@ -140,6 +160,11 @@ macro_rules! conformance {
             #[test]
             fn wear_is_levelled() {
                 super::wear_is_levelled(MappingKind::$variant);
+            }
+
+            #[test]
+            fn wear_without_levelling_is_noticed() {
+                super::wear_without_levelling_is_noticed(MappingKind::$variant);
             }
 
             #[test]

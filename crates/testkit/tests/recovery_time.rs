@@ -35,6 +35,11 @@ fn write_and_cut(rig: &mut Rig, segments: u32, count: u32, shift: u32) {
 /// The same on a device on which every segment is on flash, in no order: a host with little memory has written them back
 /// as it went through them.
 fn recover(log_blocks: u32, segments: u32, count: u32) -> DeviceStats {
+    let mut rig = recovered(log_blocks, segments, count);
+    rig.device().stats()
+}
+
+fn recovered(log_blocks: u32, segments: u32, count: u32) -> Rig {
     let mut rig = rig(log_blocks);
     rig.driver.shrink(SimTime::START, 8 << 20).expect("a limit above the least");
     for i in 0..SEGMENTS {
@@ -44,7 +49,7 @@ fn recover(log_blocks: u32, segments: u32, count: u32) -> DeviceStats {
     rig.cut_and_recover(&mut Rng::new(1), 0);
     rig.attach();
     write_and_cut(&mut rig, segments, count, 512);
-    rig.device().stats()
+    rig
 }
 
 fn ms(ns: u64) -> f64 {
@@ -92,6 +97,24 @@ fn segments_cost_more_than_scanned_pages() {
     let by_segments = many.recovery_ns - few.recovery_ns;
     let by_pages = long.recovery_ns - short.recovery_ns;
     assert!(by_segments > 2 * by_pages, "{by_segments} ns for segments, {by_pages} ns for pages");
+}
+
+/// HP-UFS leaves open how the host learns again which pages are valid. Here it reads every segment before it sends the
+/// first request; the reads go to all dies at once, so that they take little more than their share of the die time.
+#[test]
+fn the_host_soon_knows_again_what_is_valid() {
+    let mut rig = recovered(11, SEGMENTS, SEGMENTS);
+    let ready = rig.now();
+    rig.attach();
+    rig.submit(RequestOp::Read, Lpa(0), 1, 1);
+    rig.wait();
+    let took = rig.now() - ready;
+    println!("reading {SEGMENTS} segments for bitmap and counts: {:.1} ms", ms(took.0));
+    let stats = rig.device().stats();
+    // At best one tR of 25 us gives the eight segments of a page on two planes, on eight dies at a time.
+    let least = u64::from(SEGMENTS) / 8 / 8 * 25_000;
+    assert!(took.0 > least, "{took:?} for {SEGMENTS} segments: {stats:?}");
+    assert!(took.0 + stats.recovery_ns < LIMIT_NS, "{took:?} after {} ms of recovery", ms(stats.recovery_ns));
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! The command front end: order of arrival, cost per command, dispatch.
 
 use ufs::{Command, DataOut, Op, Status};
-use units::{Lpa, Ppa};
+use units::{Lpa, Nanos, Ppa};
 
 use super::{Firmware, Pending};
 use crate::config::Sabotage;
@@ -29,6 +29,7 @@ impl<M: Mapping> Firmware<M> {
         slot.host_seq = cmd.host_seq;
         slot.remaining = 0;
         slot.accepted = 0;
+        slot.sealing = Nanos(0);
         slot.status = Status::Good;
         slot.freed = cmd.freed;
         slot.data = cmd.data;
@@ -65,6 +66,7 @@ impl<M: Mapping> Firmware<M> {
         match op {
             Op::Read { lpa, len } => self.start_read(tag, lpa, len, HostSays::Nothing),
             Op::HpbRead { lpa, len, entry } if M::HOST == HostRole::KeepsEntries => {
+                self.work_on_seals(tag, 1);
                 let says = self.check_entry(lpa, len, entry);
                 self.start_read(tag, lpa, len, says);
             }
@@ -121,6 +123,14 @@ impl<M: Mapping> Firmware<M> {
             Op::ValidBitmap { block, .. } if !self.core.blocks.exists(block) => Some(Status::InvalidField),
             _ => None,
         }
+    }
+
+    /// The firmware thread makes or checks seals for a command, whose answer waits for them.
+    pub(super) fn work_on_seals(&mut self, tag: u8, seals: u32) {
+        let cost = Nanos(self.core.cfg.hpb.seal_cost.0 * u64::from(seals));
+        self.commands[usize::from(tag)].sealing += cost;
+        self.thread_until = self.thread_until.max(self.core.now) + cost;
+        self.core.stats.sealing_ns += cost.0;
     }
 
     fn check_entry(&mut self, lpa: Lpa, len: u32, entry: u64) -> HostSays {

@@ -118,7 +118,7 @@ impl<M: Mapping> Firmware<M> {
         }
         let op = cmd.op;
         let data = match op {
-            Op::HpbReadBuffer { group } => self.publish(group),
+            Op::HpbReadBuffer { group } => self.publish(tag, group),
             _ => self.map.metadata_loaded(&mut self.core, op),
         };
         self.respond_with(tag, |to| *to = data);
@@ -139,9 +139,10 @@ impl<M: Mapping> Firmware<M> {
         self.command_loaded(tag);
     }
 
-    fn publish(&mut self, group: u32) -> DataIn {
+    fn publish(&mut self, tag: u8, group: u32) -> DataIn {
         let (first, n) = self.core.publisher.range(group);
         let mapping: Vec<Option<Ppa>> = (0..n).map(|i| self.map.resolve_loaded(&self.core, Lpa(first.0 + i))).collect();
+        self.work_on_seals(tag, mapping.iter().flatten().count() as u32);
         DataIn::Sealed(self.core.publisher.publish(group, &mapping))
     }
 }

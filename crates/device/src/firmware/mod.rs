@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use nand::Done;
 use ufs::{Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, Notice, Op, PiggyBack, Response, Status, Tag};
-use units::{Seq, SimTime};
+use units::{Nanos, Seq, SimTime};
 
 use crate::config::DeviceConfig;
 use crate::core::{Core, DeviceEvent, Job};
@@ -42,6 +42,8 @@ struct Pending {
     remaining: u32,
     /// Units of a write or trim that were accepted.
     accepted: u32,
+    /// Time that the firmware thread spends on seals for it.
+    sealing: Nanos,
     status: Status,
     contents: Vec<Option<Content>>,
     active: bool,
@@ -59,6 +61,8 @@ pub struct Firmware<M> {
     incoming: VecDeque<u8>,
     /// When the firmware thread will be done with the command started last, and whether a wake for that is due.
     thread_until: SimTime,
+    /// When the last answer leaves.
+    answered: SimTime,
     thread_wake: bool,
     /// Writes, flushes and trims, in order.
     ordered: VecDeque<u8>,
@@ -92,6 +96,7 @@ impl<M: Mapping> Firmware<M> {
             data: DataOut::None,
             remaining: 0,
             accepted: 0,
+            sealing: Nanos(0),
             status: Status::Good,
             contents: Vec::new(),
             active: false,
@@ -102,6 +107,7 @@ impl<M: Mapping> Firmware<M> {
             commands: std::iter::repeat_with(idle).take(256).collect(),
             incoming: VecDeque::new(),
             thread_until: SimTime::START,
+            answered: SimTime::START,
             thread_wake: false,
             ordered: VecDeque::new(),
             flushes: Vec::new(),
@@ -244,18 +250,25 @@ impl<M: Mapping> Firmware<M> {
             hpb: HpbNotice::None,
             piggyback: PiggyBack { notice: Notice::None, want_entries: false, want_victim: false },
         };
+        let mut notice = HpbNotice::None;
+        self.core.publisher.notify(&mut notice);
+        if matches!(notice, HpbNotice::Entry { .. }) {
+            self.work_on_seals(tag, 1);
+        }
         let cmd = &mut self.commands[usize::from(tag)];
         assert!(cmd.active, "tag {tag} answered twice");
         cmd.active = false;
         let status = cmd.status;
-        let at = self.core.now + self.core.cfg.command_cost;
+        // One thread makes all the answers, so they leave in the order in which they are made.
+        self.answered = self.answered.max(self.core.now + self.core.cfg.command_cost + cmd.sealing);
+        let at = self.answered;
         let mut responses = std::mem::take(&mut self.core.effects.responses);
         responses.push((at, BLANK));
         if let Some((_, response)) = responses.last_mut() {
             response.tag = Tag(tag);
             response.status = status;
             give(&mut response.data);
-            self.core.publisher.notify(&mut response.hpb);
+            response.hpb = notice;
             self.map.respond(&mut self.core, response);
         }
         self.core.effects.responses = responses;

@@ -57,6 +57,7 @@ impl Profile {
                 group_entries: v.hpb.group_entries,
                 tracked_groups: v.hpb.tracked_groups as u16,
                 pending_entries: v.hpb.pending_entries as u16,
+                seal_cost: Nanos(v.hpb.seal_ns.into()),
                 key,
             },
         }

@@ -254,6 +254,8 @@ sections! {
         tracked_groups: count(1 to 65535),
         /// Changed entries that may wait for a response to carry them.
         pending_entries: count(1 to 65535),
+        /// Firmware time to seal an entry, or to check a seal.
+        seal_ns: count(0 to 1000000),
     }
     /// The link between host and device.
     link: LinkSection {
