@@ -203,6 +203,12 @@ impl Blocks {
         self.waiting.iter().any(|&(_, trims)| trims > safe)
     }
 
+    /// Bytes of SRAM: erase count and highest sequence number of every data superblock. Readers and programs in flight
+    /// are few; they are kept per superblock only to find them fast.
+    pub fn table_bytes(&self) -> u64 {
+        8 * u64::from(self.count())
+    }
+
     /// Highest erase count of a data superblock.
     pub fn max_erases(&self) -> u32 {
         self.max_erases

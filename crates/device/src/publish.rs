@@ -246,11 +246,14 @@ impl Publisher {
         HpbNotice::None
     }
 
-    /// Bytes of SRAM: state and epoch of every group, and the page counters of the tracked ones.
+    /// Bytes of SRAM: state and epoch of every group, the page counters of the tracked ones, changes that wait for a
+    /// response, and a group's worth of L2P entries, in which the segments of a group come together.
     pub fn table_bytes(&self) -> u64 {
         let groups = self.groups.len() as u64;
         let trackers = u64::from(self.cfg.tracked_groups) * u64::from(self.cfg.group_entries.div_ceil(4));
-        if self.active { groups.div_ceil(4) + 4 * groups + trackers } else { 0 }
+        let pending = u64::from(self.cfg.pending_entries) * 8;
+        let group_buffer = u64::from(self.cfg.group_entries) * 4;
+        if self.active { groups.div_ceil(4) + 4 * groups + trackers + pending + group_buffer } else { 0 }
     }
 }
 

@@ -83,7 +83,7 @@ impl<M: Mapping> Firmware<M> {
                 self.ordered.push_back(tag);
             }
             Op::Flush | Op::Unmap { .. } => self.ordered.push_back(tag),
-            Op::HpbReadBuffer { group } => self.start_group(tag, group),
+            Op::HpbReadBuffer { .. } => self.start_group(tag),
             Op::SegmentRead { .. } | Op::SegmentWrite { .. } | Op::EntryTransfer | Op::ValidBitmap { .. } => {
                 self.start_metadata(tag);
             }

@@ -1,5 +1,7 @@
 //! L2P segments on their way from flash to SRAM, and who waits for them.
 
+use std::collections::VecDeque;
+
 use nand::{Cause, Priority, Work};
 use ufs::{DataIn, Op};
 use units::{Lpa, Ppa, SegmentId};
@@ -32,6 +34,9 @@ pub struct Loads {
     active: Vec<Load>,
     spare_lists: Vec<Vec<Waiter>>,
     waiting: usize,
+    /// The READ BUFFER command that has the group buffer, and those that wait for it.
+    group: Option<u8>,
+    group_queue: VecDeque<u8>,
 }
 
 impl<M: Mapping> Firmware<M> {
@@ -122,10 +127,26 @@ impl<M: Mapping> Firmware<M> {
             _ => self.map.metadata_loaded(&mut self.core, op),
         };
         self.respond_with(tag, |to| *to = data);
+        if self.loads.group == Some(tag) {
+            self.loads.group = None;
+            self.next_group();
+        }
     }
 
-    /// READ BUFFER: all segments of the group have to be in SRAM at once.
-    pub(super) fn start_group(&mut self, tag: u8, group: u32) {
+    /// READ BUFFER: all segments of the group come together in a buffer of its size, of which there is one.
+    pub(super) fn start_group(&mut self, tag: u8) {
+        self.loads.group_queue.push_back(tag);
+        if self.loads.group.is_none() {
+            self.next_group();
+        }
+    }
+
+    fn next_group(&mut self) {
+        let Some(tag) = self.loads.group_queue.pop_front() else { return };
+        let Op::HpbReadBuffer { group } = self.commands[usize::from(tag)].op else {
+            unreachable!("tag {tag} waits for a group without asking for one");
+        };
+        self.loads.group = Some(tag);
         let (first, n) = self.core.publisher.range(group);
         let last = first.offset(n - 1).segment();
         self.commands[usize::from(tag)].remaining = 1;

@@ -289,7 +289,7 @@ impl<M: Mapping> Firmware<M> {
         let (sram, dram) = self.map.table_bytes(&self.core);
         let pool = u64::from(self.core.cfg.sram.pool) * units::UNIT_BYTES;
         DeviceStats {
-            sram_bytes: pool + sram + self.core.publisher.table_bytes(),
+            sram_bytes: pool + sram + self.core.publisher.table_bytes() + self.core.blocks.table_bytes(),
             device_dram_bytes: dram,
             free_superblocks: u64::from(self.core.blocks.free()),
             max_erase_count: u64::from(self.core.blocks.max_erases()),

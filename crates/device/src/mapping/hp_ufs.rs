@@ -41,7 +41,8 @@ pub struct HpUfs {
     /// Segments that wait for a full row, and those being programmed.
     queued: VecDeque<Writeback>,
     programming: Vec<Writeback>,
-    /// Highest number among the copies of each segment in these two; 0 = none.
+    /// Highest number among the copies of each segment in these two; 0 = none. An index of the simulator: the lists are as
+    /// short as the pool, so that firmware would look through them.
     coming: Vec<Seq>,
     victim: Option<Victim>,
     /// The block being collected, and whether the host has found it empty meanwhile.
@@ -454,7 +455,8 @@ impl Mapping for HpUfs {
 
     fn table_bytes(&self, core: &Core) -> (u64, u64) {
         let log = u64::from(core.cfg.log.entries) * 16;
-        (log + core.meta.table_bytes() + self.log_blocks.table_bytes(), 0)
+        let collected = 4 * u64::from(core.blocks.count());
+        (log + core.meta.table_bytes() + self.log_blocks.table_bytes() + collected, 0)
     }
 }
 

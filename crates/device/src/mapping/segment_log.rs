@@ -53,7 +53,7 @@ pub struct SegmentLog {
     flush_wanted: bool,
     phase: Phase,
     updates: Vec<Update>,
-    /// Per segment: the flush that saw it last, and its place in it.
+    /// Per segment: the flush that saw it last, and its place in it. An index of the simulator: firmware would sort the log.
     seen: Vec<(u32, u32)>,
     flush_number: u32,
     /// The last change that the flush covers.
