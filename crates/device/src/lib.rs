@@ -30,6 +30,7 @@ mod publish;
 mod records;
 mod sram;
 mod stats;
+mod stored;
 mod trimmed;
 mod trims;
 mod validity;

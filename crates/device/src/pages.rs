@@ -60,22 +60,22 @@ pub struct Snapshot {
 }
 
 /// Snapshots that may still be needed: that of the open superblock may be incomplete at a power cut.
-const SNAPSHOTS: usize = 3;
+pub const SNAPSHOTS: usize = 3;
 
 /// Contents of metadata pages.
 #[derive(Debug)]
 pub struct Pages {
     /// L2P entries, packed, by segment; `None` = never written. A segment that comes from the host is moved in here,
     /// not copied.
-    images: Vec<Option<Box<SegmentImage>>>,
+    pub(super) images: Vec<Option<Box<SegmentImage>>>,
     /// The sequence number stored with each segment: it holds every change up to it.
-    seqs: Vec<Seq>,
+    pub(super) seqs: Vec<Seq>,
     /// Two places for records take turns, so that one is always whole.
     pub records: [Record; 2],
     /// Trims, by page of the journal.
     pub journal: Vec<Vec<TrimRecord>>,
     /// The last snapshots, oldest first.
-    snapshots: Vec<Snapshot>,
+    pub(super) snapshots: Vec<Snapshot>,
 }
 
 impl Pages {

@@ -12,8 +12,9 @@ use thiserror::Error;
 use ufs::Link;
 use units::{Nanos, SimTime};
 use workload::fio::JobFile;
-use workload::{Replay, Source, blktrace, named_seed};
+use workload::{Replay, Source, blktrace};
 
+use crate::aged::{Aged, Header, sealing_key};
 use crate::fill::Fill;
 use crate::profile::Profile;
 use crate::report::{Context, Start, report};
@@ -79,14 +80,15 @@ use wall::Wall;
 /// # Errors
 /// If the driver's settings do not fit the device.
 pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, LabError> {
-    let key = [0, 1].map(|half| named_seed(seed, "hpb sealing key", half));
-    let device = Device::new(profile.device_config(key), parts.mapping);
+    let device_config = profile.device_config(sealing_key(seed));
+    let faulty = device_config.faults.any();
+    let device = Device::new(device_config, parts.mapping);
     let config = profile.host_config(parts);
     let info = device.info();
     let fits = config.check(&info);
     fits.map_err(|error| LabError::Config(format!("profile {}: host.{error}", profile.origin)))?;
     let mut system = System::new(Driver::new(config, info), Link::new(profile.link_config()), device);
-    if profile.device_config(key).faults.any() {
+    if faulty {
         system.allow_faults();
     }
     Ok(system)
@@ -176,7 +178,7 @@ fn run(
     wall: &Wall,
     progress: &mut OnProgress,
 ) -> Result<RunResult, LabError> {
-    let mut system = guarded(spec, || assemble(profile, parts, spec.seed))??;
+    let (mut system, age) = begin(spec, (parts, profile), wall, progress)?;
     let ran = guarded(spec, || phases(&mut system, &mut *workload.source, spec, wall, progress));
     let start = match ran.map_err(|bug| with_place(bug, &system))? {
         Ok(start) => start,
@@ -189,13 +191,94 @@ fn run(
         return Err(with_place(bug(spec, &lost), &system));
     }
     let context = Context {
-        setup: setup(spec, parts, &workload)?,
+        setup: Setup { age, ..setup(spec, parts, &workload)? },
         host_dram_limit: profile.host_config(parts).memory_limit_bytes,
         wall_seconds: wall.seconds(),
         start,
         warnings: workload.warnings,
     };
     Ok(report(measure, &after, context))
+}
+
+/// The system that a spec begins with: new, aged, or aged before and read from a file. With it the job that aged it.
+fn begin(
+    spec: &Spec,
+    (parts, profile): (Parts, &Profile),
+    wall: &Wall,
+    progress: &mut OnProgress,
+) -> Result<(System, Option<String>), LabError> {
+    if let Some(from) = &spec.from {
+        let aged = Aged::load(Path::new(from), profile, parts, spec.seed)?;
+        let age = aged.age.clone();
+        // The checksum is right, so only a file that was made to deceive gets beyond this.
+        let on = guarded(spec, || aged.switch_on(profile, parts, spec.seed));
+        let system = on.map_err(|_| LabError::Config(format!("{from}: its tables contradict each other")))?;
+        return Ok((system?, Some(age)));
+    }
+    if spec.age.is_some() {
+        let (aged, _) = wear_in(spec, (parts, profile), wall, progress)?;
+        let age = aged.age.clone();
+        return Ok((guarded(spec, || aged.switch_on(profile, parts, spec.seed))??, Some(age)));
+    }
+    Ok((guarded(spec, || assemble(profile, parts, spec.seed))??, None))
+}
+
+/// Ages the device of a spec and switches it off. The spec's `workload` is not looked at.
+///
+/// # Errors
+/// See [`simulate`]; a spec without `age` is one.
+pub fn age(spec: &Spec, progress: &mut OnProgress) -> Result<(Aged, Header), LabError> {
+    let wall = Wall::start();
+    let (parts, profile) = spec.resolve()?;
+    wear_in(spec, (parts, &profile), &wall, progress)
+}
+
+/// What the state that [`age`] makes will say about itself.
+///
+/// # Errors
+/// See [`age`].
+pub fn age_header(spec: &Spec) -> Result<Header, LabError> {
+    let (parts, profile) = spec.resolve()?;
+    Ok(Header::new(&spec.scheme, parts, &profile, (&ageing_job(spec)?.1, spec.seed)))
+}
+
+fn wear_in(
+    spec: &Spec,
+    (parts, profile): (Parts, &Profile),
+    wall: &Wall,
+    progress: &mut OnProgress,
+) -> Result<(Aged, Header), LabError> {
+    let (name, text) = ageing_job(spec)?;
+    let config = |error: String| LabError::Config(format!("age: {error}"));
+    let job = JobFile::parse(&text, &name).map_err(|error| config(error.to_string()))?;
+    let mut source = job.bind(profile.capacity_units(), spec.seed).map_err(|error| config(error.to_string()))?;
+    let mut system = guarded(spec, || assemble(profile, parts, spec.seed))??;
+    let mut watch = throttled("age", wall, progress);
+    let aged = guarded(spec, || {
+        system.run(&mut source, &mut watch)?;
+        system.switch_off(&mut watch)
+    })?;
+    match aged {
+        Ok((device, oracle)) => {
+            let header = Header::new(&spec.scheme, parts, profile, (&text, spec.seed));
+            Ok((Aged { device, oracle, age: text }, header))
+        }
+        Err(Stop::Interrupted) => Err(LabError::Interrupted),
+        Err(stop) => Err(bug(spec, &stop.to_string())),
+    }
+}
+
+/// Name and text of the job that ages the device: that of a file, or a job of the options given.
+fn ageing_job(spec: &Spec) -> Result<(String, String), LabError> {
+    let Some(age) = &spec.age else {
+        return Err(LabError::Config("age: no job was given that ages the device".into()));
+    };
+    if is_job_file(Path::new(age)) {
+        let text = std::fs::read_to_string(age).map_err(|e| LabError::Config(format!("age: {age}: {e}")))?;
+        return Ok((age.clone(), text));
+    }
+    let options: Vec<&str> = age.split_whitespace().collect();
+    Ok(("options".into(), format!("[age]\n{}\n", options.join("\n"))))
 }
 
 /// Preconditioning, then the workload. Gives the state between them.
@@ -269,6 +352,7 @@ fn setup(spec: &Spec, parts: Parts, opened: &Workload) -> Result<Setup, LabError
         replay: opened.replay.into(),
         depth: opened.depth,
         precondition: spec.precondition.clone(),
+        age: None,
         seed: spec.seed,
     })
 }

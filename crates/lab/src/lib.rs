@@ -13,12 +13,14 @@
 //! A run is a function of its [`Spec`]: profile, workload, seed and version decide every byte of the report but the
 //! wall-clock fields. Wrong input gives [`LabError::Config`]; a contradiction inside the simulator, [`LabError::Bug`].
 
+pub mod aged;
 pub mod api;
 mod digest;
 pub mod fill;
 mod fio_json;
 mod measure;
 pub mod oracle;
+mod power;
 pub mod profile;
 mod queue;
 mod report;
@@ -29,7 +31,8 @@ mod spec;
 pub mod system;
 mod tags;
 
-pub use api::{LabError, OnProgress, Progress, Workload, assemble, simulate, simulate_workload};
+pub use aged::Aged;
+pub use api::{LabError, OnProgress, Progress, Workload, age, age_header, assemble, simulate, simulate_workload};
 pub use fio_json::fio_json;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
 pub use result::{AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, RunResult, Setup, Waf};

@@ -7,6 +7,9 @@
 //!
 //! Writes and trims are numbered together from 1. The device stores the number of the write in place of the data.
 
+use std::io::{Read, Write};
+
+use archive::{ArchiveError, Reader, Writer};
 use thiserror::Error;
 use ufs::{Content, DataIn};
 use units::Lpa;
@@ -68,6 +71,32 @@ impl Oracle {
     /// A device of `units` units on which nothing has been written.
     pub fn new(units: u32) -> Oracle {
         Oracle { acked: table::zeroed(units as usize), issued: 0, trims: Vec::new(), generation: 1, open: [0; 2] }
+    }
+
+    /// The state of a device that is switched off: no read is under way that a trim could matter to.
+    pub(crate) fn at_rest(self) -> Oracle {
+        Oracle { trims: Vec::new(), generation: 1, open: [0; 2], ..self }
+    }
+
+    /// Writes what is expected of every unit.
+    pub(crate) fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
+        to.table("oracle.issued", &[self.issued])?;
+        to.table("oracle.acked", &self.acked)
+    }
+
+    /// Reads what [`Oracle::save`] has written for a device of `units` units.
+    pub(crate) fn load<R: Read>(units: u32, from: &mut Reader<R>) -> Result<Oracle, ArchiveError> {
+        let mut oracle = Oracle::new(units);
+        let mut issued = [0];
+        from.table_into("oracle.issued", &mut issued)?;
+        from.table_into("oracle.acked", &mut oracle.acked)?;
+        oracle.issued = issued[0];
+        let newest = oracle.acked.iter().map(|state| state & !TRIM).max().unwrap_or(0);
+        if newest > oracle.issued || oracle.issued >= TRIM {
+            let what = format!("has write {newest} of {}", oracle.issued);
+            return Err(ArchiveError::table("oracle.acked", what));
+        }
+        Ok(oracle)
     }
 
     /// Number for a write from `lpa` on that is being submitted.

@@ -127,6 +127,8 @@ pub struct Setup {
     pub depth: Option<u32>,
     /// What was written before: "none", "footprint" or "touched".
     pub precondition: String,
+    /// The fio job that aged the device, if it was not new.
+    pub age: Option<String>,
     /// Seed.
     pub seed: u64,
 }

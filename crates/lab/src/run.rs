@@ -16,9 +16,10 @@ use device::{Device, DeviceEvent};
 use host::{Completion, Driver, Request, RequestOp};
 use thiserror::Error;
 use ufs::{Command, Link, Response, Status, Tag, wire_bytes, wire_bytes_response};
-use units::{Lpa, Nanos, SimTime};
-use workload::{Next, Progress, Source, Ticket, WorkOp};
+use units::{Lpa, Nanos, Seq, SimTime};
+use workload::{Footprint, Next, Progress, Source, Ticket, WorkOp};
 
+use crate::fill::Fill;
 use crate::measure::{Measure, Snapshot};
 use crate::oracle::{Oracle, Violation};
 use crate::queue::EventQueue;
@@ -333,6 +334,26 @@ impl System {
 
     fn snapshot(&self) -> Snapshot {
         Snapshot { host: self.driver.stats(), device: self.device.stats(), nand: *self.device.nand_counters() }
+    }
+
+    /// What is left when the clock is taken away.
+    pub(crate) fn into_parts(self) -> (Device, Oracle, SimTime) {
+        (self.device, self.oracle, self.now)
+    }
+
+    /// After power-on: lets the device rebuild its mapping, attaches the driver that `attach` gives for the last change
+    /// on flash, and lets it find out what it needs to know.
+    pub(crate) fn recover(&mut self, oracle: Oracle, attach: impl FnOnce(Seq) -> Driver) {
+        self.oracle = oracle;
+        let mut nothing = Fill::new(Footprint::default());
+        self.schedule_device();
+        while !self.device.is_ready() {
+            assert!(!self.queue.is_empty(), "the device stands still during its recovery");
+            self.step(&mut nothing).expect("nothing is requested yet");
+        }
+        self.driver = attach(self.device.applied());
+        self.send_commands();
+        self.settle(&mut nothing).expect("nothing is requested yet");
     }
 
     /// What has been measured, and the state of the counters now.

@@ -55,6 +55,13 @@ pub struct Spec {
     /// write or trim).
     #[serde(default = "default_precondition")]
     pub precondition: String,
+    /// Ages the device first and switches it off and on: a fio job file, or the options of one job, such as
+    /// "rw=randwrite bs=4k iodepth=16 size=52g".
+    #[serde(default)]
+    pub age: Option<String>,
+    /// Begins with a device that `ufsim age` has left in this file.
+    #[serde(default)]
+    pub from: Option<String>,
     /// Short for `host.memory_mib`: a number or "unlimited".
     #[serde(default)]
     pub host_memory_mib: Option<serde_json::Value>,
@@ -107,6 +114,8 @@ impl Spec {
             per_cpu_streams: false,
             seed: default_seed(),
             precondition: default_precondition(),
+            age: None,
+            from: None,
             host_memory_mib: None,
             device: None,
         }
@@ -127,6 +136,9 @@ impl Spec {
     pub fn resolve(&self) -> Result<(Parts, Profile), LabError> {
         one_of("replay", &self.replay, REPLAYS)?;
         one_of("precondition", &self.precondition, PRECONDITIONS)?;
+        if let (Some(age), Some(from)) = (&self.age, &self.from) {
+            return Err(LabError::Config(format!("age = \"{age}\" and from = \"{from}\": only one of them can be given")));
+        }
         let parts = SystemSpec {
             scheme: self.scheme.clone(),
             scheduler: self.scheduler.clone(),
@@ -178,6 +190,8 @@ impl Spec {
             words.push("--per-cpu-streams".into());
         }
         words.extend(self.overrides().unwrap_or_default().iter().map(|(key, value)| format!("--set '{key}={value}'")));
+        words.extend(self.age.iter().map(|age| format!("--age '{age}'")));
+        words.extend(self.from.iter().map(|from| format!("--from {from}")));
         words.extend(self.device.iter().map(|device| format!("--device {device}")));
         words.push(self.workload.clone());
         words.join(" ")

@@ -100,6 +100,7 @@ mod geometry;
 mod nand;
 mod op;
 mod state;
+mod stored;
 mod timeline;
 mod timing;
 mod versions;

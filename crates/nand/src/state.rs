@@ -8,24 +8,24 @@ use crate::versions::Versions;
 
 /// Programmed pages of the block of one plane, always a prefix of its pages.
 #[derive(Clone, Copy, Default, Debug)]
-struct Block {
+pub(crate) struct Block {
     /// Pages handed to programs.
-    submitted: u16,
+    pub(super) submitted: u16,
     /// Pages whose program is finished; only these can be read.
-    programmed: u16,
+    pub(super) programmed: u16,
 }
 
 /// The blocks that one die erases together.
 #[derive(Clone, Copy, Default, Debug)]
-struct DieBlock {
-    erases: u32,
+pub(crate) struct DieBlock {
+    pub(super) erases: u32,
     /// An erase is submitted and not finished.
     erasing: bool,
     /// The last erase did not get to its end. The block of every plane then has no programmed page, so that nothing is
     /// read, and no page left to program.
-    half_erased: bool,
+    pub(super) half_erased: bool,
     /// Sequence number of the first program since the last erase.
-    first_seq: u64,
+    pub(super) first_seq: u64,
 }
 
 /// What the spare of a unit without content says instead.
@@ -50,19 +50,19 @@ const MAX_SEQ_SPREAD: u64 = 1 << 30;
 /// costs address space but no memory.
 #[derive(Debug)]
 pub(crate) struct State {
-    layout: Layout,
+    pub(super) layout: Layout,
     /// LPA + 1 and stamp of each unit, or 0 and a [`Mark`].
-    spares: Vec<[u32; 2]>,
+    pub(super) spares: Vec<[u32; 2]>,
     /// For each plane page the low 32 bits of the sequence number of its first unit.
-    seqs: Vec<u32>,
-    versions: Versions,
+    pub(super) seqs: Vec<u32>,
+    pub(super) versions: Versions,
     /// For each superblock, die and plane.
-    blocks: Vec<Block>,
+    pub(super) blocks: Vec<Block>,
     /// For each superblock and die.
-    die_blocks: Vec<DieBlock>,
+    pub(super) die_blocks: Vec<DieBlock>,
     /// For each superblock the erases that all its dies have done.
-    erase_counts: Vec<u32>,
-    max_erase_count: u32,
+    pub(super) erase_counts: Vec<u32>,
+    pub(super) max_erase_count: u32,
 }
 
 impl State {

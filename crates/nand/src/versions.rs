@@ -11,9 +11,9 @@ use crate::op::Spare;
 /// needs nothing.
 #[derive(Debug)]
 pub(crate) struct Versions {
-    units: usize,
+    pub(super) units: usize,
     /// Own sequence number less version, both in their low 32 bits.
-    lags: Vec<Option<Box<[u32]>>>,
+    pub(super) lags: Vec<Option<Box<[u32]>>>,
 }
 
 impl Versions {

@@ -16,9 +16,9 @@ use crate::stats::DeviceStats;
 /// What a power cut leaves of a device: its flash.
 #[derive(Debug)]
 pub struct Flash {
-    cfg: DeviceConfig,
-    nand: Nand,
-    pages: Pages,
+    pub cfg: DeviceConfig,
+    pub nand: Nand,
+    pub pages: Pages,
 }
 
 /// Why the power went when it did, in the words of a campaign's report.

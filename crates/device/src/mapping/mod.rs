@@ -331,8 +331,8 @@ registered_mappings!(mappings);
 /// A device without power: flash, and the firmware that is installed.
 #[derive(Debug)]
 pub struct Unpowered {
-    kind: MappingKind,
-    flash: Flash,
+    pub(crate) kind: MappingKind,
+    pub(crate) flash: Flash,
 }
 
 impl Unpowered {

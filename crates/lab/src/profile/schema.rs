@@ -1,6 +1,6 @@
 //! The keys of a profile: one table that makes the structs, the checks and the documentation.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One key of a profile.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl Kind {
 }
 
 /// The value of a [`Kind::CountOr`] key.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CountOr {
     /// The integer.
@@ -116,7 +116,7 @@ macro_rules! sections {
     )*) => {
         $(
             $(#[doc = $section_doc])*
-            #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+            #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
             #[serde(deny_unknown_fields)]
             pub struct $Section {
                 $( $(#[doc = $doc])* pub $key: rust_type!($kind), )*
@@ -124,7 +124,7 @@ macro_rules! sections {
         )*
 
         /// A device profile, as its file says it. Every value is inside its range.
-        #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Values {
             $( $(#[doc = $section_doc])* pub $section: $Section, )*

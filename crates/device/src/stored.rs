@@ -1,0 +1,169 @@
+//! A device without power, to and from a file.
+
+use std::io::{Read, Write};
+
+use archive::{ArchiveError, Reader, Writer};
+use nand::Nand;
+use ufs::SegmentImage;
+use units::{Lpa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
+
+use crate::config::DeviceConfig;
+use crate::firmware::Flash;
+use crate::mapping::{MappingKind, Unpowered};
+use crate::meta::{JOURNAL_PAGES, Meta};
+use crate::pages::{Pages, Record, SNAPSHOTS, Snapshot, TrimRecord};
+use crate::trims::RECORDS_PER_PAGE;
+
+/// Log blocks, free and bad superblocks of a record: no list is longer than this.
+const LONGEST_LIST: usize = 1 << 24;
+
+impl Unpowered {
+    /// Writes what the device's flash holds.
+    ///
+    /// # Errors
+    /// What the file gives.
+    pub fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
+        self.flash.save(to)
+    }
+
+    /// A device whose flash holds what [`Unpowered::save`] has written. Its counters begin at zero.
+    ///
+    /// # Errors
+    /// If the file is damaged, or was made with another geometry or capacity.
+    pub fn load<R: Read>(
+        cfg: DeviceConfig,
+        kind: MappingKind,
+        from: &mut Reader<R>,
+    ) -> Result<Unpowered, ArchiveError> {
+        Ok(Unpowered { kind, flash: Flash::load(cfg, from)? })
+    }
+
+    /// The same flash as if it had been loaded for this configuration, which must have the same geometry, capacity and
+    /// mapping scheme.
+    ///
+    /// # Panics
+    /// If it has another geometry.
+    pub fn reconfigured(self, cfg: DeviceConfig) -> Unpowered {
+        Unpowered { kind: self.kind, flash: self.flash.reconfigured(cfg) }
+    }
+}
+
+impl Flash {
+    fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
+        self.nand.save(to)?;
+        self.pages.save(to)
+    }
+
+    fn load<R: Read>(cfg: DeviceConfig, from: &mut Reader<R>) -> Result<Flash, ArchiveError> {
+        let mut nand = Nand::load(cfg.geometry, cfg.timing, from)?;
+        nand.set_faults(cfg.faults);
+        let pieces = Meta::new(cfg.geometry.layout(), cfg.capacity_units).pieces();
+        Ok(Flash { nand, pages: Pages::load(cfg.capacity_units, pieces, from)?, cfg })
+    }
+
+    fn reconfigured(self, cfg: DeviceConfig) -> Flash {
+        let mut nand = self.nand.renewed(cfg.geometry, cfg.timing);
+        nand.set_faults(cfg.faults);
+        Flash { nand, pages: self.pages, cfg }
+    }
+}
+
+impl Pages {
+    /// Writes the contents of all metadata pages.
+    ///
+    /// # Errors
+    /// What the file gives.
+    pub fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
+        let segments = 0..self.images.len() as u32;
+        let written: Vec<u32> = segments.filter(|&s| self.images[s as usize].is_some()).collect();
+        to.table("segments.written", &written)?;
+        for image in self.images.iter().flatten() {
+            to.table("segment", &image[..])?;
+        }
+        to.table("segments.seq", &self.seqs.iter().map(|seq| seq.0).collect::<Vec<_>>())?;
+        self.records.iter().try_for_each(|record| record.save(to))?;
+        for page in &self.journal {
+            to.table("journal.lpa", &page.iter().map(|trim| trim.lpa.0).collect::<Vec<_>>())?;
+            to.table("journal.len", &page.iter().map(|trim| trim.len).collect::<Vec<_>>())?;
+            to.table("journal.seq", &page.iter().map(|trim| trim.seq.0).collect::<Vec<_>>())?;
+        }
+        to.table("snapshots", &self.snapshots.iter().map(|s| s.sb.0).collect::<Vec<_>>())?;
+        for snapshot in &self.snapshots {
+            to.table("snapshot.place", &snapshot.place)?;
+            to.table("snapshot.next", &snapshot.next.iter().map(|sb| sb.0).collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    /// Metadata pages as [`Pages::save`] has written them, for a device of `capacity_units` whose directory has so many
+    /// `pieces`.
+    ///
+    /// # Errors
+    /// If the file is damaged or belongs to a device of another capacity.
+    pub fn load<R: Read>(capacity_units: u32, pieces: u32, from: &mut Reader<R>) -> Result<Pages, ArchiveError> {
+        let segments = capacity_units.div_ceil(SEGMENT_ENTRIES);
+        let mut pages = Pages::new(segments, JOURNAL_PAGES as usize);
+        let written = from.table::<u32>("segments.written", segments as usize)?;
+        if let Some(segment) = written.iter().find(|&&segment| segment >= segments) {
+            let what = format!("names segment {segment}: must be below {segments}");
+            return Err(ArchiveError::table("segments.written", what));
+        }
+        for segment in written.into_iter().map(SegmentId) {
+            let mut image: Box<SegmentImage> = Box::new([0; SEGMENT_ENTRIES as usize]);
+            from.table_into("segment", &mut image[..])?;
+            pages.set_segment(segment, image);
+        }
+        let mut seqs = vec![0; segments as usize];
+        from.table_into("segments.seq", &mut seqs)?;
+        pages.seqs = seqs.into_iter().map(Seq).collect();
+        pages.records = [Record::load(from)?, Record::load(from)?];
+        for page in &mut pages.journal {
+            *page = load_trims(capacity_units, from)?;
+        }
+        for sb in from.table("snapshots", SNAPSHOTS)?.into_iter().map(Superblock) {
+            let mut place = vec![0; pieces as usize];
+            from.table_into("snapshot.place", &mut place)?;
+            let next = from.table("snapshot.next", LONGEST_LIST)?;
+            pages.snapshots.push(Snapshot { sb, place, next: next.into_iter().map(Superblock).collect() });
+        }
+        Ok(pages)
+    }
+}
+
+impl Record {
+    fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
+        to.table("record.number", &[self.number])?;
+        to.table("record.log_blocks", &self.log_blocks.iter().map(|sb| sb.0).collect::<Vec<_>>())?;
+        to.table("record.free", &self.free)?;
+        to.table("record.bad", &self.bad)
+    }
+
+    fn load<R: Read>(from: &mut Reader<R>) -> Result<Record, ArchiveError> {
+        let mut number = [0];
+        from.table_into("record.number", &mut number)?;
+        let log_blocks = from.table("record.log_blocks", LONGEST_LIST)?;
+        Ok(Record {
+            number: number[0],
+            log_blocks: log_blocks.into_iter().map(Superblock).collect(),
+            free: from.table("record.free", LONGEST_LIST)?,
+            bad: from.table("record.bad", LONGEST_LIST)?,
+        })
+    }
+}
+
+fn load_trims<R: Read>(capacity_units: u32, from: &mut Reader<R>) -> Result<Vec<TrimRecord>, ArchiveError> {
+    let lpas = from.table::<u32>("journal.lpa", RECORDS_PER_PAGE)?;
+    let mut lens = vec![0u32; lpas.len()];
+    from.table_into("journal.len", &mut lens)?;
+    let mut seqs = vec![0u64; lpas.len()];
+    from.table_into("journal.seq", &mut seqs)?;
+    let trims = lpas.into_iter().zip(lens).zip(seqs);
+    let trims: Vec<_> = trims.map(|((lpa, len), seq)| TrimRecord { lpa: Lpa(lpa), len, seq: Seq(seq) }).collect();
+    match trims.iter().find(|t| u64::from(t.lpa.0) + u64::from(t.len) > u64::from(capacity_units)) {
+        None => Ok(trims),
+        Some(t) => {
+            let what = format!("has a trim of {} units at {}: must end by {capacity_units}", t.len, t.lpa);
+            Err(ArchiveError::table("journal.len", what))
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Aged devices: written to by a workload, then switched off. What is left is flash and what was acknowledged; the next
+//! run switches it on again, which costs the device its recovery and the driver whatever it has to find out.
+//!
+//! A run on a state from a file and a run that ages its device first go the same way and give the same bytes: both switch
+//! on a device that was switched off.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use archive::{ArchiveError, Reader, Writer};
+use device::Unpowered;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use workload::named_seed;
+
+use crate::api::LabError;
+use crate::digest::Digest;
+use crate::oracle::Oracle;
+use crate::profile::Profile;
+use crate::run::System;
+use crate::system::Parts;
+
+/// First line of the files, with the version of their format.
+const TITLE: &str = "ufsim aged state 1";
+
+/// Version and sources of this ufsim: nobody else's states are used.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("UFSIM_SOURCES"));
+
+/// Keys of a profile that have to be the same when a state is made and when it is used: they decide where things are on
+/// flash. Others may differ, so that one state serves a sweep over SRAM sizes or flash times.
+const FIXED: &[(&str, &[&str])] = &[
+    ("device", &["capacity_mib"]),
+    (
+        "nand",
+        &[
+            "channels",
+            "dies_per_channel",
+            "planes",
+            "page_kib",
+            "pages_per_block",
+            "data_superblocks",
+            "meta_superblocks",
+        ],
+    ),
+    ("log", &["max_log_blocks"]),
+];
+
+/// A device that is switched off, and what its next host may expect of it.
+#[derive(Debug)]
+pub struct Aged {
+    pub(crate) device: Unpowered,
+    pub(crate) oracle: Oracle,
+    /// The fio job that aged it.
+    pub(crate) age: String,
+}
+
+/// What a file of an aged state says about itself.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Version of ufsim that made it, with the fingerprint of its sources.
+    pub version: String,
+    /// The system that aged it.
+    pub scheme: String,
+    /// Its scheduler.
+    pub scheduler: String,
+    /// Its booster.
+    pub booster: String,
+    /// Its mapping scheme: only the same one can read its flash.
+    pub mapping: String,
+    /// The profile's name.
+    pub profile: String,
+    /// The profile's values.
+    pub values: Value,
+    /// The fio job that aged the device.
+    pub age: String,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl Aged {
+    /// Writes a file. It appears under its name only when it is complete.
+    ///
+    /// # Errors
+    /// What the file system gives, with the path.
+    pub fn save(&self, path: &Path, header: &Header) -> Result<(), LabError> {
+        let failed = |error: ArchiveError| LabError::Config(format!("{}: {error}", path.display()));
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let unfinished = path.with_file_name(format!(".{name}.{}", std::process::id()));
+        let written = File::create(&unfinished).map_err(ArchiveError::from).and_then(|file| self.write(file, header));
+        let named = written.and_then(|()| Ok(std::fs::rename(&unfinished, path)?));
+        if named.is_err() {
+            let _ = std::fs::remove_file(&unfinished);
+        }
+        named.map_err(failed)
+    }
+
+    fn write(&self, file: impl Write, header: &Header) -> Result<(), ArchiveError> {
+        let header = serde_json::to_string(header).expect("a header is plain values");
+        let mut to = Writer::new(BufWriter::new(file), TITLE, &header)?;
+        self.oracle.save(&mut to)?;
+        self.device.save(&mut to)?;
+        to.finish()?.flush()?;
+        Ok(())
+    }
+
+    /// Reads a file for a device of `profile`.
+    ///
+    /// # Errors
+    /// If it is damaged, of another version, or of a device with another shape or mapping scheme.
+    pub fn load(path: &Path, profile: &Profile, parts: Parts, seed: u64) -> Result<Aged, LabError> {
+        let failed = |error: String| LabError::Config(format!("{}: {error}", path.display()));
+        let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+        Aged::read(BufReader::new(file), profile, parts, seed).map_err(failed)
+    }
+
+    /// The same from bytes.
+    ///
+    /// # Errors
+    /// See [`Aged::load`]; without the path.
+    pub fn read(file: impl Read, profile: &Profile, parts: Parts, seed: u64) -> Result<Aged, String> {
+        let (header, mut from) = Reader::new(file, TITLE).map_err(|error| error.to_string())?;
+        let header: Header = serde_json::from_str(&header).map_err(|error| format!("header: {error}"))?;
+        header.check(profile, parts)?;
+        let load = |from: &mut Reader<_>| {
+            let oracle = Oracle::load(profile.capacity_units(), from)?;
+            let device = Unpowered::load(profile.device_config(sealing_key(seed)), parts.mapping, from)?;
+            Ok::<_, ArchiveError>((oracle, device))
+        };
+        let (oracle, device) = load(&mut from).map_err(|error| error.to_string())?;
+        from.finish().map_err(|error| error.to_string())?;
+        Ok(Aged { device, oracle, age: header.age })
+    }
+
+    /// Switches the device on, attaches a driver, and lets both find out what they need to know.
+    ///
+    /// # Errors
+    /// If the driver's settings do not fit the device.
+    pub fn switch_on(self, profile: &Profile, parts: Parts, seed: u64) -> Result<System, LabError> {
+        let config = profile.device_config(sealing_key(seed));
+        let faulty = config.faults.any();
+        let driver = profile.host_config(parts);
+        let device = self.device.reconfigured(config);
+        let system = System::switched_on(device, self.oracle, driver, profile.link_config());
+        let mut system =
+            system.map_err(|error| LabError::Config(format!("profile {}: host.{error}", profile.origin)))?;
+        if faulty {
+            system.allow_faults();
+        }
+        Ok(system)
+    }
+}
+
+/// Key with which an HPB device seals entries until its first reboot.
+pub(crate) fn sealing_key(seed: u64) -> [u64; 2] {
+    [0, 1].map(|half| named_seed(seed, "hpb sealing key", half))
+}
+
+impl Header {
+    /// The header of a state that is being made.
+    pub fn new(scheme: &str, parts: Parts, profile: &Profile, (age, seed): (&str, u64)) -> Header {
+        Header {
+            version: VERSION.into(),
+            scheme: scheme.into(),
+            scheduler: parts.scheduler.name().into(),
+            booster: parts.booster.name().into(),
+            mapping: parts.mapping.name().into(),
+            profile: profile.origin.clone(),
+            values: serde_json::to_value(&profile.values).expect("a profile is plain values"),
+            age: age.into(),
+            seed,
+        }
+    }
+
+    /// A name for the state: whatever decides its bytes decides this.
+    pub fn key(&self) -> String {
+        let mut digest = Digest::default();
+        digest.bytes(serde_json::to_string(self).expect("a header is plain values").as_bytes());
+        digest.hex()
+    }
+
+    fn check(&self, profile: &Profile, parts: Parts) -> Result<(), String> {
+        if self.version != VERSION {
+            return Err(format!("made by version {}: this is {VERSION}; make it again with ufsim age", self.version));
+        }
+        if self.mapping != parts.mapping.name() {
+            let wanted = parts.mapping.name();
+            return Err(format!("mapping = \"{}\": the run needs \"{wanted}\"", self.mapping));
+        }
+        let ours = serde_json::to_value(&profile.values).expect("a profile is plain values");
+        for (section, keys) in FIXED {
+            for key in *keys {
+                let (got, wanted) = (&self.values[section][key], &ours[section][key]);
+                if got != wanted {
+                    return Err(format!("{section}.{key} = {got}: the run's profile {} has {wanted}", profile.origin));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads only what a file says about itself.
+///
+/// # Errors
+/// If it is no aged state, or its first lines are damaged.
+pub fn header(path: &Path) -> Result<Header, LabError> {
+    let failed = |error: String| LabError::Config(format!("{}: {error}", path.display()));
+    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+    let (header, _) = Reader::new(file, TITLE).map_err(|error| failed(error.to_string()))?;
+    serde_json::from_str(&header).map_err(|error| failed(format!("header: {error}")))
+}
