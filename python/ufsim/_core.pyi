@@ -1,6 +1,7 @@
 """The compiled part: conversions around the Rust crate `lab`, no logic of its own."""
 
 from collections.abc import Callable
+from os import PathLike
 
 class ConfigError(ValueError):
     """Wrong input; the message names the field, its value and what is allowed."""
@@ -21,9 +22,23 @@ def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], Non
     """Runs one scheme and returns its result as JSON.
 
     `progress(done, total, sim_ns, phase)` is called a few times per second with the bytes completed, the bytes in all
-    (`None` where not known beforehand), the simulated time and "precondition" or "run". An exception raised by it stops
-    the run and is passed on. The interpreter's lock is held only during these calls.
+    (`None` where not known beforehand), the simulated time and "age", "precondition" or "run". An exception raised by it
+    stops the run and is passed on. The interpreter's lock is held only during these calls.
     """
+
+def age(
+    spec_json: str, path: str | PathLike[str], progress: Callable[[int, int | None, int, str], None] | None = None
+) -> None:
+    """Ages a device by the job under `age`, switches it off and writes its state to a file; `workload` is ignored.
+
+    The file appears when it is complete. `progress` as for `simulate`.
+    """
+
+def age_key(spec_json: str) -> str:
+    """A name for the state that `age` would write: whatever decides its bytes decides the name."""
+
+def state_header(path: str | PathLike[str]) -> str:
+    """What a file of an aged state says about itself, as JSON."""
 
 def crash_case(seed: int, rounds: int | None = None, requests: int | None = None, sabotage: str | None = None) -> str:
     """Goes through one case of the power-cut campaign; a JSON object.

@@ -21,6 +21,7 @@ from ufsim.progress import CountDisplay, ProgressDisplay
 from ufsim.results import Comparison
 from ufsim.runner import compare as compare_schemes
 from ufsim.spec import DEFAULT_SCHEMES, Precondition, Replay, Setting, Spec
+from ufsim.states import StateCache
 
 app = typer.Typer(
     name="ufsim",
@@ -57,6 +58,16 @@ PreconditionOption = Annotated[
 DeviceOption = Annotated[
     str | None, typer.Option(metavar="MAJOR:MINOR", help="The device to take from a trace that holds several.")
 ]
+AgeOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JOB", help="Age the device first: a fio job file, or options such as 'rw=randwrite size=52g'."
+    ),
+]
+FromOption = Annotated[
+    str | None, typer.Option("--from", metavar="FILE", help="Begin with a device that `ufsim age` has aged.")
+]
+CacheOption = Annotated[bool, typer.Option(help="Keep states of aged devices, and use those that are there.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 OutOption = Annotated[
     Path | None,
@@ -93,6 +104,9 @@ def run(
     settings: SetOption = None,
     precondition: PreconditionOption = Spec.precondition,
     device: DeviceOption = None,
+    age: AgeOption = None,
+    from_state: FromOption = None,
+    cache: CacheOption = True,
     as_json: JsonOption = False,
     fio_json: Annotated[bool, typer.Option("--fio-json", help="Print the result as fio's JSON.")] = False,
 ) -> None:
@@ -115,6 +129,9 @@ def run(
         settings=parse_settings(settings),
         precondition=precondition,
         device=device,
+        age=age,
+        from_state=from_state,
+        cache=StateCache() if cache else None,
     )
     if fio_json:
         print(comparison.results[0].to_fio_json())
@@ -139,6 +156,9 @@ def compare(
     settings: SetOption = None,
     precondition: PreconditionOption = Spec.precondition,
     device: DeviceOption = None,
+    age: AgeOption = None,
+    from_state: FromOption = None,
+    cache: CacheOption = True,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Schemes run at a time. (default: one per CPU)")] = None,
     as_json: JsonOption = False,
     out: OutOption = None,
@@ -164,6 +184,9 @@ def compare(
         settings=parse_settings(settings),
         precondition=precondition,
         device=device,
+        age=age,
+        from_state=from_state,
+        cache=StateCache() if cache else None,
     )
     picture = None if out is None else write_files(comparison, out, name or workload_name(workload))
     if as_json:
@@ -172,6 +195,40 @@ def compare(
     console = Console()
     tables.print_comparison(console, comparison)
     console.print(f"picture: {picture}", soft_wrap=True, highlight=False)
+
+
+@app.command("age")
+def age_device(
+    job: Annotated[
+        str | None,
+        typer.Argument(metavar="JOB", help="A fio job file, or options such as 'rw=randwrite bs=4k size=52g'."),
+    ] = None,
+    scheme: Annotated[str, typer.Option(metavar="NAME", help="Scheme: see `ufsim schemes`.")] = "hp-ufs",
+    profile: ProfileOption = Spec.profile,
+    seed: SeedOption = Spec.seed,
+    settings: SetOption = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="File for the state.")] = None,
+    show: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Say what a file holds, and do nothing else.")
+    ] = None,
+    clear_cache: Annotated[bool, typer.Option("--clear-cache", help="Remove all states that runs have kept.")] = False,
+) -> None:
+    """Age a device, switch it off, and keep its state in a file for --from."""
+    if show is not None:
+        print(json.dumps(json.loads(_core.state_header(show)), indent=2))
+    elif clear_cache:
+        cache = StateCache()
+        print(f"{cache.clear()} states removed from {cache.directory}")
+    elif job is None or out is None:
+        raise UsageError("JOB and --out are needed (or --show FILE, or --clear-cache)")
+    else:
+        spec = Spec(workload="", scheme=scheme, profile=profile, seed=seed, settings=parse_settings(settings), age=job)
+        spec.check_system()
+        with ProgressDisplay() as progress:
+            _core.age(
+                spec.to_json(), out, lambda done, total, sim_ns, phase: progress(scheme, phase, done, total, sim_ns)
+            )
+        print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
 @app.command()

@@ -11,8 +11,9 @@ from typing import Any
 from ufsim import _core
 from ufsim.results import Comparison, Result
 from ufsim.spec import DEFAULT_SCHEMES, Spec, check_range
+from ufsim.states import StateCache
 
-# scheme, phase ("precondition" or "run"), bytes completed, bytes in all if known, simulated nanoseconds
+# scheme, phase ("age", "precondition" or "run"), bytes completed, bytes in all if known, simulated nanoseconds
 Progress = Callable[[str, str, int, int | None, int], None]
 
 
@@ -20,14 +21,21 @@ class Cancelled(Exception):
     """Raised inside a progress call to stop a simulation whose result nobody wants any more."""
 
 
-def run(workload: str | Path, scheme: str = "hp-ufs", *, progress: Progress | None = None, **options: Any) -> Result:
+def run(
+    workload: str | Path,
+    scheme: str = "hp-ufs",
+    *,
+    progress: Progress | None = None,
+    cache: StateCache | None = None,
+    **options: Any,
+) -> Result:
     """Simulates one scheme.
 
     `workload` is a trace directory, a trace file or a fio job file; `options` are the fields of `ufsim.spec.Spec`
     (`profile`, `settings`, `replay`, `depth`, `seed`, `precondition`, `host_memory_mib`, ...). `progress` is called a
     few times per second from another thread. Raises `ConfigError`, `FileNotFoundError` or `SimulationBug`.
     """
-    return compare(workload, [scheme], jobs=1, progress=progress, **options).results[0]
+    return compare(workload, [scheme], jobs=1, progress=progress, cache=cache, **options).results[0]
 
 
 def compare(
@@ -36,11 +44,13 @@ def compare(
     *,
     jobs: int | None = None,
     progress: Progress | None = None,
+    cache: StateCache | None = None,
     **options: Any,
 ) -> Comparison:
     """Simulates several schemes under the same workload, `jobs` at a time (default: one for each processor).
 
-    The results come in the order of `schemes` and are the same for every number of jobs. Otherwise as `run`.
+    The results come in the order of `schemes` and are the same for every number of jobs, and the same whether or not a
+    `cache` keeps the states of aged devices. Otherwise as `run`.
     """
     names = [schemes] if isinstance(schemes, str) else list(schemes)
     if not names:
@@ -53,10 +63,12 @@ def compare(
     specs = [Spec(workload=str(workload), scheme=name, **options) for name in names]
     for spec in specs:
         spec.check()
-    return Comparison(workload=str(workload), results=_run_all(specs, jobs, progress))
+    return Comparison(workload=str(workload), results=run_all(specs, jobs, progress, cache))
 
 
-def _run_all(specs: list[Spec], jobs: int, progress: Progress | None) -> list[Result]:
+def run_all(
+    specs: list[Spec], jobs: int, progress: Progress | None = None, cache: StateCache | None = None
+) -> list[Result]:
     """Runs `specs` in threads; the first failure, or an interrupt, stops all of them."""
     cancelled = threading.Event()
 
@@ -69,7 +81,8 @@ def _run_all(specs: list[Spec], jobs: int, progress: Progress | None) -> list[Re
 
         if cancelled.is_set():
             raise Cancelled
-        return Result(json.loads(_core.simulate(spec.to_json(), report)))
+        aged = spec if cache is None else cache.aged(spec, report)
+        return Result(json.loads(_core.simulate(aged.to_json(), report)))
 
     with ThreadPoolExecutor(max_workers=min(jobs, len(specs)), thread_name_prefix="ufsim") as pool:
         futures = [pool.submit(simulate, spec) for spec in specs]

@@ -46,6 +46,10 @@ class Spec:
     "footprint" that the workload may read, or all that it may have "touched". `host_memory_mib` (a number or
     "unlimited") limits the memory that a booster may use; `None` leaves it to the profile. `device` ("major:minor")
     selects a device of a trace that holds several.
+
+    A device is new unless `age` or `from_state` is given. `age` writes to it first and switches it off and on: a fio
+    job file, or the options of one job ("rw=randwrite bs=4k iodepth=16 size=52g"). `from_state` is a file that
+    `ufsim age` has made in this way.
     """
 
     workload: str
@@ -62,22 +66,31 @@ class Spec:
     precondition: Precondition = "footprint"
     host_memory_mib: int | str | None = None
     device: str | None = None
+    age: str | None = None
+    from_state: str | None = None
 
     def check(self) -> None:
         """Raises `ConfigError` or `FileNotFoundError` for what would be found too late or told badly by the core.
 
         The core checks everything else, which knows the ranges of profiles, job files and traces.
         """
-        check_choice("scheme", self.scheme, [scheme["name"] for scheme in schemes()])
+        self.check_system()
         check_range("depth", self.depth, 1, 65536)
-        check_range("seed", self.seed, 0, 2**64 - 1)
+        if self.from_state is not None and not os.path.exists(self.from_state):
+            raise FileNotFoundError(f"aged state '{self.from_state}': no such file")
         if not os.path.exists(self.workload):
             raise FileNotFoundError(f"workload '{self.workload}': no such file or directory")
+
+    def check_system(self) -> None:
+        """The same for what concerns no workload."""
+        check_choice("scheme", self.scheme, [scheme["name"] for scheme in schemes()])
+        check_range("seed", self.seed, 0, 2**64 - 1)
 
     def to_json(self) -> str:
         """The form that `_core.simulate` takes."""
         fields = asdict(self)
         fields["set"] = fields.pop("settings")
+        fields["from"] = fields.pop("from_state")
         return json.dumps(fields)
 
 

@@ -2,9 +2,10 @@
 //! errors to exceptions. What each function does is told in `_core.pyi` and in `lab`.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use lab::profile::{self, EMBEDDED};
-use lab::{LabError, RunResult, Spec};
+use lab::{LabError, OnProgress, RunResult, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -58,10 +59,43 @@ fn profile_text(name: &str) -> PyResult<String> {
 #[pyo3(signature = (spec_json, progress=None))]
 fn simulate(py: Python<'_>, spec_json: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
-    // What a signal handler or the caller's function raised; the run stops and it is passed on.
+    let result = watched(py, progress, |on_progress| lab::simulate(&spec, on_progress))?;
+    serde_json::to_string(&result).map_err(config_error)
+}
+
+/// Ages a device, switches it off, and writes its state to a file.
+#[pyfunction]
+#[pyo3(signature = (spec_json, path, progress=None))]
+fn age(py: Python<'_>, spec_json: &str, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
+    let spec = Spec::from_json(spec_json).map_err(exception)?;
+    let (aged, header) = watched(py, progress, |on_progress| lab::age(&spec, on_progress))?;
+    py.detach(|| aged.save(&path, &header)).map_err(exception)
+}
+
+/// A name for the state that `age` would write.
+#[pyfunction]
+fn age_key(spec_json: &str) -> PyResult<String> {
+    let spec = Spec::from_json(spec_json).map_err(exception)?;
+    Ok(lab::age_header(&spec).map_err(exception)?.key())
+}
+
+/// What a file of an aged state says about itself, as JSON.
+#[pyfunction]
+fn state_header(path: PathBuf) -> PyResult<String> {
+    let header = lab::aged::header(&path).map_err(exception)?;
+    serde_json::to_string(&header).map_err(config_error)
+}
+
+/// Runs `work` without the interpreter's lock. What a signal handler or the caller's function raises meanwhile stops it
+/// and is passed on.
+fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl Send + FnOnce(&mut OnProgress) -> Result<T, LabError>,
+) -> PyResult<T> {
     let mut raised = None;
     let result = py.detach(|| {
-        lab::simulate(&spec, &mut |at| {
+        work(&mut |at| {
             let asked = Python::attach(|py| {
                 py.check_signals()?;
                 let Some(progress) = &progress else { return Ok(()) };
@@ -79,7 +113,7 @@ fn simulate(py: Python<'_>, spec_json: &str, progress: Option<Py<PyAny>>) -> PyR
     if let Some(error) = raised {
         return Err(error);
     }
-    serde_json::to_string(&result.map_err(exception)?).map_err(config_error)
+    result.map_err(exception)
 }
 
 /// Goes through one case of the power-cut campaign and returns its report, or what was broken, as JSON.
@@ -142,6 +176,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile_text, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(age, module)?)?;
+    module.add_function(wrap_pyfunction!(age_key, module)?)?;
+    module.add_function(wrap_pyfunction!(state_header, module)?)?;
     module.add_function(wrap_pyfunction!(crash_case, module)?)?;
     module.add_function(wrap_pyfunction!(crash_sabotages, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
