@@ -22,8 +22,8 @@ def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], Non
     """Runs one scheme and returns its result as JSON.
 
     `progress(done, total, sim_ns, phase)` is called a few times per second with the bytes completed, the bytes in all
-    (`None` where not known beforehand), the simulated time and "age", "precondition" or "run". An exception raised by it
-    stops the run and is passed on. The interpreter's lock is held only during these calls.
+    (`None` where not known beforehand), the simulated time and "age", "precondition" or "run". An exception that it
+    raises stops the run and is passed on. The interpreter's lock is held only during these calls.
     """
 
 def age(
