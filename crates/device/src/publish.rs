@@ -7,7 +7,8 @@
 //!
 //! - The epoch of a group grows whenever the host reads the whole group, so older entries fail.
 //! - A *tracked* group also counts, in two bits per page, how often a page changed since then. Each change goes to the
-//!   host as a single entry in a response, sealed with the new count, so the entry before it fails. A page that
+//!   host as a single entry in a response, sealed with the new count, so the entry before it fails. Until the last of
+//!   them has left, none of the group's entries is used: its bit in the dirty bitmap is set (Sec. 3.2). A page that
 //!   changed three times is not trusted until the group is read again.
 //! - A group that is not tracked, or whose changes can not be delivered in time, is *dirty*: none of its entries is
 //!   used, and the host is told to read it again.
@@ -63,6 +64,8 @@ pub struct Publisher {
     trackers: Vec<Tracker>,
     next_tracker: usize,
     pending: VecDeque<Pending>,
+    /// Of each group, how many of these are its.
+    undelivered: Vec<u16>,
     notices: VecDeque<u32>,
 }
 
@@ -80,6 +83,7 @@ impl Publisher {
             trackers: Vec::new(),
             next_tracker: 0,
             pending: VecDeque::new(),
+            undelivered: vec![0; groups],
             notices: VecDeque::new(),
         }
     }
@@ -151,7 +155,8 @@ impl Publisher {
         let run = (entry >> 24 & 0xff) as u32 + 1;
         let count = self.count(lpa);
         let inside = self.group_of(lpa.offset(len - 1)) == group;
-        if self.groups[group as usize] != Group::Clean || count == SATURATED || len > run || !inside {
+        let dirty = self.groups[group as usize] != Group::Clean || self.undelivered[group as usize] > 0;
+        if dirty || count == SATURATED || len > run || !inside {
             return None;
         }
         if entry & 0xff_ffff != self.tag(lpa, ppa, run, count) {
@@ -181,6 +186,7 @@ impl Publisher {
         tracker.counts[byte] = tracker.counts[byte] & !(3 << shift) | count << shift;
         if let (Some(ppa), true) = (ppa, count < SATURATED) {
             self.pending.push_back(Pending { lpa, ppa, count });
+            self.undelivered[group as usize] += 1;
         }
     }
 
@@ -214,6 +220,10 @@ impl Publisher {
 
     fn untrack(&mut self, group: u32) {
         self.tracker_of[group as usize] = 0;
+        if std::mem::take(&mut self.undelivered[group as usize]) > 0 {
+            let entries = self.cfg.group_entries;
+            self.pending.retain(|p| p.lpa.0 / entries != group);
+        }
     }
 
     /// Gives a group up until the host reads it again.
@@ -239,6 +249,7 @@ impl Publisher {
         }
         while let Some(p) = self.pending.pop_front() {
             let group = self.group_of(p.lpa) as usize;
+            self.undelivered[group] -= 1;
             if self.groups[group] == Group::Clean && self.tracker_of[group] != 0 && self.count(p.lpa) == p.count {
                 return HpbNotice::Entry { lpa: p.lpa, entry: self.seal(p.lpa, p.ppa, 1, p.count) };
             }
@@ -291,8 +302,9 @@ mod tests {
         p.changed(Lpa(3), Some(Ppa(7)));
         assert_eq!(p.check(Lpa(3), 1, old[3]), None, "stale");
         assert_eq!(p.check(Lpa(2), 2, old[2]), None, "run over a changed page");
-        assert_eq!(p.check(Lpa(2), 1, old[2]), Some(Ppa(102)));
+        assert_eq!(p.check(Lpa(2), 1, old[2]), None, "the group is dirty until the host has been told");
         let HpbNotice::Entry { lpa, entry } = p.next_notice() else { panic!("an entry is due") };
+        assert_eq!(p.check(Lpa(2), 1, old[2]), Some(Ppa(102)));
         assert_eq!(p.check(lpa, 1, entry), Some(Ppa(7)));
         p.changed(Lpa(3), Some(Ppa(8)));
         assert_eq!(p.check(lpa, 1, entry), None, "replayed");
@@ -311,6 +323,8 @@ mod tests {
         p.changed(Lpa(16), Some(Ppa(8)));
         assert_eq!(p.next_notice(), HpbNotice::DirtyGroup(0), "the only tracker went to the other group");
         assert_eq!(p.check(Lpa(5), 1, a[5]), None);
+        assert_eq!(p.check(Lpa(21), 1, b[5]), None, "dirty until its change has left");
+        assert!(matches!(p.next_notice(), HpbNotice::Entry { lpa: Lpa(16), .. }));
         assert_eq!(p.check(Lpa(21), 1, b[5]), Some(Ppa(105)));
     }
 
