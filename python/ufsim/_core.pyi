@@ -51,5 +51,11 @@ def crash_case(seed: int, rounds: int | None = None, requests: int | None = None
 def crash_sabotages() -> list[str]:
     """Names of the promises that a device can be made to break."""
 
+def recovery(segments: int, pages: int) -> str:
+    """Times of a recovery of the HP-UFS paper's device in milliseconds, as JSON: `total_ms` and its parts.
+
+    Its log blocks hold `pages` (up to 32768) pages of `segments` segments. The interpreter's lock is not held meanwhile.
+    """
+
 def fio_json(result_json: str) -> str:
     """A result in the form of `fio --output-format=json`."""

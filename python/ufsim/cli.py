@@ -232,6 +232,49 @@ def age_device(
 
 
 @app.command()
+def reproduce(
+    wish: Annotated[
+        str | None, typer.Argument(metavar="[PAPER[/FIGURE]]", help="A paper or a figure, such as hpb or hpb/f6.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points: a minute or two instead of many.")] = False,
+    scorecard: Annotated[bool, typer.Option("--scorecard", help="Print all claims with their verdicts.")] = False,
+    traces: Annotated[
+        Path | None, typer.Option(metavar="DIR", envvar="UFSIM_TRACES", help="Directory that holds pixel4-hpufs.")
+    ] = None,
+    seed: SeedOption = Spec.seed,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time. (default: one per processor)")] = None,
+    cache: CacheOption = True,
+    as_json: JsonOption = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for report, data and drawings.")] = Path(
+        "out/reproduce"
+    ),
+) -> None:
+    """Measure the papers' figures again, and check what the papers claim."""
+    from ufsim.reproduce import reproduce as make_book
+    from ufsim.reproduce.figure import Setting
+
+    setting = Setting(quick=quick, seed=seed, traces=traces or default_traces())
+    with CountDisplay("runs") as progress:
+        book = make_book(wish, setting, jobs=jobs, cache=StateCache() if cache else None, progress=progress)
+    report = book.write(out)
+    if as_json:
+        print(book.to_json())
+        return
+    console = Console()
+    console.print(tables.claims_table(book.outcomes if scorecard else [o for o in book.outcomes if o.parts]))
+    for drawn in book.figures:
+        if drawn.missing:
+            console.print(f"{drawn.figure.id}: {drawn.missing}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"report: {report}", soft_wrap=True, highlight=False)
+
+
+def default_traces() -> Path | None:
+    """Traces that lie beside the project, as they do for whoever works on it."""
+    beside = Path(__file__).resolve().parents[3] / "shared" / "traces"
+    return beside if beside.is_dir() else None
+
+
+@app.command()
 def crash(
     runs: Annotated[int, typer.Option(metavar="N", help="Cases.")] = 200,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first case; the others follow.")] = 0,

@@ -21,9 +21,9 @@ PATIENCE_SECONDS = 2.0
 
 
 class CountDisplay:
-    """One bar that counts; silent where stderr is no terminal, and at first."""
+    """One bar that counts; silent where stderr is no terminal, and at first. Its calls may come from any thread."""
 
-    def __init__(self, name: str, total: int, console: Console | None = None) -> None:
+    def __init__(self, name: str, total: int | None = None, console: Console | None = None) -> None:
         self._console = console or Console(file=sys.stderr)
         self._start = time.monotonic()
         columns = (
@@ -44,13 +44,15 @@ class CountDisplay:
     ) -> None:
         self._progress.stop()
 
-    def __call__(self, done: int) -> None:
-        """Shows that `done` are done."""
+    def __call__(self, done: int, total: int | None = None) -> None:
+        """Shows that `done` are done, of `total` if that was not known before."""
         seconds = time.monotonic() - self._start
         if not self._console.is_terminal or seconds < PATIENCE_SECONDS:
             return
         self._progress.start()
         self._progress.update(self._task, completed=done, rate=f"{done / seconds:.1f}/s")
+        if total is not None:
+            self._progress.update(self._task, total=total)
 
 
 class ProgressDisplay:

@@ -1,6 +1,7 @@
 """Human-readable tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -10,6 +11,9 @@ from rich.text import Text
 from ufsim.crash import Campaign
 from ufsim.formats import duration, number, percent_change
 from ufsim.results import Comparison, Result, latency_value
+
+if TYPE_CHECKING:
+    from ufsim.reproduce.claims import Outcome
 
 LATENCY_ROWS = (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"))
 MIB = 1024 * 1024
@@ -96,4 +100,29 @@ def crash_table(campaign: Campaign) -> Table:
     table.add_section()
     for moment, count in campaign.moments.items():
         table.add_row(f"during {moment}" if moment != "idle" else "while idle", "", str(count), "")
+    return table
+
+
+VERDICT_STYLES = {"hit": "green", "miss": "bold red", "not yet": "dim"}
+
+
+def claims_table(outcomes: "Iterable[Outcome]") -> Table:
+    """Claims with the paper's value, the band and what was measured, part by part."""
+    outcomes = list(outcomes)
+    hits = sum(outcome.verdict == "hit" for outcome in outcomes)
+    measured = sum(outcome.verdict != "not yet" for outcome in outcomes)
+    title = f"{hits} of {measured} claims measured are hit"
+    if measured < len(outcomes):
+        title += f", {len(outcomes) - measured} are not measured"
+    table = Table(box=box.SIMPLE, title=title, title_justify="left", pad_edge=False)
+    for heading in ("claim", "paper", "band", "measured", ""):
+        table.add_column(heading, no_wrap=heading in ("claim", "band", ""))
+    for outcome in outcomes:
+        cells = Text()
+        for index, part in enumerate(outcome.parts):
+            what = f"{part.part}: " if part.part else ""
+            style = "" if outcome.holds(part) else VERDICT_STYLES["miss"]
+            cells.append("\n" if index else "").append(what).append(outcome.text(part), style=style)
+        verdict = Text(outcome.verdict, style=VERDICT_STYLES[outcome.verdict])
+        table.add_row(outcome.claim.id, outcome.claim.paper_value(), outcome.claim.band_text(), cells, verdict)
     return table

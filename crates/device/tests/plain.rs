@@ -78,3 +78,28 @@ fn sealed_entries_speed_up_reads_and_never_mislead() {
     let stats = bench.device.stats();
     assert!(stats.host_entries_used > 100 && stats.host_entries_refused > 100, "{stats:?}");
 }
+
+#[test]
+fn units_whose_segment_had_to_be_loaded_are_read_row_by_row() {
+    let cfg = tiny();
+    let row = cfg.geometry.row_units();
+    // One segment in SRAM: reading from another one pushes it out.
+    let sram = ufsim_device::SramConfig { segment_cache: 1, ..cfg.sram };
+    let mut bench = Bench::new(ufsim_device::DeviceConfig { sram, ..cfg }, MappingKind::SegmentLog);
+    for lpa in (0..4096).step_by(16) {
+        bench.send(Op::Write { lpa: Lpa(lpa), len: 16, fua: false });
+    }
+    bench.settle();
+    let reads = |bench: &Bench| {
+        let stats = bench.device.stats();
+        (stats.segment_misses, bench.device.nand_counters().ops(nand::Cause::HostRead, nand::Kind::Read))
+    };
+    bench.send(Op::Read { lpa: Lpa(1024), len: 1 });
+    bench.settle();
+    let (misses, ops) = reads(&bench);
+    bench.send(Op::Read { lpa: Lpa(0), len: 16 });
+    bench.settle();
+    let (misses_after, ops_after) = reads(&bench);
+    assert_eq!(misses_after - misses, 16, "the units of the other segment all wait for it");
+    assert_eq!(ops_after - ops, u64::from(16 / row), "one flash read for each row of {row} units");
+}

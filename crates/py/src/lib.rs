@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use testkit::campaign::{Case, MOMENTS, Report, sabotages};
+use testkit::recovery::{PAGES, SEGMENTS};
 
 pyo3::create_exception!(_core, ConfigError, PyValueError, "Wrong input; the message names field, value and range.");
 pyo3::create_exception!(_core, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
@@ -154,6 +155,28 @@ fn report_json(report: &Report) -> serde_json::Value {
     })
 }
 
+/// Times of a recovery of the HP-UFS paper's device, in milliseconds by part, as JSON.
+#[pyfunction]
+fn recovery(py: Python<'_>, segments: u32, pages: u32) -> PyResult<String> {
+    if !(1..=SEGMENTS).contains(&segments) {
+        return Err(ConfigError::new_err(format!("segments is {segments}; allowed: 1 to {SEGMENTS}")));
+    }
+    if !(segments..=PAGES).contains(&pages) {
+        return Err(ConfigError::new_err(format!("pages is {pages}; allowed: {segments} to {PAGES}")));
+    }
+    let stats = py.detach(|| testkit::recovery::recovery(segments, pages));
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let parts = serde_json::json!({
+        "total_ms": ms(stats.recovery_ns),
+        "directory_ms": ms(stats.recovery_directory_ns),
+        "scan_ms": ms(stats.recovery_scan_ns),
+        "segment_read_ms": ms(stats.recovery_segment_read_ns),
+        "update_ms": ms(stats.recovery_update_ns),
+        "segment_write_ms": ms(stats.recovery_segment_write_ns),
+    });
+    Ok(parts.to_string())
+}
+
 /// Names of the promises that a device can be made to break.
 #[pyfunction]
 fn crash_sabotages() -> Vec<&'static str> {
@@ -181,5 +204,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(state_header, module)?)?;
     module.add_function(wrap_pyfunction!(crash_case, module)?)?;
     module.add_function(wrap_pyfunction!(crash_sabotages, module)?)?;
+    module.add_function(wrap_pyfunction!(recovery, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
 }

@@ -6,6 +6,7 @@
 //! flight, so that every read has exactly one right answer.
 
 pub mod campaign;
+pub mod recovery;
 mod versions;
 
 use std::cmp::Reverse;

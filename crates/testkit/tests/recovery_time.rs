@@ -4,53 +4,12 @@
 
 use device::DeviceStats;
 use host::RequestOp;
-use lab::profile::{Profile, parse_override};
-use lab::schemes;
 use proptest::prelude::*;
-use ufsim_testkit::{Rig, Rng};
-use units::{Lpa, Nanos, SimTime};
+use ufsim_testkit::Rng;
+use ufsim_testkit::recovery::{PAGES, SEGMENTS, recovered, recovery, rig};
+use units::Lpa;
 
-const SEGMENTS: u32 = 32_768;
 const LIMIT_NS: u64 = 1_500_000_000;
-
-fn rig(log_blocks: u32) -> Rig {
-    let set = [format!("log.max_log_blocks={log_blocks}"), "host.memory_mib=\"unlimited\"".into()];
-    let set: Vec<_> = set.iter().map(|text| parse_override(text).expect("a well formed override")).collect();
-    let profile = Profile::load("hp-ufs", &set).expect("an embedded profile");
-    let preset = schemes().iter().find(|p| p.name == "hp-ufs").expect("a preset");
-    Rig::new(&profile, preset.parts, Nanos::from_micros(1))
-}
-
-/// Writes `count` units, each in the next of `segments` segments, and cuts the power.
-fn write_and_cut(rig: &mut Rig, segments: u32, count: u32, shift: u32) {
-    for i in 0..count {
-        let lpa = Lpa((i % segments) * 1024 + i / segments + shift);
-        rig.submit(RequestOp::Write { fua: false }, lpa, 1, 16);
-    }
-    rig.submit(RequestOp::Flush, Lpa(0), 0, 1);
-    rig.wait();
-    rig.cut_and_recover(&mut Rng::new(1), 0);
-}
-
-/// The same on a device on which every segment is on flash, in no order: a host with little memory has written them back
-/// as it went through them.
-fn recover(log_blocks: u32, segments: u32, count: u32) -> DeviceStats {
-    let mut rig = recovered(log_blocks, segments, count);
-    rig.device().stats()
-}
-
-fn recovered(log_blocks: u32, segments: u32, count: u32) -> Rig {
-    let mut rig = rig(log_blocks);
-    rig.driver.shrink(SimTime::START, 8 << 20).expect("a limit above the least");
-    for i in 0..SEGMENTS {
-        let lpa = Lpa(i.wrapping_mul(20_011) % SEGMENTS * 1024);
-        rig.submit(RequestOp::Write { fua: false }, lpa, 1, 16);
-    }
-    rig.cut_and_recover(&mut Rng::new(1), 0);
-    rig.attach();
-    write_and_cut(&mut rig, segments, count, 512);
-    rig
-}
 
 fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
@@ -74,8 +33,7 @@ fn print(what: &str, s: &DeviceStats) {
 /// Claim hp-ufs.f11.recovery: 8 log blocks of 16 MiB, every page in another segment. The paper: about 300 ms.
 #[test]
 fn the_worst_case_of_the_paper_is_in_the_band_of_its_claim() {
-    // Writeback starts two log blocks below the limit; without it, all pages of eight blocks need recovery.
-    let worst = recover(11, SEGMENTS, SEGMENTS);
+    let worst = recovery(SEGMENTS, PAGES);
     print("worst case", &worst);
     assert_eq!(worst.recovery_segments, u64::from(SEGMENTS));
     assert!(worst.recovery_units_scanned >= u64::from(SEGMENTS));
@@ -85,10 +43,10 @@ fn the_worst_case_of_the_paper_is_in_the_band_of_its_claim() {
 /// Claim hp-ufs.f11.segments-dominate: the number of segments weighs more than the number of scanned pages.
 #[test]
 fn segments_cost_more_than_scanned_pages() {
-    let few = recover(11, 1024, SEGMENTS);
-    let many = recover(11, SEGMENTS, SEGMENTS);
-    let short = recover(11, 4096, 4096);
-    let long = recover(11, 4096, SEGMENTS);
+    let few = recovery(1024, PAGES);
+    let many = recovery(SEGMENTS, PAGES);
+    let short = recovery(4096, 4096);
+    let long = recovery(4096, PAGES);
     for (what, s) in
         [("1024 segments", &few), ("32768 segments", &many), ("4096 pages", &short), ("32768 pages", &long)]
     {
@@ -103,7 +61,7 @@ fn segments_cost_more_than_scanned_pages() {
 /// first request; the reads go to all dies at once, so that they take little more than their share of the die time.
 #[test]
 fn the_host_soon_knows_again_what_is_valid() {
-    let mut rig = recovered(11, SEGMENTS, SEGMENTS);
+    let mut rig = recovered(SEGMENTS, PAGES);
     let ready = rig.now();
     rig.attach();
     rig.submit(RequestOp::Read, Lpa(0), 1, 1);

@@ -7,6 +7,7 @@ use ufs::{DataIn, Op};
 use units::{Lpa, Ppa, SegmentId};
 
 use super::Firmware;
+use super::read::Run;
 use crate::mapping::Mapping;
 use crate::ops::Purpose;
 use crate::sram::Owner;
@@ -93,26 +94,46 @@ impl<M: Mapping> Firmware<M> {
         self.core.sram.keep_segment(segment);
         let at = self.loads.active.iter().position(|l| l.segment == segment);
         let mut load = self.loads.active.swap_remove(at.expect("a load is listed until it is done"));
+        // Consecutive pages become one flash read, as they do for segments that need not be loaded.
+        let mut run: Option<(u8, Run)> = None;
         for waiter in load.waiters.drain(..) {
             match waiter {
-                Waiter::Unit { tag, i } => self.unit_resolved(tag, i),
+                Waiter::Unit { tag, i } => {
+                    let found = self.unit_resolved(tag, i);
+                    match (&mut run, found) {
+                        (Some((of, r)), Some(ppa)) if *of == tag && self.continues(r, i, ppa) => r.n += 1,
+                        (_, Some(ppa)) => {
+                            self.read_loaded_run(&mut run);
+                            run = Some((tag, Run { first: i, ppa, n: 1 }));
+                        }
+                        (_, None) => self.read_part_done(tag),
+                    }
+                }
                 Waiter::Command { tag } => self.command_loaded(tag),
             }
         }
+        self.read_loaded_run(&mut run);
         self.loads.spare_lists.push(load.waiters);
     }
 
-    fn unit_resolved(&mut self, tag: u8, i: u32) {
+    fn read_loaded_run(&mut self, run: &mut Option<(u8, Run)>) {
+        if let Some((tag, r)) = run.take() {
+            self.read_run(tag, r.first, r.ppa, r.n);
+            (0..r.n).for_each(|_| self.read_part_done(tag));
+        }
+    }
+
+    /// The page of a unit whose segment has come, if flash has to be read for it.
+    fn unit_resolved(&mut self, tag: u8, i: u32) -> Option<Ppa> {
         let lpa = self.read_lpa(tag, i);
         // Newer data may have come and gone through the write buffer while the segment was read.
         if let Some(stamp) = self.core.buffer.get(lpa) {
             self.read_from_buffer(tag, i, lpa, stamp);
-        } else if let Some(ppa) = self.map.resolve_loaded(&self.core, lpa) {
-            self.read_run(tag, i, ppa, 1);
-        } else {
-            self.core.stats.unmapped_units_read += 1;
+            return None;
         }
-        self.read_part_done(tag);
+        let found = self.map.resolve_loaded(&self.core, lpa);
+        self.core.stats.unmapped_units_read += u64::from(found.is_none());
+        found
     }
 
     fn command_loaded(&mut self, tag: u8) {

@@ -21,10 +21,10 @@ pub struct WaitingRead {
 
 /// Units resolved to consecutive pages of one row.
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    first: u32,
-    ppa: Ppa,
-    n: u32,
+pub(super) struct Run {
+    pub first: u32,
+    pub ppa: Ppa,
+    pub n: u32,
 }
 
 impl<M: Mapping> Firmware<M> {
@@ -57,7 +57,7 @@ impl<M: Mapping> Firmware<M> {
         self.read_part_done(tag);
     }
 
-    fn continues(&self, run: &Run, i: u32, ppa: Ppa) -> bool {
+    pub(super) fn continues(&self, run: &Run, i: u32, ppa: Ppa) -> bool {
         run.first + run.n == i && run.ppa.offset(run.n) == ppa && self.core.layout.row_start(ppa) != ppa
     }
 

@@ -1,0 +1,60 @@
+//! How long recovery takes on the device of the HP-UFS paper (Fig. 11), whose log blocks hold a given number of pages
+//! spread over a given number of segments.
+
+use device::DeviceStats;
+use host::RequestOp;
+use lab::profile::{Profile, parse_override};
+use lab::schemes;
+use units::{Lpa, Nanos, SimTime};
+
+use crate::{Rig, Rng};
+
+/// Segments of the paper's device.
+pub const SEGMENTS: u32 = 32_768;
+/// Pages of eight log blocks of 16 MiB.
+pub const PAGES: u32 = 32_768;
+
+/// A new HP-UFS device of 128 GiB with this limit on log blocks.
+pub fn rig(log_blocks: u32) -> Rig {
+    let set = [format!("log.max_log_blocks={log_blocks}"), "host.memory_mib=\"unlimited\"".into()];
+    let set: Vec<_> = set.iter().map(|text| parse_override(text).expect("a well formed override")).collect();
+    let profile = Profile::load("hp-ufs", &set).expect("an embedded profile");
+    let preset = schemes().iter().find(|p| p.name == "hp-ufs").expect("a preset");
+    Rig::new(&profile, preset.parts, Nanos::from_micros(1))
+}
+
+/// A device that has recovered from a power cut which came when its log blocks held `pages` pages of `segments` segments.
+///
+/// Every segment is on flash, in no order: a host with little memory has written them back as it went through them.
+///
+/// # Panics
+/// If `segments` is not in 1..=32768, or `pages` not in `segments`..=32768.
+pub fn recovered(segments: u32, pages: u32) -> Rig {
+    assert!((1..=SEGMENTS).contains(&segments), "{segments} segments: must be 1..={SEGMENTS}");
+    assert!((segments..=PAGES).contains(&pages), "{pages} pages: must be {segments}..={PAGES}");
+    // Writeback starts two log blocks below the limit; without it, all pages of eight blocks need recovery.
+    let mut rig = rig(11);
+    rig.driver.shrink(SimTime::START, 8 << 20).expect("a limit above the least");
+    for i in 0..SEGMENTS {
+        let lpa = Lpa(i.wrapping_mul(20_011) % SEGMENTS * 1024);
+        rig.submit(RequestOp::Write { fua: false }, lpa, 1, 16);
+    }
+    rig.cut_and_recover(&mut Rng::new(1), 0);
+    rig.attach();
+    for i in 0..pages {
+        let lpa = Lpa((i % segments) * 1024 + i / segments + 512);
+        rig.submit(RequestOp::Write { fua: false }, lpa, 1, 16);
+    }
+    rig.submit(RequestOp::Flush, Lpa(0), 0, 1);
+    rig.wait();
+    rig.cut_and_recover(&mut Rng::new(1), 0);
+    rig
+}
+
+/// What that recovery took.
+///
+/// # Panics
+/// See [`recovered`].
+pub fn recovery(segments: u32, pages: u32) -> DeviceStats {
+    recovered(segments, pages).device().stats()
+}

@@ -1,0 +1,157 @@
+"""Makes a book: runs what the figures need, each run once, and lets every figure draw and measure its share."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ufsim import _core
+from ufsim.reproduce.claims import Outcome, outcomes
+from ufsim.reproduce.figure import Drawn, Figure, Missing, Point, Run, Setting, columns
+from ufsim.reproduce.registry import FIGURES, select
+from ufsim.results import Result
+from ufsim.spec import check_range
+from ufsim.states import StateCache
+
+# runs done, runs in all
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Book:
+    """Figures in the order of the registry, and what became of the claims."""
+
+    figures: list[Drawn]
+    setting: Setting
+
+    @cached_property
+    def outcomes(self) -> list[Outcome]:
+        """Every claim of the five papers."""
+        return outcomes([part for drawn in self.figures for part in drawn.measured])
+
+    def outcomes_of(self, figure: Figure) -> list[Outcome]:
+        """The claims that a figure measures."""
+        return [outcome for outcome in self.outcomes if outcome.claim.id in figure.claims]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scorecard for programs."""
+        missing = {drawn.figure.id: drawn.missing for drawn in self.figures if drawn.missing}
+        return {
+            "ufsim": version("ufsim"),
+            "quick": self.setting.quick,
+            "seed": self.setting.seed,
+            "missing": missing,
+            "claims": [outcome.to_dict() for outcome in self.outcomes],
+        }
+
+    def to_json(self) -> str:
+        """The scorecard as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def write(self, directory: Path) -> Path:
+        """Writes the report, the scorecard, and data and drawing of each figure; returns the report's path."""
+        from ufsim.reproduce.report import report_html
+
+        directory.mkdir(parents=True, exist_ok=True)
+        for drawn in self.figures:
+            if drawn.frame is None or drawn.drawing is None:
+                continue
+            stem = directory / drawn.figure.id.replace("/", "-")
+            drawn.frame.to_parquet(stem.with_suffix(".parquet"), engine="pyarrow", index=False)
+            drawn.drawing.savefig(stem.with_suffix(".png"), dpi=130)
+        (directory / "scorecard.json").write_text(self.to_json() + "\n")
+        path = directory / "report.html"
+        path.write_text(report_html(self))
+        return path
+
+
+def reproduce(
+    wish: str | None = None,
+    setting: Setting | None = None,
+    *,
+    jobs: int | None = None,
+    cache: StateCache | None = None,
+    progress: Progress | None = None,
+) -> Book:
+    """Reproduces all figures, those of a paper ("hpb"), or one ("hpb/f6"), `jobs` runs at a time.
+
+    The book is the same for every number of jobs. Figures that need data which is not there say so and are left out.
+    """
+    setting = setting or Setting()
+    jobs = os.cpu_count() or 1 if jobs is None else jobs
+    check_range("jobs", jobs, 1, 1024)
+    plans: list[tuple[Figure, list[Run | Point], str]] = []
+    for figure in select(wish):
+        try:
+            plans.append((figure, figure.runs(setting), ""))
+        except Missing as missing:
+            plans.append((figure, [], str(missing)))
+    points = _measure_all([point for _, points, _ in plans for point in points], jobs, cache, progress)
+    return Book([_drawn(figure, ours, points, why) for figure, ours, why in plans], setting)
+
+
+def _drawn(figure: Figure, ours: list[Run | Point], columns_of: dict[str, dict[str, Any]], missing: str) -> Drawn:
+    import pandas as pd
+
+    if missing:
+        return Drawn(figure, missing)
+    frame = pd.DataFrame([{**point.labels, **columns_of[_key(point)]} for point in ours])
+    labels = tuple(ours[0].labels)
+    return Drawn(figure, frame=frame, labels=labels, drawing=figure.draw(frame), measured=figure.measure(frame))
+
+
+def _key(point: Run | Point) -> str:
+    """Equal for runs that give the same result, so that figures share them."""
+    if isinstance(point, Run):
+        return point.spec.to_json()
+    return f"{point.measure} {sorted(point.labels.items())}"
+
+
+def _measure_all(
+    points: list[Run | Point], jobs: int, cache: StateCache | None, progress: Progress | None
+) -> dict[str, dict[str, Any]]:
+    """The columns of every point, by key; the first failure, or an interrupt, stops all of them."""
+    unique = {_key(point): point for point in points}
+    done: dict[str, dict[str, Any]] = {}
+    cancelled, guard = threading.Event(), threading.Lock()
+
+    def watch(*_: object) -> None:
+        if cancelled.is_set():
+            raise KeyboardInterrupt
+
+    def measure(key: str, point: Run | Point) -> None:
+        if cancelled.is_set():
+            return
+        if isinstance(point, Run):
+            point.spec.check()
+            spec = point.spec if cache is None else cache.aged(point.spec, watch)
+            row = columns(Result(json.loads(_core.simulate(spec.to_json(), watch))))
+        else:
+            row = point.measure()
+        with guard:
+            done[key] = row
+            if progress is not None:
+                progress(len(done), len(unique))
+
+    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="ufsim") as pool:
+        futures = [pool.submit(measure, key, point) for key, point in unique.items()]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            cancelled.set()
+    for future in futures:
+        error = future.exception()
+        if error is not None and not isinstance(error, KeyboardInterrupt):
+            raise error
+    return done
+
+
+__all__ = ["FIGURES", "Book", "reproduce"]

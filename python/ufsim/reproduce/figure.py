@@ -1,0 +1,144 @@
+"""A figure: what is run for it, how it is drawn, and which claims it measures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ufsim.results import Result, latency_value
+from ufsim.spec import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Drawing
+
+    from ufsim.reproduce.claims import Measured
+
+Label = str | int | float
+
+
+class Missing(Exception):
+    """Data that a figure needs and that is not part of the project; the message says where to get it."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a book is made. `quick` asks for less: fewer points, the same claims where they can be measured."""
+
+    quick: bool = False
+    seed: int = 1
+    traces: Path | None = None
+
+    def trace(self, *parts: str) -> Path:
+        """A directory of traces that the project does not contain."""
+        if self.traces is None:
+            raise Missing(
+                "needs the phone traces of the HP-UFS authors (github.com/s3yonsei/hpufs_public, script/application): "
+                "name the directory that holds pixel4-hpufs with --traces or UFSIM_TRACES"
+            )
+        path = self.traces.joinpath(*parts)
+        if not path.exists():
+            raise Missing(f"{path} is not there: --traces must name the directory that holds {parts[0]}")
+        return path
+
+
+@dataclass(frozen=True)
+class Run:
+    """One point of a figure: what it is labelled with, and what is simulated."""
+
+    labels: Mapping[str, Label]
+    spec: Spec
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point that no ordinary run gives: `measure` returns its columns."""
+
+    labels: Mapping[str, Label]
+    measure: Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a paper.
+
+    `caption` tells the mechanism in a sentence or two; `paper_shows` what the paper's own figure says. `runs` gives the
+    points; `draw` and `measure` get them as a data frame with one row for each, the labels first.
+    """
+
+    id: str
+    title: str
+    caption: str
+    paper_shows: str
+    runs: Callable[[Setting], list[Run | Point]]
+    draw: Callable[[pd.DataFrame], Drawing]
+    measure: Callable[[pd.DataFrame], list[Measured]] = lambda frame: []
+    claims: tuple[str, ...] = ()
+
+    @property
+    def paper(self) -> str:
+        """The paper's name."""
+        return self.id.split("/")[0]
+
+
+@dataclass
+class Drawn:
+    """A figure of a book: its data, its drawing, and what was measured; or why there is none."""
+
+    figure: Figure
+    missing: str = ""
+    frame: pd.DataFrame | None = None
+    labels: tuple[str, ...] = ()
+    drawing: Drawing | None = None
+    measured: list[Measured] = field(default_factory=list)
+
+    @cached_property
+    def svg(self) -> str:
+        """The drawing as SVG."""
+        import io
+
+        from matplotlib import rc_context
+
+        if self.drawing is None:
+            return ""
+        text = io.StringIO()
+        # Names inside the file would otherwise be random, and two books of the same data would differ.
+        with rc_context({"svg.hashsalt": self.figure.id, "svg.fonttype": "path"}):
+            self.drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        return text.getvalue()
+
+
+def job(name: str) -> str:
+    """The path of a fio job file of the package."""
+    path = Path(str(files("ufsim").joinpath("jobs", f"{name}.fio")))
+    if not path.exists():
+        raise FileNotFoundError(f"job file '{path}'")
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def columns(result: Result) -> dict[str, Any]:
+    """What a figure may need of a result, as columns of a data frame."""
+    row: dict[str, Any] = {
+        name: result.data[name]
+        for name in ("submitted", "completed", "failed", "sim_seconds", "iops", "throughput_mib_per_s")
+    }
+    for kind in ("read", "write", "all"):
+        for statistic in ("mean", "p50", "p99", "p999", "max"):
+            row[f"{kind}_{statistic}_ns"] = latency_value(result, kind, statistic)
+    row |= {f"nand_{cause}_ns": time for cause, time in result.nand_time_ns.items()}
+    row |= {f"waf_{part}": value for part, value in result.waf.items()}
+    row |= {f"{name}_bytes": value for name, value in result.host_dram.items()}
+    row |= {f"group_{group['name']}_mib_per_s": write_throughput(group) for group in result.groups}
+    row |= {f"device_{name}": value for name, value in result.counters["device"].items()}
+    return row | {"digest": result.digest}
+
+
+def write_throughput(group: Mapping[str, Any]) -> float:
+    """MiB/s of a group's writes."""
+    writes = group["kinds"].get("write")
+    return writes["bytes"] / (1 << 20) / (writes["runtime_ns"] / 1e9) if writes and writes["runtime_ns"] else 0.0

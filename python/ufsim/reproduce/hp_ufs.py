@@ -1,0 +1,312 @@
+"""HP-UFS, "Host-driven Performance-optimized UFS" (MSST 2024): micro-benchmarks and recovery."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ufsim import _core
+from ufsim.plots import scheme_colours
+from ufsim.reproduce import draw
+from ufsim.reproduce.claims import Measured
+from ufsim.reproduce.figure import Figure, Point, Run, Setting, job
+from ufsim.spec import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Drawing
+
+SCHEMES = ("ufs", "hpb", "hp-ufs", "ideal")
+RANGES = (1, 2, 4, 8, 16, 32, 64)
+CACHES: tuple[int | str, ...] = (5, 10, 20, 40, "unlimited")
+# The paper's limit of the L2P segment cache.
+CACHE = 20
+
+
+def write_spec(gib: int, scheme: str, setting: Setting, memory: int | str = CACHE) -> Spec:
+    """Random writes over a range, on a new device."""
+    return Spec(
+        workload=job(f"hp-ufs-f6-randwrite-{gib}g"),
+        scheme=scheme,
+        precondition="none",
+        host_memory_mib=memory,
+        seed=setting.seed,
+    )
+
+
+def f6_runs(setting: Setting) -> list[Run]:
+    ranges = (1, 16, 32) if setting.quick else RANGES
+    caches = (20, "unlimited") if setting.quick else CACHES
+    runs = [
+        Run({"range_gib": gib, "scheme": scheme, "cache": str(CACHE)}, write_spec(gib, scheme, setting))
+        for gib in ranges
+        for scheme in SCHEMES
+    ]
+    return runs + [
+        Run({"range_gib": gib, "scheme": "hp-ufs", "cache": str(cache)}, write_spec(gib, "hp-ufs", setting, cache))
+        for gib in ranges
+        for cache in caches
+        if cache != CACHE
+    ]
+
+
+def by_range(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Throughput by range: of the schemes, and of HP-UFS with several sizes of the segment cache."""
+    usual = frame[frame["cache"] == str(CACHE)]
+    schemes = usual.pivot(index="range_gib", columns="scheme", values="throughput_mib_per_s")[list(SCHEMES)]
+    sizes = frame[frame["scheme"] == "hp-ufs"].pivot(index="range_gib", columns="cache", values="throughput_mib_per_s")
+    return schemes, sizes[sorted(sizes.columns, key=lambda cache: int(cache) if cache.isdigit() else 10**6)]
+
+
+def f6_draw(frame: pd.DataFrame) -> Drawing:
+    schemes, sizes = by_range(frame)
+    figure, (left, right) = draw.canvas(columns=2, width=5.4)
+    draw.lines(left, schemes)
+    if 16 in schemes.index:
+        place = list(schemes.index).index(16)
+        draw.paper_points(left, [place], [schemes.loc[16, "hpb"] * 1.77], "paper: HPB + 77%")
+    shades = ["#9ecae1", "#6baed6", "#0072b2", "#08519c", "#08306b"][: len(sizes.columns)]
+    labelled = sizes.rename(columns=lambda cache: f"{cache} MB" if cache.isdigit() else cache)
+    draw.lines(right, labelled, dict(zip(labelled.columns, shades, strict=True)))
+    for axes, title in ((left, "schemes, segment cache 20 MB"), (right, "HP-UFS, by size of the segment cache")):
+        axes.set_xlabel("range of writes (GiB)")
+        axes.set_ylabel("throughput (MiB/s)")
+        axes.set_title(title, fontsize=10)
+        draw.legend(axes)
+    return figure
+
+
+def f6_measure(frame: pd.DataFrame) -> list[Measured]:
+    schemes, sizes = by_range(frame)
+    near = bool((schemes["hp-ufs"] >= 0.9 * schemes["ideal"])[schemes.index <= 16].all())
+    falls = bool(schemes["ufs"].is_monotonic_decreasing and schemes["hpb"].is_monotonic_decreasing)
+    no_better = bool((schemes["hpb"] <= 1.03 * schemes["ufs"]).all())
+    visible = bool(sizes.loc[32, str(CACHE)] < 0.95 * sizes.loc[16, str(CACHE)])
+    shape, cache = "hp-ufs.f6.range-shape", "hp-ufs.f6.cache-20mb"
+    return [
+        Measured("hp-ufs.f6.randwrite-16g", float((schemes.loc[16, "hp-ufs"] / schemes.loc[16, "hpb"] - 1) * 100)),
+        Measured(shape, near, "HP-UFS within 10% of Ideal up to 16 GiB"),
+        Measured(shape, falls, "UFS and HPB fall as the range grows"),
+        Measured(shape, no_better, "HPB no better than UFS"),
+        Measured(cache, float(sizes.loc[16, str(CACHE)] / sizes.loc[16, "unlimited"]), "16 GiB, over unlimited"),
+        Measured(cache, visible, "visible fall at 32 GiB"),
+    ]
+
+
+F6 = Figure(
+    id="hp-ufs/f6",
+    title="Random writes over ranges of 1 to 64 GiB",
+    caption=(
+        "UFS and HPB read, change and write every L2P segment that a map flush meets, and the wider the range, the more "
+        "segments share the 1408 entries of a flush, while all else waits. HP-UFS hands the entries to the host, where "
+        "segments collect changes until a log block has to go, so each segment is written far less often and never read. "
+        "Once the range is wider than the segment cache reaches, segments are evicted and read again."
+    ),
+    paper_shows="HP-UFS up to 77% over HPB at 16 GiB and near Ideal; with 20 MB of cache it falls beyond 20 GiB.",
+    runs=f6_runs,
+    draw=f6_draw,
+    measure=f6_measure,
+    claims=("hp-ufs.f6.randwrite-16g", "hp-ufs.f6.range-shape", "hp-ufs.f6.cache-20mb"),
+)
+
+# Host memory: what the driver allocates on a device of 128 GiB, beside what Sec. IV-A says.
+TABLES = {
+    "valid_bitmap_bytes": ("valid page bitmap", 4 << 20),
+    "valid_count_bytes": ("valid page counts", 32 << 10),
+    "reorder_buffer_bytes": ("reorder buffer", 2048 * 16),
+}
+
+
+def t1_runs(setting: Setting) -> list[Run]:
+    return [Run({"scheme": "hp-ufs"}, write_spec(32 if setting.quick else 64, "hp-ufs", setting))]
+
+
+def t1_draw(frame: pd.DataFrame) -> Drawing:
+    figure, (axes,) = draw.canvas(width=6.5, height=2.8)
+    row = frame.iloc[0]
+    sizes = [row[column] / 1024 for column in TABLES] + [row["mappings_bytes"] / 1024]
+    paper = [size / 1024 for _, size in TABLES.values()] + [CACHE * 1024]
+    names = [name for name, _ in TABLES.values()] + ["L2P segment cache"]
+    bars = axes.barh(names, sizes, color=scheme_colours(["hp-ufs"])["hp-ufs"], height=0.6, label="allocated")
+    axes.bar_label(bars, [f"{size:,.0f} KiB" for size in sizes], padding=3, fontsize=8)
+    axes.scatter(paper, range(len(paper)), marker="|", s=300, lw=2, color=draw.PAPER_COLOUR, zorder=5, label="paper")
+    axes.set_xscale("log")
+    axes.set_xlim(1, 1e6)
+    axes.grid(False)
+    axes.invert_yaxis()
+    axes.set_xlabel("KiB of host memory")
+    draw.legend(axes)
+    return figure
+
+
+def t1_measure(frame: pd.DataFrame) -> list[Measured]:
+    row = frame.iloc[0]
+    # The device has 15% more flash than addresses, which the paper's round numbers leave out.
+    parts = [
+        Measured("hp-ufs.t1.memory", bool(abs(row[column] / size - 1) <= 0.2), f"{name}: {row[column]:,.0f} bytes")
+        for column, (name, size) in TABLES.items()
+    ]
+    reach = row["mappings_bytes"] / 4096 * 4 / 1024
+    return [*parts, Measured("hp-ufs.t1.memory", bool(19 <= reach <= 20), f"20 MB of segments reach {reach:.1f} GiB")]
+
+
+T1 = Figure(
+    id="hp-ufs/t1",
+    title="Host memory of the HP-UFS driver",
+    caption=(
+        "One bit for every page of flash, over-provisioned blocks included, one count for every block, and 16 bytes for each "
+        "entry that waits for its turn. Only the segment cache can be chosen: 4 KiB of it map 4 MiB."
+    ),
+    paper_shows="4 MB of bitmap, 32 KB of counts, 2K entries of 16 bytes; 20 MB of segments reach 20 GB.",
+    runs=t1_runs,
+    draw=t1_draw,
+    measure=t1_measure,
+    claims=("hp-ufs.t1.memory",),
+)
+
+ITERATIONS = 8
+
+
+def f7_runs(setting: Setting) -> list[Run]:
+    return [
+        Run(
+            {"scheme": scheme},
+            Spec(
+                workload=job("hp-ufs-f7-gc"),
+                scheme=scheme,
+                precondition="none",
+                host_memory_mib=CACHE,
+                seed=setting.seed,
+                age=job("hp-ufs-age-gc"),
+            ),
+        )
+        for scheme in SCHEMES
+    ]
+
+
+def iterations(frame: pd.DataFrame) -> pd.DataFrame:
+    """Throughput: a row for each iteration, a column for each scheme."""
+    columns = {f"group_iteration-{n}_mib_per_s": n for n in range(1, ITERATIONS + 1)}
+    return frame.set_index("scheme")[list(columns)].rename(columns=columns).T
+
+
+def f7_draw(frame: pd.DataFrame) -> Drawing:
+    table = iterations(frame)
+    figure, (axes,) = draw.canvas(width=7.5)
+    draw.lines(axes, table)
+    draw.paper_points(axes, [ITERATIONS - 1], [table["hpb"].iloc[-1] * 1.7], "paper: HPB + 70%")
+    axes.set_xlabel("iteration of 1 GiB")
+    axes.set_ylabel("throughput (MiB/s)")
+    draw.legend(axes)
+    return figure
+
+
+def f7_measure(frame: pd.DataFrame) -> list[Measured]:
+    table = iterations(frame)
+    stable = table.iloc[4:]
+    means = stable.mean()
+    order = bool(means["ufs"] <= 1.01 * means["hpb"] and means["hpb"] < means["hp-ufs"] < means["ideal"])
+    first = bool((table.iloc[0] >= 0.99 * table.max()).all())
+    level = bool(((stable.max() - stable.min()) / means < 0.1).all())
+    return [
+        Measured("hp-ufs.f7.gc", float((means["hp-ufs"] / means["hpb"] - 1) * 100), "iterations 5 to 8"),
+        Measured("hp-ufs.f7.order", order, "UFS <= HPB < HP-UFS < Ideal"),
+        Measured("hp-ufs.f7.order", first, "fastest in the first iteration"),
+        Measured("hp-ufs.f7.order", level, "stable once GC runs"),
+    ]
+
+
+F7 = Figure(
+    id="hp-ufs/f7",
+    title="Random writes under GC",
+    caption=(
+        "To find a victim's valid pages, UFS and HPB read every L2P segment that the block ever mapped; the copies then go "
+        "through map flushes like any write. HP-UFS gets victim and bitmap from the host and reads no segment, but its "
+        "copies still change segments all over the aged 90 GiB, which is what keeps it below Ideal. The device has some "
+        "free superblocks above the threshold of GC left when the first iterations begin."
+    ),
+    paper_shows="HP-UFS up to 70% over HPB; all schemes are fastest in iteration 1 and stable from the second.",
+    runs=f7_runs,
+    draw=f7_draw,
+    measure=f7_measure,
+    claims=("hp-ufs.f7.gc", "hp-ufs.f7.order"),
+)
+
+SEGMENTS = (1024, 2048, 4096, 8192, 16384, 32768)
+PAGES = (4096, 8192, 16384, 32768)
+PARTS = {
+    "directory": ("metadata directory", "#c6cdd8"),
+    "scan": ("data page scan", "#8896ab"),
+    "segment_read": ("segment read", "#fb6a4a"),
+    "update": ("update", "#fdae6b"),
+    "segment_write": ("segment write", "#cb181d"),
+}
+
+
+def recovery(segments: int, pages: int) -> dict[str, Any]:
+    """Recovery of a device whose log blocks hold so many pages, spread over so many segments."""
+    return json.loads(_core.recovery(segments, pages))
+
+
+def f11_runs(setting: Setting) -> list[Point]:
+    by_segments = [(segments, 32768) for segments in (SEGMENTS[::5] if setting.quick else SEGMENTS)]
+    by_pages = [(4096, pages) for pages in (PAGES[::3] if setting.quick else PAGES)]
+    return [
+        Point({"segments": segments, "pages": pages}, partial(recovery, segments, pages))
+        for segments, pages in dict.fromkeys(by_segments + by_pages)
+    ]
+
+
+def f11_draw(frame: pd.DataFrame) -> Drawing:
+    figure, (left, right) = draw.canvas(columns=2, width=5.2)
+    sides = (
+        (left, frame[frame["pages"] == 32768].sort_values("segments"), "segments", "recovered segments (32768 pages)"),
+        (right, frame[frame["segments"] == 4096].sort_values("pages"), "pages", "scanned pages (4096 segments)"),
+    )
+    top = frame["total_ms"].max() * 1.15
+    for axes, rows, label, x_label in sides:
+        bottoms = [0.0] * len(rows)
+        for part, (name, colour) in PARTS.items():
+            values = rows[f"{part}_ms"].tolist()
+            axes.bar(range(len(rows)), values, bottom=bottoms, color=colour, label=name, width=0.7)
+            bottoms = [low + value for low, value in zip(bottoms, values, strict=True)]
+        axes.set_xticks(range(len(rows)), [str(value) for value in rows[label]])
+        axes.set_ylim(0, max(top, 330))
+        axes.set_xlabel(x_label)
+        axes.set_ylabel("recovery (ms)")
+    worst = frame[frame["pages"] == 32768]["segments"].nunique() - 1
+    draw.paper_points(left, [worst], [300], "paper: about 300 ms")
+    left.legend(fontsize=8, frameon=False, loc="upper left")
+    return figure
+
+
+def f11_measure(frame: pd.DataFrame) -> list[Measured]:
+    total = frame.set_index(["segments", "pages"])["total_ms"]
+    by_segments = total[32768, 32768] - total[1024, 32768]
+    by_pages = total[4096, 32768] - total[4096, 4096]
+    return [
+        Measured("hp-ufs.f11.recovery", float(total[32768, 32768]), "32768 segments, 8 log blocks"),
+        Measured(
+            "hp-ufs.f11.segments-dominate",
+            bool(by_segments > 2 * by_pages),
+            f"{by_segments:.0f} ms more for segments, {by_pages:.0f} ms more for pages",
+        ),
+    ]
+
+
+F11 = Figure(
+    id="hp-ufs/f11",
+    title="Recovery after a power cut",
+    caption=(
+        "A scanned page is read once, eight of them with one multi-plane read of a die. A segment is read, changed and "
+        "written, and its reads find the segments in no order. The limit of eight log blocks bounds both."
+    ),
+    paper_shows="About 300 ms in the worst case of 32768 segments; the standard allows 1500 ms.",
+    runs=f11_runs,
+    draw=f11_draw,
+    measure=f11_measure,
+    claims=("hp-ufs.f11.recovery", "hp-ufs.f11.segments-dominate"),
+)
+
+FIGURES = (T1, F6, F7, F11)

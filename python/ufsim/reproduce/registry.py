@@ -1,0 +1,17 @@
+"""The figures that can be reproduced, in the order of the book. A figure is one line here."""
+
+from ufsim import _core
+from ufsim.reproduce import hp_ufs, hp_ufs_apps, hpb
+from ufsim.reproduce.figure import Figure
+
+FIGURES: tuple[Figure, ...] = (*hp_ufs.FIGURES, *hp_ufs_apps.FIGURES, *hpb.FIGURES)
+
+
+def select(wish: str | None) -> list[Figure]:
+    """All figures, those of a paper, or one (`paper/figure`). Raises `ConfigError` for anything else."""
+    chosen = [figure for figure in FIGURES if wish is None or wish in (figure.id, figure.paper)]
+    if not chosen:
+        papers = dict.fromkeys(figure.paper for figure in FIGURES)
+        known = [*papers, *(figure.id for figure in FIGURES)]
+        raise _core.ConfigError(f"there is no figure or paper '{wish}'; allowed: {', '.join(known)}")
+    return chosen
