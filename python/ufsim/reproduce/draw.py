@@ -48,7 +48,10 @@ def lines(axes: Axes, table: pd.DataFrame, colours: dict[str, str] | None = None
     """A line for each column of `table` over its index, whose values stand at equal distances."""
     colours = colours or scheme_colours(list(table.columns))
     for name in table.columns:
-        axes.plot(range(len(table)), table[name], marker="o", ms=4, color=colours[name], label=NAMES.get(name, name))
+        # UFS and HPB often lie on each other: a thicker line shows beneath the other.
+        width = 4.0 if name == "ufs" else 1.6
+        colour, label = colours[name], NAMES.get(name, name)
+        axes.plot(range(len(table)), table[name], marker="o", ms=4, lw=width, color=colour, label=label)
     axes.set_xticks(range(len(table)), [str(label) for label in table.index])
     axes.set_ylim(bottom=0)
 
@@ -61,6 +64,7 @@ def paper_band(axes: Axes, low: float, high: float, label: str) -> None:
 def paper_points(axes: Axes, places: Sequence[float], values: Sequence[float], label: str = "paper") -> None:
     """Marks values that the paper names."""
     axes.scatter(places, values, marker="_", s=260, lw=2, color=PAPER_COLOUR, zorder=5, label=label)
+    axes.set_ylim(top=max(axes.get_ylim()[1], max(values) * 1.05))
 
 
 def stacked_causes(axes: Axes, table: pd.DataFrame, groups: Sequence[tuple[str, str]]) -> None:
@@ -75,6 +79,7 @@ def stacked_causes(axes: Axes, table: pd.DataFrame, groups: Sequence[tuple[str, 
             axes.bar(range(len(groups)), values, bottom=bottoms, color=colour, label=label, width=0.7)
             bottoms = [low + value for low, value in zip(bottoms, values, strict=True)]
     axes.set_xticks(range(len(groups)), [label for _, label in groups])
+    axes.set_ylim(0, max(bottoms) * 1.05)
 
 
 def legend(axes: Axes, *, outside: bool = False) -> None:

@@ -251,7 +251,7 @@ sections! {
         /// L2P entries per group; must be a multiple of 1024.
         group_entries: count(1024 to 65536),
         /// Groups whose changes can be delivered entry by entry; others must be read again as a whole.
-        tracked_groups: count(1 to 65535),
+        tracked_groups: count(0 to 65535),
         /// Changed entries that may wait for a response to carry them.
         pending_entries: count(1 to 65535),
         /// Firmware time to seal an entry, or to check a seal.
