@@ -22,6 +22,20 @@ pub struct Counts {
     pub barriers: u64,
 }
 
+impl Counts {
+    /// What came after `before`.
+    pub fn since(self, before: Counts) -> Counts {
+        Counts {
+            reads: self.reads - before.reads,
+            units_read: self.units_read - before.units_read,
+            writes: self.writes - before.writes,
+            units_written: self.units_written - before.units_written,
+            flushes: self.flushes - before.flushes,
+            barriers: self.barriers - before.barriers,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Ram {
     versions: Versions,
