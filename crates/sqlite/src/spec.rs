@@ -233,6 +233,31 @@ impl SqliteSpec {
         Ok(())
     }
 
+    /// The volume must fit the device.
+    pub(crate) fn check_capacity(&self, capacity_units: u32) -> Result<(), SpecError> {
+        if self.geometry().units <= capacity_units {
+            return Ok(());
+        }
+        let most = u64::from(capacity_units) * UNIT_BYTES / units::MIB;
+        Err(SpecError(format!("sqlite.volume_mib = {}: must be 16..={most}, the size of the device", self.volume_mib)))
+    }
+
+    /// How many transactions that have returned SQLite allows a power cut to undo; `None` if any number, and then the
+    /// database may even be damaged, except in WAL mode with NORMAL.
+    ///
+    /// - FULL with DELETE: one. The deletion of the journal commits, and nothing syncs the directory; a journal that
+    ///   comes back is rolled back. EXTRA is there to prevent this (<https://www.sqlite.org/pragma.html>,
+    ///   "synchronous").
+    /// - FULL and EXTRA otherwise: none.
+    pub fn may_lose(&self) -> Option<u64> {
+        match (self.synchronous, self.journal_mode) {
+            (Synchronous::Extra, _) => Some(0),
+            (Synchronous::Full, JournalMode::Delete) => Some(1),
+            (Synchronous::Full, _) => Some(0),
+            (Synchronous::Normal | Synchronous::Off, _) => None,
+        }
+    }
+
     /// Size of the volume in host terms.
     pub fn geometry(&self) -> Geometry {
         let units = u64::from(self.volume_mib) * units::MIB / UNIT_BYTES;
