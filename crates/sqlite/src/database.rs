@@ -68,7 +68,9 @@ impl Database {
     fn call<T>(&self, what: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, DatabaseError> {
         let result = what(&self.connection);
         let panic = self.vfs.host().borrow_mut().panic.take();
-        panic.map_or((), |panic| resume_unwind(panic));
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
         Ok(result?)
     }
 
@@ -176,7 +178,9 @@ impl Database {
         let Database { connection, vfs, .. } = self;
         let closed = connection.close();
         let panic = vfs.host().borrow_mut().panic.take();
-        panic.map_or((), |panic| resume_unwind(panic));
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
         closed.map_err(|(_, error)| error)?;
         Ok(vfs)
     }

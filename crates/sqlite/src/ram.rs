@@ -41,7 +41,9 @@ struct Ram {
     versions: Versions,
     counts: Counts,
     now: u64,
-    /// Requests until the power is cut.
+    /// Moments so far at which the power can be cut.
+    moments: u64,
+    /// Such moments until it is.
     budget: Option<u64>,
     off: bool,
 }
@@ -64,9 +66,14 @@ impl RamDisk {
         disk
     }
 
-    /// The power is cut instead of the request after so many.
-    pub fn cut_after(&self, requests: u64) {
-        self.0.borrow_mut().budget = Some(requests);
+    /// The power is cut after so many more moments.
+    pub fn cut_after(&self, moments: u64) {
+        self.0.borrow_mut().budget = Some(moments);
+    }
+
+    /// Moments so far: one in every request, two in a barrier.
+    pub fn moments(&self) -> u64 {
+        self.0.borrow().moments
     }
 
     /// What reads see.
@@ -112,6 +119,7 @@ impl RamDisk {
 impl Ram {
     /// False if the power is cut now.
     fn spend(&mut self) -> bool {
+        self.moments += 1;
         match &mut self.budget {
             Some(0) => self.off = true,
             Some(left) => *left -= 1,
