@@ -11,6 +11,8 @@ pub mod f2fs;
 pub mod space;
 pub mod tree;
 
+use std::sync::Arc;
+
 use thiserror::Error;
 use units::{Lpa, Nanos};
 
@@ -169,8 +171,11 @@ pub enum Kind {
     Ext4,
     /// F2FS with roll-forward recovery.
     F2fs,
-    /// F2FS that writes all data out of place.
+    /// F2FS that writes all data out of place, with `fsync_mode=strict`.
     F2fsOutOfPlace,
+    /// A canary for tests: F2FS out of place without `fsync_mode=strict`, which Linux warns of.
+    #[cfg(test)]
+    F2fsOvertaken,
     /// A canary for tests: ext4 whose syncs do nothing. Nothing may be called durable on it.
     #[cfg(test)]
     IgnoresSync,
@@ -194,6 +199,8 @@ impl Volume {
             Kind::Ext4 => ext4::format(&mut *disk, geometry.units)?,
             Kind::F2fs | Kind::F2fsOutOfPlace => f2fs::format(&mut *disk, geometry.units)?,
             #[cfg(test)]
+            Kind::F2fsOvertaken => f2fs::format(&mut *disk, geometry.units)?,
+            #[cfg(test)]
             Kind::IgnoresSync => ext4::format(&mut *disk, geometry.units)?,
         }
         Volume::mount(disk, kind, geometry)
@@ -207,8 +214,14 @@ impl Volume {
         let mut core = Core { disk, cache: PageCache::new(geometry.cache_pages), tree: Tree::default() };
         let kind: Box<dyn Personality> = match kind {
             Kind::Ext4 => Box::new(ext4::Ext4::mount(&mut core)?),
-            Kind::F2fs => Box::new(f2fs::F2fs::mount(&mut core, true)?),
-            Kind::F2fsOutOfPlace => Box::new(f2fs::F2fs::mount(&mut core, false)?),
+            Kind::F2fs => Box::new(f2fs::F2fs::mount(&mut core, f2fs::Options { in_place: true, strict: false })?),
+            Kind::F2fsOutOfPlace => {
+                Box::new(f2fs::F2fs::mount(&mut core, f2fs::Options { in_place: false, strict: true })?)
+            }
+            #[cfg(test)]
+            Kind::F2fsOvertaken => {
+                Box::new(f2fs::F2fs::mount(&mut core, f2fs::Options { in_place: false, strict: false })?)
+            }
             #[cfg(test)]
             Kind::IgnoresSync => Box::new(canary::IgnoresSync(ext4::Ext4::mount(&mut core)?)),
         };
@@ -282,7 +295,12 @@ impl Volume {
         let sequential = self.last_read == Some((ino, index.wrapping_sub(1)));
         let count = if sequential { self.neighbours(ino, index, first) } else { 1 };
         self.last_read = Some((ino, index + count - 1));
-        let pages = read_units(&mut *self.core.disk, first, count)?;
+        let mut pages = read_units(&mut *self.core.disk, first, count)?;
+        let (last, end) = split(self.size(ino));
+        if (index..index + count).contains(&last) {
+            // A power cut may have left data behind the end of the file, whose new length was lost.
+            Arc::make_mut(&mut pages[(last - index) as usize])[end..].fill(0);
+        }
         for (i, page) in (0..).zip(&pages) {
             self.core.cache.insert_clean((ino, index + i), page.clone());
         }
@@ -302,6 +320,7 @@ impl Volume {
     /// If the disk is gone, or full when dirty pages have to be written.
     pub fn write(&mut self, ino: Ino, offset: u64, bytes: &[u8]) -> Result<(), FsError> {
         let now = self.core.disk.now();
+        self.clear_behind_end(ino, offset)?;
         let mut done = 0;
         while done < bytes.len() {
             let (index, from) = split(offset + done as u64);
@@ -322,6 +341,18 @@ impl Volume {
         Ok(())
     }
 
+    /// Before a file gets bytes from `offset` on: what lies between its end and them are zeroes, but on disk a power cut
+    /// may have left other data in the last block, whose new length was lost.
+    fn clear_behind_end(&mut self, ino: Ino, offset: u64) -> Result<(), FsError> {
+        let (index, from) = split(self.size(ino));
+        if from > 0 && split(offset).0 > index && self.core.tree.inode(ino).block(index).is_some() {
+            self.page(ino, index)?;
+            let now = self.core.disk.now();
+            self.core.cache.change((ino, index), from, &[0; BLOCK_BYTES][from..], now);
+        }
+        Ok(())
+    }
+
     /// Sets the length of a file.
     ///
     /// # Errors
@@ -331,6 +362,7 @@ impl Volume {
         if size == old {
             return Ok(());
         }
+        self.clear_behind_end(ino, size)?;
         let (index, from) = split(size);
         if size < old && from > 0 {
             // What a longer file shows there later are zeroes.

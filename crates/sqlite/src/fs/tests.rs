@@ -137,7 +137,7 @@ fn files_read_as_they_were_written_before_and_after_a_mount() {
 #[test]
 fn what_was_synced_survives_power_cuts() {
     let mut checked = 0;
-    for (kind, seed) in KINDS.into_iter().flat_map(|kind| (0..80).map(move |seed| (kind, seed))) {
+    for (kind, seed) in KINDS.into_iter().flat_map(|kind| (0..120).map(move |seed| (kind, seed))) {
         let mut case = Case::new(kind, seed);
         let mut cuts = named_stream(seed, "cuts", 0);
         for round in 0..4 {

@@ -192,3 +192,12 @@ fn a_file_system_that_ignores_syncs_is_caught() {
         assert!((0..CUTS).any(|seed| caught(&seed)), "{mode:?}");
     }
 }
+
+/// A log frame of SQLite is 24 bytes longer than a page, so a commit writes again the block in which the commit before
+/// ended.
+#[test]
+fn a_node_that_overtakes_its_data_is_caught() {
+    let broken = small(Kind::F2fsOvertaken, JournalMode::Wal, Synchronous::Full);
+    let caught = |seed: &u64| !matches!(cut(&broken, *seed), Ok(-1..=0));
+    assert!((0..4 * CUTS).any(|seed| caught(&seed)));
+}

@@ -7,7 +7,7 @@ use units::Lpa;
 use super::checkpoint::{self, Checkpoint, MAIN};
 use super::logs::{Log, Logs, SEGMENT};
 use super::node::{Node, NodeId};
-use super::{F2fs, ROOT, decode_directory};
+use super::{F2fs, Options, ROOT, decode_directory};
 use crate::fs::space::Space;
 use crate::fs::tree::{Ino, Inode, Tree, blocks_for};
 use crate::fs::{Core, FsError};
@@ -32,7 +32,7 @@ struct Chain {
 
 impl F2fs {
     /// Reads the newest checkpoint, rolls forward, and writes a checkpoint of the result.
-    pub(in crate::fs) fn mount(core: &mut Core, in_place: bool) -> Result<F2fs, FsError> {
+    pub(in crate::fs) fn mount(core: &mut Core, options: Options) -> Result<F2fs, FsError> {
         let units = checkpoint::units(&core.read(Lpa(0))?).ok_or_else(|| damaged("superblock"))?;
         let start = Checkpoint::newest(|lpa| core.read(lpa))?.ok_or_else(|| damaged("checkpoint"))?;
         let before = State::load(core, &start)?;
@@ -54,7 +54,7 @@ impl F2fs {
         let node_head = logs.take(Log::Node).ok_or(FsError::NoSpace("no free block for a node"))?;
         let mut volume = F2fs {
             logs,
-            in_place,
+            options,
             version: start.version,
             node_head,
             nodes: after.nodes,
