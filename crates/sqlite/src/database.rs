@@ -46,6 +46,13 @@ impl Database {
         let vfs = Vfs::new(Host::new(volume, spec.call_time(), spec.seed));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags_and_vfs(FILE, flags, vfs.name())?;
+        // With this option all connections of a process share one page cache, and take pages from each other: a run would
+        // depend on what else runs.
+        let asked = "SELECT sqlite_compileoption_used('ENABLE_MEMORY_MANAGEMENT')";
+        if connection.query_row(asked, [], |row| row.get(0))? {
+            let cure = "build in the workspace, whose .cargo/config.toml takes SQLITE_ENABLE_MEMORY_MANAGEMENT out";
+            return Err(DatabaseError(format!("this build shares its page cache between connections; {cure}")));
+        }
         Ok(Database { connection, vfs, spec: spec.clone() })
     }
 
@@ -77,11 +84,6 @@ impl Database {
     /// Works with the file system.
     pub fn volume<T>(&self, what: impl FnOnce(&mut Volume) -> T) -> T {
         what(self.vfs.host().borrow_mut().volume())
-    }
-
-    /// Calls of the file system so far.
-    pub fn calls(&self) -> u64 {
-        self.vfs.host().borrow().calls()
     }
 
     /// Time now.

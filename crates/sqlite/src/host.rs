@@ -46,7 +46,6 @@ pub(crate) struct Host {
     rng: Rng,
     /// Processor time of one call.
     call_time: Nanos,
-    calls: u64,
     /// A panic in a call, on its way past SQLite.
     pub panic: Option<Box<dyn Any + Send>>,
 }
@@ -54,20 +53,14 @@ pub(crate) struct Host {
 impl Host {
     pub fn new(volume: Volume, call_time: Nanos, seed: u64) -> Host {
         let rng = named_stream(seed, "sqlite randomness", 0);
-        Host { volume, open: Vec::new(), regions: BTreeMap::new(), rng, call_time, calls: 0, panic: None }
+        Host { volume, open: Vec::new(), regions: BTreeMap::new(), rng, call_time, panic: None }
     }
 
     pub fn volume(&mut self) -> &mut Volume {
         &mut self.volume
     }
 
-    /// Calls of read, write, truncate and sync so far.
-    pub fn calls(&self) -> u64 {
-        self.calls
-    }
-
     fn called(&mut self) {
-        self.calls += 1;
         self.volume.disk().pass(self.call_time);
     }
 
@@ -145,9 +138,7 @@ impl Host {
     pub fn truncate(&mut self, handle: Handle, size: u64) -> Result<(), Code> {
         self.called();
         match self.file(handle) {
-            &mut Open::File { ino, .. } => {
-                self.volume.truncate(ino, size).map_err(code_or(ffi::SQLITE_IOERR_TRUNCATE))
-            }
+            &mut Open::File { ino, .. } => self.volume.truncate(ino, size).map_err(code_or(ffi::SQLITE_IOERR_TRUNCATE)),
             Open::Memory(bytes) => {
                 bytes.resize(size as usize, 0);
                 Ok(())

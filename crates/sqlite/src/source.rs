@@ -27,9 +27,9 @@ pub struct Requests {
     pub writes: u64,
     /// Units written.
     pub units_written: u64,
-    /// Flushes, those that come before a FUA write among them.
+    /// Flushes.
     pub flushes: u64,
-    /// FUA writes; a flush comes before each.
+    /// Writes with FUA; a flush comes before each.
     pub fua_writes: u64,
 }
 
@@ -170,7 +170,9 @@ impl SqliteSource {
         self.phase = ask.phase;
         self.state = match ask.want {
             Want::Requests(batch) => {
-                self.waiting = batch.into();
+                // The block layer turns a preflush into a flush of its own, and sends the data when it has completed.
+                let flush = batch.iter().any(|io| matches!(io, Io::Write { barrier: true, .. }));
+                self.waiting = flush.then_some(Io::Flush).into_iter().chain(batch).collect();
                 State::Until(ask.at)
             }
             Want::Nothing(outcome) => {
@@ -231,10 +233,9 @@ impl SqliteSource {
             Io::Write { first, blocks, meta, barrier } => {
                 counts.writes += 1;
                 counts.units_written += blocks.len() as u64;
-                counts.flushes += u64::from(*barrier);
                 counts.fua_writes += u64::from(*barrier);
                 self.versions.write(*first, blocks);
-                let flags = Flags { meta: *meta, fua: *barrier, preflush: *barrier, ..sync };
+                let flags = Flags { meta: *meta, fua: *barrier, ..sync };
                 (WorkOp::Write, *first, blocks.len() as u32, flags)
             }
             Io::Flush => {
@@ -275,6 +276,9 @@ impl Source for SqliteSource {
             }
             self.state = State::Batch;
         }
+        if self.outstanding > 0 && self.waiting.front().is_some_and(Io::is_barrier) {
+            return Next::Blocked;
+        }
         match self.waiting.pop_front() {
             Some(io) => Next::Request(self.issue(io, now)),
             None if matches!(self.state, State::Ended) => Next::Done,
@@ -285,9 +289,11 @@ impl Source for SqliteSource {
     fn completed(&mut self, ticket: Ticket, now: SimTime) {
         let pending = self.batch.get(ticket.index()).expect("completion of a request that is not outstanding");
         self.progress.done += pending.bytes;
-        if pending.io.is_barrier() {
-            // It was alone, so everything before it had completed, and the write of a barrier has FUA.
-            self.versions.flushed();
+        match &pending.io {
+            // It was alone, so everything before it had completed.
+            Io::Flush => self.versions.flushed(),
+            Io::Write { first, blocks, barrier: true, .. } => self.versions.durable(*first, blocks.len() as u32),
+            Io::Read { .. } | Io::Write { .. } => {}
         }
         self.outstanding -= 1;
         if self.outstanding == 0 && self.waiting.is_empty() {

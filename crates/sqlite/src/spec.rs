@@ -322,7 +322,12 @@ fn resolve(section: Section) -> Result<SqliteSpec, SpecError> {
         page_cache_kib: number("page_cache_kib", s.page_cache_kib, d.page_cache_kib, 64..=16_777_216)?,
         drop_caches: s.drop_caches.unwrap_or(d.drop_caches),
         think_us: number("think_us", s.think_us, d.think_us, 0..=60_000_000)?,
-        transaction_cpu_ns: number("transaction_cpu_ns", s.transaction_cpu_ns, d.transaction_cpu_ns, 0..=1_000_000_000)?,
+        transaction_cpu_ns: number(
+            "transaction_cpu_ns",
+            s.transaction_cpu_ns,
+            d.transaction_cpu_ns,
+            0..=1_000_000_000,
+        )?,
         call_cpu_ns: number("call_cpu_ns", s.call_cpu_ns, d.call_cpu_ns, 0..=1_000_000_000)?,
         seed: s.seed.map_or(Ok(d.seed), |seed| {
             u64::try_from(seed).map_err(|_| SpecError(format!("sqlite.seed = {seed}: must be 0..={}", i64::MAX)))
@@ -353,7 +358,10 @@ mod tests {
             ("file_system = \"xfs\"", "must be one of ext4-ordered, f2fs, f2fs-out-of-place"),
             ("operations = [\"drop\"]", "sqlite.operations = \"drop\": must be one of insert, update, delete, select"),
             ("operations = []", "sqlite.operations = []: must name at least one operation"),
-            ("operations = [\"delete\"]\nfill_rows = 999", "sqlite.fill_rows = 999: too few rows for 1000 transactions"),
+            (
+                "operations = [\"delete\"]\nfill_rows = 999",
+                "sqlite.fill_rows = 999: too few rows for 1000 transactions",
+            ),
             ("operations = [\"select\"]\nfill_rows = 0", "sqlite.fill_rows = 0: too few rows"),
             ("jurnal_mode = \"wal\"", "unknown field `jurnal_mode`"),
             ("tables = \"two\"", "invalid type: string"),

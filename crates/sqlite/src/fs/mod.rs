@@ -1,11 +1,12 @@
 //! A file system in host memory and on blocks.
 //!
 //! [`Volume`] is what both kinds have in common: names, inodes, page cache, read-ahead, write-back. Where blocks go,
-//! and what a sync writes in which order, is the business of a [`Personality`]: [`ext4`] in ordered mode, or [`f2fs`].
+//! and what a sync writes in which order, is the business of a personality: [`ext4`] in ordered mode, or [`f2fs`].
 //! Metadata are bytes in blocks, so [`Volume::mount`] works from nothing but what a power cut has left.
 
 pub mod cache;
 pub mod codec;
+mod directory;
 pub mod ext4;
 pub mod f2fs;
 pub mod space;
@@ -310,7 +311,8 @@ impl Volume {
     /// How many pages from `index` on can be read in one request.
     fn neighbours(&self, ino: Ino, index: u32, first: Lpa) -> u32 {
         let inode = self.core.tree.inode(ino);
-        let joins = |&i: &u32| inode.block(index + i) == Some(first.offset(i)) && !self.core.cache.holds((ino, index + i));
+        let joins =
+            |&i: &u32| inode.block(index + i) == Some(first.offset(i)) && !self.core.cache.holds((ino, index + i));
         1 + (1..READ_AHEAD_PAGES).take_while(joins).count() as u32
     }
 

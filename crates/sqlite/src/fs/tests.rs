@@ -127,7 +127,10 @@ fn files_read_as_they_were_written_before_and_after_a_mount() {
                 }
                 for name in NAMES {
                     let expected = case.files.get(name).map(|file| file.bytes.clone());
-                    assert!(Case::contents(&mut case.volume, name) == expected, "{kind:?} seed {seed} step {step} {name}");
+                    assert!(
+                        Case::contents(&mut case.volume, name) == expected,
+                        "{kind:?} seed {seed} step {step} {name}"
+                    );
                 }
             }
         }

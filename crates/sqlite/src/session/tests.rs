@@ -102,12 +102,9 @@ fn flushes(kind: Kind, mode: JournalMode, synchronous: Synchronous, operation: O
 fn flushes_per_transaction_follow_from_journal_mode_and_level() {
     use JournalMode::{Delete, Persist, Truncate, Wal};
     use Synchronous::{Extra, Full, Normal, Off};
-    for (mode, expected) in [
-        (Delete, [0, 2, 3, 4]),
-        (Truncate, [0, 2, 4, 4]),
-        (Persist, [0, 3, 4, 4]),
-        (Wal, [0, 0, 1, 1]),
-    ] {
+    for (mode, expected) in
+        [(Delete, [0, 2, 3, 4]), (Truncate, [0, 2, 4, 4]), (Persist, [0, 3, 4, 4]), (Wal, [0, 0, 1, 1])]
+    {
         for (synchronous, count) in [Off, Normal, Full, Extra].into_iter().zip(expected) {
             for operation in [Operation::Insert, Operation::Update, Operation::Delete] {
                 let got = KINDS[..2].iter().map(|&kind| flushes(kind, mode, synchronous, operation));
@@ -164,7 +161,8 @@ fn committed_transactions_survive_power_cuts() {
             let spec = small(kind, mode, synchronous);
             let lost: Vec<i64> = (0..CUTS)
                 .map(|seed| {
-                    let lost = cut(&spec, seed).unwrap_or_else(|e| panic!("{kind:?} {mode:?} {synchronous:?} {seed}: {e}"));
+                    let lost =
+                        cut(&spec, seed).unwrap_or_else(|e| panic!("{kind:?} {mode:?} {synchronous:?} {seed}: {e}"));
                     assert!((-1..=1).contains(&lost), "{kind:?} {mode:?} {synchronous:?} seed {seed}: {lost} lost");
                     lost
                 })

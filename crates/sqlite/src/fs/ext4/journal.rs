@@ -16,6 +16,9 @@ const COMMIT: u32 = 0x4a42_4403;
 /// Blocks that one descriptor names.
 const TAGS: usize = 500;
 
+/// Blocks and where they belong.
+type Copies = Vec<(Lpa, Block)>;
+
 /// The ring.
 #[derive(Clone, Debug)]
 pub struct Journal {
@@ -34,7 +37,7 @@ pub struct Journal {
 #[derive(Clone, Debug)]
 pub struct Transaction {
     /// Descriptors and copies, to be written first.
-    pub body: Vec<(Lpa, Block)>,
+    pub body: Copies,
     /// The block that makes it count.
     pub commit: (Lpa, Block),
 }
@@ -100,7 +103,7 @@ impl Journal {
         first: Lpa,
         blocks: u32,
         mut read: impl FnMut(Lpa) -> Result<Block, E>,
-    ) -> Result<Option<(Journal, Vec<(Lpa, Block)>)>, E> {
+    ) -> Result<Option<(Journal, Copies)>, E> {
         let superblock = read(first)?;
         let fields = Reader::open(&superblock, SUPER).and_then(|mut reader| Some((reader.u64()?, reader.u32()?)));
         let Some((sequence, head)) = fields else { return Ok(None) };
@@ -116,11 +119,7 @@ impl Journal {
     }
 
     /// The transaction at the head, if it is whole: its copies and its length.
-    #[expect(clippy::type_complexity, reason = "copies with their places, and a length; used once")]
-    fn read_transaction<E>(
-        &self,
-        read: &mut impl FnMut(Lpa) -> Result<Block, E>,
-    ) -> Result<Option<(Vec<(Lpa, Block)>, u32)>, E> {
+    fn read_transaction<E>(&self, read: &mut impl FnMut(Lpa) -> Result<Block, E>) -> Result<Option<(Copies, u32)>, E> {
         let (mut copies, mut place, mut sum) = (Vec::new(), self.head, 0);
         while place - self.head + self.used < self.ring {
             let block = read(self.at(place))?;

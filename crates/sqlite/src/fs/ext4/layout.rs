@@ -10,6 +10,7 @@ use units::Lpa;
 use crate::block::Block;
 use crate::fs::FsError;
 use crate::fs::codec::{Reader, Writer};
+use crate::fs::directory;
 use crate::fs::space::Space;
 use crate::fs::tree::{Ino, Inode, Tree};
 
@@ -21,7 +22,6 @@ pub const FIRST_INO: u32 = 11;
 const INODES_PER_BLOCK: u32 = 15;
 const TABLE_BLOCKS: u32 = INODES / INODES_PER_BLOCK;
 const INODE_BYTES: usize = 256;
-const ENTRY_BYTES: usize = 64;
 /// Extents inside an inode (ext4: four in `i_block`).
 const INLINE_EXTENTS: usize = 4;
 /// Extents of twelve bytes in a leaf: as many as in one of ext4.
@@ -156,7 +156,7 @@ impl Layout {
                 writer.finish()
             }
             Meta::BlockBitmap(n) => self.encode_bitmap(n, space),
-            Meta::Directory => encode_directory(tree),
+            Meta::Directory => directory::encode(DIRECTORY, tree),
             Meta::Table(n) => encode_table(n, tree),
             Meta::Leaf(ino, n) => encode_leaf(&extents(tree.inode(ino)), n),
         }
@@ -180,9 +180,13 @@ impl Layout {
     /// # Errors
     /// If blocks are damaged, or contradict each other.
     pub fn decode(self, mut read: impl FnMut(Lpa) -> Result<Block, FsError>) -> Result<(Tree, Space), FsError> {
-        let names = decode_directory(&read(self.place(Meta::Directory))?).ok_or_else(|| damaged("directory"))?;
+        let names =
+            directory::decode(DIRECTORY, &read(self.place(Meta::Directory))?).ok_or_else(|| damaged("directory"))?;
         let mut tree = Tree::default();
         for (name, ino) in names {
+            if !(FIRST_INO..INODES).contains(&ino.0) {
+                return Err(damaged("inode number"));
+            }
             let block = read(self.place(Layout::table_of(ino)))?;
             let (size, count, mut found) = decode_inode(&block, ino).ok_or_else(|| damaged("inode"))?;
             for n in 0..leaves(count) {
@@ -190,8 +194,8 @@ impl Layout {
                 found.extend(decode_leaf(&leaf).ok_or_else(|| damaged("extent leaf"))?);
             }
             let mut inode = Inode { name: name.clone(), size, disk_size: size, blocks: Vec::new() };
-            for (index, lpa, length) in found {
-                (0..length).for_each(|i| inode.set_block(index + i, Lpa(lpa + i)));
+            for extent in found {
+                (0..extent.length).for_each(|i| inode.set_block(extent.index + i, extent.lpa.offset(i)));
             }
             tree.names.insert(name, ino);
             tree.inodes.insert(ino, inode);
@@ -226,14 +230,25 @@ fn damaged(what: &str) -> FsError {
     FsError::Damaged(format!("{what} can not be read"))
 }
 
-/// (file block, unit, length) of the stretches of a file.
-pub fn extents(inode: &Inode) -> Vec<(u32, u32, u32)> {
-    let mut found: Vec<(u32, u32, u32)> = Vec::new();
+/// A stretch of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// First block in the file.
+    index: u32,
+    /// Its unit.
+    lpa: Lpa,
+    /// Number of blocks.
+    length: u32,
+}
+
+/// The stretches of a file.
+pub fn extents(inode: &Inode) -> Vec<Extent> {
+    let mut found: Vec<Extent> = Vec::new();
     for (index, lpa) in (0_u32..).zip(&inode.blocks) {
         let Some(lpa) = lpa else { continue };
         match found.last_mut() {
-            Some((first, unit, length)) if *first + *length == index && *unit + *length == lpa.0 => *length += 1,
-            _ => found.push((index, lpa.0, 1)),
+            Some(last) if last.index + last.length == index && last.lpa.offset(last.length) == *lpa => last.length += 1,
+            _ => found.push(Extent { index, lpa: *lpa, length: 1 }),
         }
     }
     found
@@ -247,28 +262,6 @@ pub fn leaves(extents: usize) -> u32 {
 /// True if a file's extents fit its leaves.
 pub fn fits(inode: &Inode) -> bool {
     leaves(extents(inode).len()) <= LEAVES
-}
-
-fn encode_directory(tree: &Tree) -> Block {
-    let mut writer = Writer::new(DIRECTORY);
-    writer.u32(tree.names.len() as u32);
-    for (slot, (name, ino)) in tree.names.iter().enumerate() {
-        writer.seek((1 + slot) * ENTRY_BYTES);
-        writer.u32(ino.0);
-        writer.text(name);
-    }
-    writer.finish()
-}
-
-fn decode_directory(block: &Block) -> Option<Vec<(String, Ino)>> {
-    let mut reader = Reader::open(block, DIRECTORY)?;
-    let count = reader.u32()? as usize;
-    let entry = |slot: usize| {
-        reader.seek((1 + slot) * ENTRY_BYTES);
-        let ino = Ino(reader.u32().filter(|ino| (FIRST_INO..INODES).contains(ino))?);
-        Some((reader.text()?.to_owned(), ino))
-    };
-    (0..count).map(entry).collect()
 }
 
 fn encode_table(n: u32, tree: &Tree) -> Block {
@@ -287,7 +280,7 @@ fn encode_table(n: u32, tree: &Tree) -> Block {
 }
 
 /// Length, number of extents, and those of them that stand in the inode.
-fn decode_inode(block: &Block, ino: Ino) -> Option<(u64, usize, Vec<(u32, u32, u32)>)> {
+fn decode_inode(block: &Block, ino: Ino) -> Option<(u64, usize, Vec<Extent>)> {
     let mut reader = Reader::open(block, TABLE)?;
     reader.seek(16 + (ino.0 % INODES_PER_BLOCK) as usize * INODE_BYTES);
     let size = reader.u64()?;
@@ -296,7 +289,7 @@ fn decode_inode(block: &Block, ino: Ino) -> Option<(u64, usize, Vec<(u32, u32, u
     Some((size, count, read_extents(&mut reader, inline)?))
 }
 
-fn encode_leaf(extents: &[(u32, u32, u32)], n: u32) -> Block {
+fn encode_leaf(extents: &[Extent], n: u32) -> Block {
     let begin = n as usize * LEAF_EXTENTS;
     let part = &extents[begin.min(extents.len())..(begin + LEAF_EXTENTS).min(extents.len())];
     let mut writer = Writer::new(LEAF);
@@ -305,20 +298,21 @@ fn encode_leaf(extents: &[(u32, u32, u32)], n: u32) -> Block {
     writer.finish()
 }
 
-fn decode_leaf(block: &Block) -> Option<Vec<(u32, u32, u32)>> {
+fn decode_leaf(block: &Block) -> Option<Vec<Extent>> {
     let mut reader = Reader::open(block, LEAF)?;
     let count = reader.u32()? as usize;
     read_extents(&mut reader, count)
 }
 
-fn write_extents(writer: &mut Writer, extents: &[(u32, u32, u32)]) {
-    for &(index, lpa, length) in extents {
-        writer.u32(index);
-        writer.u32(lpa);
-        writer.u32(length);
+fn write_extents(writer: &mut Writer, extents: &[Extent]) {
+    for extent in extents {
+        writer.u32(extent.index);
+        writer.u32(extent.lpa.0);
+        writer.u32(extent.length);
     }
 }
 
-fn read_extents(reader: &mut Reader, count: usize) -> Option<Vec<(u32, u32, u32)>> {
-    (0..count).map(|_| Some((reader.u32()?, reader.u32()?, reader.u32()?))).collect()
+fn read_extents(reader: &mut Reader, count: usize) -> Option<Vec<Extent>> {
+    let extent = |_| Some(Extent { index: reader.u32()?, lpa: Lpa(reader.u32()?), length: reader.u32()? });
+    (0..count).map(extent).collect()
 }

@@ -105,7 +105,10 @@ mod tests {
     #[test]
     fn logs_fill_segments_of_their_own_and_then_holes() {
         let mut logs = Logs::new(Space::new(Lpa(64), 3 * SEGMENT));
-        assert_eq!([logs.take(Log::Data), logs.take(Log::Node), logs.take(Log::Data)].map(|l| l.unwrap().0), [64, 576, 65]);
+        assert_eq!(
+            [logs.take(Log::Data), logs.take(Log::Node), logs.take(Log::Data)].map(|l| l.unwrap().0),
+            [64, 576, 65]
+        );
         let data: Vec<u32> = (0..1022).map(|_| logs.take(Log::Data).unwrap().0).collect();
         assert_eq!((data[0], data[509], data[510], data[1021]), (66, 575, 1088, 1599));
         [70, 90, 80].into_iter().for_each(|lpa| logs.give(Lpa(lpa)));

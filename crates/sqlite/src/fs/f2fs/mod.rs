@@ -18,7 +18,7 @@
 //! - **Recovery** (`f2fs_recover_fsync_data`): the newest whole checkpoint, then the chain of node blocks written since,
 //!   as far as it is whole and marked; then a checkpoint.
 //!
-//! Not modelled: six logs by temperature (one for data and one for nodes here), cleaning (see [`logs`]), segment
+//! Not modelled: six logs by temperature (one for data and one for nodes here), cleaning (holes are filled instead), segment
 //! information and summary blocks, discards, inline data and dentries, the extent cache.
 
 mod checkpoint;
@@ -30,8 +30,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Lpa, Nanos, SimTime};
 
-use super::codec::{Reader, Writer};
-use super::tree::{Ino, Inode, Tree, blocks_for};
+use super::directory::{self, MAX_NAMES};
+use super::tree::{Ino, Inode, blocks_for};
 use super::{Change, Core, FsError, Personality, Why};
 use crate::block::{Block, Disk, Io};
 use checkpoint::{Checkpoint, MAIN, MAX_NODES};
@@ -48,9 +48,6 @@ const SPARE_UNITS: usize = 128;
 const MIN_SEGMENTS: u32 = 4;
 /// The inode of the directory.
 const ROOT: Ino = Ino(3);
-/// Names in the directory's block (F2FS: 214 in a dentry block).
-const MAX_NAMES: usize = 62;
-const ENTRY_BYTES: usize = 64;
 const DIRECTORY: u32 = 0xf2f5_0006;
 
 /// How syncs write.
@@ -151,7 +148,7 @@ impl F2fs {
         (self.root.size, self.root.disk_size) = (4096, 4096);
         self.dirty.insert(NodeId::inode(ROOT));
         self.names_changed = false;
-        Ok(core.write_meta([(lpa, encode_directory(&core.tree))])?)
+        Ok(core.write_meta([(lpa, directory::encode(DIRECTORY, &core.tree))])?)
     }
 
     /// Makes the present state the one that recovery starts from.
@@ -180,7 +177,8 @@ impl F2fs {
     /// Drops nodes that a file no longer has.
     fn drop_nodes(&mut self, ino: Ino, blocks: u32) {
         let all = NodeId { ino, part: 0 }..=NodeId { ino, part: u32::MAX };
-        let gone: Vec<NodeId> = self.nodes.range(all.clone()).map(|(&id, _)| id).filter(|id| !id.exists_in(blocks)).collect();
+        let gone: Vec<NodeId> =
+            self.nodes.range(all.clone()).map(|(&id, _)| id).filter(|id| !id.exists_in(blocks)).collect();
         for id in gone {
             self.freed.extend(self.nodes.remove(&id));
         }
@@ -247,6 +245,9 @@ impl Personality for F2fs {
             return Ok(lpa);
         }
         let id = NodeId::of_block(ino, index).ok_or(FsError::NoSpace("the file is too long"))?;
+        if self.logs.space().free_units() <= SPARE_UNITS {
+            return Err(FsError::NoSpace("no free block"));
+        }
         let lpa = self.logs.take(Log::Data).ok_or(FsError::NoSpace("no free block"))?;
         self.freed.extend(old);
         core.tree.inode_mut(ino).set_block(index, lpa);
@@ -280,28 +281,6 @@ impl Personality for F2fs {
     fn sync_all(&mut self, core: &mut Core) -> Result<(), FsError> {
         self.checkpoint(core)
     }
-}
-
-fn encode_directory(tree: &Tree) -> Block {
-    let mut writer = Writer::new(DIRECTORY);
-    writer.u32(tree.names.len() as u32);
-    for (slot, (name, ino)) in tree.names.iter().enumerate() {
-        writer.seek((1 + slot) * ENTRY_BYTES);
-        writer.u32(ino.0);
-        writer.text(name);
-    }
-    writer.finish()
-}
-
-fn decode_directory(block: &Block) -> Option<Vec<(String, Ino)>> {
-    let mut reader = Reader::open(block, DIRECTORY)?;
-    let count = reader.u32()? as usize;
-    let entry = |slot: usize| {
-        reader.seek((1 + slot) * ENTRY_BYTES);
-        let ino = Ino(reader.u32()?);
-        Some((reader.text()?.to_owned(), ino))
-    };
-    (0..count).map(entry).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use units::Lpa;
 use super::checkpoint::{self, Checkpoint, MAIN};
 use super::logs::{Log, Logs, SEGMENT};
 use super::node::{Node, NodeId};
-use super::{F2fs, Options, ROOT, decode_directory};
+use super::{DIRECTORY, F2fs, Options, ROOT};
+use crate::fs::directory;
 use crate::fs::space::Space;
 use crate::fs::tree::{Ino, Inode, Tree, blocks_for};
 use crate::fs::{Core, FsError};
@@ -84,7 +85,7 @@ impl State {
             node.apply(inode);
         }
         if let Some(lpa) = state.root.block(0) {
-            let names = decode_directory(&core.read(lpa)?).ok_or_else(|| damaged("directory"))?;
+            let names = directory::decode(DIRECTORY, &core.read(lpa)?).ok_or_else(|| damaged("directory"))?;
             state.tree.names = names.into_iter().collect();
         }
         let named: BTreeSet<Ino> = state.tree.names.values().copied().collect();
@@ -131,7 +132,8 @@ impl State {
     fn trim(&mut self) {
         self.tree.inodes.retain(|ino, inode| self.tree.names.get(&inode.name) == Some(ino));
         let Tree { inodes, .. } = &mut self.tree;
-        self.nodes.retain(|id, _| id.ino == ROOT || inodes.get(&id.ino).is_some_and(|i| id.exists_in(blocks_for(i.size))));
+        self.nodes
+            .retain(|id, _| id.ino == ROOT || inodes.get(&id.ino).is_some_and(|i| id.exists_in(blocks_for(i.size))));
         for (&ino, inode) in inodes {
             let blocks = blocks_for(inode.size);
             if inode.blocks.len() > blocks as usize {
