@@ -174,3 +174,28 @@ fn what_was_synced_survives_power_cuts() {
     }
     assert!(checked > 500, "{checked} files were checked");
 }
+
+/// What a file gave up is still its own on disk, until a commit or a checkpoint says otherwise.
+#[test]
+fn freed_blocks_wait_for_a_barrier() {
+    for (kind, remove) in KINDS.into_iter().flat_map(|kind| [false, true].map(|remove| (kind, remove))) {
+        let disk = RamDisk::default();
+        let mut volume = Volume::format(Box::new(disk.clone()), kind, GEOMETRY).unwrap();
+        let fill = |volume: &mut Volume, name: &str| {
+            let ino = volume.create(name).unwrap();
+            let pages = if kind == Kind::Ext4 { 500 } else { 1200 };
+            (0..pages).for_each(|page| volume.write(ino, page * 4096, &[1; 4096]).unwrap());
+            ino
+        };
+        let ino = fill(&mut volume, "a");
+        volume.data_sync(ino).unwrap();
+        if remove {
+            volume.remove("a").unwrap();
+        } else {
+            volume.truncate(ino, 0).unwrap();
+        }
+        let before = disk.counts().barriers;
+        fill(&mut volume, "b");
+        assert!(disk.counts().barriers > before, "{kind:?} {remove}: b is where a was");
+    }
+}
