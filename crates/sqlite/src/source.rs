@@ -92,8 +92,9 @@ impl SqliteSource {
     /// Prepares a workload for a device of `capacity_units` units of 4 KiB.
     ///
     /// # Errors
-    /// If its volume does not fit.
+    /// If its volume does not fit, or its operations have too few rows.
     pub fn new(spec: &SqliteSpec, capacity_units: u32) -> Result<SqliteSource, SpecError> {
+        spec.check()?;
         spec.check_capacity(capacity_units)?;
         let fill = GroupInfo { name: "fill".into(), measured: false };
         let measured = |operation: &Operation| GroupInfo { name: operation.name().into(), measured: true };

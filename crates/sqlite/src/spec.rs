@@ -209,7 +209,7 @@ impl SqliteSpec {
     }
 
     /// What depends on more than one key.
-    fn check(&self) -> Result<(), SpecError> {
+    pub(crate) fn check(&self) -> Result<(), SpecError> {
         if !self.page_bytes.is_power_of_two() {
             return Err(SpecError(format!("sqlite.page_bytes = {}: must be a power of two", self.page_bytes)));
         }

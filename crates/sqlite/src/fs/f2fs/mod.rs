@@ -34,7 +34,8 @@ use super::directory::{self, MAX_NAMES};
 use super::tree::{Ino, Inode, blocks_for};
 use super::{Change, Core, FsError, Personality, Why};
 use crate::block::{Block, Disk, Io};
-use checkpoint::{Checkpoint, MAIN, MAX_NODES};
+pub(crate) use checkpoint::MAIN;
+use checkpoint::{Checkpoint, MAX_NODES};
 use logs::{Log, Logs, SEGMENT};
 use node::{Footer, Node, NodeId};
 
