@@ -1,0 +1,201 @@
+//! SQLite itself on the file systems: what it asks of the disk, and power cuts.
+
+use std::collections::BTreeMap;
+
+use workload::named_stream;
+
+use super::*;
+use crate::fs::Kind;
+use crate::ram::{Counts, RamDisk};
+use crate::spec::{JournalMode, Operation, Synchronous};
+
+const KINDS: [Kind; 3] = [Kind::Ext4, Kind::F2fs, Kind::F2fsOutOfPlace];
+const MODES: [JournalMode; 4] = [JournalMode::Delete, JournalMode::Truncate, JournalMode::Persist, JournalMode::Wal];
+
+/// Counts transactions, and what each phase asked of the disk.
+#[derive(Default)]
+struct Log {
+    disk: RamDisk,
+    phase: Option<usize>,
+    before: Counts,
+    /// By phase.
+    asked: BTreeMap<usize, Counts>,
+    writing: u64,
+}
+
+impl Log {
+    fn new(disk: &RamDisk) -> Log {
+        Log { disk: disk.clone(), ..Log::default() }
+    }
+}
+
+impl Watch for Log {
+    fn phase(&mut self, phase: Option<usize>) {
+        let now = self.disk.counts();
+        if let Some(phase) = self.phase {
+            self.asked.insert(phase, now.since(self.before));
+        }
+        (self.phase, self.before) = (phase, now);
+    }
+
+    fn returned(&mut self, step: &Step, _started: SimTime, _ended: SimTime) {
+        self.writing += u64::from(step.writes());
+    }
+}
+
+fn spec(kind: Kind, mode: JournalMode, synchronous: Synchronous) -> SqliteSpec {
+    SqliteSpec {
+        transactions: 20,
+        fill_rows: 100,
+        file_system: kind,
+        journal_mode: mode,
+        synchronous,
+        volume_mib: 16,
+        ..SqliteSpec::default()
+    }
+}
+
+/// Runs a workload to its end.
+fn run_whole(spec: &SqliteSpec) -> (RamDisk, Log) {
+    let disk = RamDisk::default();
+    let mut log = Log::new(&disk);
+    run(spec, Box::new(disk.clone()), &mut log).unwrap();
+    (disk, log)
+}
+
+#[test]
+fn every_mode_runs_to_its_end_on_every_file_system() {
+    for (kind, mode) in KINDS.into_iter().flat_map(|kind| MODES.map(|mode| (kind, mode))) {
+        for synchronous in [Synchronous::Off, Synchronous::Normal, Synchronous::Full, Synchronous::Extra] {
+            let spec = SqliteSpec { tables: 3, ..spec(kind, mode, synchronous) };
+            let (disk, log) = run_whole(&spec);
+            assert_eq!(log.writing, 3 + 3 + 60);
+            let found = inspect(&spec, disk.latest(), 0, u64::MAX).unwrap();
+            assert_eq!(found, whole(log.writing), "{kind:?} {mode:?} {synchronous:?}");
+        }
+    }
+}
+
+fn whole(transactions: u64) -> Found {
+    Found { integrity: "ok".into(), transactions: Some(transactions) }
+}
+
+/// Flushes per transaction of one operation.
+fn flushes(kind: Kind, mode: JournalMode, synchronous: Synchronous, operation: Operation) -> f64 {
+    // Large enough that F2FS needs no checkpoint for want of space.
+    let spec = SqliteSpec { volume_mib: 64, ..spec(kind, mode, synchronous) };
+    let (_, log) = run_whole(&spec);
+    let phase = spec.operations.iter().position(|o| *o == operation).unwrap();
+    log.asked[&phase].flushes as f64 / f64::from(spec.transactions)
+}
+
+/// What SQLite syncs in a transaction (<https://www.sqlite.org/atomiccommit.html>, pragma.html "synchronous", wal.html):
+/// - OFF: nothing.
+/// - NORMAL: the journal, the database; PERSIST also the journal's zeroed header; WAL nothing.
+/// - FULL: the journal's content, then its header, the database; TRUNCATE and PERSIST also the journal after that; WAL
+///   the log.
+/// - EXTRA: with DELETE also the directory.
+///
+/// The first sync of a new journal, so each in DELETE mode, also syncs the directory. On ext4 the commit for the journal
+/// file has taken the name with it, and nothing is left to do; on F2FS that is a checkpoint, with a flush.
+#[test]
+fn flushes_per_transaction_follow_from_journal_mode_and_level() {
+    use JournalMode::{Delete, Persist, Truncate, Wal};
+    use Synchronous::{Extra, Full, Normal, Off};
+    for (mode, expected) in
+        [(Delete, [0, 2, 3, 4]), (Truncate, [0, 2, 4, 4]), (Persist, [0, 3, 4, 4]), (Wal, [0, 0, 1, 1])]
+    {
+        for (synchronous, count) in [Off, Normal, Full, Extra].into_iter().zip(expected) {
+            for operation in [Operation::Insert, Operation::Update, Operation::Delete] {
+                let got = KINDS[..2].iter().map(|&kind| flushes(kind, mode, synchronous, operation));
+                let checkpoint = u32::from(mode == Delete && synchronous != Off);
+                let expected = [f64::from(count), f64::from(count + checkpoint)];
+                assert_eq!(got.collect::<Vec<_>>(), expected, "{mode:?} {synchronous:?} {operation:?}");
+            }
+            assert_eq!(flushes(Kind::Ext4, mode, synchronous, Operation::Select), 0.0);
+        }
+    }
+}
+
+/// Cuts the power of a run at a random moment, and often again while the database is opened; gives how many
+/// transactions that had returned are missing then (-1 if one more is there), or what is wrong.
+fn cut(spec: &SqliteSpec, seed: u64) -> Result<i64, String> {
+    let mut rng = named_stream(seed, "cut", 0);
+    let disk = RamDisk::default();
+    drop(Volume::format(Box::new(disk.clone()), spec.file_system, spec.geometry()).unwrap());
+    let formatted = disk.moments();
+    // From here on the disk is formatted; a run formats it again.
+    let (whole_disk, _) = run_whole(spec);
+    let disk = RamDisk::default();
+    disk.cut_after(formatted + rng.below(whole_disk.moments() - formatted));
+    let mut log = Log::new(&disk);
+    run(spec, Box::new(disk.clone()), &mut log).expect_err("the power was cut");
+    let mut image = disk.after_cut(&mut rng);
+    if rng.below(2) == 0 {
+        let disk = RamDisk::with(&image);
+        disk.cut_after(rng.below(60));
+        let opened = Volume::mount(Box::new(disk.clone()), spec.file_system, spec.geometry())
+            .map_err(DatabaseError::from)
+            .and_then(|volume| Database::open(volume, spec)?.integrity());
+        drop(opened);
+        image = disk.after_cut(&mut rng);
+    }
+    let found = inspect(spec, image, 0, log.writing + 1).map_err(|error| error.to_string())?;
+    match found {
+        Found { transactions: Some(count), integrity } if integrity == "ok" => Ok(log.writing as i64 - count as i64),
+        other => Err(format!("{other:?}, {} had returned", log.writing)),
+    }
+}
+
+/// Seeds of the cuts of one combination.
+const CUTS: u64 = 25;
+
+fn small(kind: Kind, mode: JournalMode, synchronous: Synchronous) -> SqliteSpec {
+    SqliteSpec { transactions: 8, fill_rows: 40, ..spec(kind, mode, synchronous) }
+}
+
+#[test]
+fn committed_transactions_survive_power_cuts() {
+    for (kind, mode) in KINDS.into_iter().flat_map(|kind| MODES.map(|mode| (kind, mode))) {
+        for synchronous in [Synchronous::Full, Synchronous::Extra] {
+            let spec = small(kind, mode, synchronous);
+            let lost: Vec<i64> = (0..CUTS)
+                .map(|seed| {
+                    let lost =
+                        cut(&spec, seed).unwrap_or_else(|e| panic!("{kind:?} {mode:?} {synchronous:?} {seed}: {e}"));
+                    assert!((-1..=1).contains(&lost), "{kind:?} {mode:?} {synchronous:?} seed {seed}: {lost} lost");
+                    lost
+                })
+                .collect();
+            // Exactly where SQLite's documentation says so, the last transaction may be undone.
+            assert_eq!(lost.contains(&1), spec.may_lose() == Some(1), "{kind:?} {mode:?} {synchronous:?} {lost:?}");
+        }
+    }
+}
+
+#[test]
+fn a_write_ahead_log_with_normal_loses_transactions_but_is_never_damaged() {
+    for kind in KINDS {
+        let spec = small(kind, JournalMode::Wal, Synchronous::Normal);
+        let lost: Vec<i64> = (0..CUTS).map(|seed| cut(&spec, seed).unwrap()).collect();
+        assert!(lost.iter().any(|&lost| lost > 1), "{kind:?} {lost:?}");
+    }
+}
+
+#[test]
+fn a_file_system_that_ignores_syncs_is_caught() {
+    for mode in MODES {
+        let broken = small(Kind::IgnoresSync, mode, Synchronous::Extra);
+        let caught = |seed: &u64| !matches!(cut(&broken, *seed), Ok(-1..=0));
+        assert!((0..CUTS).any(|seed| caught(&seed)), "{mode:?}");
+    }
+}
+
+/// A log frame of SQLite is 24 bytes longer than a page, so a commit writes again the block in which the commit before
+/// ended.
+#[test]
+fn a_node_that_overtakes_its_data_is_caught() {
+    let broken = small(Kind::F2fsOvertaken, JournalMode::Wal, Synchronous::Full);
+    let caught = |seed: &u64| !matches!(cut(&broken, *seed), Ok(-1..=0));
+    assert!((0..4 * CUTS).any(|seed| caught(&seed)));
+}

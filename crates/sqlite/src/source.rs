@@ -1,0 +1,321 @@
+//! The database as a [`Source`] of requests.
+
+use std::collections::VecDeque;
+
+use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
+use workload::{
+    Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket,
+    WorkOp, WorkRequest,
+};
+
+use crate::block::{Block, Io};
+use crate::coroutine::{Answer, Ask, Coroutine, Want};
+use crate::database::DatabaseError;
+use crate::plan::Step;
+use crate::session::{Found, inspect};
+use crate::spec::{Operation, SpecError, SqliteSpec};
+use crate::versions::Versions;
+
+/// Requests of one phase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Requests {
+    /// Reads.
+    pub reads: u64,
+    /// Units read.
+    pub units_read: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Units written.
+    pub units_written: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Writes with FUA; a flush comes before each.
+    pub fua_writes: u64,
+}
+
+/// The transactions of one phase.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transactions {
+    /// What they do.
+    pub operation: Operation,
+    /// Simulated time from the statement to its return, one after another.
+    pub latencies_ns: Vec<u64>,
+    /// Simulated time from the first statement to the last return.
+    pub duration: Nanos,
+    /// What the phase asked of the disk.
+    pub requests: Requests,
+    /// When the first began.
+    began: Option<SimTime>,
+}
+
+/// A request of the batch under way.
+#[derive(Debug)]
+struct Pending {
+    io: Io,
+    bytes: u64,
+}
+
+/// What the source waits for.
+enum State {
+    /// The first call.
+    New,
+    /// The moment at which the database submits its next batch.
+    Until(SimTime),
+    /// The rest of the batch.
+    Batch,
+    /// Nothing.
+    Ended,
+}
+
+/// SQLite on a file system as a workload.
+pub struct SqliteSource {
+    spec: SqliteSpec,
+    coroutine: Coroutine,
+    state: State,
+    phase: Option<usize>,
+    /// Requests of the batch that are not issued yet.
+    waiting: VecDeque<Io>,
+    /// Requests of the batch by ticket, in the order of issue; all stay until the last has completed.
+    batch: Vec<Pending>,
+    outstanding: usize,
+    versions: Versions,
+    transactions: Vec<Transactions>,
+    /// When each writing transaction returned.
+    written_at: Vec<SimTime>,
+    outcome: Option<Result<(), String>>,
+    groups: Vec<GroupInfo>,
+    progress: Progress,
+    line: u64,
+}
+
+impl SqliteSource {
+    /// Prepares a workload for a device of `capacity_units` units of 4 KiB.
+    ///
+    /// # Errors
+    /// If its volume does not fit, or its operations have too few rows.
+    pub fn new(spec: &SqliteSpec, capacity_units: u32) -> Result<SqliteSource, SpecError> {
+        spec.check()?;
+        spec.check_capacity(capacity_units)?;
+        let fill = GroupInfo { name: "fill".into(), measured: false };
+        let measured = |operation: &Operation| GroupInfo { name: operation.name().into(), measured: true };
+        Ok(SqliteSource {
+            spec: spec.clone(),
+            coroutine: Coroutine::start(spec),
+            state: State::New,
+            phase: None,
+            waiting: VecDeque::new(),
+            batch: Vec::new(),
+            outstanding: 0,
+            versions: Versions::default(),
+            transactions: spec.operations.iter().map(|&operation| Transactions::none(operation)).collect(),
+            written_at: Vec::new(),
+            outcome: None,
+            groups: std::iter::once(fill).chain(spec.operations.iter().map(measured)).collect(),
+            progress: Progress::default(),
+            line: 0,
+        })
+    }
+
+    /// How the database ended, once it has: with an error of SQLite's if the volume was too small.
+    pub fn outcome(&self) -> Option<&Result<(), String>> {
+        self.outcome.as_ref()
+    }
+
+    /// What was measured, by phase: the place in [`SqliteSpec::operations`].
+    pub fn transactions(&self) -> &[Transactions] {
+        &self.transactions
+    }
+
+    /// Number of writing transactions that had returned at a moment, those of the fill among them.
+    pub fn written_by(&self, moment: SimTime) -> u64 {
+        self.written_at.partition_point(|&at| at <= moment) as u64
+    }
+
+    /// What every unit may hold. Writes are numbered from 1 in the order in which [`Source::next`] issued them, one
+    /// number for a request, which is how the run loop's oracle numbers writes and trims: stamp = number + writes and
+    /// trims submitted before this source.
+    pub fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// Inspects the database as reads see it, outside of simulated time: after the end, it must be whole, with all
+    /// transactions.
+    ///
+    /// # Errors
+    /// See [`inspect`].
+    pub fn inspect(&self) -> Result<Found, DatabaseError> {
+        let written = self.written_at.len() as u64;
+        inspect(&self.spec, self.versions.latest_image(), written, written)
+    }
+
+    /// Inspects what a power cut at `moment` has left. `survived` names the write that each unit holds, 0 for none of
+    /// this source's. Transactions may be missing as far as SQLite allows it ([`SqliteSpec::may_lose`]).
+    ///
+    /// # Errors
+    /// A unit that can not hold what is said, and see [`inspect`].
+    pub fn inspect_cut(&self, moment: SimTime, survived: impl FnMut(Lpa) -> u32) -> Result<Found, DatabaseError> {
+        let image = self.versions.image(survived).map_err(|error| DatabaseError::of(&error))?;
+        let written = self.written_by(moment);
+        let fewest = self.spec.may_lose().map_or(0, |lost| written.saturating_sub(lost));
+        // The transaction under way may have become durable.
+        inspect(&self.spec, image, fewest, written + 1)
+    }
+
+    /// Lets the database run until it asks again.
+    fn resume(&mut self, now: SimTime) {
+        let data = self.batch.drain(..).filter_map(|pending| read_range(&pending.io));
+        let units = data.flat_map(|(first, count)| (0..count).map(move |i| first.offset(i)));
+        let data: Vec<Block> = units.map(|lpa| self.versions.latest(lpa)).collect();
+        let ask = self.coroutine.resume(Answer { now, data });
+        self.note(&ask);
+        self.phase = ask.phase;
+        self.state = match ask.want {
+            Want::Requests(batch) => {
+                // The block layer turns a preflush into a flush of its own, and sends the data when it has completed.
+                let flush = batch.iter().any(|io| matches!(io, Io::Write { barrier: true, .. }));
+                self.waiting = flush.then_some(Io::Flush).into_iter().chain(batch).collect();
+                State::Until(ask.at)
+            }
+            Want::Nothing(outcome) => {
+                self.outcome = Some(outcome);
+                State::Ended
+            }
+        };
+    }
+
+    fn note(&mut self, ask: &Ask) {
+        for returned in &ask.returned {
+            if returned.step.writes() {
+                self.written_at.push(returned.ended);
+            }
+            if let Step::Run { phase, .. } = returned.step {
+                let transactions = &mut self.transactions[phase];
+                let took = returned.ended.since(returned.started);
+                // Think time and the kernel's own work lie between transactions, but belong to the phase.
+                transactions.latencies_ns.push(took.0);
+                let began = *transactions.began.get_or_insert(returned.started);
+                transactions.duration = returned.ended.since(began);
+            }
+        }
+    }
+
+    fn issue(&mut self, io: Io, now: SimTime) -> Issued {
+        let ticket = Ticket(self.batch.len() as u32);
+        let group = GroupId(self.phase.map_or(0, |phase| 1 + phase as u16));
+        self.line += 1;
+        let (op, first, count, flags) = self.describe(&io);
+        let request = WorkRequest {
+            arrival: now,
+            sector: u64::from(first.0) * UNIT_BYTES / SECTOR_BYTES,
+            bytes: u64::from(count) * UNIT_BYTES,
+            line: self.line,
+            phone_latency: None,
+            op,
+            flags,
+            process: ProcessId(0),
+            stream: StreamId(0),
+        };
+        self.batch.push(Pending { io, bytes: request.bytes });
+        self.outstanding += 1;
+        Issued { ticket, group, measured: self.phase.is_some(), request }
+    }
+
+    /// Counts and numbers a request, and says what it is to the block layer.
+    fn describe(&mut self, io: &Io) -> (WorkOp, Lpa, u32, Flags) {
+        let mut unmeasured = Requests::default();
+        let counts = self.phase.map_or(&mut unmeasured, |phase| &mut self.transactions[phase].requests);
+        let sync = Flags { sync: true, ..Flags::default() };
+        match io {
+            Io::Read { first, count } => {
+                counts.reads += 1;
+                counts.units_read += u64::from(*count);
+                (WorkOp::Read, *first, *count, sync)
+            }
+            Io::Write { first, blocks, meta, barrier } => {
+                counts.writes += 1;
+                counts.units_written += blocks.len() as u64;
+                counts.fua_writes += u64::from(*barrier);
+                self.versions.write(*first, blocks);
+                let flags = Flags { meta: *meta, fua: *barrier, ..sync };
+                (WorkOp::Write, *first, blocks.len() as u32, flags)
+            }
+            Io::Flush => {
+                counts.flushes += 1;
+                (WorkOp::Flush, Lpa(0), 0, sync)
+            }
+        }
+    }
+}
+
+impl Transactions {
+    fn none(operation: Operation) -> Transactions {
+        Transactions {
+            operation,
+            latencies_ns: Vec::new(),
+            duration: Nanos::ZERO,
+            requests: Requests::default(),
+            began: None,
+        }
+    }
+}
+
+fn read_range(io: &Io) -> Option<(Lpa, u32)> {
+    match io {
+        Io::Read { first, count } => Some((*first, *count)),
+        _ => None,
+    }
+}
+
+impl Source for SqliteSource {
+    fn next(&mut self, now: SimTime) -> Next {
+        if matches!(self.state, State::New) {
+            self.resume(now);
+        }
+        if let State::Until(at) = self.state {
+            if at > now {
+                return Next::Wait(at);
+            }
+            self.state = State::Batch;
+        }
+        if self.outstanding > 0 && self.waiting.front().is_some_and(Io::is_barrier) {
+            return Next::Blocked;
+        }
+        match self.waiting.pop_front() {
+            Some(io) => Next::Request(self.issue(io, now)),
+            None if matches!(self.state, State::Ended) => Next::Done,
+            None => Next::Blocked,
+        }
+    }
+
+    fn completed(&mut self, ticket: Ticket, now: SimTime) {
+        let pending = self.batch.get(ticket.index()).expect("completion of a request that is not outstanding");
+        self.progress.done += pending.bytes;
+        match &pending.io {
+            // It was alone, so everything before it had completed.
+            Io::Flush => self.versions.flushed(),
+            Io::Write { first, blocks, barrier: true, .. } => self.versions.durable(*first, blocks.len() as u32),
+            Io::Read { .. } | Io::Write { .. } => {}
+        }
+        self.outstanding -= 1;
+        if self.outstanding == 0 && self.waiting.is_empty() {
+            self.resume(now);
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    fn groups(&self) -> &[GroupInfo] {
+        &self.groups
+    }
+
+    /// Nothing is read that was not written before.
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
+
+    fn preconditioning_ranges(&self) -> Footprint {
+        Footprint::from_ranges([(Lpa(0), self.spec.geometry().units)])
+    }
+}
