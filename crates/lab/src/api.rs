@@ -12,7 +12,8 @@ use thiserror::Error;
 use ufs::Link;
 use units::{Nanos, SimTime};
 use workload::fio::JobFile;
-use workload::{Replay, Source, blktrace};
+use sqlite_load::{SqliteSource, SqliteSpec};
+use workload::{Fault, Replay, Source, blktrace};
 
 use crate::aged::{Aged, Header, sealing_key};
 use crate::fill::Fill;
@@ -98,7 +99,7 @@ pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, La
 pub struct Workload {
     /// Where requests come from.
     pub source: Box<dyn Source>,
-    /// "timed" or "closed" for traces, "fio" for job files, "generated" for others.
+    /// "timed" or "closed" for traces, "fio" for job files, "sqlite" for databases, "generated" for others.
     pub replay: &'static str,
     /// Depth of a closed replay.
     pub depth: Option<u32>,
@@ -127,6 +128,15 @@ fn open_workload(spec: &Spec, capacity_units: u32) -> Result<Workload, LabError>
         let source = jobs.bind(capacity_units, spec.seed).map_err(|e| config(e.to_string()))?;
         let warnings = jobs.warnings().iter().map(ToString::to_string).collect();
         return Ok(Workload { source: Box::new(source), replay: "fio", depth: None, warnings });
+    }
+    if path.extension().is_some_and(|e| e == "toml") {
+        let text = std::fs::read_to_string(path).map_err(|e| config(format!("{}: {e}", spec.workload)))?;
+        let source = SqliteSpec::parse(&text, &spec.workload).and_then(|wish| {
+            let seeded = SqliteSpec { seed: wish.seed.wrapping_add(spec.seed.wrapping_sub(1)), ..wish };
+            SqliteSource::new(&seeded, capacity_units)
+        });
+        let source = source.map_err(|e| config(e.to_string()))?;
+        return Ok(Workload { source: Box::new(source), replay: "sqlite", depth: None, warnings: Vec::new() });
     }
     let trace = blktrace::read(path, &spec.trace_options()?).map_err(|e| config(e.to_string()))?;
     let warnings = trace_warnings(&trace.report);
@@ -190,7 +200,13 @@ fn run(
         let lost = format!("{} requests submitted, {} completed", measure.submitted, measure.completed);
         return Err(with_place(bug(spec, &lost), &system));
     }
+    match workload.source.verdict() {
+        Ok(()) => {}
+        Err(Fault::Wish(what)) => return Err(LabError::Config(format!("{}: {what}", spec.workload))),
+        Err(Fault::Data(what)) => return Err(with_place(bug(spec, &what), &system)),
+    }
     let context = Context {
+        operations: workload.source.operations(),
         setup: Setup { age, ..setup(spec, parts, &workload)? },
         host_dram_limit: profile.host_config(parts).memory_limit_bytes,
         wall_seconds: wall.seconds(),

@@ -7,10 +7,12 @@ use hdrhistogram::Histogram;
 use host::HostStats;
 use nand::{Cause, Kind};
 use units::MIB;
-use workload::WorkOp;
+use workload::{Operations, WorkOp};
 
 use crate::measure::{GroupStats, KindStats, Measure, Snapshot};
-use crate::result::{AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, RunResult, Setup, Waf};
+use crate::result::{
+    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Setup, Waf,
+};
 
 /// The percentiles that fio prints.
 const PERCENTILES: [f64; 17] =
@@ -56,6 +58,8 @@ pub struct Context {
     pub start: Start,
     /// Warnings from readers of input.
     pub warnings: Vec<String>,
+    /// What a program above the block layer has done.
+    pub operations: Vec<Operations>,
 }
 
 /// Makes the report. `after` are the counters at the end of the run.
@@ -102,6 +106,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         device_dram_bytes: after.device.device_dram_bytes,
         counters,
         groups: measure.groups.iter().filter(|g| g.kinds.iter().any(Option::is_some)).map(group).collect(),
+        operations: context.operations.iter().map(operation).collect(),
         warnings,
         digest: String::new(),
     };
@@ -182,6 +187,17 @@ fn kind_result(stats: &KindStats) -> KindResult {
     }
 }
 
+fn operation(operations: &Operations) -> OperationResult {
+    let mut histogram = Histogram::new(3).expect("three digits are a precision that a histogram can have");
+    operations.latencies_ns.iter().for_each(|&ns| histogram.saturating_record(ns));
+    OperationResult {
+        name: operations.name.clone(),
+        duration_ns: operations.duration.0,
+        latency_ns: latency(&histogram),
+        requests: operations.requests.iter().map(|&(kind, count)| (kind.to_owned(), count)).collect(),
+    }
+}
+
 fn operations_by_cause(flash: &nand::Counters) -> BTreeMap<String, Named> {
     let of = |cause: Cause| {
         let kinds = Kind::ALL.iter().map(|&kind| (kind.name().to_owned(), flash.ops(cause, kind)));
@@ -226,6 +242,11 @@ fn digest(measure: &Measure, result: &RunResult) -> String {
     let mut digest = measure.digest;
     digest.word(result.submitted);
     digest.word(result.completed);
+    for operation in &result.operations {
+        digest.bytes(operation.name.as_bytes());
+        digest.word(operation.duration_ns);
+        digest.word(operation.latency_ns.max);
+    }
     let tables = [&result.counters.host, &result.counters.device, &result.nand_time_ns];
     for table in tables.into_iter().chain(result.nand_ops.values()) {
         for (name, value) in table {

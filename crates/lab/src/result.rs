@@ -102,6 +102,19 @@ pub struct GroupResult {
     pub kinds: BTreeMap<String, KindResult>,
 }
 
+/// Operations of one kind of a program above the block layer, such as a database's inserts.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct OperationResult {
+    /// What they do.
+    pub name: String,
+    /// Simulated time from the first call to the last return, in nanoseconds.
+    pub duration_ns: u64,
+    /// From call to return.
+    pub latency_ns: Latency,
+    /// Requests to the block layer, by kind.
+    pub requests: Named,
+}
+
 /// Choices that a run was made of.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Setup {
@@ -185,6 +198,8 @@ pub struct RunResult {
     pub counters: AllCounters,
     /// By fio job group or trace file.
     pub groups: Vec<GroupResult>,
+    /// By kind of operation, where a program above the block layer is part of the workload.
+    pub operations: Vec<OperationResult>,
     /// What the reader of the input and the run noticed.
     pub warnings: Vec<String>,
     /// Fingerprint of every completion and every counter.

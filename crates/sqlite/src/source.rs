@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
 use workload::{
-    Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket,
+    Fault, Flags, Footprint, GroupId, GroupInfo, Issued, Next, Operations, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket,
     WorkOp, WorkRequest,
 };
 
@@ -248,6 +248,24 @@ impl SqliteSource {
 }
 
 impl Transactions {
+    fn operations(&self) -> Operations {
+        let r = self.requests;
+        let requests = vec![
+            ("reads", r.reads),
+            ("units_read", r.units_read),
+            ("writes", r.writes),
+            ("units_written", r.units_written),
+            ("flushes", r.flushes),
+            ("fua_writes", r.fua_writes),
+        ];
+        Operations {
+            name: self.operation.name().into(),
+            latencies_ns: self.latencies_ns.clone(),
+            duration: self.duration,
+            requests,
+        }
+    }
+
     fn none(operation: Operation) -> Transactions {
         Transactions {
             operation,
@@ -317,5 +335,24 @@ impl Source for SqliteSource {
 
     fn preconditioning_ranges(&self) -> Footprint {
         Footprint::from_ranges([(Lpa(0), self.spec.geometry().units)])
+    }
+
+    fn operations(&self) -> Vec<Operations> {
+        self.transactions.iter().map(Transactions::operations).collect()
+    }
+
+    /// The database's own check of its integrity, and whether every row is there.
+    fn verdict(&self) -> Result<(), Fault> {
+        if let Some(Err(what)) = &self.outcome {
+            return Err(Fault::Wish(what.clone()));
+        }
+        let found = self.inspect().map_err(|error| Fault::Data(error.to_string()))?;
+        if found.integrity != "ok" {
+            return Err(Fault::Data(format!("PRAGMA integrity_check: {}", found.integrity)));
+        }
+        match found.transactions {
+            Some(_) => Ok(()),
+            None => Err(Fault::Data("the tables do not hold the rows that were written".into())),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What the run loop sees of a workload.
 
-use units::{Lpa, SimTime};
+use units::{Lpa, Nanos, SimTime};
 
 use crate::WorkRequest;
 
@@ -97,6 +97,42 @@ pub trait Source {
 
     /// The units that the source may read, write or trim: what a preconditioning pass fills.
     fn preconditioning_ranges(&self) -> Footprint;
+
+    /// What a program above the block layer has done, with latencies as it sees them; empty for mere requests. To be asked
+    /// after the end.
+    fn operations(&self) -> Vec<Operations> {
+        Vec::new()
+    }
+
+    /// What the source itself has to say about the run, once it has ended.
+    ///
+    /// # Errors
+    /// If the program could not do its work, or found something wrong with its data.
+    fn verdict(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// Operations of one kind of a program above the block layer, such as a database's inserts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Operations {
+    /// What they do.
+    pub name: String,
+    /// Simulated time from call to return, one after another.
+    pub latencies_ns: Vec<u64>,
+    /// Simulated time from the first call to the last return.
+    pub duration: Nanos,
+    /// Requests to the block layer, by kind.
+    pub requests: Vec<(&'static str, u64)>,
+}
+
+/// Why a program above the block layer is not content.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// What it was asked for cannot be done, for instance because its volume is full.
+    Wish(String),
+    /// Its data are not what it wrote.
+    Data(String),
 }
 
 /// A run of units.

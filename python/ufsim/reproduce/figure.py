@@ -114,8 +114,8 @@ class Drawn:
 
 
 def job(name: str) -> str:
-    """The path of a fio job file of the package."""
-    path = Path(str(files("ufsim").joinpath("jobs", f"{name}.fio")))
+    """The path of a job file of the package; `.fio` need not be said."""
+    path = Path(str(files("ufsim").joinpath("jobs", name if "." in name else f"{name}.fio")))
     if not path.exists():
         raise FileNotFoundError(f"job file '{path}'")
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
@@ -134,6 +134,9 @@ def columns(result: Result) -> dict[str, Any]:
     row |= {f"waf_{part}": value for part, value in result.waf.items()}
     row |= {f"{name}_bytes": value for name, value in result.host_dram.items()}
     row |= {f"group_{group['name']}_mib_per_s": write_throughput(group) for group in result.groups}
+    for operation in result.operations:
+        latencies = operation["latency_ns"]
+        row |= {f"op_{operation['name']}_{name}_ns": latencies[name] for name in ("mean", "p50", "p99", "p999", "max")}
     row |= {f"device_{name}": value for name, value in result.counters["device"].items()}
     return row | {"digest": result.digest}
 

@@ -1,10 +1,10 @@
 """The figures that can be reproduced, in the order of the book. A figure is one line here."""
 
 from ufsim import _core
-from ufsim.reproduce import hp_ufs, hp_ufs_apps, hpb
+from ufsim.reproduce import hp_ufs, hp_ufs_apps, hp_ufs_sqlite, hpb
 from ufsim.reproduce.figure import Figure
 
-FIGURES: tuple[Figure, ...] = (*hp_ufs.FIGURES, *hp_ufs_apps.FIGURES, *hpb.FIGURES)
+FIGURES: tuple[Figure, ...] = (*hp_ufs.FIGURES, *hp_ufs_sqlite.FIGURES, *hp_ufs_apps.FIGURES, *hpb.FIGURES)
 
 
 def select(wish: str | None) -> list[Figure]:

@@ -1,0 +1,122 @@
+"""The reproduction book: verdicts, completeness, and a golden subset of it.
+
+`UFSIM_BLESS=1 .venv/bin/pytest tests/python/test_reproduce.py` writes the golden values anew.
+"""
+
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Command
+
+from ufsim import ConfigError
+from ufsim.reproduce import Claim, Measured, load_claims, reproduce
+from ufsim.reproduce.claims import Outcome
+from ufsim.reproduce.figure import Setting
+from ufsim.reproduce.registry import FIGURES, select
+from ufsim.reproduce.report import report_html
+
+GOLDEN = ROOT / "tests" / "golden" / "scorecard.json"
+# Figures that take seconds: no device has to be aged for them.
+SUBSET = ("hp-ufs/t1", "hp-ufs/f6", "hp-ufs/f11", "hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9")
+
+
+def claim(band: tuple[float, float] | None = (1.0, 8.0)) -> Claim:
+    return Claim("a.b.c", "a", "Fig. 1", "a claim", 4.0, "gain_pct", band, "")
+
+
+def test_a_claim_is_hit_only_if_every_part_is() -> None:
+    def verdict(*parts: Measured) -> str:
+        return Outcome(claim(), list(parts)).verdict
+
+    assert verdict() == "not yet"
+    assert verdict(Measured("a.b.c", 1.0), Measured("a.b.c", 8.0)) == "hit"
+    assert verdict(Measured("a.b.c", 0.9)) == "miss"
+    assert verdict(Measured("a.b.c", 5.0), Measured("a.b.c", 8.1)) == "miss"
+    assert verdict(Measured("a.b.c", 12.0, band=(10, 15))) == "hit"
+    assert verdict(Measured("a.b.c", True), Measured("a.b.c", False)) == "miss"
+    assert verdict(Measured("a.b.c", float("nan"))) == "miss"
+
+
+def test_the_claims_are_those_of_the_shared_data() -> None:
+    shared = ROOT.parent / "shared" / "claims" / "claims.toml"
+    if not shared.exists():
+        assert "CI" not in os.environ, f"on CI the claims have to be there: {shared}"
+        pytest.skip(f"{shared} is not there: the project's copy cannot be compared with it")
+    ours = tomllib.loads((ROOT / "python" / "ufsim" / "data" / "claims.toml").read_text())
+    assert ours == tomllib.loads(shared.read_text())
+
+
+def test_every_claim_of_a_paper_with_figures_belongs_to_one() -> None:
+    papers = {figure.paper for figure in FIGURES}
+    wanted = [claim.id for claim in load_claims() if claim.paper in papers]
+    measured = [name for figure in FIGURES for name in figure.claims]
+    assert sorted(measured) == sorted(wanted)
+    assert len({figure.id for figure in FIGURES}) == len(FIGURES)
+    for figure in FIGURES:
+        assert len(figure.caption) > 80, f"{figure.id}: a caption tells the mechanism"
+
+
+def test_a_wish_names_a_paper_or_a_figure() -> None:
+    assert select(None) == list(FIGURES)
+    assert [figure.id for figure in select("hpb")] == ["hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9"]
+    assert [figure.id for figure in select("hp-ufs/f11")] == ["hp-ufs/f11"]
+    with pytest.raises(ConfigError, match="there is no figure or paper 'hpb/f1'; allowed: .*hp-ufs/f6"):
+        select("hpb/f1")
+
+
+def test_figures_without_their_traces_say_where_to_get_them(tmp_path: Path) -> None:
+    for traces, told in ((None, "github.com/s3yonsei/hpufs_public"), (tmp_path, "--traces must name")):
+        book = reproduce("hp-ufs/f9", Setting(quick=True, traces=traces))
+        assert told in book.figures[0].missing
+        assert told in report_html(book)
+        assert {outcome.verdict for outcome in book.outcomes} == {"not yet"}
+
+
+@pytest.fixture(scope="module")
+def quick_books() -> list:
+    return [reproduce(wish, Setting(quick=True), jobs=2) for wish in SUBSET]
+
+
+def test_a_subset_of_the_book_gives_its_golden_values(quick_books: list) -> None:
+    measured = {
+        f"{outcome.claim.id} [{part.part}]": part.value
+        for book in quick_books
+        for outcome in book.outcomes
+        for part in outcome.parts
+    }
+    if "UFSIM_BLESS" in os.environ:
+        GOLDEN.write_text(json.dumps(measured, indent=2) + "\n")
+    golden = json.loads(GOLDEN.read_text())
+    assert measured.keys() == golden.keys()
+    for name, value in measured.items():
+        assert value == pytest.approx(golden[name], rel=1e-12), name
+
+
+def test_every_figure_of_the_subset_is_drawn_with_its_data(quick_books: list, tmp_path: Path) -> None:
+    for book in quick_books:
+        report = book.write(tmp_path)
+        text = report.read_text()
+        drawn = book.figures[0]
+        stem = drawn.figure.id.replace("/", "-")
+        assert {path.name for path in tmp_path.glob(f"{stem}*")} == {f"{stem}.parquet", f"{stem}.png"}
+        assert text.count("<figure>") == 1 and text.count("<svg") == 1
+        assert drawn.figure.caption.split('"')[0][:60] in text
+        for name in drawn.figure.claims:
+            assert name in text
+    scorecard = json.loads((tmp_path / "scorecard.json").read_text())
+    assert len(scorecard["claims"]) == len(load_claims())
+
+
+def test_the_command_line_prints_the_scorecard(ufsim: Command, tmp_path: Path) -> None:
+    shown = ufsim("reproduce", "hpb/f7", "--quick", "--out", tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert "hpb.f7.neutral" in shown.stdout and "report:" in shown.stdout
+    assert "map-plus" not in shown.stdout
+    document = json.loads(ufsim("reproduce", "hpb/f7", "--quick", "--json", "--out", tmp_path).stdout)
+    verdicts = {entry["id"]: entry["verdict"] for entry in document["claims"]}
+    assert verdicts["hpb.f7.neutral"] in ("hit", "miss") and verdicts["map-plus.f9.read"] == "not yet"
+    wrong = ufsim("reproduce", "hpx")
+    assert wrong.returncode == 1 and "no figure or paper 'hpx'" in wrong.stderr
