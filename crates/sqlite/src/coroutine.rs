@@ -14,8 +14,8 @@ use std::thread::JoinHandle;
 use units::{Nanos, SimTime};
 
 use crate::block::{Block, Disk, Halted, Io};
+use crate::life::{self, Watch};
 use crate::plan::Step;
-use crate::session::{self, Watch};
 use crate::spec::SqliteSpec;
 
 /// A transaction that has returned.
@@ -163,7 +163,7 @@ fn work(spec: &SqliteSpec, answers: Receiver<Answer>, asks: SyncSender<Ask>) {
     if shared.0.borrow_mut().answer().is_err() {
         return;
     }
-    let result = session::run(spec, Box::new(shared.clone()), &mut shared);
+    let result = life::run(spec, Box::new(shared.clone()), &mut shared);
     let mut port = shared.0.borrow_mut();
     if !port.halted {
         // Nobody is left to be told if this fails.

@@ -11,8 +11,8 @@ use workload::{
 use crate::block::{Block, Io};
 use crate::coroutine::{Answer, Ask, Coroutine, Want};
 use crate::database::DatabaseError;
+use crate::life::{Found, inspect};
 use crate::plan::Step;
-use crate::session::{Found, inspect};
 use crate::spec::{Operation, SpecError, SqliteSpec};
 use crate::versions::Versions;
 
@@ -53,6 +53,7 @@ pub struct Transactions {
 struct Pending {
     io: Io,
     bytes: u64,
+    completed: bool,
 }
 
 /// What the source waits for.
@@ -152,7 +153,8 @@ impl SqliteSource {
     /// this source's. Transactions may be missing as far as SQLite allows it ([`SqliteSpec::may_lose`]).
     ///
     /// # Errors
-    /// A unit that can not hold what is said, and see [`inspect`].
+    /// A unit that can not hold what is said, and see [`inspect`]. A cut while the file system was being made leaves
+    /// nothing to mount; that time is over when [`SqliteSource::written_by`] is above 0.
     pub fn inspect_cut(&self, moment: SimTime, survived: impl FnMut(Lpa) -> u32) -> Result<Found, DatabaseError> {
         let image = self.versions.image(survived).map_err(|error| DatabaseError::of(&error))?;
         let written = self.written_by(moment);
@@ -215,7 +217,7 @@ impl SqliteSource {
             process: ProcessId(0),
             stream: StreamId(0),
         };
-        self.batch.push(Pending { io, bytes: request.bytes });
+        self.batch.push(Pending { io, bytes: request.bytes, completed: false });
         self.outstanding += 1;
         Issued { ticket, group, measured: self.phase.is_some(), request }
     }
@@ -306,7 +308,9 @@ impl Source for SqliteSource {
     }
 
     fn completed(&mut self, ticket: Ticket, now: SimTime) {
-        let pending = self.batch.get(ticket.index()).expect("completion of a request that is not outstanding");
+        let pending = self.batch.get_mut(ticket.index()).filter(|pending| !pending.completed);
+        let pending = pending.expect("completion of a request that is not outstanding");
+        pending.completed = true;
         self.progress.done += pending.bytes;
         match &pending.io {
             // It was alone, so everything before it had completed.

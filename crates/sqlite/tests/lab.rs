@@ -158,6 +158,7 @@ fn another_database_changes_nothing() {
     let greedy = SqliteSpec { sqlite_cache_kib: 64, page_cache_kib: 64, fill_rows: 4000, ..spec.clone() };
     let mut alone = AtOnce::new(&spec);
     while alone.step() {}
+    assert_eq!(alone.source.outcome(), Some(&Ok(())));
     let (mut first, mut second) = (AtOnce::new(&spec), AtOnce::new(&greedy));
     while first.step() {
         (0..10).all(|_| second.step());

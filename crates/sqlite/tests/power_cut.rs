@@ -68,6 +68,19 @@ fn what_had_returned_is_there() {
 }
 
 #[test]
+#[should_panic(expected = "completion of a request that is not outstanding")]
+fn a_request_completes_once() {
+    let mut source = SqliteSource::new(&spec(JournalMode::Wal), 1 << 20).unwrap();
+    let mut next = || match source.next(SimTime(0)) {
+        Next::Request(issued) => issued.ticket,
+        other => unreachable!("{other:?}"),
+    };
+    let (first, _second) = (next(), next());
+    source.completed(first, SimTime(1));
+    source.completed(first, SimTime(2));
+}
+
+#[test]
 fn a_unit_can_not_hold_what_was_overwritten_durably() {
     let mut source = SqliteSource::new(&spec(JournalMode::Wal), 1 << 20).unwrap();
     let now = run_for(&mut source, 100, &mut named_stream(1, "power cut", 0)).unwrap();

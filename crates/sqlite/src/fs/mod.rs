@@ -134,7 +134,7 @@ pub(crate) trait Personality {
     /// A file has been removed; its blocks are no longer its own.
     fn removed(&mut self, core: &Core, ino: Ino, inode: Inode);
 
-    /// A file has given up blocks, the first of them at `index`.
+    /// A file's length has changed, and it has given up these blocks.
     fn cut(&mut self, core: &Core, ino: Ino, freed: Vec<Lpa>);
 
     /// Makes sure that so many blocks can be placed.

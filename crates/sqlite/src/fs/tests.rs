@@ -224,3 +224,31 @@ fn a_mount_spares_what_it_recovers_from() {
         }
     }
 }
+
+/// Data behind the end of a file may have reached the disk without the new length.
+#[test]
+fn a_lost_length_does_not_uncover_lost_data() {
+    let mut uncovered = 0;
+    for (kind, seed) in KINDS.into_iter().flat_map(|kind| (0..20).map(move |seed| (kind, seed))) {
+        let mut case = Case::new(kind, seed);
+        let ino = case.open("a").unwrap();
+        case.volume.write(ino, 0, &[1; 5000]).unwrap();
+        case.volume.data_sync(ino).unwrap();
+        case.volume.write(ino, 5000, &[2; 3000]).unwrap();
+        case.disk.cut_after(case.rng.below(2));
+        case.volume.data_sync(ino).unwrap_err();
+        let image = case.disk.after_cut(&mut case.rng);
+        uncovered += image.blocks().filter(|(_, block)| block[904] == 2 && block[0] == 1).count();
+        let (mut volume, _) = mount(&image, kind);
+        let ino = volume.find("a").unwrap();
+        if volume.size(ino) > 5000 {
+            continue;
+        }
+        volume.truncate(ino, 20_000).unwrap();
+        volume.data_sync(ino).unwrap();
+        volume.drop_caches();
+        let bytes = Case::contents(&mut volume, "a").unwrap();
+        assert!(bytes[..5000].iter().all(|&b| b == 1) && bytes[5000..].iter().all(|&b| b == 0), "{kind:?} seed {seed}");
+    }
+    assert!(uncovered > 5, "the data were on disk in {uncovered} cases");
+}

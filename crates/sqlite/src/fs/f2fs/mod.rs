@@ -8,7 +8,8 @@
 //!   [`Kind::F2fsOutOfPlace`](crate::fs::Kind::F2fsOutOfPlace) writes all data out of place, as in the paper, with
 //!   `fsync_mode=strict`: the last node block is written with preflush and FUA. Without that, a node can become durable
 //!   before the data that it names, and a power cut then damages data of an older sync that share a block with them, as
-//!   a comment in `f2fs_do_sync_file` says. SQLite's write-ahead log does share blocks; the tests show the loss.
+//!   a comment in `f2fs_do_sync_file` says. SQLite's write-ahead log does share blocks; the tests show the loss. In the
+//!   default mode the same can happen, as in Linux, to blocks that write-back moved between two syncs.
 //! - **fsync of a directory** is a checkpoint (`need_do_checkpoint`: not a regular file). A new file needs none for its
 //!   own sync: its inode carries its name (dentry mark).
 //! - **Checkpoint** (`f2fs_write_checkpoint`): directory block, all changed nodes, header and tables; wait; the last

@@ -8,7 +8,7 @@ use crate::fs::{FsError, Volume};
 use crate::plan::{Plan, Rows, Step};
 use crate::spec::SqliteSpec;
 
-/// What a session tells of itself.
+/// What a life tells of itself.
 pub(crate) trait Watch {
     /// A phase begins; `None` for the fill before the first and the closing after the last.
     fn phase(&mut self, phase: Option<usize>);
