@@ -6,6 +6,8 @@
 //! flight, so that every read has exactly one right answer.
 
 pub mod campaign;
+pub mod fuzz;
+pub mod hostile;
 mod versions;
 
 use std::cmp::Reverse;
