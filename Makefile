@@ -35,7 +35,7 @@ test: check-format check-rust check-python
 
 check-format: .venv/.packages
 	cargo fmt --all --check
-	rustfmt --check --edition 2024 $(MACRO_MODULES)
+	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
@@ -62,7 +62,7 @@ bench: .venv/.packages
 
 format: .venv/.packages
 	cargo fmt --all
-	rustfmt --edition 2024 $(MACRO_MODULES)
+	rustfmt --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
