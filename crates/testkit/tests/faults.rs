@@ -58,8 +58,18 @@ fn a_worn_out_device_only_reads(kind: MappingKind) {
 /// When the snapshot at the beginning of a metadata superblock cannot be programmed, the superblock is given up, but what
 /// was on its way stands behind it. Recovery finds it, although the first page is unreadable.
 fn what_stands_behind_a_failed_snapshot_is_found(kind: MappingKind) {
-    for seed in 0..40 {
-        let faults = Faults { seed, program_per_million: 200_000, ..Faults::default() };
+    flush_and_cut(kind, 200_000, 0..40);
+}
+
+/// Superblocks whose snapshots have failed, one after another, are erased before the last free one is opened.
+fn a_row_of_failed_snapshots_leaves_superblocks(kind: MappingKind) {
+    flush_and_cut(kind, 350_000, 80..100);
+}
+
+/// Writes, flushes and power cuts with as many failed programs.
+fn flush_and_cut(kind: MappingKind, program_per_million: u32, seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let faults = Faults { seed, program_per_million, ..Faults::default() };
         for (_, mut rig) in rigs(kind, faults) {
             let mut rng = Rng::new(seed);
             for _ in 0..2 {
@@ -93,6 +103,11 @@ macro_rules! faults {
             #[test]
             fn what_stands_behind_a_failed_snapshot_is_found() {
                 super::what_stands_behind_a_failed_snapshot_is_found(MappingKind::$variant);
+            }
+
+            #[test]
+            fn a_row_of_failed_snapshots_leaves_superblocks() {
+                super::a_row_of_failed_snapshots_leaves_superblocks(MappingKind::$variant);
             }
         }
     )*};

@@ -245,8 +245,7 @@ impl<M: Mapping> Firmware<M> {
                 Phase::Metadata => self.directory_done(),
                 Phase::Room => self.make_room(),
                 Phase::Opened => {
-                    self.core.open_meta();
-                    if self.core.programs > 0 {
+                    if !self.meta_opened() {
                         return false;
                     }
                     self.collect_or(Firmware::read_records);
