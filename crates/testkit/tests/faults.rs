@@ -4,11 +4,14 @@ use device::{MappingKind, registered_mappings};
 use host::RequestOp;
 use lab::{profile::Profile, schemes};
 use nand::Faults;
-use ufsim_testkit::{Rig, Rng};
+use ufsim_testkit::{Rig, Rng, small_profile};
 use units::{Lpa, Nanos};
 
 fn rigs(kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str, Rig)> {
-    let profile = Profile::load("tiny", &[]).expect("an embedded profile");
+    rigs_of(Profile::load("tiny", &[]).expect("an embedded profile"), kind, faults)
+}
+
+fn rigs_of(profile: Profile, kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str, Rig)> {
     let presets = schemes().iter().filter(move |preset| preset.parts.mapping == kind);
     let rig = move |parts| Rig::with_faults(&profile, parts, Nanos::from_micros(3), (faults, None));
     presets.map(move |preset| (preset.name, rig(preset.parts)))
@@ -55,6 +58,20 @@ fn a_worn_out_device_only_reads(kind: MappingKind) {
     }
 }
 
+/// Superblocks that will be given up once they are empty are worth nothing to GC: the device stops taking writes while it
+/// still has room for those that it has taken.
+fn a_device_that_wears_out_fast_answers_everything(kind: MappingKind) {
+    for (seed, program_per_million) in (0..20).map(|seed| (seed, if seed % 2 == 0 { 20_000 } else { 100_000 })) {
+        let faults = Faults { seed, program_per_million, ..Faults::default() };
+        for (name, mut rig) in rigs_of(small_profile(), kind, faults) {
+            rig.churn(&mut Rng::new(7), 2500, 4000, 6);
+            rig.settle();
+            assert!(rig.device().is_read_only(), "{name}: {:?}", rig.device().stats());
+            rig.read_all();
+        }
+    }
+}
+
 /// When the snapshot at the beginning of a metadata superblock cannot be programmed, the superblock is given up, but what
 /// was on its way stands behind it. Recovery finds it, although the first page is unreadable.
 fn what_stands_behind_a_failed_snapshot_is_found(kind: MappingKind) {
@@ -98,6 +115,11 @@ macro_rules! faults {
             #[test]
             fn a_worn_out_device_only_reads() {
                 super::a_worn_out_device_only_reads(MappingKind::$variant);
+            }
+
+            #[test]
+            fn a_device_that_wears_out_fast_answers_everything() {
+                super::a_device_that_wears_out_fast_answers_everything(MappingKind::$variant);
             }
 
             #[test]

@@ -4,7 +4,8 @@
 //! - What a failed program carried is still in SRAM and is programmed elsewhere, with the same sequence numbers. The
 //!   superblock is used until it is empty, and then given up.
 //! - A data superblock whose erase has failed on any die is given up; a metadata superblock is erased again.
-//! - When too few data superblocks are left, the device only reads. What it has accepted is still written.
+//! - When too few data superblocks are left, those not counted that are to be given up, the device only reads. What it has
+//!   accepted is still written; of a write that has begun, the rest is refused.
 
 use nand::Done;
 use units::{Ppa, Seq};

@@ -4,38 +4,20 @@
 use std::sync::OnceLock;
 
 use device::{DeviceConfig, MappingKind};
-use lab::profile::{Profile, parse_override};
 use nand::Faults;
 use ufs::{BitmapFor, Command, DataOut, Op, Tag};
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
 use super::input::Input;
-use crate::Rng;
 use crate::hostile::Hostile;
+use crate::{Rng, small_profile};
 
 /// Bounds the time of one input.
 const MOST_STEPS: usize = 400;
 
-/// 16 MiB with as few superblocks as are allowed, so that GC, writebacks and collection of metadata begin soon.
-const SMALL: [&str; 10] = [
-    "device.capacity_mib=16",
-    "nand.channels=2",
-    "nand.page_kib=4",
-    "nand.data_superblocks=96",
-    "nand.meta_superblocks=8",
-    "gc.start_superblocks=40",
-    "sram.pool_kib=160",
-    "sram.segment_cache_kib=16",
-    "sram.reserve_kib=32",
-    "hpb.group_entries=1024",
-];
-
 fn config() -> &'static DeviceConfig {
     static CONFIG: OnceLock<DeviceConfig> = OnceLock::new();
-    CONFIG.get_or_init(|| {
-        let overrides = SMALL.map(|text| parse_override(text).expect("a well formed override"));
-        Profile::load("tiny", &overrides).expect("overrides within their limits").device_config([3, 5])
-    })
+    CONFIG.get_or_init(|| small_profile().device_config([3, 5]))
 }
 
 pub(super) fn run(bytes: &[u8]) {
