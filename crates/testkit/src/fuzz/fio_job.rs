@@ -26,7 +26,7 @@ pub(super) fn run(bytes: &[u8]) {
     drain(&mut source, capacity_units, MOST_REQUESTS);
 }
 
-/// An error names the file, and stays short whatever stands in it.
+/// An error names the file.
 fn named(error: &str) {
     assert!(error.starts_with("job.fio:"), "{error}");
 }

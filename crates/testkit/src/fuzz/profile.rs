@@ -6,10 +6,10 @@ use units::Nanos;
 
 use crate::{Rig, Rng};
 
-/// Systems are built and used up to this size of their flash, 1 GiB, and this many commands at once.
+/// Systems are built and used up to this size of their flash, 1 GiB.
 const MOST_UNITS: u32 = 1 << 18;
 
-/// As many lines as a profile has keys.
+/// More than a profile has keys.
 const MOST_OVERRIDES: usize = 64;
 
 pub(super) fn run(bytes: &[u8]) {
