@@ -27,8 +27,9 @@ for target in ${*:-$(cargo fuzz list)}; do
     log=fuzz/finds/$target.log
     # An input that takes 10 s or 2 GiB is a finding, too.
     if cargo fuzz run --sanitizer none "$target" "fuzz/finds/$target" "fuzz/corpus/$target" -- \
-        -max_total_time="$seconds" -max_len=8192 -timeout=10 -rss_limit_mb=2048 >"$log" 2>&1; then
-        tail -n 2 "$log"
+        -max_total_time="$seconds" -max_len=8192 -len_control=20 -timeout=10 -rss_limit_mb=2048 >"$log" 2>&1; then
+        grep 'DONE  *cov:' "$log" || true
+        tail -n 1 "$log"
         continue
     fi
     tail -n 60 "$log"
