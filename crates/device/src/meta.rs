@@ -280,12 +280,13 @@ impl Meta {
         Some((sb, pieces))
     }
 
-    /// A part of the snapshot in the open superblock could not be programmed: another one has to be opened.
-    pub fn abandon_open(&mut self) {
-        if let Some((sb, _)) = self.open.take() {
+    /// A part of the snapshot in a superblock could not be programmed: if it is still open, another one has to be opened.
+    pub fn abandon(&mut self, sb: Superblock) {
+        if self.open.is_some_and(|(open, _)| open == sb) {
+            self.open = None;
             self.closed.push(sb);
-            self.abandoned.push(sb);
         }
+        self.abandoned.push(sb);
     }
 
     /// Is a superblock open?

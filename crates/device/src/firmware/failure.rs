@@ -7,7 +7,7 @@
 //! - When too few data superblocks are left, those not counted that are to be given up, the device only reads. What it has
 //!   accepted is still written; of a write that has begun, the rest is refused.
 
-use nand::Done;
+use nand::{Done, Work};
 use units::{Ppa, Seq};
 
 use super::Firmware;
@@ -41,7 +41,10 @@ impl<M: Mapping> Firmware<M> {
             Purpose::MetaProgram { ppa, n, errand } => self.pieces_failed(token, ppa, n, errand),
             Purpose::Snapshot => {
                 self.core.programs -= 1;
-                self.core.meta.abandon_open();
+                if let Work::Program { ppa, .. } = done.work {
+                    let sb = self.core.superblock_of(ppa);
+                    self.core.meta.abandon(sb);
+                }
             }
         }
         self.core.stats.program_failures += 1;
