@@ -6,19 +6,23 @@ SAMPLE := samples/app-mix
 RUST_SOURCES := $(shell find crates profiles -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 
 # Modules that a registration macro declares, where cargo fmt does not find them.
-MACRO_MODULES := $(shell find crates/host/src/sched crates/host/src/booster -name '*.rs')
+MACRO_MODULES := $(shell find crates/host/src/sched crates/host/src/booster crates/testkit/src/fuzz -name '*.rs')
+
+# Time that make fuzz gives each target.
+SECONDS ?= 600
 
 # One interpreter for every build of the extension, or cargo would compile it anew at each change of hands.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test claims crash check-format check-rust check-python install bench format clean
+.PHONY: help demo test claims crash fuzz check-format check-rust check-python install bench format clean
 
 help:
 	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
 	@echo "make test     everything that CI checks"
 	@echo "make claims   measure the papers' claims that are within reach so far (about 3 minutes)"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
+	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, installs cargo-fuzz into fuzz/"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
 	@echo "make bench    print the simulator's speed and memory"
 	@echo "make format   format the Rust and Python sources"
@@ -31,7 +35,7 @@ test: check-format check-rust check-python
 
 check-format: .venv/.packages
 	cargo fmt --all --check
-	rustfmt --check --edition 2024 $(MACRO_MODULES)
+	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
@@ -50,18 +54,21 @@ claims: install
 crash: install
 	$(BIN)/ufsim crash --runs 2000
 
+fuzz:
+	scripts/fuzz.sh $(SECONDS)
+
 bench: .venv/.packages
 	cargo bench --locked -p ufsim-lab --bench throughput
 
 format: .venv/.packages
 	cargo fmt --all
-	rustfmt --edition 2024 $(MACRO_MODULES)
+	rustfmt --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
 	cargo clean
-	rm -rf .venv out
+	rm -rf .venv out fuzz/target fuzz/tools fuzz/finds fuzz/artifacts fuzz/coverage
 
 # Made anew when the lock changes, so that nothing is left of what it named before.
 .venv/.packages: requirements.lock

@@ -57,6 +57,7 @@ pub struct Blocks {
     max_erases: u32,
     /// A program in it has failed; it will not be erased, but given up.
     suspect: Vec<bool>,
+    suspects: u32,
     bad: u32,
 }
 
@@ -74,6 +75,7 @@ impl Blocks {
             waiting: Vec::new(),
             max_erases: 0,
             suspect: vec![false; n as usize],
+            suspects: 0,
             bad: 0,
             layout,
         }
@@ -250,7 +252,7 @@ impl Blocks {
 
     /// A program in it has failed.
     pub fn suspect(&mut self, sb: Superblock) {
-        self.suspect[sb.index()] = true;
+        self.suspects += u32::from(!std::mem::replace(&mut self.suspect[sb.index()], true));
     }
 
     /// Has a program in it failed?
@@ -260,13 +262,14 @@ impl Blocks {
 
     /// It is not used any more.
     pub fn set_bad(&mut self, sb: Superblock) {
+        self.suspects -= u32::from(std::mem::take(&mut self.suspect[sb.index()]));
         self.state[sb.index()] = State::Bad;
         self.bad += 1;
     }
 
-    /// Superblocks that are not used any more.
-    pub fn bad(&self) -> u32 {
-        self.bad
+    /// Superblocks that are not used any more, or will not be once they are empty.
+    pub fn lost(&self) -> u32 {
+        self.bad + self.suspects
     }
 
     /// The full superblock with the fewest erases, and their number.

@@ -426,10 +426,11 @@ impl Core {
         self.nand.submit(self.now, op, &mut self.effects.wakes);
     }
 
-    /// So few superblocks are left that writes could come to a stop: nothing is written any more.
+    /// So few superblocks are left that writes could come to a stop: nothing is written any more. GC gains nothing by
+    /// collecting one that will not be erased, so those do not count as left.
     pub fn is_read_only(&self) -> bool {
         let full = self.cfg.capacity_units.div_ceil(self.layout.superblock_units());
-        self.blocks.bad() > 0 && self.blocks.count() - self.blocks.bad() < full + self.cfg.gc.reserve + 8
+        self.blocks.lost() > 0 && self.blocks.count() - self.blocks.lost() < full + self.cfg.gc.reserve + 8
     }
 
     /// One read of a page is over; its superblock may have waited for that to be erased.

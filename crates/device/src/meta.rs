@@ -51,6 +51,8 @@ pub struct Meta {
     free: VecDeque<Superblock>,
     closed: Vec<Superblock>,
     open: Option<(Superblock, u32)>,
+    /// Closed because their snapshots could not be programmed.
+    abandoned: Vec<Superblock>,
     /// Order of programs; in the spare area of every piece.
     stamp: u32,
 }
@@ -94,6 +96,7 @@ impl Meta {
             free: (first..first + geometry.meta_superblocks).map(Superblock).collect(),
             closed: Vec::new(),
             open: None,
+            abandoned: Vec::new(),
             stamp: 0,
             layout,
         }
@@ -205,6 +208,7 @@ impl Meta {
         }
         let sb = self.free.pop_front().expect("metadata GC keeps superblocks free");
         self.open = Some((sb, 0));
+        self.abandoned.retain(|&other| other != sb);
         let next = self.free.iter().take(2).copied().collect();
         self.pages.add_snapshot(Snapshot { sb, place: self.place.clone(), next });
         true
@@ -276,11 +280,25 @@ impl Meta {
         Some((sb, pieces))
     }
 
-    /// A part of the snapshot in the open superblock could not be programmed: another one has to be opened.
-    pub fn abandon_open(&mut self) {
-        if let Some((sb, _)) = self.open.take() {
+    /// A part of the snapshot in a superblock could not be programmed: if it is still open, another one has to be opened.
+    pub fn abandon(&mut self, sb: Superblock) {
+        if self.open.is_some_and(|(open, _)| open == sb) {
+            self.open = None;
             self.closed.push(sb);
         }
+        self.abandoned.push(sb);
+    }
+
+    /// Is a superblock open?
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// A superblock that was abandoned and holds nothing valid, to be erased. It needs no other place for anything.
+    pub fn take_abandoned(&mut self) -> Option<Superblock> {
+        let useless = |sb: &Superblock| self.abandoned.contains(sb) && self.valid[(sb.0 - self.first) as usize] == 0;
+        let at = self.closed.iter().position(useless)?;
+        Some(self.closed.swap_remove(at))
     }
 
     /// After a power cut: takes a superblock that is to be erased and opened next off its list, if no piece in it is

@@ -275,7 +275,13 @@ mod tests {
     use super::*;
 
     fn publisher(tracked: u16) -> Publisher {
-        let cfg = HpbConfig { group_entries: 16, tracked_groups: tracked, pending_entries: 8, seal_cost: Nanos(0), key: [1, 2] };
+        let cfg = HpbConfig {
+            group_entries: 16,
+            tracked_groups: tracked,
+            pending_entries: 8,
+            seal_cost: Nanos(0),
+            key: [1, 2],
+        };
         Publisher::new(&cfg, 64)
     }
 

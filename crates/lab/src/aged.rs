@@ -96,7 +96,11 @@ impl Aged {
         named.map_err(failed)
     }
 
-    fn write(&self, file: impl Write, header: &Header) -> Result<(), ArchiveError> {
+    /// The same to anything that takes bytes.
+    ///
+    /// # Errors
+    /// What it gives.
+    pub fn write(&self, file: impl Write, header: &Header) -> Result<(), ArchiveError> {
         let header = serde_json::to_string(header).expect("a header is plain values");
         let mut to = Writer::new(BufWriter::new(file), TITLE, &header)?;
         self.oracle.save(&mut to)?;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use device::Device;
 use host::Driver;
+use sqlite_load::{SqliteSource, SqliteSpec};
 use thiserror::Error;
 use ufs::Link;
 use units::{Nanos, SimTime};
 use workload::fio::JobFile;
-use sqlite_load::{SqliteSource, SqliteSpec};
 use workload::{Fault, Replay, Source, blktrace};
 
 use crate::aged::{Aged, Header, sealing_key};

@@ -35,7 +35,9 @@ pub use aged::Aged;
 pub use api::{LabError, OnProgress, Progress, Workload, age, age_header, assemble, simulate, simulate_workload};
 pub use fio_json::fio_json;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
-pub use result::{AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Setup, Waf};
+pub use result::{
+    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Setup, Waf,
+};
 pub use run::{Stop, System};
 pub use spec::Spec;
 pub use system::{Parts, Preset, SystemSpec, schemes};

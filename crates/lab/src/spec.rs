@@ -138,7 +138,9 @@ impl Spec {
         one_of("replay", &self.replay, REPLAYS)?;
         one_of("precondition", &self.precondition, PRECONDITIONS)?;
         if let (Some(age), Some(from)) = (&self.age, &self.from) {
-            return Err(LabError::Config(format!("age = \"{age}\" and from = \"{from}\": only one of them can be given")));
+            return Err(LabError::Config(format!(
+                "age = \"{age}\" and from = \"{from}\": only one of them can be given"
+            )));
         }
         let parts = SystemSpec {
             scheme: self.scheme.clone(),

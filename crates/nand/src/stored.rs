@@ -121,7 +121,10 @@ impl State {
                 false => block.submitted == block.programmed && u32::from(block.submitted) <= pages,
             };
             if let Some(block) = blocks.iter().find(|block| !fits(block)) {
-                let what = format!("{} of {} pages are programmed: must be equal, and at most {pages}", block.programmed, block.submitted);
+                let what = format!(
+                    "{} of {} pages are programmed: must be equal, and at most {pages}",
+                    block.programmed, block.submitted
+                );
                 return Err(ArchiveError::table("blocks.programmed", what));
             }
         }

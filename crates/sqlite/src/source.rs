@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
 use workload::{
-    Fault, Flags, Footprint, GroupId, GroupInfo, Issued, Next, Operations, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket,
-    WorkOp, WorkRequest,
+    Fault, Flags, Footprint, GroupId, GroupInfo, Issued, Next, Operations, ProcessId, Progress, SECTOR_BYTES, Source,
+    StreamId, Ticket, WorkOp, WorkRequest,
 };
 
 use crate::block::{Block, Io};

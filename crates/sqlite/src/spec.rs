@@ -234,7 +234,7 @@ impl SqliteSpec {
     }
 
     /// The volume must fit the device.
-    pub(crate) fn check_capacity(&self, capacity_units: u32) -> Result<(), SpecError> {
+    pub fn check_capacity(&self, capacity_units: u32) -> Result<(), SpecError> {
         if self.geometry().units <= capacity_units {
             return Ok(());
         }

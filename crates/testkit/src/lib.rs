@@ -6,6 +6,8 @@
 //! flight, so that every read has exactly one right answer.
 
 pub mod campaign;
+pub mod fuzz;
+pub mod hostile;
 pub mod recovery;
 mod versions;
 
@@ -14,7 +16,8 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use device::{Device, DeviceConfig, DeviceEvent, Moment, Sabotage};
 use host::{Completion, Driver, HostConfig, Request, RequestOp};
-use lab::{Parts, profile::Profile};
+use lab::Parts;
+use lab::profile::{Profile, parse_override};
 use nand::Faults;
 use ufs::{Command, Content, DataIn, Response, Status};
 use units::{Lpa, Nanos, SimTime};
@@ -37,6 +40,26 @@ impl Rng {
         self.0 ^= self.0 << 17;
         (self.0 >> 33) as u32 % n
     }
+}
+
+/// What makes the profile `tiny` smaller still.
+const SMALL: [&str; 10] = [
+    "device.capacity_mib=16",
+    "nand.channels=2",
+    "nand.page_kib=4",
+    "nand.data_superblocks=96",
+    "nand.meta_superblocks=8",
+    "gc.start_superblocks=40",
+    "sram.pool_kib=160",
+    "sram.segment_cache_kib=16",
+    "sram.reserve_kib=32",
+    "hpb.group_entries=1024",
+];
+
+/// A device of 16 MiB with few superblocks, on which GC, writebacks and collection of metadata begin soon.
+pub fn small_profile() -> Profile {
+    let overrides = SMALL.map(|text| parse_override(text).expect("a well formed override"));
+    Profile::load("tiny", &overrides).expect("overrides within their limits")
 }
 
 enum Event {

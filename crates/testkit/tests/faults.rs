@@ -4,11 +4,14 @@ use device::{MappingKind, registered_mappings};
 use host::RequestOp;
 use lab::{profile::Profile, schemes};
 use nand::Faults;
-use ufsim_testkit::{Rig, Rng};
+use ufsim_testkit::{Rig, Rng, small_profile};
 use units::{Lpa, Nanos};
 
 fn rigs(kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str, Rig)> {
-    let profile = Profile::load("tiny", &[]).expect("an embedded profile");
+    rigs_of(Profile::load("tiny", &[]).expect("an embedded profile"), kind, faults)
+}
+
+fn rigs_of(profile: Profile, kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str, Rig)> {
     let presets = schemes().iter().filter(move |preset| preset.parts.mapping == kind);
     let rig = move |parts| Rig::with_faults(&profile, parts, Nanos::from_micros(3), (faults, None));
     presets.map(move |preset| (preset.name, rig(preset.parts)))
@@ -55,6 +58,49 @@ fn a_worn_out_device_only_reads(kind: MappingKind) {
     }
 }
 
+/// Superblocks that will be given up once they are empty are worth nothing to GC: the device stops taking writes while it
+/// still has room for those that it has taken.
+fn a_device_that_wears_out_fast_answers_everything(kind: MappingKind) {
+    for (seed, program_per_million) in (0..20).map(|seed| (seed, if seed % 2 == 0 { 20_000 } else { 100_000 })) {
+        let faults = Faults { seed, program_per_million, ..Faults::default() };
+        for (name, mut rig) in rigs_of(small_profile(), kind, faults) {
+            rig.churn(&mut Rng::new(7), 2500, 4000, 6);
+            rig.settle();
+            assert!(rig.device().is_read_only(), "{name}: {:?}", rig.device().stats());
+            rig.read_all();
+        }
+    }
+}
+
+/// When the snapshot at the beginning of a metadata superblock cannot be programmed, the superblock is given up, but what
+/// was on its way stands behind it. Recovery finds it, although the first page is unreadable.
+fn what_stands_behind_a_failed_snapshot_is_found(kind: MappingKind) {
+    flush_and_cut(kind, 200_000, 0..40);
+}
+
+/// Superblocks whose snapshots have failed, one after another, are erased before the last free one is opened.
+fn a_row_of_failed_snapshots_leaves_superblocks(kind: MappingKind) {
+    flush_and_cut(kind, 350_000, 80..100);
+}
+
+/// Writes, flushes and power cuts with as many failed programs.
+fn flush_and_cut(kind: MappingKind, program_per_million: u32, seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let faults = Faults { seed, program_per_million, ..Faults::default() };
+        for (_, mut rig) in rigs(kind, faults) {
+            let mut rng = Rng::new(seed);
+            for _ in 0..2 {
+                rig.churn(&mut rng, 20, 1000, 4);
+                rig.submit(RequestOp::Flush, Lpa(0), 0, 4);
+                rig.wait();
+                rig.power_cut(&mut rng, 0);
+            }
+            rig.churn(&mut rng, 20, 1000, 4);
+            rig.settle();
+        }
+    }
+}
+
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {$(
         #[allow(non_snake_case)]
@@ -69,6 +115,21 @@ macro_rules! faults {
             #[test]
             fn a_worn_out_device_only_reads() {
                 super::a_worn_out_device_only_reads(MappingKind::$variant);
+            }
+
+            #[test]
+            fn a_device_that_wears_out_fast_answers_everything() {
+                super::a_device_that_wears_out_fast_answers_everything(MappingKind::$variant);
+            }
+
+            #[test]
+            fn what_stands_behind_a_failed_snapshot_is_found() {
+                super::what_stands_behind_a_failed_snapshot_is_found(MappingKind::$variant);
+            }
+
+            #[test]
+            fn a_row_of_failed_snapshots_leaves_superblocks() {
+                super::a_row_of_failed_snapshots_leaves_superblocks(MappingKind::$variant);
             }
         }
     )*};

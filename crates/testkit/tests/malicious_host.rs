@@ -1,14 +1,12 @@
 //! A host that sends anything: every command is well formed, none has to make sense. Whatever comes, the device does not
 //! panic, its sums hold, it answers every read, and it never gives one address the data of another.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use device::{Device, DeviceEvent, MappingKind, registered_mappings};
+use device::{Device, MappingKind, registered_mappings};
 use lab::profile::Profile;
 use proptest::prelude::*;
-use ufs::{BitmapFor, Command, Content, DataIn, DataOut, Op, Tag};
-use units::{Lpa, Nanos, Ppa, SegmentId, Seq, SimTime, Superblock};
+use ufs::{BitmapFor, Command, DataOut, Op, Tag};
+use ufsim_testkit::hostile::Hostile;
+use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
 /// Numbers that lie inside, at the border of, or far outside whatever range they are used in.
 fn number(limit: u32) -> impl Strategy<Value = u32> {
@@ -84,58 +82,6 @@ fn step(s: Sizes) -> impl Strategy<Value = Step> {
     })
 }
 
-struct World {
-    device: Device,
-    now: SimTime,
-    queue: BinaryHeap<Reverse<(SimTime, u64)>>,
-    events: Vec<DeviceEvent>,
-    /// What is under way by tag.
-    under_way: [Option<Op>; 256],
-}
-
-impl World {
-    fn drain(&mut self) {
-        let effects = self.device.effects();
-        for (at, event) in effects.wakes.drain(..) {
-            self.queue.push(Reverse((at, self.events.len() as u64)));
-            self.events.push(event);
-        }
-        let responses: Vec<_> = effects.responses.drain(..).collect();
-        for (_, response) in responses {
-            let op = self.under_way[usize::from(response.tag.0)].take().expect("a response answers a command");
-            let (Op::Read { lpa, .. } | Op::HpbRead { lpa, .. } | Op::MappedRead { lpa, .. }) = op else { continue };
-            let own = |i: usize, c: Option<Content>| c.is_none_or(|c| c.lpa == lpa.offset(i as u32));
-            match &response.data {
-                DataIn::One(content) => assert!(own(0, *content), "{op:?} gave {content:?}"),
-                DataIn::Many(contents) => {
-                    let foreign = contents.iter().enumerate().find(|(i, c)| !own(*i, **c));
-                    assert!(foreign.is_none(), "{op:?} gave {foreign:?}");
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn run_until(&mut self, until: SimTime) {
-        while let Some(&Reverse((at, event))) = self.queue.peek()
-            && at <= until
-        {
-            self.queue.pop();
-            self.now = at;
-            self.device.wake(at, self.events[event as usize]);
-            self.drain();
-        }
-        self.now = until;
-    }
-
-    fn send(&mut self, command: Command) {
-        // The device drops a command whose tag is in use.
-        self.under_way[usize::from(command.tag.0)].get_or_insert(command.op);
-        self.device.command(self.now, command);
-        self.drain();
-    }
-}
-
 fn sizes() -> (Profile, Sizes) {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
     let info = Device::new(profile.device_config([3, 5]), MappingKind::Ideal).info();
@@ -146,21 +92,12 @@ fn sizes() -> (Profile, Sizes) {
 
 fn endure(kind: MappingKind, steps: &[Step]) {
     let (profile, _) = sizes();
-    let device = Device::new(profile.device_config([3, 5]), kind);
-    let under_way = [const { None }; 256];
-    let mut world = World { device, now: SimTime::START, queue: BinaryHeap::new(), events: Vec::new(), under_way };
+    let mut device = Hostile::new(profile.device_config([3, 5]), kind);
     for step in steps {
-        world.run_until(world.now + Nanos(step.pause));
-        world.send(step.command.clone());
+        device.pause(Nanos(step.pause));
+        device.send(step.command.clone());
     }
-    world.run_until(world.now + Nanos::from_millis(100_000));
-    world.device.check();
-    let waiting: Vec<&Op> = world.under_way.iter().flatten().collect();
-    // A device whose mapping the host keeps stands still for a host that does not take its entries.
-    let hopeless =
-        |op: &&&Op| kind == MappingKind::HpUfs && matches!(op, Op::Write { .. } | Op::Unmap { .. } | Op::Flush);
-    let unanswered: Vec<_> = waiting.iter().filter(|op| !hopeless(op)).collect();
-    assert!(unanswered.is_empty(), "never answered: {unanswered:?}");
+    device.end();
 }
 
 macro_rules! malicious {

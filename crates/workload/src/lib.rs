@@ -37,7 +37,5 @@ mod trace;
 pub use replay::{Replay, ReplayMode};
 pub use request::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
 pub use rng::{Rng, named_seed, named_stream};
-pub use source::{
-    Fault, Footprint, GroupId, GroupInfo, Issued, Next, Operations, Progress, Source, Ticket, UnitRange,
-};
+pub use source::{Fault, Footprint, GroupId, GroupInfo, Issued, Next, Operations, Progress, Source, Ticket, UnitRange};
 pub use trace::{DeviceId, Trace, TraceError, TraceReport};

@@ -4,6 +4,9 @@ use units::{Lpa, Nanos, SimTime};
 
 use crate::WorkRequest;
 
+/// No source waits for a moment after this, 146 years: a run adds its own times to it, on a clock of 64 bits.
+pub(crate) const LATEST: SimTime = SimTime(1 << 62);
+
 /// Number of an outstanding request. Small, reused after [`Source::completed`], so it indexes arrays.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket(pub u32);

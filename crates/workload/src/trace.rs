@@ -275,6 +275,20 @@ pub enum TraceError {
         /// Length.
         bytes: u64,
     },
+    /// A request so long after the first that the clock of a run could not count up to it: a damaged time.
+    #[error(
+        "{file}: event {event}: its time is {after_ns} ns after the first request; allowed are at most {most_ns} ns"
+    )]
+    TooLate {
+        /// The file.
+        file: String,
+        /// Event number, from 1.
+        event: u64,
+        /// Time since the first request.
+        after_ns: u64,
+        /// The longest trace.
+        most_ns: u64,
+    },
     /// A request beyond the end of the device.
     #[error(
         "{file}: event {event}: sector {sector} with {bytes} bytes ends beyond the device of {capacity_sectors} sectors \

@@ -297,8 +297,27 @@ impl<M: Mapping> Firmware<M> {
 
     pub(super) fn begin_meta_gc(&mut self) {
         // The victim may hold the newest snapshot of the directory. Nothing is erased before programs have finished.
-        self.core.open_meta();
+        if self.core.meta.free() > 1 {
+            self.core.open_meta();
+        }
         self.meta_gc = MetaGc::default();
+    }
+
+    /// Sees to it, for an exclusive job, that a metadata superblock is open; a snapshot that could not be programmed does
+    /// not count. True when it is whole. Superblocks of failed snapshots are erased before the last free one is opened: a
+    /// row of failures must not use all of them up.
+    pub(super) fn meta_opened(&mut self) -> bool {
+        if self.core.programs > 0 {
+            return false;
+        }
+        let short = !self.core.meta.is_open() && self.core.meta.free() <= 1;
+        if short && let Some(sb) = self.core.meta.take_abandoned() {
+            self.core.job_ops += 1;
+            self.core.erase(sb);
+            return false;
+        }
+        self.core.open_meta();
+        self.core.programs == 0
     }
 
     /// Copies the valid pieces of the victim in rounds of as many as there are buffers, then erases it.
@@ -317,9 +336,7 @@ impl<M: Mapping> Firmware<M> {
         let victim = match self.meta_gc.victim {
             Some(victim) => victim,
             None => {
-                // A snapshot that could not be programmed does not count.
-                self.core.open_meta();
-                if self.core.programs > 0 {
+                if !self.meta_opened() {
                     return false;
                 }
                 let (sb, pieces) = self.core.meta.take_victim().expect("metadata superblocks fill before they run out");

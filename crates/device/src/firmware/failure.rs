@@ -4,9 +4,10 @@
 //! - What a failed program carried is still in SRAM and is programmed elsewhere, with the same sequence numbers. The
 //!   superblock is used until it is empty, and then given up.
 //! - A data superblock whose erase has failed on any die is given up; a metadata superblock is erased again.
-//! - When too few data superblocks are left, the device only reads. What it has accepted is still written.
+//! - When too few data superblocks are left, those not counted that are to be given up, the device only reads. What it has
+//!   accepted is still written; of a write that has begun, the rest is refused.
 
-use nand::Done;
+use nand::{Done, Work};
 use units::{Ppa, Seq};
 
 use super::Firmware;
@@ -40,7 +41,10 @@ impl<M: Mapping> Firmware<M> {
             Purpose::MetaProgram { ppa, n, errand } => self.pieces_failed(token, ppa, n, errand),
             Purpose::Snapshot => {
                 self.core.programs -= 1;
-                self.core.meta.abandon_open();
+                if let Work::Program { ppa, .. } = done.work {
+                    let sb = self.core.superblock_of(ppa);
+                    self.core.meta.abandon(sb);
+                }
             }
         }
         self.core.stats.program_failures += 1;

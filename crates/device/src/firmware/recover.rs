@@ -1,7 +1,8 @@
 //! Rebuilding the mapping after a power cut, from flash alone (HP-UFS Sec. III-G).
 //!
 //! 1. *Directory*. The first page of every metadata superblock tells their order. The newest whole snapshot gives the
-//!    places of all pieces; the superblock before it and all from it on are scanned for what was written since.
+//!    places of all pieces; the superblock before it and all from it on are scanned for what was written since, and so are
+//!    those whose first pages cannot be read.
 //! 2. *Record and journal*: the log blocks, and trims.
 //! 3. *Scan*: the spare areas of the log blocks, each in programming order up to its first blank page.
 //! 4. *Update*: segments with changes that they lack are read, changed, and written, as many at a time as fit SRAM.
@@ -75,6 +76,9 @@ pub struct Recovery {
     /// Snapshots to try, newest first: positions in `firsts`.
     snapshots: VecDeque<usize>,
     whole: bool,
+    /// Superblocks whose age is not known, and the lowest stamp there that counts.
+    ageless: Vec<Superblock>,
+    since: u32,
     /// Metadata superblocks that may have been opened since the snapshot was written.
     next: Vec<Superblock>,
     rebuilt: Rebuilt,
@@ -110,6 +114,8 @@ impl Recovery {
             firsts,
             snapshots: VecDeque::new(),
             whole: true,
+            ageless: Vec::new(),
+            since: 0,
             next: Vec::new(),
             rebuilt: Rebuilt::default(),
             newest: BTreeMap::new(),
@@ -126,6 +132,12 @@ impl Recovery {
         let mut order: Vec<usize> = (0..self.firsts.len()).filter(|&i| self.firsts[i].stamp.is_some()).collect();
         order.sort_unstable_by_key(|&i| self.firsts[i].stamp);
         order
+    }
+
+    /// Superblocks that are not erased, but whose first pages cannot be read: erased by half, or given up because the
+    /// snapshot could not be programmed. What was on its way then stands behind it.
+    fn ageless(&self) -> Vec<Superblock> {
+        self.firsts.iter().filter(|f| !f.blank && f.stamp.is_none()).map(|f| f.sb).collect()
     }
 
     /// One unit that a read has shown.
@@ -162,6 +174,9 @@ impl Recovery {
             Sensed::Blank => self.scanner.saw_blank(core, ppa),
             Sensed::Unit(spare) => {
                 self.rebuilt.stamp = self.rebuilt.stamp.max(spare.stamp);
+                if spare.stamp < self.since && self.ageless.contains(&core.superblock_of(ppa)) {
+                    return;
+                }
                 let newest = self.newest.entry(spare.lpa).or_insert((spare.stamp, ppa));
                 if spare.lpa < core.meta.pieces() && spare.stamp >= newest.0 {
                     *newest = (spare.stamp, ppa);
@@ -230,8 +245,7 @@ impl<M: Mapping> Firmware<M> {
                 Phase::Metadata => self.directory_done(),
                 Phase::Room => self.make_room(),
                 Phase::Opened => {
-                    self.core.open_meta();
-                    if self.core.programs > 0 {
+                    if !self.meta_opened() {
                         return false;
                     }
                     self.collect_or(Firmware::read_records);
@@ -296,7 +310,11 @@ impl<M: Mapping> Firmware<M> {
         let order = recovery.by_age();
         let chosen = recovery.snapshots.front().copied();
         let from = order.iter().position(|&i| Some(i) == chosen).unwrap_or(0).saturating_sub(1);
-        recovery.scanner = Scanner::new(order[from..].iter().map(|&i| recovery.firsts[i].sb));
+        // What is older than the first superblock of the scan may have been replaced in a superblock that is not scanned.
+        recovery.since = if from == 0 { 0 } else { recovery.firsts[order[from]].stamp.unwrap_or(0) };
+        recovery.ageless = recovery.ageless();
+        let aged = order[from..].iter().map(|&i| recovery.firsts[i].sb);
+        recovery.scanner = Scanner::new(aged.chain(recovery.ageless.iter().copied()));
         recovery.rebuilt.place = match chosen {
             Some(i) => {
                 let snapshot = self.core.meta.pages.snapshot(recovery.firsts[i].sb);

@@ -55,6 +55,10 @@ impl<M: Mapping> Firmware<M> {
             return true;
         };
         let accepted = self.commands[usize::from(tag)].accepted;
+        if self.core.is_read_only() {
+            self.break_off_write(tag, len - accepted);
+            return true;
+        }
         let room = u32::from(self.core.sram.available(Owner::Write));
         let n = room.min(len - accepted);
         if n > 0 && self.core.sram.take(Owner::Write, n as u16) {
@@ -73,6 +77,18 @@ impl<M: Mapping> Firmware<M> {
             self.respond(tag);
         }
         true
+    }
+
+    /// Ends a write of which `left` units have not been accepted, and will not be. Those that have been are written.
+    fn break_off_write(&mut self, tag: u8, left: u32) {
+        let cmd = &mut self.commands[usize::from(tag)];
+        cmd.status = ufs::Status::WriteProtected;
+        cmd.remaining = cmd.remaining.saturating_sub(left);
+        if cmd.remaining == 0 {
+            self.respond(tag);
+        } else {
+            self.core.buffer.force_all();
+        }
     }
 
     fn accept_flush(&mut self, tag: u8) {

@@ -36,7 +36,13 @@ pub fn tiny() -> DeviceConfig {
         wear_spread: 8,
         faults: nand::Faults::default(),
         sabotage: None,
-        hpb: HpbConfig { group_entries: 512, tracked_groups: 2, pending_entries: 64, seal_cost: Nanos(50), key: [7, 9] },
+        hpb: HpbConfig {
+            group_entries: 512,
+            tracked_groups: 2,
+            pending_entries: 64,
+            seal_cost: Nanos(50),
+            key: [7, 9],
+        },
     }
 }
 

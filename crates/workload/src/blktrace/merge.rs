@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use units::{Nanos, SimTime};
 
 use super::record::{Event, Events, Kind, category};
+use crate::source::LATEST;
 use crate::{DeviceId, Flags, ProcessId, StreamId, Trace, TraceError, TraceReport, WorkOp, WorkRequest};
 
 /// Builds the trace of one device.
 ///
 /// # Errors
 /// [`TraceError::SeveralDevices`], [`TraceError::UnknownDevice`], [`TraceError::NoRequests`],
-/// [`TraceError::BeyondModel`].
+/// [`TraceError::BeyondModel`], [`TraceError::TooLate`].
 pub(super) fn trace(
     name: &str,
     files: Vec<String>,
@@ -43,6 +44,10 @@ pub(super) fn trace(
     let Some(last) = requests.last() else {
         return Err(TraceError::NoRequests { name: name.into(), events: report.events });
     };
+    if last.arrival > LATEST {
+        let (file, event) = (files[usize::from(last.stream.0)].clone(), last.line);
+        return Err(TraceError::TooLate { file, event, after_ns: last.arrival.0, most_ns: LATEST.0 });
+    }
     report.duration = last.arrival.since(SimTime::START);
     report.unmatched_requests = outstanding.count();
     Ok(Trace { name: name.into(), requests, processes: names.table, files, report })

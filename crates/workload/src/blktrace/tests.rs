@@ -236,6 +236,18 @@ fn damaged_files_are_named_with_the_offset() {
     );
 }
 
+#[test]
+fn a_time_that_no_clock_counts_up_to_is_named() {
+    let read = |time| event(time, Q, READ, 8, 4096);
+    let most = 1 << 62;
+    assert_eq!(parse_one(encode(&[read(5), read(5 + most)], false)).unwrap().duration(), Nanos(most));
+    assert_eq!(
+        message(encode(&[read(5), read(9), read(6 + most)], false)),
+        "t/trace.0: event 3: its time is 4611686018427387905 ns after the first request; allowed are at most \
+         4611686018427387904 ns"
+    );
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).unwrap();

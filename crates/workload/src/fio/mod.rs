@@ -22,6 +22,7 @@
 //! - `normal:d` is a normal distribution with `d` per cent standard deviation; fio's adds a uniform deviation to the
 //!   mean of twelve draws. Ranks of skewed distributions are scattered by a permutation instead of a hash.
 //! - `write_barrier=N` makes every Nth write one with preflush and force unit access.
+//! - A job that would go on longer ends after 2^62 ns (146 years) of simulated time.
 //! - `stonewall` waits for every job above it, including those whose `startdelay` has not passed yet.
 
 mod error;

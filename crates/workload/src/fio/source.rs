@@ -7,6 +7,7 @@ use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
 
 use super::job::{JobClone, Region, name_of};
 use super::worker::{Step, Wish, Worker};
+use crate::source::LATEST;
 use crate::tickets::Tickets;
 use crate::{
     Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket, WorkOp,
@@ -111,7 +112,7 @@ impl FioSource {
         let begun = *self.begun.get_or_insert(now);
         for (number, member) in self.members.iter_mut().enumerate() {
             if member.stage == self.stage {
-                let delayed = SimTime(begun.0.saturating_add(member.delay.0));
+                let delayed = LATEST.min(begun + member.delay);
                 member.worker.activate(delayed.max(now));
                 member.queued = true;
                 self.ready.push_back(number as u16);

@@ -3,6 +3,7 @@
 use units::Nanos;
 
 use super::options::{Amount, Distribution, Rw, SizeShare};
+use crate::source::LATEST;
 
 /// What a value may be, for the message about one that is not.
 pub(super) type Allowed = &'static str;
@@ -18,7 +19,7 @@ pub(super) const BLOCK_SIZE: Allowed =
 const SPLIT: Allowed = "size/percentage:size/percentage... with sizes from 512 to 1g in multiples of 512 and \
                         percentages that add up to 100; up to three lists (read, write, trim) separated by commas";
 const BOOL: Allowed = "0, 1, true or false";
-const DURATION: Allowed = "a time, optionally with us, ms, s, m, h or d";
+const DURATION: Allowed = "a time below 2^62 ns (146 years), optionally with us, ms, s, m, h or d";
 const RW: Allowed = "read, write, rw, readwrite, randread, randwrite, randrw, trim or randtrim";
 const DISTRIBUTION: Allowed = "random, zipf:theta (theta above 0, at most 10, not 1), pareto:h (0 < h < 1) or \
                                normal:deviation (above 0 to 100 per cent)";
@@ -93,7 +94,7 @@ pub(super) fn duration(text: &str, unit: Nanos) -> Parsed<Nanos> {
         "d" => 86_400_000_000_000,
         _ => return Err(DURATION),
     };
-    number.checked_mul(nanos).filter(|&n| n < 1 << 62).map(Nanos).ok_or(DURATION)
+    number.checked_mul(nanos).filter(|&n| n < LATEST.0).map(Nanos).ok_or(DURATION)
 }
 
 /// Up to three values for reads, writes and trims; a missing one is like the one before it, as in fio.

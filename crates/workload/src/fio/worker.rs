@@ -4,6 +4,7 @@ use units::{Nanos, SimTime};
 
 use super::job::JobClone;
 use super::pattern::{Pattern, Sizes};
+use crate::source::LATEST;
 use crate::{Flags, Rng, WorkOp, named_stream};
 
 const READ: usize = 0;
@@ -151,7 +152,7 @@ impl Worker {
             pattern,
             streams,
             start: SimTime::START,
-            end: SimTime(u64::MAX),
+            end: LATEST,
             outstanding: 0,
             outstanding_writes: 0,
             flush: Flush::None,
@@ -169,7 +170,7 @@ impl Worker {
     pub(super) fn activate(&mut self, start: SimTime) {
         self.start = start;
         if let Some(runtime) = self.plan.runtime {
-            self.end = SimTime(start.0.saturating_add(runtime.0));
+            self.end = LATEST.min(start + runtime);
         }
     }
 
@@ -196,7 +197,7 @@ impl Worker {
         }
         let direction = p.direction.unwrap_or(READ);
         let one_loop = match p.sizes[direction].only() {
-            Some(size) if size == p.largest && !p.ends_with_region => p.io_bytes.next_multiple_of(size),
+            Some(size) if size == p.largest && !p.ends_with_region => p.io_bytes.checked_next_multiple_of(size)?,
             Some(size) if size == p.largest => p.io_bytes / size * size,
             _ => p.io_bytes,
         };

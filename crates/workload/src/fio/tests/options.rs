@@ -47,7 +47,7 @@ fn bad_values_name_line_key_value_and_range() {
     let positive = "a whole number from 1 to 4294967295";
     bad("loops=0", positive);
     bad("thinktime_blocks=0", positive);
-    let time = "a time, optionally with us, ms, s, m, h or d";
+    let time = "a time below 2^62 ns (146 years), optionally with us, ms, s, m, h or d";
     for key in ["runtime", "thinktime", "startdelay"] {
         bad(&format!("{key}=1w"), time);
     }

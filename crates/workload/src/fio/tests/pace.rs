@@ -132,6 +132,7 @@ fn the_total_is_known_unless_time_decides() {
     let total = |text: &str| bind(text).progress().total;
     assert_eq!(total("[a]\nsize=10k\n[b]\nsize=64k\nio_size=10k\nloops=2\n"), Some(8192 + 2 * 12288));
     assert_eq!(total("[a]\nsize=8k\nruntime=1\n"), None);
+    assert_eq!(total("[a]\nsize=8k\nio_size=18446744073709551615\n"), None, "rounded up, it has no 64 bits");
     assert_eq!(total("[a]\nsize=8k\nnumber_ios=1\n"), None);
 }
 
@@ -153,4 +154,28 @@ fn warm_up_is_marked() {
     let (issued, _) = run_for(&mut source, 10);
     assert_eq!(issued.iter().map(|i| i.measured).collect::<Vec<_>>(), [false, false, true]);
     assert_eq!(source.groups().iter().map(|g| g.measured).collect::<Vec<_>>(), [false, true]);
+}
+
+/// The clock of a run has 64 bits, and times of its own are added to those of the source.
+#[test]
+fn pauses_end_with_the_clock() {
+    let mut source = bind("[a]\nsize=1m\nthinktime=50000d\n[b]\nstonewall\nsize=8k\nruntime=9s\nstartdelay=53375d\n");
+    let mut now = SimTime(5000);
+    let mut requests = 0;
+    loop {
+        match source.next(now) {
+            Next::Request(issued) => {
+                requests += 1;
+                source.completed(issued.ticket, now);
+            }
+            Next::Wait(time) => {
+                assert!(time > now && time.0 <= 1 << 62, "{time}");
+                now = time;
+            }
+            Next::Blocked => panic!("nothing is outstanding"),
+            Next::Done => break,
+        }
+    }
+    // Of the first job at 0 and after one pause of 137 years; the second one has no time left.
+    assert_eq!(requests, 2);
 }

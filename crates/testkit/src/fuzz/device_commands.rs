@@ -1,0 +1,179 @@
+//! Input: a byte that chooses the mapping scheme, one for failing flash, and steps. A step is a byte for its kind, one
+//! for the pause before it, and what the kind needs: a command with a tag, or a power cut.
+
+use std::sync::OnceLock;
+
+use device::{DeviceConfig, MappingKind};
+use nand::Faults;
+use ufs::{BitmapFor, Command, DataOut, Op, Tag};
+use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
+
+use super::input::Input;
+use crate::hostile::Hostile;
+use crate::{Rng, small_profile};
+
+/// Bounds the time of one input.
+const MOST_STEPS: usize = 400;
+
+fn config() -> &'static DeviceConfig {
+    static CONFIG: OnceLock<DeviceConfig> = OnceLock::new();
+    CONFIG.get_or_init(|| small_profile().device_config([3, 5]))
+}
+
+pub(super) fn run(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let scheme = input.u8();
+    let kind = MappingKind::ALL[usize::from(scheme) % MappingKind::ALL.len()];
+    let faults = match input.u8() {
+        n if n < 192 => Faults::default(),
+        n => {
+            Faults { seed: n.into(), program_per_million: 20_000, erase_per_million: 20_000, read_per_million: 10_000 }
+        }
+    };
+    let mut host =
+        Host { device: Hostile::new(DeviceConfig { faults, ..config().clone() }, kind), sizes: Sizes::of(config()) };
+    for _ in 0..MOST_STEPS {
+        if input.is_empty() {
+            break;
+        }
+        host.step(&mut input);
+    }
+    host.device.end();
+}
+
+/// The sizes of the device, for numbers that should mostly be inside of it.
+struct Sizes {
+    units: u32,
+    blocks: u32,
+    pages: u32,
+    block_units: u32,
+}
+
+impl Sizes {
+    fn of(config: &DeviceConfig) -> Sizes {
+        let g = config.geometry;
+        let block_units = g.superblock_units();
+        let pages = g.data_superblocks * block_units;
+        Sizes { units: config.capacity_units, blocks: g.data_superblocks, pages, block_units }
+    }
+}
+
+/// A number below `limit`, at its border, or anything.
+fn number(input: &mut Input<'_>, limit: u32) -> u32 {
+    match input.u16() {
+        n @ 0xff00.. => limit.wrapping_sub(2).wrapping_add(u32::from(n & 3)),
+        0xfe00..=0xfeff => input.u32(),
+        n => u32::from(n) % limit,
+    }
+}
+
+/// Mostly short; a byte of 240 and more is a length without limit.
+fn length(input: &mut Input<'_>) -> u32 {
+    match input.u8() {
+        n @ 0..200 => u32::from(n % 20),
+        n @ 200..240 => u32::from(n - 199) * 16,
+        _ => number(input, 70_000),
+    }
+}
+
+/// Up to 31 times a unit between 1 ns and 10 ms.
+fn pause(input: &mut Input<'_>) -> Nanos {
+    let code = input.u8();
+    Nanos(u64::from(code & 31) * 10_u64.pow(u32::from(code >> 5)))
+}
+
+/// A host that knows what the device has told it, and need not be honest about it.
+struct Host {
+    device: Hostile,
+    sizes: Sizes,
+}
+
+impl Host {
+    fn step(&mut self, input: &mut Input<'_>) {
+        let kind = input.u8();
+        self.device.pause(pause(input));
+        if kind == u8::MAX {
+            let mut rng = Rng::new(input.u16().into());
+            return self.device.power_cut(&mut |n| rng.below(n));
+        }
+        let tag = Tag(input.u8() % 40);
+        let op = self.op(kind, input);
+        let (host_seq, freed) = (self.host_seq(input), self.freed(input));
+        let data = self.data(&op, input);
+        self.device.send(Command { tag, op, host_seq, freed, data });
+    }
+
+    fn op(&self, kind: u8, input: &mut Input<'_>) -> Op {
+        let s = &self.sizes;
+        let lpa = |input: &mut Input<'_>| Lpa(number(input, s.units));
+        let segment = |input: &mut Input<'_>| SegmentId(number(input, s.units.div_ceil(units::SEGMENT_ENTRIES)));
+        match kind % 16 {
+            0 | 1 => Op::Read { lpa: lpa(input), len: length(input) },
+            2 => Op::HpbRead { lpa: lpa(input), len: length(input), entry: self.entry(input) },
+            3 => {
+                let ppa = Some(number(input, s.pages)).filter(|ppa| ppa % 7 != 0).map(Ppa);
+                Op::MappedRead { lpa: lpa(input), len: length(input), ppa }
+            }
+            4..=7 => Op::Write { lpa: lpa(input), len: length(input), fua: kind & 16 != 0 },
+            8 => Op::Flush,
+            9 => Op::Unmap { lpa: lpa(input), len: length(input) },
+            10 => Op::HpbReadBuffer { group: number(input, 8) },
+            11 => Op::SegmentRead { segment: segment(input) },
+            12 | 13 => Op::SegmentWrite { segment: segment(input) },
+            14 => Op::EntryTransfer,
+            _ => {
+                let reason = if kind & 16 == 0 { BitmapFor::Gc } else { BitmapFor::WearLevelling };
+                Op::ValidBitmap { block: Superblock(number(input, s.blocks)), reason }
+            }
+        }
+    }
+
+    /// An entry that the device has sealed, perhaps for another address or long ago, or anything.
+    fn entry(&self, input: &mut Input<'_>) -> u64 {
+        match input.u8() {
+            n @ 0..224 => self.device.sealed(n.into()).unwrap_or(0),
+            _ => input.u64(),
+        }
+    }
+
+    /// What the device has told of, somewhat less or more, or anything.
+    fn host_seq(&self, input: &mut Input<'_>) -> Seq {
+        let told = self.device.told();
+        match input.u8() {
+            0..128 => told,
+            n @ 128..192 => Seq(told.0.saturating_sub(u64::from(n - 127))),
+            n @ 192..224 => told.plus(u32::from(n - 191)),
+            n @ 224..248 => Seq(u64::from(n - 224)),
+            248..252 => Seq(u64::from(u32::MAX)),
+            _ => Seq(input.u64()),
+        }
+    }
+
+    fn freed(&self, input: &mut Input<'_>) -> Option<Superblock> {
+        (input.u8() >= 208).then(|| Superblock(number(input, self.sizes.blocks)))
+    }
+
+    /// Mostly of the kind that the operation takes.
+    fn data(&self, op: &Op, input: &mut Input<'_>) -> DataOut {
+        let style = input.u8();
+        let wants = match op {
+            Op::Write { .. } => 0,
+            Op::SegmentWrite { .. } => 1,
+            Op::ValidBitmap { .. } => 2,
+            _ => 3,
+        };
+        let kind = if style < 240 { wants } else { style % 4 };
+        match kind {
+            0 => DataOut::Stamp(1 + u32::from(style)),
+            1 if style & 1 == 0 => {
+                let (first, step) = (number(input, self.sizes.pages), u32::from(style >> 1 & 7));
+                DataOut::Segment(Box::new(std::array::from_fn(|i| first.wrapping_add(i as u32 * step))))
+            }
+            2 => {
+                let words = self.sizes.block_units.div_ceil(64) as usize + usize::from(style == 239);
+                DataOut::Bitmap(vec![input.u64(); words].into())
+            }
+            _ => DataOut::None,
+        }
+    }
+}

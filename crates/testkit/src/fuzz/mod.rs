@@ -1,0 +1,43 @@
+//! Fuzz targets: everything that reads what comes from outside, as functions of bytes that panic on a finding.
+//!
+//! `fuzz/` in the root of the project runs them under libFuzzer (`make fuzz`); `tests/fuzz_corpus.rs` runs them over the
+//! corpus and mutations of it in every test run. A new target is a file here, its line in the registration, a file in
+//! `fuzz/fuzz_targets` and a directory in `fuzz/corpus`.
+
+mod drain;
+mod input;
+
+macro_rules! targets {
+    ($($(#[doc = $doc:literal])* $name:ident;)*) => {
+        $(
+            mod $name;
+            $(#[doc = $doc])*
+            ///
+            /// # Panics
+            /// On a finding.
+            pub fn $name(bytes: &[u8]) {
+                $name::run(bytes);
+            }
+        )*
+
+        /// Every target by name.
+        pub const TARGETS: &[(&str, fn(&[u8]))] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+targets! {
+    /// Files of aged states.
+    aged_state;
+    /// Binary block traces: the reader, and the replay of what it has read.
+    blktrace;
+    /// A device under any sequence of commands and power cuts.
+    device_commands;
+    /// fio job files: the parser, the layout on a device, and the requests of the jobs.
+    fio_job;
+    /// Device profiles and overrides: the parser, the checks, and a system built from what they accept.
+    profile;
+    /// Specifications of SQLite workloads.
+    sqlite_spec;
+    /// Commands and responses from their bytes.
+    upiu;
+}

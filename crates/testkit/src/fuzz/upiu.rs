@@ -1,0 +1,68 @@
+//! Input: a byte that chooses what the bytes are to be, a number that the reader knows, and the bytes of the message.
+
+use ufs::codec::{decode_command, decode_response, encode_command, encode_response};
+use ufs::{BitmapFor, DataIn, DeviceInfo, Op};
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
+use super::input::Input;
+
+/// As large as addresses go, so that every group exists.
+const INFO: DeviceInfo =
+    DeviceInfo { capacity_units: u32::MAX, superblocks: 65535, superblock_units: 65536, hpb_group_entries: 4096 };
+
+/// What a response may answer.
+const OPS: [Op; 12] = [
+    Op::Read { lpa: Lpa(1), len: 1 },
+    Op::Read { lpa: Lpa(7), len: 3 },
+    Op::HpbRead { lpa: Lpa(3), len: 2, entry: 2 },
+    Op::MappedRead { lpa: Lpa(3), len: 1, ppa: Some(Ppa(9)) },
+    Op::Write { lpa: Lpa(1), len: 1, fua: false },
+    Op::Flush,
+    Op::Unmap { lpa: Lpa(2), len: 4 },
+    Op::HpbReadBuffer { group: 4 },
+    Op::SegmentRead { segment: SegmentId(2) },
+    Op::SegmentWrite { segment: SegmentId(2) },
+    Op::EntryTransfer,
+    Op::ValidBitmap { block: Superblock(3), reason: BitmapFor::Gc },
+];
+
+pub(super) fn run(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let what = input.u8();
+    let near = match input.u8() {
+        0 => Seq(input.u64()),
+        n => Seq(1 << (n % 64)),
+    };
+    let message = input.rest();
+    match OPS.get(usize::from(what)) {
+        Some(op) => response(message, near, op),
+        None => command(message, near),
+    }
+}
+
+fn command(bytes: &[u8], near: Seq) {
+    let Ok(command) = decode_command(bytes, near) else { return };
+    let mut again = Vec::new();
+    encode_command(&command, &INFO, &mut again).expect("what has been read has bytes");
+    assert_eq!(decode_command(&again, near).as_ref(), Ok(&command));
+    no_longer(&again, bytes);
+}
+
+fn response(bytes: &[u8], near: Seq, op: &Op) {
+    let Ok(response) = decode_response(bytes, near, op) else { return };
+    let mut again = Vec::new();
+    let result = encode_response(&response, op, &INFO, &mut again);
+    // A reader does not know the length of a group; a writer does.
+    if matches!(&response.data, DataIn::Sealed(entries) if entries.len() > INFO.hpb_group_entries as usize) {
+        assert!(result.is_err() && again.is_empty(), "{} entries", again.len());
+        return;
+    }
+    result.expect("what has been read has bytes");
+    assert_eq!(decode_response(&again, near, op).as_ref(), Ok(&response));
+    no_longer(&again, bytes);
+}
+
+/// The codec writes the shortest form; a reader also takes data in many small UPIUs, and an extension that says nothing.
+fn no_longer(again: &[u8], bytes: &[u8]) {
+    assert!(again.len() <= bytes.len(), "{} bytes have become {}", bytes.len(), again.len());
+}

@@ -1,0 +1,162 @@
+//! A device and a host that sends it anything: well-formed commands that need not make sense, and power cuts. Whatever
+//! comes, the device must not panic, its sums hold, every command has one answer, and no read gives the data of another
+//! address.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use device::{Device, DeviceConfig, DeviceEvent, MappingKind};
+use ufs::{Command, Content, DataIn, HpbNotice, L2pEntry, Notice, Op, Response};
+use units::{Lpa, Nanos, Seq, SimTime};
+
+/// By then everything has been answered and the device is at rest.
+const PATIENCE: Nanos = Nanos::from_millis(100_000);
+
+/// Recovery of a small device, with plenty to spare.
+const RECOVERY: Nanos = Nanos::from_millis(10_000);
+
+/// A device with a clock, and a host without a driver.
+pub struct Hostile {
+    /// `None` only while the power is gone.
+    powered: Option<Device>,
+    kind: MappingKind,
+    now: SimTime,
+    queue: BinaryHeap<Reverse<(SimTime, usize)>>,
+    events: Vec<DeviceEvent>,
+    /// What is under way by tag.
+    under_way: [Option<Op>; 256],
+    /// Sealed HPB entries that the device has given, the latest last.
+    sealed: Vec<u64>,
+    /// The latest change that the device has told of.
+    told: Seq,
+}
+
+impl Hostile {
+    /// A device fresh from the factory.
+    pub fn new(config: DeviceConfig, kind: MappingKind) -> Hostile {
+        Hostile {
+            powered: Some(Device::new(config, kind)),
+            kind,
+            now: SimTime::START,
+            queue: BinaryHeap::new(),
+            events: Vec::new(),
+            under_way: [const { None }; 256],
+            sealed: Vec::new(),
+            told: Seq(0),
+        }
+    }
+
+    fn device(&mut self) -> &mut Device {
+        self.powered.as_mut().expect("the power is on between calls")
+    }
+
+    /// A sealed entry that the device has given, the latest for 0; `None` before the first.
+    pub fn sealed(&self, back: usize) -> Option<u64> {
+        self.sealed.iter().rev().cycle().nth(back).copied()
+    }
+
+    /// The latest change of which the device has told the host.
+    pub fn told(&self) -> Seq {
+        self.told
+    }
+
+    /// Time passes.
+    pub fn pause(&mut self, time: Nanos) {
+        let until = self.now + time;
+        while let Some(&Reverse((at, event))) = self.queue.peek()
+            && at <= until
+        {
+            self.queue.pop();
+            self.now = at;
+            let event = self.events[event];
+            self.device().wake(at, event);
+            self.drain();
+        }
+        self.now = until;
+    }
+
+    /// The host sends a command.
+    pub fn send(&mut self, command: Command) {
+        // The device drops a command whose tag is in use.
+        self.under_way[usize::from(command.tag.0)].get_or_insert(command.op);
+        let now = self.now;
+        self.device().command(now, command);
+        self.drain();
+    }
+
+    /// The power goes, and comes back at once. `dice` decide what becomes of operations in flight. Commands that come
+    /// from now on wait until the device has recovered.
+    pub fn power_cut(&mut self, dice: &mut dyn FnMut(u32) -> u32) {
+        let device = self.powered.take().expect("the power is on between calls");
+        let unpowered = device.power_cut(self.now, dice);
+        self.queue.clear();
+        self.events.clear();
+        self.under_way.fill(None);
+        self.powered = Some(Device::power_on(unpowered, self.now));
+        self.drain();
+    }
+
+    /// Waits for all answers, then cuts the power once more and lets the device recover.
+    ///
+    /// # Panics
+    /// If an answer is missing, sums do not hold, or the device does not recover.
+    pub fn end(mut self) {
+        self.pause(PATIENCE);
+        self.device().check();
+        // A device whose mapping the host keeps stands still for a host that does not take its entries.
+        let waits_for_host =
+            |op: &Op| self.kind == MappingKind::HpUfs && matches!(op, Op::Write { .. } | Op::Unmap { .. } | Op::Flush);
+        let unanswered: Vec<_> = self.under_way.iter().flatten().filter(|op| !waits_for_host(op)).collect();
+        assert!(unanswered.is_empty(), "never answered: {unanswered:?}");
+        self.power_cut(&mut |n| n / 2);
+        self.pause(RECOVERY);
+        assert!(self.device().is_ready(), "no recovery within {RECOVERY:?}");
+        self.device().check();
+    }
+
+    fn drain(&mut self) {
+        let effects = self.device().effects();
+        let (wakes, responses) = (std::mem::take(&mut effects.wakes), std::mem::take(&mut effects.responses));
+        for (at, event) in wakes {
+            self.queue.push(Reverse((at, self.events.len())));
+            self.events.push(event);
+        }
+        for (_, response) in responses {
+            let op = self.under_way[usize::from(response.tag.0)].take().expect("a response answers a command");
+            check_addresses(&op, &response);
+            self.learn(&response);
+        }
+    }
+
+    fn learn(&mut self, response: &Response) {
+        match &response.data {
+            DataIn::Sealed(entries) => self.sealed.extend(entries.iter().filter(|&&entry| entry != 0)),
+            DataIn::Entries(entries) => entries.iter().for_each(|entry| self.hear(entry)),
+            _ => {}
+        }
+        if let HpbNotice::Entry { entry, .. } = response.hpb {
+            self.sealed.push(entry);
+        }
+        if let Notice::Entry(entry) = &response.piggyback.notice {
+            self.hear(entry);
+        }
+    }
+
+    fn hear(&mut self, entry: &L2pEntry) {
+        self.told = self.told.max(entry.last_seq());
+    }
+}
+
+/// No read gives data of another address.
+fn check_addresses(op: &Op, response: &Response) {
+    let (Op::Read { lpa, .. } | Op::HpbRead { lpa, .. } | Op::MappedRead { lpa, .. }) = *op else { return };
+    let own = |lpa: Lpa, content: &Option<Content>| content.is_none_or(|c| c.lpa == lpa);
+    match &response.data {
+        DataIn::One(content) => assert!(own(lpa, content), "{op:?} gave {content:?}"),
+        DataIn::Many(contents) => {
+            let foreign = (0..).zip(contents).find(|(i, content)| !own(lpa.offset(*i), content));
+            assert!(foreign.is_none(), "{op:?} gave {foreign:?}");
+        }
+        _ => {}
+    }
+}
