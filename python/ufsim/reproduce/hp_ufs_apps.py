@@ -24,7 +24,7 @@ APPS = {
     "genshinimpact": "GI",
 }
 READERS = ("GI",)
-STATES = {"no GC": "hp-ufs-age-nogc", "GC": "hp-ufs-age-gc-apps"}
+STATES = {"no GC": "hp-ufs-age-nogc", "GC": "hp-ufs-age-full"}
 
 
 def spec(app: str, state: str, scheme: str, setting: Setting, replay: str = "closed") -> Spec:
