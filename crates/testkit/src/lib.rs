@@ -6,6 +6,7 @@
 //! flight, so that every read has exactly one right answer.
 
 pub mod campaign;
+pub mod driven;
 pub mod fuzz;
 pub mod hostile;
 pub mod recovery;

@@ -1,0 +1,84 @@
+//! A workload on the bench, so that the power can go in the middle of it.
+
+use std::collections::BTreeMap;
+
+use host::RequestOp;
+use units::{Lpa, SimTime};
+use workload::{Next, Source, Ticket, WorkOp};
+
+use crate::{Event, Rig};
+
+/// A workload under way on a bench.
+#[derive(Debug, Default)]
+pub struct Driven {
+    /// Tickets of what is outstanding, by request.
+    tickets: BTreeMap<u32, Ticket>,
+    /// The bench's stamps of the writes and trims that the workload has issued, in their order.
+    stamps: Vec<u32>,
+}
+
+impl Driven {
+    /// Lets `events` more events happen. False if the workload ended before.
+    pub fn go_on(&mut self, rig: &mut Rig, source: &mut dyn Source, events: u32) -> bool {
+        for _ in 0..events {
+            if self.take_requests(rig, source) && self.tickets.is_empty() {
+                return false;
+            }
+            rig.step();
+            self.hand_back(rig, source);
+        }
+        true
+    }
+
+    /// Submits what the workload has to submit now. True if it has ended.
+    fn take_requests(&mut self, rig: &mut Rig, source: &mut dyn Source) -> bool {
+        loop {
+            let issued = match source.next(rig.now) {
+                Next::Request(issued) => issued,
+                Next::Wait(at) => {
+                    rig.at(at, Event::Driver);
+                    return false;
+                }
+                Next::Blocked => return false,
+                Next::Done => return true,
+            };
+            let (lpa, len) = issued.request.units();
+            let op = match issued.request.op {
+                WorkOp::Read => RequestOp::Read,
+                WorkOp::Write => RequestOp::Write { fua: issued.request.flags.fua },
+                WorkOp::Trim => RequestOp::Unmap,
+                WorkOp::Flush => RequestOp::Flush,
+            };
+            assert!(!issued.request.flags.preflush, "the bench sends a flush only where there is one");
+            rig.submit(op, lpa, len, usize::MAX);
+            self.tickets.insert(rig.next_id, issued.ticket);
+            if matches!(op, RequestOp::Write { .. } | RequestOp::Unmap) {
+                self.stamps.push(rig.stamp);
+            }
+            self.hand_back(rig, source);
+        }
+    }
+
+    fn hand_back(&mut self, rig: &Rig, source: &mut dyn Source) {
+        let now: SimTime = rig.now;
+        self.tickets.retain(|id, ticket| {
+            let outstanding = rig.requests.contains_key(id);
+            if !outstanding {
+                source.completed(*ticket, now);
+            }
+            outstanding
+        });
+    }
+
+    /// Which of the workload's writes a unit holds, counted from 1: 0 = none of them. To be asked after a power cut, when
+    /// everything has been read.
+    ///
+    /// # Panics
+    /// If it holds something that the workload has not written.
+    pub fn held(&self, rig: &Rig, lpa: Lpa) -> u32 {
+        match rig.acked[lpa.index()] {
+            0 => 0,
+            stamp => 1 + self.stamps.binary_search(&stamp).expect("the workload is alone on the bench") as u32,
+        }
+    }
+}

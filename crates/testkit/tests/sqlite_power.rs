@@ -1,0 +1,81 @@
+//! SQLite on a device that loses power at any moment: the database comes back whole, with every transaction that had
+//! returned.
+
+use device::Sabotage;
+use lab::profile::Profile;
+use lab::schemes;
+use nand::Faults;
+use sqlite_load::fs::Kind;
+use sqlite_load::spec::{JournalMode, Synchronous};
+use sqlite_load::{SqliteSource, SqliteSpec};
+use ufsim_testkit::driven::Driven;
+use ufsim_testkit::{Rig, Rng};
+use units::Nanos;
+
+const FILE_SYSTEMS: [Kind; 2] = [Kind::Ext4, Kind::F2fs];
+const MODES: [JournalMode; 4] = [JournalMode::Delete, JournalMode::Truncate, JournalMode::Persist, JournalMode::Wal];
+
+fn spec(seed: u64) -> SqliteSpec {
+    SqliteSpec {
+        transactions: 100,
+        fill_rows: 100,
+        file_system: FILE_SYSTEMS[(seed / 4 % 2) as usize],
+        journal_mode: MODES[(seed / 8 % 4) as usize],
+        // Deleting a journal is not synced below this level, so that the last transaction may go.
+        synchronous: Synchronous::Extra,
+        volume_mib: 16,
+        seed,
+        ..SqliteSpec::default()
+    }
+}
+
+/// Runs the workload of a seed for a while and cuts the power. `None` if nothing had returned yet, or all had.
+fn cut(seed: u64, sabotage: Option<Sabotage>) -> Option<Result<(), String>> {
+    let preset = &schemes()[(seed % 4) as usize];
+    let profile = Profile::load("tiny", &[]).expect("an embedded profile");
+    let mut rig =
+        Rig::with_faults(&profile, preset.parts, Nanos::from_micros(3), (Faults::default(), sabotage));
+    let mut source = SqliteSource::new(&spec(seed), profile.capacity_units()).expect("a workload that fits");
+    let mut rng = Rng::new(seed);
+    let mut driven = Driven::default();
+    if !driven.go_on(&mut rig, &mut source, 2500 + rng.below(9000)) {
+        return None;
+    }
+    let moment = rig.now();
+    let returned = source.written_by(moment);
+    if returned == 0 {
+        return None;
+    }
+    let again = rng.below(3);
+    rig.power_cut(&mut rng, again);
+    let found = match source.inspect_cut(moment, |lpa| driven.held(&rig, lpa)) {
+        Ok(found) => found,
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    let whole = found.integrity == "ok" && found.transactions.is_some_and(|n| n == returned || n == returned + 1);
+    Some(if whole { Ok(()) } else { Err(format!("{found:?} of {returned} transactions")) })
+}
+
+#[test]
+fn the_database_survives_with_every_transaction_that_had_returned() {
+    let mut cuts = [0; 4];
+    for seed in 0..128 {
+        if let Some(outcome) = cut(seed, None) {
+            assert_eq!(outcome, Ok(()), "seed {seed}: {}, {:?}", schemes()[(seed % 4) as usize].name, spec(seed));
+            cuts[(seed % 4) as usize] += 1;
+        }
+    }
+    assert!(cuts.iter().all(|&n| n >= 12), "cuts by scheme: {cuts:?}");
+}
+
+/// The same on a device that answers flushes and FUA writes too early: databases must be lost, or the test proves nothing.
+#[test]
+fn a_device_that_lies_about_flushes_loses_databases() {
+    for sabotage in [Sabotage::FlushAtOnce, Sabotage::FuaAtOnce] {
+        let lost = |seed| {
+            let outcome = std::panic::catch_unwind(|| cut(seed, Some(sabotage)));
+            !matches!(outcome, Ok(None | Some(Ok(()))))
+        };
+        assert!((0..64).any(lost), "{sabotage:?} was not noticed");
+    }
+}
