@@ -15,12 +15,12 @@ SECONDS ?= 600
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test claims crash fuzz check-format check-rust check-python install bench format clean
+.PHONY: help demo test reproduce crash fuzz check-format check-rust check-python install bench format clean
 
 help:
 	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
 	@echo "make test     everything that CI checks"
-	@echo "make claims   measure the papers' claims that are within reach so far (about 3 minutes)"
+	@echo "make reproduce  measure the papers' figures again (about 20 minutes); report in out/reproduce"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, installs cargo-fuzz into fuzz/"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
@@ -48,8 +48,8 @@ check-python: install
 
 install: .venv/.extension
 
-claims: install
-	$(BIN)/python scripts/claims.py
+reproduce: install
+	$(BIN)/ufsim reproduce
 
 crash: install
 	$(BIN)/ufsim crash --runs 2000

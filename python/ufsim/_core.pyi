@@ -54,7 +54,7 @@ def crash_sabotages() -> list[str]:
 def recovery(segments: int, pages: int) -> str:
     """Times of a recovery of the HP-UFS paper's device in milliseconds, as JSON: `total_ms` and its parts.
 
-    Its log blocks hold `pages` (up to 32768) pages of `segments` segments. The interpreter's lock is not held meanwhile.
+    Its log blocks hold `pages` (up to 32768) pages of `segments` segments. The interpreter's lock is not held.
     """
 
 def fio_json(result_json: str) -> str:

@@ -18,7 +18,8 @@ addEventListener("error", event => failures.push(String(event.message)));
 addEventListener("load", () => {
   const drawings = [...document.querySelectorAll("figure svg")].map(svg => {
     const box = svg.getBoundingClientRect();
-    const shapes = [...svg.querySelectorAll("path, use, rect")].filter(shape => shape.getBoundingClientRect().width > 0);
+    const wide = shape => shape.getBoundingClientRect().width > 0;
+    const shapes = [...svg.querySelectorAll("path, use, rect")].filter(wide);
     return {width: box.width, height: box.height, shapes: shapes.length};
   });
   const loaded = performance.getEntriesByType("resource").map(entry => entry.name);
@@ -32,7 +33,9 @@ addEventListener("load", () => {
 
 
 def browser() -> str:
-    found = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    found = next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
     if found is None:
         assert "CI" not in os.environ, "on CI a browser has to be there: .ci/run installs Debian's chromium"
         pytest.skip("no Chromium is installed (Debian: apt-get install chromium): the report is not opened")

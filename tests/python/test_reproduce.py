@@ -9,8 +9,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Command
 
+from conftest import ROOT, Command
 from ufsim import ConfigError
 from ufsim.reproduce import Claim, Measured, load_claims, reproduce
 from ufsim.reproduce.claims import Outcome
@@ -63,7 +63,7 @@ def test_a_wish_names_a_paper_or_a_figure() -> None:
     assert select(None) == list(FIGURES)
     assert [figure.id for figure in select("hpb")] == ["hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9"]
     assert [figure.id for figure in select("hp-ufs/f11")] == ["hp-ufs/f11"]
-    with pytest.raises(ConfigError, match="there is no figure or paper 'hpb/f1'; allowed: .*hp-ufs/f6"):
+    with pytest.raises(ConfigError, match=r"there is no figure or paper 'hpb/f1'; allowed: .*hp-ufs/f6"):
         select("hpb/f1")
 
 

@@ -131,11 +131,10 @@ fn open_workload(spec: &Spec, capacity_units: u32) -> Result<Workload, LabError>
     }
     if path.extension().is_some_and(|e| e == "toml") {
         let text = std::fs::read_to_string(path).map_err(|e| config(format!("{}: {e}", spec.workload)))?;
-        let source = SqliteSpec::parse(&text, &spec.workload).and_then(|wish| {
-            let seeded = SqliteSpec { seed: wish.seed.wrapping_add(spec.seed.wrapping_sub(1)), ..wish };
-            SqliteSource::new(&seeded, capacity_units)
-        });
-        let source = source.map_err(|e| config(e.to_string()))?;
+        let wish = SqliteSpec::parse(&text, &spec.workload).map_err(|e| config(e.to_string()))?;
+        let seeded = SqliteSpec { seed: wish.seed.wrapping_add(spec.seed.wrapping_sub(1)), ..wish };
+        let source = SqliteSource::new(&seeded, capacity_units);
+        let source = source.map_err(|e| config(format!("{}: {e}", spec.workload)))?;
         return Ok(Workload { source: Box::new(source), replay: "sqlite", depth: None, warnings: Vec::new() });
     }
     let trace = blktrace::read(path, &spec.trace_options()?).map_err(|e| config(e.to_string()))?;

@@ -35,7 +35,8 @@ class Claim:
 class Measured:
     """A measured value of a claim, or of a part of it (a thread count, a kind of access).
 
-    `band` replaces the claim's band for a part that has its own; `reason` says why a miss is one, as far as it is known.
+    `band` replaces the claim's band for a part that has its own; `reason` says why a miss is one, as far as that is
+    known.
     """
 
     claim: str

@@ -109,7 +109,7 @@ class Drawn:
         text = io.StringIO()
         # Names inside the file would otherwise be random, and two books of the same data would differ.
         with rc_context({"svg.hashsalt": self.figure.id, "svg.fonttype": "path"}):
-            self.drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+            self.drawing.savefig(text, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
         return text.getvalue()
 
 

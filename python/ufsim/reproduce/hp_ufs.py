@@ -35,7 +35,7 @@ def write_spec(gib: int, scheme: str, setting: Setting, memory: int | str = CACH
     )
 
 
-def f6_runs(setting: Setting) -> list[Run]:
+def _f6_runs(setting: Setting) -> list[Run]:
     ranges = (1, 16, 32) if setting.quick else RANGES
     caches = (20, "unlimited") if setting.quick else CACHES
     runs = [
@@ -59,7 +59,7 @@ def by_range(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return schemes, sizes[sorted(sizes.columns, key=lambda cache: int(cache) if cache.isdigit() else 10**6)]
 
 
-def f6_draw(frame: pd.DataFrame) -> Drawing:
+def _f6_draw(frame: pd.DataFrame) -> Drawing:
     schemes, sizes = by_range(frame)
     figure, (left, right) = draw.canvas(columns=2, width=5.4)
     draw.lines(left, schemes)
@@ -77,7 +77,7 @@ def f6_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def f6_measure(frame: pd.DataFrame) -> list[Measured]:
+def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
     schemes, sizes = by_range(frame)
     near = bool((schemes["hp-ufs"] >= 0.9 * schemes["ideal"])[schemes.index <= 16].all())
     falls = bool(schemes["ufs"].is_monotonic_decreasing and schemes["hpb"].is_monotonic_decreasing)
@@ -98,15 +98,15 @@ F6 = Figure(
     id="hp-ufs/f6",
     title="Random writes over ranges of 1 to 64 GiB",
     caption=(
-        "UFS and HPB read, change and write every L2P segment that a map flush meets, and the wider the range, the more "
-        "segments share the 1408 entries of a flush, while all else waits. HP-UFS hands the entries to the host, where "
-        "segments collect changes until a log block has to go, so each segment is written far less often and never read. "
-        "Once the range is wider than the segment cache reaches, segments are evicted and read again."
+        "UFS and HPB read, change and write every L2P segment that a map flush meets, and the wider the range, the "
+        "more segments share the 1408 entries of a flush, while all else waits. HP-UFS hands the entries to the host, "
+        "where segments collect changes until a log block has to go, so each segment is written far less often and "
+        "never read. Once the range is wider than the segment cache reaches, segments are evicted and read again."
     ),
     paper_shows="HP-UFS up to 77% over HPB at 16 GiB and near Ideal; with 20 MB of cache it falls beyond 20 GiB.",
-    runs=f6_runs,
-    draw=f6_draw,
-    measure=f6_measure,
+    runs=_f6_runs,
+    draw=_f6_draw,
+    measure=_f6_measure,
     claims=("hp-ufs.f6.randwrite-16g", "hp-ufs.f6.range-shape", "hp-ufs.f6.cache-20mb"),
 )
 
@@ -118,11 +118,11 @@ TABLES = {
 }
 
 
-def t1_runs(setting: Setting) -> list[Run]:
+def _t1_runs(setting: Setting) -> list[Run]:
     return [Run({"scheme": "hp-ufs"}, write_spec(32 if setting.quick else 64, "hp-ufs", setting))]
 
 
-def t1_draw(frame: pd.DataFrame) -> Drawing:
+def _t1_draw(frame: pd.DataFrame) -> Drawing:
     figure, (axes,) = draw.canvas(width=6.5, height=2.8)
     row = frame.iloc[0]
     sizes = [row[column] / 1024 for column in TABLES] + [row["mappings_bytes"] / 1024]
@@ -140,7 +140,7 @@ def t1_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def t1_measure(frame: pd.DataFrame) -> list[Measured]:
+def _t1_measure(frame: pd.DataFrame) -> list[Measured]:
     row = frame.iloc[0]
     # The device has 15% more flash than addresses, which the paper's round numbers leave out.
     parts = [
@@ -155,20 +155,20 @@ T1 = Figure(
     id="hp-ufs/t1",
     title="Host memory of the HP-UFS driver",
     caption=(
-        "One bit for every page of flash, over-provisioned blocks included, one count for every block, and 16 bytes for each "
-        "entry that waits for its turn. Only the segment cache can be chosen: 4 KiB of it map 4 MiB."
+        "One bit for every page of flash, over-provisioned blocks included, one count for every block, and 16 bytes "
+        "for each entry that waits for its turn. Only the segment cache can be chosen: 4 KiB of it map 4 MiB."
     ),
     paper_shows="4 MB of bitmap, 32 KB of counts, 2K entries of 16 bytes; 20 MB of segments reach 20 GB.",
-    runs=t1_runs,
-    draw=t1_draw,
-    measure=t1_measure,
+    runs=_t1_runs,
+    draw=_t1_draw,
+    measure=_t1_measure,
     claims=("hp-ufs.t1.memory",),
 )
 
 ITERATIONS = 8
 
 
-def f7_runs(setting: Setting) -> list[Run]:
+def _f7_runs(setting: Setting) -> list[Run]:
     return [
         Run(
             {"scheme": scheme},
@@ -191,7 +191,7 @@ def iterations(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_index("scheme")[list(columns)].rename(columns=columns).T
 
 
-def f7_draw(frame: pd.DataFrame) -> Drawing:
+def _f7_draw(frame: pd.DataFrame) -> Drawing:
     table = iterations(frame)
     figure, (axes,) = draw.canvas(width=7.5)
     draw.lines(axes, table)
@@ -202,7 +202,7 @@ def f7_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def f7_measure(frame: pd.DataFrame) -> list[Measured]:
+def _f7_measure(frame: pd.DataFrame) -> list[Measured]:
     table = iterations(frame)
     stable = table.iloc[4:]
     means = stable.mean()
@@ -221,15 +221,15 @@ F7 = Figure(
     id="hp-ufs/f7",
     title="Random writes under GC",
     caption=(
-        "To find a victim's valid pages, UFS and HPB read every L2P segment that the block ever mapped; the copies then go "
-        "through map flushes like any write. HP-UFS gets victim and bitmap from the host and reads no segment, but its "
-        "copies still change segments all over the aged 90 GiB, which is what keeps it below Ideal. The device has some "
-        "free superblocks above the threshold of GC left when the first iterations begin."
+        "To find a victim's valid pages, UFS and HPB read every L2P segment that the block ever mapped; the copies "
+        "then go through map flushes like any write. HP-UFS gets victim and bitmap from the host and reads no segment, "
+        "but its copies still change segments all over the aged 90 GiB, which is what keeps it below Ideal. The "
+        "device has some free superblocks above the threshold of GC left when the first iterations begin."
     ),
     paper_shows="HP-UFS up to 70% over HPB; all schemes are fastest in iteration 1 and stable from the second.",
-    runs=f7_runs,
-    draw=f7_draw,
-    measure=f7_measure,
+    runs=_f7_runs,
+    draw=_f7_draw,
+    measure=_f7_measure,
     claims=("hp-ufs.f7.gc", "hp-ufs.f7.order"),
 )
 
@@ -249,7 +249,7 @@ def recovery(segments: int, pages: int) -> dict[str, Any]:
     return json.loads(_core.recovery(segments, pages))
 
 
-def f11_runs(setting: Setting) -> list[Point]:
+def _f11_runs(setting: Setting) -> list[Point]:
     by_segments = [(segments, 32768) for segments in (SEGMENTS[::5] if setting.quick else SEGMENTS)]
     by_pages = [(4096, pages) for pages in (PAGES[::3] if setting.quick else PAGES)]
     return [
@@ -258,7 +258,7 @@ def f11_runs(setting: Setting) -> list[Point]:
     ]
 
 
-def f11_draw(frame: pd.DataFrame) -> Drawing:
+def _f11_draw(frame: pd.DataFrame) -> Drawing:
     figure, (left, right) = draw.canvas(columns=2, width=5.2)
     sides = (
         (left, frame[frame["pages"] == 32768].sort_values("segments"), "segments", "recovered segments (32768 pages)"),
@@ -281,7 +281,7 @@ def f11_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def f11_measure(frame: pd.DataFrame) -> list[Measured]:
+def _f11_measure(frame: pd.DataFrame) -> list[Measured]:
     total = frame.set_index(["segments", "pages"])["total_ms"]
     by_segments = total[32768, 32768] - total[1024, 32768]
     by_pages = total[4096, 32768] - total[4096, 4096]
@@ -303,9 +303,9 @@ F11 = Figure(
         "written, and its reads find the segments in no order. The limit of eight log blocks bounds both."
     ),
     paper_shows="About 300 ms in the worst case of 32768 segments; the standard allows 1500 ms.",
-    runs=f11_runs,
-    draw=f11_draw,
-    measure=f11_measure,
+    runs=_f11_runs,
+    draw=_f11_draw,
+    measure=_f11_measure,
     claims=("hp-ufs.f11.recovery", "hp-ufs.f11.segments-dominate"),
 )
 

@@ -43,7 +43,7 @@ def spec(app: str, state: str, scheme: str, setting: Setting, replay: str = "clo
     )
 
 
-def runs(setting: Setting) -> list[Run]:
+def _runs(setting: Setting) -> list[Run]:
     apps = ("twitter", "genshinimpact") if setting.quick else tuple(APPS)
     states = ("no GC",) if setting.quick else tuple(STATES)
     return [
@@ -72,7 +72,7 @@ def states(frame: pd.DataFrame) -> list[str]:
     return [state for state in STATES if (frame["state"] == state).any()]
 
 
-def f9_draw(frame: pd.DataFrame) -> Drawing:
+def _f9_draw(frame: pd.DataFrame) -> Drawing:
     present = states(frame)
     figure, panels = draw.canvas(columns=len(present), width=5.6)
     for axes, state in zip(panels, present, strict=True):
@@ -89,7 +89,7 @@ def f9_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def f9_measure(frame: pd.DataFrame) -> list[Measured]:
+def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
     measured = []
     gaps = []
     for state in states(frame):
@@ -106,20 +106,21 @@ F9 = Figure(
     id="hp-ufs/f9",
     title="Applications of a phone",
     caption=(
-        "Apps write in small ranges, so that few segments change and mapping costs little: HP-UFS gains what UFS and HPB "
-        "lose in map flushes. With GC it also saves the search for valid pages, and the copies of GC cost it no read of a "
-        "segment on the device. Replayed as the authors do, as fast as the device takes them, with eight requests of each "
-        "of the phone's processors under way; at recorded times every scheme has idle time to hide its work in."
+        "Apps write in small ranges, so that few segments change and mapping costs little: HP-UFS gains what UFS and "
+        "HPB lose in map flushes. With GC it also saves the search for valid pages, and the copies of GC cost it no "
+        "read of a segment on the device. Replayed as the authors do, as fast as the device takes them, with eight "
+        "requests of each of the phone's processors under way; at recorded times every scheme has idle time to hide "
+        "its work in."
     ),
     paper_shows="HP-UFS over HPB: 4% without GC, 26% with GC (geometric means over 13 workloads).",
-    runs=runs,
-    draw=f9_draw,
-    measure=f9_measure,
+    runs=_runs,
+    draw=_f9_draw,
+    measure=_f9_measure,
     claims=("hp-ufs.f9.nogc-geomean", "hp-ufs.f9.gc-geomean", "hp-ufs.abs.gap-to-ideal"),
 )
 
 
-def f10_draw(frame: pd.DataFrame) -> Drawing:
+def _f10_draw(frame: pd.DataFrame) -> Drawing:
     present = states(frame)
     figure, panels = draw.canvas(columns=len(present), width=6.2, height=4.0)
     for axes, state in zip(panels, present, strict=True):
@@ -140,7 +141,7 @@ def f10_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def f10_measure(frame: pd.DataFrame) -> list[Measured]:
+def _f10_measure(frame: pd.DataFrame) -> list[Measured]:
     measured = []
     for state in states(frame):
         rows = frame[frame["state"] == state].set_index(["app", "scheme"])
@@ -155,7 +156,9 @@ def f10_measure(frame: pd.DataFrame) -> list[Measured]:
                 none = bool(ours["nand_valid_page_search_ns"] == 0)
                 measured.append(Measured("hp-ufs.f10.valid-page-search", none, f"{app}, HP-UFS: none at all"))
             cut = float((1 - ours["nand_map_write_ns"] / hpb["nand_map_write_ns"]) * 100)
-            measured.append(Measured("hp-ufs.f10.segment-write", cut, f"{app}, {'with' if state == 'GC' else 'without'} GC"))
+            measured.append(
+                Measured("hp-ufs.f10.segment-write", cut, f"{app}, {'with' if state == 'GC' else 'without'} GC")
+            )
     return measured
 
 
@@ -163,17 +166,17 @@ F10 = Figure(
     id="hp-ufs/f10",
     title="NAND time by cause",
     caption=(
-        "The same runs as Fig. 9. What HP-UFS takes away is red: segments read for map flushes, segments written again and "
-        "again, and under GC the segments read only to learn which pages of a victim are valid. What is left of map writes "
-        "is the writeback of segments whose log block has to go, and of those that GC has changed."
+        "The same runs as Fig. 9. What HP-UFS takes away is red: segments read for map flushes, segments written again "
+        "and again, and under GC the segments read only to learn which pages of a victim are valid. What is left of "
+        "map writes is the writeback of segments whose log block has to go, and of those that GC has changed."
     ),
     paper_shows=(
-        "With GC, HPB spends 21 to 27% of its time on valid page search in write-intensive workloads, HP-UFS none; segment "
-        "writes take 37 to 80% less."
+        "With GC, HPB spends 21 to 27% of its time on valid page search in write-intensive workloads, HP-UFS none; "
+        "segment writes take 37 to 80% less."
     ),
-    runs=runs,
-    draw=f10_draw,
-    measure=f10_measure,
+    runs=_runs,
+    draw=_f10_draw,
+    measure=_f10_measure,
     claims=("hp-ufs.f10.valid-page-search", "hp-ufs.f10.segment-write"),
 )
 

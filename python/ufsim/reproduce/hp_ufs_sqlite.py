@@ -19,7 +19,7 @@ OPERATIONS = ("insert", "update", "delete", "select")
 STATISTICS = {"mean": "average", "p999": "99.9th percentile"}
 
 
-def runs(setting: Setting) -> list[Run]:
+def _runs(setting: Setting) -> list[Run]:
     return [
         Run(
             {"state": state, "scheme": scheme},
@@ -51,7 +51,7 @@ def cut(frame: pd.DataFrame, state: str, statistic: str, operation: str) -> floa
     return float((1 - table.loc[operation, "hp-ufs"] / table.loc[operation, "hpb"]) * 100)
 
 
-def draw_latencies(frame: pd.DataFrame) -> Drawing:
+def _draw_latencies(frame: pd.DataFrame) -> Drawing:
     present = states(frame)
     figure, panels = draw.canvas(columns=2, rows=len(present), width=5.6, height=3.4)
     paper = {("no GC", "p999"): 39, ("GC", "mean"): 37, ("GC", "p999"): 88}
@@ -71,7 +71,7 @@ def draw_latencies(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def measure(frame: pd.DataFrame) -> list[Measured]:
+def _measure(frame: pd.DataFrame) -> list[Measured]:
     measured = [
         Measured("hp-ufs.f8.insert-tail-nogc", cut(frame, "no GC", "p999", "INSERT")),
         Measured("hp-ufs.f8.select-neutral", cut(frame, "no GC", "mean", "SELECT"), "average"),
@@ -88,17 +88,17 @@ F8 = Figure(
     id="hp-ufs/f8",
     title="SQLite: INSERT, UPDATE, DELETE, SELECT",
     caption=(
-        "A transaction is a handful of small writes and flushes. Most meet an idle device and cost the same everywhere; the "
-        "tail is made of those that arrive while a map flush or a step of GC holds the firmware. HP-UFS has no map flush, and "
-        "its steps of GC read no segments."
+        "A transaction is a handful of small writes and flushes. Most meet an idle device and cost the same "
+        "everywhere; the tail is made of those that arrive while a map flush or a step of GC holds the firmware. "
+        "HP-UFS has no map flush, and its steps of GC read no segments."
     ),
     paper_shows=(
-        "INSERT, HP-UFS against HPB: 99.9th percentile up to 39% lower without GC; with GC the average up to 37% and the "
-        "99.9th percentile up to 88% lower. SELECT gains nothing without GC."
+        "INSERT, HP-UFS against HPB: 99.9th percentile up to 39% lower without GC; with GC the average up to 37% and "
+        "the 99.9th percentile up to 88% lower. SELECT gains nothing without GC."
     ),
-    runs=runs,
-    draw=draw_latencies,
-    measure=measure,
+    runs=_runs,
+    draw=_draw_latencies,
+    measure=_measure,
     claims=(
         "hp-ufs.f8.insert-tail-nogc",
         "hp-ufs.f8.insert-avg-gc",

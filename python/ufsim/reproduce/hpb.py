@@ -21,8 +21,9 @@ CHUNKS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 # Why claims miss, as far as it is known; shown only beside a miss.
 READS_MISS = (
-    "the paper gives no flash times; with a map read as long as a data read, as its Fig. 1 draws it, and the flash as the "
-    "only bottleneck, HPB saves more than on the paper's phone, where processor and kernel take their share of each read"
+    "the paper gives no flash times; with a map read as long as a data read, as its Fig. 1 draws it, and the flash as "
+    "the only bottleneck, HPB saves more than on the paper's phone, where processor and kernel take their share of "
+    "each read"
 )
 
 
@@ -60,7 +61,7 @@ def draw_pairs(table: pd.DataFrame, x_label: str, paper: tuple[float, float] | N
     return figure
 
 
-def f6_runs(setting: Setting) -> list[Run]:
+def _f6_runs(setting: Setting) -> list[Run]:
     threads = (1, 16) if setting.quick else THREADS
     return [
         Run({"threads": n, "scheme": scheme}, spec(f"hpb-f6-randread-{n}", scheme, setting))
@@ -73,11 +74,12 @@ F6 = Figure(
     id="hpb/f6",
     title="4 KiB random reads in 1 GiB by 1 to 16 threads",
     caption=(
-        "Without HPB nearly every read misses the segments in SRAM and reads its L2P segment from flash before its data. "
-        "With HPB the read brings its entry along, the device checks the seal, and one of the two flash reads is saved."
+        "Without HPB nearly every read misses the segments in SRAM and reads its L2P segment from flash before its "
+        "data. With HPB the read brings its entry along, the device checks the seal, and one of the two flash reads is "
+        "saved."
     ),
     paper_shows="59 to 67% more throughput at every number of threads; the host's cache always hits.",
-    runs=f6_runs,
+    runs=_f6_runs,
     draw=lambda frame: draw_pairs(pairs(frame, "threads"), "threads", (59, 67)),
     measure=lambda frame: [
         Measured("hpb.f6.random-read", gain, f"{threads} threads", reason=READS_MISS)
@@ -87,7 +89,7 @@ F6 = Figure(
 )
 
 
-def f7_runs(setting: Setting) -> list[Run]:
+def _f7_runs(setting: Setting) -> list[Run]:
     return [
         Run({"access": kind, "scheme": scheme}, spec(f"hpb-f7-{kind}", scheme, setting))
         for kind in KINDS
@@ -99,11 +101,11 @@ F7 = Figure(
     id="hpb/f7",
     title="Sequential reads, sequential writes, random writes",
     caption=(
-        "A sequential stream reads a segment once for 4 MiB of data, so there is little to save; writes need no entry from "
-        "the host, and what HPB adds to them is one entry in a response."
+        "A sequential stream reads a segment once for 4 MiB of data, so there is little to save; writes need no entry "
+        "from the host, and what HPB adds to them is one entry in a response."
     ),
     paper_shows="No difference.",
-    runs=f7_runs,
+    runs=_f7_runs,
     draw=lambda frame: draw_pairs(pairs(frame, "access").reindex(KINDS), "access", (-3, 3)),
     measure=lambda frame: [
         Measured(
@@ -118,7 +120,7 @@ F7 = Figure(
 )
 
 
-def f8_runs(setting: Setting) -> list[Run]:
+def _f8_runs(setting: Setting) -> list[Run]:
     shares = (10, 50, 90) if setting.quick else SHARES
     return [
         Run({"reads": share, "scheme": scheme}, spec(f"hpb-f8-mixed-{share}", scheme, setting))
@@ -127,7 +129,7 @@ def f8_runs(setting: Setting) -> list[Run]:
     ]
 
 
-def f8_measure(frame: pd.DataFrame) -> list[Measured]:
+def _f8_measure(frame: pd.DataFrame) -> list[Measured]:
     gain = gains(pairs(frame, "reads"))
     rising = all(later > earlier for earlier, later in zip(gain, gain.iloc[1:], strict=False))
     return [
@@ -141,18 +143,19 @@ F8 = Figure(
     id="hpb/f8",
     title="Random reads and writes mixed, 16 threads",
     caption=(
-        "A write makes the group of its page dirty until the changed entry has left in a response; reads of the group find "
-        "their entries refused until then. The gain grows with the share of reads, because only reads have anything to save."
+        "A write makes the group of its page dirty until the changed entry has left in a response; reads of the group "
+        "find their entries refused until then. The gain grows with the share of reads, because only reads have "
+        "anything to save."
     ),
     paper_shows="8% at 10% reads, rising to 43%.",
-    runs=f8_runs,
+    runs=_f8_runs,
     draw=lambda frame: draw_pairs(pairs(frame, "reads"), "share of reads (%)", (8, 43)),
-    measure=f8_measure,
+    measure=_f8_measure,
     claims=("hpb.f8.mixed",),
 )
 
 
-def f9_runs(setting: Setting) -> list[Run]:
+def _f9_runs(setting: Setting) -> list[Run]:
     chunks = (4, 64, 512) if setting.quick else CHUNKS
     return [
         Run({"chunk_kib": kib, "scheme": scheme}, spec(f"hpb-f9-chunk-{kib}k", scheme, setting))
@@ -161,13 +164,15 @@ def f9_runs(setting: Setting) -> list[Run]:
     ]
 
 
-def f9_measure(frame: pd.DataFrame) -> list[Measured]:
+def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
     gain = gains(pairs(frame, "chunk_kib"))
     # Neighbours may be level within what one more or one less map read changes.
     shrinks = all(later < earlier + 2 for earlier, later in zip(gain, gain.iloc[1:], strict=False))
     return [
         Measured("hpb.f9.chunk-size", shrinks, "shrinks with the chunk"),
-        Measured("hpb.f9.chunk-size", bool(gain.iloc[-1] < gain.iloc[0] / 4), "512 KiB: less than a quarter of 4 KiB's"),
+        Measured(
+            "hpb.f9.chunk-size", bool(gain.iloc[-1] < gain.iloc[0] / 4), "512 KiB: less than a quarter of 4 KiB's"
+        ),
     ]
 
 
@@ -175,13 +180,13 @@ F9 = Figure(
     id="hpb/f9",
     title="Random reads of 4 to 512 KiB, 8 threads",
     caption=(
-        "One entry goes with a read, and it is used only if the chunk lies contiguously in flash. The larger the chunk, the "
-        "more data reads stand beside the one map read that is saved."
+        "One entry goes with a read, and it is used only if the chunk lies contiguously in flash. The larger the "
+        "chunk, the more data reads stand beside the one map read that is saved."
     ),
     paper_shows="The gain shrinks as the chunk grows, towards none.",
-    runs=f9_runs,
+    runs=_f9_runs,
     draw=lambda frame: draw_pairs(pairs(frame, "chunk_kib"), "chunk (KiB)", None),
-    measure=f9_measure,
+    measure=_f9_measure,
     claims=("hpb.f9.chunk-size",),
 )
 

@@ -76,8 +76,8 @@ def head(book: Book, papers: list[str]) -> str:
 <p class="paper">ufsim {escape(version("ufsim"))}, seed {book.setting.seed}.{quick}</p>
 <p class="score"><span class="hit">{hits} claims hit</span>, <span class="miss">{misses} missed</span>,
 <span class="not-yet">{len(counted) - hits - misses} not measured</span>, of {len(counted)}.</p>
-<p>A claim is hit if the measured value lies inside its band, with every part of it; one device profile serves all claims of
-a paper. Values of the papers are marked in the drawings in <span class="miss">red</span>.</p>
+<p>A claim is hit if the measured value lies inside its band, with every part of it; one device profile serves all
+claims of a paper. Values of the papers are marked in the drawings in <span class="miss">red</span>.</p>
 <nav>{links}</nav>
 """
 
@@ -102,13 +102,17 @@ def claim_rows(outcome: Outcome) -> str:
         reason = f"<br><small>{escape(part.reason)}</small>" if part.reason and mark == "miss" else ""
         what = f"{escape(part.part)}: " if part.part else ""
         lines.append(f'<div>{what}<span class="{mark}">{escape(outcome.text(part))}</span>{own}{reason}</div>')
-    verdict = outcome.verdict
     return (
         f"<tr><td><code>{escape(claim.id)}</code><br><small>{escape(claim.where)}</small></td>"
         f"<td>{escape(claim.claim)}</td><td class='number'>{escape(claim.paper_value())}</td>"
         f"<td class='number'>{escape(claim.band_text())}</td><td>{''.join(lines)}</td>"
-        f'<td class="{verdict.replace(" ", "-")}">{verdict}</td></tr>'
+        f"<td>{verdict_html(outcome)}</td></tr>"
     )
+
+
+def verdict_html(outcome: Outcome) -> str:
+    """A verdict in its colour."""
+    return f'<span class="{outcome.verdict.replace(" ", "-")}">{outcome.verdict}</span>'
 
 
 def figure_html(drawn: Drawn, outcomes: list[Outcome]) -> str:
@@ -117,14 +121,12 @@ def figure_html(drawn: Drawn, outcomes: list[Outcome]) -> str:
     title = f"<h3 id='{figure.id.replace('/', '-')}'>{escape(figure.id)}: {escape(figure.title)}</h3>"
     if drawn.missing:
         return f"{title}<p class='missing'>Not measured: {escape(drawn.missing)}</p>"
-    marks = ", ".join(
-        f'<code>{escape(outcome.claim.id)}</code> <span class="{outcome.verdict.replace(" ", "-")}">{outcome.verdict}</span>'
-        for outcome in outcomes
-    )
+    marks = ", ".join(f"<code>{escape(outcome.claim.id)}</code> {verdict_html(outcome)}" for outcome in outcomes)
     svg = drawn.svg[drawn.svg.index("<svg") :]
     return f"""{title}
 <figure>{svg}
-<figcaption><p>{escape(figure.caption)}</p><p class="paper">The paper: {escape(figure.paper_shows)} {marks}</p></figcaption>
+<figcaption><p>{escape(figure.caption)}</p>
+<p class="paper">The paper: {escape(figure.paper_shows)} {marks}</p></figcaption>
 </figure>
 <details><summary>data</summary>{data_table(drawn)}</details>
 """
@@ -143,7 +145,9 @@ def profile_html(name: str) -> str:
     """The device profile, and what in it is assumed."""
     text = profile_text(name)
     assumed = tomllib.loads(text).get("assumed", {})
-    rows = "".join(f"<tr><td><code>{escape(key)}</code></td><td>{escape(str(why))}</td></tr>" for key, why in assumed.items())
+    rows = "".join(
+        f"<tr><td><code>{escape(key)}</code></td><td>{escape(str(why))}</td></tr>" for key, why in assumed.items()
+    )
     return f"""
 <h3>The device: profile {escape(name)}</h3>
 <p>Every number of the profile has its source; these are assumed, because the paper does not give them:</p>
