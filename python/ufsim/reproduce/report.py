@@ -30,6 +30,7 @@ h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.6rem; border-
 h3 { margin: 2rem 0 .3rem; } nav a { margin-right: 1rem; } a { color: #0072b2; }
 table { border-collapse: collapse; width: 100%; margin: .8rem 0; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #e3e8ef; vertical-align: top; }
+td code { white-space: nowrap; }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .hit { color: #1b7837; font-weight: 600; } .miss { color: #b2182b; font-weight: 600; } .not-yet { color: #7a7a7a; }
 figure { margin: .5rem 0; } figure svg { max-width: 100%; height: auto; } figcaption { max-width: 60rem; }
