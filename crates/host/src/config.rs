@@ -35,6 +35,9 @@ pub struct HostConfig {
     /// `hpb`: READ BUFFER is sent this long after it became necessary even if the device is busy. `None`: in idle
     /// time only (HPB 2017 Sec. 2.2.2).
     pub hpb_max_defer: Option<Nanos>,
+    /// `hpb`: groups are also read at boot, and again when the device reports a change (HPB 2017). Otherwise only when a
+    /// read misses (HP-UFS Sec. II).
+    pub hpb_eager: bool,
     /// `hpb`: the device is idle once no user request has been outstanding for this long.
     pub hpb_idle: Nanos,
 }
@@ -50,6 +53,7 @@ impl Default for HostConfig {
             memory_limit_bytes: None,
             reorder_entries: 2048,
             hpb_max_defer: None,
+            hpb_eager: true,
             hpb_idle: Nanos::from_millis(1),
         }
     }

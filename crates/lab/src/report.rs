@@ -190,7 +190,10 @@ fn kind_result(stats: &KindStats) -> KindResult {
 fn operation(operations: &Operations) -> OperationResult {
     // Three digits, growing with what is recorded.
     let mut histogram = Histogram::new(3).expect("three digits are a precision that a histogram can have");
-    operations.latencies_ns.iter().for_each(|&ns| histogram.record(ns).expect("a histogram that grows takes every value"));
+    operations
+        .latencies_ns
+        .iter()
+        .for_each(|&ns| histogram.record(ns).expect("a histogram that grows takes every value"));
     OperationResult {
         name: operations.name.clone(),
         duration_ns: operations.duration.0,

@@ -175,7 +175,9 @@ impl SqliteSource {
             Want::Requests(batch) => {
                 // The block layer turns a preflush into a flush of its own, and sends the data when it has completed.
                 let flush = batch.iter().any(|io| matches!(io, Io::Write { barrier: true, .. }));
-                self.waiting = flush.then_some(Io::Flush).into_iter().chain(batch).collect();
+                let all = flush.then_some(Io::Flush).into_iter().chain(batch);
+                self.waiting =
+                    if self.spec.barriers { all.collect() } else { all.filter_map(without_barrier).collect() };
                 State::Until(ask.at)
             }
             Want::Nothing(outcome) => {
@@ -279,6 +281,15 @@ impl Transactions {
     }
 }
 
+/// What is left of a request on a file system that is mounted without barriers.
+fn without_barrier(io: Io) -> Option<Io> {
+    match io {
+        Io::Flush => None,
+        Io::Write { first, blocks, meta, .. } => Some(Io::Write { first, blocks, meta, barrier: false }),
+        read @ Io::Read { .. } => Some(read),
+    }
+}
+
 fn read_range(io: &Io) -> Option<(Lpa, u32)> {
     match io {
         Io::Read { first, count } => Some((*first, *count)),
@@ -291,11 +302,15 @@ impl Source for SqliteSource {
         if matches!(self.state, State::New) {
             self.resume(now);
         }
-        if let State::Until(at) = self.state {
+        while let State::Until(at) = self.state {
             if at > now {
                 return Next::Wait(at);
             }
             self.state = State::Batch;
+            // A flush that is not sent leaves nothing to wait for.
+            if self.waiting.is_empty() {
+                self.resume(now);
+            }
         }
         if self.outstanding > 0 && self.waiting.front().is_some_and(Io::is_barrier) {
             return Next::Blocked;
@@ -316,6 +331,10 @@ impl Source for SqliteSource {
             // It was alone, so everything before it had completed.
             Io::Flush => self.versions.flushed(),
             Io::Write { first, blocks, barrier: true, .. } => self.versions.durable(*first, blocks.len() as u32),
+            // Nothing is promised without barriers, and nothing would ever end the wait for one.
+            Io::Write { first, blocks, .. } if !self.spec.barriers => {
+                self.versions.durable(*first, blocks.len() as u32);
+            }
             Io::Read { .. } | Io::Write { .. } => {}
         }
         self.outstanding -= 1;

@@ -123,6 +123,8 @@ pub struct SqliteSpec {
     pub sqlite_cache_kib: u32,
     /// Kind of file system.
     pub file_system: Kind,
+    /// Flushes and FUA reach the device. Without, as with the mount option `nobarrier`, a power cut may take anything.
+    pub barriers: bool,
     /// Size of the volume, from the start of the device on.
     pub volume_mib: u32,
     /// The kernel's page cache: most clean pages.
@@ -159,6 +161,7 @@ struct Section {
     page_bytes: Option<i64>,
     sqlite_cache_kib: Option<i64>,
     file_system: Option<String>,
+    barriers: Option<bool>,
     volume_mib: Option<i64>,
     page_cache_kib: Option<i64>,
     drop_caches: Option<bool>,
@@ -186,6 +189,7 @@ impl Default for SqliteSpec {
             page_bytes: 4096,
             sqlite_cache_kib: 2000,
             file_system: Kind::F2fs,
+            barriers: true,
             volume_mib: 64,
             page_cache_kib: 65_536,
             drop_caches: true,
@@ -250,6 +254,9 @@ impl SqliteSpec {
     ///   "synchronous").
     /// - FULL and EXTRA otherwise: none.
     pub fn may_lose(&self) -> Option<u64> {
+        if !self.barriers {
+            return None;
+        }
         match (self.synchronous, self.journal_mode) {
             (Synchronous::Extra, _) => Some(0),
             (Synchronous::Full, JournalMode::Delete) => Some(1),
@@ -318,6 +325,7 @@ fn resolve(section: Section) -> Result<SqliteSpec, SpecError> {
         page_bytes: number("page_bytes", s.page_bytes, d.page_bytes, 512..=65_536)?,
         sqlite_cache_kib: number("sqlite_cache_kib", s.sqlite_cache_kib, d.sqlite_cache_kib, 1..=4_194_304)?,
         file_system: named("file_system", s.file_system, d.file_system, FILE_SYSTEMS)?,
+        barriers: s.barriers.unwrap_or(d.barriers),
         volume_mib: number("volume_mib", s.volume_mib, d.volume_mib, 16..=65_536)?,
         page_cache_kib: number("page_cache_kib", s.page_cache_kib, d.page_cache_kib, 64..=16_777_216)?,
         drop_caches: s.drop_caches.unwrap_or(d.drop_caches),

@@ -165,3 +165,19 @@ fn another_database_changes_nothing() {
     }
     assert_eq!(first.requests, alone.requests);
 }
+
+#[test]
+fn without_barriers_nothing_is_flushed_and_transactions_are_faster() {
+    let with = spec(JournalMode::Truncate);
+    let without = SqliteSpec { barriers: false, ..with.clone() };
+    assert_eq!(without.may_lose(), None);
+    let (with, without) = (run("ideal", &with).0, run("ideal", &without).0);
+    assert_eq!(without.outcome(), Some(&Ok(())));
+    assert_eq!(without.inspect().unwrap().integrity, "ok");
+    for (ours, theirs) in without.transactions().iter().zip(with.transactions()) {
+        let (asked, flushed) = (ours.requests, theirs.requests);
+        assert_eq!((asked.flushes, asked.fua_writes), (0, 0));
+        assert_eq!((asked.reads, asked.units_written), (flushed.reads, flushed.units_written));
+    }
+    assert!(4 * mean_ns(&without, Operation::Insert) < mean_ns(&with, Operation::Insert));
+}

@@ -33,8 +33,7 @@ fn spec(seed: u64) -> SqliteSpec {
 fn cut(seed: u64, sabotage: Option<Sabotage>) -> Option<Result<(), String>> {
     let preset = &schemes()[(seed % 4) as usize];
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
-    let mut rig =
-        Rig::with_faults(&profile, preset.parts, Nanos::from_micros(3), (Faults::default(), sabotage));
+    let mut rig = Rig::with_faults(&profile, preset.parts, Nanos::from_micros(3), (Faults::default(), sabotage));
     let mut source = SqliteSource::new(&spec(seed), profile.capacity_units()).expect("a workload that fits");
     let mut rng = Rng::new(seed);
     let mut driven = Driven::default();

@@ -43,6 +43,7 @@ struct Group {
 pub(crate) struct Hpb {
     group_entries: u32,
     max_defer: Option<Nanos>,
+    eager: bool,
     idle: Nanos,
     limit: usize,
     groups: Vec<Group>,
@@ -59,12 +60,13 @@ pub(crate) struct Hpb {
 }
 
 impl Booster for Hpb {
-    /// Starts with as many groups wanted as fit (Sec. 2.2.1: the driver populates the cache at boot time).
+    /// An eager driver starts with as many groups wanted as fit (Sec. 2.2.1: it populates the cache at boot time).
     fn attach(config: &HostConfig, info: &DeviceInfo) -> Hpb {
         let groups = info.capacity_units.div_ceil(info.hpb_group_entries);
         let mut hpb = Hpb {
             group_entries: info.hpb_group_entries,
             max_defer: config.hpb_max_defer,
+            eager: config.hpb_eager,
             idle: config.hpb_idle,
             limit: 0,
             groups: vec![Group { state: State::Absent, slot: 0, wanted: None }; groups as usize],
@@ -78,7 +80,8 @@ impl Booster for Hpb {
             stats: HostStats::default(),
         };
         hpb.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
-        for group in 0..hpb.limit as u32 {
+        let at_boot = if hpb.eager { hpb.limit as u32 } else { 0 };
+        for group in 0..at_boot {
             hpb.want(SimTime::START, group);
         }
         hpb
@@ -189,6 +192,7 @@ impl Hpb {
             let group = self.groups[number as usize];
             match group.state {
                 State::Absent => self.want(now, number),
+                State::Dirty if !self.eager => self.want(now, number),
                 State::Valid => {
                     self.lru.touch(group.slot - 1);
                     entry = self.entries[group.slot as usize - 1][at];
@@ -237,7 +241,9 @@ impl Hpb {
             State::Loading { touched } => *touched = true,
             State::Valid | State::Dirty => {
                 group.state = State::Dirty;
-                self.want(now, number);
+                if self.eager {
+                    self.want(now, number);
+                }
             }
         }
     }
@@ -325,7 +331,7 @@ impl Hpb {
         self.entries[slot as usize][..sealed.len()].copy_from_slice(&sealed);
         // What changed meanwhile is dropped along with the rest: the next READ BUFFER brings it.
         group.state = if touched { State::Dirty } else { State::Valid };
-        if touched {
+        if touched && self.eager {
             self.want(now, number);
         }
         while self.in_use > self.limit && self.evict() {}

@@ -9,12 +9,17 @@ const GROUP: u32 = 16;
 const T0: SimTime = SimTime(0);
 
 fn booster(limit_groups: u64, max_defer: Option<Nanos>) -> Hpb {
+    booster_of(limit_groups, max_defer, true)
+}
+
+fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, hpb_eager: bool) -> Hpb {
     let info = DeviceInfo { capacity_units: 4 * GROUP, superblocks: 1, superblock_units: 64, hpb_group_entries: GROUP };
     let config = HostConfig {
         booster: BoosterKind::Hpb,
         memory_limit_bytes: Some(limit_groups * u64::from(GROUP) * 8),
         hpb_max_defer: max_defer,
         hpb_idle: Nanos(100),
+        hpb_eager,
         ..HostConfig::default()
     };
     Hpb::attach(&config, &info)
@@ -61,6 +66,20 @@ fn load(hpb: &mut Hpb, group: u32) {
 fn bring(hpb: &mut Hpb, group: u32) {
     let sealed = (0..GROUP).map(|i| u64::from(1000 + group * GROUP + i)).collect();
     respond(hpb, Op::HpbReadBuffer { group }, DataIn::Sealed(sealed), HpbNotice::None);
+}
+
+#[test]
+fn a_driver_that_is_not_eager_reads_only_what_a_read_has_missed() {
+    let mut hpb = booster_of(4, Some(Nanos(0)), false);
+    assert_eq!(ask(&mut hpb), None, "nothing at boot");
+    assert_eq!(read(&mut hpb, 20, 1), Op::Read { lpa: Lpa(20), len: 1 });
+    load(&mut hpb, 1);
+    assert!(matches!(read(&mut hpb, 20, 1), Op::HpbRead { .. }));
+    notice(&mut hpb, HpbNotice::DirtyGroup(1));
+    assert_eq!(ask(&mut hpb), None, "a change alone is no reason");
+    assert_eq!(read(&mut hpb, 21, 1), Op::Read { lpa: Lpa(21), len: 1 }, "its entries are not used any more");
+    load(&mut hpb, 1);
+    assert!(matches!(read(&mut hpb, 21, 1), Op::HpbRead { .. }));
 }
 
 #[test]

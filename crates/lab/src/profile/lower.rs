@@ -101,6 +101,7 @@ impl Profile {
             memory_limit_bytes: h.memory_mib.count().map(|mib| u64::from(mib) * MIB),
             reorder_entries: h.reorder_entries,
             hpb_max_defer: micros(&h.hpb_max_defer_us),
+            hpb_eager: h.hpb_eager,
             hpb_idle: Nanos::from_micros(h.hpb_idle_us.into()),
         }
     }

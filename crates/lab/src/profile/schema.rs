@@ -280,6 +280,8 @@ sections! {
         reorder_entries: count(64 to 1048576),
         /// HPB: a wanted group is read after this time at the latest, or only when the device is idle.
         hpb_max_defer_us: count_or("idle-only" 0 to 10000000),
+        /// HPB: groups are also read at boot and when the device reports a change; otherwise only when a read misses.
+        hpb_eager: switch,
         /// HPB: idle means that no user command has been outstanding for this long.
         hpb_idle_us: count(1 to 10000000),
     }
