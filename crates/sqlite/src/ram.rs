@@ -188,3 +188,15 @@ impl Disk for RamDisk {
         RamDisk::pass(self, time);
     }
 }
+
+/// What a part of a test asks of the disk.
+pub(crate) fn asked(disk: &RamDisk, what: impl FnOnce()) -> Counts {
+    let before = disk.counts();
+    what();
+    disk.counts().since(before)
+}
+
+/// What a part of a test should ask.
+pub(crate) fn counts(writes: u64, units_written: u64, flushes: u64, barriers: u64) -> Counts {
+    Counts { writes, units_written, flushes, barriers, ..Counts::default() }
+}

@@ -52,7 +52,8 @@ fn a_worn_out_device_only_reads(kind: MappingKind) {
         assert_eq!(rig.outcomes.refused, refused + 1, "{name}");
         let stats = rig.device().stats();
         assert!(stats.program_failures > 0 && stats.erase_failures > 0, "{name}: {stats:?}");
-        assert!(stats.superblocks_retired >= stats.erase_failures / 2, "{name}: {stats:?}");
+        // Failed erases of metadata superblocks are tried again; only data superblocks are retired.
+        assert!(stats.superblocks_retired > 0, "{name}: {stats:?}");
         rig.power_cut(&mut rng, 1);
         rig.read_all();
     }

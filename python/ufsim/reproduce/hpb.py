@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
-from ufsim.reproduce.figure import Figure, Run, Setting, job
+from ufsim.reproduce.figure import Figure, Label, Run, Setting, job
 from ufsim.spec import Spec
 
 if TYPE_CHECKING:
@@ -30,6 +31,19 @@ READS_MISS = (
 def spec(name: str, scheme: str, setting: Setting) -> Spec:
     """A run of one of the paper's jobs."""
     return Spec(workload=job(name), scheme=scheme, profile="hpb", precondition="none", seed=setting.seed)
+
+
+def sweep(label: str, values: Sequence[Label], quick: Sequence[Label], name: str) -> Callable[[Setting], list[Run]]:
+    """Both schemes for each value of a label; `{}` in the job's name stands for the value."""
+
+    def runs(setting: Setting) -> list[Run]:
+        return [
+            Run({label: value, "scheme": scheme}, spec(name.format(value), scheme, setting))
+            for value in (quick if setting.quick else values)
+            for scheme in SCHEMES
+        ]
+
+    return runs
 
 
 def pairs(frame: pd.DataFrame, label: str) -> pd.DataFrame:
@@ -61,15 +75,6 @@ def draw_pairs(table: pd.DataFrame, x_label: str, paper: tuple[float, float] | N
     return figure
 
 
-def _f6_runs(setting: Setting) -> list[Run]:
-    threads = (1, 16) if setting.quick else THREADS
-    return [
-        Run({"threads": n, "scheme": scheme}, spec(f"hpb-f6-randread-{n}", scheme, setting))
-        for n in threads
-        for scheme in SCHEMES
-    ]
-
-
 F6 = Figure(
     id="hpb/f6",
     title="4 KiB random reads in 1 GiB by 1 to 16 threads",
@@ -79,7 +84,7 @@ F6 = Figure(
         "saved."
     ),
     paper_shows="59 to 67% more throughput at every number of threads; the host's cache always hits.",
-    runs=_f6_runs,
+    runs=sweep("threads", THREADS, (1, 16), "hpb-f6-randread-{}"),
     draw=lambda frame: draw_pairs(pairs(frame, "threads"), "threads", (59, 67)),
     measure=lambda frame: [
         Measured("hpb.f6.random-read", gain, f"{threads} threads", reason=READS_MISS)
@@ -87,14 +92,6 @@ F6 = Figure(
     ],
     claims=("hpb.f6.random-read",),
 )
-
-
-def _f7_runs(setting: Setting) -> list[Run]:
-    return [
-        Run({"access": kind, "scheme": scheme}, spec(f"hpb-f7-{kind}", scheme, setting))
-        for kind in KINDS
-        for scheme in SCHEMES
-    ]
 
 
 F7 = Figure(
@@ -105,7 +102,7 @@ F7 = Figure(
         "from the host, and what HPB adds to them is one entry in a response."
     ),
     paper_shows="No difference.",
-    runs=_f7_runs,
+    runs=sweep("access", KINDS, KINDS, "hpb-f7-{}"),
     draw=lambda frame: draw_pairs(pairs(frame, "access").reindex(KINDS), "access", (-3, 3)),
     measure=lambda frame: [
         Measured(
@@ -118,15 +115,6 @@ F7 = Figure(
     ],
     claims=("hpb.f7.neutral",),
 )
-
-
-def _f8_runs(setting: Setting) -> list[Run]:
-    shares = (10, 50, 90) if setting.quick else SHARES
-    return [
-        Run({"reads": share, "scheme": scheme}, spec(f"hpb-f8-mixed-{share}", scheme, setting))
-        for share in shares
-        for scheme in SCHEMES
-    ]
 
 
 def _f8_measure(frame: pd.DataFrame) -> list[Measured]:
@@ -148,20 +136,11 @@ F8 = Figure(
         "anything to save."
     ),
     paper_shows="8% at 10% reads, rising to 43%.",
-    runs=_f8_runs,
+    runs=sweep("reads", SHARES, (10, 50, 90), "hpb-f8-mixed-{}"),
     draw=lambda frame: draw_pairs(pairs(frame, "reads"), "share of reads (%)", (8, 43)),
     measure=_f8_measure,
     claims=("hpb.f8.mixed",),
 )
-
-
-def _f9_runs(setting: Setting) -> list[Run]:
-    chunks = (4, 64, 512) if setting.quick else CHUNKS
-    return [
-        Run({"chunk_kib": kib, "scheme": scheme}, spec(f"hpb-f9-chunk-{kib}k", scheme, setting))
-        for kib in chunks
-        for scheme in SCHEMES
-    ]
 
 
 def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
@@ -184,7 +163,7 @@ F9 = Figure(
         "chunk, the more data reads stand beside the one map read that is saved."
     ),
     paper_shows="The gain shrinks as the chunk grows, towards none.",
-    runs=_f9_runs,
+    runs=sweep("chunk_kib", CHUNKS, (4, 64, 512), "hpb-f9-chunk-{}k"),
     draw=lambda frame: draw_pairs(pairs(frame, "chunk_kib"), "chunk (KiB)", None),
     measure=_f9_measure,
     claims=("hpb.f9.chunk-size",),

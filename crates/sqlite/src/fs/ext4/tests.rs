@@ -2,24 +2,13 @@
 
 use super::*;
 use crate::fs::{Geometry, Kind, Volume};
-use crate::ram::{Counts, RamDisk};
+use crate::ram::{Counts, RamDisk, asked, counts};
 
 const GEOMETRY: Geometry = Geometry { units: layout::MIN_UNITS, cache_pages: 100 };
 
 fn volume() -> (Volume, RamDisk) {
     let disk = RamDisk::default();
     (Volume::format(Box::new(disk.clone()), Kind::Ext4, GEOMETRY).unwrap(), disk)
-}
-
-/// What a part of a test asks of the disk.
-fn asked(disk: &RamDisk, what: impl FnOnce()) -> Counts {
-    let before = disk.counts();
-    what();
-    disk.counts().since(before)
-}
-
-fn counts(writes: u64, units_written: u64, flushes: u64, barriers: u64) -> Counts {
-    Counts { writes, units_written, flushes, barriers, ..Counts::default() }
 }
 
 #[test]

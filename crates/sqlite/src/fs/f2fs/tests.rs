@@ -2,24 +2,13 @@
 
 use super::*;
 use crate::fs::{Geometry, Kind, Volume};
-use crate::ram::{Counts, RamDisk};
+use crate::ram::{Counts, RamDisk, asked, counts};
 
 const GEOMETRY: Geometry = Geometry { units: MAIN.0 + MIN_SEGMENTS * SEGMENT, cache_pages: 100 };
 
 fn volume(kind: Kind) -> (Volume, RamDisk) {
     let disk = RamDisk::default();
     (Volume::format(Box::new(disk.clone()), kind, GEOMETRY).unwrap(), disk)
-}
-
-/// What a part of a test asks of the disk.
-fn asked(disk: &RamDisk, what: impl FnOnce()) -> Counts {
-    let before = disk.counts();
-    what();
-    disk.counts().since(before)
-}
-
-fn counts(writes: u64, units_written: u64, flushes: u64, barriers: u64) -> Counts {
-    Counts { writes, units_written, flushes, barriers, ..Counts::default() }
 }
 
 #[test]
