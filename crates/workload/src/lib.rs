@@ -22,8 +22,8 @@
 //! Input is checked where it enters: parsing, [`fio::JobFile::bind`] and [`Replay::new`] give typed errors naming the
 //! file, line or event, value and allowed range. Nothing panics on arbitrary bytes.
 
-pub mod blktrace;
 pub mod fio;
+mod formats;
 mod math;
 mod permutation;
 mod replay;
@@ -38,4 +38,6 @@ pub use replay::{Replay, ReplayMode};
 pub use request::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
 pub use rng::{Rng, named_seed, named_stream};
 pub use source::{Fault, Footprint, GroupId, GroupInfo, Issued, Next, Operations, Progress, Source, Ticket, UnitRange};
-pub use trace::{DeviceId, Trace, TraceError, TraceReport};
+pub use trace::{
+    CleanRule, Cleaned, Format, Lengths, Trace, TraceDevice, TraceError, TraceFile, TraceOptions, TraceReport, TraceStats,
+};

@@ -1,12 +1,16 @@
-//! Replays a trace.
+//! Replays a trace. A write that covers units of 4 KiB only in part waits for reads of these units, as a host that can write
+//! only whole units has to do it; its latency counts from its own arrival.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use units::SimTime;
+use units::{SimTime, UNIT_BYTES};
 
 use crate::tickets::Tickets;
-use crate::{Footprint, GroupId, GroupInfo, Issued, Next, Progress, Source, StreamId, Ticket, Trace, TraceError};
+use crate::{
+    Footprint, GroupId, GroupInfo, Issued, Next, Progress, SECTOR_BYTES, Source, StreamId, Ticket, Trace, TraceError, WorkOp,
+    WorkRequest,
+};
 
 /// Greatest depth of a closed replay.
 const MAX_DEPTH: u32 = 1 << 16;
@@ -40,6 +44,24 @@ struct Lane {
 struct Outstanding {
     lane: u16,
     bytes: u64,
+    part: Part,
+}
+
+/// What an issued request is to the trace.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// A request of the trace.
+    Whole,
+    /// A read that the partial write of this number waits for.
+    MergeRead(u64),
+}
+
+/// A partial write that waits for reads of the units that it covers in part.
+#[derive(Clone, Copy, Debug)]
+struct Merge {
+    lane: u16,
+    reads_left: u8,
+    write: WorkRequest,
 }
 
 /// A trace as a [`Source`].
@@ -60,6 +82,11 @@ pub struct Replay {
     order: Vec<u32>,
     lanes: Vec<Lane>,
     ready: VecDeque<u16>,
+    /// Partial writes whose reads are not all back, by number.
+    merges: BTreeMap<u64, Merge>,
+    next_merge: u64,
+    /// Reads before a partial write, and writes whose reads are back: issued before anything else.
+    due: VecDeque<(u16, WorkRequest, Part)>,
     tickets: Tickets<Outstanding>,
     groups: Vec<GroupInfo>,
     progress: Progress,
@@ -91,6 +118,9 @@ impl Replay {
             left: order.len(),
             order,
             lanes,
+            merges: BTreeMap::new(),
+            next_merge: 0,
+            due: VecDeque::new(),
             tickets: Tickets::new(),
             groups: names.into_iter().map(|name| GroupInfo { name, measured: true }).collect(),
             progress: Progress { done: 0, total: Some(total) },
@@ -125,9 +155,46 @@ impl Replay {
         } else if self.ready.len() > 1 {
             self.ready.rotate_left(1);
         }
-        let ticket = self.tickets.issue(Outstanding { lane: lane_number, bytes: request.bytes });
-        let group = if self.groups.len() > 1 { lane_number } else { 0 };
+        if self.read_before(lane_number, request) { self.submit_due() } else { self.submit(lane_number, request, Part::Whole) }
+    }
+
+    /// Prepares the reads that a partial write needs; false if it needs none.
+    fn read_before(&mut self, lane: u16, write: WorkRequest) -> bool {
+        let number = self.next_merge;
+        let mut reads_left = 0;
+        for (first, count) in write.partly_written().into_iter().flatten() {
+            let sector = u64::from(first.0) * (UNIT_BYTES / SECTOR_BYTES);
+            let read = WorkRequest { op: WorkOp::Read, sector, bytes: u64::from(count) * UNIT_BYTES, ..write };
+            self.due.push_back((lane, read, Part::MergeRead(number)));
+            reads_left += 1;
+        }
+        if reads_left > 0 {
+            self.merges.insert(number, Merge { lane, reads_left, write });
+            self.next_merge += 1;
+        }
+        reads_left > 0
+    }
+
+    fn submit_due(&mut self) -> Next {
+        let (lane, request, part) = self.due.pop_front().expect("something is due");
+        self.submit(lane, request, part)
+    }
+
+    fn submit(&mut self, lane: u16, request: WorkRequest, part: Part) -> Next {
+        let ticket = self.tickets.issue(Outstanding { lane, bytes: request.bytes, part });
+        let group = if self.groups.len() > 1 { lane } else { 0 };
         Next::Request(Issued { ticket, group: GroupId(group), measured: true, request })
+    }
+
+    /// One of the reads that a write waits for is back.
+    fn merge_read(&mut self, number: u64) {
+        let merge = self.merges.get_mut(&number).expect("a write waits for the read");
+        merge.reads_left -= 1;
+        if merge.reads_left == 0 {
+            let Merge { lane, write, .. } = *merge;
+            self.merges.remove(&number);
+            self.due.push_back((lane, write, Part::Whole));
+        }
     }
 }
 
@@ -156,14 +223,18 @@ impl Source for Replay {
             self.start = Some(now);
         }
         match self.ready.front() {
+            _ if !self.due.is_empty() => self.submit_due(),
             Some(&lane) => self.issue(lane, now),
-            None if self.left == 0 => Next::Done,
+            None if self.left == 0 && self.merges.is_empty() => Next::Done,
             None => Next::Blocked,
         }
     }
 
     fn completed(&mut self, ticket: Ticket, _now: SimTime) {
-        let Outstanding { lane: lane_number, bytes } = self.tickets.complete(ticket);
+        let Outstanding { lane: lane_number, bytes, part } = self.tickets.complete(ticket);
+        if let Part::MergeRead(number) = part {
+            return self.merge_read(number);
+        }
         self.progress.done += bytes;
         let lane = &mut self.lanes[usize::from(lane_number)];
         lane.outstanding -= 1;

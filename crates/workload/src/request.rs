@@ -102,6 +102,22 @@ impl WorkRequest {
         end_sector.div_ceil(SECTORS_PER_UNIT)
     }
 
+    /// The units that a write covers only in part, its first and its last: first unit and count. They have to be read
+    /// before the write, for the device knows only whole units.
+    pub fn partly_written(&self) -> [Option<(Lpa, u32)>; 2] {
+        if self.op != WorkOp::Write || self.bytes == 0 || self.is_aligned() {
+            return [None, None];
+        }
+        let (first, count) = self.units();
+        let offset = self.sector % SECTORS_PER_UNIT * SECTOR_BYTES;
+        let head = offset > 0;
+        let tail = !(offset + self.bytes).is_multiple_of(UNIT_BYTES);
+        match (head, tail) {
+            (true, true) if count <= 2 => [Some((first, count)), None],
+            (head, tail) => [head.then_some((first, 1)), tail.then_some((first.offset(count - 1), 1))],
+        }
+    }
+
     /// Whether both ends lie on unit borders.
     pub fn is_aligned(&self) -> bool {
         self.sector.is_multiple_of(SECTORS_PER_UNIT) && self.bytes.is_multiple_of(UNIT_BYTES)
@@ -136,6 +152,24 @@ mod tests {
         assert!(request(8, 8192).is_aligned());
         assert!(!request(1, 4096).is_aligned());
         assert!(!request(8, 512).is_aligned());
+    }
+
+    #[test]
+    fn a_write_names_the_units_that_it_covers_in_part() {
+        let one = |first, count| Some((Lpa(first), count));
+        for (sector, bytes, expected) in [
+            (8, 8192, [None, None]),
+            (9, 512, [one(1, 1), None]),
+            (8, 512, [None, one(1, 1)]),
+            (15, 1024, [one(1, 2), None]),
+            (9, 4096 * 3, [one(1, 1), one(4, 1)]),
+            (9, 7 * 512 + 4096, [one(1, 1), None]),
+            (8, 4097, [None, one(2, 1)]),
+        ] {
+            let write = WorkRequest { op: WorkOp::Write, ..request(sector, bytes) };
+            assert_eq!(write.partly_written(), expected, "{sector}+{bytes}");
+            assert_eq!(request(sector, bytes).partly_written(), [None, None], "a read");
+        }
     }
 
     #[test]

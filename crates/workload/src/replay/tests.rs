@@ -114,3 +114,47 @@ fn completing_twice_is_our_bug() {
     replay.completed(issued[0].ticket, SimTime(1));
     replay.completed(issued[0].ticket, SimTime(1));
 }
+
+/// A write of sectors 4 to 20 (units 0 and 2 in part), then a read of unit 5.
+fn partial() -> Arc<Trace> {
+    let write = WorkRequest { op: WorkOp::Write, sector: 4, bytes: 16 * 512, ..request(0, 1, 0) };
+    let read = WorkRequest { op: WorkOp::Read, ..request(100, 5, 0) };
+    Arc::new(Trace { name: "t".into(), requests: vec![write, read], files: vec!["f".into()], ..Trace::default() })
+}
+
+fn kinds(issued: &[Issued]) -> Vec<(WorkOp, u32, u32)> {
+    issued.iter().map(|i| (i.request.op, i.request.units().0.0, i.request.units().1)).collect()
+}
+
+#[test]
+fn a_partial_write_waits_for_the_reads_of_its_ends() {
+    let mut replay = Replay::new(partial(), ReplayMode::Timed, 10).unwrap();
+    assert_eq!(replay.footprint().units(), 3, "what is read before the write counts as read");
+    let (first, next) = drain(&mut replay, 10);
+    assert_eq!(kinds(&first), [(WorkOp::Read, 0, 1), (WorkOp::Read, 2, 1)]);
+    assert_eq!(next, Next::Wait(SimTime(110)));
+    replay.completed(first[1].ticket, SimTime(20));
+    assert_eq!(drain(&mut replay, 20).0, []);
+    let (second, next) = drain(&mut replay, 110);
+    assert_eq!((kinds(&second), next), (vec![(WorkOp::Read, 5, 1)], Next::Blocked), "a write is still to come");
+    replay.completed(first[0].ticket, SimTime(120));
+    let (third, next) = drain(&mut replay, 120);
+    assert_eq!((kinds(&third), next), (vec![(WorkOp::Write, 0, 3)], Next::Done));
+    assert_eq!(third[0].request.arrival, SimTime(10), "its latency includes that of the reads");
+    assert_eq!(replay.progress().done, 0);
+    replay.completed(third[0].ticket, SimTime(130));
+    replay.completed(second[0].ticket, SimTime(130));
+    assert_eq!(replay.progress(), Progress { done: 16 * 512 + 4096, total: Some(16 * 512 + 4096) });
+}
+
+#[test]
+fn a_partial_write_takes_one_place_of_the_depth() {
+    let mut replay = Replay::new(partial(), ReplayMode::Closed { depth: 1, per_file: false }, 10).unwrap();
+    let (first, next) = drain(&mut replay, 0);
+    assert_eq!((first.len(), next), (2, Next::Blocked));
+    first.iter().for_each(|i| replay.completed(i.ticket, SimTime(5)));
+    let (second, next) = drain(&mut replay, 5);
+    assert_eq!((kinds(&second), next), (vec![(WorkOp::Write, 0, 3)], Next::Blocked));
+    replay.completed(second[0].ticket, SimTime(9));
+    assert_eq!(kinds(&drain(&mut replay, 9).0), [(WorkOp::Read, 5, 1)]);
+}

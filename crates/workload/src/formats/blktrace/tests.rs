@@ -1,12 +1,13 @@
+use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use units::{Nanos, SimTime};
 
-use super::*;
-use crate::{ProcessId, StreamId, WorkOp};
+use crate::{Format, ProcessId, StreamId, Trace, TraceError, TraceFile, TraceOptions, WorkOp};
 
 const READ: u32 = 1;
 const WRITE: u32 = 1 << 1;
@@ -74,14 +75,19 @@ fn encode(records: &[Record], big_endian: bool) -> Vec<u8> {
     out
 }
 
-fn parse_files(files: Vec<Vec<u8>>, options: &BlktraceOptions) -> Result<Trace, TraceError> {
+/// The format is given, so that damaged files reach the reader.
+fn options(device: Option<&str>) -> TraceOptions {
+    TraceOptions { format: Some(Format::Blktrace), device: device.map(Into::into), clean: vec![] }
+}
+
+fn parse_files(files: Vec<Vec<u8>>, options: &TraceOptions) -> Result<Trace, TraceError> {
     let files = files.into_iter().enumerate();
     let files = files.map(|(n, bytes)| TraceFile { name: format!("t/trace.{n}"), bytes }).collect();
-    parse("t", files, options)
+    Trace::parse("t", files, options)
 }
 
 fn parse_one(bytes: Vec<u8>) -> Result<Trace, TraceError> {
-    parse_files(vec![bytes], &BlktraceOptions::default())
+    parse_files(vec![bytes], &options(None))
 }
 
 fn sample() -> Vec<Record> {
@@ -122,7 +128,8 @@ fn the_report_counts_everything() {
     records.push(event(200, C, READ, 4000, 512));
     records.push(event(205, 0, NOTIFY, 0, 0));
     records.last_mut().unwrap().action = 1 | NOTIFY << 16;
-    let report = parse_one(encode(&records, false)).unwrap().report;
+    let trace = parse_one(encode(&records, false)).unwrap();
+    let report = &trace.report;
     assert_eq!((report.files, report.events, report.queue_events, report.complete_events), (1, 11, 5, 3));
     assert_eq!((report.process_notes, report.other_notes, report.ignored_events), (1, 1, 1));
     assert_eq!((report.requests, report.reads, report.writes, report.flushes, report.trims), (5, 1, 2, 1, 1));
@@ -130,14 +137,14 @@ fn the_report_counts_everything() {
     assert_eq!((report.fua, report.preflushes, report.sequence_gaps), (1, 1, 4));
     assert_eq!((report.unmatched_requests, report.unmatched_completions), (3, 1));
     assert_eq!((report.duration, report.unaligned), (Nanos(40), 0));
-    assert_eq!(report.device, DeviceId { major: 253, minor: 5 });
+    assert_eq!(trace.devices[0].name, "253:5");
 }
 
 #[test]
 fn files_are_merged_by_time_and_ties_keep_the_order_of_files() {
     let first = encode(&[event(5, Q, READ, 8, 4096), event(9, Q, READ, 16, 4096)], false);
     let second = encode(&[event(3, Q, READ, 24, 4096), event(9, Q, READ, 32, 4096)], false);
-    let trace = parse_files(vec![first, second], &BlktraceOptions::default()).unwrap();
+    let trace = parse_files(vec![first, second], &options(None)).unwrap();
     let order: Vec<_> = trace.requests.iter().map(|r| (r.arrival.0, r.sector, r.stream, r.line)).collect();
     let (a, b) = (StreamId(0), StreamId(1));
     assert_eq!(order, [(0, 24, b, 1), (2, 8, a, 1), (6, 16, a, 2), (6, 32, b, 2)]);
@@ -186,17 +193,16 @@ fn of_several_devices_one_is_chosen() {
     let mut other = event(2, Q, READ, 8, 4096);
     other.device = 8 << 20 | 1;
     let bytes = encode(&[event(1, Q, READ, 0, 4096), other], false);
-    let choose = |device| parse_files(vec![bytes.clone()], &BlktraceOptions { device });
-    let id = |major, minor| Some(DeviceId { major, minor });
+    let choose = |device| parse_files(vec![bytes.clone()], &options(device));
     assert_eq!(
         choose(None).unwrap_err().to_string(),
         "t: requests of several devices (8:1, 253:5); choose one with `device`"
     );
     assert_eq!(
-        choose(id(1, 2)).unwrap_err().to_string(),
+        choose(Some("1:2")).unwrap_err().to_string(),
         "t: no requests of device 1:2; the trace has requests of: 8:1, 253:5"
     );
-    let trace = choose(id(8, 1)).unwrap();
+    let trace = choose(Some("8:1")).unwrap();
     assert_eq!((trace.requests.len(), trace.requests[0].sector), (1, 8));
     assert_eq!(trace.report.other_device_events, 1);
 }
@@ -291,23 +297,23 @@ fn a_directory_is_read_in_the_order_of_its_cpus() {
     directory.put("sda.blktrace.0.gz", &gzip(&at(0)));
     directory.put("README", b"no trace");
     directory.put("trace.txt", b"no trace");
-    let options = BlktraceOptions::default();
-    let trace = read(&directory.0, &options).unwrap();
+    let options = options(None);
+    let trace = Trace::read(&directory.0, &options).unwrap();
     assert_eq!(trace.requests.iter().map(|r| r.sector).collect::<Vec<_>>(), [0, 16, 80]);
     assert!(trace.files[0].ends_with("sda.blktrace.0.gz"), "{:?}", trace.files);
-    assert_eq!(read(&directory.0.join("trace.2"), &options).unwrap().requests.len(), 1);
+    assert_eq!(Trace::read(&directory.0.join("trace.2"), &options).unwrap().requests.len(), 1);
     directory.put("trace.2.gz", &gzip(&at(16)));
-    let error = read(&directory.0, &options).unwrap_err().to_string();
+    let error = Trace::read(&directory.0, &options).unwrap_err().to_string();
     assert!(error.contains("trace.2: is there a second time in compressed form"), "{error}");
 }
 
 #[test]
 fn missing_things_are_named() {
     let directory = Directory::new("missing");
-    let options = BlktraceOptions::default();
-    let error = read(&directory.0, &options).unwrap_err().to_string();
+    let options = options(None);
+    let error = Trace::read(&directory.0, &options).unwrap_err().to_string();
     assert!(error.contains("no trace files; expected names like trace.0 or sda.blktrace.0"), "{error}");
-    let error = read(&directory.0.join("none"), &options).unwrap_err().to_string();
+    let error = Trace::read(&directory.0.join("none"), &options).unwrap_err().to_string();
     assert!(error.contains("none: "), "{error}");
 }
 

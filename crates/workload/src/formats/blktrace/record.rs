@@ -1,7 +1,5 @@
 //! Events of one file.
 
-use std::collections::BTreeSet;
-
 use crate::{TraceError, TraceReport};
 
 /// `BLK_IO_TRACE_MAGIC` with the version in its lowest byte.
@@ -55,8 +53,6 @@ pub(super) struct Event {
 pub(super) struct Events {
     pub list: Vec<Event>,
     pub names: Vec<String>,
-    /// Devices with queue events.
-    pub devices: BTreeSet<u32>,
     pub report: TraceReport,
 }
 
@@ -97,12 +93,17 @@ impl Sequence {
     }
 }
 
+/// Whether a file begins with the magic, in either byte order.
+pub(super) fn fits(head: &[u8]) -> bool {
+    let is_magic = |number: u32| number & !0xff == MAGIC;
+    head.first_chunk().is_some_and(|b| is_magic(u32::from_le_bytes(*b)) || is_magic(u32::from_be_bytes(*b)))
+}
+
 /// Appends the events of a file.
 ///
 /// # Errors
 /// [`TraceError::Truncated`], [`TraceError::BadMagic`], [`TraceError::BadVersion`].
 pub(super) fn read_file(name: &str, file: u16, bytes: &[u8], events: &mut Events) -> Result<(), TraceError> {
-    events.report.files += 1;
     let big_endian = bytes.first_chunk().is_some_and(|b| u32::from_be_bytes(*b) & !0xff == MAGIC);
     let mut sequence = Sequence::default();
     let mut rest = bytes;
@@ -192,9 +193,6 @@ fn keep(header: Header<'_>, payload: &[u8], (file, number): (u16, u64), events: 
         file,
         kind,
     };
-    if event.kind == Kind::Queue {
-        events.devices.insert(event.device);
-    }
     events.list.push(event);
 }
 

@@ -1,0 +1,283 @@
+//! The formats in which people have block traces. Each is a file here and a line of the registration; recognition, error
+//! messages, listings and the tests of every format follow from it.
+//!
+//! A reader knows what stands in a file, and nothing else: [`crate::trace`] puts its records in order, lays out the devices,
+//! cleans and checks them.
+
+mod blkparse;
+mod blktrace;
+mod csv;
+mod ftrace;
+mod iolog;
+mod mobile;
+mod mqsim;
+mod msr;
+mod nexus5;
+mod rwbs;
+mod spc;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::io::{self, Write};
+
+use units::SimTime;
+
+use crate::trace::{Records, TraceFile};
+use crate::{Flags, ProcessId, SECTOR_BYTES, StreamId, Trace, TraceError, WorkOp, WorkRequest};
+use text::{Line, lines};
+
+/// Lines at the beginning of a file among which one has to fit a format.
+const HEAD_LINES: usize = 40;
+
+/// Bytes of the beginning: `ftrace` has a long comment, blkparse's lines may be few.
+const HEAD_BYTES: usize = 1 << 16;
+
+macro_rules! formats {
+    ($($(#[$meta:meta])* $variant:ident = $name:literal in $module:ident;)*) => {
+        /// A format of block traces.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+        pub enum Format {
+            $($(#[$meta])* $variant,)*
+        }
+
+        impl Format {
+            /// Every format, in the order in which they are tried.
+            pub const ALL: &[Format] = &[$(Format::$variant),*];
+
+            /// The name that users type.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Format::$variant => $name,)*
+                }
+            }
+
+            fn definition(self) -> &'static Definition {
+                match self {
+                    $(Format::$variant => &$module::DEFINITION,)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    /// Linux blktrace, binary, one file per CPU.
+    #[default]
+    Blktrace = "blktrace" in blktrace;
+    /// The text that blkparse prints.
+    Blkparse = "blkparse" in blkparse;
+    /// Linux ftrace, atrace or Perfetto's systrace text with block events.
+    Ftrace = "ftrace" in ftrace;
+    /// fio's I/O logs, versions 2 and 3.
+    Iolog = "iolog" in iolog;
+    /// MobileBlockIOTraces.
+    Mobile = "mobile" in mobile;
+    /// Zhou et al.'s Nexus 5 traces.
+    Nexus5 = "nexus5" in nexus5;
+    /// MSR Cambridge.
+    Msr = "msr" in msr;
+    /// Storage Performance Council.
+    Spc = "spc" in spc;
+    /// MQSim and SSDSim.
+    Mqsim = "mqsim" in mqsim;
+    /// This project's own: everything that a trace has.
+    Csv = "csv" in csv;
+}
+
+/// What a format is.
+pub(crate) struct Definition {
+    /// One line for listings.
+    about: &'static str,
+    source: Source,
+    /// Devices may stand above each other and show the same requests again, as dm-5 and sda do in Linux: one has to be
+    /// chosen. Otherwise each is a volume of its own, and they are laid out one after another.
+    pub stacked: bool,
+    /// The unit of its times, in nanoseconds.
+    pub tick_ns: u64,
+    writer: Option<Writer>,
+}
+
+/// How a format is read.
+enum Source {
+    /// Line by line. `skips` knows headers.
+    Lines { read: fn(Line<'_>, Origin, &mut Records) -> Result<(), TraceError>, skips: fn(Line<'_>) -> bool },
+    /// All at once.
+    Files { fits: fn(&[u8]) -> bool, read: fn(&[TraceFile], &mut Records) -> Result<(), TraceError> },
+}
+
+impl Source {
+    const fn lines(read: fn(Line<'_>, Origin, &mut Records) -> Result<(), TraceError>) -> Source {
+        Source::Lines { read, skips: |_| false }
+    }
+}
+
+/// The file that a line is in.
+#[derive(Clone, Copy)]
+struct Origin {
+    file: u16,
+}
+
+impl Origin {
+    fn request(self, line: u64, op: WorkOp, sector: u64, bytes: u64) -> WorkRequest {
+        WorkRequest {
+            arrival: SimTime::START,
+            sector: if op == WorkOp::Flush { 0 } else { sector },
+            bytes,
+            line,
+            phone_latency: None,
+            op,
+            flags: Flags::default(),
+            process: ProcessId(0),
+            stream: StreamId(self.file),
+        }
+    }
+}
+
+/// How a format is written.
+pub(crate) struct Writer {
+    write: fn(&Trace, &mut dyn Write) -> io::Result<()>,
+    pub carries: Carries,
+}
+
+/// What a format has room for.
+#[derive(Clone, Copy)]
+pub(crate) struct Carries {
+    pub flushes: bool,
+    pub trims: bool,
+    pub flags: bool,
+    pub processes: bool,
+    pub latency: bool,
+    pub device_names: bool,
+    /// Lengths only in whole sectors.
+    pub whole_sectors: bool,
+    /// Times are cut to a multiple of this.
+    pub tick_ns: u64,
+}
+
+impl Carries {
+    const READS_AND_WRITES: Carries = Carries {
+        flushes: false,
+        trims: false,
+        flags: false,
+        processes: false,
+        latency: false,
+        device_names: false,
+        whole_sectors: false,
+        tick_ns: 1,
+    };
+}
+
+impl Format {
+    /// The format of a name.
+    ///
+    /// # Errors
+    /// [`TraceError::BadFormat`], with the names there are.
+    pub fn from_name(name: &str) -> Result<Format, TraceError> {
+        Format::among(name, Format::ALL.iter().copied())
+    }
+
+    /// The format of a name, if it can be written.
+    ///
+    /// # Errors
+    /// [`TraceError::BadFormat`], with the names of those that can.
+    pub fn writable(name: &str) -> Result<Format, TraceError> {
+        Format::among(name, Format::ALL.iter().copied().filter(|f| f.definition().writer.is_some()))
+    }
+
+    fn among(name: &str, formats: impl Iterator<Item = Format> + Clone) -> Result<Format, TraceError> {
+        formats.clone().find(|format| format.name() == name).ok_or_else(|| {
+            let allowed: Vec<_> = formats.map(Format::name).collect();
+            TraceError::BadFormat { value: name.into(), allowed: allowed.join(", ") }
+        })
+    }
+
+    /// One line that says what it is.
+    pub fn about(self) -> &'static str {
+        self.definition().about
+    }
+
+    /// Whether traces can be written in it.
+    pub fn can_be_written(self) -> bool {
+        self.definition().writer.is_some()
+    }
+
+    pub(crate) fn stacked(self) -> bool {
+        self.definition().stacked
+    }
+
+    pub(crate) fn tick_ns(self) -> u64 {
+        self.definition().tick_ns
+    }
+
+    pub(crate) fn carries(self) -> Option<Carries> {
+        self.definition().writer.as_ref().map(|writer| writer.carries)
+    }
+
+    /// Writes a trace in this format.
+    pub(crate) fn write(self, trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+        let writer = self.definition().writer.as_ref().expect("asked for a format that can be written");
+        (writer.write)(trace, out)
+    }
+
+    /// The format whose reader finds a line or event of its own at the beginning of a file.
+    pub(crate) fn recognise(bytes: &[u8]) -> Option<Format> {
+        let head = &bytes[..bytes.len().min(HEAD_BYTES)];
+        Format::ALL.iter().copied().find(|format| match &format.definition().source {
+            Source::Files { fits, .. } => fits(head),
+            Source::Lines { read, skips } => {
+                let mut scratch = Records::default();
+                let mut fits = |line| skips(line) || read(line, Origin { file: 0 }, &mut scratch).is_ok();
+                lines("", head).take(HEAD_LINES).any(&mut fits)
+            }
+        })
+    }
+
+    /// Reads files, already unpacked.
+    ///
+    /// # Errors
+    /// What is wrong with them, with the place.
+    pub(crate) fn read(self, files: &[TraceFile]) -> Result<Records, TraceError> {
+        let mut records = Records::default();
+        match &self.definition().source {
+            Source::Files { read, .. } => read(files, &mut records)?,
+            Source::Lines { read, skips } => {
+                for (number, file) in (0..).zip(files) {
+                    records.list.reserve(file.bytes.len() / 64);
+                    for line in lines(&file.name, &file.bytes).filter(|line| !skips(*line)) {
+                        records.report.events += 1;
+                        records.report.queue_events += 1;
+                        read(line, Origin { file: number }, &mut records)?;
+                    }
+                }
+            }
+        }
+        records.report.files = files.len() as u64;
+        Ok(records)
+    }
+
+    /// How messages call the place of a request.
+    pub(crate) fn place(self, number: u64) -> String {
+        if self == Format::Blktrace { format!("event {number}") } else { format!("line {number}") }
+    }
+}
+
+/// Sector and length of a range of bytes. A block device moves whole sectors, so the range begins with one.
+fn bytes_at(offset: u64, size: u64) -> (u64, u64) {
+    let into = if size == 0 { 0 } else { offset % SECTOR_BYTES };
+    (offset / SECTOR_BYTES, size.saturating_add(into))
+}
+
+/// Name of a process without the id that some tools append.
+fn comm(text: &[u8]) -> std::borrow::Cow<'_, str> {
+    let at = text.iter().rposition(|&b| b == b'-').filter(|&at| {
+        let id = &text[at + 1..];
+        !id.is_empty() && id.iter().all(u8::is_ascii_digit)
+    });
+    String::from_utf8_lossy(&text[..at.unwrap_or(text.len())])
+}
+
+/// major:minor of the kernel's `dev_t`: 12 bits of major above 20 bits of minor number.
+fn device_name(dev: u32) -> String {
+    format!("{}:{}", dev >> 20, dev & 0xf_ffff)
+}

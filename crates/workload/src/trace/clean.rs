@@ -1,0 +1,155 @@
+//! Rules that take out of a trace what its recording has put in. None is applied unless it is asked for.
+
+use std::fmt;
+
+use units::{Nanos, SimTime};
+
+use super::records::{Names, TraceRecord};
+use super::TraceError;
+use crate::SECTOR_BYTES;
+
+/// Two identical requests less than this apart may be one, issued twice.
+const TWICE: Nanos = Nanos(5_000_000);
+
+/// A longer silence joins two captures.
+const CAPTURE_GAP: Nanos = Nanos(1_000_000_000_000);
+
+/// Packed commands of eMMC carry whole pages of this many sectors, and a header.
+const PACKED_SECTORS: u64 = 8;
+
+macro_rules! rules {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal;)*) => {
+        /// A rule that takes out of a trace what its recording has put in.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum CleanRule {
+            $($(#[doc = $doc])* $variant,)*
+        }
+
+        impl CleanRule {
+            /// All rules.
+            pub const ALL: &[CleanRule] = &[$(CleanRule::$variant),*];
+
+            /// The name that users type.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(CleanRule::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    /// Of two identical adjacent requests less than 5 ms apart, the second from a kworker, the second is removed: the
+    /// first was issued, found the link asleep, and was issued again (MobileBlockIOTraces).
+    Duplicates = "duplicates";
+    /// A time without requests of more than 1000 s joins two captures: it is removed.
+    Gaps = "gaps";
+    /// Lengths are cut to a multiple of 8 sectors, at least 8: a packed eMMC command has sectors more than its data
+    /// (Zhou et al., IISWC 2015).
+    Packed = "packed";
+}
+
+impl CleanRule {
+    /// The rule of a name.
+    ///
+    /// # Errors
+    /// [`TraceError::BadRule`], with the names there are.
+    pub fn from_name(name: &str) -> Result<CleanRule, TraceError> {
+        CleanRule::ALL.iter().copied().find(|rule| rule.name() == name).ok_or_else(|| {
+            let allowed: Vec<_> = CleanRule::ALL.iter().map(|rule| rule.name()).collect();
+            TraceError::BadRule { value: name.into(), allowed: allowed.join(", ") }
+        })
+    }
+
+    /// Applies the rule to records in order of time.
+    pub(super) fn apply(self, records: &mut Vec<TraceRecord>, names: &Names) -> Cleaned {
+        match self {
+            CleanRule::Duplicates => duplicates(records, names),
+            CleanRule::Gaps => gaps(records),
+            CleanRule::Packed => packed(records),
+        }
+    }
+}
+
+/// What a rule has removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cleaned {
+    /// The rule.
+    pub rule: CleanRule,
+    /// Requests removed or shortened, or gaps cut.
+    pub count: u64,
+    /// Bytes removed with them.
+    pub bytes: u64,
+    /// Time removed with them.
+    pub time: Nanos,
+}
+
+impl Cleaned {
+    fn none(rule: CleanRule) -> Cleaned {
+        Cleaned { rule, count: 0, bytes: 0, time: Nanos::ZERO }
+    }
+}
+
+impl fmt::Display for Cleaned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cleaned { rule, count, bytes, time } = self;
+        let name = rule.name();
+        match rule {
+            CleanRule::Duplicates => write!(f, "clean {name}: {count} requests that were issued twice ({bytes} bytes) removed"),
+            CleanRule::Gaps => {
+                write!(f, "clean {name}: {count} gaps of more than 1000 s cut, {:.3} s in all", time.0 as f64 / 1e9)
+            }
+            CleanRule::Packed => write!(f, "clean {name}: {count} requests cut to a multiple of 8 sectors, by {bytes} bytes"),
+        }
+    }
+}
+
+/// Each is compared with the one before it in the file, whether that was removed or not.
+fn duplicates(records: &mut Vec<TraceRecord>, names: &Names) -> Cleaned {
+    let mut cleaned = Cleaned::none(CleanRule::Duplicates);
+    let mut before: Option<TraceRecord> = None;
+    records.retain(|record| {
+        let second = before.is_some_and(|first| is_again(&first, record)) && names.is_kworker(record.request.process);
+        before = Some(*record);
+        if second {
+            cleaned.count += 1;
+            cleaned.bytes = cleaned.bytes.saturating_add(record.request.bytes);
+        }
+        !second
+    });
+    cleaned
+}
+
+fn is_again(first: &TraceRecord, second: &TraceRecord) -> bool {
+    let what = |r: &TraceRecord| (r.device, r.request.op, r.request.sector, r.request.bytes);
+    what(first) == what(second) && second.request.arrival.since(first.request.arrival) < TWICE
+}
+
+fn gaps(records: &mut [TraceRecord]) -> Cleaned {
+    let mut cleaned = Cleaned::none(CleanRule::Gaps);
+    let mut before: Option<SimTime> = None;
+    for record in records {
+        let recorded = record.request.arrival;
+        let gap = before.map_or(Nanos::ZERO, |before| recorded.since(before));
+        before = Some(recorded);
+        if gap > CAPTURE_GAP {
+            cleaned.count += 1;
+            cleaned.time = Nanos(cleaned.time.0 + gap.0);
+        }
+        record.request.arrival = SimTime(recorded.0 - cleaned.time.0);
+    }
+    cleaned
+}
+
+fn packed(records: &mut [TraceRecord]) -> Cleaned {
+    let mut cleaned = Cleaned::none(CleanRule::Packed);
+    let page = PACKED_SECTORS * SECTOR_BYTES;
+    for request in records.iter_mut().map(|record| &mut record.request).filter(|r| r.bytes > page) {
+        let more = request.bytes % page;
+        cleaned.count += u64::from(more > 0);
+        cleaned.bytes = cleaned.bytes.saturating_add(more);
+        request.bytes -= more;
+    }
+    cleaned
+}

@@ -1,0 +1,195 @@
+//! Why a trace cannot be read, replayed or written.
+
+/// Why a trace cannot be read, replayed or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The operating system's answer to opening, reading or writing a file.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file or directory.
+        file: String,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
+    /// A directory without trace files.
+    #[error("{directory}: no trace files; expected names like trace.0 or sda.blktrace.0, optionally with .gz or .xz")]
+    NoFiles {
+        /// The directory.
+        directory: String,
+    },
+    /// The same CPU's file twice, plain and compressed.
+    #[error("{file}: is there a second time in compressed form; remove one of the two")]
+    Duplicate {
+        /// The file.
+        file: String,
+    },
+    /// More per-CPU files than streams can be numbered.
+    #[error("{directory}: {found} trace files; allowed are at most 65536")]
+    TooManyFiles {
+        /// The directory.
+        directory: String,
+        /// Number of files found.
+        found: usize,
+    },
+    /// A gzip or xz file that does not unpack.
+    #[error("{file}: damaged {method} data: {reason}")]
+    Compressed {
+        /// The file.
+        file: String,
+        /// "gzip" or "xz".
+        method: &'static str,
+        /// The decoder's message.
+        reason: String,
+    },
+    /// A file in which no reader finds a line or event of its own.
+    #[error("{file}: no trace format fits its beginning; tried {tried}. With --format NAME the line is named that does not fit")]
+    UnknownFormat {
+        /// The file.
+        file: String,
+        /// Names of the formats.
+        tried: String,
+    },
+    /// A name that is no format.
+    #[error("format = \"{value}\": must be one of {allowed}")]
+    BadFormat {
+        /// The name given.
+        value: String,
+        /// Names of the formats that do.
+        allowed: String,
+    },
+    /// A name that is no cleaning rule.
+    #[error("clean = \"{value}\": must be one of {allowed}")]
+    BadRule {
+        /// The name given.
+        value: String,
+        /// Names of the rules.
+        allowed: String,
+    },
+    /// A line of a text that is not what its format asks for.
+    #[error("{file}: line {line}, column {column}: {problem}")]
+    Line {
+        /// The file.
+        file: String,
+        /// Line number, from 1.
+        line: u64,
+        /// Byte of the line, from 1, where the wrong field begins.
+        column: u64,
+        /// What stands there, and what is allowed.
+        problem: String,
+    },
+    /// The file ends inside an event.
+    #[error("{file}: event {event} at byte offset {offset} is cut off: it needs {needed} bytes, the file has {found}")]
+    Truncated {
+        /// The file.
+        file: String,
+        /// Event number, from 1.
+        event: u64,
+        /// Where the event begins (after decompression).
+        offset: u64,
+        /// Bytes that the event needs.
+        needed: u64,
+        /// Bytes left.
+        found: u64,
+    },
+    /// No blktrace event where one has to begin.
+    #[error(
+        "{file}: event {event} at byte offset {offset} begins with {found:#010x}, not with the blktrace magic 0x65617407"
+    )]
+    BadMagic {
+        /// The file.
+        file: String,
+        /// Event number, from 1.
+        event: u64,
+        /// Where the event begins (after decompression).
+        offset: u64,
+        /// The four bytes found there, in the file's byte order.
+        found: u32,
+    },
+    /// A blktrace of another version.
+    #[error("{file}: event {event} at byte offset {offset} has blktrace version {found}; allowed is 7")]
+    BadVersion {
+        /// The file.
+        file: String,
+        /// Event number, from 1.
+        event: u64,
+        /// Where the event begins (after decompression).
+        offset: u64,
+        /// The version found.
+        found: u8,
+    },
+    /// Requests of several devices that may stand above each other, and no choice made.
+    #[error("{name}: requests of several devices ({devices}); choose one with `device`")]
+    SeveralDevices {
+        /// The trace.
+        name: String,
+        /// The devices' names.
+        devices: String,
+    },
+    /// No request of the chosen device.
+    #[error("{name}: no requests of device {wanted}; the trace has requests of: {devices}")]
+    UnknownDevice {
+        /// The trace.
+        name: String,
+        /// The chosen device.
+        wanted: String,
+        /// The devices there are.
+        devices: String,
+    },
+    /// A trace without requests.
+    #[error("{name}: no requests among {events} events")]
+    NoRequests {
+        /// The trace.
+        name: String,
+        /// Events or lines read.
+        events: u64,
+    },
+    /// A request that no device of this model can have: its address needs more than 32 bits of units.
+    #[error("{file}: {place}: sector {sector} with {bytes} bytes ends beyond 16 TiB, the most that is modelled")]
+    BeyondModel {
+        /// The file.
+        file: String,
+        /// Event or line, with its number.
+        place: String,
+        /// First sector, in the range of its device.
+        sector: u64,
+        /// Length.
+        bytes: u64,
+    },
+    /// A request so long after the first that the clock of a run could not count up to it: a damaged time.
+    #[error("{file}: {place}: its time is {after_ns} ns after the first request; allowed are at most {most_ns} ns")]
+    TooLate {
+        /// The file.
+        file: String,
+        /// Event or line, with its number.
+        place: String,
+        /// Time since the first request.
+        after_ns: u64,
+        /// The longest trace.
+        most_ns: u64,
+    },
+    /// A request beyond the end of the device.
+    #[error(
+        "{file}: {place}: sector {sector} with {bytes} bytes ends beyond the device of {capacity_sectors} sectors \
+         ({capacity_units} units of 4 KiB)"
+    )]
+    BeyondDevice {
+        /// The file.
+        file: String,
+        /// Event or line, with its number.
+        place: String,
+        /// First sector, in the range of its device.
+        sector: u64,
+        /// Length.
+        bytes: u64,
+        /// The device's capacity in 4 KiB units.
+        capacity_units: u32,
+        /// The device's capacity in 512 B sectors.
+        capacity_sectors: u64,
+    },
+    /// A queue depth outside of the allowed range.
+    #[error("depth: {value} is not allowed; allowed are 1 to 65536")]
+    BadDepth {
+        /// The value given.
+        value: u32,
+    },
+}

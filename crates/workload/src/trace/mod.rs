@@ -1,0 +1,177 @@
+//! Block traces: reading files, putting records in order, checking them, and what a trace is then.
+
+mod clean;
+mod completions;
+mod error;
+mod files;
+mod normalise;
+mod pace;
+mod records;
+mod report;
+mod stats;
+mod write;
+
+use std::path::Path;
+
+use units::{Nanos, SimTime};
+
+pub use clean::{CleanRule, Cleaned};
+pub(crate) use completions::{Outstanding, Place};
+pub use error::TraceError;
+pub use files::TraceFile;
+pub(crate) use records::Records;
+pub use report::TraceReport;
+pub use stats::{Lengths, TraceStats};
+
+pub use crate::formats::Format;
+use crate::{Footprint, SECTOR_BYTES, WorkOp, WorkRequest};
+
+/// How to read a trace.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TraceOptions {
+    /// Its format; `None` recognises it by what stands at the beginning.
+    pub format: Option<Format>,
+    /// Name of the device whose requests to keep, such as 253:5. Needed only if the trace has requests of several that may
+    /// stand above each other.
+    pub device: Option<String>,
+    /// Cleaning rules, applied in this order.
+    pub clean: Vec<CleanRule>,
+}
+
+/// A device of a trace, and where its requests have been put.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceDevice {
+    /// Its name: major:minor, host.disk, number of an ASU, or file.
+    pub name: String,
+    /// Its first sector in the trace; on the device itself that is sector 0.
+    pub first_sector: u64,
+    /// Sectors up to the highest that is touched, in whole MiB.
+    pub sectors: u64,
+    /// Its requests.
+    pub requests: u64,
+}
+
+/// A block trace: requests in order of arrival.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Trace {
+    /// Where it was read from, for messages.
+    pub name: String,
+    /// Sorted by arrival; ties in the order of files, then of events. The first arrives at time 0.
+    pub requests: Vec<WorkRequest>,
+    /// Process names, indexed by [`crate::ProcessId`].
+    pub processes: Vec<String>,
+    /// File names, indexed by [`crate::StreamId`].
+    pub files: Vec<String>,
+    /// The format it was read from.
+    pub format: Format,
+    /// Its devices, ascending by their first sectors.
+    pub devices: Vec<TraceDevice>,
+    /// What was read and what was ignored.
+    pub report: TraceReport,
+}
+
+impl Trace {
+    /// Reads a directory of per-CPU blktrace files (`trace.N`, `NAME.blktrace.N`) or a single file of any format, each plain
+    /// or compressed by gzip or xz.
+    ///
+    /// # Errors
+    /// [`TraceError`], naming file and event or line.
+    pub fn read(path: &Path, options: &TraceOptions) -> Result<Trace, TraceError> {
+        Trace::parse(&path.display().to_string(), files::load(path)?, options)
+    }
+
+    /// Reads a trace from the contents of its files; blktrace's are given in the order of their CPUs.
+    ///
+    /// # Errors
+    /// [`TraceError`], naming file and event or line.
+    pub fn parse(name: &str, mut files: Vec<TraceFile>, options: &TraceOptions) -> Result<Trace, TraceError> {
+        if files.len() > 1 << 16 {
+            return Err(TraceError::TooManyFiles { directory: name.into(), found: files.len() });
+        }
+        for file in &mut files {
+            file.unpack()?;
+        }
+        let format = match (options.format, files.iter().find(|file| !file.bytes.is_empty())) {
+            (Some(format), _) => format,
+            (None, Some(file)) => Format::recognise(&file.bytes).ok_or_else(|| {
+                let tried: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
+                TraceError::UnknownFormat { file: file.name.clone(), tried: tried.join(", ") }
+            })?,
+            (None, None) => return Err(TraceError::NoRequests { name: name.into(), events: 0 }),
+        };
+        let records = format.read(&files)?;
+        normalise::trace(name, format, files.into_iter().map(|file| file.name).collect(), records, options)
+    }
+
+    /// Writes the trace in a format that can be written, to a file that appears when it is complete. Returns what the
+    /// format has no room for, with counts.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`]; [`TraceError::BadFormat`] if the format can only be read; [`TraceError::NoRequests`] if
+    /// nothing would be left.
+    pub fn write(&self, format: Format, path: &Path) -> Result<Vec<String>, TraceError> {
+        write::save(self, format, path)
+    }
+
+    /// Writes the trace to memory.
+    ///
+    /// # Errors
+    /// [`TraceError::BadFormat`], [`TraceError::NoRequests`].
+    pub fn to_bytes(&self, format: Format) -> Result<Vec<u8>, TraceError> {
+        write::bytes(self, format)
+    }
+
+    /// Numbers for people: mix, lengths, footprint, burstiness and sequentiality.
+    pub fn stats(&self) -> TraceStats {
+        TraceStats::of(self)
+    }
+
+    /// Number of the device of a request, and its first sector there. A flush belongs to the first device.
+    pub(crate) fn on_device(&self, request: &WorkRequest) -> (usize, u64) {
+        let number = self.devices.partition_point(|d| d.first_sector <= request.sector).saturating_sub(1);
+        (number, request.sector - self.devices.get(number).map_or(0, |device| device.first_sector))
+    }
+
+    /// Time from the first request to the last.
+    pub fn duration(&self) -> Nanos {
+        self.requests.last().map_or(Nanos::ZERO, |r| r.arrival.since(SimTime::START))
+    }
+
+    /// Checks that every request lies on a device of `capacity_units` units of 4 KiB.
+    ///
+    /// # Errors
+    /// [`TraceError::BeyondDevice`] naming the first request that does not.
+    pub fn check_capacity(&self, capacity_units: u32) -> Result<(), TraceError> {
+        let beyond = |r: &&WorkRequest| r.end_unit() > u64::from(capacity_units);
+        match self.requests.iter().find(beyond) {
+            None => Ok(()),
+            Some(r) => Err(TraceError::BeyondDevice {
+                file: self.file_name(r),
+                place: self.format.place(r.line),
+                sector: r.sector,
+                bytes: r.bytes,
+                capacity_units,
+                capacity_sectors: u64::from(capacity_units) * (units::UNIT_BYTES / SECTOR_BYTES),
+            }),
+        }
+    }
+
+    /// The units that a replay of the trace reads, those of which a write covers only a part among them.
+    pub fn read_footprint(&self) -> Footprint {
+        let reads = self.requests.iter().filter(|r| r.op == WorkOp::Read).map(WorkRequest::units);
+        let merged = self.requests.iter().flat_map(|r| r.partly_written().into_iter().flatten());
+        Footprint::from_ranges(reads.chain(merged))
+    }
+
+    /// The units that the trace reads, writes or trims.
+    pub fn touched_footprint(&self) -> Footprint {
+        Footprint::from_ranges(self.requests.iter().map(WorkRequest::units))
+    }
+
+    fn file_name(&self, request: &WorkRequest) -> String {
+        self.files.get(usize::from(request.stream.0)).unwrap_or(&self.name).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! What a reader makes of a file, before it is put in order.
+
+use std::collections::BTreeMap;
+
+use crate::{ProcessId, TraceReport, WorkRequest};
+
+/// One request as its file has it: at its recorded time, in the addresses of its device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TraceRecord {
+    /// Number of the device in [`Records::devices`].
+    pub device: u32,
+    /// The request. Its arrival is the recorded time, its sector counts on its device.
+    pub request: WorkRequest,
+}
+
+/// Everything that a reader has found.
+#[derive(Default)]
+pub(crate) struct Records {
+    pub list: Vec<TraceRecord>,
+    pub devices: Devices,
+    pub names: Names,
+    pub report: TraceReport,
+    last: u64,
+}
+
+impl Records {
+    /// Adds a request, and counts it if it stands behind a later one.
+    pub fn push(&mut self, device: u32, request: WorkRequest) {
+        self.report.out_of_order += u64::from(request.arrival.0 < self.last);
+        self.last = request.arrival.0;
+        self.list.push(TraceRecord { device, request });
+    }
+}
+
+/// Names of devices, numbered as they come.
+#[derive(Default)]
+pub(crate) struct Devices {
+    by_key: BTreeMap<Vec<u8>, u32>,
+    names: Vec<String>,
+    last: Option<(Vec<u8>, u32)>,
+}
+
+impl Devices {
+    /// The number of a device, by the bytes that name it in the file. `name` is asked when it is a new one.
+    pub fn index_of(&mut self, key: &[u8], name: impl FnOnce() -> String) -> u32 {
+        if let Some((last, index)) = &self.last
+            && last == key
+        {
+            return *index;
+        }
+        let index = match self.by_key.get(key) {
+            Some(&index) => index,
+            None => {
+                let index = self.names.len() as u32;
+                self.names.push(name());
+                self.by_key.insert(key.to_vec(), index);
+                index
+            }
+        };
+        self.last = Some((key.to_vec(), index));
+        index
+    }
+
+    /// Name of a device.
+    pub fn name(&self, index: u32) -> &str {
+        &self.names[index as usize]
+    }
+}
+
+/// Names of processes: ids of the traced machine to indices of a table.
+#[derive(Default)]
+pub(crate) struct Names {
+    by_pid: BTreeMap<u32, u16>,
+    by_name: BTreeMap<String, u16>,
+    /// Names by [`ProcessId`].
+    pub table: Vec<String>,
+}
+
+impl Names {
+    /// A note that tells the name of a process id.
+    pub fn learn(&mut self, pid: u32, name: &str) {
+        let index = self.index_of(name).0;
+        self.by_pid.insert(pid, index);
+    }
+
+    /// Threads of one name share an entry. The table ends at 2^16 names; all further ones share its last entry.
+    pub fn index_of(&mut self, name: &str) -> ProcessId {
+        if let Some(&index) = self.by_name.get(name) {
+            return ProcessId(index);
+        }
+        let index = self.table.len().min(usize::from(u16::MAX)) as u16;
+        if self.table.len() < usize::from(u16::MAX) {
+            self.table.push(name.to_owned());
+        } else if self.table.len() == usize::from(u16::MAX) {
+            self.table.push("(further processes)".to_owned());
+        }
+        self.by_name.insert(name.to_owned(), index);
+        ProcessId(index)
+    }
+
+    /// Who has a process id.
+    pub fn of(&mut self, pid: u32) -> ProcessId {
+        if let Some(&index) = self.by_pid.get(&pid) {
+            return ProcessId(index);
+        }
+        let process = self.index_of(&format!("pid {pid}"));
+        self.by_pid.insert(pid, process.0);
+        process
+    }
+
+    /// Whether this is a worker thread of the kernel.
+    pub fn is_kworker(&self, process: ProcessId) -> bool {
+        self.table.get(usize::from(process.0)).is_some_and(|name| name.starts_with("kworker"))
+    }
+}

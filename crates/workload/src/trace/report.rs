@@ -1,0 +1,122 @@
+//! What a reader met in a trace.
+
+use units::Nanos;
+
+use super::clean::Cleaned;
+use crate::{WorkOp, WorkRequest};
+
+/// Counts of what a trace reader met. Events are records or lines of the file; requests are what became of them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TraceReport {
+    /// Files read.
+    pub files: u64,
+    /// Records or lines in all files; comments, headers and summaries are none.
+    pub events: u64,
+    /// Events of any device with which a request begins: queue, insert or issue events, lines of request lists.
+    pub queue_events: u64,
+    /// Complete events of any device.
+    pub complete_events: u64,
+    /// Notes that name a process.
+    pub process_notes: u64,
+    /// Other notes (time stamps, messages): ignored.
+    pub other_notes: u64,
+    /// Events of other kinds (merge, plug, opened files, ...): ignored.
+    pub ignored_events: u64,
+    /// Requests of other devices than the chosen one: ignored.
+    pub other_device_events: u64,
+    /// Queue events that are no block requests (pass-through commands, or empty ones that flush nothing): ignored.
+    pub ignored_queue_events: u64,
+    /// Events earlier than the one before them in the file: put in order.
+    pub out_of_order: u64,
+    /// What the cleaning rules removed.
+    pub cleaned: Vec<Cleaned>,
+    /// Requests in the trace.
+    pub requests: u64,
+    /// Reads among them.
+    pub reads: u64,
+    /// Writes among them.
+    pub writes: u64,
+    /// Flushes without data among them.
+    pub flushes: u64,
+    /// Trims among them.
+    pub trims: u64,
+    /// Bytes of the reads.
+    pub read_bytes: u64,
+    /// Bytes of the writes.
+    pub write_bytes: u64,
+    /// Bytes of the trims.
+    pub trim_bytes: u64,
+    /// Requests with force unit access.
+    pub fua: u64,
+    /// Requests with data that ask for a flush before.
+    pub preflushes: u64,
+    /// Requests that do not begin and end on 4 KiB borders: reads and writes are widened, trims narrowed.
+    pub unaligned: u64,
+    /// Bytes by which reads and writes are widened.
+    pub widened_bytes: u64,
+    /// Writes that cover a unit of 4 KiB in part: a replay reads these units first (read-modify-write).
+    pub partial_writes: u64,
+    /// Reads that a replay adds for them.
+    pub merge_reads: u64,
+    /// Requests that were merged with others below the point where they were traced, and got the length with which they
+    /// completed.
+    pub grown: u64,
+    /// Events missing by sequence number: the tracer dropped them.
+    pub sequence_gaps: u64,
+    /// Requests without a completion, in a trace with completions: they have no phone latency.
+    pub unmatched_requests: u64,
+    /// Completions without a request, begun before the trace or dropped by the tracer.
+    pub unmatched_completions: u64,
+    /// From the first request to the last.
+    pub duration: Nanos,
+    /// A rate that no device has, if the times imply one.
+    pub implausible: Option<String>,
+}
+
+impl TraceReport {
+    /// Adds one request to the counts.
+    pub(crate) fn count(&mut self, r: &WorkRequest) {
+        self.requests += 1;
+        match r.op {
+            WorkOp::Read => (self.reads, self.read_bytes) = (self.reads + 1, self.read_bytes + r.bytes),
+            WorkOp::Write => (self.writes, self.write_bytes) = (self.writes + 1, self.write_bytes + r.bytes),
+            WorkOp::Trim => (self.trims, self.trim_bytes) = (self.trims + 1, self.trim_bytes + r.bytes),
+            WorkOp::Flush => self.flushes += 1,
+        }
+        self.fua += u64::from(r.flags.fua);
+        self.preflushes += u64::from(r.flags.preflush);
+        if r.is_aligned() {
+            return;
+        }
+        self.unaligned += 1;
+        if r.op != WorkOp::Trim {
+            self.widened_bytes += u64::from(r.units().1) * units::UNIT_BYTES - r.bytes;
+        }
+        let reads = r.partly_written().into_iter().flatten().count() as u64;
+        self.partial_writes += u64::from(reads > 0);
+        self.merge_reads += reads;
+    }
+
+    /// What a user should know of the trace before believing a run of it, one sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let counted = [
+            (self.sequence_gaps, "events are missing by sequence number: the tracer dropped them"),
+            (self.other_device_events, "requests of other devices were ignored"),
+            (self.ignored_queue_events, "queue events that are no block requests were ignored"),
+            (self.unmatched_requests, "requests have no completion in the trace"),
+            (self.out_of_order, "events were earlier than the one before them: put in order"),
+            (self.grown, "requests got the length with which they completed: merged after they were traced"),
+        ];
+        let mut warnings: Vec<String> =
+            counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        if self.partial_writes > 0 {
+            warnings.push(format!(
+                "{} writes cover units of 4 KiB in part: {} reads of these units go before them (read-modify-write)",
+                self.partial_writes, self.merge_reads
+            ));
+        }
+        warnings.extend(self.cleaned.iter().map(ToString::to_string));
+        warnings.extend(self.implausible.clone());
+        warnings
+    }
+}

@@ -1,0 +1,83 @@
+//! A trace as a file of another format.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use super::{Format, Trace, TraceError};
+use crate::formats::Carries;
+use crate::{SECTOR_BYTES, WorkOp, WorkRequest};
+
+/// Writes to a temporary file beside the wanted one and renames it: what bears the name is whole.
+pub(super) fn save(trace: &Trace, format: Format, path: &Path) -> Result<Vec<String>, TraceError> {
+    let carries = carries(trace, format)?;
+    let io = |source| TraceError::Io { file: path.display().to_string(), source };
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let write = || {
+        let mut out = BufWriter::new(File::create(&part)?);
+        format.write(trace, &mut out)?;
+        out.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(&part, path)
+    };
+    write().map_err(|error| {
+        // Nothing useful can be done if that fails as well; the error that counts is the first.
+        let _ = fs::remove_file(&part);
+        io(error)
+    })?;
+    Ok(lost(trace, carries))
+}
+
+/// The file's bytes.
+pub(super) fn bytes(trace: &Trace, format: Format) -> Result<Vec<u8>, TraceError> {
+    carries(trace, format)?;
+    let mut out = Vec::new();
+    format.write(trace, &mut out).expect("memory takes everything");
+    out.flush().expect("memory takes everything");
+    Ok(out)
+}
+
+/// What the format has room for; an error if that leaves nothing of the trace.
+fn carries(trace: &Trace, format: Format) -> Result<Carries, TraceError> {
+    let Some(carries) = format.carries() else { return Err(Format::writable(format.name()).expect_err("it cannot be")) };
+    if !trace.requests.iter().any(|r| is_carried(r, carries)) {
+        let name = format!("{} as {}", trace.name, format.name());
+        return Err(TraceError::NoRequests { name, events: trace.requests.len() as u64 });
+    }
+    Ok(carries)
+}
+
+fn is_carried(request: &WorkRequest, carries: Carries) -> bool {
+    match request.op {
+        WorkOp::Flush => carries.flushes,
+        WorkOp::Trim => carries.trims,
+        WorkOp::Read | WorkOp::Write => true,
+    }
+}
+
+/// What the file has no room for.
+fn lost(trace: &Trace, carries: Carries) -> Vec<String> {
+    let count = |is: &dyn Fn(&WorkRequest) -> bool| {
+        trace.requests.iter().filter(|r| is_carried(r, carries) && is(r)).count()
+    };
+    let left_out = |op: WorkOp| trace.requests.iter().filter(|r| r.op == op && !is_carried(r, carries)).count();
+    let flagged = |r: &WorkRequest| r.flags != crate::Flags::default();
+    let named = |r: &WorkRequest| trace.processes.get(usize::from(r.process.0)).is_some_and(|name| name != "(unknown)");
+    let tick = carries.tick_ns;
+    let losses = [
+        (left_out(WorkOp::Flush), "flushes left out".to_owned()),
+        (left_out(WorkOp::Trim), "trims left out".to_owned()),
+        (if carries.flags { 0 } else { count(&flagged) }, "requests without their flags (FUA, sync, ...)".into()),
+        (if carries.processes { 0 } else { count(&named) }, "requests without the name of their process".into()),
+        (if carries.latency { 0 } else { count(&|r| r.phone_latency.is_some()) }, "requests without latency".into()),
+        (if carries.device_names { 0 } else { trace.devices.len() }, "devices known by number, not by name".into()),
+        (count(&|r| !r.arrival.0.is_multiple_of(tick)), format!("times cut to a multiple of {tick} ns")),
+        (
+            if carries.whole_sectors { count(&|r| !r.bytes.is_multiple_of(SECTOR_BYTES)) } else { 0 },
+            "lengths rounded up to whole sectors".into(),
+        ),
+        (trace.files.len() - 1, "boundaries between per-CPU files".into()),
+    ];
+    losses.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect()
+}
