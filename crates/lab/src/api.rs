@@ -13,7 +13,7 @@ use thiserror::Error;
 use ufs::Link;
 use units::{Nanos, SimTime};
 use workload::fio::JobFile;
-use workload::{Fault, Replay, Source, blktrace};
+use workload::{Fault, Replay, Source, Trace};
 
 use crate::aged::{Aged, Header, sealing_key};
 use crate::fill::Fill;
@@ -137,8 +137,8 @@ fn open_workload(spec: &Spec, capacity_units: u32) -> Result<Workload, LabError>
         let source = source.map_err(|e| config(format!("{}: {e}", spec.workload)))?;
         return Ok(Workload { source: Box::new(source), replay: "sqlite", depth: None, warnings: Vec::new() });
     }
-    let trace = blktrace::read(path, &spec.trace_options()?).map_err(|e| config(e.to_string()))?;
-    let warnings = trace_warnings(&trace.report);
+    let trace = Trace::read(path, &spec.trace_options()?).map_err(|e| config(e.to_string()))?;
+    let warnings = trace.report.warnings();
     let mode = spec.replay_mode();
     let source = Replay::new(Arc::new(trace), mode, capacity_units).map_err(|e| config(e.to_string()))?;
     let (replay, depth) = match mode {
@@ -146,16 +146,6 @@ fn open_workload(spec: &Spec, capacity_units: u32) -> Result<Workload, LabError>
         workload::ReplayMode::Closed { depth, .. } => ("closed", Some(depth)),
     };
     Ok(Workload { source: Box::new(source), replay, depth, warnings })
-}
-
-fn trace_warnings(report: &workload::TraceReport) -> Vec<String> {
-    let noticed = [
-        (report.sequence_gaps, "events are missing by sequence number: the tracer dropped them"),
-        (report.other_device_events, "events of other devices were ignored"),
-        (report.ignored_queue_events, "queue events that are no block requests were ignored"),
-        (report.unmatched_requests, "requests have no completion in the trace"),
-    ];
-    noticed.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
 }
 
 /// Runs one simulation.

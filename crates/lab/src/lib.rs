@@ -30,6 +30,7 @@ pub mod run;
 mod spec;
 pub mod system;
 mod tags;
+pub mod trace;
 
 pub use aged::Aged;
 pub use api::{LabError, OnProgress, Progress, Workload, age, age_header, assemble, simulate, simulate_workload};

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use toml::Value;
-use workload::DeviceId;
-use workload::ReplayMode;
-use workload::blktrace::BlktraceOptions;
+use workload::{ReplayMode, TraceOptions};
 
 use crate::api::LabError;
 use crate::profile::{Override, Profile};
 use crate::system::{Parts, SystemSpec};
+use crate::trace::trace_options;
 
 /// What is written before the run.
 const PRECONDITIONS: &[&str] = &["none", "footprint", "touched"];
@@ -66,9 +65,15 @@ pub struct Spec {
     /// Short for `host.memory_mib`: a number or "unlimited".
     #[serde(default)]
     pub host_memory_mib: Option<serde_json::Value>,
-    /// Traces of several devices: which one, as major:minor.
+    /// Traces of several devices: which one, such as 253:5.
     #[serde(default)]
     pub device: Option<String>,
+    /// Traces: their format; left out, it is recognised. See [`crate::trace::trace_formats`].
+    #[serde(default)]
+    pub format: Option<String>,
+    /// Traces: cleaning rules. See [`crate::trace::clean_rules`].
+    #[serde(default)]
+    pub clean: Vec<String>,
 }
 
 fn default_profile() -> String {
@@ -119,6 +124,8 @@ impl Spec {
             from: None,
             host_memory_mib: None,
             device: None,
+            format: None,
+            clean: Vec::new(),
         }
     }
 
@@ -169,17 +176,8 @@ impl Spec {
     }
 
     /// How a trace is to be read.
-    pub(crate) fn trace_options(&self) -> Result<BlktraceOptions, LabError> {
-        let Some(text) = &self.device else { return Ok(BlktraceOptions::default()) };
-        let numbers = text.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-        match numbers {
-            Some((major, minor)) if major < 1 << 12 && minor < 1 << 20 => {
-                Ok(BlktraceOptions { device: Some(DeviceId { major, minor }) })
-            }
-            _ => Err(LabError::Config(format!(
-                "device = \"{text}\": must be major:minor with 0..=4095 and 0..=1048575, such as 253:5"
-            ))),
-        }
+    pub(crate) fn trace_options(&self) -> Result<TraceOptions, LabError> {
+        trace_options(self.format.as_deref(), self.device.as_deref(), &self.clean)
     }
 
     /// The command that repeats the run.
@@ -196,6 +194,8 @@ impl Spec {
         words.extend(self.age.iter().map(|age| format!("--age '{age}'")));
         words.extend(self.from.iter().map(|from| format!("--from {from}")));
         words.extend(self.device.iter().map(|device| format!("--device {device}")));
+        words.extend(self.format.iter().map(|format| format!("--format {format}")));
+        words.extend(self.clean.iter().map(|rule| format!("--clean {rule}")));
         words.push(self.workload.clone());
         words.join(" ")
     }
@@ -243,8 +243,14 @@ mod tests {
                 r#"{"scheme": "ufs", "workload": "x", "precondition": "all"}"#,
                 "precondition = \"all\": must be one of none, footprint, touched",
             ),
-            (r#"{"scheme": "ufs", "workload": "x", "device": "sda"}"#, "device = \"sda\": must be major:minor"),
-            (r#"{"scheme": "ufs", "workload": "x", "device": "4096:0"}"#, "device = \"4096:0\": must be"),
+            (
+                r#"{"scheme": "ufs", "workload": "x", "format": "cvs"}"#,
+                "format = \"cvs\": must be one of blktrace, blkparse, ftrace, iolog, mobile, nexus5, msr, spc, mqsim, csv",
+            ),
+            (
+                r#"{"scheme": "ufs", "workload": "x", "clean": ["all"]}"#,
+                "clean = \"all\": must be one of duplicates, gaps, packed",
+            ),
             (
                 r#"{"scheme": "ufs", "workload": "x", "set": {"nand.planes": 0}}"#,
                 "profile hp-ufs: nand.planes = 0: must be 1..=4",
@@ -266,10 +272,11 @@ mod tests {
         let mut spec = Spec::new("hp-ufs", "traces/chrome");
         spec.set.insert("host.memory_mib".into(), 5.into());
         (spec.per_cpu_streams, spec.seed) = (true, 77);
+        (spec.format, spec.clean) = (Some("blktrace".into()), vec!["gaps".into()]);
         assert_eq!(
             spec.command(),
             "ufsim run --scheme hp-ufs --profile hp-ufs --seed 77 --replay timed --depth 8 --precondition footprint \
-             --per-cpu-streams --set 'host.memory_mib=5' traces/chrome"
+             --per-cpu-streams --set 'host.memory_mib=5' --format blktrace --clean gaps traces/chrome"
         );
     }
 }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use lab::profile::{self, EMBEDDED};
+use lab::trace::{TraceInfo, TraceSpec};
 use lab::{LabError, OnProgress, RunResult, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -183,6 +184,34 @@ fn crash_sabotages() -> Vec<&'static str> {
     sabotages()
 }
 
+/// Formats of traces: dictionaries with `name`, `about` and `writable`, as JSON.
+#[pyfunction]
+fn trace_formats() -> PyResult<String> {
+    serde_json::to_string(&lab::trace::trace_formats()).map_err(config_error)
+}
+
+/// Names of the cleaning rules for traces.
+#[pyfunction]
+fn clean_rules() -> Vec<&'static str> {
+    lab::trace::clean_rules()
+}
+
+/// What is in a trace, as JSON.
+#[pyfunction]
+fn trace_info(py: Python<'_>, spec_json: &str) -> PyResult<String> {
+    let spec = TraceSpec::from_json(spec_json).map_err(exception)?;
+    let info = py.detach(|| spec.read().map(|trace| TraceInfo::of(&trace))).map_err(exception)?;
+    serde_json::to_string(&info).map_err(config_error)
+}
+
+/// Writes a trace in another format and returns what was lost, as JSON.
+#[pyfunction]
+fn trace_convert(py: Python<'_>, spec_json: &str, out: PathBuf, format: &str) -> PyResult<String> {
+    let spec = TraceSpec::from_json(spec_json).map_err(exception)?;
+    let converted = py.detach(|| lab::trace::convert_trace(&spec, &out, format)).map_err(exception)?;
+    serde_json::to_string(&converted).map_err(config_error)
+}
+
 /// A result in the form of `fio --output-format=json`.
 #[pyfunction]
 fn fio_json(result_json: &str) -> PyResult<String> {
@@ -205,5 +234,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(crash_case, module)?)?;
     module.add_function(wrap_pyfunction!(crash_sabotages, module)?)?;
     module.add_function(wrap_pyfunction!(recovery, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_formats, module)?)?;
+    module.add_function(wrap_pyfunction!(clean_rules, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_convert, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
 }

@@ -6,8 +6,7 @@ use std::env::VarError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ufsim_workload::blktrace::{BlktraceOptions, read};
-use ufsim_workload::{DeviceId, Next, Replay, ReplayMode, Source};
+use ufsim_workload::{Next, Replay, ReplayMode, Source, Trace, TraceOptions};
 use units::SimTime;
 
 /// Units of the prototype's 128 GiB.
@@ -52,7 +51,7 @@ fn on_ci() -> bool {
 fn the_phone_traces_have_the_known_numbers() {
     let Some(traces) = traces() else { return };
     for e in EXPECTED {
-        let trace = read(&traces.join(e.app), &BlktraceOptions::default()).unwrap();
+        let trace = Trace::read(&traces.join(e.app), &TraceOptions::default()).unwrap();
         let r = &trace.report;
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         assert_eq!((r.requests, r.writes, r.reads), (e.requests, e.writes, e.requests - e.writes), "{}", e.app);
@@ -60,7 +59,7 @@ fn the_phone_traces_have_the_known_numbers() {
         assert_eq!((r.duration.0 / 1_000_000_000, r.fua), (e.seconds, e.fua), "{}", e.app);
         assert_eq!((r.sequence_gaps, r.unmatched_requests, r.unmatched_completions), (0, 0, 0), "{}", e.app);
         assert_eq!((r.trims, r.flushes, r.unaligned, r.files), (0, 0, 0, 8), "{}", e.app);
-        assert_eq!(r.device, DeviceId { major: 253, minor: 5 });
+        assert_eq!(trace.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["253:5"]);
         assert!(trace.requests.iter().all(|q| q.phone_latency.is_some()), "{}", e.app);
         let unnamed = trace.requests.iter().filter(|q| trace.processes[usize::from(q.process.0)].starts_with("pid "));
         assert!(unnamed.count() as u64 * 10 < e.requests, "{}", e.app);
@@ -71,7 +70,7 @@ fn the_phone_traces_have_the_known_numbers() {
 #[test]
 fn a_phone_trace_replays_in_every_mode() {
     let Some(traces) = traces() else { return };
-    let trace = Arc::new(read(&traces.join("twitter"), &BlktraceOptions::default()).unwrap());
+    let trace = Arc::new(Trace::read(&traces.join("twitter"), &TraceOptions::default()).unwrap());
     let closed = |per_file| ReplayMode::Closed { depth: 8, per_file };
     for (mode, deepest) in [(ReplayMode::Timed, None), (closed(false), Some(8)), (closed(true), Some(64))] {
         let mut replay = Replay::new(Arc::clone(&trace), mode, CAPACITY_UNITS).unwrap();

@@ -6,6 +6,7 @@
 
 mod drain;
 mod input;
+mod traces;
 
 macro_rules! targets {
     ($($(#[doc = $doc:literal])* $name:ident;)*) => {
@@ -38,6 +39,8 @@ targets! {
     profile;
     /// Specifications of SQLite workloads.
     sqlite_spec;
+    /// Block traces as text: the readers of all formats, the writers, and the replay of what was read.
+    text_trace;
     /// Commands and responses from their bytes.
     upiu;
 }

@@ -1,0 +1,20 @@
+//! Input: a byte that gives the format (or leaves it to be recognised), one with cleaning rules and the mode of the replay,
+//! and the text.
+
+use workload::{CleanRule, Format, TraceFile, TraceOptions};
+
+use super::input::Input;
+use super::traces;
+
+pub(super) fn run(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let format = Format::ALL.get(usize::from(input.u8())).copied();
+    let shape = input.u8();
+    let chosen = |(bit, rule): (usize, &CleanRule)| (shape >> bit & 1 == 1).then_some(*rule);
+    let options =
+        TraceOptions { format, device: None, clean: CleanRule::ALL.iter().enumerate().filter_map(chosen).collect() };
+    let files = vec![TraceFile { name: "fuzzed".into(), bytes: input.rest().to_vec() }];
+    if let Some(trace) = traces::parse(files, &options) {
+        traces::endure(trace, shape >> 3);
+    }
+}
