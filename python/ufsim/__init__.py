@@ -15,6 +15,7 @@ from ufsim._core import ConfigError, SimulationBug
 from ufsim.results import Comparison, Result
 from ufsim.runner import compare, run
 from ufsim.spec import profile_text, profiles, schemes
+from ufsim.traces import trace_convert, trace_formats, trace_info
 
 __version__ = version("ufsim")
 
@@ -29,4 +30,7 @@ __all__ = [
     "profiles",
     "run",
     "schemes",
+    "trace_convert",
+    "trace_formats",
+    "trace_info",
 ]

@@ -57,5 +57,20 @@ def recovery(segments: int, pages: int) -> str:
     Its log blocks hold `pages` (up to 32768) pages of `segments` segments. The interpreter's lock is not held.
     """
 
+def trace_formats() -> str:
+    """The formats of traces as JSON: a list of objects with `name`, `about` and `writable`."""
+
+def clean_rules() -> list[str]:
+    """Names of the cleaning rules for traces."""
+
+def trace_info(spec_json: str) -> str:
+    """What is in the trace of a specification (`path`, `format`, `device`, `clean`), as JSON."""
+
+def trace_convert(spec_json: str, out: str | PathLike[str], format: str) -> str:
+    """Writes a trace in another format; the file appears when it is complete.
+
+    The JSON object that it returns says what was lost.
+    """
+
 def fio_json(result_json: str) -> str:
     """A result in the form of `fio --output-format=json`."""

@@ -13,7 +13,8 @@ import typer
 from rich.console import Console
 
 import ufsim
-from ufsim import _core, tables
+from ufsim import _core, cli_trace, tables
+from ufsim.cli_trace import CleanOption, DeviceOption, FormatOption, JsonOption
 from ufsim.crash import crash as run_campaign
 from ufsim.crash import replay_command
 from ufsim.formats import workload_name
@@ -32,9 +33,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+app.add_typer(cli_trace.app, name="trace")
+
 INTERRUPTED = 130
 
-Workload = Annotated[str, typer.Argument(metavar="WORKLOAD", help="Trace directory, trace file or fio job file.")]
+Workload = Annotated[str, typer.Argument(metavar="WORKLOAD", help="Trace file or directory, fio job file or SQLite workload.")]
 ProfileOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="Device profile: see `ufsim profiles`.")]
 ReplayOption = Annotated[
     Replay, typer.Option(help="Traces: at recorded times, or as fast as the depth allows. Job files time themselves.")
@@ -55,9 +58,6 @@ PreconditionOption = Annotated[
     Precondition,
     typer.Option(help="Written before, unmeasured: nothing, what the workload may read, or all it touches."),
 ]
-DeviceOption = Annotated[
-    str | None, typer.Option(metavar="MAJOR:MINOR", help="The device to take from a trace that holds several.")
-]
 AgeOption = Annotated[
     str | None,
     typer.Option(
@@ -68,7 +68,6 @@ FromOption = Annotated[
     str | None, typer.Option("--from", metavar="FILE", help="Begin with a device that `ufsim age` has aged.")
 ]
 CacheOption = Annotated[bool, typer.Option(help="Keep states of aged devices, and use those that are there.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 OutOption = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Directory for the picture, JSON and Parquet. (default: out; with --json: none)"),
@@ -104,6 +103,8 @@ def run(
     settings: SetOption = None,
     precondition: PreconditionOption = Spec.precondition,
     device: DeviceOption = None,
+    format_name: FormatOption = None,
+    clean: CleanOption = None,
     age: AgeOption = None,
     from_state: FromOption = None,
     cache: CacheOption = True,
@@ -129,6 +130,8 @@ def run(
         settings=parse_settings(settings),
         precondition=precondition,
         device=device,
+        format=format_name,
+        clean=clean or [],
         age=age,
         from_state=from_state,
         cache=StateCache() if cache else None,
@@ -156,6 +159,8 @@ def compare(
     settings: SetOption = None,
     precondition: PreconditionOption = Spec.precondition,
     device: DeviceOption = None,
+    format_name: FormatOption = None,
+    clean: CleanOption = None,
     age: AgeOption = None,
     from_state: FromOption = None,
     cache: CacheOption = True,
@@ -184,6 +189,8 @@ def compare(
         settings=parse_settings(settings),
         precondition=precondition,
         device=device,
+        format=format_name,
+        clean=clean or [],
         age=age,
         from_state=from_state,
         cache=StateCache() if cache else None,

@@ -44,8 +44,9 @@ class Spec:
     or as fast as `depth` outstanding requests allow ("closed"); with `per_cpu_streams` each per-CPU file of a closed
     replay is a stream with that depth of its own. `precondition` is what is written, unmeasured, before: nothing, the
     "footprint" that the workload may read, or all that it may have "touched". `host_memory_mib` (a number or
-    "unlimited") limits the memory that a booster may use; `None` leaves it to the profile. `device` ("major:minor")
-    selects a device of a trace that holds several.
+    "unlimited") limits the memory that a booster may use; `None` leaves it to the profile. `device` (such as "253:5")
+    selects a device of a trace that holds several, `format` names a trace's format if it is not to be recognised, and
+    `clean` lists cleaning rules for traces.
 
     A device is new unless `age` or `from_state` is given. `age` writes to it first and switches it off and on: a fio
     job file, or the options of one job ("rw=randwrite bs=4k iodepth=16 size=52g"). `from_state` is a file that
@@ -66,6 +67,8 @@ class Spec:
     precondition: Precondition = "footprint"
     host_memory_mib: int | str | None = None
     device: str | None = None
+    format: str | None = None
+    clean: list[str] = field(default_factory=list)
     age: str | None = None
     from_state: str | None = None
 

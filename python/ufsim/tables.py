@@ -1,7 +1,7 @@
 """Human-readable tables."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ufsim.crash import Campaign
-from ufsim.formats import duration, number, percent_change
+from ufsim.formats import duration, number, percent_change, workload_name
 from ufsim.results import Comparison, Result, latency_value
 
 if TYPE_CHECKING:
@@ -100,6 +100,85 @@ def crash_table(campaign: Campaign) -> Table:
     table.add_section()
     for moment, count in campaign.moments.items():
         table.add_row(f"during {moment}" if moment != "idle" else "while idle", "", str(count), "")
+    return table
+
+
+TRACES_PER_TABLE = 3
+
+
+def print_traces(console: Console, infos: list[dict[str, Any]]) -> None:
+    """Prints a column for each trace, a few at a time, and the warnings."""
+    for first in range(0, len(infos), TRACES_PER_TABLE):
+        console.print(traces_table(infos[first : first + TRACES_PER_TABLE]))
+    for info in infos:
+        prefix = f"{workload_name(info['trace'])}: " if len(infos) > 1 else ""
+        for warning in info["warnings"]:
+            console.print(Text(f"warning: {prefix}{warning}", style="yellow"))
+
+
+def traces_table(infos: list[dict[str, Any]]) -> Table:
+    """What is in traces."""
+    table = Table(box=box.SIMPLE_HEAVY, pad_edge=False)
+    table.add_column("")
+    for info in infos:
+        table.add_column(workload_name(info["trace"]), justify="right")
+
+    def row(name: str, cell: Callable[[dict[str, Any]], str], last: bool = False) -> None:
+        table.add_row(name, *[cell(info) for info in infos], end_section=last)
+
+    def lengths(kind: str) -> Callable[[dict[str, Any]], str]:
+        def cell(info: dict[str, Any]) -> str:
+            values = info[f"{kind}_lengths"]
+            parts = [values["mean"], values["p50"], values["p99"], values["max"]]
+            return "/".join(number(part / 1024) for part in parts) if info[f"{kind}s"] else "–"
+
+        return cell
+
+    row("format", lambda info: info["format"])
+    row("devices", lambda info: devices_text(info["devices"]))
+    row("busiest process", lambda info: info["processes"][0]["name"], last=True)
+    for name in ("requests", "reads", "writes", "flushes", "trims"):
+        row(name, lambda info, n=name: f"{info[n]:,}")
+    row("FUA / preflush", lambda info: f"{info['fua']:,} / {info['preflushes']:,}")
+    row("write ratio", lambda info: f"{info['write_ratio'] * 100:.1f} %")
+    row("sequential ratio", lambda info: f"{info['sequential_ratio'] * 100:.1f} %")
+    row("mean size KiB", lambda info: number(info["mean_bytes"] / 1024), last=True)
+    row("read KiB: mean/p50/p99/max", lengths("read"))
+    row("write KiB: mean/p50/p99/max", lengths("write"))
+    for name in ("read", "write", "trim"):
+        row(f"MiB {name}", lambda info, n=name: number(info[f"{n}_bytes"] / MIB), last=name == "trim")
+    row("footprint MiB", lambda info: number(info["footprint_bytes"] / MIB))
+    row("  read / written MiB", lambda info: f"{footprint(info, 'read')} / {footprint(info, 'write')}")
+    row("needs GiB", lambda info: number(info["span_bytes"] / 1024 / MIB), last=True)
+    row("duration", lambda info: duration(info["duration_seconds"] * 1e9))
+    row("requests/s", lambda info: number(info["requests_per_second"]))
+    row("busiest second / mean", lambda info: number(info["peak_to_mean"]))
+    row("CV of interarrival times", lambda info: number(info["interarrival_variation"]))
+    row("mean traced latency", lambda info: duration(info["mean_latency_ns"]), last=True)
+    row("unaligned", lambda info: f"{info['unaligned']:,}")
+    row("  widened by MiB", lambda info: number(info["widened_bytes"] / MIB))
+    row("read-modify-writes", lambda info: f"{info['partial_writes']:,}")
+    row("  reads for them", lambda info: f"{info['merge_reads']:,}", last=True)
+    return table
+
+
+def footprint(info: dict[str, Any], kind: str) -> str:
+    """MiB that are read or written."""
+    return number(info[f"{kind}_footprint_bytes"] / MIB)
+
+
+def devices_text(devices: list[dict[str, Any]]) -> str:
+    """One name, or how many."""
+    return devices[0]["name"] if len(devices) == 1 else f"{len(devices)} volumes"
+
+
+def formats_table(formats: list[dict[str, Any]]) -> Table:
+    """The formats of traces."""
+    table = Table(box=box.SIMPLE_HEAVY, pad_edge=False)
+    for column in ("name", "written", "what"):
+        table.add_column(column, no_wrap=column != "what")
+    for entry in formats:
+        table.add_row(entry["name"], "yes" if entry["writable"] else "", Text(entry["about"]))
     return table
 
 

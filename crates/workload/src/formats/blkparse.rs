@@ -7,7 +7,7 @@
 use units::{Nanos, SimTime};
 
 use super::rwbs::Rwbs;
-use super::text::{Field, Fields, Line, find, lines};
+use super::text::{Field, Fields, Line, lines};
 use super::{Definition, HEAD_LINES, Origin, Source};
 use crate::trace::{Outstanding, Place, Records, TraceFile};
 use crate::{SECTOR_BYTES, TraceError, WorkRequest};
@@ -145,6 +145,6 @@ fn extent(fields: &mut Fields<'_>) -> Result<(u64, u64), TraceError> {
 /// What stands in the last brackets.
 pub(super) fn process_of(line: Line<'_>) -> std::borrow::Cow<'_, str> {
     let text = line.text.trim_ascii_end();
-    let inner = find(text, b" [").map(|at| &text[at + 2..]).and_then(|rest| rest.strip_suffix(b"]"));
+    let inner = text.windows(2).rposition(|pair| pair == b" [").map(|at| &text[at + 2..]).and_then(|rest| rest.strip_suffix(b"]"));
     String::from_utf8_lossy(inner.unwrap_or(b"?"))
 }

@@ -1,0 +1,85 @@
+"""`ufsim trace`: what is in a trace, and the same as a file of another format."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import ufsim
+from ufsim import tables
+from ufsim.traces import clean_rules, trace_convert, trace_formats, trace_info
+
+app = typer.Typer(
+    help="Look into block traces, and convert them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+FORMATS = ", ".join(entry["name"] for entry in trace_formats())
+WRITABLE = ", ".join(entry["name"] for entry in trace_formats() if entry["writable"])
+
+FormatOption = Annotated[
+    str | None, typer.Option("--format", metavar="NAME", help=f"Format of a trace: {FORMATS}. (default: recognised)")
+]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", metavar="NAME", help="The device to take from a trace of several: 253:5.")
+]
+CleanOption = Annotated[
+    list[str] | None,
+    typer.Option("--clean", metavar="RULE", help=f"Cleaning rule, repeatable: {', '.join(clean_rules())}."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+@app.command()
+def info(
+    traces: Annotated[list[str], typer.Argument(metavar="TRACE...", help="Trace files or directories.")],
+    format_name: FormatOption = None,
+    device: DeviceOption = None,
+    clean: CleanOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is in traces: requests, mix, sizes, footprint, duration, burstiness, sequentiality."""
+    infos = [trace_info(trace, format=format_name, device=device, clean=clean or ()) for trace in traces]
+    if as_json:
+        print(json.dumps({"ufsim": ufsim.__version__, "traces": infos}, indent=2))
+        return
+    tables.print_traces(Console(), infos)
+
+
+@app.command()
+def convert(
+    trace: Annotated[str, typer.Argument(metavar="IN", help="Trace file or directory.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; it appears when it is complete.")],
+    to: Annotated[str, typer.Option("--format", metavar="NAME", help=f"Format to write: {WRITABLE}.")],
+    from_format: Annotated[
+        str | None, typer.Option("--from-format", metavar="NAME", help=f"Format to read: {FORMATS}. (default: recognised)")
+    ] = None,
+    device: DeviceOption = None,
+    clean: CleanOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a trace in another format, and say what that has no room for."""
+    converted = trace_convert(trace, out, to, format=from_format, device=device, clean=clean or ())
+    if as_json:
+        print(json.dumps(converted, indent=2))
+        return
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console.print(f"{out}: {converted['requests']:,} requests, {converted['from']} to {converted['to']}")
+    for text in converted["lost"]:
+        console.print(Text(f"lost: {text}", style="yellow"))
+    for text in converted["warnings"]:
+        console.print(Text(f"warning: {text}", style="yellow"))
+
+
+@app.command()
+def formats(as_json: JsonOption = False) -> None:
+    """List the formats of traces, in the order in which they are tried."""
+    if as_json:
+        print(json.dumps(trace_formats(), indent=2))
+    else:
+        Console().print(tables.formats_table(trace_formats()))

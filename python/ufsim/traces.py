@@ -1,0 +1,52 @@
+"""Traces without a device: what is in one, and the same as a file of another format."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ufsim import _core
+
+
+def trace_formats() -> list[dict[str, Any]]:
+    """The formats of traces: `name`, `about` and whether they are `writable`, in the order in which they are tried."""
+    return json.loads(_core.trace_formats())
+
+
+def clean_rules() -> list[str]:
+    """Names of the cleaning rules."""
+    return _core.clean_rules()
+
+
+def trace_info(
+    path: str | Path, *, format: str | None = None, device: str | None = None, clean: Sequence[str] = ()
+) -> dict[str, Any]:
+    """What is in a trace: requests, mix, lengths, footprint, duration, burstiness, sequentiality, warnings.
+
+    The format is recognised unless it is given; `device` selects one of several; `clean` names cleaning rules. Raises
+    `ConfigError`, which names file and line, or `FileNotFoundError`.
+    """
+    return json.loads(_core.trace_info(_spec(path, format, device, clean)))
+
+
+def trace_convert(
+    path: str | Path,
+    out: str | Path,
+    to: str,
+    *,
+    format: str | None = None,
+    device: str | None = None,
+    clean: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Writes a trace in the format `to`; `lost` in the answer says what that has no room for.
+
+    The file appears when it is complete. Otherwise as `trace_info`.
+    """
+    return json.loads(_core.trace_convert(_spec(path, format, device, clean), out, to))
+
+
+def _spec(path: str | Path, format_name: str | None, device: str | None, clean: Sequence[str]) -> str:
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"trace '{path}': no such file or directory")
+    return json.dumps({"path": str(path), "format": format_name, "device": device, "clean": list(clean)})
