@@ -37,7 +37,9 @@ app.add_typer(cli_trace.app, name="trace")
 
 INTERRUPTED = 130
 
-Workload = Annotated[str, typer.Argument(metavar="WORKLOAD", help="Trace file or directory, fio job file or SQLite workload.")]
+Workload = Annotated[
+    str, typer.Argument(metavar="WORKLOAD", help="Trace file or directory, fio job file or SQLite workload.")
+]
 ProfileOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="Device profile: see `ufsim profiles`.")]
 ReplayOption = Annotated[
     Replay, typer.Option(help="Traces: at recorded times, or as fast as the depth allows. Job files time themselves.")

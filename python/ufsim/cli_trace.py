@@ -57,7 +57,8 @@ def convert(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; it appears when it is complete.")],
     to: Annotated[str, typer.Option("--format", metavar="NAME", help=f"Format to write: {WRITABLE}.")],
     from_format: Annotated[
-        str | None, typer.Option("--from-format", metavar="NAME", help=f"Format to read: {FORMATS}. (default: recognised)")
+        str | None,
+        typer.Option("--from-format", metavar="NAME", help=f"Format to read: {FORMATS}. (default: recognised)"),
     ] = None,
     device: DeviceOption = None,
     clean: CleanOption = None,

@@ -39,5 +39,6 @@ pub use request::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest}
 pub use rng::{Rng, named_seed, named_stream};
 pub use source::{Fault, Footprint, GroupId, GroupInfo, Issued, Next, Operations, Progress, Source, Ticket, UnitRange};
 pub use trace::{
-    CleanRule, Cleaned, Format, Lengths, Trace, TraceDevice, TraceError, TraceFile, TraceOptions, TraceReport, TraceStats,
+    CleanRule, Cleaned, Format, Lengths, Trace, TraceDevice, TraceError, TraceFile, TraceOptions, TraceReport,
+    TraceStats,
 };

@@ -8,8 +8,8 @@ use units::{SimTime, UNIT_BYTES};
 
 use crate::tickets::Tickets;
 use crate::{
-    Footprint, GroupId, GroupInfo, Issued, Next, Progress, SECTOR_BYTES, Source, StreamId, Ticket, Trace, TraceError, WorkOp,
-    WorkRequest,
+    Flags, Footprint, GroupId, GroupInfo, Issued, Next, Progress, SECTOR_BYTES, Source, StreamId, Ticket, Trace, TraceError,
+    WorkOp, WorkRequest,
 };
 
 /// Greatest depth of a closed replay.
@@ -155,16 +155,23 @@ impl Replay {
         } else if self.ready.len() > 1 {
             self.ready.rotate_left(1);
         }
-        if self.read_before(lane_number, request) { self.submit_due() } else { self.submit(lane_number, request, Part::Whole) }
+        if self.read_before(lane_number, request) {
+            self.submit_due()
+        } else {
+            self.submit(lane_number, request, Part::Whole)
+        }
     }
 
     /// Prepares the reads that a partial write needs; false if it needs none.
     fn read_before(&mut self, lane: u16, write: WorkRequest) -> bool {
         let number = self.next_merge;
         let mut reads_left = 0;
+        // What is to be durable, and the phone's latency, belong to the write alone.
+        let flags = Flags { fua: false, preflush: false, ..write.flags };
         for (first, count) in write.partly_written().into_iter().flatten() {
             let sector = u64::from(first.0) * (UNIT_BYTES / SECTOR_BYTES);
-            let read = WorkRequest { op: WorkOp::Read, sector, bytes: u64::from(count) * UNIT_BYTES, ..write };
+            let bytes = u64::from(count) * UNIT_BYTES;
+            let read = WorkRequest { op: WorkOp::Read, sector, bytes, flags, phone_latency: None, ..write };
             self.due.push_back((lane, read, Part::MergeRead(number)));
             reads_left += 1;
         }

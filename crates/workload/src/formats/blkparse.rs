@@ -28,7 +28,12 @@ fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
     let queued = files.iter().flat_map(events).any(|event| event.is_ok_and(|event| event.action == b"Q"));
     let begins: &[u8] = if queued { b"Q" } else { b"D" };
     for (number, file) in (0..).zip(files) {
-        let mut reader = Reader { origin: Origin { file: number }, begins, outstanding: Outstanding::default(), records: &mut *records };
+        let mut reader = Reader {
+            origin: Origin { file: number },
+            begins,
+            outstanding: Outstanding::default(),
+            records: &mut *records,
+        };
         for event in events(file) {
             reader.event(&event?)?;
         }
@@ -40,7 +45,10 @@ fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
 fn events(file: &TraceFile) -> impl Iterator<Item = Result<Event<'_>, TraceError>> {
     let summary = |line: &Line<'_>| line.text.starts_with(b"CPU") || line.text.starts_with(b"Total");
     let notes = |line: &Line<'_>| line.text.starts_with(b"Input file");
-    lines(&file.name, &file.bytes).take_while(move |line| !summary(line)).filter(move |line| !notes(line)).map(Event::of)
+    lines(&file.name, &file.bytes)
+        .take_while(move |line| !summary(line))
+        .filter(move |line| !notes(line))
+        .map(Event::of)
 }
 
 /// The beginning of a line, which all have in common.
@@ -90,7 +98,8 @@ impl Reader<'_> {
         }
         let mut fields = event.rest;
         let letters = fields.need("rwbs")?;
-        let rwbs = Rwbs::parse(letters.text).ok_or_else(|| letters.wrong("the kernel's letters, such as R, WS or FWFS"))?;
+        let rwbs =
+            Rwbs::parse(letters.text).ok_or_else(|| letters.wrong("the kernel's letters, such as R, WS or FWFS"))?;
         let (sector, bytes) = extent(&mut fields)?;
         let dev = super::ftrace::dev_t(event.device.text).expect("checked with the line");
         let device = self.records.devices.index_of(event.device.text, || super::device_name(dev));
@@ -131,7 +140,9 @@ fn extent(fields: &mut Fields<'_>) -> Result<(u64, u64), TraceError> {
     match fields.optional("sector") {
         Some(field) if !field.text.starts_with(b"[") && !field.text.starts_with(b"(") => {
             let sector = field.number()?;
-            let Some(plus) = fields.optional("+").filter(|plus| !plus.text.starts_with(b"[")) else { return Ok((sector, 0)) };
+            let Some(plus) = fields.optional("+").filter(|plus| !plus.text.starts_with(b"[")) else {
+                return Ok((sector, 0));
+            };
             if plus.text != b"+" {
                 return Err(plus.wrong("+ between sector and number of sectors"));
             }
@@ -145,6 +156,10 @@ fn extent(fields: &mut Fields<'_>) -> Result<(u64, u64), TraceError> {
 /// What stands in the last brackets.
 pub(super) fn process_of(line: Line<'_>) -> std::borrow::Cow<'_, str> {
     let text = line.text.trim_ascii_end();
-    let inner = text.windows(2).rposition(|pair| pair == b" [").map(|at| &text[at + 2..]).and_then(|rest| rest.strip_suffix(b"]"));
+    let inner = text
+        .windows(2)
+        .rposition(|pair| pair == b" [")
+        .map(|at| &text[at + 2..])
+        .and_then(|rest| rest.strip_suffix(b"]"));
     String::from_utf8_lossy(inner.unwrap_or(b"?"))
 }

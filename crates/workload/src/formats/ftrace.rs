@@ -96,7 +96,8 @@ impl<'a> Event<'a> {
         let device = fields.need("device")?;
         let dev = dev_t(device.text).ok_or_else(|| device.wrong("major,minor, such as 179,0"))?;
         let letters = fields.need("rwbs")?;
-        let rwbs = Rwbs::parse(letters.text).ok_or_else(|| letters.wrong("the kernel's letters, such as R, WS or FWFS"))?;
+        let rwbs =
+            Rwbs::parse(letters.text).ok_or_else(|| letters.wrong("the kernel's letters, such as R, WS or FWFS"))?;
         if matches!(kind, Kind::Insert | Kind::Issue) {
             fields.need("bytes")?.number()?;
         }
@@ -185,14 +186,16 @@ impl Reader<'_> {
         }
         let end = event.sector.saturating_add(event.bytes / SECTOR_BYTES);
         let next: Vec<u64> = found.iter().skip(1).map(|&i| self.records.list[i].request.sector).chain([end]).collect();
+        let mut first = event.sector;
         for (index, next) in found.into_iter().zip(next) {
             let request = &mut self.records.list[index].request;
             request.phone_latency = Some(Nanos(event.time.saturating_sub(request.arrival.0)));
-            let bytes = next.saturating_sub(request.sector).saturating_mul(SECTOR_BYTES);
+            let bytes = next.saturating_sub(first).saturating_mul(SECTOR_BYTES);
             if event.bytes > 0 && bytes > request.bytes {
                 self.records.report.grown += 1;
-                request.bytes = bytes;
+                (request.sector, request.bytes) = (first, bytes);
             }
+            first = next;
         }
     }
 }

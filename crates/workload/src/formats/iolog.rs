@@ -38,7 +38,9 @@ fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
         let timed = match first.text.trim_ascii() {
             VERSION_2 => false,
             VERSION_3 => true,
-            _ => return Err(first.error(0, "not the first line of an iolog; allowed: fio version 2 iolog, or 3".into())),
+            _ => {
+                return Err(first.error(0, "not the first line of an iolog; allowed: fio version 2 iolog, or 3".into()));
+            }
         };
         let mut log = Log { origin: Origin { file: number }, timed, now: 0 };
         for line in lines {

@@ -82,11 +82,18 @@ fn every_format_is_recognised_and_no_other_fits() {
         let trace = parse(text, &TraceOptions::default()).unwrap();
         assert_eq!((trace.format, requests(&trace)), (format, requests(&parse(text, &forced(format)).unwrap())));
         for other in texts().filter(|other| *other != format) {
-            assert_ne!(parse(text, &forced(other)).ok().map(|t| t.requests.len()), Some(trace.requests.len()), "{other:?}");
+            assert_ne!(
+                parse(text, &forced(other)).ok().map(|t| t.requests.len()),
+                Some(trace.requests.len()),
+                "{other:?}"
+            );
         }
     }
     let error = parse("Dear diary,\n", &TraceOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("t: no trace format fits its beginning; tried blktrace, blkparse, ftrace, iolog,"), "{error}");
+    assert!(
+        error.contains("t: no trace format fits its beginning; tried blktrace, blkparse, ftrace, iolog,"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -95,8 +102,12 @@ fn samples_give_the_requests_that_stand_in_them() {
     let of = |format| parse(sample(format), &TraceOptions::default()).unwrap();
     let us = 1000;
     let blkparse = of(Format::Blkparse);
-    let expected =
-        [(Read, 5120, 4096, 0), (Write, 904, 4096, 1000 * us), (Flush, 0, 0, 1500 * us), (Trim, 4096, 32768, 3000 * us)];
+    let expected = [
+        (Read, 5120, 4096, 0),
+        (Write, 904, 4096, 1000 * us),
+        (Flush, 0, 0, 1500 * us),
+        (Trim, 4096, 32768, 3000 * us),
+    ];
     assert_eq!(requests(&blkparse), expected);
     assert!(blkparse.requests[1].flags.fua && blkparse.requests[1].flags.preflush);
     assert_eq!(blkparse.requests[1].phone_latency, Some(Nanos(1000 * us)));
@@ -111,14 +122,15 @@ fn samples_give_the_requests_that_stand_in_them() {
     let latencies: Vec<_> = ftrace.requests.iter().map(|r| r.phone_latency.unwrap().0 / us).collect();
     assert_eq!(latencies, [503, 911, 1400]);
 
-    let iolog = [(Write, 0, 4096, 0), (Read, 16, 4096, 1500 * us), (Flush, 0, 0, 1500 * us), (Trim, 16, 65536, 1500 * us)];
+    let iolog =
+        [(Write, 0, 4096, 0), (Read, 16, 4096, 1500 * us), (Flush, 0, 0, 1500 * us), (Trim, 16, 65536, 1500 * us)];
     assert_eq!(requests(&of(Format::Iolog)), iolog);
 
     let mobile = of(Format::Mobile);
-    assert_eq!(requests(&mobile)[1..], [
-        (Write, 65_006_504, 4096, 988_000),
-        (Read, 4_495_120, 122_880, 2_005_799_963_000)
-    ]);
+    assert_eq!(
+        requests(&mobile)[1..],
+        [(Write, 65_006_504, 4096, 988_000), (Read, 4_495_120, 122_880, 2_005_799_963_000)]
+    );
     assert_eq!((mobile.devices[0].name.as_str(), mobile.processes[0].as_str()), ("8:0", "Thread-3"));
 
     let nexus = of(Format::Nexus5);
@@ -155,8 +167,23 @@ fn volumes_lie_one_after_another_and_keep_their_alignment() {
     assert_eq!(requests(&parse(sample(Format::Mqsim), &only).unwrap()), [(Read, 657_728, 8192, 0)]);
 
     let spc = parse(sample(Format::Spc), &TraceOptions::default()).unwrap();
-    assert_eq!((spc.report.unaligned, spc.report.partial_writes, spc.report.merge_reads), (3, 2, 2), "the reads of both ends lie side by side");
+    assert_eq!(
+        (spc.report.unaligned, spc.report.partial_writes, spc.report.merge_reads),
+        (3, 2, 2),
+        "the reads of both ends lie side by side"
+    );
     assert_eq!(spc.report.widened_bytes, 3 * 8192 - 2 * 3584 - 3072);
+}
+
+#[test]
+fn requests_that_grew_share_what_completed() {
+    let text = "\
+        a-7 [000] .... 10.000010: block_rq_insert: 8,0 R 0 () 96 + 8 [fio]\n\
+        a-7 [000] .... 10.000020: block_rq_insert: 8,0 R 0 () 120 + 8 [fio]\n\
+        <idle>-0 [000] .... 10.000090: block_rq_complete: 8,0 RA () 80 + 56 [0]\n";
+    let trace = parse(text, &TraceOptions::default()).unwrap();
+    assert_eq!(requests(&trace), [(WorkOp::Read, 80, 40 * 512, 0), (WorkOp::Read, 120, 16 * 512, 10_000)]);
+    assert_eq!((trace.report.grown, trace.report.unmatched_completions), (2, 0));
 }
 
 #[test]
@@ -192,18 +219,48 @@ fn a_wrong_line_is_named_with_its_column() {
         (Format::Ftrace, "+ 16 [0]", "+", "line 5, column 77: the line ends where the number of sectors is expected"),
         (Format::Iolog, "version 2", "version 4", "line 1, column 1: not the first line of an iolog"),
         (Format::Iolog, "read 8192", "reed 8192", "line 6, column 10: action is 'reed'; allowed: read, write, trim"),
-        (Format::Iolog, "wait 1500", "wait -1", "line 5, column 15: time to wait, in microseconds is '-1'; allowed: a whole"),
+        (
+            Format::Iolog,
+            "wait 1500",
+            "wait -1",
+            "line 5, column 15: time to wait, in microseconds is '-1'; allowed: a whole",
+        ),
         (Format::Mobile, "8388608,R", "8388608,X", "line 4, column 20: rw flag is 'X'; allowed: R, W or D"),
-        (Format::Mobile, ",240,", ",", "line 4, column 30: size in sectors is '834642.0457060001'; allowed: a whole number"),
+        (
+            Format::Mobile,
+            ",240,",
+            ",",
+            "line 4, column 30: size in sectors is '834642.0457060001'; allowed: a whole number",
+        ),
         (Format::Nexus5, "49664", "4966", "line 1, column 14: size in bytes is '4966'; allowed: 512 times the size"),
-        (Format::Nexus5, "10.172760844", "9", "line 2, column 64: time when finished is '9'; allowed: a time that is not"),
+        (
+            Format::Nexus5,
+            "10.172760844",
+            "9",
+            "line 2, column 64: time when finished is '9'; allowed: a time that is not",
+        ),
         (Format::Msr, "Write,1317", "Trim,1317", "line 2, column 26: type is 'Trim'; allowed: Read or Write"),
         (Format::Msr, ",1963", "", "line 2, column 47: the line ends where the response time is expected"),
-        (Format::Msr, ",1963", ",1963,9", "line 2, column 53: end of the line is '9'; allowed: nothing: the line has too many"),
+        (
+            Format::Msr,
+            ",1963",
+            ",1963,9",
+            "line 2, column 53: end of the line is '9'; allowed: nothing: the line has too many",
+        ),
         (Format::Spc, ",r,", ",q,", "line 2, column 14: opcode is 'q'; allowed: r, R, w or W"),
         (Format::Mqsim, "64 0", "64 2", "line 2, column 24: type is '2'; allowed: 1 (read) or 0 (write)"),
-        (Format::Csv, "trim,", "discard,", "line 5, column 4: operation is 'discard'; allowed: read, write, flush, trim"),
-        (Format::Csv, "fua|", "fue|", "line 3, column 20: flags is 'fue|preflush|readahead'; allowed: any of fua, sync"),
+        (
+            Format::Csv,
+            "trim,",
+            "discard,",
+            "line 5, column 4: operation is 'discard'; allowed: read, write, flush, trim",
+        ),
+        (
+            Format::Csv,
+            "fua|",
+            "fue|",
+            "line 3, column 20: flags is 'fue|preflush|readahead'; allowed: any of fua, sync",
+        ),
     ] {
         let error = replaced(format, from, to);
         if !error.starts_with(&format!("t: {told}")) {
@@ -230,7 +287,8 @@ fn packed_files_are_read_directly() {
     let plain = sample(Format::Spc);
     let mut xz = Vec::new();
     io::Read::read_to_end(&mut liblzma::read::XzEncoder::new(plain.as_bytes(), 6), &mut xz).unwrap();
-    let read = |bytes: Vec<u8>| Trace::parse("t", vec![TraceFile { name: "t".into(), bytes }], &TraceOptions::default());
+    let read =
+        |bytes: Vec<u8>| Trace::parse("t", vec![TraceFile { name: "t".into(), bytes }], &TraceOptions::default());
     assert_eq!(read(xz.clone()).unwrap(), parse(plain, &TraceOptions::default()).unwrap());
     let error = read(xz[..xz.len() / 2].to_vec()).unwrap_err().to_string();
     assert!(error.starts_with("t: damaged xz data: "), "{error}");
@@ -243,7 +301,8 @@ fn formats_that_are_only_read_are_not_written() {
         trace.to_bytes(Format::Nexus5).unwrap_err().to_string(),
         "format = \"nexus5\": must be one of iolog, msr, spc, mqsim, csv"
     );
-    let flush = parse("time_ns,op,device,sector,bytes,flags,latency_ns,process\n0,flush,a,0,0,,,x\n", &forced(Format::Csv));
+    let flush =
+        parse("time_ns,op,device,sector,bytes,flags,latency_ns,process\n0,flush,a,0,0,,,x\n", &forced(Format::Csv));
     assert_eq!(flush.unwrap().to_bytes(Format::Msr).unwrap_err().to_string(), "t as msr: no requests among 1 events");
 }
 

@@ -117,7 +117,8 @@ fn completing_twice_is_our_bug() {
 
 /// A write of sectors 4 to 20 (units 0 and 2 in part), then a read of unit 5.
 fn partial() -> Arc<Trace> {
-    let write = WorkRequest { op: WorkOp::Write, sector: 4, bytes: 16 * 512, ..request(0, 1, 0) };
+    let flags = Flags { fua: true, preflush: true, sync: true, ..Flags::default() };
+    let write = WorkRequest { op: WorkOp::Write, sector: 4, bytes: 16 * 512, flags, ..request(0, 1, 0) };
     let read = WorkRequest { op: WorkOp::Read, ..request(100, 5, 0) };
     Arc::new(Trace { name: "t".into(), requests: vec![write, read], files: vec!["f".into()], ..Trace::default() })
 }
@@ -133,6 +134,7 @@ fn a_partial_write_waits_for_the_reads_of_its_ends() {
     let (first, next) = drain(&mut replay, 10);
     assert_eq!(kinds(&first), [(WorkOp::Read, 0, 1), (WorkOp::Read, 2, 1)]);
     assert_eq!(next, Next::Wait(SimTime(110)));
+    assert_eq!(first[0].request.flags, Flags { sync: true, ..Flags::default() });
     replay.completed(first[1].ticket, SimTime(20));
     assert_eq!(drain(&mut replay, 20).0, []);
     let (second, next) = drain(&mut replay, 110);
@@ -140,6 +142,7 @@ fn a_partial_write_waits_for_the_reads_of_its_ends() {
     replay.completed(first[0].ticket, SimTime(120));
     let (third, next) = drain(&mut replay, 120);
     assert_eq!((kinds(&third), next), (vec![(WorkOp::Write, 0, 3)], Next::Done));
+    assert!(third[0].request.flags.fua && third[0].request.flags.preflush);
     assert_eq!(third[0].request.arrival, SimTime(10), "its latency includes that of the reads");
     assert_eq!(replay.progress().done, 0);
     replay.completed(third[0].ticket, SimTime(130));

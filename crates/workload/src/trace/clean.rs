@@ -4,8 +4,8 @@ use std::fmt;
 
 use units::{Nanos, SimTime};
 
-use super::records::{Names, TraceRecord};
 use super::TraceError;
+use super::records::{Names, TraceRecord};
 use crate::SECTOR_BYTES;
 
 /// Two identical requests less than this apart may be one, issued twice.
@@ -96,11 +96,15 @@ impl fmt::Display for Cleaned {
         let Cleaned { rule, count, bytes, time } = self;
         let name = rule.name();
         match rule {
-            CleanRule::Duplicates => write!(f, "clean {name}: {count} requests that were issued twice ({bytes} bytes) removed"),
+            CleanRule::Duplicates => {
+                write!(f, "clean {name}: {count} requests that were issued twice ({bytes} bytes) removed")
+            }
             CleanRule::Gaps => {
                 write!(f, "clean {name}: {count} gaps of more than 1000 s cut, {:.3} s in all", time.0 as f64 / 1e9)
             }
-            CleanRule::Packed => write!(f, "clean {name}: {count} requests cut to a multiple of 8 sectors, by {bytes} bytes"),
+            CleanRule::Packed => {
+                write!(f, "clean {name}: {count} requests cut to a multiple of 8 sectors, by {bytes} bytes")
+            }
         }
     }
 }

@@ -42,7 +42,9 @@ pub enum TraceError {
         reason: String,
     },
     /// A file in which no reader finds a line or event of its own.
-    #[error("{file}: no trace format fits its beginning; tried {tried}. With --format NAME the line is named that does not fit")]
+    #[error(
+        "{file}: no trace format fits its beginning; tried {tried}. With --format NAME the line is named that does not fit"
+    )]
     UnknownFormat {
         /// The file.
         file: String,

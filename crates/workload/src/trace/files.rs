@@ -42,8 +42,7 @@ impl TraceFile {
         } else {
             return Ok(());
         };
-        self.bytes =
-            unpacked.map_err(|reason| TraceError::Compressed { file: self.name.clone(), method, reason })?;
+        self.bytes = unpacked.map_err(|reason| TraceError::Compressed { file: self.name.clone(), method, reason })?;
         Ok(())
     }
 }
@@ -70,9 +69,8 @@ pub(super) fn load(path: &Path) -> Result<Vec<TraceFile>, TraceError> {
     } else {
         vec![path.to_path_buf()]
     };
-    let load = |path: PathBuf| {
-        Ok(TraceFile { name: path.display().to_string(), bytes: fs::read(&path).map_err(io(&path))? })
-    };
+    let load =
+        |path: PathBuf| Ok(TraceFile { name: path.display().to_string(), bytes: fs::read(&path).map_err(io(&path))? });
     paths.into_iter().map(load).collect()
 }
 

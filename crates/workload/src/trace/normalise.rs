@@ -62,12 +62,7 @@ pub(super) fn trace(
 }
 
 /// Keeps the records of the device asked for, or of all if they can lie beside each other.
-fn choose_device(
-    name: &str,
-    format: Format,
-    records: &mut Records,
-    options: &TraceOptions,
-) -> Result<(), TraceError> {
+fn choose_device(name: &str, format: Format, records: &mut Records, options: &TraceOptions) -> Result<(), TraceError> {
     let mut there = devices_of(records);
     let names = |there: &[(u32, u64)], records: &Records| {
         there.iter().map(|&(device, _)| records.devices.name(device)).collect::<Vec<_>>().join(", ")

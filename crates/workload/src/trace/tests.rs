@@ -38,7 +38,12 @@ fn a_request_issued_twice_is_one() {
 
 #[test]
 fn a_long_gap_is_cut() {
-    let lines = [(0, "read", 0, 8, "a"), (1_000_000, "read", 8, 8, "a"), (2_000_001, "read", 8, 8, "a"), (2_000_011, "read", 8, 8, "a")];
+    let lines = [
+        (0, "read", 0, 8, "a"),
+        (1_000_000, "read", 8, 8, "a"),
+        (2_000_001, "read", 8, 8, "a"),
+        (2_000_011, "read", 8, 8, "a"),
+    ];
     let cleaned = trace(&lines, &[CleanRule::Gaps]);
     let times: Vec<_> = cleaned.requests.iter().map(|r| r.arrival.0 / 1_000_000).collect();
     assert_eq!(times, [0, 1_000_000, 1_000_000, 1_000_010]);
@@ -47,9 +52,13 @@ fn a_long_gap_is_cut() {
 
 #[test]
 fn packed_lengths_lose_their_header() {
-    let cleaned = trace(&[(0, "write", 0, 65, "a"), (1, "write", 0, 8, "a"), (2, "write", 0, 3, "a")], &[CleanRule::Packed]);
+    let cleaned =
+        trace(&[(0, "write", 0, 65, "a"), (1, "write", 0, 8, "a"), (2, "write", 0, 3, "a")], &[CleanRule::Packed]);
     assert_eq!(cleaned.requests.iter().map(|r| r.bytes / 512).collect::<Vec<_>>(), [64, 8, 3]);
-    assert_eq!(cleaned.report.cleaned[0].to_string(), "clean packed: 1 requests cut to a multiple of 8 sectors, by 512 bytes");
+    assert_eq!(
+        cleaned.report.cleaned[0].to_string(),
+        "clean packed: 1 requests cut to a multiple of 8 sectors, by 512 bytes"
+    );
     assert_eq!(cleaned.report.unaligned, 1, "counted after cleaning");
 }
 
@@ -68,7 +77,10 @@ fn a_rate_that_no_device_has_names_the_unit_that_the_file_may_have() {
     let line = |i: u64| format!("{},usr,0,Read,4096,4096,10\n", 128_166_372_003_061_629 + i * 10_000_000_000_000);
     let slow: String = (0..1000).map(line).collect();
     let told = parse(&slow, &TraceOptions::default()).unwrap().report.implausible.unwrap();
-    assert!(told.starts_with("the times imply 0.000 requests/s, which no device has: 1000 requests in 999000000"), "{told}");
+    assert!(
+        told.starts_with("the times imply 0.000 requests/s, which no device has: 1000 requests in 999000000"),
+        "{told}"
+    );
     let fast: String = (0..1000).map(|i| format!("{i} 0 {} 8 1\n", i * 8)).collect();
     let told = parse(&fast, &TraceOptions::default()).unwrap().report.implausible.unwrap();
     assert_eq!(
@@ -119,12 +131,15 @@ fn a_written_file_is_whole_or_not_there() {
     let t = trace(&[(0, "read", 0, 8, "a"), (1, "flush", 0, 0, "a"), (2, "trim", 0, 8, "a")], &[]);
     let path = directory.join("out.spc");
     let lost = t.write(Format::Spc, &path).unwrap();
-    assert_eq!(lost, [
-        "1 flushes left out",
-        "1 trims left out",
-        "1 requests without the name of their process",
-        "1 devices known by number, not by name",
-    ]);
+    assert_eq!(
+        lost,
+        [
+            "1 flushes left out",
+            "1 trims left out",
+            "1 requests without the name of their process",
+            "1 devices known by number, not by name",
+        ]
+    );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "0,0,4096,r,0.000000000\n");
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1, "no temporary file is left");
     let error = t.write(Format::Spc, &directory.join("none/out.spc")).unwrap_err().to_string();

@@ -40,7 +40,9 @@ pub(super) fn bytes(trace: &Trace, format: Format) -> Result<Vec<u8>, TraceError
 
 /// What the format has room for; an error if that leaves nothing of the trace.
 fn carries(trace: &Trace, format: Format) -> Result<Carries, TraceError> {
-    let Some(carries) = format.carries() else { return Err(Format::writable(format.name()).expect_err("it cannot be")) };
+    let Some(carries) = format.carries() else {
+        return Err(Format::writable(format.name()).expect_err("it cannot be"));
+    };
     if !trace.requests.iter().any(|r| is_carried(r, carries)) {
         let name = format!("{} as {}", trace.name, format.name());
         return Err(TraceError::NoRequests { name, events: trace.requests.len() as u64 });
@@ -58,13 +60,16 @@ fn is_carried(request: &WorkRequest, carries: Carries) -> bool {
 
 /// What the file has no room for.
 fn lost(trace: &Trace, carries: Carries) -> Vec<String> {
-    let count = |is: &dyn Fn(&WorkRequest) -> bool| {
-        trace.requests.iter().filter(|r| is_carried(r, carries) && is(r)).count()
-    };
+    let count =
+        |is: &dyn Fn(&WorkRequest) -> bool| trace.requests.iter().filter(|r| is_carried(r, carries) && is(r)).count();
     let left_out = |op: WorkOp| trace.requests.iter().filter(|r| r.op == op && !is_carried(r, carries)).count();
     let flagged = |r: &WorkRequest| r.flags != crate::Flags::default();
     let named = |r: &WorkRequest| trace.processes.get(usize::from(r.process.0)).is_some_and(|name| name != "(unknown)");
     let tick = carries.tick_ns;
+    let finer = |r: &WorkRequest| {
+        let latency = r.phone_latency.filter(|_| carries.latency).map_or(0, |latency| latency.0);
+        !r.arrival.0.is_multiple_of(tick) || !latency.is_multiple_of(tick)
+    };
     let losses = [
         (left_out(WorkOp::Flush), "flushes left out".to_owned()),
         (left_out(WorkOp::Trim), "trims left out".to_owned()),
@@ -72,7 +77,7 @@ fn lost(trace: &Trace, carries: Carries) -> Vec<String> {
         (if carries.processes { 0 } else { count(&named) }, "requests without the name of their process".into()),
         (if carries.latency { 0 } else { count(&|r| r.phone_latency.is_some()) }, "requests without latency".into()),
         (if carries.device_names { 0 } else { trace.devices.len() }, "devices known by number, not by name".into()),
-        (count(&|r| !r.arrival.0.is_multiple_of(tick)), format!("times cut to a multiple of {tick} ns")),
+        (count(&finer), format!("requests with times cut to a multiple of {tick} ns")),
         (
             if carries.whole_sectors { count(&|r| !r.bytes.is_multiple_of(SECTOR_BYTES)) } else { 0 },
             "lengths rounded up to whole sectors".into(),
