@@ -8,8 +8,8 @@ use units::{SimTime, UNIT_BYTES};
 
 use crate::tickets::Tickets;
 use crate::{
-    Flags, Footprint, GroupId, GroupInfo, Issued, Next, Progress, SECTOR_BYTES, Source, StreamId, Ticket, Trace, TraceError,
-    WorkOp, WorkRequest,
+    Flags, Footprint, GroupId, GroupInfo, Issued, Next, Progress, SECTOR_BYTES, Source, StreamId, Ticket, Trace,
+    TraceError, WorkOp, WorkRequest,
 };
 
 /// Greatest depth of a closed replay.

@@ -119,10 +119,12 @@ struct Origin {
 }
 
 impl Origin {
+    /// A request without time, flags and process. A flush has neither place nor length.
     fn request(self, line: u64, op: WorkOp, sector: u64, bytes: u64) -> WorkRequest {
+        let (sector, bytes) = if op == WorkOp::Flush { (0, 0) } else { (sector, bytes) };
         WorkRequest {
             arrival: SimTime::START,
-            sector: if op == WorkOp::Flush { 0 } else { sector },
+            sector,
             bytes,
             line,
             phone_latency: None,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{ProcessId, TraceReport, WorkRequest};
+use crate::{ProcessId, TraceReport, WorkOp, WorkRequest};
 
 /// One request as its file has it: at its recorded time, in the addresses of its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,8 +24,12 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Adds a request, and counts it if it stands behind a later one.
+    /// Adds a request, and counts it if it stands behind a later one. A read, write or trim of nothing is none.
     pub fn push(&mut self, device: u32, request: WorkRequest) {
+        if request.bytes == 0 && request.op != WorkOp::Flush {
+            self.report.ignored_queue_events += 1;
+            return;
+        }
         self.report.out_of_order += u64::from(request.arrival.0 < self.last);
         self.last = request.arrival.0;
         self.list.push(TraceRecord { device, request });

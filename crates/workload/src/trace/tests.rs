@@ -93,6 +93,13 @@ fn a_rate_that_no_device_has_names_the_unit_that_the_file_may_have() {
 }
 
 #[test]
+fn requests_of_nothing_are_none() {
+    let t = parse("0,8,0,r,0.0\n0,8,512,r,1.0\n", &TraceOptions::default()).unwrap();
+    assert_eq!((t.requests.len(), t.report.ignored_queue_events), (1, 1));
+    assert!(t.report.warnings().contains(&"1 queue events that are no block requests were ignored".to_owned()));
+}
+
+#[test]
 fn stacked_devices_are_chosen() {
     let text = "proces,device,rw_flag,sector,size,timestamp\na-1,8388608,W,8,8,1.0\nb-2,8388609,R,16,8,2.0\n";
     let error = parse(text, &TraceOptions::default()).unwrap_err().to_string();

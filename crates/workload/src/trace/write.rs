@@ -82,7 +82,7 @@ fn lost(trace: &Trace, carries: Carries) -> Vec<String> {
             if carries.whole_sectors { count(&|r| !r.bytes.is_multiple_of(SECTOR_BYTES)) } else { 0 },
             "lengths rounded up to whole sectors".into(),
         ),
-        (trace.files.len() - 1, "boundaries between per-CPU files".into()),
+        (trace.files.len().saturating_sub(1), "boundaries between per-CPU files".into()),
     ];
     losses.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect()
 }
