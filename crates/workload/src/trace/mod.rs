@@ -77,7 +77,10 @@ impl Trace {
     /// # Errors
     /// [`TraceError`], naming file and event or line.
     pub fn read(path: &Path, options: &TraceOptions) -> Result<Trace, TraceError> {
-        Trace::parse(&path.display().to_string(), files::load(path)?, options)
+        let files = files::load(path)?;
+        // The names in a directory already say that it is a blktrace, so a damaged file is named as one.
+        let format = options.format.or(path.is_dir().then_some(Format::Blktrace));
+        Trace::parse(&path.display().to_string(), files, &TraceOptions { format, ..options.clone() })
     }
 
     /// Reads a trace from the contents of its files; blktrace's are given in the order of their CPUs.
