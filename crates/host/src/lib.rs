@@ -27,7 +27,7 @@
 //! use units::{Lpa, SimTime};
 //! # use ufsim_host as host;
 //!
-//! let info = DeviceInfo { capacity_units: 4096, superblocks: 2, superblock_units: 4096, hpb_group_entries: 4096 };
+//! let info = DeviceInfo { capacity_units: 4096, superblocks: 2, superblock_units: 4096, hpb_group_entries: 4096, map_page_entries: 1024 };
 //! let mut driver = Driver::new(HostConfig::default(), info);
 //! let now = SimTime::START;
 //! driver.submit(now, Request { id: 7, op: RequestOp::Read, lpa: Lpa(3), len: 1, stamp: 0 });

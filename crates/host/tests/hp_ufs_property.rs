@@ -12,7 +12,7 @@ const SEGMENT_BYTES: u64 = 4096;
 
 /// Eleven segments, the last one not full.
 const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: 10_500, superblocks: 512, superblock_units: 64, hpb_group_entries: 4096 };
+    DeviceInfo { capacity_units: 10_500, superblocks: 512, superblock_units: 64, hpb_group_entries: 4096, map_page_entries: 1024 };
 
 fn config(limit_segments: Option<u64>, max_transfer_units: u32) -> HostConfig {
     HostConfig {
