@@ -93,7 +93,7 @@ fn the_races_do_happen() {
     assert!(device.copies_too_late > 0, "no copy was overtaken by a write");
     assert!(device.attests > 0 && device.bitmaps_taken > 0 && device.copies_made > 100);
     for (name, value) in stats.fields() {
-        let others = name.starts_with("hpb_") || name == "entry_transfers_to_report" || name == "polls";
+        let others = name.starts_with("hpb_") || name.starts_with("sched_") || name == "entry_transfers_to_report" || name == "polls";
         assert!(value > 0 || others, "{name} stayed 0, so this run does not test it");
     }
 }
