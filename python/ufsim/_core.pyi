@@ -57,5 +57,12 @@ def recovery(segments: int, pages: int) -> str:
     Its log blocks hold `pages` (up to 32768) pages of `segments` segments. The interpreter's lock is not held.
     """
 
+def map_plus_examples() -> str:
+    """The worked examples of MAP+ (Table I, Fig. 6, Table II) through the real schedulers, as a JSON list.
+
+    Each has `name`, `scheduler`, `sequence` and `prioritised`, `map_reads`, and in cycles by request `access`, `waiting`
+    and `latency`, with `mean_waiting` and `mean_latency`.
+    """
+
 def fio_json(result_json: str) -> str:
     """A result in the form of `fio --output-format=json`."""

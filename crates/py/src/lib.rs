@@ -177,6 +177,12 @@ fn recovery(py: Python<'_>, segments: u32, pages: u32) -> PyResult<String> {
     Ok(parts.to_string())
 }
 
+/// The worked examples of MAP+ under the schedulers that it compares, as JSON.
+#[pyfunction]
+fn map_plus_examples() -> PyResult<String> {
+    serde_json::to_string(&lab::examples::map_plus()).map_err(config_error)
+}
+
 /// Names of the promises that a device can be made to break.
 #[pyfunction]
 fn crash_sabotages() -> Vec<&'static str> {
@@ -205,5 +211,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(crash_case, module)?)?;
     module.add_function(wrap_pyfunction!(crash_sabotages, module)?)?;
     module.add_function(wrap_pyfunction!(recovery, module)?)?;
+    module.add_function(wrap_pyfunction!(map_plus_examples, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
 }

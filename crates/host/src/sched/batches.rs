@@ -157,7 +157,8 @@ impl Batches {
         let (a, b) = (&self.batches[usize::from(a)], &self.batches[usize::from(b)]);
         if self.rank == Rank::Densest {
             // a.requests / a.units against b.requests / b.units, without a division.
-            let (of_a, of_b) = (u128::from(a.requests) * u128::from(b.units), u128::from(b.requests) * u128::from(a.units));
+            // At most 1024 requests of 2^32 units each: the products have 52 bits.
+            let (of_a, of_b) = (u64::from(a.requests) * b.units, u64::from(b.requests) * a.units);
             if of_a != of_b {
                 return of_a > of_b;
             }

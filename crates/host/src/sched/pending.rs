@@ -29,8 +29,8 @@ pub(crate) struct Pending {
     since: Vec<SimTime>,
     /// Earlier parts that must go first.
     holders: Vec<u16>,
-    /// Parts that are held.
-    held: usize,
+    /// Parts that are held, in the order in which they became visible.
+    held: Rings,
     /// Visible parts in the order in which they became visible.
     order: Rings,
     free: Vec<u16>,
@@ -54,7 +54,7 @@ impl Pending {
             writes: vec![0; slots],
             since: vec![SimTime::START; slots],
             holders: vec![0; slots],
-            held: 0,
+            held: Rings::new(limit, 1),
             order: Rings::new(limit, 1),
             free: (0..limit).rev().collect(),
         }
@@ -97,7 +97,9 @@ impl Pending {
         self.writes[at] = u32::from(writes(part.op));
         self.since[at] = now;
         self.holders[at] = holders;
-        self.held += usize::from(holders > 0);
+        if holders > 0 {
+            self.held.push_back(0, slot);
+        }
         self.order.push_back(0, slot);
         Some(slot)
     }
@@ -148,7 +150,7 @@ impl Pending {
         self.writes[at] = 0;
         self.order.remove(slot);
         self.free.push(slot);
-        if self.held > 0 {
+        if !self.held.is_empty(0) {
             self.release(&part, released);
         }
         part
@@ -156,16 +158,15 @@ impl Pending {
 
     fn release(&mut self, gone: &Part, released: &mut Vec<u16>) {
         let (first, end, write) = (gone.lpa.0, gone.lpa.0 + gone.len, u32::from(writes(gone.op)));
-        for slot in self.order.iter(0) {
+        for slot in self.held.iter(0) {
             let at = usize::from(slot);
-            let held = self.holders[at] > 0 && self.first[at] < end && first < self.end[at];
-            if held && (self.writes[at] | write) != 0 {
+            if self.first[at] < end && first < self.end[at] && (self.writes[at] | write) != 0 {
                 self.holders[at] -= 1;
                 if self.holders[at] == 0 {
-                    self.held -= 1;
                     released.push(slot);
                 }
             }
         }
+        released.iter().for_each(|&slot| self.held.remove(slot));
     }
 }

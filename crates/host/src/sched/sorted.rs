@@ -3,6 +3,7 @@
 /// Slots in the order of their keys. Of the kind of length that a pending queue has, moving the entries behind costs less
 /// than the pointers of a tree.
 pub(super) struct Sorted {
+    /// The first one stands last, where it is taken out without moving others.
     entries: Vec<Entry>,
 }
 
@@ -21,14 +22,14 @@ impl Sorted {
     /// Adds a slot.
     #[inline]
     pub fn insert(&mut self, key: u32, slot: u16) {
-        let at = self.entries.partition_point(|entry| entry.key <= key);
+        let at = self.entries.partition_point(|entry| entry.key > key);
         self.entries.insert(at, Entry { key, slot });
     }
 
     /// Takes out a slot that was added with this key.
     #[inline]
     pub fn remove(&mut self, key: u32, slot: u16) {
-        let from = self.entries.partition_point(|entry| entry.key < key);
+        let from = self.entries.partition_point(|entry| entry.key > key);
         let equals = self.entries[from..].iter();
         let at = equals.take_while(|entry| entry.key == key).position(|entry| entry.slot == slot);
         self.entries.remove(from + at.expect("a slot stays in until it is taken out"));
@@ -37,13 +38,14 @@ impl Sorted {
     /// The first slot whose key is at least `key`.
     #[inline]
     pub fn first_from(&self, key: u32) -> Option<u16> {
-        self.entries.get(self.entries.partition_point(|entry| entry.key < key)).map(|entry| entry.slot)
+        let at = self.entries.partition_point(|entry| entry.key >= key).checked_sub(1)?;
+        Some(self.entries[at].slot)
     }
 
     /// Takes out the slot with the smallest key.
     #[inline]
     pub fn pop_first(&mut self) -> Option<u16> {
-        if self.entries.is_empty() { None } else { Some(self.entries.remove(0).slot) }
+        self.entries.pop().map(|entry| entry.slot)
     }
 
     /// True if there is no slot.
