@@ -14,9 +14,13 @@ const CAPACITY: u64 = 32_768;
 fn spec(scheme: &str, scheduler: SchedulerKind, knowledge: CacheKnowledge) -> Spec {
     let mut spec = tiny(scheme, 1);
     spec.scheduler = Some(scheduler.name().into());
-    spec.set.insert("sched.cache_knowledge".into(), knowledge.name().into());
-    spec.set.insert("sched.poll_requests".into(), "50".into());
+    set(&mut spec, "sched.cache_knowledge", knowledge.name());
+    set(&mut spec, "sched.poll_requests", 50);
     spec
+}
+
+fn set(spec: &mut Spec, key: &str, value: impl Into<serde_json::Value>) {
+    spec.set.insert(key.into(), value.into());
 }
 
 fn any_request() -> impl Strategy<Value = WorkRequest> {
@@ -46,8 +50,8 @@ proptest! {
         depth in 16u32..=300,
     ) {
         let mut spec = spec(scheme, scheduler, knowledge);
-        spec.set.insert("sched.packed_commands".into(), packed.to_string());
-        spec.set.insert("sched.queue".into(), queue.to_string());
+        set(&mut spec, "sched.packed_commands", packed);
+        set(&mut spec, "sched.queue", queue);
         let count = requests.len() as u64;
         let result = closed(&spec, requests, depth).map_err(|e| TestCaseError::fail(e.to_string()))?;
         prop_assert_eq!((result.submitted, result.completed), (count, count));
@@ -55,7 +59,7 @@ proptest! {
 }
 
 /// Random reads of 1 to 4 units over the device, after it has been written.
-fn reads(scheduler: SchedulerKind, knowledge: CacheKnowledge, set: &[(&str, &str)]) -> RunResult {
+fn reads(scheduler: SchedulerKind, knowledge: CacheKnowledge, also: &[(&str, serde_json::Value)]) -> RunResult {
     let mut rng = Rng::from_seed(9);
     let mut requests: Vec<WorkRequest> =
         (0..CAPACITY / 64).map(|i| request(WorkOp::Write, i * 64, 64)).collect();
@@ -63,10 +67,12 @@ fn reads(scheduler: SchedulerKind, knowledge: CacheKnowledge, set: &[(&str, &str
     requests.extend((0..6_000).map(|_| read(&mut rng)));
     let mut spec = spec("ufs", scheduler, knowledge);
     // Few segments in SRAM, one command at a time: what is pending decides.
-    for (key, value) in [("sram.segment_cache_kib", "16"), ("host.tags", "12"), ("sched.cache_entries", "4096")] {
-        spec.set.insert(key.into(), value.into());
+    for (key, value) in [("sram.segment_cache_kib", 16), ("host.tags", 12), ("sched.cache_entries", 4096)] {
+        set(&mut spec, key, value);
     }
-    spec.set.extend(set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())));
+    // Long enough that the order decides, not the deadline.
+    set(&mut spec, "sched.deadline_us", 1_000_000);
+    also.iter().for_each(|(key, value)| set(&mut spec, key, value.clone()));
     closed(&spec, requests, 128).expect("a run without errors")
 }
 
@@ -105,12 +111,12 @@ fn every_way_of_knowing_the_cache_finds_hits() {
 
 #[test]
 fn notices_can_be_left_out_and_packs_save_firmware_time() {
-    let run = |set: &[(&str, &str)]| reads(SchedulerKind::Rb, CacheKnowledge::Full, set);
-    let slow = [("firmware.command_ns", "20000")];
-    let silent = run(&[("sched.batch_notice", "false"), slow[0]]);
+    let run = |also: &[(&str, serde_json::Value)]| reads(SchedulerKind::Rb, CacheKnowledge::Full, also);
+    let slow = || ("firmware.command_ns", 100_000.into());
+    let silent = run(&[("sched.batch_notice", false.into()), slow()]);
     assert_eq!(silent.counters.host["sched_notices"], 0);
     assert!(silent.counters.host["sched_batches"] > 100);
-    let (single, packed) = (run(&slow), run(&[("sched.packed_commands", "true"), slow[0]]));
+    let (single, packed) = (run(&[slow()]), run(&[("sched.packed_commands", true.into()), slow()]));
     assert!(packed.sim_seconds < 0.9 * single.sim_seconds, "{} and {} s", packed.sim_seconds, single.sim_seconds);
 }
 
