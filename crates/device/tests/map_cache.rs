@@ -71,7 +71,8 @@ fn the_list_names_what_is_cached() {
 #[test]
 fn a_batch_of_reads_loads_its_segment_once() {
     let (mut bench, _) = written(MappingKind::SegmentLog);
-    let cold = (0..4).map(|i| i * 1024).find(|&lpa| !bench.device.cached(Lpa(lpa), 1024)).expect("two of four are cached");
+    let cold =
+        (0..4).map(|i| i * 1024).find(|&lpa| !bench.device.cached(Lpa(lpa), 1024)).expect("two of four are cached");
     let missing: Vec<Lpa> = (cold..cold + 1024).map(Lpa).filter(|&lpa| !bench.device.cached(lpa, 1)).take(5).collect();
     let runs: Vec<LpaRun> = missing.iter().map(|&lpa| LpaRun { lpa, len: 1 }).collect();
     let before = bench.device.stats();
@@ -133,9 +134,8 @@ fn a_notice_that_makes_no_sense_is_refused() {
         let notice = Op::BatchNotice { write: false, packed: true, requests: 3 };
         assert_eq!(answers(vec![(notice, data)]).1, [Status::InvalidField]);
     };
-    let runs = |runs: &[(u32, u32)]| {
-        DataOut::Runs(runs.iter().map(|&(lpa, len)| LpaRun { lpa: Lpa(lpa), len }).collect())
-    };
+    let runs =
+        |runs: &[(u32, u32)]| DataOut::Runs(runs.iter().map(|&(lpa, len)| LpaRun { lpa: Lpa(lpa), len }).collect());
     refused(DataOut::None);
     refused(runs(&[]));
     refused(runs(&[(0, 0)]));

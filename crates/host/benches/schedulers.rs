@@ -94,7 +94,8 @@ const WIDE: u32 = 1 << 22;
 const HOT: u32 = 2_000;
 
 fn main() {
-    let with = |knowledge| SchedConfig { knowledge, cache_entries: 2_048, batch_notice: false, ..SchedConfig::default() };
+    let with =
+        |knowledge| SchedConfig { knowledge, cache_entries: 2_048, batch_notice: false, ..SchedConfig::default() };
     let plain = with(CacheKnowledge::Full);
     let noop = cost(SchedulerKind::Noop, plain, WIDE);
     println!("ns per request; noop takes {noop:.0}, which the other figures leave out");

@@ -128,8 +128,13 @@ fn within(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), Hos
 mod tests {
     use super::*;
 
-    const INFO: DeviceInfo =
-        DeviceInfo { capacity_units: 1 << 20, superblocks: 300, superblock_units: 4096, hpb_group_entries: 4096, map_page_entries: 1024 };
+    const INFO: DeviceInfo = DeviceInfo {
+        capacity_units: 1 << 20,
+        superblocks: 300,
+        superblock_units: 4096,
+        hpb_group_entries: 4096,
+        map_page_entries: 1024,
+    };
 
     #[test]
     fn the_defaults_are_allowed_for_every_booster() {

@@ -7,8 +7,13 @@ use ufs::{DeviceInfo, Op};
 use ufsim_host::{BoosterKind, CacheKnowledge, HostConfig, RequestOp, SchedConfig, SchedulerKind};
 use units::Nanos;
 
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: 9_000, superblocks: 2048, superblock_units: 64, hpb_group_entries: 1024, map_page_entries: 1024 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: 9_000,
+    superblocks: 2048,
+    superblock_units: 64,
+    hpb_group_entries: 1024,
+    map_page_entries: 1024,
+};
 const NATURE: Nature = Nature { log_entries: 400, window: 6, fail: 0, hints: 10 };
 
 /// Every combination, with plenty of tags and with few.

@@ -61,8 +61,7 @@ proptest! {
 /// Random reads of 1 to 4 units over the device, after it has been written.
 fn reads(scheduler: SchedulerKind, knowledge: CacheKnowledge, also: &[(&str, serde_json::Value)]) -> RunResult {
     let mut rng = Rng::from_seed(9);
-    let mut requests: Vec<WorkRequest> =
-        (0..CAPACITY / 64).map(|i| request(WorkOp::Write, i * 64, 64)).collect();
+    let mut requests: Vec<WorkRequest> = (0..CAPACITY / 64).map(|i| request(WorkOp::Write, i * 64, 64)).collect();
     let read = |rng: &mut Rng| request(WorkOp::Read, rng.below(CAPACITY - 4), 1 + rng.below(4));
     requests.extend((0..6_000).map(|_| read(&mut rng)));
     let mut spec = spec("ufs", scheduler, knowledge);
@@ -83,12 +82,8 @@ fn misses(result: &RunResult) -> u64 {
 #[test]
 fn hits_first_and_batches_read_fewer_translation_pages() {
     let run = |scheduler| reads(scheduler, CacheKnowledge::Full, &[]);
-    let (noop, hp, rb, map) = (
-        run(SchedulerKind::Noop),
-        run(SchedulerKind::Hp),
-        run(SchedulerKind::Rb),
-        run(SchedulerKind::MapPlus),
-    );
+    let (noop, hp, rb, map) =
+        (run(SchedulerKind::Noop), run(SchedulerKind::Hp), run(SchedulerKind::Rb), run(SchedulerKind::MapPlus));
     assert!(noop.counters.host["sched_batches"] == 0 && noop.counters.host["sched_notices"] == 0);
     assert!(hp.counters.host["sched_prioritised"] > 1000 && hp.counters.host["sched_batches"] == 0);
     assert!(rb.counters.host["sched_batches"] > 100 && rb.counters.host["sched_notices"] > 100);

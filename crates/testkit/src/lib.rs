@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use device::{Device, DeviceConfig, DeviceEvent, Moment, Sabotage};
 use host::{Completion, Driver, HostConfig, Request, RequestOp};
-use lab::{CacheOf, Parts};
 use lab::profile::{Profile, parse_override};
+use lab::{CacheOf, Parts};
 use nand::Faults;
 use ufs::{Command, Content, DataIn, Response, Status};
 use units::{Lpa, Nanos, SimTime};

@@ -4,8 +4,13 @@ use ufsim_ufs::codec::{Allowed, EncodeError, Part, decode_command, decode_respon
 use ufsim_ufs::*;
 use units::{Lpa, Ppa, Seq, Superblock};
 
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: 10_000, superblocks: 100, superblock_units: 128, hpb_group_entries: 4096, map_page_entries: 1024 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: 10_000,
+    superblocks: 100,
+    superblock_units: 128,
+    hpb_group_entries: 4096,
+    map_page_entries: 1024,
+};
 
 fn command(op: Op) -> Command {
     Command { tag: Tag(0x1F), op, host_seq: Seq(0), freed: None, data: DataOut::None }

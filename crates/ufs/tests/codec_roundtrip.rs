@@ -10,8 +10,13 @@ use ufsim_ufs::*;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 /// As large as addresses go, so that every group exists.
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: u32::MAX, superblocks: 65535, superblock_units: 65536, hpb_group_entries: 4096, map_page_entries: 1024 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: u32::MAX,
+    superblocks: 65535,
+    superblock_units: 65536,
+    hpb_group_entries: 4096,
+    map_page_entries: 1024,
+};
 
 fn lpa() -> impl Strategy<Value = Lpa> {
     any::<u32>().prop_map(Lpa)

@@ -6,7 +6,9 @@
 
 use std::collections::VecDeque;
 
-use ufs::{BitmapFor, DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Response, SegmentImage, Status, copy_segment};
+use ufs::{
+    BitmapFor, DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Response, SegmentImage, Status, copy_segment,
+};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use super::log_blocks::LogBlocks;

@@ -142,7 +142,8 @@ pub fn a_batch_is_announced_as_it_is_sent(kind: SchedulerKind) {
             assert_eq!(left, 0, "a batch begins within another");
             assert!(!batch.write && batch.requests > 0);
             let page = |lpa: Lpa| lpa.0 / PAGE;
-            let in_page = |run: &LpaRun| page(run.lpa) == page(batch.runs[0].lpa) && page(run.lpa) == page(Lpa(run.end().0 - 1));
+            let in_page =
+                |run: &LpaRun| page(run.lpa) == page(batch.runs[0].lpa) && page(run.lpa) == page(Lpa(run.end().0 - 1));
             assert!(batch.runs.iter().all(in_page) && batch.runs.is_sorted_by(|a, b| a.end() < b.lpa), "{batch:?}");
             (left, announced, batches) = (batch.requests, batch.runs, batches + 1);
         }

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 
 use host::Driver;
 use ufs::{
-    BitmapFor, Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, L2pEntry, LpaRun, Notice, Op, PiggyBack, Response,
-    Status,
+    BitmapFor, Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, L2pEntry, LpaRun, Notice, Op, PiggyBack,
+    Response, Status,
 };
 use ufsim_host as host;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};

@@ -182,7 +182,8 @@ impl Host {
             4 => {
                 // Mostly in one segment.
                 let first = Lpa(number(input, self.sizes.units));
-                let run = |i: u8| LpaRun { lpa: Lpa(first.0.wrapping_add(u32::from(i) * 5)), len: u32::from(style % 8) };
+                let run =
+                    |i: u8| LpaRun { lpa: Lpa(first.0.wrapping_add(u32::from(i) * 5)), len: u32::from(style % 8) };
                 DataOut::Runs((0..style % 16).map(run).collect())
             }
             _ => DataOut::None,

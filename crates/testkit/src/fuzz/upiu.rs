@@ -7,8 +7,13 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use super::input::Input;
 
 /// As large as addresses go, so that every group exists.
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: u32::MAX, superblocks: 65535, superblock_units: 65536, hpb_group_entries: 4096, map_page_entries: 1024 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: u32::MAX,
+    superblocks: 65535,
+    superblock_units: 65536,
+    hpb_group_entries: 4096,
+    map_page_entries: 1024,
+};
 
 /// What a response may answer.
 const OPS: [Op; 14] = [
