@@ -32,7 +32,7 @@ struct Random(u32);
 impl Random {
     fn below(&mut self, n: u32) -> u32 {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (u64::from(self.0) * u64::from(n) >> 32) as u32
+        ((u64::from(self.0) * u64::from(n)) >> 32) as u32
     }
 
     fn part(&mut self, request: u32, span: u32) -> Part {
