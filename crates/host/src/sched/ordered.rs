@@ -146,6 +146,7 @@ impl<P: Policy> Ordered<P> {
     }
 }
 
+// Not inlined into the driver, where they would be in the way of `noop`.
 impl<P: Policy> Scheduler for Ordered<P> {
     const QUERIES: bool = P::QUERIES;
 
@@ -168,7 +169,7 @@ impl<P: Policy> Scheduler for Ordered<P> {
         self.pending.push(part);
     }
 
-    #[inline]
+    #[inline(never)]
     fn admit(&mut self, now: SimTime, cache: &dyn CacheView) {
         while let Some(slot) = self.pending.admit(now) {
             if !self.pending.is_held(slot) {
@@ -177,7 +178,7 @@ impl<P: Policy> Scheduler for Ordered<P> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn open_batch(&mut self, now: SimTime) -> Option<Batch> {
         if self.pending.has_flush() {
             return None;
@@ -188,7 +189,7 @@ impl<P: Policy> Scheduler for Ordered<P> {
         self.opened.take().and_then(|first| self.policy.batch(first, &self.pending))
     }
 
-    #[inline]
+    #[inline(never)]
     fn pop(&mut self, now: SimTime, cache: &dyn CacheView) -> Option<Part> {
         if let Some(flush) = self.pending.pop_flush() {
             return Some(flush);
