@@ -60,8 +60,8 @@ def recovery(segments: int, pages: int) -> str:
 def map_plus_examples() -> str:
     """The worked examples of MAP+ (Table I, Fig. 6, Table II) through the real schedulers, as a JSON list.
 
-    Each has `name`, `scheduler`, `sequence` and `prioritised`, `map_reads`, and in cycles by request `access`, `waiting`
-    and `latency`, with `mean_waiting` and `mean_latency`.
+    Each has `name`, `scheduler`, `sequence`, `prioritised`, `map_reads`; by request, in cycles, `access`, `waiting` and
+    `latency`; `mean_waiting` and `mean_latency`.
     """
 
 def fio_json(result_json: str) -> str:
