@@ -40,6 +40,7 @@ INTERRUPTED = 130
 Workload = Annotated[
     str, typer.Argument(metavar="WORKLOAD", help="Trace file or directory, fio job file or SQLite workload.")
 ]
+SchedulerOption = Annotated[str | None, typer.Option(metavar="NAME", help="Scheduler instead of the scheme's.")]
 ProfileOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="Device profile: see `ufsim profiles`.")]
 ReplayOption = Annotated[
     Replay, typer.Option(help="Traces: at recorded times, or as fast as the depth allows. Job files time themselves.")
@@ -93,7 +94,7 @@ def options(version: Annotated[bool, typer.Option("--version", help="Print the v
 def run(
     workload: Workload,
     scheme: Annotated[str, typer.Option(metavar="NAME", help="Scheme: see `ufsim schemes`.")] = "hp-ufs",
-    scheduler: Annotated[str | None, typer.Option(metavar="NAME", help="Scheduler instead of the scheme's.")] = None,
+    scheduler: SchedulerOption = None,
     booster: Annotated[str | None, typer.Option(metavar="NAME", help="Booster instead of the scheme's.")] = None,
     mapping: Annotated[str | None, typer.Option(metavar="NAME", help="Mapping instead of the scheme's.")] = None,
     profile: ProfileOption = Spec.profile,
@@ -152,6 +153,7 @@ def compare(
     schemes: Annotated[
         str, typer.Option(metavar="NAME,...", help="Schemes with commas between; gains are over the first.")
     ] = ",".join(DEFAULT_SCHEMES),
+    scheduler: SchedulerOption = None,
     profile: ProfileOption = Spec.profile,
     replay: ReplayOption = Spec.replay,
     depth: DepthOption = Spec.depth,
@@ -182,6 +184,7 @@ def compare(
         workload,
         [scheme.strip() for scheme in schemes.split(",")],
         jobs=jobs,
+        scheduler=scheduler,
         profile=profile,
         replay=replay,
         depth=depth,

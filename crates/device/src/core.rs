@@ -1,8 +1,8 @@
 //! What every part of the firmware works on: flash, SRAM, tables, and the effects of the current call.
 
 use nand::{Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
-use ufs::Response;
-use units::{Lpa, Ppa, Seq, SimTime, Superblock};
+use ufs::{LpaRun, Response};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock};
 
 use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
@@ -166,6 +166,26 @@ impl Core {
     #[inline]
     pub fn superblock_of(&self, ppa: Ppa) -> Superblock {
         self.layout.superblock_of(ppa)
+    }
+
+    /// Appends the segments in SRAM that are good for reads by themselves, as `complete` says, and besides them the entries
+    /// of the log that are `usable`.
+    pub fn list_cached(
+        &self,
+        runs: &mut Vec<LpaRun>,
+        complete: impl Fn(SegmentId) -> bool,
+        usable: impl Fn(Lpa) -> bool,
+    ) {
+        let whole = self.sram.segments().filter(|&segment| complete(segment)).map(SegmentId::first_lpa);
+        let capacity = self.cfg.capacity_units;
+        runs.extend(whole.map(|lpa| LpaRun { lpa, len: SEGMENT_ENTRIES.min(capacity - lpa.0) }));
+        for entry in self.log.entries() {
+            let segment = entry.lpa.segment();
+            if !(self.sram.holds_segment(segment) && complete(segment)) {
+                let units = (0..u32::from(entry.len)).map(|i| entry.lpa.offset(i));
+                runs.extend(units.filter(|&lpa| usable(lpa)).map(|lpa| LpaRun { lpa, len: 1 }));
+            }
+        }
     }
 
     /// Is this promise to be broken?

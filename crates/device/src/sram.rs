@@ -89,6 +89,19 @@ impl Sram {
         self.cache.touch(segment)
     }
 
+    /// The same, leaving no trace.
+    #[inline]
+    pub fn holds_segment(&self, segment: SegmentId) -> bool {
+        self.cache.slot_of[segment.index()] != 0
+    }
+
+    /// The segments in SRAM, most recently used first.
+    pub fn segments(&self) -> impl Iterator<Item = SegmentId> + '_ {
+        let next = |slot: u16| Some(self.cache.slots[usize::from(slot)].next).filter(|&next| next != 0);
+        let slots = std::iter::successors(next(0), move |&slot| next(slot));
+        slots.map(|slot| SegmentId(self.cache.slots[usize::from(slot)].segment))
+    }
+
     /// Keeps a segment that has just been read or written, if there is room at all.
     pub fn keep_segment(&mut self, segment: SegmentId) {
         if self.cache.touch(segment) {

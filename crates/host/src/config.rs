@@ -6,10 +6,13 @@ use ufs::DeviceInfo;
 use units::{Nanos, UNIT_BYTES};
 
 use crate::booster::BoosterKind;
-use crate::sched::SchedulerKind;
+use crate::sched::{SchedConfig, SchedulerKind};
 
 /// Tags that a UFS host has (JESD220C clause 10.7.1).
 pub(crate) const MAX_TAGS: u8 = 32;
+
+/// Longest pending queue of a scheduler: a notice of a batch has a run for each of its requests.
+const MAX_QUEUE: u64 = ufs::MAX_BATCH_RUNS as u64;
 
 /// Bytes of a sealed HPB entry.
 pub(crate) const SEALED_BYTES: u64 = 8;
@@ -25,6 +28,8 @@ pub struct HostConfig {
     pub max_transfer_units: u32,
     /// Order of user commands.
     pub scheduler: SchedulerKind,
+    /// Settings of the scheduler.
+    pub sched: SchedConfig,
     /// Use of host DRAM.
     pub booster: BoosterKind,
     /// Most DRAM that cached mappings may take, in bytes: at least two segments (8 KiB) for `hp-ufs`, one group for
@@ -49,6 +54,7 @@ impl Default for HostConfig {
             internal_tags: 8,
             max_transfer_units: 128,
             scheduler: SchedulerKind::Noop,
+            sched: SchedConfig::default(),
             booster: BoosterKind::None,
             memory_limit_bytes: None,
             reorder_entries: 2048,
@@ -87,6 +93,9 @@ impl HostConfig {
         within("tags", self.tags.into(), 2, MAX_TAGS.into())?;
         within("internal_tags", self.internal_tags.into(), 1, u64::from(self.tags) - 1)?;
         within("max_transfer_units", self.max_transfer_units.into(), 1, u32::MAX.into())?;
+        within("sched.queue", self.sched.queue.into(), 1, MAX_QUEUE)?;
+        within("sched.poll_requests", self.sched.poll_requests.into(), 1, u32::MAX.into())?;
+        within("sched.cache_entries", self.sched.cache_entries.into(), 1, u32::MAX.into())?;
         within("reorder_entries", self.reorder_entries.into(), 1, u32::MAX.into())?;
         match self.memory_limit_bytes {
             Some(bytes) => self.check_limit(info, bytes),
@@ -119,8 +128,13 @@ fn within(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), Hos
 mod tests {
     use super::*;
 
-    const INFO: DeviceInfo =
-        DeviceInfo { capacity_units: 1 << 20, superblocks: 300, superblock_units: 4096, hpb_group_entries: 4096 };
+    const INFO: DeviceInfo = DeviceInfo {
+        capacity_units: 1 << 20,
+        superblocks: 300,
+        superblock_units: 4096,
+        hpb_group_entries: 4096,
+        map_page_entries: 1024,
+    };
 
     #[test]
     fn the_defaults_are_allowed_for_every_booster() {

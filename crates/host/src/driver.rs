@@ -8,8 +8,9 @@ use units::{Lpa, Ppa, Seq, SimTime, Superblock};
 use crate::assembly::RequestTable;
 use crate::booster::{AnyBooster, Booster, Internal, Step};
 use crate::config::{HostConfig, HostConfigError};
+use crate::knowledge::{Blind, CacheView, Knowledge};
 use crate::request::{Completion, Part, Request, RequestOp};
-use crate::sched::{AnyScheduler, Scheduler};
+use crate::sched::{AnyScheduler, Batch, SchedulerKind};
 use crate::stats::HostStats;
 use crate::tags::{Owner, Sent, TagTable};
 
@@ -18,6 +19,9 @@ pub struct Driver {
     config: HostConfig,
     info: DeviceInfo,
     scheduler: AnyScheduler,
+    /// The scheduler looks at what has come before it is asked for a part.
+    reorders: bool,
+    knowledge: Knowledge,
     booster: AnyBooster,
     /// Parts that go before those in the scheduler: their wait is over, or a command of theirs has been sent.
     ready: VecDeque<Part>,
@@ -39,7 +43,12 @@ impl Driver {
             panic!("the settings of the driver were not checked: {error}");
         }
         Driver {
-            scheduler: AnyScheduler::new(config.scheduler),
+            scheduler: AnyScheduler::of_kind(config.scheduler, &config.sched, info.map_page_entries),
+            reorders: config.scheduler != SchedulerKind::Noop,
+            knowledge: match config.scheduler.queries_cache() {
+                true => Knowledge::new(&config.sched, &info),
+                false => Knowledge::Unused,
+            },
             booster: AnyBooster::attach(&config, &info),
             ready: VecDeque::new(),
             tags: TagTable::new(config.tags, config.internal_tags),
@@ -80,11 +89,23 @@ impl Driver {
         }
         let index = self.requests.insert(request, len);
         let (op, lpa) = (request.op, request.lpa);
+        if self.reorders {
+            self.knowledge.requested();
+        }
         self.scheduler.push(Part { request: index, op, lpa, len, counted: false, pinned: false });
     }
 
     /// The next command to put on the link, if any can be sent now.
     pub fn next_command(&mut self, now: SimTime) -> Option<Command> {
+        self.next_command_seeing(now, &Blind)
+    }
+
+    /// The same for a scheduler that knows what the device's mapping cache holds from `device`, as a laboratory can arrange
+    /// and a phone can not ([`CacheKnowledge::Full`](crate::CacheKnowledge::Full)).
+    pub fn next_command_seeing(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Command> {
+        if self.reorders {
+            self.scheduler.admit(now, self.knowledge.view(device));
+        }
         while self.tags.any_free() {
             if let Some(internal) = self.booster.urgent() {
                 return Some(self.send_internal(internal));
@@ -92,7 +113,13 @@ impl Driver {
             if !self.tags.user_free() || self.booster.holds_back() {
                 break;
             }
-            let Some(mut part) = self.ready.pop_front().or_else(|| self.scheduler.pop()) else {
+            if self.reorders
+                && let Some(internal) = self.scheduler_command(now)
+            {
+                return Some(self.send_internal(internal));
+            }
+            let next = self.ready.pop_front();
+            let Some(mut part) = next.or_else(|| self.scheduler.pop(now, self.knowledge.view(device))) else {
                 break;
             };
             match self.booster.plan(now, &mut part, self.config.max_transfer_units) {
@@ -114,6 +141,9 @@ impl Driver {
     /// If its tag names no command in flight, or it does not fit the command: a bug in the caller or the device.
     pub fn on_response(&mut self, now: SimTime, mut response: Response) {
         let sent = self.tags.release(response.tag);
+        if sent.op == Op::CacheQuery {
+            self.knowledge.answered(&mut response.data);
+        }
         self.booster.on_response(now, &sent.op, &mut response, &mut self.ready);
         let Some(owner) = sent.owner else { return };
         if self.requests.answer(owner, response.status, response.data, &mut self.completions) {
@@ -160,8 +190,26 @@ impl Driver {
     pub fn stats(&self) -> HostStats {
         let mut stats = self.stats;
         stats.tags_peak = self.tags.peak().into();
+        self.scheduler.report(&mut stats);
         self.booster.report(&mut stats);
         stats
+    }
+
+    /// What the scheduler wants said before its next part: a query that is due, or the notice of a batch that the part
+    /// opens.
+    fn scheduler_command(&mut self, now: SimTime) -> Option<Internal> {
+        if let Some(query) = self.knowledge.query() {
+            self.stats.sched_polls += 1;
+            return Some(query.into());
+        }
+        if !self.config.sched.batch_notice || !self.ready.is_empty() {
+            return None;
+        }
+        let batch = self.scheduler.open_batch(now).filter(Batch::needs_notice)?;
+        self.stats.sched_notices += 1;
+        let Batch { write, requests, runs } = batch;
+        let op = Op::BatchNotice { write, packed: self.config.sched.packed_commands, requests };
+        Some(Internal { op, data: DataOut::Runs(runs) })
     }
 
     fn complete(&mut self, completion: Completion) {
@@ -172,6 +220,9 @@ impl Driver {
     #[inline]
     fn send_user(&mut self, part: Part, op: Op, units: u32) -> Command {
         self.stats.user_commands += 1;
+        if part.op != RequestOp::Flush {
+            self.knowledge.accessed(part.lpa, units);
+        }
         let request = self.requests.request(part.request);
         let offset = if part.op == RequestOp::Flush { 0 } else { part.lpa.0 - request.lpa.0 };
         let data = match part.op {

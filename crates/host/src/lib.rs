@@ -27,7 +27,7 @@
 //! use units::{Lpa, SimTime};
 //! # use ufsim_host as host;
 //!
-//! let info = DeviceInfo { capacity_units: 4096, superblocks: 2, superblock_units: 4096, hpb_group_entries: 4096 };
+//! let info = DeviceInfo { capacity_units: 4096, superblocks: 2, superblock_units: 4096, hpb_group_entries: 4096, map_page_entries: 1024 };
 //! let mut driver = Driver::new(HostConfig::default(), info);
 //! let now = SimTime::START;
 //! driver.submit(now, Request { id: 7, op: RequestOp::Read, lpa: Lpa(3), len: 1, stamp: 0 });
@@ -43,6 +43,7 @@ mod assembly;
 mod booster;
 mod config;
 mod driver;
+mod knowledge;
 mod lru;
 mod request;
 mod sched;
@@ -52,6 +53,7 @@ mod tags;
 pub use booster::BoosterKind;
 pub use config::{HostConfig, HostConfigError};
 pub use driver::Driver;
+pub use knowledge::{Blind, CacheKnowledge, CacheView};
 pub use request::{Completion, Request, RequestOp};
-pub use sched::SchedulerKind;
+pub use sched::{SchedConfig, SchedulerKind};
 pub use stats::HostStats;

@@ -13,6 +13,21 @@ units::counters! {
     internal_commands,
     /// Largest number of commands in flight.
     tags_peak,
+    /// Requests that a scheduler sent first because their mappings were cached, and those that followed the first of a batch
+    /// (MAP+ Table I: prioritised requests).
+    sched_prioritised,
+    /// Requests that a scheduler sent before one that was visible earlier.
+    sched_overtaking,
+    /// Batches begun.
+    sched_batches,
+    /// Requests sent ahead of their turn because they had waited long enough.
+    sched_due,
+    /// Requests that had to wait for one that overlaps them.
+    sched_held,
+    /// Queries of the device's mapping cache.
+    sched_polls,
+    /// Batches announced to the device.
+    sched_notices,
     /// Parts of reads whose mapping the booster had: with `hp-ufs` per request and segment, with `hpb` per command.
     booster_hits,
     /// Parts of reads whose mapping the booster had not.

@@ -4,18 +4,25 @@ mod model;
 
 use model::{Nature, World};
 use ufs::{DeviceInfo, Op};
-use ufsim_host::{BoosterKind, HostConfig, RequestOp, SchedulerKind};
+use ufsim_host::{BoosterKind, CacheKnowledge, HostConfig, RequestOp, SchedConfig, SchedulerKind};
 use units::Nanos;
 
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: 9_000, superblocks: 2048, superblock_units: 64, hpb_group_entries: 1024 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: 9_000,
+    superblocks: 2048,
+    superblock_units: 64,
+    hpb_group_entries: 1024,
+    map_page_entries: 1024,
+};
 const NATURE: Nature = Nature { log_entries: 400, window: 6, fail: 0, hints: 10 };
 
 /// Every combination, with plenty of tags and with few.
 fn configs() -> impl Iterator<Item = HostConfig> {
     let pairs = BoosterKind::ALL.iter().flat_map(|&b| SchedulerKind::ALL.iter().map(move |&s| (b, s)));
-    pairs.flat_map(|(booster, scheduler)| {
-        [(32, 8), (4, 2), (2, 1)].map(|(tags, internal_tags)| HostConfig {
+    let knowledge = CacheKnowledge::ALL;
+    pairs.flat_map(move |(booster, scheduler)| {
+        [(32, 8, 0), (4, 2, 1), (2, 1, 2)].map(|(tags, internal_tags, known)| HostConfig {
+            sched: SchedConfig { knowledge: knowledge[known], poll_requests: 20, queue: 24, ..SchedConfig::default() },
             tags,
             internal_tags,
             booster,

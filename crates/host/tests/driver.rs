@@ -4,8 +4,13 @@ use ufs::{Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, Op, PiggyBac
 use ufsim_host::{Completion, Driver, HostConfig, Request, RequestOp};
 use units::{Lpa, Seq, SimTime};
 
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: 1000, superblocks: 4, superblock_units: 512, hpb_group_entries: 4096 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: 1000,
+    superblocks: 4,
+    superblock_units: 512,
+    hpb_group_entries: 4096,
+    map_page_entries: 1024,
+};
 const NOW: SimTime = SimTime::START;
 const WRITE: RequestOp = RequestOp::Write { fua: false };
 

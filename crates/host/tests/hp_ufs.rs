@@ -8,8 +8,13 @@ use ufsim_host::{BoosterKind, Driver, HostConfig, Request, RequestOp};
 use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 /// Eight segments, eight blocks of 64 units.
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: 8192, superblocks: 8, superblock_units: 64, hpb_group_entries: 4096 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: 8192,
+    superblocks: 8,
+    superblock_units: 64,
+    hpb_group_entries: 4096,
+    map_page_entries: 1024,
+};
 const NOW: SimTime = SimTime::START;
 const WRITE: RequestOp = RequestOp::Write { fua: false };
 

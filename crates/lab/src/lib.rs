@@ -15,7 +15,9 @@
 
 pub mod aged;
 pub mod api;
+mod cache;
 mod digest;
+pub mod examples;
 pub mod fill;
 mod fio_json;
 mod measure;
@@ -34,6 +36,7 @@ pub mod trace;
 
 pub use aged::Aged;
 pub use api::{LabError, OnProgress, Progress, Workload, age, age_header, assemble, simulate, simulate_workload};
+pub use cache::CacheOf;
 pub use fio_json::fio_json;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
 pub use result::{

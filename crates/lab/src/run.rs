@@ -19,6 +19,7 @@ use ufs::{Command, Link, Response, Status, Tag, wire_bytes, wire_bytes_response}
 use units::{Lpa, Nanos, Seq, SimTime};
 use workload::{Footprint, Next, Progress, Source, Ticket, WorkOp};
 
+use crate::cache::CacheOf;
 use crate::fill::Fill;
 use crate::measure::{Measure, Snapshot};
 use crate::oracle::{Oracle, Violation};
@@ -226,7 +227,7 @@ impl System {
 
     #[inline]
     fn send_commands(&mut self) {
-        while let Some(command) = self.driver.next_command(self.now) {
+        while let Some(command) = self.driver.next_command_seeing(self.now, &CacheOf(&self.device)) {
             let at = self.link.send_down(self.now, wire_bytes(&command));
             self.queue.push(at, Event::CommandAtDevice(command.tag));
             self.commands.put(command.tag, command);

@@ -191,7 +191,10 @@ mod tests {
         let error = spec("ufs", None, Some("fat")).resolve().unwrap_err().to_string();
         assert_eq!(error, "mapping = \"fat\": must be one of segment-log, hp-ufs, ideal");
         let with = SystemSpec { scheduler: Some("cfq".into()), ..SystemSpec::preset("ufs") };
-        assert_eq!(with.resolve().unwrap_err().to_string(), "scheduler = \"cfq\": must be one of noop");
+        assert_eq!(
+            with.resolve().unwrap_err().to_string(),
+            "scheduler = \"cfq\": must be one of noop, row, amphibian, hp, rb, map, map-plus, mq-deadline"
+        );
     }
 
     #[test]

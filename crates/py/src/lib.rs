@@ -178,6 +178,12 @@ fn recovery(py: Python<'_>, segments: u32, pages: u32) -> PyResult<String> {
     Ok(parts.to_string())
 }
 
+/// The worked examples of MAP+ under the schedulers that it compares, as JSON.
+#[pyfunction]
+fn map_plus_examples() -> PyResult<String> {
+    serde_json::to_string(&lab::examples::map_plus()).map_err(config_error)
+}
+
 /// Names of the promises that a device can be made to break.
 #[pyfunction]
 fn crash_sabotages() -> Vec<&'static str> {
@@ -238,5 +244,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(clean_rules, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(trace_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(map_plus_examples, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
 }

@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use device::{Device, DeviceConfig, DeviceEvent, Moment, Sabotage};
 use host::{Completion, Driver, HostConfig, Request, RequestOp};
-use lab::Parts;
 use lab::profile::{Profile, parse_override};
+use lab::{CacheOf, Parts};
 use nand::Faults;
 use ufs::{Command, Content, DataIn, Response, Status};
 use units::{Lpa, Nanos, SimTime};
@@ -366,7 +366,12 @@ impl Rig {
         for completion in ended {
             self.digest(completion);
         }
-        while let Some(command) = self.driver.next_command(self.now) {
+        let device = self.powered.as_ref().expect("the power is on between calls");
+        let mut commands = VecDeque::new();
+        while let Some(command) = self.driver.next_command_seeing(self.now, &CacheOf(device)) {
+            commands.push_back(command);
+        }
+        for command in commands {
             let at = self.now + self.delay;
             self.at(at, Event::Command(command));
         }

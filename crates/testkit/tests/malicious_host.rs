@@ -4,7 +4,7 @@
 use device::{Device, MappingKind, registered_mappings};
 use lab::profile::Profile;
 use proptest::prelude::*;
-use ufs::{BitmapFor, Command, DataOut, Op, Tag};
+use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Tag};
 use ufsim_testkit::hostile::Hostile;
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
@@ -48,6 +48,9 @@ fn op(s: Sizes) -> impl Strategy<Value = Op> {
             block: Superblock(block),
             reason: if wear { BitmapFor::WearLevelling } else { BitmapFor::Gc },
         }),
+        1 => Just(Op::CacheQuery),
+        2 => (any::<bool>(), any::<bool>(), 0..100u32)
+            .prop_map(|(write, packed, requests)| Op::BatchNotice { write, packed, requests }),
     ]
 }
 
@@ -61,6 +64,10 @@ fn data(s: Sizes) -> impl Strategy<Value = DataOut> {
         }),
         2 => prop::collection::vec(any::<u64>(), 0..10).prop_map(|words| DataOut::Bitmap(words.into())),
         1 => any::<u64>().prop_map(|word| DataOut::Bitmap(vec![word; 4].into())),
+        2 => (number(s.units), 1..8u32, 0..30u32).prop_map(|(first, len, n)| {
+            let run = |i: u32| LpaRun { lpa: Lpa(first.wrapping_add(i * 9)), len };
+            DataOut::Runs((0..n).map(run).collect())
+        }),
     ]
 }
 

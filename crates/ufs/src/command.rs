@@ -36,6 +36,14 @@ pub enum Op {
     EntryTransfer,
     /// HP-UFS valid page bitmap of a block (Sec. III-E), sent on the device's hint.
     ValidBitmap { block: Superblock, reason: BitmapFor },
+    /// MAP+ (Sec. V-D): which logical blocks' mappings are in the device's mapping cache. Answered with
+    /// [`DataIn::Runs`](crate::DataIn::Runs).
+    CacheQuery,
+    /// MAP+ (Sec. V-B, V-D): announces the batch of `requests` requests that follows; its data
+    /// ([`DataOut::Runs`](crate::DataOut::Runs)) are their addresses in one translation page, which the device reads once.
+    /// With `packed` the commands of the next `requests` reads, writes and unmaps count as one for the firmware, as a
+    /// packed command of eMMC 5.0 does.
+    BatchNotice { write: bool, packed: bool, requests: u32 },
 }
 
 /// Why the host sends a valid page bitmap.
@@ -57,6 +65,8 @@ impl Op {
                 | Op::SegmentWrite { .. }
                 | Op::EntryTransfer
                 | Op::ValidBitmap { .. }
+                | Op::CacheQuery
+                | Op::BatchNotice { .. }
         )
     }
 }

@@ -17,6 +17,22 @@ pub struct Content {
 /// The entries of one L2P segment, packed as [`units::Ppa::pack`] does.
 pub type SegmentImage = [u32; SEGMENT_ENTRIES as usize];
 
+/// Consecutive logical blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LpaRun {
+    /// The first.
+    pub lpa: units::Lpa,
+    /// How many, from 1.
+    pub len: u32,
+}
+
+impl LpaRun {
+    /// The address behind the last one.
+    pub fn end(&self) -> units::Lpa {
+        self.lpa.offset(self.len)
+    }
+}
+
 /// Host to device.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum DataOut {
@@ -29,6 +45,8 @@ pub enum DataOut {
     Segment(Box<SegmentImage>),
     /// Valid page bitmap of one block, bit i = unit i in fill order, least significant bit first.
     Bitmap(Box<[u64]>),
+    /// What a batch of requests accesses.
+    Runs(Box<[LpaRun]>),
 }
 
 /// Device to host.
@@ -47,4 +65,6 @@ pub enum DataIn {
     Entries(Vec<L2pEntry>),
     /// The sealed entries of an HPB group; 0 = unmapped.
     Sealed(Vec<u64>),
+    /// What the mapping cache holds.
+    Runs(Vec<LpaRun>),
 }

@@ -11,6 +11,9 @@ pub struct DeviceInfo {
     pub superblock_units: u32,
     /// L2P entries per HPB group (HPB 2017 Sec. 3.2: 4096).
     pub hpb_group_entries: u32,
+    /// L2P entries in a translation page, at least 1: addresses whose mappings one flash read brings together (MAP+
+    /// Sec. V-B). A vendor descriptor; the unit descriptors of JESD220 have no field for it.
+    pub map_page_entries: u32,
 }
 
 impl DeviceInfo {

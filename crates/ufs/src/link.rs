@@ -9,6 +9,7 @@ use units::{Nanos, SimTime, UNIT_BYTES};
 use crate::codec::cdb::UNMAP_LIST_BYTES;
 use crate::codec::hpb::{HPB_NOTICE_BYTES, SEALED_ENTRY_BYTES};
 use crate::codec::hpufs::{COMMAND_EXTENSION_BYTES, PIGGYBACK_BYTES, has_extension};
+use crate::codec::mapplus::RUN_BYTES;
 use crate::codec::upiu::{MAX_DATA_SEGMENT, SENSE_BYTES, UPIU_BYTES};
 use crate::command::{Command, Op};
 use crate::data::{DataIn, DataOut};
@@ -91,6 +92,7 @@ pub fn wire_bytes(command: &Command) -> u64 {
         (Op::Unmap { .. }, _) => u64::from(UNMAP_LIST_BYTES),
         (_, DataOut::Segment(image)) => size_of_val(&**image) as u64,
         (_, DataOut::Bitmap(words)) => size_of_val(&**words) as u64,
+        (_, DataOut::Runs(runs)) => (runs.len() * RUN_BYTES) as u64,
         (_, DataOut::None | DataOut::Stamp(_)) => 0,
     };
     UPIU_BYTES as u64 + extension + data_upius(data)
@@ -108,6 +110,7 @@ pub fn wire_bytes_response(response: &Response) -> u64 {
         DataIn::Many(units) => units.len() as u64 * UNIT_BYTES,
         DataIn::Segment(image) => size_of_val(&**image) as u64,
         DataIn::Entries(entries) => (entries.len() * PIGGYBACK_BYTES) as u64,
+        DataIn::Runs(runs) => (runs.len() * RUN_BYTES) as u64,
         DataIn::Sealed(entries) => entries.len() as u64 * u64::from(SEALED_ENTRY_BYTES),
     };
     UPIU_BYTES as u64 + sense + notice + data_upius(data)

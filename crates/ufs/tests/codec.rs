@@ -6,8 +6,13 @@ use ufsim_ufs::codec::{decode_command, decode_response, encode_command, encode_r
 use ufsim_ufs::*;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: 10_000, superblocks: 100, superblock_units: 128, hpb_group_entries: 4096 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: 10_000,
+    superblocks: 100,
+    superblock_units: 128,
+    hpb_group_entries: 4096,
+    map_page_entries: 1024,
+};
 
 fn command(op: Op) -> Command {
     Command { tag: Tag(0x1F), op, host_seq: Seq(0), freed: None, data: DataOut::None }
@@ -194,4 +199,16 @@ fn hints_of_a_real_driver_do_not_matter() {
     let bytes = bytes_of(&command(op));
     assert_eq!(bytes[1], 0);
     assert_eq!(decode_command(&bytes, Seq(0)).map(|c| c.op), Ok(op));
+}
+
+#[test]
+fn a_batch_notice_and_a_cache_query_on_the_link() {
+    let notice = Op::BatchNotice { write: true, packed: true, requests: 3 };
+    let runs = [LpaRun { lpa: Lpa(0x0102_0304), len: 2 }, LpaRun { lpa: Lpa(0x0102_0400), len: 0x11 }];
+    let bytes = bytes_of(&Command { data: DataOut::Runs(runs.into()), ..command(notice) });
+    assert_eq!(bytes[16..26], [0xC5, 0x03, 0, 0, 0, 3, 0, 0, 0x10, 0]);
+    assert_eq!(bytes[64..], [1, 2, 3, 4, 0, 0, 0, 2, 1, 2, 4, 0, 0, 0, 0, 0x11]);
+    assert_eq!(bytes_of(&command(Op::CacheQuery))[16..26], [0xC4, 0, 0, 0, 0, 0, 2, 0, 0, 0]);
+    let answer = response_bytes(&good(DataIn::Runs(runs.into())), &Op::CacheQuery);
+    assert_eq!(answer[32..48], bytes[64..]);
 }

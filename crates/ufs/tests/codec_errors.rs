@@ -4,8 +4,13 @@ use ufsim_ufs::codec::{Allowed, EncodeError, Part, decode_command, decode_respon
 use ufsim_ufs::*;
 use units::{Lpa, Ppa, Seq, Superblock};
 
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: 10_000, superblocks: 100, superblock_units: 128, hpb_group_entries: 4096 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: 10_000,
+    superblocks: 100,
+    superblock_units: 128,
+    hpb_group_entries: 4096,
+    map_page_entries: 1024,
+};
 
 fn command(op: Op) -> Command {
     Command { tag: Tag(0x1F), op, host_seq: Seq(0), freed: None, data: DataOut::None }
@@ -95,7 +100,7 @@ fn errors_name_field_place_value_and_what_was_allowed() {
     assert_eq!(e.allowed, Allowed::Exactly(0));
     assert_eq!(
         error(16, 0x88).to_string(),
-        "operation code at byte 16 of the message is 136 (0x88), allowed: 28h, 2Ah, 35h, 42h, C0h-C3h, F8h, F9h"
+        "operation code at byte 16 of the message is 136 (0x88), allowed: 28h, 2Ah, 35h, 42h, C0h-C5h, F8h, F9h"
     );
     assert_eq!(error(14, 0x20).field, "expected data transfer length");
     assert_eq!(error(1, 0x20).field, "flags");

@@ -10,8 +10,13 @@ use ufsim_ufs::*;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 /// As large as addresses go, so that every group exists.
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: u32::MAX, superblocks: 65535, superblock_units: 65536, hpb_group_entries: 4096 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: u32::MAX,
+    superblocks: 65535,
+    superblock_units: 65536,
+    hpb_group_entries: 4096,
+    map_page_entries: 1024,
+};
 
 fn lpa() -> impl Strategy<Value = Lpa> {
     any::<u32>().prop_map(Lpa)
@@ -33,6 +38,10 @@ fn image() -> impl Strategy<Value = Box<SegmentImage>> {
     vec(any::<u32>(), 1024).prop_map(|entries| entries.into_boxed_slice().try_into().unwrap())
 }
 
+fn run() -> impl Strategy<Value = LpaRun> {
+    (0..u32::MAX, 1u32..5000).prop_map(|(lpa, len)| LpaRun { lpa: Lpa(lpa), len: len.min(u32::MAX - lpa) })
+}
+
 /// An operation that the host sends data with, and the data.
 fn sending() -> impl Strategy<Value = (Op, DataOut)> {
     let write = (lpa(), blocks(), any::<bool>(), any::<u32>()).prop_map(|(lpa, len, fua, stamp)| {
@@ -48,7 +57,12 @@ fn sending() -> impl Strategy<Value = (Op, DataOut)> {
     let bitmap = (superblock(), reason, words).prop_map(|(block, reason, words)| {
         (Op::ValidBitmap { block, reason }, DataOut::Bitmap(words.into_boxed_slice()))
     });
-    prop_oneof![write, segment, bitmap]
+    // 1024 runs fill a notice.
+    let runs = prop_oneof![vec(run(), 1..20), vec(run(), 1024)];
+    let notice = (any::<bool>(), any::<bool>(), any::<u32>(), runs).prop_map(|(write, packed, requests, runs)| {
+        (Op::BatchNotice { write, packed, requests }, DataOut::Runs(runs.into_boxed_slice()))
+    });
+    prop_oneof![write, segment, bitmap, notice]
 }
 
 /// An operation without data to the device.
@@ -62,6 +76,7 @@ fn asking() -> impl Strategy<Value = Op> {
         (0u32..65536).prop_map(|group| Op::HpbReadBuffer { group }),
         any::<u32>().prop_map(|segment| Op::SegmentRead { segment: SegmentId(segment) }),
         Just(Op::EntryTransfer),
+        Just(Op::CacheQuery),
     ]
 }
 
@@ -125,6 +140,9 @@ fn answer(near: Seq) -> impl Strategy<Value = (Op, DataIn)> {
     let entries = entries.prop_map(|entries| (Op::EntryTransfer, DataIn::Entries(entries)));
     let sealed = prop_oneof![vec(any::<u64>(), 0..20), vec(any::<u64>(), 4096)];
     let sealed = sealed.prop_map(|entries| (Op::HpbReadBuffer { group: 4 }, DataIn::Sealed(entries)));
+    // 16384 runs need four DATA IN UPIUs.
+    let runs = prop_oneof![vec(run(), 0..20), vec(run(), 16_384)];
+    let runs = runs.prop_map(|runs| (Op::CacheQuery, DataIn::Runs(runs)));
     let nothing = prop_oneof![
         Just(Op::Flush),
         Just(unmapped(8)),
@@ -133,7 +151,7 @@ fn answer(near: Seq) -> impl Strategy<Value = (Op, DataIn)> {
         Just(Op::SegmentWrite { segment: SegmentId(1) }),
         Just(Op::Write { lpa: Lpa(1), len: 1, fua: false }),
     ];
-    prop_oneof![read, mapped, hpb, segment, entries, sealed, nothing.prop_map(|op| (op, DataIn::None))]
+    prop_oneof![read, mapped, hpb, segment, entries, sealed, runs, nothing.prop_map(|op| (op, DataIn::None))]
 }
 
 fn status() -> impl Strategy<Value = Status> {
@@ -160,7 +178,8 @@ fn response() -> impl Strategy<Value = (Response, Op, Seq)> {
             move |(tag, status, (op, mut data), hpb, piggyback)| {
                 // An empty list and no data are the same bytes: the list belongs to success.
                 let empty = matches!(&data, DataIn::Entries(e) if e.is_empty())
-                    || matches!(&data, DataIn::Sealed(s) if s.is_empty());
+                    || matches!(&data, DataIn::Sealed(s) if s.is_empty())
+                    || matches!(&data, DataIn::Runs(r) if r.is_empty());
                 if empty && status != Status::Good {
                     data = DataIn::None;
                 }

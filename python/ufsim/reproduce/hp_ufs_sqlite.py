@@ -15,24 +15,33 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
+# Why the tail without GC is cut by more than the paper says; shown only beside a miss.
+TAIL_MISS = (
+    "nothing but storage takes time here: HP-UFS's 99.9th percentile is one program of the flash, and a map flush adds "
+    "1.4 ms to HPB's. With 0.42 ms of processor time in each transaction the cut is 62%; what else a transaction waits "
+    "for in the authors' emulator the paper does not say"
+)
+
 OPERATIONS = ("insert", "update", "delete", "select")
 STATISTICS = {"mean": "average", "p999": "99.9th percentile"}
 
 
+def spec(name: str, state: str, scheme: str, setting: Setting) -> Spec:
+    """SQLite on a device that was aged as for the applications."""
+    return Spec(
+        workload=job(name),
+        scheme=scheme,
+        precondition="none",
+        host_memory_mib=CACHE,
+        seed=setting.seed,
+        age=job(STATES[state]),
+    )
+
+
 def _runs(setting: Setting) -> list[Run]:
     return [
-        Run(
-            {"state": state, "scheme": scheme},
-            Spec(
-                workload=job("hp-ufs-f8-sqlite.toml"),
-                scheme=scheme,
-                precondition="none",
-                host_memory_mib=CACHE,
-                seed=setting.seed,
-                age=job(age),
-            ),
-        )
-        for state, age in STATES.items()
+        Run({"state": state, "scheme": scheme}, spec("hp-ufs-f8-sqlite.toml", state, scheme, setting))
+        for state in STATES
         if not (setting.quick and state == "GC")
         for scheme in SCHEMES
     ]
@@ -73,7 +82,7 @@ def _draw_latencies(frame: pd.DataFrame) -> Drawing:
 
 def _measure(frame: pd.DataFrame) -> list[Measured]:
     measured = [
-        Measured("hp-ufs.f8.insert-tail-nogc", cut(frame, "no GC", "p999", "INSERT")),
+        Measured("hp-ufs.f8.insert-tail-nogc", cut(frame, "no GC", "p999", "INSERT"), reason=TAIL_MISS),
         Measured("hp-ufs.f8.select-neutral", cut(frame, "no GC", "mean", "SELECT"), "average"),
     ]
     if "GC" in states(frame):
@@ -107,4 +116,48 @@ F8 = Figure(
     ),
 )
 
-FIGURES = (F8,)
+# Transactions of INSERT, and the job with so many of them.
+LENGTHS = {
+    1000: "hp-ufs-f8-insert-1000.toml",
+    3000: "hp-ufs-f8-sqlite.toml",
+    10000: "hp-ufs-f8-insert-10000.toml",
+}
+
+
+def _length_runs(setting: Setting) -> list[Run]:
+    return [
+        Run({"transactions": length, "scheme": scheme}, spec(name, "GC", scheme, setting))
+        for length, name in LENGTHS.items()
+        for scheme in SCHEMES
+    ]
+
+
+def _length_draw(frame: pd.DataFrame) -> Drawing:
+    figure, panels = draw.canvas(columns=2, width=5.6, height=3.4)
+    for axes, (statistic, title) in zip(panels, STATISTICS.items(), strict=True):
+        table = frame.pivot(index="transactions", columns="scheme", values=f"op_insert_{statistic}_ns")[list(SCHEMES)]
+        draw.grouped_bars(axes, table.div(table["ufs"], axis=0))
+        axes.set_title(f"INSERT with GC, {title}", fontsize=10)
+        axes.set_xlabel("transactions")
+        axes.set_ylabel("latency over UFS")
+        axes.set_ylim(0, axes.get_ylim()[1] * 1.25)
+        draw.legend(axes)
+    return figure
+
+
+F8_LENGTH = Figure(
+    id="hp-ufs/f8-length",
+    title="INSERT under GC, by the length of the run",
+    caption=(
+        "GC collects the superblock with the fewest valid pages. At first that is one of the aged device, with changes "
+        "of thousands of segments, which UFS and HPB have to read to find its valid pages. SQLite overwrites its "
+        "journal all the time, so after some thousand transactions the superblocks that it has filled itself are the "
+        "emptiest; they hold few segments, and there is little left for HP-UFS to save. The paper does not say how "
+        "long it ran."
+    ),
+    paper_shows="Nothing of the kind.",
+    runs=_length_runs,
+    draw=_length_draw,
+)
+
+FIGURES = (F8, F8_LENGTH)

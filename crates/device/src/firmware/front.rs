@@ -29,6 +29,7 @@ impl<M: Mapping> Firmware<M> {
         slot.host_seq = cmd.host_seq;
         slot.remaining = 0;
         slot.accepted = 0;
+        slot.cost = self.core.cfg.command_cost;
         slot.sealing = Nanos(0);
         slot.status = Status::Good;
         slot.freed = cmd.freed;
@@ -47,7 +48,7 @@ impl<M: Mapping> Firmware<M> {
                 }
                 return;
             }
-            self.thread_until = self.core.now + self.core.cfg.command_cost;
+            self.thread_until = self.core.now + self.command_cost(tag);
             self.incoming.pop_front();
             self.start(tag);
         }
@@ -87,6 +88,8 @@ impl<M: Mapping> Firmware<M> {
             Op::SegmentRead { .. } | Op::SegmentWrite { .. } | Op::EntryTransfer | Op::ValidBitmap { .. } => {
                 self.start_metadata(tag);
             }
+            Op::CacheQuery => self.answer_cache_query(tag),
+            Op::BatchNotice { .. } => self.start_batch(tag),
         }
     }
 

@@ -145,6 +145,10 @@ impl<M: Mapping> Firmware<M> {
         let op = cmd.op;
         let data = match op {
             Op::HpbReadBuffer { group } => self.publish(tag, group),
+            Op::BatchNotice { .. } => {
+                self.batch_loaded(tag);
+                DataIn::None
+            }
             _ => self.map.metadata_loaded(&mut self.core, op),
         };
         self.respond_with(tag, |to| *to = data);

@@ -1,5 +1,6 @@
 //! The main flow: one page. A call comes in, the matching helper acts, and then everything that can go on goes on.
 
+mod batch;
 mod collect;
 mod failure;
 mod front;
@@ -23,6 +24,7 @@ use crate::mapping::Mapping;
 use crate::meta::Kind;
 use crate::ops::{Errand, Purpose};
 use crate::stats::DeviceStats;
+use batch::Pack;
 use collect::MetaGc;
 use failure::FailedRow;
 use loads::Loads;
@@ -42,7 +44,8 @@ struct Pending {
     remaining: u32,
     /// Units of a write or trim that were accepted.
     accepted: u32,
-    /// Time that the firmware thread spends on seals for it.
+    /// Time that the firmware thread spends on it, and on seals for it.
+    cost: Nanos,
     sealing: Nanos,
     status: Status,
     contents: Vec<Option<Content>>,
@@ -71,6 +74,7 @@ pub struct Firmware<M> {
     /// Metadata commands that wait for a buffer.
     waiting_metadata: VecDeque<u8>,
     loads: Loads,
+    pack: Pack,
     meta_gc: MetaGc,
     /// While the mapping is being rebuilt after a power cut.
     recovery: Option<Box<Recovery>>,
@@ -96,6 +100,7 @@ impl<M: Mapping> Firmware<M> {
             data: DataOut::None,
             remaining: 0,
             accepted: 0,
+            cost: Nanos(0),
             sealing: Nanos(0),
             status: Status::Good,
             contents: Vec::new(),
@@ -114,6 +119,7 @@ impl<M: Mapping> Firmware<M> {
             waiting_reads: VecDeque::new(),
             waiting_metadata: VecDeque::new(),
             loads: Loads::default(),
+            pack: Pack::default(),
             meta_gc: MetaGc::default(),
             recovery: None,
             failed_rows: VecDeque::new(),
@@ -260,7 +266,7 @@ impl<M: Mapping> Firmware<M> {
         cmd.active = false;
         let status = cmd.status;
         // One thread makes all the answers, so they leave in the order in which they are made.
-        self.answered = self.answered.max(self.core.now + self.core.cfg.command_cost + cmd.sealing);
+        self.answered = self.answered.max(self.core.now + cmd.cost + cmd.sealing);
         let at = self.answered;
         let mut responses = std::mem::take(&mut self.core.effects.responses);
         responses.push((at, BLANK));
@@ -281,6 +287,7 @@ impl<M: Mapping> Firmware<M> {
             superblocks: self.core.blocks.count(),
             superblock_units: self.core.layout.superblock_units(),
             hpb_group_entries: self.core.cfg.hpb.group_entries,
+            map_page_entries: self.map.map_page_entries(&self.core),
         }
     }
 

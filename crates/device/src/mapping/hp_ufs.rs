@@ -6,7 +6,9 @@
 
 use std::collections::VecDeque;
 
-use ufs::{BitmapFor, DataIn, DataOut, MAX_TRANSFER_ENTRIES, Notice, Op, Response, SegmentImage, Status, copy_segment};
+use ufs::{
+    BitmapFor, DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Response, SegmentImage, Status, copy_segment,
+};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use super::log_blocks::LogBlocks;
@@ -248,6 +250,20 @@ impl Mapping for HpUfs {
             Some(logged) => core.logged_over(logged, base),
             None => base,
         }
+    }
+
+    /// What the device could say without the host's address; see [`HpUfs::resolve_alone`]. With it no read needs flash.
+    fn cached(&self, core: &Core, lpa: Lpa) -> bool {
+        let segment = lpa.segment();
+        if self.log_blocks.mention(segment, core.meta.segment_seq(segment)) {
+            return core.log.get(lpa).is_some_and(|logged| logged.source.is_none());
+        }
+        core.sram.holds_segment(segment) || core.meta.place(core.meta.segment_piece(segment)).is_none()
+    }
+
+    fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
+        let complete = |segment| !self.log_blocks.mention(segment, core.meta.segment_seq(segment));
+        core.list_cached(runs, complete, |lpa| self.cached(core, lpa));
     }
 
     #[inline]

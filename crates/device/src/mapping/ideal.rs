@@ -1,6 +1,7 @@
 //! `ideal`: a device with DRAM for the whole table, the valid page bitmap and the counts. No mapping I/O at all
 //! (HP-UFS Sec. IV-A). What is left is the flash itself, and GC with perfect knowledge.
 
+use ufs::LpaRun;
 use units::{Lpa, Ppa, Seq, Superblock};
 
 use super::{Commit, HostSays, Mapping, Resolved, Search, Table};
@@ -69,6 +70,14 @@ impl Mapping for Ideal {
 
     fn resolve_loaded(&self, _core: &Core, lpa: Lpa) -> Option<Ppa> {
         self.mapped(lpa)
+    }
+
+    fn cached(&self, _core: &Core, _lpa: Lpa) -> bool {
+        true
+    }
+
+    fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
+        runs.push(LpaRun { lpa: Lpa(0), len: core.cfg.capacity_units });
     }
 
     fn room(&self, _core: &Core) -> usize {

@@ -9,8 +9,8 @@ mod log_blocks;
 mod segment_log;
 
 use nand::Counters;
-use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status};
-use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
+use ufs::{Command, DataIn, DataOut, DeviceInfo, LpaRun, Op, Response, Status};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock};
 
 use crate::blocks::Stream;
 use crate::config::DeviceConfig;
@@ -122,6 +122,35 @@ pub trait Mapping: Sized {
 
     /// Where a unit is whose segment has just been read from flash.
     fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa>;
+
+    /// L2P entries that one flash read of a translation page brings.
+    fn map_page_entries(&self, core: &Core) -> u32 {
+        let _ = core;
+        SEGMENT_ENTRIES
+    }
+
+    /// Would the translation of this unit need no flash read now? Asked without any trace: neither counters nor the order
+    /// of use may change. The write buffer is the firmware's to look at.
+    fn cached(&self, core: &Core, lpa: Lpa) -> bool;
+
+    /// Appends what the mapping cache holds, in any order, for a host that asks (MAP+ Sec. V-D). Each of these units is
+    /// [`Mapping::cached`]; what needs no flash read for another reason is not listed. No more than
+    /// [`ufs::MAX_CACHED_RUNS`] are sent.
+    fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>);
+
+    /// The host announces a batch that accesses these runs of one translation page (MAP+ Sec. V-B), inside the device and at
+    /// least one. Gives the segment to read for it, if the scheme wants one; when it is in SRAM,
+    /// [`Mapping::batch_loaded`] is called. It need not be kept for any request: each is resolved as if nothing had been
+    /// announced.
+    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
+        let _ = (core, runs, write);
+        None
+    }
+
+    /// The segment that [`Mapping::batch`] wanted has been read, and is in SRAM for the length of this call at least.
+    fn batch_loaded(&mut self, core: &mut Core, runs: &[LpaRun]) {
+        let _ = (core, runs);
+    }
 
     /// Units that may still be submitted for programming.
     fn room(&self, core: &Core) -> usize;
@@ -419,6 +448,13 @@ impl Device {
     /// Flash counters since power-on.
     pub fn nand_counters(&self) -> &Counters {
         each!(&self.inner, fw => fw.core.nand.counters())
+    }
+
+    /// Would no translation of these units need a flash read now? What only a laboratory can ask; a host has
+    /// [`ufs::Op::CacheQuery`].
+    #[inline]
+    pub fn cached(&self, lpa: Lpa, len: u32) -> bool {
+        each!(&self.inner, fw => fw.cached(lpa, len))
     }
 
     /// What the host reads from the descriptors.

@@ -6,6 +6,7 @@
 //! bitmap and then these segments.
 
 use nand::Cause;
+use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::{Commit, HostRole, HostSays, Mapping, Resolved, Search, Table};
@@ -295,6 +296,23 @@ impl Mapping for SegmentLog {
 
     fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
         self.current(core, lpa)
+    }
+
+    /// In a segment in SRAM, in the log, or in a segment that was never written.
+    fn cached(&self, core: &Core, lpa: Lpa) -> bool {
+        let segment = lpa.segment();
+        core.sram.holds_segment(segment) || core.log.get(lpa).is_some() || Self::on_flash(core, segment).is_none()
+    }
+
+    fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
+        core.list_cached(runs, |_| true, |_| true);
+    }
+
+    /// Writes go through the log without their segment, so only reads gain by it.
+    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
+        let cached = |run: &LpaRun| (0..run.len).all(|i| self.cached(core, run.lpa.offset(i)));
+        let missing = !write && !runs.iter().all(cached);
+        missing.then(|| runs[0].lpa.segment())
     }
 
     #[inline]

@@ -148,6 +148,12 @@ impl Bench {
 
     /// Sends a command as soon as a tag is free and nothing in flight overlaps it.
     pub fn send(&mut self, op: Op) {
+        let data = if matches!(op, Op::Write { .. }) { DataOut::Stamp(self.stamp + 1) } else { DataOut::None };
+        self.send_with(op, data);
+    }
+
+    /// The same with data of its own.
+    pub fn send_with(&mut self, op: Op, data: DataOut) {
         let range = match op {
             Op::Read { lpa, len }
             | Op::HpbRead { lpa, len, .. }
@@ -160,7 +166,6 @@ impl Bench {
         }
         let tag = self.free_tags.pop_front().expect("waited for one");
         self.stamp += 1;
-        let data = if matches!(op, Op::Write { .. }) { DataOut::Stamp(self.stamp) } else { DataOut::None };
         self.in_flight.insert(tag, (op, self.stamp));
         let at = self.now + Nanos(500);
         while self.queue.peek().is_some_and(|Reverse((due, ..))| *due <= at) {

@@ -355,6 +355,8 @@ impl HpUfs {
                 }
             }
             Op::ValidBitmap { block, reason } => self.bitmap_answered(block, reason, response.status),
+            // The scheduler's.
+            Op::CacheQuery | Op::BatchNotice { .. } => {}
             _ => panic!("{op:?} is not a command of this booster"),
         }
     }

@@ -13,7 +13,13 @@ fn booster(limit_groups: u64, max_defer: Option<Nanos>) -> Hpb {
 }
 
 fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, hpb_eager: bool) -> Hpb {
-    let info = DeviceInfo { capacity_units: 4 * GROUP, superblocks: 1, superblock_units: 64, hpb_group_entries: GROUP };
+    let info = DeviceInfo {
+        capacity_units: 4 * GROUP,
+        superblocks: 1,
+        superblock_units: 64,
+        hpb_group_entries: GROUP,
+        map_page_entries: 1024,
+    };
     let config = HostConfig {
         booster: BoosterKind::Hpb,
         memory_limit_bytes: Some(limit_groups * u64::from(GROUP) * 8),

@@ -2,21 +2,27 @@
 
 use std::collections::VecDeque;
 
-use super::Scheduler;
+use units::SimTime;
+
+use super::{SchedConfig, Scheduler};
+use crate::knowledge::CacheView;
 use crate::request::Part;
 
 /// First in, first out, as Linux's `none` for multi-queue devices and `noop` before it.
-#[derive(Default)]
 pub(crate) struct Fifo(VecDeque<Part>);
 
 impl Scheduler for Fifo {
+    fn new(_config: &SchedConfig, _map_page_entries: u32) -> Fifo {
+        Fifo(VecDeque::new())
+    }
+
     #[inline]
     fn push(&mut self, part: Part) {
         self.0.push_back(part);
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<Part> {
+    fn pop(&mut self, _now: SimTime, _cache: &dyn CacheView) -> Option<Part> {
         self.0.pop_front()
     }
 }

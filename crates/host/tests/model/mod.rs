@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 
 use host::Driver;
 use ufs::{
-    BitmapFor, Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, L2pEntry, Notice, Op, PiggyBack, Response,
-    Status,
+    BitmapFor, Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, L2pEntry, LpaRun, Notice, Op, PiggyBack,
+    Response, Status,
 };
 use ufsim_host as host;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
@@ -320,6 +320,17 @@ impl Device {
             }
             Op::MappedRead { .. } => fixed.expect("reads are resolved on arrival"),
             Op::SegmentWrite { .. } | Op::ValidBitmap { .. } | Op::Flush => DataIn::None,
+            Op::CacheQuery if self.random.percent(50) => {
+                let lpa = Lpa(self.random.below(self.info.capacity_units - 100));
+                DataIn::Runs(vec![LpaRun { lpa, len: 100 }])
+            }
+            Op::CacheQuery => return (Status::InvalidField, DataIn::None),
+            Op::BatchNotice { requests, .. } => {
+                let DataOut::Runs(runs) = &command.data else { panic!("a notice without runs") };
+                assert!((1..=requests as usize).contains(&runs.len()), "{requests} requests make {runs:?}");
+                assert!(runs.iter().all(|run| run.end().0 <= self.info.capacity_units), "{runs:?}");
+                DataIn::None
+            }
         };
         (Status::Good, data)
     }

@@ -1,7 +1,7 @@
 //! From a profile to the configurations of device, driver and link.
 
 use device::{DeviceConfig, GcConfig, HpbConfig, LogConfig, SramConfig};
-use host::HostConfig;
+use host::{CacheKnowledge, HostConfig, SchedConfig};
 use nand::{CellTiming, Faults, Geometry, Timing};
 use ufs::LinkConfig;
 use units::{MIB, Nanos, UNIT_BYTES};
@@ -97,12 +97,26 @@ impl Profile {
             internal_tags: h.internal_tags as u8,
             max_transfer_units: h.max_transfer_kib / UNIT_KIB,
             scheduler: parts.scheduler,
+            sched: self.sched_config(),
             booster: parts.booster,
             memory_limit_bytes: h.memory_mib.count().map(|mib| u64::from(mib) * MIB),
             reorder_entries: h.reorder_entries,
             hpb_max_defer: micros(&h.hpb_max_defer_us),
             hpb_eager: h.hpb_eager,
             hpb_idle: Nanos::from_micros(h.hpb_idle_us.into()),
+        }
+    }
+
+    fn sched_config(&self) -> SchedConfig {
+        let s = &self.values.sched;
+        SchedConfig {
+            queue: s.queue as u16,
+            deadline: Nanos::from_micros(s.deadline_us.into()),
+            knowledge: CacheKnowledge::from_name(&s.cache_knowledge).expect("the schema lists the kinds there are"),
+            poll_requests: s.poll_requests,
+            cache_entries: s.cache_entries,
+            batch_notice: s.batch_notice,
+            packed_commands: s.packed_commands,
         }
     }
 

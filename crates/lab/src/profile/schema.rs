@@ -26,6 +26,8 @@ pub enum Kind {
     Count { min: u32, max: u32 },
     /// An integer, bounds included, or one word.
     CountOr { min: u32, max: u32, word: &'static str },
+    /// One of some words.
+    Choice { words: &'static [&'static str] },
 }
 
 impl Kind {
@@ -36,6 +38,7 @@ impl Kind {
             Kind::Switch => "true or false".into(),
             Kind::Count { min, max } => format!("{min}..={max}"),
             Kind::CountOr { min, max, word } => format!("{min}..={max} or \"{word}\""),
+            Kind::Choice { words } => format!("one of \"{}\"", words.join("\", \"")),
         }
     }
 
@@ -48,6 +51,7 @@ impl Kind {
             Kind::Switch => value.is_bool(),
             Kind::Count { min, max } => inside(min, max),
             Kind::CountOr { min, max, word } => inside(min, max) || value.as_str() == Some(word),
+            Kind::Choice { words } => value.as_str().is_some_and(|word| words.contains(&word)),
         }
     }
 
@@ -90,6 +94,9 @@ macro_rules! rust_type {
     (count_or) => {
         CountOr
     };
+    (choice) => {
+        String
+    };
 }
 
 macro_rules! kind {
@@ -104,6 +111,9 @@ macro_rules! kind {
     };
     (count_or $word:literal $min:literal to $max:literal) => {
         Kind::CountOr { min: $min, max: $max, word: $word }
+    };
+    (choice $($word:literal)+) => {
+        Kind::Choice { words: &[$($word),+] }
     };
 }
 
@@ -284,6 +294,23 @@ sections! {
         hpb_eager: switch,
         /// HPB: idle means that no user command has been outstanding for this long.
         hpb_idle_us: count(1 to 10000000),
+    }
+    /// The host's I/O scheduler; noop has no settings.
+    sched: Sched {
+        /// Requests that it may choose from; others wait before it in order.
+        queue: count(1 to 1024),
+        /// A request that has waited in its queue for so long goes before its turn; mq-deadline has its own times.
+        deadline_us: count(0 to 10000000),
+        /// How it knows what the device's mapping cache holds: from the simulator, by a vendor command, or by simulating an LRU cache.
+        cache_knowledge: choice("full" "poll" "lru"),
+        /// With cache_knowledge = "poll": requests between two queries.
+        poll_requests: count(1 to 1000000),
+        /// With cache_knowledge = "lru": L2P entries that the mapping cache is believed to have.
+        cache_entries: count(1 to 268435456),
+        /// The device is told of a batch of requests before they come, and reads their translation page once.
+        batch_notice: switch,
+        /// The firmware spends the time of one command on all requests of an announced batch, up to 63 (eMMC 5.0 packed commands).
+        packed_commands: switch,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use device::{DeviceConfig, MappingKind};
 use nand::Faults;
-use ufs::{BitmapFor, Command, DataOut, Op, Tag};
+use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Tag};
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
 use super::input::Input;
@@ -120,6 +120,11 @@ impl Host {
             10 => Op::HpbReadBuffer { group: number(input, 8) },
             11 => Op::SegmentRead { segment: segment(input) },
             12 | 13 => Op::SegmentWrite { segment: segment(input) },
+            14 if kind & 48 == 16 => Op::CacheQuery,
+            14 if kind & 48 == 48 => {
+                let requests = u32::from(input.u8());
+                Op::BatchNotice { write: kind & 64 != 0, packed: kind & 128 != 0, requests }
+            }
             14 => Op::EntryTransfer,
             _ => {
                 let reason = if kind & 16 == 0 { BitmapFor::Gc } else { BitmapFor::WearLevelling };
@@ -160,9 +165,10 @@ impl Host {
             Op::Write { .. } => 0,
             Op::SegmentWrite { .. } => 1,
             Op::ValidBitmap { .. } => 2,
+            Op::BatchNotice { .. } => 4,
             _ => 3,
         };
-        let kind = if style < 240 { wants } else { style % 4 };
+        let kind = if style < 240 { wants } else { style % 5 };
         match kind {
             0 => DataOut::Stamp(1 + u32::from(style)),
             1 if style & 1 == 0 => {
@@ -172,6 +178,13 @@ impl Host {
             2 => {
                 let words = self.sizes.block_units.div_ceil(64) as usize + usize::from(style == 239);
                 DataOut::Bitmap(vec![input.u64(); words].into())
+            }
+            4 => {
+                // Mostly in one segment.
+                let first = Lpa(number(input, self.sizes.units));
+                let run =
+                    |i: u8| LpaRun { lpa: Lpa(first.0.wrapping_add(u32::from(i) * 5)), len: u32::from(style % 8) };
+                DataOut::Runs((0..style % 16).map(run).collect())
             }
             _ => DataOut::None,
         }

@@ -7,11 +7,16 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use super::input::Input;
 
 /// As large as addresses go, so that every group exists.
-const INFO: DeviceInfo =
-    DeviceInfo { capacity_units: u32::MAX, superblocks: 65535, superblock_units: 65536, hpb_group_entries: 4096 };
+const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: u32::MAX,
+    superblocks: 65535,
+    superblock_units: 65536,
+    hpb_group_entries: 4096,
+    map_page_entries: 1024,
+};
 
 /// What a response may answer.
-const OPS: [Op; 12] = [
+const OPS: [Op; 14] = [
     Op::Read { lpa: Lpa(1), len: 1 },
     Op::Read { lpa: Lpa(7), len: 3 },
     Op::HpbRead { lpa: Lpa(3), len: 2, entry: 2 },
@@ -24,6 +29,8 @@ const OPS: [Op; 12] = [
     Op::SegmentWrite { segment: SegmentId(2) },
     Op::EntryTransfer,
     Op::ValidBitmap { block: Superblock(3), reason: BitmapFor::Gc },
+    Op::CacheQuery,
+    Op::BatchNotice { write: false, packed: false, requests: 2 },
 ];
 
 pub(super) fn run(bytes: &[u8]) {

@@ -24,13 +24,14 @@
 //! | 16 | 4 | blocks |
 //! | 20 | 4 | 0 |
 //!
-//! HPB READ and HPB READ BUFFER are in [`super::hpb`], the commands of HP-UFS in [`super::hpufs`].
+//! HPB READ and HPB READ BUFFER are in [`super::hpb`], the commands of HP-UFS in [`super::hpufs`],
+//! those of MAP+ in [`super::mapplus`].
 
 use units::{Lpa, UNIT_BYTES};
 
 use super::bytes::Reader;
 use super::error::{Allowed, DecodeError, EncodeError};
-use super::{hpb, hpufs};
+use super::{hpb, hpufs, mapplus};
 use crate::command::{Command, Op};
 use crate::data::DataOut;
 use crate::info::DeviceInfo;
@@ -72,6 +73,7 @@ pub(super) fn direction(op: &Op) -> Direction {
     match op {
         Op::Flush => Direction::None,
         Op::Write { .. } | Op::Unmap { .. } | Op::SegmentWrite { .. } | Op::ValidBitmap { .. } => Direction::Out,
+        Op::BatchNotice { .. } => Direction::Out,
         _ => Direction::In,
     }
 }
@@ -91,6 +93,7 @@ pub(super) fn data_in_bytes(op: &Op, info: &DeviceInfo) -> Result<u32, EncodeErr
         Op::HpbReadBuffer { group } => group_bytes(group, info),
         Op::SegmentRead { .. } => Ok(hpufs::SEGMENT_BYTES),
         Op::EntryTransfer => Ok(hpufs::ENTRY_TRANSFER_BYTES),
+        Op::CacheQuery => Ok(mapplus::CACHE_QUERY_BYTES),
         _ => Ok(0),
     }
 }
@@ -125,6 +128,13 @@ pub(super) fn encode(command: &Command, info: &DeviceInfo) -> Result<(u32, [u8; 
             EncodeError::limit("bitmap length in bytes", bytes, 0xFF_FFF8)?;
             bytes as u32
         }
+        (Op::BatchNotice { .. }, DataOut::Runs(runs)) => {
+            let (len, max) = (runs.len() as u64, u64::from(mapplus::MAX_BATCH_RUNS));
+            if !(1..=max).contains(&len) {
+                return Err(EncodeError::Value { field: "runs", value: len, allowed: Allowed::Range { min: 1, max } });
+            }
+            (runs.len() * mapplus::RUN_BYTES) as u32
+        }
         (op, _) => data_in_bytes(op, info)?,
     };
     let cdb = match command.op {
@@ -137,6 +147,7 @@ pub(super) fn encode(command: &Command, info: &DeviceInfo) -> Result<(u32, [u8; 
         Op::SegmentRead { .. } | Op::SegmentWrite { .. } | Op::EntryTransfer | Op::ValidBitmap { .. } => {
             hpufs::cdb(&command.op, bytes)?
         }
+        Op::CacheQuery | Op::BatchNotice { .. } => mapplus::cdb(&command.op, bytes),
     };
     Ok((bytes, cdb))
 }
@@ -157,6 +168,9 @@ pub(super) fn decode(cdb: Reader<'_>) -> Result<(Parsed, u32), DecodeError> {
     if let Some((op, bytes)) = hpufs::decode_cdb(cdb)? {
         return Ok((Parsed::Op(op), bytes));
     }
+    if let Some((op, bytes)) = mapplus::decode_cdb(cdb)? {
+        return Ok((Parsed::Op(op), bytes));
+    }
     match opcode {
         hpb::HPB_READ => {
             let op = hpb::decode_read(cdb)?;
@@ -166,7 +180,7 @@ pub(super) fn decode(cdb: Reader<'_>) -> Result<(Parsed, u32), DecodeError> {
         hpb::HPB_READ_BUFFER => hpb::decode_read_buffer(cdb).map(|(op, bytes)| (Parsed::Op(op), bytes)),
         READ_10 | WRITE_10 | SYNCHRONIZE_CACHE_10 | UNMAP => decode_scsi(cdb, opcode),
         _ => {
-            let rule = Allowed::Rule("28h, 2Ah, 35h, 42h, C0h-C3h, F8h, F9h");
+            let rule = Allowed::Rule("28h, 2Ah, 35h, 42h, C0h-C5h, F8h, F9h");
             Err(cdb.fault(0, "operation code", u64::from(opcode), rule))
         }
     }

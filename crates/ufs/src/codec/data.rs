@@ -6,6 +6,7 @@
 //! | multi-entry transfer | 16 per entry, laid out as the piggyback (see [`super::hpufs`]) |
 //! | valid page bitmap | 8 per word; a string of bits: byte n holds units 8n to 8n + 7 in fill order, least significant bit first |
 //! | sealed HPB entries | 8 per block, big-endian, 0 = unmapped |
+//! | runs of logical blocks | 8 per run (see [`super::mapplus`]) |
 //! | UNMAP parameter list | see [`super::cdb`] |
 //!
 //! # User data
@@ -24,7 +25,7 @@ use units::{Lpa, Seq};
 
 use super::bytes::Reader;
 use super::error::{Allowed, DecodeError, EncodeError};
-use super::{cdb, hpb, hpufs};
+use super::{cdb, hpb, hpufs, mapplus};
 use crate::command::Op;
 use crate::data::{Content, DataIn, DataOut, SegmentImage};
 use crate::response::Status;
@@ -93,6 +94,8 @@ fn name(op: &Op) -> &'static str {
         Op::SegmentWrite { .. } => "segment writeback",
         Op::EntryTransfer => "entry transfer",
         Op::ValidBitmap { .. } => "valid page bitmap",
+        Op::CacheQuery => "cache query",
+        Op::BatchNotice { .. } => "batch notice",
     }
 }
 
@@ -112,6 +115,10 @@ pub(super) fn out(op: &Op, data: &DataOut) -> Result<Payload, EncodeError> {
             Ok(Payload::exact(words.iter().flat_map(|word| word.to_le_bytes()).collect()))
         }
         (Op::ValidBitmap { .. }, _) => refuse("a bitmap"),
+        (Op::BatchNotice { .. }, DataOut::Runs(runs)) => {
+            mapplus::runs(runs, mapplus::MAX_BATCH_RUNS).map(Payload::exact)
+        }
+        (Op::BatchNotice { .. }, _) => refuse("runs"),
         (Op::Unmap { lpa, len }, DataOut::None) => Ok(Payload::exact(cdb::unmap_list(*lpa, *len).to_vec())),
         (_, DataOut::None) => Ok(Payload::exact(Vec::new())),
         _ => refuse("no data"),
@@ -135,6 +142,11 @@ pub(super) fn decode_out(parsed: cdb::Parsed, payload: &Payload, expected: u32) 
             let bytes = payload.expect(expected, false)?;
             let word = |i| bytes.u64(8 * i, "bitmap word").map(u64::swap_bytes);
             DataOut::Bitmap((0..expected / 8).map(word).collect::<Result<_, _>>()?)
+        }
+        Op::BatchNotice { .. } => {
+            let bytes = payload.expect(expected, false)?;
+            let run = |i| mapplus::decode_run(bytes.tail(mapplus::RUN_BYTES * i));
+            DataOut::Runs((0..expected / mapplus::RUN_BYTES).map(run).collect::<Result<_, _>>()?)
         }
         _ => {
             payload.expect(0, false)?;
@@ -193,6 +205,7 @@ pub(super) fn data_in(op: &Op, data: &DataIn) -> Result<(Payload, u64), EncodeEr
         (Op::HpbReadBuffer { .. }, DataIn::Sealed(entries)) => {
             Payload::exact(entries.iter().flat_map(|entry| entry.to_be_bytes()).collect())
         }
+        (Op::CacheQuery, DataIn::Runs(runs)) => Payload::exact(mapplus::runs(runs, mapplus::MAX_CACHED_RUNS)?),
         _ => {
             let allowed = "data of the kind that it reads, or none";
             return Err(EncodeError::Data { op: name(op), allowed });
@@ -240,6 +253,12 @@ pub(super) fn decode_in(op: &Op, payload: &Payload, status: Status, near: Seq) -
             let size = hpb::SEALED_ENTRY_BYTES as usize;
             let entry = |i| data.u64(i * size, "sealed entry");
             (0..whole(size)?).map(entry).collect::<Result<_, _>>().map(DataIn::Sealed)
+        }
+        Op::CacheQuery if len > 0 || good => {
+            payload.kind(false)?;
+            let size = mapplus::RUN_BYTES;
+            let run = |i| mapplus::decode_run(data.tail(i * size));
+            (0..whole(size)?).map(run).collect::<Result<_, _>>().map(DataIn::Runs)
         }
         _ => {
             payload.expect(0, false)?;

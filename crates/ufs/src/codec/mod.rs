@@ -10,20 +10,21 @@
 //! | [`cdb`] | SCSI commands |
 //! | [`hpb`] | HPB commands and notices |
 //! | [`hpufs`] | command extension, piggyback and commands of HP-UFS |
+//! | [`mapplus`] | cache query and batch notice of MAP+ |
 //! | [`data`] | what DATA UPIUs carry |
 //!
 //! A command is a COMMAND UPIU and its DATA OUT UPIUs; a response is its DATA IN UPIUs and a RESPONSE UPIU.
 //!
 //! Some values have no bytes of their own and come back in their plain form: [`DataIn::Many`] of one unit as
-//! [`DataIn::One`], of none as [`DataIn::None`]; no data for a successful entry transfer or HPB READ BUFFER as an empty
-//! list.
+//! [`DataIn::One`], of none as [`DataIn::None`]; no data for a successful entry transfer HPB READ BUFFER or cache
+//! query as an empty list.
 //!
 //! ```
 //! use ufsim_ufs::codec::{decode_command, encode_command};
 //! use ufsim_ufs::{Command, DataOut, DeviceInfo, Op, Tag};
 //! use units::{Lpa, Ppa, Seq};
 //!
-//! let info = DeviceInfo { capacity_units: 1 << 20, superblocks: 256, superblock_units: 4096, hpb_group_entries: 4096 };
+//! let info = DeviceInfo { capacity_units: 1 << 20, superblocks: 256, superblock_units: 4096, hpb_group_entries: 4096, map_page_entries: 1024 };
 //! let op = Op::MappedRead { lpa: Lpa(7), len: 1, ppa: Some(Ppa(41)) };
 //! let command = Command { tag: Tag(3), op, host_seq: Seq(99), freed: None, data: DataOut::None };
 //! let mut bytes = Vec::new();
@@ -38,6 +39,7 @@ pub mod data;
 mod error;
 pub mod hpb;
 pub mod hpufs;
+pub mod mapplus;
 pub mod upiu;
 
 use units::{Seq, UNIT_BYTES};
@@ -168,6 +170,7 @@ fn check_residual(last: Reader<'_>, op: &Op, payload: &data::Payload, residual: 
         Op::Read { len, .. } | Op::HpbRead { len, .. } | Op::MappedRead { len, .. } => u64::from(len) * UNIT_BYTES,
         Op::SegmentRead { .. } => u64::from(hpufs::SEGMENT_BYTES),
         Op::EntryTransfer => u64::from(hpufs::ENTRY_TRANSFER_BYTES),
+        Op::CacheQuery => u64::from(mapplus::CACHE_QUERY_BYTES),
         Op::HpbReadBuffer { .. } => {
             let left = u64::from(residual % hpb::SEALED_ENTRY_BYTES);
             return last.exactly(12, "residual transfer count modulo 8", left, 0);

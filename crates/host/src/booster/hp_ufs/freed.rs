@@ -46,7 +46,13 @@ mod tests {
 
     #[test]
     fn a_block_is_told_once_and_only_while_it_is_free() {
-        let info = DeviceInfo { capacity_units: 64, superblocks: 3, superblock_units: 64, hpb_group_entries: 4096 };
+        let info = DeviceInfo {
+            capacity_units: 64,
+            superblocks: 3,
+            superblock_units: 64,
+            hpb_group_entries: 4096,
+            map_page_entries: 1024,
+        };
         let mut validity = Validity::new(&info);
         let mut freed = Freed::new(3);
         for block in [2, 1, 2, 0] {

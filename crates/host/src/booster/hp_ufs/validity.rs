@@ -148,7 +148,13 @@ mod tests {
     use super::*;
 
     fn validity(superblock_units: u32) -> Validity {
-        Validity::new(&DeviceInfo { capacity_units: 4096, superblocks: 3, superblock_units, hpb_group_entries: 4096 })
+        Validity::new(&DeviceInfo {
+            capacity_units: 4096,
+            superblocks: 3,
+            superblock_units,
+            hpb_group_entries: 4096,
+            map_page_entries: 1024,
+        })
     }
 
     #[test]

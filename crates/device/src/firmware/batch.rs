@@ -1,0 +1,98 @@
+//! What a host's I/O scheduler may ask and tell about the mapping cache (MAP+ Sec. V-D): which entries are in it, and
+//! which ones the next batch of requests needs.
+
+use ufs::{DataIn, DataOut, LpaRun, MAX_BATCH_RUNS, MAX_CACHED_RUNS, Op, Status};
+use units::{Lpa, Nanos};
+
+use super::Firmware;
+use crate::mapping::Mapping;
+
+/// Most requests of a packed command (eMMC 5.0, JESD84-B50 clause 6.6.29.1: up to 63 entries in a packed command header).
+const MAX_PACKED: u32 = 63;
+
+/// The commands that a notice has announced as one packed command.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pack {
+    /// Commands to come.
+    left: u32,
+}
+
+impl Pack {
+    /// True if this command belongs to the pack, whose cost the notice has paid.
+    fn takes(&mut self, op: &Op) -> bool {
+        let packable = op.is_user() && *op != Op::Flush;
+        let takes = packable && self.left > 0;
+        self.left -= u32::from(takes);
+        takes
+    }
+}
+
+impl<M: Mapping> Firmware<M> {
+    /// Would no translation of these units need a flash read now?
+    pub fn cached(&self, lpa: Lpa, len: u32) -> bool {
+        let cached = |lpa: Lpa| self.map.cached(&self.core, lpa) || self.core.buffer.get(lpa).is_some();
+        let capacity = self.core.cfg.capacity_units;
+        lpa.0.checked_add(len).is_some_and(|end| end <= capacity) && (0..len).all(|i| cached(lpa.offset(i)))
+    }
+
+    /// Time of the firmware thread for a command that is about to start.
+    #[inline]
+    pub(super) fn command_cost(&mut self, tag: u8) -> Nanos {
+        let cmd = &mut self.commands[usize::from(tag)];
+        if self.pack.left > 0 && self.pack.takes(&cmd.op) {
+            cmd.cost = Nanos::ZERO;
+        }
+        cmd.cost
+    }
+
+    /// Answers a cache query. The list takes a command's time of the firmware thread and its bytes on the link.
+    pub(super) fn answer_cache_query(&mut self, tag: u8) {
+        let mut runs = Vec::new();
+        self.map.cached_runs(&self.core, &mut runs);
+        runs.truncate(MAX_CACHED_RUNS as usize);
+        self.respond_with(tag, |data| *data = DataIn::Runs(runs));
+    }
+
+    /// A batch is coming: loads what its requests need of the translation page. The answer comes when it is there; requests
+    /// that arrive before wait for the same read.
+    pub(super) fn start_batch(&mut self, tag: u8) {
+        let cmd = &self.commands[usize::from(tag)];
+        let Op::BatchNotice { write, packed, requests } = cmd.op else {
+            unreachable!("{:?} announces no batch", cmd.op);
+        };
+        let Some(runs) = self.batch_runs(tag) else {
+            self.commands[usize::from(tag)].status = Status::InvalidField;
+            return self.respond(tag);
+        };
+        let needed = self.map.batch(&mut self.core, &runs, write);
+        self.pack.left = if packed { requests.min(MAX_PACKED) } else { 0 };
+        match needed {
+            None => self.respond(tag),
+            Some(segment) => {
+                let cmd = &mut self.commands[usize::from(tag)];
+                cmd.data = DataOut::Runs(runs);
+                cmd.remaining = 1;
+                self.load_for_command(segment, tag);
+            }
+        }
+    }
+
+    /// The runs of a notice, if they are what a notice may carry.
+    fn batch_runs(&mut self, tag: u8) -> Option<Box<[LpaRun]>> {
+        let DataOut::Runs(runs) = std::mem::take(&mut self.commands[usize::from(tag)].data) else { return None };
+        let capacity = self.core.cfg.capacity_units;
+        let inside = |run: &LpaRun| run.len > 0 && run.lpa.0.checked_add(run.len).is_some_and(|end| end <= capacity);
+        let page = |lpa: Lpa| lpa.0 / self.map.map_page_entries(&self.core);
+        let first = page(runs.first()?.lpa);
+        let together = |run: &LpaRun| page(run.lpa) == first && page(run.lpa.offset(run.len - 1)) == first;
+        let fits = runs.len() <= MAX_BATCH_RUNS as usize && runs.iter().all(|run| inside(run) && together(run));
+        fits.then_some(runs)
+    }
+
+    /// The translation page of an announced batch is in SRAM.
+    pub(super) fn batch_loaded(&mut self, tag: u8) {
+        if let DataOut::Runs(runs) = std::mem::take(&mut self.commands[usize::from(tag)].data) {
+            self.map.batch_loaded(&mut self.core, &runs);
+        }
+    }
+}

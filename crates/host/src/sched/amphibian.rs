@@ -1,0 +1,49 @@
+//! `amphibian`: the smallest request first, with read over write (MAP+ Sec. VI-A; Mao and Wu, ICCD 2015).
+
+use units::SimTime;
+
+use super::SchedConfig;
+use super::ordered::{Ordered, Policy, Why};
+use super::pending::Pending;
+use super::sorted::Sorted;
+use super::turns::{Direction, Turns};
+
+/// The scheduler.
+pub(crate) type Amphibian = Ordered<BySize>;
+
+/// Reads and writes, each by size; equally large ones in order of arrival.
+pub(crate) struct BySize {
+    queues: [Sorted; 2],
+    turns: Turns,
+}
+
+impl BySize {
+    #[inline]
+    fn queue(&mut self, direction: Direction) -> &mut Sorted {
+        &mut self.queues[usize::from(direction.index())]
+    }
+}
+
+impl Policy for BySize {
+    fn new(config: &SchedConfig, _map_page_entries: u32) -> BySize {
+        BySize { queues: [Sorted::new(config.queue), Sorted::new(config.queue)], turns: Turns::default() }
+    }
+
+    #[inline]
+    fn insert(&mut self, slot: u16, pending: &Pending, _hit: bool) {
+        let part = pending.part(slot);
+        self.queue(Direction::of(part)).insert(part.len, slot);
+    }
+
+    #[inline]
+    fn remove(&mut self, slot: u16, pending: &Pending) {
+        let part = pending.part(slot);
+        self.queue(Direction::of(part)).remove(part.len, slot);
+    }
+
+    #[inline]
+    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<(u16, Why)> {
+        let direction = self.turns.next(!self.queues[0].is_empty(), !self.queues[1].is_empty())?;
+        Some((self.queue(direction).pop_first()?, Why::Turn))
+    }
+}

@@ -1,0 +1,331 @@
+//! Batches: pending requests of one direction whose mappings are in the same translation page (MAP+ Sec. V-B), and the
+//! order in which they go.
+//!
+//! A batch is found by its translation page in a small open-addressed table, and the next one by a binary heap that knows
+//! where each batch is, so that joining and leaving costs a few steps.
+
+use super::rings::Rings;
+
+/// Which batch goes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rank {
+    /// The one that was opened first (RB, Sec. V-B).
+    Oldest,
+    /// The one with the most requests per page, Eq. (9) (BS, Sec. V-C); of equals the oldest.
+    Densest,
+}
+
+/// One batch.
+#[derive(Clone, Copy, Default)]
+struct Batch {
+    /// Number of its translation page.
+    page: u32,
+    requests: u32,
+    /// 4 KiB units of all its requests.
+    units: u64,
+    /// Number of its opening.
+    opened: u64,
+    /// Where it is in the heap.
+    at: u16,
+}
+
+/// All batches of one direction. A slot is in at most one of them.
+pub(super) struct Batches {
+    rank: Rank,
+    batches: Vec<Batch>,
+    free: Vec<u16>,
+    /// The requests of each batch, in order of arrival.
+    members: Rings,
+    /// The batch of each slot.
+    batch_of: Vec<u16>,
+    index: Index,
+    /// Batches that wait; the first one is next.
+    heap: Vec<u16>,
+    openings: u64,
+    /// The batch being sent. No request joins it any more.
+    sending: Option<u16>,
+}
+
+impl Batches {
+    /// No batch of up to `slots` slots.
+    pub fn new(slots: u16, rank: Rank) -> Batches {
+        Batches {
+            rank,
+            batches: vec![Batch::default(); slots.into()],
+            free: (0..slots).rev().collect(),
+            members: Rings::new(slots, slots),
+            batch_of: vec![0; slots.into()],
+            index: Index::new(slots),
+            heap: Vec::with_capacity(slots.into()),
+            openings: 0,
+            sending: None,
+        }
+    }
+
+    /// True if no batch waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// A request of `units` units joins the batch of its translation page, or opens it.
+    #[inline]
+    pub fn join(&mut self, slot: u16, page: u32, units: u32) {
+        let id = match self.index.find(page) {
+            Some(id) => id,
+            None => self.open(page),
+        };
+        let batch = &mut self.batches[usize::from(id)];
+        batch.requests += 1;
+        batch.units += u64::from(units);
+        let at = batch.at;
+        self.batch_of[usize::from(slot)] = id;
+        self.members.push_back(id, slot);
+        self.settle(at);
+    }
+
+    /// Only as many batches are open as there are slots, but one that is being sent has none of its own any more.
+    fn open(&mut self, page: u32) -> u16 {
+        let id = self.free.pop().expect("every batch that waits has a slot");
+        self.openings += 1;
+        let at = self.heap.len() as u16;
+        self.batches[usize::from(id)] = Batch { page, requests: 0, units: 0, opened: self.openings, at };
+        self.heap.push(id);
+        self.index.insert(page, id);
+        id
+    }
+
+    /// A request of `units` units leaves its batch, which waits.
+    #[inline]
+    pub fn leave(&mut self, slot: u16, units: u32) {
+        let id = self.batch_of[usize::from(slot)];
+        self.members.remove(slot);
+        let batch = &mut self.batches[usize::from(id)];
+        batch.requests -= 1;
+        batch.units -= u64::from(units);
+        if batch.requests == 0 {
+            self.withdraw(id);
+            self.free.push(id);
+        } else {
+            let at = batch.at;
+            self.settle(at);
+        }
+    }
+
+    /// Begins with the next batch; gives its first request.
+    #[inline]
+    pub fn begin(&mut self) -> Option<u16> {
+        let id = *self.heap.first()?;
+        self.withdraw(id);
+        self.sending = Some(id);
+        self.go_on()
+    }
+
+    /// The next request of the batch being sent.
+    #[inline]
+    pub fn go_on(&mut self) -> Option<u16> {
+        let id = self.sending?;
+        let slot = self.members.pop_front(id);
+        if self.members.is_empty(id) {
+            self.sending = None;
+            self.free.push(id);
+        }
+        slot
+    }
+
+    /// The requests that are left of the batch being sent.
+    pub fn rest(&self) -> impl Iterator<Item = u16> + '_ {
+        self.sending.into_iter().flat_map(|id| self.members.iter(id))
+    }
+
+    /// A batch does not wait any more.
+    #[inline]
+    fn withdraw(&mut self, id: u16) {
+        let Batch { page, at, .. } = self.batches[usize::from(id)];
+        self.index.remove(page);
+        let last = self.heap.pop().expect("a batch that waits is in the heap");
+        if last != id {
+            self.heap[usize::from(at)] = last;
+            self.batches[usize::from(last)].at = at;
+            self.settle(at);
+        }
+    }
+
+    /// Does batch `a` go before `b`?
+    #[inline]
+    fn precedes(&self, a: u16, b: u16) -> bool {
+        let (a, b) = (&self.batches[usize::from(a)], &self.batches[usize::from(b)]);
+        if self.rank == Rank::Densest {
+            // a.requests / a.units against b.requests / b.units, without a division.
+            // At most 1024 requests of 2^32 units each: the products have 52 bits.
+            let (of_a, of_b) = (u64::from(a.requests) * b.units, u64::from(b.requests) * a.units);
+            if of_a != of_b {
+                return of_a > of_b;
+            }
+        }
+        a.opened < b.opened
+    }
+
+    /// Moves the batch at a place of the heap to where it belongs now.
+    fn settle(&mut self, at: u16) {
+        let mut at = usize::from(at);
+        while at > 0 && self.precedes(self.heap[at], self.heap[(at - 1) / 2]) {
+            at = self.swap(at, (at - 1) / 2);
+        }
+        loop {
+            let children = 2 * at + 1..(2 * at + 3).min(self.heap.len());
+            let next = children.reduce(|a, b| if self.precedes(self.heap[b], self.heap[a]) { b } else { a });
+            match next.filter(|&child| self.precedes(self.heap[child], self.heap[at])) {
+                Some(child) => at = self.swap(at, child),
+                None => break,
+            }
+        }
+    }
+
+    #[inline]
+    fn swap(&mut self, a: usize, b: usize) -> usize {
+        self.heap.swap(a, b);
+        self.batches[usize::from(self.heap[a])].at = a as u16;
+        self.batches[usize::from(self.heap[b])].at = b as u16;
+        b
+    }
+}
+
+/// The batch of a translation page: open addressing with linear steps, at most a quarter full.
+struct Index {
+    /// Page, and batch plus one; 0 = free.
+    entries: Vec<(u32, u16)>,
+}
+
+impl Index {
+    fn new(slots: u16) -> Index {
+        Index { entries: vec![(0, 0); (4 * usize::from(slots)).next_power_of_two()] }
+    }
+
+    /// Where a page would be if nothing were in its way.
+    #[inline]
+    fn home(&self, page: u32) -> usize {
+        let hash = u64::from(page).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> 32) as usize & (self.entries.len() - 1)
+    }
+
+    #[inline]
+    fn next(&self, at: usize) -> usize {
+        (at + 1) & (self.entries.len() - 1)
+    }
+
+    /// Where a page is, or the free entry at which the search for it ends.
+    #[inline]
+    fn place(&self, page: u32) -> usize {
+        let mut at = self.home(page);
+        while self.entries[at].1 != 0 && self.entries[at].0 != page {
+            at = self.next(at);
+        }
+        at
+    }
+
+    #[inline]
+    fn find(&self, page: u32) -> Option<u16> {
+        self.entries[self.place(page)].1.checked_sub(1)
+    }
+
+    #[inline]
+    fn insert(&mut self, page: u32, id: u16) {
+        let at = self.place(page);
+        self.entries[at] = (page, id + 1);
+    }
+
+    /// Takes a page out, and moves those behind it up that were in its way.
+    #[inline]
+    fn remove(&mut self, page: u32) {
+        let mask = self.entries.len() - 1;
+        let mut hole = self.place(page);
+        let mut at = self.next(hole);
+        while self.entries[at].1 != 0 {
+            // It may move if its home does not lie behind the hole.
+            let home = self.home(self.entries[at].0);
+            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
+                self.entries[hole] = self.entries[at];
+                hole = at;
+            }
+            at = self.next(at);
+        }
+        self.entries[hole] = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(batches: &mut Batches) -> Vec<Vec<u16>> {
+        let mut sent = Vec::new();
+        while let Some(first) = batches.begin() {
+            let rest = std::iter::from_fn(|| batches.go_on());
+            sent.push(std::iter::once(first).chain(rest).collect());
+        }
+        sent
+    }
+
+    /// Translation pages 7 and 8: one request of 3 units; two of 1 unit; a late one for page 7.
+    fn filled(rank: Rank) -> Batches {
+        let mut batches = Batches::new(8, rank);
+        for (slot, page, units) in [(0, 7, 3), (1, 8, 1), (2, 8, 1), (3, 9, 4), (4, 7, 3)] {
+            batches.join(slot, page, units);
+        }
+        batches
+    }
+
+    #[test]
+    fn batches_go_in_order_of_their_opening_or_of_their_density() {
+        assert_eq!(all(&mut filled(Rank::Oldest)), [vec![0, 4], vec![1, 2], vec![3]]);
+        assert_eq!(all(&mut filled(Rank::Densest)), [vec![1, 2], vec![0, 4], vec![3]]);
+    }
+
+    #[test]
+    fn density_is_recomputed_when_a_request_joins_or_leaves() {
+        let mut batches = filled(Rank::Densest);
+        (5..8).for_each(|slot| batches.join(slot, 9, 1));
+        // Page 9: 4 requests in 7 units; without the large one 3 in 3, as dense as page 8, but younger.
+        batches.leave(3, 4);
+        batches.leave(1, 1);
+        assert_eq!(all(&mut batches), [vec![2], vec![5, 6, 7], vec![0, 4]]);
+    }
+
+    #[test]
+    fn a_request_that_comes_while_its_batch_is_sent_opens_another() {
+        let mut batches = filled(Rank::Oldest);
+        assert_eq!(batches.begin(), Some(0));
+        batches.join(5, 7, 1);
+        assert_eq!(batches.rest().collect::<Vec<_>>(), [4]);
+        assert_eq!((batches.go_on(), batches.go_on()), (Some(4), None));
+        assert_eq!(all(&mut batches), [vec![1, 2], vec![3], vec![5]]);
+        assert!(batches.is_empty());
+    }
+
+    /// Against a list that is searched: thousands of joins and leaves, many pages with the same home.
+    #[test]
+    fn the_index_finds_what_is_in_it() {
+        let mut index = Index::new(16);
+        let mut held: Vec<u32> = Vec::new();
+        let mut state = 1u32;
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let page = state >> 26;
+            match held.iter().position(|&p| p == page) {
+                Some(at) => {
+                    held.swap_remove(at);
+                    index.remove(page);
+                }
+                None if held.len() < 16 => {
+                    held.push(page);
+                    index.insert(page, page as u16);
+                }
+                None => {}
+            }
+            for page in 0..64 {
+                assert_eq!(index.find(page), held.contains(&page).then_some(page as u16));
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What `rb`, `map` and `map-plus` have in common: requests grouped by translation page, sent batch by batch (MAP+ Sec. V-B,
+//! V-C, VI-A). "RB maintains separate batch lists for read requests and write requests" and favours reads; MAP has a hitting
+//! queue before them.
+
+use ufs::LpaRun;
+use units::{Lpa, SimTime};
+
+use super::batches::{Batches, Rank};
+use super::ordered::{Policy, Why};
+use super::pending::Pending;
+use super::rings::Rings;
+use super::turns::{DIRECTIONS, Direction, Turns};
+use super::{Batch, SchedConfig};
+
+/// Which of them.
+pub(crate) trait Flavour {
+    /// Requests whose mappings are cached go before all batches.
+    const HITS: bool;
+    /// The order of batches.
+    const RANK: Rank;
+}
+
+/// Hits, then batches.
+pub(crate) struct Batching<F> {
+    map_page_entries: u32,
+    /// Read hits, write hits.
+    hits: Rings,
+    is_hit: Vec<bool>,
+    batches: [Batches; 2],
+    /// The direction of the batch being sent.
+    sending: Direction,
+    hit_turns: Turns,
+    batch_turns: Turns,
+    flavour: std::marker::PhantomData<F>,
+}
+
+impl<F> Batching<F> {
+    #[inline]
+    fn of(&mut self, direction: Direction) -> &mut Batches {
+        &mut self.batches[usize::from(direction.index())]
+    }
+
+    /// What a request accesses of its translation page.
+    fn run(&self, lpa: Lpa, len: u32) -> LpaRun {
+        let left = self.map_page_entries - lpa.0 % self.map_page_entries;
+        LpaRun { lpa, len: len.min(left) }
+    }
+}
+
+impl<F: Flavour> Policy for Batching<F> {
+    const QUERIES: bool = F::HITS;
+
+    fn new(config: &SchedConfig, map_page_entries: u32) -> Batching<F> {
+        Batching {
+            map_page_entries,
+            hits: Rings::new(config.queue, 2),
+            is_hit: vec![false; config.queue.into()],
+            batches: DIRECTIONS.map(|_| Batches::new(config.queue, F::RANK)),
+            sending: Direction::Read,
+            hit_turns: Turns::default(),
+            batch_turns: Turns::default(),
+            flavour: std::marker::PhantomData,
+        }
+    }
+
+    /// A request of several translation pages belongs to the first: that is the one it needs first.
+    #[inline]
+    fn insert(&mut self, slot: u16, pending: &Pending, hit: bool) {
+        let part = pending.part(slot);
+        let direction = Direction::of(part);
+        self.is_hit[usize::from(slot)] = hit;
+        if hit {
+            self.hits.push_back(direction.index(), slot);
+        } else {
+            let page = part.lpa.0 / self.map_page_entries;
+            self.of(direction).join(slot, page, part.len);
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, slot: u16, pending: &Pending) {
+        if self.is_hit[usize::from(slot)] {
+            self.hits.remove(slot);
+        } else {
+            let part = pending.part(slot);
+            self.of(Direction::of(part)).leave(slot, part.len);
+        }
+    }
+
+    #[inline]
+    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<(u16, Why)> {
+        if F::HITS
+            && let Some(direction) = self.hit_turns.next(!self.hits.is_empty(0), !self.hits.is_empty(1))
+        {
+            return Some((self.hits.pop_front(direction.index())?, Why::Hit));
+        }
+        self.sending = self.batch_turns.next(!self.batches[0].is_empty(), !self.batches[1].is_empty())?;
+        Some((self.of(self.sending).begin()?, Why::OpensBatch))
+    }
+
+    #[inline]
+    fn go_on(&mut self) -> Option<u16> {
+        self.of(self.sending).go_on()
+    }
+
+    /// The runs are sorted, and joined where they meet.
+    fn batch(&self, first: u16, pending: &Pending) -> Option<Batch> {
+        let members = std::iter::once(first).chain(self.batches[usize::from(self.sending.index())].rest());
+        let mut runs: Vec<LpaRun> = members.map(|slot| pending.part(slot)).map(|p| self.run(p.lpa, p.len)).collect();
+        let requests = runs.len() as u32;
+        runs.sort_unstable_by_key(|run| run.lpa);
+        runs.dedup_by(|next, run| {
+            let joins = next.lpa <= run.end();
+            if joins {
+                run.len = run.len.max(next.end().0 - run.lpa.0);
+            }
+            joins
+        });
+        Some(Batch { write: self.sending == Direction::Write, requests, runs: runs.into() })
+    }
+}

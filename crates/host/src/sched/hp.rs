@@ -1,0 +1,50 @@
+//! `hp`: hit prioritised (MAP+ Sec. V-A, VI-A). "HP serves in the order of the read hitting queue, write hitting queue, read
+//! missing queue, and write missing queue", each in order of arrival, with read over write within hits and within misses.
+
+use units::SimTime;
+
+use super::SchedConfig;
+use super::ordered::{Ordered, Policy, Why};
+use super::pending::Pending;
+use super::rings::Rings;
+use super::turns::{Direction, Turns};
+
+/// The scheduler.
+pub(crate) type Hp = Ordered<HitsFirst>;
+
+/// Hits, then misses.
+pub(crate) struct HitsFirst {
+    /// Read hits, write hits, read misses, write misses.
+    rings: Rings,
+    hit_turns: Turns,
+    miss_turns: Turns,
+}
+
+impl Policy for HitsFirst {
+    const QUERIES: bool = true;
+
+    fn new(config: &SchedConfig, _map_page_entries: u32) -> HitsFirst {
+        HitsFirst { rings: Rings::new(config.queue, 4), hit_turns: Turns::default(), miss_turns: Turns::default() }
+    }
+
+    #[inline]
+    fn insert(&mut self, slot: u16, pending: &Pending, hit: bool) {
+        let level = if hit { 0 } else { 2 };
+        self.rings.push_back(level + Direction::of(pending.part(slot)).index(), slot);
+    }
+
+    #[inline]
+    fn remove(&mut self, slot: u16, _pending: &Pending) {
+        self.rings.remove(slot);
+    }
+
+    #[inline]
+    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<(u16, Why)> {
+        let waits = |ring| !self.rings.is_empty(ring);
+        if let Some(direction) = self.hit_turns.next(waits(0), waits(1)) {
+            return Some((self.rings.pop_front(direction.index())?, Why::Hit));
+        }
+        let direction = self.miss_turns.next(waits(2), waits(3))?;
+        Some((self.rings.pop_front(2 + direction.index())?, Why::Turn))
+    }
+}

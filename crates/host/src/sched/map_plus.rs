@@ -1,0 +1,16 @@
+//! `map-plus`: MAP with its batches sorted (MAP+ Sec. V-C)
+
+use super::batches::Rank;
+use super::batching::{Batching, Flavour};
+use super::ordered::Ordered;
+
+/// The scheduler.
+pub(crate) type MapPlus = Ordered<Batching<HitsAndDenseGroups>>;
+
+///  the one with the most requests per page goes first.:Hits, then the densest batch.
+pub(crate) struct HitsAndDenseGroups;
+
+impl Flavour for HitsAndDenseGroups {
+    const HITS: bool = true;
+    const RANK: Rank = Rank::Densest;
+}

@@ -1,0 +1,125 @@
+//! `mq-deadline`: Linux's default for devices with one hardware queue, for comparison. Written after its documentation
+//! (Documentation/block/deadline-iosched.rst), with the defaults given there; I/O priorities are not modelled.
+//!
+//! - Each direction is sorted by address, and listed by age.
+//! - Requests go in batches of up to [`FIFO_BATCH`] of one direction, in ascending order of addresses from where the last one
+//!   of that direction ended.
+//! - A new batch reads if a read waits, unless writes have been passed over [`WRITES_STARVED`] times.
+//! - It begins with the oldest request of its direction if that has expired, or if nothing lies ahead.
+
+use units::{Nanos, SimTime};
+
+use super::SchedConfig;
+use super::ordered::{Ordered, Policy, Why};
+use super::pending::Pending;
+use super::rings::Rings;
+use super::sorted::Sorted;
+use super::turns::Direction;
+
+/// `read_expire`, `write_expire`.
+const EXPIRE: [Nanos; 2] = [Nanos::from_millis(500), Nanos::from_millis(5_000)];
+/// `writes_starved`.
+const WRITES_STARVED: u32 = 2;
+/// `fifo_batch`.
+const FIFO_BATCH: u32 = 16;
+
+/// The scheduler.
+pub(crate) type MqDeadline = Ordered<Elevator>;
+
+/// Two directions, sorted and by age.
+pub(crate) struct Elevator {
+    sorted: [Sorted; 2],
+    by_age: Rings,
+    /// Where the last request of each direction ended.
+    ahead_of: [u32; 2],
+    direction: Direction,
+    /// Requests sent of the batch.
+    sent: u32,
+    /// Batches of reads since writes began to wait for them.
+    starved: u32,
+}
+
+impl Elevator {
+    fn take(&mut self, slot: u16, pending: &Pending) {
+        let part = pending.part(slot);
+        self.sorted[usize::from(Direction::of(part).index())].remove(part.lpa.0, slot);
+        self.by_age.remove(slot);
+    }
+
+    /// The next request of the direction in order of addresses.
+    fn ahead(&self, direction: Direction) -> Option<u16> {
+        let index = usize::from(direction.index());
+        self.sorted[index].first_from(self.ahead_of[index])
+    }
+
+    fn next_direction(&mut self) -> Option<Direction> {
+        let waits = |direction: Direction| !self.by_age.is_empty(direction.index());
+        match (waits(Direction::Read), waits(Direction::Write)) {
+            (true, true) if self.starved >= WRITES_STARVED => {
+                self.starved = 0;
+                Some(Direction::Write)
+            }
+            (true, writes) => {
+                self.starved += u32::from(writes);
+                Some(Direction::Read)
+            }
+            (false, true) => {
+                self.starved = 0;
+                Some(Direction::Write)
+            }
+            (false, false) => None,
+        }
+    }
+
+    /// The first request of a new batch.
+    fn begin(&mut self, now: SimTime, pending: &Pending) -> Option<(u16, Why)> {
+        self.direction = self.next_direction()?;
+        self.sent = 0;
+        let oldest = self.by_age.first(self.direction.index())?;
+        if pending.waited(oldest, now, EXPIRE[usize::from(self.direction.index())]) {
+            return Some((oldest, Why::Due));
+        }
+        Some((self.ahead(self.direction).unwrap_or(oldest), Why::Turn))
+    }
+}
+
+impl Policy for Elevator {
+    const DEADLINE: bool = false;
+
+    fn new(config: &SchedConfig, _map_page_entries: u32) -> Elevator {
+        Elevator {
+            sorted: [Sorted::new(config.queue), Sorted::new(config.queue)],
+            by_age: Rings::new(config.queue, 2),
+            ahead_of: [0; 2],
+            direction: Direction::Read,
+            sent: 0,
+            starved: 0,
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, slot: u16, pending: &Pending, _hit: bool) {
+        let part = pending.part(slot);
+        let direction = Direction::of(part).index();
+        self.sorted[usize::from(direction)].insert(part.lpa.0, slot);
+        self.by_age.push_back(direction, slot);
+    }
+
+    fn remove(&mut self, slot: u16, pending: &Pending) {
+        self.take(slot, pending);
+    }
+
+    #[inline]
+    fn choose(&mut self, now: SimTime, pending: &Pending) -> Option<(u16, Why)> {
+        let goes_on = (1..FIFO_BATCH).contains(&self.sent);
+        let (slot, why) = match self.ahead(self.direction).filter(|_| goes_on) {
+            Some(slot) => (slot, Why::Turn),
+            None => self.begin(now, pending)?,
+        };
+        self.take(slot, pending);
+        let part = pending.part(slot);
+        self.ahead_of[usize::from(self.direction.index())] = part.lpa.0 + part.len;
+        self.sent += 1;
+        Some((slot, why))
+    }
+}

@@ -1,0 +1,16 @@
+//! `rb`: request batched (MAP+ Sec. V-B, VI-A) alone, without knowledge of the mapping cache. Batches go first in, first out.
+
+use super::batches::Rank;
+use super::batching::{Batching, Flavour};
+use super::ordered::Ordered;
+
+/// The scheduler.
+pub(crate) type Rb = Ordered<Batching<Groups>>;
+
+/// Batches in order of their opening.
+pub(crate) struct Groups;
+
+impl Flavour for Groups {
+    const HITS: bool = false;
+    const RANK: Rank = Rank::Oldest;
+}

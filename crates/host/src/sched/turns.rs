@@ -1,0 +1,62 @@
+//! Read over write, as MAP+ Sec. VI-A has it: "in order to avoid write starvation, read queue is prioritized for once". Reads
+//! go before waiting writes, but not twice in succession.
+
+/// Which of two queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Direction {
+    /// Reads.
+    Read,
+    /// Writes and trims.
+    Write,
+}
+
+/// Both, in the order of their indices.
+pub(super) const DIRECTIONS: [Direction; 2] = [Direction::Read, Direction::Write];
+
+impl Direction {
+    /// The queue of a part.
+    pub fn of(part: &crate::request::Part) -> Direction {
+        if super::pending::writes(part.op) { Direction::Write } else { Direction::Read }
+    }
+
+    /// Index of the queue.
+    pub fn index(self) -> u16 {
+        self as u16
+    }
+}
+
+/// Whose turn it is.
+#[derive(Default)]
+pub(super) struct Turns {
+    /// The last choice was a read while a write waited.
+    preferred: bool,
+}
+
+impl Turns {
+    /// The queue to serve, of those that have something.
+    #[inline]
+    pub fn next(&mut self, reads: bool, writes: bool) -> Option<Direction> {
+        let read = reads && !(writes && self.preferred);
+        self.preferred = read && writes;
+        match (read, writes) {
+            (true, _) => Some(Direction::Read),
+            (false, true) => Some(Direction::Write),
+            (false, false) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_are_preferred_but_not_twice_while_writes_wait() {
+        let mut turns = Turns::default();
+        let mut next = |reads, writes| turns.next(reads, writes).map(|d| if d == Direction::Read { 'r' } else { 'w' });
+        assert_eq!([next(true, true), next(true, true), next(true, true)], [Some('r'), Some('w'), Some('r')]);
+        // Nobody had to wait for this one, so the next read is preferred again.
+        assert_eq!([next(true, false), next(true, true), next(false, true)], [Some('r'), Some('r'), Some('w')]);
+        assert_eq!(next(false, false), None);
+    }
+}
