@@ -22,6 +22,7 @@ mod core;
 mod firmware;
 mod gc;
 mod log;
+mod map_units;
 mod mapping;
 mod meta;
 mod ops;
@@ -36,7 +37,7 @@ mod trims;
 mod validity;
 
 pub use self::core::{DeviceEvent, Effects};
-pub use config::{DeviceConfig, GcConfig, HpbConfig, LogConfig, Sabotage, SramConfig};
+pub use config::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, Sabotage, SramConfig};
 pub use firmware::Moment;
 pub use mapping::{Device, MappingKind, Unpowered};
 pub use stats::DeviceStats;

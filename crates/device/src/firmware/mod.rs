@@ -4,6 +4,7 @@ mod collect;
 mod failure;
 mod front;
 mod loads;
+mod lookups;
 mod power;
 mod read;
 mod recover;
@@ -26,6 +27,7 @@ use crate::stats::DeviceStats;
 use collect::MetaGc;
 use failure::FailedRow;
 use loads::Loads;
+use lookups::Lookups;
 pub use power::{Flash, Moment};
 use read::WaitingRead;
 use recover::Recovery;
@@ -71,6 +73,7 @@ pub struct Firmware<M> {
     /// Metadata commands that wait for a buffer.
     waiting_metadata: VecDeque<u8>,
     loads: Loads,
+    lookups: Lookups,
     meta_gc: MetaGc,
     /// While the mapping is being rebuilt after a power cut.
     recovery: Option<Box<Recovery>>,
@@ -83,7 +86,8 @@ pub struct Firmware<M> {
 impl<M: Mapping> Firmware<M> {
     /// A device fresh from the factory.
     pub fn new(cfg: DeviceConfig) -> Firmware<M> {
-        let core = Core::new(cfg);
+        let entries = M::map_entries(&cfg);
+        let core = Core::new(cfg, entries);
         let map = M::new(&core);
         Firmware::with(core, map)
     }
@@ -114,6 +118,7 @@ impl<M: Mapping> Firmware<M> {
             waiting_reads: VecDeque::new(),
             waiting_metadata: VecDeque::new(),
             loads: Loads::default(),
+            lookups: Lookups::default(),
             meta_gc: MetaGc::default(),
             recovery: None,
             failed_rows: VecDeque::new(),
@@ -140,6 +145,7 @@ impl<M: Mapping> Firmware<M> {
             },
             DeviceEvent::Firmware => self.thread_wake = false,
             DeviceEvent::IdleFlush => self.idle_timer(),
+            DeviceEvent::Quiet => self.lookups.quiet_over(),
         }
         self.go_on();
     }
@@ -176,6 +182,7 @@ impl<M: Mapping> Firmware<M> {
                 self.core.end_job();
             }
             self.start_commands();
+            self.look_up();
             self.accept_ordered();
             self.program_host_data();
             self.retry_waiting();
@@ -196,7 +203,7 @@ impl<M: Mapping> Firmware<M> {
             self.core.begin_job(Job::MapFlush);
             self.core.stats.map_flushes += 1;
         } else if !self.begin_gc_step() {
-            return false;
+            return self.begin_idle_flush();
         }
         true
     }
@@ -205,7 +212,10 @@ impl<M: Mapping> Firmware<M> {
     fn advance(&mut self, job: Job) -> bool {
         match job {
             Job::MapFlush => {
-                self.forget_overtaken_copies();
+                if !M::ON_DEMAND {
+                    self.forget_overtaken_copies();
+                }
+                self.core.command_waits = !self.incoming.is_empty();
                 self.map.flush(&mut self.core)
             }
             Job::Gc => self.advance_gc(),

@@ -3,6 +3,7 @@
 //! A scheme decides; the firmware acts. To add one: write a file here with a type that implements [`Mapping`], and add
 //! a line to the registration at the end. The enum, the names and the conformance tests follow from it.
 
+mod demand;
 mod hp_ufs;
 mod ideal;
 mod log_blocks;
@@ -59,10 +60,23 @@ pub enum Resolved {
     Page { ppa: Ppa, from_host: bool },
     /// Nowhere: reads as zeroes.
     Unmapped,
-    /// Known only after this segment was read from flash.
+    /// Known only after this map unit was read from flash.
     Load(SegmentId),
+    /// The mapping cache has no room for the entry: to be asked again after a map flush.
+    NoRoom,
     /// The device has no mapping that is surely up to date.
     Unknown,
+}
+
+/// May a write be accepted?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// Yes: its entry is in SRAM and stays there until the unit has been committed.
+    Ready,
+    /// After this map unit was read from flash.
+    Load(SegmentId),
+    /// After a map flush: the mapping cache has no room for the entry.
+    NoRoom,
 }
 
 /// A unit that is on flash now.
@@ -108,6 +122,16 @@ pub trait Mapping: Sized {
     /// Where the mapping is, once it has been rebuilt after a power cut.
     const TABLE: Table = Table::Segments;
 
+    /// Has every address that is read or written to be looked up in a mapping cache? Then lookups of reads come one after
+    /// another, as do those of writes ([`Mapping::admit`]), and a map unit that was read is not kept in the pool.
+    const ON_DEMAND: bool = false;
+
+    /// Entries of the table in one piece of metadata: a power of two of at most 1024.
+    fn map_entries(cfg: &DeviceConfig) -> u32 {
+        let _ = cfg;
+        units::SEGMENT_ENTRIES
+    }
+
     /// State for a device fresh from the factory.
     fn new(core: &Core) -> Self;
 
@@ -121,7 +145,14 @@ pub trait Mapping: Sized {
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved;
 
     /// Where a unit is whose segment has just been read from flash.
-    fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa>;
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa>;
+
+    /// With [`Mapping::ON_DEMAND`]: a write of this unit is about to be accepted. What had to be loaded for it goes through
+    /// [`Mapping::resolve_loaded`], then this is asked again.
+    fn admit(&mut self, core: &mut Core, lpa: Lpa) -> Admission {
+        let _ = (core, lpa);
+        Admission::Ready
+    }
 
     /// Units that may still be submitted for programming.
     fn room(&self, core: &Core) -> usize;
@@ -196,6 +227,15 @@ pub trait Mapping: Sized {
         let _ = core;
         true
     }
+
+    /// Is there anything to flush that nobody waits for?
+    fn wants_idle_flush(&self) -> bool {
+        false
+    }
+
+    /// The device has had nothing to do for a while: the map flush that begins is one that nobody waits for. It should end
+    /// soon after [`Core::command_waits`] is true.
+    fn begin_idle_flush(&mut self) {}
 
     /// Work that runs beside commands, e.g. programming a full row of segments. With `idle`, short rows too.
     fn background(&mut self, core: &mut Core, idle: bool) {
@@ -280,6 +320,11 @@ macro_rules! mappings {
                 match name { $($name => Some(MappingKind::$variant),)* _ => None }
             }
 
+            /// Entries of the table in one piece of metadata.
+            pub(crate) fn map_entries(self, cfg: &DeviceConfig) -> u32 {
+                match self { $(MappingKind::$variant => <$scheme as Mapping>::map_entries(cfg),)* }
+            }
+
             /// The name of a scheme.
             pub fn name(self) -> &'static str {
                 match self { $(MappingKind::$variant => $name,)* }
@@ -323,6 +368,10 @@ macro_rules! registered_mappings {
             "hp-ufs" => HpUfs: hp_ufs::HpUfs;
             /// The whole table in DRAM inside the device.
             "ideal" => Ideal: ideal::Ideal;
+            /// Entries cached in SRAM, loaded from translation pages when they are needed.
+            "dftl" => Dftl: demand::Dftl;
+            /// The same with whole translation pages cached below the entries.
+            "cdftl" => Cdftl: demand::Cdftl;
         }
     };
 }
