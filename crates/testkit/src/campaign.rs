@@ -234,6 +234,8 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
         ("firmware.idle_flush_us", pick(&[200, 2000])),
         ("wear.spread_erases", pick(&[4, 16])),
         ("host.memory_mib", pick(&[1, 4])),
+        ("cmt.cache_kib", pick(&[8, 16, 64])),
+        ("cmt.background_us", pick(&[50, 500])),
     ];
     let text = |(key, value)| parse_override(&format!("{key}={value}")).expect("a well formed override");
     numbers.into_iter().map(text).collect()

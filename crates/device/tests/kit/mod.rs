@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use nand::{CellTiming, Geometry, Timing};
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
-use ufsim_device::{CmtConfig, Device, DeviceConfig, DeviceEvent, GcConfig, HpbConfig, LogConfig, MappingKind, SramConfig};
+use ufsim_device::{
+    CmtConfig, Device, DeviceConfig, DeviceEvent, GcConfig, HpbConfig, LogConfig, MappingKind, SramConfig,
+};
 use units::{Lpa, Nanos, Seq, SimTime};
 
 /// A device of a few MiB on which everything happens often: 2 dies, superblocks of 256 units, 4 segments.

@@ -155,11 +155,8 @@ pub(super) fn check_mapping(v: &Values, mapping: MappingKind) -> Result<(), Stri
     // The entries of all writes under way stay in the cache, and as many again must be able to leave it.
     let writes = 2 * v.sram.pool_kib / UNIT_KIB;
     let least = page_kib + (writes * v.cmt.entry_bytes).div_ceil(1024).next_multiple_of(UNIT_KIB);
-    let allowed = format!(
-        "at least {least} for mapping = \"{}\", with sram.pool_kib = {}",
-        mapping.name(),
-        v.sram.pool_kib
-    );
+    let allowed =
+        format!("at least {least} for mapping = \"{}\", with sram.pool_kib = {}", mapping.name(), v.sram.pool_kib);
     require(kib >= least, "cmt.cache_kib", kib, allowed)
 }
 

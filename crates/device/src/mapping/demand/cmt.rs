@@ -95,12 +95,12 @@ impl Cmt {
         Some(Ppa::unpack(self.slots[at as usize].ppa))
     }
 
-    /// The same; the entry is used.
+    /// The entry of an address is used: true if it is here.
     #[inline]
-    pub fn touch(&mut self, lpa: Lpa) -> Option<Option<Ppa>> {
+    pub fn touch(&mut self, lpa: Lpa) -> bool {
         let id = self.slot_of[lpa.index()];
         if id == 0 {
-            return None;
+            return false;
         }
         self.unlink(id);
         self.link_first(id, PROTECTED);
@@ -109,14 +109,13 @@ impl Cmt {
             self.unlink(demoted);
             self.link_first(demoted, PROBATIONARY);
         }
-        Some(Ppa::unpack(self.slots[id as usize - 1].ppa))
+        true
     }
 
     /// Takes an entry in. There must be room.
     pub fn insert(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
         assert!(self.room() > 0 && !self.is_cached(lpa), "{lpa} enters a mapping cache of {} entries", self.len());
-        let slot =
-            Slot { lpa: lpa.0, ppa: Ppa::pack(ppa), prev: 0, next: 0, seq: 0, pins: 0, list: 0, dirty: false };
+        let slot = Slot { lpa: lpa.0, ppa: Ppa::pack(ppa), prev: 0, next: 0, seq: 0, pins: 0, list: 0, dirty: false };
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id as usize - 1] = slot;
@@ -231,9 +230,9 @@ impl Cmt {
         range.map(Lpa).filter(|&lpa| self.is_dirty(lpa))
     }
 
-    /// All addresses whose entries are here, in order.
-    pub fn cached(&self) -> impl Iterator<Item = Lpa> {
-        (0..self.units.count()).map(SegmentId).flat_map(|unit| self.cached_in(unit))
+    /// Entries that it has room for in all.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
     }
 
     /// Translation pages with changed entries, in order.

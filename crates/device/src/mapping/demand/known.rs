@@ -21,7 +21,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 
     /// Is the entry of this address in one of the caches?
-    pub(super) fn in_sram(&self, core: &Core, lpa: Lpa) -> bool {
+    pub(super) fn is_cached(&self, core: &Core, lpa: Lpa) -> bool {
         self.cmt.is_cached(lpa) || self.ctp.holds(core.meta.units().of(lpa))
     }
 
@@ -133,9 +133,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         let all = (0..core.blocks.count()).map(Superblock);
         let needed = |sb: &Superblock| match core.blocks.state(*sb) {
             State::Open => true,
-            State::Closed => {
-                self.changed_in[sb.index()] > 0 || !core.blocks.settled(*sb) || logged.contains(sb)
-            }
+            State::Closed => self.changed_in[sb.index()] > 0 || !core.blocks.settled(*sb) || logged.contains(sb),
             _ => false,
         };
         all.filter(needed).collect()
@@ -163,9 +161,10 @@ pub(super) fn logged_in(core: &Core, unit: SegmentId) -> Vec<Lpa> {
 
 /// All addresses that the log knows something of.
 pub(super) fn live(core: &Core) -> impl Iterator<Item = Lpa> {
-    let changes = core.log.entries().flat_map(|entry| {
-        (0..u32::from(entry.len)).map(move |i| (entry.lpa.offset(i), entry.seq.plus(i)))
-    });
+    let changes = core
+        .log
+        .entries()
+        .flat_map(|entry| (0..u32::from(entry.len)).map(move |i| (entry.lpa.offset(i), entry.seq.plus(i))));
     let holds = |lpa: Lpa, seq: Seq| core.log.get(lpa).is_some_and(|logged| logged.seq == seq);
     changes.filter(move |&(lpa, seq)| holds(lpa, seq)).map(|(lpa, _)| lpa)
 }

@@ -14,6 +14,7 @@
 //! Changed entries are lost with the power; recovery finds them in the spare areas of the superblocks that they name. The
 //! number of these is limited (`log.max_log_blocks`): what names the oldest is written before another one is opened.
 
+mod ahead;
 mod cmt;
 mod ctp;
 mod flush;
@@ -71,6 +72,8 @@ pub struct Demand<const TWO_LEVELS: bool> {
     /// Entries, and pages, that are being loaded.
     loading: u64,
     loading_pages: BTreeSet<SegmentId>,
+    /// Entries to be taken in when their translation page is read for another one.
+    expected: BTreeSet<Lpa>,
     /// The miss that is being dealt with, of reads and of writes: it counts once.
     missed: [Option<Lpa>; 2],
     valid: ValidCounts,
@@ -95,7 +98,11 @@ fn division(cfg: &CmtConfig, units: u32, two_levels: bool) -> (u64, u64) {
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// Finds the entry of an address, and counts the lookup.
     fn find(&mut self, core: &mut Core, lpa: Lpa, access: Access) -> Found {
-        if let Some(entry) = self.cmt.touch(lpa) {
+        if let Some(entry) = self.cmt.get(lpa) {
+            // One that has just been loaded for this has not been used twice.
+            if self.missed[access as usize] != Some(lpa) {
+                self.cmt.touch(lpa);
+            }
             self.count_lookup(core, lpa, access, true);
             return Found::Cached(entry);
         }
@@ -108,7 +115,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         if !held {
             self.count_lookup(core, lpa, access, false);
         }
-        if !self.make_room(core) {
+        let more = if held || !on_flash { 0 } else { self.expected_with(core, unit) };
+        if !self.make_room(core, 1 + more) {
             return Found::NoRoom;
         }
         if held {
@@ -148,11 +156,17 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         *counter += 1;
     }
 
-    /// Makes room for an entry. False if a translation page has to be written first, or writes under way have to end.
-    fn make_room(&mut self, core: &mut Core) -> bool {
-        if self.cmt.room() > self.loading {
-            return true;
+    /// Makes room for `n` entries. False if a translation page has to be written first, or writes under way have to end.
+    fn make_room(&mut self, core: &mut Core, n: u64) -> bool {
+        while self.cmt.room() < self.loading + n {
+            if !self.drop_victim(core) {
+                return false;
+            }
         }
+        true
+    }
+
+    fn drop_victim(&mut self, core: &mut Core) -> bool {
         let Some(victim) = self.cmt.victim() else { return false };
         let unit = core.meta.units().of(victim);
         if self.cmt.is_dirty(victim) {
@@ -209,6 +223,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
             ctp: Ctp::new(pages, units),
             loading: 0,
             loading_pages: BTreeSet::new(),
+            expected: BTreeSet::new(),
             missed: [None; 2],
             valid: ValidCounts::new(superblocks),
             changed_in: vec![0; superblocks as usize],
@@ -220,7 +235,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     }
 
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
-        if !self.in_sram(core, lpa) && core.log.get(lpa).is_some_and(|logged| logged.ppa.is_none()) {
+        if !self.is_cached(core, lpa) && core.log.get(lpa).is_some_and(|logged| logged.ppa.is_none()) {
             core.stats.log_hits += 1;
             return Resolved::Unmapped;
         }
@@ -242,10 +257,12 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
         if self.loading_pages.remove(&unit) {
             self.cache_page(core, unit);
         }
-        match self.cmt.get(lpa) {
+        let entry = match self.cmt.get(lpa) {
             Some(entry) => entry,
             None => self.cache(core, lpa),
-        }
+        };
+        self.take_expected(core, unit);
+        entry
     }
 
     fn admit(&mut self, core: &mut Core, lpa: Lpa) -> Admission {
@@ -283,7 +300,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
             }
             return;
         };
-        if !self.in_sram(core, lpa) {
+        if !self.is_cached(core, lpa) {
             self.log_change(core, Change { lpa, ppa: Some(ppa), seq, source: Some(source) });
         } else if self.current(core, lpa).is_some_and(|old| core.superblock_of(old) == source) {
             self.change(core, lpa, Some(ppa));
@@ -333,9 +350,8 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         // A copy of a copy that only the log knows could not be told from one that was overtaken.
         let logged = self.logged_blocks(core);
-        let usable = |sb: &Superblock| {
-            core.blocks.settled(*sb) && !self.valid.is_collected(*sb) && !logged.contains(sb)
-        };
+        let usable =
+            |sb: &Superblock| core.blocks.settled(*sb) && !self.valid.is_collected(*sb) && !logged.contains(sb);
         if let Some(sb) = named.filter(usable) {
             return Some(Victim::new(sb, true));
         }
@@ -396,3 +412,6 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
         (caches + log + core.meta.table_bytes() + self.valid.table_bytes(), 0)
     }
 }
+
+#[cfg(test)]
+mod tests;

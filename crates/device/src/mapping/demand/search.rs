@@ -71,7 +71,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             let unit = units.of(lpa);
             let rest = &victim.plan[victim.loaded..];
             let same = rest.iter().take_while(|(lpa, _)| units.of(*lpa) == unit);
-            let (n, known) = same.fold((0, true), |(n, known), (lpa, _)| (n + 1, known && self.in_sram(core, *lpa)));
+            let (n, known) = same.fold((0, true), |(n, known), (lpa, _)| (n + 1, known && self.is_cached(core, *lpa)));
             let place = core.meta.place(core.meta.segment_piece(unit)).filter(|_| !known);
             if let Some(ppa) = place {
                 if !core.sram.take(Owner::Map, 1) {
