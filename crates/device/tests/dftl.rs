@@ -67,8 +67,8 @@ fn evicting_one_changed_entry_writes_all_of_its_translation_page() {
 fn a_miss_costs_the_flash_operations_of_the_model() {
     let mut bench = written(256, None, MappingKind::Dftl);
     let map_ops = |bench: &Bench| {
-        let nand = bench.device.nand_counters();
-        (nand.ops(Cause::MapRead, Kind::Read), nand.ops(Cause::MapWrite, Kind::Program))
+        let reads = bench.device.nand_counters().ops(Cause::MapRead, Kind::Read);
+        (reads, bench.device.stats().cmt_page_writes)
     };
     (3600..3900).for_each(|lpa| {
         read(&mut bench, lpa);
