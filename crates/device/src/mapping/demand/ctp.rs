@@ -24,12 +24,14 @@ pub struct Ctp {
     /// By time of last use.
     order: BTreeMap<u64, SegmentId>,
     uses: u64,
+    /// Changed entries of all pages.
+    changes: usize,
 }
 
 impl Ctp {
     /// Room for `limit` pages.
     pub fn new(limit: u64, units: MapUnits) -> Ctp {
-        Ctp { limit, units, pages: BTreeMap::new(), order: BTreeMap::new(), uses: 0 }
+        Ctp { limit, units, pages: BTreeMap::new(), order: BTreeMap::new(), uses: 0, changes: 0 }
     }
 
     /// Pages that still fit.
@@ -86,6 +88,7 @@ impl Ctp {
         self.note(lpa, ppa);
         let page = self.pages.get_mut(&self.units.of(lpa));
         let was_changed = page.is_some_and(|page| !page.changed.insert(lpa));
+        self.changes += usize::from(!was_changed);
         (before, was_changed)
     }
 
@@ -101,7 +104,14 @@ impl Ctp {
     /// The change of an entry does not count any more: gives it if there was one.
     pub fn forget_change(&mut self, lpa: Lpa) -> Option<Option<Ppa>> {
         let page = self.pages.get_mut(&self.units.of(lpa))?;
-        page.changed.remove(&lpa).then(|| self.get(lpa).flatten())
+        let changed = page.changed.remove(&lpa);
+        self.changes -= usize::from(changed);
+        changed.then(|| self.get(lpa).flatten())
+    }
+
+    /// Does any entry differ from flash?
+    pub fn is_changed(&self) -> bool {
+        self.changes > 0
     }
 
     /// Changed entries of a page, in order.

@@ -340,7 +340,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     }
 
     fn wants_idle_flush(&self) -> bool {
-        !self.cmt.dirty_units().is_empty() || self.ctp.coldest_changed().is_some()
+        !self.cmt.dirty_units().is_empty() || self.ctp.is_changed()
     }
 
     fn begin_idle_flush(&mut self) {
