@@ -27,9 +27,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
                 }
             }
             let portion_done = victim.cursor == victim.plan.len();
-            if portion_done {
-                victim.searched = victim.scanned;
-            }
+            victim.searched = victim.scanned - (victim.plan.len() - victim.cursor) as u32;
             if portion_done && victim.scanned == self.superblock_units {
                 return Search::Exhausted;
             }
