@@ -12,7 +12,7 @@ def test_a_campaign_keeps_its_promises_whatever_the_jobs(ufsim: Command) -> None
     assert first == second
     assert first["runs"] == 12 and first["failures"] == []
     assert first["cuts"] >= 36
-    assert set(first["schemes"]) == {"ufs", "hpb", "hp-ufs", "ideal"}
+    assert set(first["schemes"]) == {"ufs", "hpb", "hp-ufs", "ideal", "dftl", "cdftl"}
     assert first["moments"]["program"] > 0 and first["moments"]["recovery"] > 0
 
 

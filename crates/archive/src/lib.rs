@@ -119,10 +119,10 @@ mod tests {
         assert_eq!(told(read(&other_header)), "header: the file is damaged or was cut short");
         let (_, mut reader) = Reader::new(&bytes[..], TITLE).unwrap();
         let error = reader.table::<u32>("b", 10).unwrap_err().to_string();
-        assert_eq!(error, "table b: table a is in its place");
+        assert_eq!(error, "table b: another is in its place: the file is damaged or was cut short");
         let (_, mut reader) = Reader::new(&bytes[..], TITLE).unwrap();
         let error = reader.table::<u64>("a", 10).unwrap_err().to_string();
-        assert_eq!(error, "table a: has numbers of 4 bytes: must be 8");
+        assert_eq!(error, "table a: has numbers of 4 bytes: must be 8: the file is damaged or was cut short");
         let (_, mut reader) = Reader::new(&bytes[..], TITLE).unwrap();
         let error = reader.table::<u32>("a", 1).unwrap_err().to_string();
         assert_eq!(error, "table a: has 2 numbers: must be at most 1");

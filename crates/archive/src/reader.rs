@@ -88,12 +88,11 @@ impl<R: Read> Reader<R> {
         let mut found = vec![0; usize::from(length)];
         self.unpacked.read_exact(&mut found).map_err(|e| unreadable(name, &e))?;
         if found != name.as_bytes() {
-            let found = String::from_utf8_lossy(&found).into_owned();
-            return Err(ArchiveError::table(name, format!("table {found} is in its place")));
+            return Err(damaged(&format!("table {name}: another is in its place")));
         }
         let [bytes] = self.take(name)?;
         if bytes != T::BYTES {
-            return Err(ArchiveError::table(name, format!("has numbers of {bytes} bytes: must be {}", T::BYTES)));
+            return Err(damaged(&format!("table {name}: has numbers of {bytes} bytes: must be {}", T::BYTES)));
         }
         Ok(u64::from_le_bytes(self.take(name)?))
     }

@@ -1,22 +1,21 @@
-//! Whole segments being written as part of an exclusive job.
+//! Whole map units being written as part of an exclusive job.
 
-use ufs::SegmentImage;
 use units::{Ppa, SegmentId, Seq};
 
 use crate::core::Core;
 use crate::meta::Piece;
 use crate::ops::Errand;
 
-/// Segments on their way to flash, and the last change that they hold.
+/// Map units on their way to flash with their entries, packed, and the last change that they hold.
 #[derive(Debug, Default)]
 pub struct Batch {
-    images: Vec<(SegmentId, Box<SegmentImage>)>,
+    images: Vec<(SegmentId, Vec<u32>)>,
     seq: Seq,
 }
 
 impl Batch {
-    /// Programs segments. They become the content of their pages with [`Batch::finish`].
-    pub fn write(&mut self, core: &mut Core, images: Vec<(SegmentId, Box<SegmentImage>)>, seq: Seq) {
+    /// Programs map units. They become the content of their pages with [`Batch::finish`].
+    pub fn write(&mut self, core: &mut Core, images: Vec<(SegmentId, Vec<u32>)>, seq: Seq) {
         let pieces: Vec<Piece> = images.iter().map(|(segment, _)| core.meta.segment_piece(*segment)).collect();
         (self.images, self.seq) = (images, seq);
         core.stats.segment_writes += pieces.len() as u64;
@@ -29,7 +28,8 @@ impl Batch {
             let piece = core.meta.segment_piece(segment);
             if !lost.iter().any(|&(gone, _)| gone == piece) {
                 core.meta.segment_written(segment, self.seq);
-                core.meta.pages.set_segment(segment, image);
+                let range = core.meta.units().range(segment);
+                core.meta.pages.set_entries(range, &image);
             }
         }
     }

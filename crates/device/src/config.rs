@@ -16,8 +16,12 @@ pub struct DeviceConfig {
     pub command_cost: Nanos,
     /// Write buffer data that has waited this long is programmed even if its row is not full.
     pub idle_flush: Nanos,
+    /// Writes are acknowledged only after their program, as with FUA.
+    pub write_through: bool,
     /// The shared pool.
     pub sram: SramConfig,
+    /// The cached mapping table of `dftl` and `cdftl`.
+    pub cmt: CmtConfig,
     /// The L2P log buffer.
     pub log: LogConfig,
     /// Garbage collection.
@@ -74,6 +78,24 @@ pub struct SramConfig {
     /// Host data may never take the last buffers: a map flush, a segment read or a GC step would wait for ever. Reads
     /// may take half of them.
     pub reserve: u16,
+}
+
+/// The cached mapping table of `dftl` and `cdftl`.
+#[derive(Clone, Copy, Debug)]
+pub struct CmtConfig {
+    /// SRAM for it in bytes. As large as the whole table or larger: nothing is ever evicted.
+    pub cache_bytes: u64,
+    /// Size of an entry, 4 or 8 bytes; a translation page of 4 KiB holds as many as fit.
+    pub entry_bytes: u32,
+    /// Dirty entries are written back after this time without commands; `None` = never.
+    pub background: Option<Nanos>,
+}
+
+impl CmtConfig {
+    /// Entries of a translation page.
+    pub fn page_entries(&self) -> u32 {
+        units::UNIT_BYTES as u32 / self.entry_bytes
+    }
 }
 
 /// The L2P log buffer and the log blocks.

@@ -8,6 +8,7 @@ use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
 use crate::config::{DeviceConfig, Sabotage};
 use crate::log::{Change, Log, Logged};
+use crate::map_units::MapUnits;
 use crate::meta::{JOURNAL_PAGES, Kind, Meta, Piece};
 use crate::ops::{Errand, MAX_ROW, Ops, Purpose};
 use crate::pages::Pages;
@@ -26,6 +27,8 @@ pub enum DeviceEvent {
     Firmware,
     /// Buffered data may have waited long enough.
     IdleFlush,
+    /// The device may have had nothing to do for long enough.
+    Quiet,
 }
 
 impl From<NandEvent> for DeviceEvent {
@@ -87,6 +90,8 @@ pub struct Core {
     pub effects: Effects,
     /// Time of the current call.
     pub now: SimTime,
+    /// During a map flush: a command has arrived meanwhile.
+    pub command_waits: bool,
     /// Where the copies come from that wait for a full row.
     pub waiting_sources: Vec<Superblock>,
     /// The table that recovery has rebuilt for a scheme that keeps it in DRAM, packed, by LPA.
@@ -107,9 +112,10 @@ pub struct Core {
 }
 
 impl Core {
-    /// A device fresh from the factory.
-    pub fn new(cfg: DeviceConfig) -> Core {
-        let meta = Meta::new(cfg.geometry.layout(), cfg.capacity_units);
+    /// A device fresh from the factory, with so many entries in a map unit.
+    pub fn new(cfg: DeviceConfig, map_entries: u32) -> Core {
+        let units = MapUnits::new(cfg.capacity_units, map_entries);
+        let meta = Meta::new(cfg.geometry.layout(), units);
         let mut nand = Nand::new(cfg.geometry, cfg.timing);
         nand.set_faults(cfg.faults);
         if cfg.sabotage == Some(Sabotage::TrustTorn) {
@@ -119,8 +125,9 @@ impl Core {
     }
 
     /// After a power cut: nothing but flash.
-    pub fn powered_on(nand: Nand, pages: Pages, cfg: DeviceConfig) -> Core {
-        let meta = Meta::with_pages(cfg.geometry.layout(), cfg.capacity_units, pages);
+    pub fn powered_on(nand: Nand, pages: Pages, cfg: DeviceConfig, map_entries: u32) -> Core {
+        let units = MapUnits::new(cfg.capacity_units, map_entries);
+        let meta = Meta::with_pages(cfg.geometry.layout(), units, pages);
         Core::with_flash(nand, meta, cfg)
     }
 
@@ -140,6 +147,7 @@ impl Core {
             stats: DeviceStats::default(),
             effects: Effects::default(),
             now: SimTime::START,
+            command_waits: false,
             waiting_sources: Vec::new(),
             rebuilt: Vec::new(),
             ops: Ops::default(),
@@ -465,10 +473,14 @@ impl Core {
     /// this; it stands for the contents of metadata that is made from them, and whoever uses it is charged for
     /// reading that metadata.
     pub fn addresses_in(&self, sb: Superblock) -> Vec<(Lpa, Ppa)> {
+        self.addresses_from(self.layout.first_ppa(sb), self.layout.superblock_units())
+    }
+
+    /// The same of `units` units, whole rows, from `first` on.
+    pub fn addresses_from(&self, first: Ppa, units: u32) -> Vec<(Lpa, Ppa)> {
         let row = self.layout.row_units();
-        let first = self.layout.first_ppa(sb);
-        let mut found = Vec::with_capacity(self.layout.superblock_units() as usize);
-        for start in (0..self.layout.superblock_units()).step_by(row as usize) {
+        let mut found = Vec::with_capacity(units as usize);
+        for start in (0..units).step_by(row as usize) {
             let work = Work::Read { ppa: first.offset(start), units: row };
             let (cause, priority) = (Cause::ValidPageSearch, Priority::Gc);
             let seen = nand::Done { token: 0, work, cause, priority, failed: false };

@@ -21,6 +21,8 @@ pub struct Victim {
     pub searched: u32,
     /// Valid page bitmap, where the scheme has one.
     pub bitmap: Box<[u64]>,
+    /// Units whose spare areas have been read, where they have to be.
+    pub scanned: u32,
     /// Pages to look up, in the order in which their segments are read, where it has none.
     pub plan: Vec<(Lpa, Ppa)>,
     /// Progress in `plan`, or in the bits of `bitmap`.
@@ -43,6 +45,7 @@ impl Victim {
             found: Vec::new(),
             searched: 0,
             bitmap: Box::new([]),
+            scanned: 0,
             plan: Vec::new(),
             cursor: 0,
             loaded: 0,

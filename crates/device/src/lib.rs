@@ -6,6 +6,8 @@
 //! - **row**: one page on every plane of a die, programmed at once; **stripe**: a row on every die.
 //! - **superblock**: one block on every plane of every die; unit of allocation, GC and log blocks.
 //! - **L2P log buffer**: new mappings, in SRAM, that are not yet in a segment on flash.
+//! - **map unit**: what one piece of metadata holds of the mapping table: an L2P segment, or a translation page.
+//! - **CMT**, **GTD**: the cached mapping table of DFTL, and its global translation directory, here part of the directory.
 //! - **log block**: a superblock whose mappings are not all in segments on flash; recovery replays it.
 //! - **exclusive job**: a map flush or GC step; the one firmware thread starts no command until it is done.
 //!
@@ -22,6 +24,7 @@ mod core;
 mod firmware;
 mod gc;
 mod log;
+mod map_units;
 mod mapping;
 mod meta;
 mod ops;
@@ -36,7 +39,7 @@ mod trims;
 mod validity;
 
 pub use self::core::{DeviceEvent, Effects};
-pub use config::{DeviceConfig, GcConfig, HpbConfig, LogConfig, Sabotage, SramConfig};
+pub use config::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, Sabotage, SramConfig};
 pub use firmware::Moment;
 pub use mapping::{Device, MappingKind, Unpowered};
 pub use stats::DeviceStats;

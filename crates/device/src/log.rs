@@ -157,6 +157,13 @@ impl Log {
         self.entries.iter()
     }
 
+    /// What the log knows of an address is known elsewhere. The room of its entry comes back with [`Log::clear`].
+    pub fn forget(&mut self, lpa: Lpa) {
+        if let Some(logged) = self.index.get(lpa) {
+            self.index.remove(lpa, logged.seq);
+        }
+    }
+
     /// Empties the log after a map flush.
     pub fn clear(&mut self) {
         self.entries.clear();

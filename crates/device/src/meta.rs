@@ -1,6 +1,6 @@
 //! Metadata superblocks and the directory: where every piece of metadata is on flash.
 //!
-//! A piece is one unit: an L2P segment, the segment bitmap of a superblock, a part of a record of log blocks, or a page of
+//! A piece is one unit: a map unit (an L2P segment or translation page), the segment bitmap of a superblock, a part of a record of log blocks, or a page of
 //! the journal of trims. The directory is small enough for SRAM (4 bytes per piece). So that it survives a power cut, a
 //! snapshot of it stands at the beginning of every metadata superblock; what was written since is found by scanning the
 //! superblocks that were filled since (as MSFTL Sec. 3.3 does for its directory).
@@ -8,8 +8,9 @@
 use std::collections::VecDeque;
 
 use nand::Layout;
-use units::{Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
+use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
+use crate::map_units::MapUnits;
 use crate::pages::{Pages, Snapshot};
 
 /// A piece of metadata: segments, then one bitmap per data superblock, then the parts of two records, then the journal.
@@ -36,6 +37,7 @@ pub const JOURNAL_PAGES: u32 = 32;
 #[derive(Debug)]
 pub struct Meta {
     layout: Layout,
+    units: MapUnits,
     segments: u32,
     first: u32,
     /// Parts of a record.
@@ -72,20 +74,20 @@ pub struct Rebuilt {
 
 impl Meta {
     /// Nothing written yet.
-    pub fn new(layout: Layout, capacity_units: u32) -> Meta {
-        let segments = capacity_units.div_ceil(SEGMENT_ENTRIES);
-        Meta::with_pages(layout, capacity_units, Pages::new(segments, JOURNAL_PAGES as usize))
+    pub fn new(layout: Layout, units: MapUnits) -> Meta {
+        Meta::with_pages(layout, units, Pages::new(units, JOURNAL_PAGES as usize))
     }
 
     /// After a power cut: nothing but what stands in the pages.
-    pub fn with_pages(layout: Layout, capacity_units: u32, pages: Pages) -> Meta {
+    pub fn with_pages(layout: Layout, units: MapUnits, pages: Pages) -> Meta {
         let geometry = *layout.geometry();
-        let segments = capacity_units.div_ceil(SEGMENT_ENTRIES);
+        let segments = units.count();
         let first = geometry.data_superblocks;
         // A record names the log blocks and has two bits for every data superblock.
         let record_parts = (256 + geometry.data_superblocks.div_ceil(4)).div_ceil(UNIT_BYTES as u32);
         let pieces = segments + geometry.data_superblocks + 2 * record_parts + JOURNAL_PAGES;
         Meta {
+            units,
             segments,
             first,
             record_parts,
@@ -100,6 +102,12 @@ impl Meta {
             stamp: 0,
             layout,
         }
+    }
+
+    /// How the mapping table is divided into pieces.
+    #[inline]
+    pub fn units(&self) -> MapUnits {
+        self.units
     }
 
     /// Takes over what a scan has found.

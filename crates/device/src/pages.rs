@@ -4,8 +4,12 @@
 //! The content is kept by piece, as the newest finished program of the piece left it. The rule for firmware: look only
 //! after the read of that page has been charged, or for a piece that is in SRAM.
 
+use std::ops::Range;
+
 use ufs::{SegmentImage, copy_segment, recycle_segment};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
+
+use crate::map_units::MapUnits;
 
 /// The log blocks, and which superblocks are free: written whenever a data superblock is opened, before anything is
 /// programmed in it (HP-UFS Sec. III-G: "records log blocks in a meta block").
@@ -65,10 +69,10 @@ pub const SNAPSHOTS: usize = 3;
 /// Contents of metadata pages.
 #[derive(Debug)]
 pub struct Pages {
-    /// L2P entries, packed, by segment; `None` = never written. A segment that comes from the host is moved in here,
-    /// not copied.
+    /// L2P entries, packed, by 1024 addresses whatever the size of a map unit; `None` = never written. A segment that
+    /// comes from the host is moved in here, not copied.
     pub(super) images: Vec<Option<Box<SegmentImage>>>,
-    /// The sequence number stored with each segment: it holds every change up to it.
+    /// The sequence number stored with each map unit: it holds every change up to it.
     pub(super) seqs: Vec<Seq>,
     /// Two places for records take turns, so that one is always whole.
     pub records: [Record; 2],
@@ -80,10 +84,10 @@ pub struct Pages {
 
 impl Pages {
     /// Nothing written yet.
-    pub fn new(segments: u32, journal_pages: usize) -> Pages {
+    pub fn new(units: MapUnits, journal_pages: usize) -> Pages {
         Pages {
-            images: (0..segments).map(|_| None).collect(),
-            seqs: vec![Seq(0); segments as usize],
+            images: (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| None).collect(),
+            seqs: vec![Seq(0); units.count() as usize],
             records: Default::default(),
             journal: vec![Vec::new(); journal_pages],
             snapshots: Vec::new(),
@@ -101,6 +105,18 @@ impl Pages {
     pub fn set_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
         let image = self.images[lpa.segment().index()].get_or_insert_with(|| Box::new([0; SEGMENT_ENTRIES as usize]));
         image[lpa.slot()] = Ppa::pack(ppa);
+    }
+
+    /// Copies of the entries of some addresses, packed.
+    pub fn entries(&self, range: Range<u32>) -> Vec<u32> {
+        range.map(|lpa| Ppa::pack(self.entry(Lpa(lpa)))).collect()
+    }
+
+    /// Replaces the entries of some addresses.
+    pub fn set_entries(&mut self, range: Range<u32>, packed: &[u32]) {
+        for (lpa, &entry) in range.map(Lpa).zip(packed) {
+            self.set_entry(lpa, Ppa::unpack(entry));
+        }
     }
 
     /// A copy of a whole segment.
@@ -123,12 +139,12 @@ impl Pages {
         }
     }
 
-    /// The sequence number stored with a segment.
+    /// The sequence number stored with a map unit.
     pub fn seq(&self, segment: SegmentId) -> Seq {
         self.seqs[segment.index()]
     }
 
-    /// Notes the sequence number stored with a segment that has just been programmed.
+    /// Notes the sequence number stored with a map unit that has just been programmed.
     pub fn set_seq(&mut self, segment: SegmentId, seq: Seq) {
         self.seqs[segment.index()] = seq;
     }

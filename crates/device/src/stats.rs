@@ -93,6 +93,24 @@ units::counters! {
     recovery_units_scanned,
     /// Segments that recovery has rewritten.
     recovery_segments,
+    /// Units read whose entry was in the mapping cache of `dftl` or `cdftl`.
+    cmt_read_hits,
+    /// Units read whose entry had to be loaded.
+    cmt_read_misses,
+    /// Units written whose entry was in the mapping cache.
+    cmt_write_hits,
+    /// Units written whose entry was not.
+    cmt_write_misses,
+    /// Of these, those whose translation page was never written, so that nothing had to be read.
+    cmt_unwritten_misses,
+    /// Entries, or whole pages, that could not leave the mapping cache before a translation page was written.
+    cmt_dirty_evictions,
+    /// Translation pages written.
+    cmt_page_writes,
+    /// Changed entries in them.
+    cmt_entries_written,
+    /// Translation pages written in idle time.
+    cmt_background_flushes,
     /// Bytes of SRAM in the pool and the fixed tables of the mapping scheme.
     sram_bytes,
     /// Bytes of DRAM inside the device (`ideal` only).

@@ -9,6 +9,7 @@ use units::{Lpa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use crate::config::DeviceConfig;
 use crate::firmware::Flash;
+use crate::map_units::MapUnits;
 use crate::mapping::{MappingKind, Unpowered};
 use crate::meta::{JOURNAL_PAGES, Meta};
 use crate::pages::{Pages, Record, SNAPSHOTS, Snapshot, TrimRecord};
@@ -35,7 +36,7 @@ impl Unpowered {
         kind: MappingKind,
         from: &mut Reader<R>,
     ) -> Result<Unpowered, ArchiveError> {
-        Ok(Unpowered { kind, flash: Flash::load(cfg, from)? })
+        Ok(Unpowered { kind, flash: Flash::load(cfg, kind, from)? })
     }
 
     /// The same flash as if it had been loaded for this configuration, which must have the same geometry, capacity and
@@ -54,11 +55,12 @@ impl Flash {
         self.pages.save(to)
     }
 
-    fn load<R: Read>(cfg: DeviceConfig, from: &mut Reader<R>) -> Result<Flash, ArchiveError> {
+    fn load<R: Read>(cfg: DeviceConfig, kind: MappingKind, from: &mut Reader<R>) -> Result<Flash, ArchiveError> {
         let mut nand = Nand::load(cfg.geometry, cfg.timing, from)?;
         nand.set_faults(cfg.faults);
-        let pieces = Meta::new(cfg.geometry.layout(), cfg.capacity_units).pieces();
-        Ok(Flash { nand, pages: Pages::load(cfg.capacity_units, pieces, from)?, cfg })
+        let units = MapUnits::new(cfg.capacity_units, kind.map_entries(&cfg));
+        let pieces = Meta::new(cfg.geometry.layout(), units).pieces();
+        Ok(Flash { nand, pages: Pages::load(units, pieces, from)?, cfg })
     }
 
     fn reconfigured(self, cfg: DeviceConfig) -> Flash {
@@ -95,14 +97,14 @@ impl Pages {
         Ok(())
     }
 
-    /// Metadata pages as [`Pages::save`] has written them, for a device of `capacity_units` whose directory has so many
+    /// Metadata pages as [`Pages::save`] has written them, for a table divided into `units` and a directory of so many
     /// `pieces`.
     ///
     /// # Errors
     /// If the file is damaged or belongs to a device of another capacity.
-    pub fn load<R: Read>(capacity_units: u32, pieces: u32, from: &mut Reader<R>) -> Result<Pages, ArchiveError> {
-        let segments = capacity_units.div_ceil(SEGMENT_ENTRIES);
-        let mut pages = Pages::new(segments, JOURNAL_PAGES as usize);
+    pub fn load<R: Read>(units: MapUnits, pieces: u32, from: &mut Reader<R>) -> Result<Pages, ArchiveError> {
+        let segments = units.capacity_units().div_ceil(SEGMENT_ENTRIES);
+        let mut pages = Pages::new(units, JOURNAL_PAGES as usize);
         let written = from.table::<u32>("segments.written", segments as usize)?;
         if let Some(segment) = written.iter().find(|&&segment| segment >= segments) {
             let what = format!("names segment {segment}: must be below {segments}");
@@ -113,12 +115,12 @@ impl Pages {
             from.table_into("segment", &mut image[..])?;
             pages.set_segment(segment, image);
         }
-        let mut seqs = vec![0; segments as usize];
+        let mut seqs = vec![0; units.count() as usize];
         from.table_into("segments.seq", &mut seqs)?;
         pages.seqs = seqs.into_iter().map(Seq).collect();
         pages.records = [Record::load(from)?, Record::load(from)?];
         for page in &mut pages.journal {
-            *page = load_trims(capacity_units, from)?;
+            *page = load_trims(units.capacity_units(), from)?;
         }
         for sb in from.table("snapshots", SNAPSHOTS)?.into_iter().map(Superblock) {
             let mut place = vec![0; pieces as usize];

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ufs::SegmentImage;
-use units::{Ppa, SEGMENT_ENTRIES, SegmentId, Seq};
+use units::{Ppa, SegmentId, Seq};
 
 use crate::batch::Batch;
 use crate::core::Core;
@@ -49,7 +48,8 @@ impl TrimmedSegments {
             let taken = core.sram.take(Owner::Map, 1);
             assert!(taken, "asked just now");
             self.held += 1;
-            images.push((segment, image(table, segment)));
+            let range = core.meta.units().range(segment);
+            images.push((segment, table[range.start as usize..range.end as usize].to_vec()));
         }
         if images.is_empty() {
             core.trims_covered(self.seq.plus(1));
@@ -71,19 +71,12 @@ impl TrimmedSegments {
         for (page, records) in core.meta.pages.journal.iter().enumerate() {
             if core.meta.place(core.meta.journal_piece(page)).is_some() {
                 for trim in records {
-                    let last = trim.lpa.offset(trim.len - 1).segment();
-                    trims.touched.extend((trim.lpa.segment().0..=last.0).map(SegmentId));
+                    let units = core.meta.units();
+                    let last = units.of(trim.lpa.offset(trim.len - 1));
+                    trims.touched.extend((units.of(trim.lpa).0..=last.0).map(SegmentId));
                 }
             }
         }
         trims
     }
-}
-
-fn image(table: &[u32], segment: SegmentId) -> Box<SegmentImage> {
-    let first = segment.index() * SEGMENT_ENTRIES as usize;
-    let last = (first + SEGMENT_ENTRIES as usize).min(table.len());
-    let mut image = Box::new([0; SEGMENT_ENTRIES as usize]);
-    image[..last - first].copy_from_slice(&table[first..last]);
-    image
 }

@@ -7,7 +7,8 @@ use ufs::{DataIn, Op};
 use ufsim_device::MappingKind;
 use units::Lpa;
 
-const SELF_RELIANT: [MappingKind; 2] = [MappingKind::SegmentLog, MappingKind::Ideal];
+const SELF_RELIANT: [MappingKind; 4] =
+    [MappingKind::SegmentLog, MappingKind::Ideal, MappingKind::Dftl, MappingKind::Cdftl];
 
 fn churn(bench: &mut Bench, rng: &mut Rng, ops: u32, span: u32) {
     for _ in 0..ops {

@@ -43,6 +43,7 @@ const FIXED: &[(&str, &[&str])] = &[
             "meta_superblocks",
         ],
     ),
+    ("cmt", &["entry_bytes"]),
     ("log", &["max_log_blocks"]),
 ];
 

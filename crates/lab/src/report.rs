@@ -36,7 +36,7 @@ const DEVICE_GAUGES: &[&str] =
 
 /// Counters of parts that most systems have not got begin with these. While they are 0 they are left out of the digest, so
 /// that a run that has nothing to do with such a part keeps its digest when the part is changed.
-const OPTIONAL_COUNTERS: &[&str] = &["sched_"];
+const OPTIONAL_COUNTERS: &[&str] = &["sched_", "cmt_"];
 
 /// Where the workload began, after preconditioning: the simulator's speed is counted from here.
 #[derive(Clone, Copy, Debug)]

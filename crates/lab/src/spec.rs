@@ -157,7 +157,9 @@ impl Spec {
         };
         let parts = parts.resolve().map_err(|e| LabError::Config(e.to_string()))?;
         let profile = Profile::load(&self.profile, &self.overrides()?);
-        Ok((parts, profile.map_err(|e| LabError::Config(e.to_string()))?))
+        let profile = profile.map_err(|e| LabError::Config(e.to_string()))?;
+        profile.check_mapping(parts.mapping).map_err(|e| LabError::Config(e.to_string()))?;
+        Ok((parts, profile))
     }
 
     /// Replaced values of the profile.

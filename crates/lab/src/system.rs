@@ -50,6 +50,10 @@ presets! {
         "HP-UFS (2024): the host keeps mappings, valid page bitmaps and counts up to date for reads, writes and GC";
     "ideal" = Noop + None + Ideal:
         "A device with DRAM for the whole L2P table and all valid page bitmaps";
+    "dftl" = Noop + None + Dftl:
+        "DFTL (2009): single L2P entries cached in SRAM by segmented LRU, translation pages on flash";
+    "cdftl" = Noop + None + Cdftl:
+        "CDFTL (2011): whole translation pages cached in SRAM below the entries of DFTL";
 }
 
 /// A system as a user asks for it: a preset, and parts that replace the preset's.
@@ -172,7 +176,7 @@ mod tests {
             assert!(!preset.summary.is_empty() && !preset.summary.contains('\n'));
         }
         let names: Vec<_> = schemes().iter().map(|p| p.name).collect();
-        assert_eq!(names, ["ufs", "hpb", "hp-ufs", "ideal"]);
+        assert_eq!(names, ["ufs", "hpb", "hp-ufs", "ideal", "dftl", "cdftl"]);
     }
 
     #[test]
@@ -185,11 +189,11 @@ mod tests {
     #[test]
     fn unknown_names_say_what_there_is() {
         let error = SystemSpec::preset("zfs").resolve().unwrap_err();
-        assert_eq!(error.to_string(), "scheme = \"zfs\": must be one of ufs, hpb, hp-ufs, ideal");
+        assert_eq!(error.to_string(), "scheme = \"zfs\": must be one of ufs, hpb, hp-ufs, ideal, dftl, cdftl");
         let error = spec("ufs", Some("turbo"), None).resolve().unwrap_err().to_string();
         assert_eq!(error, "booster = \"turbo\": must be one of none, hpb, hp-ufs");
         let error = spec("ufs", None, Some("fat")).resolve().unwrap_err().to_string();
-        assert_eq!(error, "mapping = \"fat\": must be one of segment-log, hp-ufs, ideal");
+        assert_eq!(error, "mapping = \"fat\": must be one of segment-log, hp-ufs, ideal, dftl, cdftl");
         let with = SystemSpec { scheduler: Some("cfq".into()), ..SystemSpec::preset("ufs") };
         assert_eq!(
             with.resolve().unwrap_err().to_string(),

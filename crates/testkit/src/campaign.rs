@@ -212,8 +212,8 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
     let full = capacity_mib * 1024 / superblock_kib;
     let data = full + full / pick(&[5, 3]) + 20;
     // As few as are allowed, so that metadata is collected all the time, or some more.
-    let (pieces, units) = (capacity_mib / 4 + data + 40, superblock_kib / 4);
-    let snapshot = (2 * capacity_mib + 12 * data).div_ceil(4096) + 8;
+    let (pieces, units) = (capacity_mib / 2 + data + 40, superblock_kib / 4);
+    let snapshot = (4 * capacity_mib + 12 * data).div_ceil(4096) + 8;
     let metadata = pieces.div_ceil(units - snapshot) + 4 + pick(&[0, 6]);
     let numbers = [
         ("nand.channels", channels),
@@ -234,6 +234,8 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
         ("firmware.idle_flush_us", pick(&[200, 2000])),
         ("wear.spread_erases", pick(&[4, 16])),
         ("host.memory_mib", pick(&[1, 4])),
+        ("cmt.cache_kib", pick(&[8, 16, 64])),
+        ("cmt.background_us", pick(&[50, 500])),
     ];
     let text = |(key, value)| parse_override(&format!("{key}={value}")).expect("a well formed override");
     numbers.into_iter().map(text).collect()

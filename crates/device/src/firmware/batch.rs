@@ -69,9 +69,7 @@ impl<M: Mapping> Firmware<M> {
         match needed {
             None => self.respond(tag),
             Some(segment) => {
-                let cmd = &mut self.commands[usize::from(tag)];
-                cmd.data = DataOut::Runs(runs);
-                cmd.remaining = 1;
+                self.commands[usize::from(tag)].remaining = 1;
                 self.load_for_command(segment, tag);
             }
         }
@@ -82,17 +80,11 @@ impl<M: Mapping> Firmware<M> {
         let DataOut::Runs(runs) = std::mem::take(&mut self.commands[usize::from(tag)].data) else { return None };
         let capacity = self.core.cfg.capacity_units;
         let inside = |run: &LpaRun| run.len > 0 && run.lpa.0.checked_add(run.len).is_some_and(|end| end <= capacity);
-        let page = |lpa: Lpa| lpa.0 / self.map.map_page_entries(&self.core);
+        let units = self.core.meta.units();
+        let page = |lpa: Lpa| units.of(lpa);
         let first = page(runs.first()?.lpa);
         let together = |run: &LpaRun| page(run.lpa) == first && page(run.lpa.offset(run.len - 1)) == first;
         let fits = runs.len() <= MAX_BATCH_RUNS as usize && runs.iter().all(|run| inside(run) && together(run));
         fits.then_some(runs)
-    }
-
-    /// The translation page of an announced batch is in SRAM.
-    pub(super) fn batch_loaded(&mut self, tag: u8) {
-        if let DataOut::Runs(runs) = std::mem::take(&mut self.commands[usize::from(tag)].data) {
-            self.map.batch_loaded(&mut self.core, &runs);
-        }
     }
 }

@@ -98,6 +98,7 @@ impl<M: Mapping> Firmware<M> {
                     let victim = self.gc.victim.as_mut().expect("a step has a victim");
                     if gone {
                         victim.found.clear();
+                        self.core.sram.give(Owner::Map, std::mem::take(&mut victim.held));
                         self.gc.exhausted = true;
                         self.gc.phase = Phase::Program;
                         continue;

@@ -24,6 +24,7 @@ impl<M: Mapping> Firmware<M> {
         slot.active = true;
         slot.op = cmd.op;
         if let Op::Write { fua, .. } = &mut slot.op {
+            *fua |= self.core.cfg.write_through;
             *fua &= !self.core.sabotaged(Sabotage::FuaAtOnce);
         }
         slot.host_seq = cmd.host_seq;

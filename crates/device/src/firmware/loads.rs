@@ -1,4 +1,4 @@
-//! L2P segments on their way from flash to SRAM, and who waits for them.
+//! Map units on their way from flash to SRAM, and who waits for them.
 
 use std::collections::VecDeque;
 
@@ -19,6 +19,8 @@ enum Waiter {
     Unit { tag: u8, i: u32 },
     /// A metadata command.
     Command { tag: u8 },
+    /// The write that is accepted next, with [`Mapping::ON_DEMAND`].
+    Write { lpa: Lpa },
 }
 
 #[derive(Debug)]
@@ -48,6 +50,10 @@ impl<M: Mapping> Firmware<M> {
 
     pub(super) fn load_for_command(&mut self, segment: SegmentId, tag: u8) {
         self.load(segment, Waiter::Command { tag });
+    }
+
+    pub(super) fn load_for_write(&mut self, segment: SegmentId, lpa: Lpa) {
+        self.load(segment, Waiter::Write { lpa });
     }
 
     fn load(&mut self, segment: SegmentId, waiter: Waiter) {
@@ -91,7 +97,9 @@ impl<M: Mapping> Firmware<M> {
 
     pub(super) fn segment_loaded(&mut self, segment: SegmentId) {
         self.core.sram.give(Owner::Load, 1);
-        self.core.sram.keep_segment(segment);
+        if !M::ON_DEMAND {
+            self.core.sram.keep_segment(segment);
+        }
         let at = self.loads.active.iter().position(|l| l.segment == segment);
         let mut load = self.loads.active.swap_remove(at.expect("a load is listed until it is done"));
         // Consecutive pages become one flash read, as they do for segments that need not be loaded.
@@ -99,6 +107,7 @@ impl<M: Mapping> Firmware<M> {
         for waiter in load.waiters.drain(..) {
             match waiter {
                 Waiter::Unit { tag, i } => {
+                    self.lookups.read_loaded();
                     let found = self.unit_resolved(tag, i);
                     match (&mut run, found) {
                         (Some((of, r)), Some(ppa)) if *of == tag && self.continues(r, i, ppa) => r.n += 1,
@@ -110,6 +119,10 @@ impl<M: Mapping> Firmware<M> {
                     }
                 }
                 Waiter::Command { tag } => self.command_loaded(tag),
+                Waiter::Write { lpa } => {
+                    self.lookups.write_loaded();
+                    self.map.resolve_loaded(&mut self.core, lpa);
+                }
             }
         }
         self.read_loaded_run(&mut run);
@@ -126,12 +139,12 @@ impl<M: Mapping> Firmware<M> {
     /// The page of a unit whose segment has come, if flash has to be read for it.
     fn unit_resolved(&mut self, tag: u8, i: u32) -> Option<Ppa> {
         let lpa = self.read_lpa(tag, i);
+        let found = self.map.resolve_loaded(&mut self.core, lpa);
         // Newer data may have come and gone through the write buffer while the segment was read.
         if let Some(stamp) = self.core.buffer.get(lpa) {
             self.read_from_buffer(tag, i, lpa, stamp);
             return None;
         }
-        let found = self.map.resolve_loaded(&self.core, lpa);
         self.core.stats.unmapped_units_read += u64::from(found.is_none());
         found
     }
@@ -145,10 +158,7 @@ impl<M: Mapping> Firmware<M> {
         let op = cmd.op;
         let data = match op {
             Op::HpbReadBuffer { group } => self.publish(tag, group),
-            Op::BatchNotice { .. } => {
-                self.batch_loaded(tag);
-                DataIn::None
-            }
+            Op::BatchNotice { .. } => DataIn::None,
             _ => self.map.metadata_loaded(&mut self.core, op),
         };
         self.respond_with(tag, |to| *to = data);
@@ -187,7 +197,8 @@ impl<M: Mapping> Firmware<M> {
 
     fn publish(&mut self, tag: u8, group: u32) -> DataIn {
         let (first, n) = self.core.publisher.range(group);
-        let mapping: Vec<Option<Ppa>> = (0..n).map(|i| self.map.resolve_loaded(&self.core, Lpa(first.0 + i))).collect();
+        let place = |i| self.map.resolve_loaded(&mut self.core, Lpa(first.0 + i));
+        let mapping: Vec<Option<Ppa>> = (0..n).map(place).collect();
         self.work_on_seals(tag, mapping.iter().flatten().count() as u32);
         DataIn::Sealed(self.core.publisher.publish(group, &mapping))
     }

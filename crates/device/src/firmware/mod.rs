@@ -5,6 +5,7 @@ mod collect;
 mod failure;
 mod front;
 mod loads;
+mod lookups;
 mod power;
 mod read;
 mod recover;
@@ -28,6 +29,7 @@ use batch::Pack;
 use collect::MetaGc;
 use failure::FailedRow;
 use loads::Loads;
+use lookups::Lookups;
 pub use power::{Flash, Moment};
 use read::WaitingRead;
 use recover::Recovery;
@@ -75,6 +77,7 @@ pub struct Firmware<M> {
     waiting_metadata: VecDeque<u8>,
     loads: Loads,
     pack: Pack,
+    lookups: Lookups,
     meta_gc: MetaGc,
     /// While the mapping is being rebuilt after a power cut.
     recovery: Option<Box<Recovery>>,
@@ -87,7 +90,8 @@ pub struct Firmware<M> {
 impl<M: Mapping> Firmware<M> {
     /// A device fresh from the factory.
     pub fn new(cfg: DeviceConfig) -> Firmware<M> {
-        let core = Core::new(cfg);
+        let entries = M::map_entries(&cfg);
+        let core = Core::new(cfg, entries);
         let map = M::new(&core);
         Firmware::with(core, map)
     }
@@ -120,6 +124,7 @@ impl<M: Mapping> Firmware<M> {
             waiting_metadata: VecDeque::new(),
             loads: Loads::default(),
             pack: Pack::default(),
+            lookups: Lookups::default(),
             meta_gc: MetaGc::default(),
             recovery: None,
             failed_rows: VecDeque::new(),
@@ -146,6 +151,7 @@ impl<M: Mapping> Firmware<M> {
             },
             DeviceEvent::Firmware => self.thread_wake = false,
             DeviceEvent::IdleFlush => self.idle_timer(),
+            DeviceEvent::Quiet => self.lookups.quiet_over(),
         }
         self.go_on();
     }
@@ -182,6 +188,7 @@ impl<M: Mapping> Firmware<M> {
                 self.core.end_job();
             }
             self.start_commands();
+            self.look_up();
             self.accept_ordered();
             self.program_host_data();
             self.retry_waiting();
@@ -202,7 +209,7 @@ impl<M: Mapping> Firmware<M> {
             self.core.begin_job(Job::MapFlush);
             self.core.stats.map_flushes += 1;
         } else if !self.begin_gc_step() {
-            return false;
+            return self.begin_idle_flush();
         }
         true
     }
@@ -211,7 +218,10 @@ impl<M: Mapping> Firmware<M> {
     fn advance(&mut self, job: Job) -> bool {
         match job {
             Job::MapFlush => {
-                self.forget_overtaken_copies();
+                if !M::ON_DEMAND {
+                    self.forget_overtaken_copies();
+                }
+                self.core.command_waits = !self.incoming.is_empty();
                 self.map.flush(&mut self.core)
             }
             Job::Gc => self.advance_gc(),
@@ -287,7 +297,7 @@ impl<M: Mapping> Firmware<M> {
             superblocks: self.core.blocks.count(),
             superblock_units: self.core.layout.superblock_units(),
             hpb_group_entries: self.core.cfg.hpb.group_entries,
-            map_page_entries: self.map.map_page_entries(&self.core),
+            map_page_entries: self.core.meta.units().entries(),
         }
     }
 

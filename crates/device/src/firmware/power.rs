@@ -97,7 +97,8 @@ impl<M: Mapping> Firmware<M> {
         let Flash { mut cfg, nand, pages } = flash;
         // Entries sealed before the cut are worth nothing now.
         cfg.hpb.key = cfg.hpb.key.map(next_key);
-        let mut core = Core::powered_on(nand, pages, cfg);
+        let entries = M::map_entries(&cfg);
+        let mut core = Core::powered_on(nand, pages, cfg, entries);
         core.now = now;
         let map = M::new(&core);
         let recovery = Recovery::new(&core);

@@ -35,6 +35,10 @@ impl<M: Mapping> Firmware<M> {
         cmd.contents.clear();
         cmd.contents.resize(len as usize, None);
         self.core.stats.host_units_read += u64::from(len);
+        if M::ON_DEMAND {
+            self.lookups.add(tag);
+            return;
+        }
         let mut run: Option<Run> = None;
         for i in 0..len {
             let says = match says {
@@ -61,7 +65,7 @@ impl<M: Mapping> Firmware<M> {
         run.first + run.n == i && run.ppa.offset(run.n) == ppa && self.core.layout.row_start(ppa) != ppa
     }
 
-    fn read_pending_run(&mut self, tag: u8, run: &mut Option<Run>) {
+    pub(super) fn read_pending_run(&mut self, tag: u8, run: &mut Option<Run>) {
         if let Some(r) = run.take() {
             self.read_run(tag, r.first, r.ppa, r.n);
         }
@@ -86,6 +90,7 @@ impl<M: Mapping> Firmware<M> {
                 self.load_for_unit(segment, tag, i);
                 None
             }
+            Resolved::NoRoom => unreachable!("{lpa} is looked up out of turn in a mapping cache"),
             Resolved::Unknown => {
                 self.commands[usize::from(tag)].status = Status::UnrecoveredRead;
                 None

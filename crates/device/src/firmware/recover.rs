@@ -14,8 +14,7 @@ mod scanner;
 use std::collections::{BTreeMap, VecDeque};
 
 use nand::{Cause, Done, Priority, Sensed, Work};
-use ufs::SegmentImage;
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock, UNIT_BYTES};
+use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock, UNIT_BYTES};
 
 use evidence::Evidence;
 use scanner::Scanner;
@@ -422,7 +421,8 @@ impl<M: Mapping> Firmware<M> {
     /// Everything that recovery has to know of is in SRAM: which segments does it concern?
     fn plan_update(&mut self) {
         self.part_done(Part::Scan);
-        let segments = self.core.cfg.capacity_units.div_ceil(SEGMENT_ENTRIES);
+        let units = self.core.meta.units();
+        let segments = units.count();
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         match self.core.sabotaged(Sabotage::LastPageWins) {
             false => recovery.evidence.sort(),
@@ -433,8 +433,9 @@ impl<M: Mapping> Firmware<M> {
         let evidence = &mut recovery.evidence;
         evidence.last_seq = evidence.last_seq.max(newest);
         let concerns = |segment: &SegmentId| {
-            let changed = evidence.concerns(*segment, pages.seq(*segment));
-            changed || M::TABLE == Table::Dram && pages.image(*segment).is_some()
+            let range = units.range(*segment);
+            let written = M::TABLE == Table::Dram && pages.image(Lpa(range.start).segment()).is_some();
+            written || evidence.concerns(range, pages.seq(*segment))
         };
         recovery.todo = (0..segments).map(SegmentId).filter(concerns).collect();
         if M::TABLE == Table::Dram {
@@ -471,7 +472,8 @@ impl<M: Mapping> Firmware<M> {
         let mut reads = Vec::new();
         for &segment in &recovery.now {
             let on_flash = core.meta.pages.seq(segment);
-            let seen = recovery.evidence.news(segment, on_flash).filter(|page| page.version <= on_flash);
+            let range = core.meta.units().range(segment);
+            let seen = recovery.evidence.news(range, on_flash).filter(|page| page.version <= on_flash);
             reads.extend(seen.filter_map(|page| core.meta.pages.entry(page.lpa)).filter(|&ppa| core.is_data(ppa, 1)));
         }
         recovery.evidence.clear_bases();
@@ -494,17 +496,17 @@ impl<M: Mapping> Firmware<M> {
         let core = &self.core;
         let segments = std::mem::take(&mut recovery.now);
         let corrected = |segment: SegmentId| {
-            let mut image = core.meta.pages.segment(segment);
-            recovery.evidence.correct(segment, core.meta.pages.seq(segment), &mut image);
+            let range = core.meta.units().range(segment);
+            let mut image = core.meta.pages.entries(range.clone());
+            recovery.evidence.correct(range, core.meta.pages.seq(segment), &mut image);
             (segment, image)
         };
-        let images: Vec<(SegmentId, Box<SegmentImage>)> = segments.into_iter().map(corrected).collect();
+        let images: Vec<(SegmentId, Vec<u32>)> = segments.into_iter().map(corrected).collect();
         recovery.phase = Phase::Written;
         if M::TABLE == Table::Dram {
             for (segment, image) in images {
-                let first = segment.0 as usize * SEGMENT_ENTRIES as usize;
-                let last = self.core.rebuilt.len().min(first + SEGMENT_ENTRIES as usize);
-                self.core.rebuilt[first..last].copy_from_slice(&image[..last - first]);
+                let range = self.core.meta.units().range(segment);
+                self.core.rebuilt[range.start as usize..range.end as usize].copy_from_slice(&image);
             }
             return;
         }
@@ -523,9 +525,8 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn begin_count(&mut self) {
-        let segments = self.core.cfg.capacity_units.div_ceil(SEGMENT_ENTRIES);
         let meta = &self.core.meta;
-        let places = (0..segments).filter_map(|s| meta.place(meta.segment_piece(SegmentId(s))));
+        let places = (0..meta.units().count()).filter_map(|s| meta.place(meta.segment_piece(SegmentId(s))));
         let reads = match M::TABLE {
             Table::CountedSegments => places.map(|ppa| (ppa, 1)).collect(),
             _ => VecDeque::new(),

@@ -60,13 +60,20 @@ impl<M: Mapping> Firmware<M> {
             return true;
         }
         let room = u32::from(self.core.sram.available(Owner::Write));
-        let n = room.min(len - accepted);
+        let most = room.min(len - accepted);
+        let (n, load) = match M::ON_DEMAND {
+            true => self.admit(lpa.offset(accepted), most),
+            false => (most, None),
+        };
         if n > 0 && self.core.sram.take(Owner::Write, n as u16) {
             for i in accepted..accepted + n {
                 self.core.buffer.put(lpa.offset(i), stamp, fua.then_some(tag));
             }
             self.core.stats.host_units_written += u64::from(n);
             self.commands[usize::from(tag)].accepted += n;
+        }
+        if let Some(unit) = load {
+            self.load_for_write(unit, lpa.offset(accepted + n));
         }
         if accepted + n < len {
             return false;

@@ -243,7 +243,7 @@ impl Mapping for HpUfs {
         }
     }
 
-    fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
         // The host wrote this entry.
         let base = core.meta.pages.entry(lpa).filter(|&ppa| core.is_data(ppa, 1));
         match core.log.get(lpa) {

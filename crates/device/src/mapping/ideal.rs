@@ -68,7 +68,7 @@ impl Mapping for Ideal {
         }
     }
 
-    fn resolve_loaded(&self, _core: &Core, lpa: Lpa) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, _core: &mut Core, lpa: Lpa) -> Option<Ppa> {
         self.mapped(lpa)
     }
 

@@ -3,6 +3,7 @@
 //! A scheme decides; the firmware acts. To add one: write a file here with a type that implements [`Mapping`], and add
 //! a line to the registration at the end. The enum, the names and the conformance tests follow from it.
 
+mod demand;
 mod hp_ufs;
 mod ideal;
 mod log_blocks;
@@ -10,7 +11,7 @@ mod segment_log;
 
 use nand::Counters;
 use ufs::{Command, DataIn, DataOut, DeviceInfo, LpaRun, Op, Response, Status};
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock};
+use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 use crate::blocks::Stream;
 use crate::config::DeviceConfig;
@@ -59,10 +60,23 @@ pub enum Resolved {
     Page { ppa: Ppa, from_host: bool },
     /// Nowhere: reads as zeroes.
     Unmapped,
-    /// Known only after this segment was read from flash.
+    /// Known only after this map unit was read from flash.
     Load(SegmentId),
+    /// The mapping cache has no room for the entry: to be asked again after a map flush.
+    NoRoom,
     /// The device has no mapping that is surely up to date.
     Unknown,
+}
+
+/// May a write be accepted?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// Yes: its entry is in SRAM and stays there until the unit has been committed.
+    Ready,
+    /// After this map unit was read from flash.
+    Load(SegmentId),
+    /// After a map flush: the mapping cache has no room for the entry.
+    NoRoom,
 }
 
 /// A unit that is on flash now.
@@ -108,6 +122,16 @@ pub trait Mapping: Sized {
     /// Where the mapping is, once it has been rebuilt after a power cut.
     const TABLE: Table = Table::Segments;
 
+    /// Has every address that is read or written to be looked up in a mapping cache? Then lookups of reads come one after
+    /// another, as do those of writes ([`Mapping::admit`]), and a map unit that was read is not kept in the pool.
+    const ON_DEMAND: bool = false;
+
+    /// Entries of the table in one piece of metadata: a power of two of at most 1024.
+    fn map_entries(cfg: &DeviceConfig) -> u32 {
+        let _ = cfg;
+        units::SEGMENT_ENTRIES
+    }
+
     /// State for a device fresh from the factory.
     fn new(core: &Core) -> Self;
 
@@ -121,12 +145,13 @@ pub trait Mapping: Sized {
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved;
 
     /// Where a unit is whose segment has just been read from flash.
-    fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa>;
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa>;
 
-    /// L2P entries that one flash read of a translation page brings.
-    fn map_page_entries(&self, core: &Core) -> u32 {
-        let _ = core;
-        SEGMENT_ENTRIES
+    /// With [`Mapping::ON_DEMAND`]: a write of this unit is about to be accepted. What had to be loaded for it goes through
+    /// [`Mapping::resolve_loaded`], then this is asked again.
+    fn admit(&mut self, core: &mut Core, lpa: Lpa) -> Admission {
+        let _ = (core, lpa);
+        Admission::Ready
     }
 
     /// Would the translation of this unit need no flash read now? Asked without any trace: neither counters nor the order
@@ -139,17 +164,11 @@ pub trait Mapping: Sized {
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>);
 
     /// The host announces a batch that accesses these runs of one translation page (MAP+ Sec. V-B), inside the device and at
-    /// least one. Gives the segment to read for it, if the scheme wants one; when it is in SRAM,
-    /// [`Mapping::batch_loaded`] is called. It need not be kept for any request: each is resolved as if nothing had been
-    /// announced.
+    /// least one. Gives the segment to read for it at once, if the scheme wants one. It need not be kept for any request:
+    /// each is resolved as if nothing had been announced.
     fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
         let _ = (core, runs, write);
         None
-    }
-
-    /// The segment that [`Mapping::batch`] wanted has been read, and is in SRAM for the length of this call at least.
-    fn batch_loaded(&mut self, core: &mut Core, runs: &[LpaRun]) {
-        let _ = (core, runs);
     }
 
     /// Units that may still be submitted for programming.
@@ -225,6 +244,15 @@ pub trait Mapping: Sized {
         let _ = core;
         true
     }
+
+    /// Is there anything to flush that nobody waits for?
+    fn wants_idle_flush(&self) -> bool {
+        false
+    }
+
+    /// The device has had nothing to do for a while: the map flush that begins is one that nobody waits for. It should end
+    /// soon after [`Core::command_waits`] is true.
+    fn begin_idle_flush(&mut self) {}
 
     /// Work that runs beside commands, e.g. programming a full row of segments. With `idle`, short rows too.
     fn background(&mut self, core: &mut Core, idle: bool) {
@@ -309,6 +337,11 @@ macro_rules! mappings {
                 match name { $($name => Some(MappingKind::$variant),)* _ => None }
             }
 
+            /// Entries of the table in one piece of metadata.
+            pub(crate) fn map_entries(self, cfg: &DeviceConfig) -> u32 {
+                match self { $(MappingKind::$variant => <$scheme as Mapping>::map_entries(cfg),)* }
+            }
+
             /// The name of a scheme.
             pub fn name(self) -> &'static str {
                 match self { $(MappingKind::$variant => $name,)* }
@@ -352,6 +385,10 @@ macro_rules! registered_mappings {
             "hp-ufs" => HpUfs: hp_ufs::HpUfs;
             /// The whole table in DRAM inside the device.
             "ideal" => Ideal: ideal::Ideal;
+            /// Entries cached in SRAM, loaded from translation pages when they are needed.
+            "dftl" => Dftl: demand::Dftl;
+            /// The same with whole translation pages cached below the entries.
+            "cdftl" => Cdftl: demand::Cdftl;
         }
     };
 }

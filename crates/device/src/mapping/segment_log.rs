@@ -294,7 +294,7 @@ impl Mapping for SegmentLog {
         Resolved::Load(segment)
     }
 
-    fn resolve_loaded(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
         self.current(core, lpa)
     }
 

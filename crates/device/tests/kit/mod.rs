@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use nand::{CellTiming, Geometry, Timing};
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
-use ufsim_device::{Device, DeviceConfig, DeviceEvent, GcConfig, HpbConfig, LogConfig, MappingKind, SramConfig};
+use ufsim_device::{
+    CmtConfig, Device, DeviceConfig, DeviceEvent, GcConfig, HpbConfig, LogConfig, MappingKind, SramConfig,
+};
 use units::{Lpa, Nanos, Seq, SimTime};
 
 /// A device of a few MiB on which everything happens often: 2 dies, superblocks of 256 units, 4 segments.
@@ -30,7 +32,9 @@ pub fn tiny() -> DeviceConfig {
         capacity_units: 4096,
         command_cost: Nanos(1000),
         idle_flush: us(1000),
+        write_through: false,
         sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24 },
+        cmt: CmtConfig { cache_bytes: 8192, entry_bytes: 8, background: Some(us(200)) },
         log: LogConfig { entries: 192, flush_above: 160, handover_above: 24, gc_pause_at: 96, max_log_blocks: 6 },
         gc: GcConfig { start: 10, relaxed: 8, hurried: 6, reserve: 3, units_per_step: 64 },
         wear_spread: 8,

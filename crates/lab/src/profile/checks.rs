@@ -1,5 +1,6 @@
 //! What no single key can say: the values of a profile must fit each other.
 
+use device::MappingKind;
 use nand::Geometry;
 use ufs::MAX_SUPERBLOCKS;
 use ufs::MAX_TRANSFER_ENTRIES;
@@ -81,7 +82,10 @@ fn check_capacity(v: &Values) -> Result<(), String> {
              {per_superblock} units more than the capacity"
         ),
     )?;
-    let segments = units.div_ceil(u64::from(SEGMENT_ENTRIES));
+    let entry_bytes = v.cmt.entry_bytes;
+    require([4, 8].contains(&entry_bytes), "cmt.entry_bytes", entry_bytes, "4 or 8".into())?;
+    // Segments have 1024 entries, translation pages those that fit; whichever mapping is chosen.
+    let segments = units.div_ceil(u64::from(SEGMENT_ENTRIES).min(UNIT_BYTES / u64::from(entry_bytes)));
     // Every metadata superblock begins with a snapshot: place and number of every piece, erase counts of superblocks.
     let snapshot = (8 * segments + 12 * u64::from(g.data_superblocks)).div_ceil(UNIT_BYTES) + 8;
     require(
@@ -138,6 +142,22 @@ fn check_sram(v: &Values) -> Result<(), String> {
             g.dies()
         ),
     )
+}
+
+/// Sizes that only a device with this mapping needs.
+pub(super) fn check_mapping(v: &Values, mapping: MappingKind) -> Result<(), String> {
+    let page_kib = match mapping {
+        MappingKind::Dftl => 0,
+        MappingKind::Cdftl => UNIT_KIB,
+        _ => return Ok(()),
+    };
+    let Some(kib) = v.cmt.cache_kib.count() else { return Ok(()) };
+    // The entries of all writes under way stay in the cache, and as many again must be able to leave it.
+    let writes = 2 * v.sram.pool_kib / UNIT_KIB;
+    let least = page_kib + (writes * v.cmt.entry_bytes).div_ceil(1024).next_multiple_of(UNIT_KIB);
+    let allowed =
+        format!("at least {least} for mapping = \"{}\", with sram.pool_kib = {}", mapping.name(), v.sram.pool_kib);
+    require(kib >= least, "cmt.cache_kib", kib, allowed)
 }
 
 fn check_log(v: &Values) -> Result<(), String> {

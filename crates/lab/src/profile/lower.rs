@@ -1,12 +1,12 @@
 //! From a profile to the configurations of device, driver and link.
 
-use device::{DeviceConfig, GcConfig, HpbConfig, LogConfig, SramConfig};
+use device::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, MappingKind, SramConfig};
 use host::{CacheKnowledge, HostConfig, SchedConfig};
 use nand::{CellTiming, Faults, Geometry, Timing};
 use ufs::LinkConfig;
 use units::{MIB, Nanos, UNIT_BYTES};
 
-use super::{CountOr, Profile};
+use super::{CountOr, Profile, ProfileError};
 use crate::system::Parts;
 
 /// KiB of a mapping unit.
@@ -36,6 +36,12 @@ impl Profile {
                 pool: buffers(v.sram.pool_kib),
                 segment_cache: buffers(v.sram.segment_cache_kib),
                 reserve: buffers(v.sram.reserve_kib),
+            },
+            write_through: v.sram.write_through,
+            cmt: CmtConfig {
+                cache_bytes: v.cmt.cache_kib.count().map_or(u64::MAX, |kib| u64::from(kib) * 1024),
+                entry_bytes: v.cmt.entry_bytes,
+                background: micros(&v.cmt.background_us),
             },
             log: self.log(),
             gc: GcConfig {
@@ -87,6 +93,15 @@ impl Profile {
             gc_pause_at: log.gc_pause_at_entries as u16,
             max_log_blocks: log.max_log_blocks as u8,
         }
+    }
+
+    /// Can a device of this profile have this mapping?
+    ///
+    /// # Errors
+    /// Names the key, the value and the allowed range.
+    pub fn check_mapping(&self, mapping: MappingKind) -> Result<(), ProfileError> {
+        super::checks::check_mapping(&self.values, mapping)
+            .map_err(|problem| ProfileError { profile: self.origin.clone(), problem })
     }
 
     /// The driver of a system.

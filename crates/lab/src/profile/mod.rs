@@ -18,6 +18,7 @@ pub use schema::{CountOr, FIELDS, Field, Kind, SECTIONS, Values, schema_markdown
 pub const EMBEDDED: &[(&str, &str)] = &[
     ("hp-ufs", include_str!("../../../../profiles/hp-ufs.toml")),
     ("hp-ufs-1tib", include_str!("../../../../profiles/hp-ufs-1tib.toml")),
+    ("emmc-map-plus", include_str!("../../../../profiles/emmc-map-plus.toml")),
     ("hpb", include_str!("../../../../profiles/hpb.toml")),
     ("tiny", include_str!("../../../../profiles/tiny.toml")),
 ];

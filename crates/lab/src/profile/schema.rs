@@ -215,6 +215,17 @@ sections! {
         segment_cache_kib: count(4 to 262136),
         /// Part of the pool that host data may never take.
         reserve_kib: count(4 to 65536),
+        /// Writes are acknowledged only after their program, as if each had FUA.
+        write_through: switch,
+    }
+    /// Mappings dftl and cdftl: the cached mapping table, in SRAM beside the pool.
+    cmt: Cmt {
+        /// All of it. cdftl: half of it, but at least one page, holds translation pages. "unlimited" holds the whole table.
+        cache_kib: count_or("unlimited" 4 to 2097152),
+        /// Bytes of an entry, 4 or 8; a translation page has 4 KiB.
+        entry_bytes: count(4 to 8),
+        /// After this time without commands changed entries are written back, until a command comes.
+        background_us: count_or("never" 0 to 10000000),
     }
     /// The L2P log buffer and the log blocks.
     log: Log {

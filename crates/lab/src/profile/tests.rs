@@ -166,9 +166,35 @@ fn an_unknown_profile_says_which_there_are() {
     let error = Profile::load("pixel", &[]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "profile pixel: no such profile: must be one of hp-ufs, hp-ufs-1tib, hpb, tiny, or the path of a file"
+        "profile pixel: no such profile: must be one of hp-ufs, hp-ufs-1tib, emmc-map-plus, hpb, tiny, or the path of a file"
     );
     assert!(
         Profile::load("no/such.toml", &[]).unwrap_err().to_string().starts_with("profile no/such.toml: cannot be read")
     );
+}
+
+#[test]
+fn the_mapping_cache_must_hold_what_its_scheme_needs() {
+    assert_eq!(error_of(HP_UFS, &["cmt.entry_bytes=5"]), "profile p.toml: cmt.entry_bytes = 5: must be 4 or 8");
+    let fits = |cache: &str, mapping| {
+        let set = [parse_override(&format!("cmt.cache_kib={cache}")).unwrap()];
+        Profile::load("emmc-map-plus", &set).unwrap().check_mapping(mapping).map_err(|e| e.to_string())
+    };
+    use device::MappingKind::{Cdftl, Dftl, Ideal};
+    assert_eq!((fits("4", Dftl), fits("4", Ideal), fits("8", Cdftl)), (Ok(()), Ok(()), Ok(())));
+    assert_eq!((fits("\"unlimited\"", Dftl), fits("\"unlimited\"", Cdftl)), (Ok(()), Ok(())));
+    assert_eq!(
+        fits("4", Cdftl).unwrap_err(),
+        "profile emmc-map-plus: cmt.cache_kib = 4: must be at least 8 for mapping = \"cdftl\", with sram.pool_kib = 128"
+    );
+}
+
+#[test]
+fn the_device_of_map_plus_has_the_papers_numbers() {
+    let config = Profile::load("emmc-map-plus", &[]).unwrap().device_config([1, 2]);
+    assert_eq!((config.cmt.cache_bytes, config.cmt.page_entries()), (16 * 1024, 512));
+    for cell in [config.timing.slc, config.timing.tlc] {
+        assert_eq!((cell.read.0, cell.program.0), (35_000, 350_000));
+    }
+    assert!(config.write_through && !config.timing.page_register);
 }

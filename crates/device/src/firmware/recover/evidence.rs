@@ -13,9 +13,9 @@
 //! A trim numbered `t` ends every version below `t`.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use ufs::SegmentImage;
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq};
+use units::{Lpa, Ppa, Seq};
 
 use crate::pages::TrimRecord;
 
@@ -82,41 +82,42 @@ impl Evidence {
         self.found.len()
     }
 
-    /// The best page of each address of a segment, if it is one that the segment has not seen.
-    pub fn news(&self, segment: SegmentId, on_flash: Seq) -> impl Iterator<Item = Found> {
-        let first = self.found.partition_point(|f| f.lpa.segment() < segment);
-        let last = self.found.partition_point(|f| f.lpa.segment() <= segment);
+    /// The best page of each address of a map unit, if it is one that the map unit has not seen.
+    pub fn news(&self, range: Range<u32>, on_flash: Seq) -> impl Iterator<Item = Found> {
+        let first = self.found.partition_point(|f| f.lpa.0 < range.start);
+        let last = self.found.partition_point(|f| f.lpa.0 < range.end);
         let pages = &self.found[first..last];
         let best = pages.iter().enumerate().filter(|(i, f)| pages.get(i + 1).is_none_or(|next| next.lpa != f.lpa));
         best.map(|(_, f)| *f).filter(move |f| f.seq > on_flash)
     }
 
-    /// The trims of a segment that it lacks: slots and numbers.
-    fn trims_of(&self, segment: SegmentId, on_flash: Seq) -> impl Iterator<Item = (usize, Seq)> {
-        let begin = segment.0 * SEGMENT_ENTRIES;
+    /// The trims of a map unit that it lacks: positions in it and numbers.
+    fn trims_of(&self, range: Range<u32>, on_flash: Seq) -> impl Iterator<Item = (usize, Seq)> {
         let within = move |r: &TrimRecord| {
-            let first = r.lpa.0.max(begin);
-            let end = (r.lpa.0 + r.len).min(begin + SEGMENT_ENTRIES);
+            let first = r.lpa.0.max(range.start);
+            let end = (r.lpa.0 + r.len).min(range.end);
+            let begin = range.start;
             let start = r.lpa.0;
             let seq = r.seq;
-            (first..end).map(move |lpa| (Lpa(lpa).slot(), seq.plus(lpa - start)))
+            (first..end).map(move |lpa| ((lpa - begin) as usize, seq.plus(lpa - start)))
         };
         self.trims.iter().flat_map(within).filter(move |&(_, seq)| seq > on_flash)
     }
 
-    /// Does a segment, complete up to `on_flash`, lack anything?
-    pub fn concerns(&self, segment: SegmentId, on_flash: Seq) -> bool {
-        self.news(segment, on_flash).next().is_some() || self.trims_of(segment, on_flash).next().is_some()
+    /// Does a map unit, complete up to `on_flash`, lack anything?
+    pub fn concerns(&self, range: Range<u32>, on_flash: Seq) -> bool {
+        self.news(range.clone(), on_flash).next().is_some() || self.trims_of(range, on_flash).next().is_some()
     }
 
-    /// Changes a segment that is complete up to `on_flash` to what it should be.
-    pub fn correct(&self, segment: SegmentId, on_flash: Seq, image: &mut SegmentImage) {
-        let mut trimmed = [Seq(0); SEGMENT_ENTRIES as usize];
-        for (slot, seq) in self.trims_of(segment, on_flash) {
+    /// Changes the packed entries of a map unit that is complete up to `on_flash` to what they should be.
+    pub fn correct(&self, range: Range<u32>, on_flash: Seq, image: &mut [u32]) {
+        let mut trimmed = vec![Seq(0); image.len()];
+        for (slot, seq) in self.trims_of(range.clone(), on_flash) {
             trimmed[slot] = trimmed[slot].max(seq);
         }
-        for page in self.news(segment, on_flash) {
-            let slot = page.lpa.slot();
+        let first = range.start;
+        for page in self.news(range, on_flash) {
+            let slot = (page.lpa.0 - first) as usize;
             if page.version > trimmed[slot] {
                 trimmed[slot] = Seq(0);
                 if self.wins(&page, on_flash, Ppa::unpack(image[slot])) {
@@ -164,14 +165,14 @@ mod tests {
         if let Some(seq) = trim {
             evidence.add_trims(&[TrimRecord { lpa: Lpa(5), len: 10, seq: Seq(seq - 2) }]);
         }
-        let mut image = [0; SEGMENT_ENTRIES as usize];
+        let mut image = [0; 1024];
         if let Some((ppa, content)) = base {
             image[7] = Ppa::pack(Some(Ppa(ppa)));
             evidence.add_base(Ppa(ppa), content.map(|v| (LPA, v as u32, Seq(v))));
         }
         evidence.sort();
-        evidence.correct(SegmentId(0), ON_FLASH, &mut image);
-        assert!(!evidence.concerns(SegmentId(0), Seq(u64::MAX)));
+        evidence.correct(0..1024, ON_FLASH, &mut image);
+        assert!(!evidence.concerns(0..1024, Seq(u64::MAX)));
         Ppa::unpack(image[7])
     }
 

@@ -1,0 +1,51 @@
+//! What a scheduler may ask and announce: which entries are cached, and which will be wanted soon (MAP+ Sec. V-A, V-B).
+
+use units::{Lpa, SegmentId};
+
+use super::Demand;
+use crate::core::Core;
+
+/// Entries that are taken in beside the one that was missed fill at most one of so many parts of the cache.
+const AHEAD_ONE_IN: u64 = 4;
+
+impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
+    /// The addresses whose entries need no flash read, in order.
+    pub(super) fn in_caches<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = Lpa> + 'a {
+        let units = core.meta.units();
+        (0..units.count()).map(SegmentId).flat_map(move |unit| {
+            let page = if self.ctp.holds(unit) { units.range(unit) } else { 0..0 };
+            let entries = (page.is_empty()).then(|| self.cmt.cached_in(unit));
+            page.map(Lpa).chain(entries.into_iter().flatten())
+        })
+    }
+
+    /// These addresses, and no others that were announced before, will be read or written soon: when one of them misses, the
+    /// others of its translation page are taken in with it.
+    pub(super) fn prefetch(&mut self, core: &Core, lpas: impl IntoIterator<Item = Lpa>) {
+        self.expected.clear();
+        self.expected
+            .extend(lpas.into_iter().filter(|&lpa| !self.cmt.is_cached(lpa) && lpa.0 < core.cfg.capacity_units));
+    }
+
+    /// How many entries will be taken in with one of this translation page.
+    pub(super) fn expected_with(&self, core: &Core, unit: SegmentId) -> u64 {
+        let range = core.meta.units().range(unit);
+        let expected = self.expected.range(Lpa(range.start)..Lpa(range.end)).count() as u64;
+        expected.min(self.cmt.capacity() / AHEAD_ONE_IN)
+    }
+
+    /// This translation page has just been read: takes in what is expected of it, as far as room has been made.
+    pub(super) fn take_expected(&mut self, core: &mut Core, unit: SegmentId) {
+        if self.expected.is_empty() {
+            return;
+        }
+        let range = core.meta.units().range(unit);
+        let wanted: Vec<Lpa> = self.expected.range(Lpa(range.start)..Lpa(range.end)).copied().collect();
+        for lpa in wanted {
+            self.expected.remove(&lpa);
+            if !self.cmt.is_cached(lpa) && self.cmt.room() > self.loading {
+                self.cache(core, lpa);
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The cache against a naive oracle, and the worked example of segmented LRU.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn cmt(capacity: u64) -> Cmt {
+    Cmt::new(capacity, MapUnits::new(4096, 512))
+}
+
+fn cached(cmt: &Cmt) -> Vec<u32> {
+    (0..8).map(SegmentId).flat_map(|unit| cmt.cached_in(unit)).map(|lpa| lpa.0).collect()
+}
+
+/// Uses an address as a lookup does: a hit touches, a miss drops the victim and inserts.
+fn look_up(cmt: &mut Cmt, lpa: u32) -> bool {
+    if cmt.touch(Lpa(lpa)) {
+        return true;
+    }
+    if cmt.room() == 0 {
+        let victim = cmt.victim().expect("nothing is pinned");
+        cmt.clean(victim);
+        cmt.remove(victim);
+    }
+    cmt.insert(Lpa(lpa), Some(Ppa(lpa + 1)));
+    false
+}
+
+/// Two lists in order of use, most recent first.
+struct Naive {
+    capacity: usize,
+    probationary: VecDeque<u32>,
+    protected: VecDeque<u32>,
+}
+
+impl Naive {
+    fn look_up(&mut self, lpa: u32) -> bool {
+        let here = self.probationary.contains(&lpa) || self.protected.contains(&lpa);
+        self.probationary.retain(|&other| other != lpa);
+        self.protected.retain(|&other| other != lpa);
+        if here {
+            self.protected.push_front(lpa);
+            if self.protected.len() > self.capacity / 8 {
+                let demoted = self.protected.pop_back().unwrap();
+                self.probationary.push_front(demoted);
+            }
+            return true;
+        }
+        if self.probationary.len() + self.protected.len() == self.capacity && self.probationary.pop_back().is_none() {
+            self.protected.pop_back();
+        }
+        self.probationary.push_front(lpa);
+        false
+    }
+}
+
+#[test]
+fn an_entry_that_is_used_again_outlives_a_scan() {
+    let mut cmt = cmt(16);
+    for lpa in [1, 2, 1, 2] {
+        look_up(&mut cmt, lpa);
+    }
+    (100..200).for_each(|lpa| assert!(!look_up(&mut cmt, lpa)));
+    assert!(cmt.is_cached(Lpa(1)) && cmt.is_cached(Lpa(2)), "two are protected, an eighth of 16");
+    look_up(&mut cmt, 199);
+    assert!(cmt.is_cached(Lpa(1)), "demoted, not dropped");
+    (200..214).for_each(|lpa| assert!(!look_up(&mut cmt, lpa)));
+    assert!(!cmt.is_cached(Lpa(1)));
+}
+
+#[test]
+fn a_pinned_entry_stays_and_knows_the_newest_change() {
+    let mut cmt = cmt(8);
+    cmt.insert(Lpa(7), None);
+    cmt.pin(Lpa(7));
+    cmt.pin(Lpa(7));
+    (100..150).for_each(|lpa| assert!(!look_up(&mut cmt, lpa)));
+    assert!(cmt.unpin(Lpa(7), 12));
+    assert!(!cmt.unpin(Lpa(7), 11), "programs may finish in another order");
+    cmt.trimmed(Lpa(7), 20);
+    assert!(cmt.is_cached(Lpa(7)));
+    (150..200).for_each(|lpa| assert!(!look_up(&mut cmt, lpa)));
+    assert!(!cmt.is_cached(Lpa(7)));
+}
+
+#[test]
+fn dirty_entries_are_listed_by_translation_page() {
+    let mut cmt = cmt(64);
+    for lpa in [3, 5, 700, 511, 512] {
+        cmt.insert(Lpa(lpa), Some(Ppa(1)));
+    }
+    for lpa in [511, 3, 700] {
+        assert_eq!(cmt.set(Lpa(lpa), Some(Ppa(9))), (Some(Ppa(1)), false));
+    }
+    assert_eq!(cmt.dirty_in(SegmentId(0)).collect::<Vec<_>>(), [Lpa(3), Lpa(511)]);
+    assert_eq!(cmt.dirty_in(SegmentId(1)).collect::<Vec<_>>(), [Lpa(700)]);
+    assert_eq!(cached(&cmt), [3, 5, 511, 512, 700]);
+    assert_eq!(cmt.coldest_dirty(2), Some(SegmentId(0)), "3 came first");
+    cmt.clean(Lpa(3));
+    cmt.clean(Lpa(511));
+    assert_eq!(cmt.dirty_units().iter().collect::<Vec<_>>(), [&SegmentId(1)]);
+    assert_eq!(cmt.set(Lpa(700), None), (Some(Ppa(9)), true));
+}
+
+proptest! {
+    #[test]
+    fn hits_and_contents_are_those_of_two_plain_lists(
+        capacity in 1u64..40,
+        uses in prop::collection::vec((0u32..80, any::<bool>()), 1..400),
+    ) {
+        let mut real = cmt(capacity);
+        let mut naive = Naive { capacity: capacity as usize, probationary: VecDeque::new(), protected: VecDeque::new() };
+        for (lpa, change) in uses {
+            prop_assert_eq!(look_up(&mut real, lpa), naive.look_up(lpa));
+            if change {
+                real.set(Lpa(lpa), Some(Ppa(lpa)));
+            }
+            let mut held: Vec<u32> = naive.probationary.iter().chain(&naive.protected).copied().collect();
+            held.sort_unstable();
+            prop_assert_eq!(cached(&real), held);
+            let colder = naive.probationary.back().or(naive.protected.back()).copied();
+            prop_assert_eq!(real.victim().map(|lpa| lpa.0), colder);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The second level of CDFTL: whole translation pages, replaced by LRU (Qin et al., RTAS 2011, Sec. 3).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use units::{Lpa, Ppa, SegmentId};
+
+use crate::map_units::MapUnits;
+
+#[derive(Debug)]
+struct Page {
+    /// Packed, by position.
+    entries: Vec<u32>,
+    /// Entries that differ from flash.
+    changed: BTreeSet<Lpa>,
+    used: u64,
+}
+
+/// Cached translation pages.
+#[derive(Debug)]
+pub struct Ctp {
+    limit: u64,
+    units: MapUnits,
+    pages: BTreeMap<SegmentId, Page>,
+    /// By time of last use.
+    order: BTreeMap<u64, SegmentId>,
+    uses: u64,
+    /// Changed entries of all pages.
+    changes: usize,
+}
+
+impl Ctp {
+    /// Room for `limit` pages.
+    pub fn new(limit: u64, units: MapUnits) -> Ctp {
+        Ctp { limit, units, pages: BTreeMap::new(), order: BTreeMap::new(), uses: 0, changes: 0 }
+    }
+
+    /// Pages that still fit.
+    pub fn room(&self) -> u64 {
+        self.limit - self.pages.len() as u64
+    }
+
+    /// Is this translation page here?
+    pub fn holds(&self, unit: SegmentId) -> bool {
+        self.pages.contains_key(&unit)
+    }
+
+    /// The entry of an address, if its page is here.
+    pub fn get(&self, lpa: Lpa) -> Option<Option<Ppa>> {
+        let unit = self.units.of(lpa);
+        let at = lpa.0 - self.units.range(unit).start;
+        self.pages.get(&unit).map(|page| Ppa::unpack(page.entries[at as usize]))
+    }
+
+    /// A page is used.
+    pub fn touch(&mut self, unit: SegmentId) {
+        if let Some(page) = self.pages.get_mut(&unit) {
+            self.uses += 1;
+            self.order.remove(&page.used);
+            page.used = self.uses;
+            self.order.insert(self.uses, unit);
+        }
+    }
+
+    /// Takes a page in as it stands on flash. There must be room.
+    pub fn insert(&mut self, unit: SegmentId, entries: Vec<u32>) {
+        assert!(self.room() > 0, "translation page {unit} enters a full cache of {} pages", self.limit);
+        self.uses += 1;
+        self.order.insert(self.uses, unit);
+        self.pages.insert(unit, Page { entries, changed: BTreeSet::new(), used: self.uses });
+    }
+
+    /// The least recently used page.
+    pub fn victim(&self) -> Option<SegmentId> {
+        self.order.first_key_value().map(|(_, &unit)| unit)
+    }
+
+    /// Drops a page without changes.
+    pub fn remove(&mut self, unit: SegmentId) {
+        if let Some(page) = self.pages.remove(&unit) {
+            assert!(page.changed.is_empty(), "translation page {unit} leaves the cache with changes");
+            self.order.remove(&page.used);
+        }
+    }
+
+    /// Changes an entry of a page that is here: gives what it was before, and whether it differed from flash.
+    pub fn set(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> (Option<Ppa>, bool) {
+        let before = self.get(lpa).flatten();
+        self.note(lpa, ppa);
+        let page = self.pages.get_mut(&self.units.of(lpa));
+        let was_changed = page.is_some_and(|page| !page.changed.insert(lpa));
+        self.changes += usize::from(!was_changed);
+        (before, was_changed)
+    }
+
+    /// The page of an address, if it is here, holds what flash holds.
+    pub fn note(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
+        let unit = self.units.of(lpa);
+        let at = lpa.0 - self.units.range(unit).start;
+        if let Some(page) = self.pages.get_mut(&unit) {
+            page.entries[at as usize] = Ppa::pack(ppa);
+        }
+    }
+
+    /// The change of an entry does not count any more: gives it if there was one.
+    pub fn forget_change(&mut self, lpa: Lpa) -> Option<Option<Ppa>> {
+        let page = self.pages.get_mut(&self.units.of(lpa))?;
+        let changed = page.changed.remove(&lpa);
+        self.changes -= usize::from(changed);
+        changed.then(|| self.get(lpa).flatten())
+    }
+
+    /// Does any entry differ from flash?
+    pub fn is_changed(&self) -> bool {
+        self.changes > 0
+    }
+
+    /// Changed entries of a page, in order.
+    pub fn changed_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
+        self.pages.get(&unit).into_iter().flat_map(|page| page.changed.iter().copied())
+    }
+
+    /// The least recently used page with changes.
+    pub fn coldest_changed(&self) -> Option<SegmentId> {
+        self.order.values().copied().find(|&unit| self.changed_in(unit).next().is_some())
+    }
+
+    /// Pages that are here, in order.
+    pub fn units(&self) -> impl Iterator<Item = SegmentId> {
+        self.pages.keys().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_leave_in_order_of_use_and_changes_are_known() {
+        let mut ctp = Ctp::new(2, MapUnits::new(4096, 512));
+        ctp.insert(SegmentId(0), vec![0; 512]);
+        ctp.insert(SegmentId(3), vec![0; 512]);
+        ctp.touch(SegmentId(0));
+        assert_eq!((ctp.victim(), ctp.room()), (Some(SegmentId(3)), 0));
+        let lpa = Lpa(3 * 512 + 7);
+        assert_eq!(ctp.set(lpa, Some(Ppa(5))), (None, false));
+        assert_eq!(ctp.set(lpa, Some(Ppa(6))), (Some(Ppa(5)), true));
+        assert_eq!((ctp.get(lpa), ctp.coldest_changed()), (Some(Some(Ppa(6))), Some(SegmentId(3))));
+        assert_eq!((ctp.forget_change(lpa), ctp.forget_change(lpa)), (Some(Some(Ppa(6))), None));
+        ctp.remove(SegmentId(3));
+        assert_eq!((ctp.get(lpa), ctp.room()), (None, 1));
+    }
+}

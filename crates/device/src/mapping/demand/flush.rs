@@ -1,0 +1,228 @@
+//! Translation pages on their way to flash.
+//!
+//! A page is written as a whole: with every changed entry of it that is in SRAM, so that the others need no write of their
+//! own (lazy batched eviction, DFTL Sec. 3.3). What is not in the page cache is read first.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use nand::Cause;
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
+use super::Demand;
+use super::known::{live, logged_in};
+use crate::blocks::State;
+use crate::core::Core;
+use crate::meta::Piece;
+use crate::ops::Errand;
+use crate::sram::Owner;
+
+/// Translation pages that are read and written together, if there are buffers for as many.
+const PAGES_AT_ONCE: u16 = 8;
+/// How far from the cold end of the entry cache a changed entry is looked for in idle time.
+const LOOK_AHEAD: usize = 4096;
+
+/// Why translation pages have to be written.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// The caches have no room before this one is written.
+    pub evict: Option<SegmentId>,
+    /// The log is to be emptied.
+    pub log: bool,
+    /// So is the journal of trims.
+    pub trims: bool,
+    /// Too many superblocks would have to be scanned by recovery.
+    pub blocks: bool,
+    /// There is time.
+    pub idle: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Phase {
+    /// Waiting for programs in flight.
+    #[default]
+    Start,
+    /// Reading the next pages.
+    Read,
+    /// They are in SRAM: change and program them.
+    Apply,
+    /// They are on flash.
+    Written,
+}
+
+/// State of a flush.
+#[derive(Debug, Default)]
+pub struct Flush {
+    phase: Phase,
+    todo: VecDeque<SegmentId>,
+    batch: Vec<SegmentId>,
+    /// Changes in the pages of the batch.
+    content: Vec<(SegmentId, Lpa, Option<Ppa>)>,
+    /// The last change that the flush covers.
+    seq: Seq,
+    idle: bool,
+}
+
+impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
+    /// Goes on with a flush. True when it is finished.
+    pub(super) fn go_on_flushing(&mut self, core: &mut Core) -> bool {
+        loop {
+            match self.flush.phase {
+                Phase::Start => {
+                    if core.programs > 0 {
+                        return false;
+                    }
+                    self.begin(core);
+                    self.flush.phase = Phase::Read;
+                }
+                Phase::Read => {
+                    if self.flush.todo.is_empty() {
+                        self.finish(core);
+                        return true;
+                    }
+                    self.flush.phase = Phase::Apply;
+                    if self.read_batch(core) {
+                        return false;
+                    }
+                }
+                Phase::Apply => {
+                    if self.flush.idle && core.command_waits {
+                        // Nobody needs this page to be written, and somebody waits.
+                        core.sram.give(Owner::Map, self.flush.batch.len() as u16);
+                        self.flush.todo.clear();
+                        self.finish(core);
+                        return true;
+                    }
+                    self.flush.phase = Phase::Written;
+                    self.program_batch(core);
+                    return false;
+                }
+                Phase::Written => {
+                    self.batch_written(core);
+                    self.flush.phase = Phase::Read;
+                }
+            }
+        }
+    }
+
+    /// No program is in flight, so every change with a number that has been given is known.
+    fn begin(&mut self, core: &mut Core) {
+        let wanted = std::mem::take(&mut self.wanted);
+        let mut pages: BTreeSet<SegmentId> = BTreeSet::new();
+        let units = core.meta.units();
+        if wanted.log || wanted.blocks || self.log_is_crowded(core) {
+            pages.extend(live(core).map(|lpa| units.of(lpa)));
+        }
+        if wanted.trims {
+            pages.extend(&self.trimmed);
+        }
+        if wanted.blocks {
+            self.pages_of_oldest_block(core, &mut pages);
+        }
+        core.stats.cmt_dirty_evictions += u64::from(wanted.evict.is_some());
+        pages.extend(wanted.evict);
+        self.flush.idle = wanted.idle && pages.is_empty();
+        if self.flush.idle {
+            pages.extend(self.cmt.coldest_dirty(LOOK_AHEAD).or_else(|| self.ctp.coldest_changed()));
+        }
+        self.flush.todo = pages.into_iter().collect();
+        self.flush.seq = Seq(core.next_seq().0 - 1);
+    }
+
+    /// The pages that keep the oldest full superblock from being forgotten by recovery.
+    fn pages_of_oldest_block(&self, core: &Core, pages: &mut BTreeSet<SegmentId>) {
+        let full = |sb: &Superblock| core.blocks.state(*sb) == State::Closed && self.changed_in[sb.index()] > 0;
+        let closed = (0..core.blocks.count()).map(Superblock).filter(full);
+        let Some(oldest) = closed.min_by_key(|&sb| (core.blocks.last_seq(sb), sb)) else { return };
+        let names = |entry: Option<Option<Ppa>>| entry.flatten().is_some_and(|ppa| core.superblock_of(ppa) == oldest);
+        let entries = |unit: &&SegmentId| self.cmt.dirty_in(**unit).any(|lpa| names(self.cmt.get(lpa)));
+        pages.extend(self.cmt.dirty_units().iter().filter(entries));
+        pages.extend(self.ctp.units().filter(|&unit| self.ctp.changed_in(unit).any(|lpa| names(self.ctp.get(lpa)))));
+    }
+
+    /// Brings the next pages into SRAM. True if flash has to be read for any.
+    fn read_batch(&mut self, core: &mut Core) -> bool {
+        let n = core.sram.available(Owner::Map).min(PAGES_AT_ONCE).min(self.flush.todo.len() as u16);
+        let taken = n > 0 && core.sram.take(Owner::Map, n);
+        assert!(taken, "the reserve leaves buffers for a map flush");
+        self.flush.batch = self.flush.todo.drain(..usize::from(n)).collect();
+        let mut reading = false;
+        for &unit in &self.flush.batch {
+            let place = core.meta.place(core.meta.segment_piece(unit)).filter(|_| !self.ctp.holds(unit));
+            if let Some(ppa) = place {
+                core.job_read(ppa, 1, Cause::MapRead);
+                core.stats.segment_reads += 1;
+                reading = true;
+            }
+        }
+        reading
+    }
+
+    fn program_batch(&mut self, core: &mut Core) {
+        let mut content = std::mem::take(&mut self.flush.content);
+        content.clear();
+        for &unit in &self.flush.batch {
+            let in_sram = self.cmt.dirty_in(unit).chain(self.ctp.changed_in(unit));
+            let changed = in_sram.chain(logged_in(core, unit));
+            content.extend(changed.map(|lpa| (unit, lpa, self.current(core, lpa))));
+        }
+        let pieces: Vec<Piece> = self.flush.batch.iter().map(|&unit| core.meta.segment_piece(unit)).collect();
+        core.stats.segment_writes += pieces.len() as u64;
+        core.stats.cmt_page_writes += pieces.len() as u64;
+        core.stats.cmt_entries_written += content.len() as u64;
+        core.stats.cmt_background_flushes += u64::from(self.flush.idle);
+        self.flush.content = content;
+        core.program_all_pieces(&pieces, Errand::Job);
+    }
+
+    fn batch_written(&mut self, core: &mut Core) {
+        for unit in std::mem::take(&mut self.flush.batch) {
+            for lpa in logged_in(core, unit) {
+                self.settle(core, lpa);
+            }
+            core.meta.segment_written(unit, self.flush.seq);
+            self.trimmed.remove(&unit);
+            core.sram.give(Owner::Map, 1);
+        }
+        let content = std::mem::take(&mut self.flush.content);
+        for &(_, lpa, entry) in &content {
+            if self.cmt.is_dirty(lpa) {
+                self.cmt.clean(lpa);
+                self.uncount(core, entry);
+            } else if self.ctp.forget_change(lpa).is_some() {
+                self.uncount(core, entry);
+            }
+            self.ctp.note(lpa, entry);
+            core.meta.pages.set_entry(lpa, entry);
+        }
+        self.flush.content = content;
+    }
+
+    fn finish(&mut self, core: &mut Core) {
+        if live(core).next().is_none() {
+            core.log.clear();
+        }
+        if self.trimmed.is_empty() {
+            core.trims_covered(self.flush.seq.plus(1));
+        }
+        self.flush.batch.clear();
+        self.flush.phase = Phase::Start;
+    }
+
+    /// The power is gone: pages that made it to flash count.
+    pub(super) fn flush_cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        if self.flush.phase != Phase::Written {
+            return;
+        }
+        let survives = |core: &Core, unit| !lost.iter().any(|&(gone, _)| gone == core.meta.segment_piece(unit));
+        for &unit in &self.flush.batch {
+            if survives(core, unit) {
+                core.meta.segment_written(unit, self.flush.seq);
+            }
+        }
+        for &(unit, lpa, entry) in &self.flush.content {
+            if survives(core, unit) {
+                core.meta.pages.set_entry(lpa, entry);
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What the device knows of the mapping: entry cache, page cache, changes that are in neither, translation pages on flash.
+//!
+//! An address has its newest entry in the first of these that knows it. A change of an address in no cache, by GC or a trim,
+//! goes into the log. It is settled when the translation page is next in SRAM: only then is the old entry seen, which tells
+//! whether a copy has been overtaken, and which page has become invalid.
+
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
+use super::Demand;
+use crate::core::Core;
+use crate::log::Change;
+
+impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
+    /// The mapping of an address whose translation page is in SRAM, or has just been read.
+    pub(super) fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
+        if let Some(entry) = self.cmt.get(lpa).or_else(|| self.ctp.get(lpa)) {
+            return entry;
+        }
+        let base = core.meta.pages.entry(lpa);
+        core.log.get(lpa).map_or(base, |logged| core.logged_over(logged, base))
+    }
+
+    /// Is the entry of this address in one of the caches?
+    pub(super) fn is_cached(&self, core: &Core, lpa: Lpa) -> bool {
+        self.cmt.is_cached(lpa) || self.ctp.holds(core.meta.units().of(lpa))
+    }
+
+    /// Changes an entry that is in a cache. The new page counts as valid, the old one does not any more.
+    pub(super) fn change(&mut self, core: &mut Core, lpa: Lpa, ppa: Option<Ppa>) {
+        let (old, counted) = if self.cmt.is_cached(lpa) {
+            if let Some(stale) = self.ctp.forget_change(lpa) {
+                self.uncount(core, stale);
+            }
+            self.cmt.set(lpa, ppa)
+        } else {
+            self.ctp.set(lpa, ppa)
+        };
+        if counted {
+            self.uncount(core, old);
+        }
+        self.count(core, ppa);
+        if let Some(new) = ppa {
+            self.valid.add(core.superblock_of(new));
+        }
+        self.release(core, old);
+    }
+
+    /// An entry of a cache names this page and is not on flash: recovery will have to scan its superblock.
+    pub(super) fn count(&mut self, core: &Core, ppa: Option<Ppa>) {
+        if let Some(ppa) = ppa {
+            self.changed_in[core.superblock_of(ppa).index()] += 1;
+        }
+    }
+
+    /// It is on flash now, or has changed again.
+    pub(super) fn uncount(&mut self, core: &Core, ppa: Option<Ppa>) {
+        if let Some(ppa) = ppa {
+            self.changed_in[core.superblock_of(ppa).index()] -= 1;
+        }
+    }
+
+    /// The page that held a unit until now is garbage.
+    fn release(&mut self, core: &mut Core, ppa: Option<Ppa>) {
+        if let Some(ppa) = ppa {
+            let sb = core.superblock_of(ppa);
+            self.valid.remove(sb);
+            self.retire_if_empty(core, sb);
+        }
+    }
+
+    pub(super) fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
+        if self.valid.get(sb) == 0 && core.blocks.settled(sb) {
+            self.valid.forget(sb);
+            core.retire(sb);
+        }
+    }
+
+    /// A change of an address that is in no cache. The page of a copy counts as valid until it is settled.
+    pub(super) fn log_change(&mut self, core: &mut Core, change: Change) {
+        let before = core.log.get(change.lpa).and_then(|logged| logged.ppa);
+        if core.log_change(change) {
+            if let Some(ppa) = change.ppa {
+                self.valid.add(core.superblock_of(ppa));
+            }
+            self.release(core, before);
+        }
+    }
+
+    /// The entry of an address whose translation page is in SRAM now, with what the log knows of it; true if flash lacks
+    /// that. The log forgets it: the caller keeps it.
+    pub(super) fn settle(&mut self, core: &mut Core, lpa: Lpa) -> (Option<Ppa>, bool) {
+        let base = core.meta.pages.entry(lpa);
+        let Some(logged) = core.log.get(lpa) else { return (base, false) };
+        core.log.forget(lpa);
+        let entry = core.logged_over(logged, base);
+        let overtaken = logged.ppa.is_some() && entry != logged.ppa;
+        self.release(core, if overtaken { logged.ppa } else { base });
+        (entry, !overtaken)
+    }
+
+    /// Takes the entry of an address into the entry cache, from the page cache or a page that has just been read.
+    pub(super) fn cache(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
+        if let Some(entry) = self.ctp.get(lpa) {
+            self.cmt.insert(lpa, entry);
+            return entry;
+        }
+        let (entry, changed) = self.settle(core, lpa);
+        self.cmt.insert(lpa, entry);
+        if changed {
+            self.cmt.set(lpa, entry);
+            self.count(core, entry);
+        }
+        entry
+    }
+
+    /// Takes a translation page that has just been read into the page cache.
+    pub(super) fn cache_page(&mut self, core: &mut Core, unit: SegmentId) {
+        let range = core.meta.units().range(unit);
+        self.ctp.insert(unit, core.meta.pages.entries(range));
+        for lpa in logged_in(core, unit) {
+            let (entry, changed) = self.settle(core, lpa);
+            if changed {
+                self.ctp.set(lpa, entry);
+                self.count(core, entry);
+            }
+        }
+    }
+
+    /// Superblocks that recovery has to scan.
+    pub(super) fn unsettled_blocks(&self, core: &Core) -> Vec<Superblock> {
+        use crate::blocks::State;
+        let logged = self.logged_blocks(core);
+        let all = (0..core.blocks.count()).map(Superblock);
+        let needed = |sb: &Superblock| match core.blocks.state(*sb) {
+            State::Open => true,
+            State::Closed => self.changed_in[sb.index()] > 0 || !core.blocks.settled(*sb) || logged.contains(sb),
+            _ => false,
+        };
+        all.filter(needed).collect()
+    }
+
+    /// Superblocks with copies that only the log knows.
+    pub(super) fn logged_blocks(&self, core: &Core) -> Vec<Superblock> {
+        let mut blocks = Vec::new();
+        for entry in core.log.entries() {
+            for sb in entry.ppa.into_iter().map(|ppa| core.superblock_of(ppa)) {
+                if !blocks.contains(&sb) {
+                    blocks.push(sb);
+                }
+            }
+        }
+        blocks
+    }
+}
+
+/// The addresses of a translation page that the log knows something of.
+pub(super) fn logged_in(core: &Core, unit: SegmentId) -> Vec<Lpa> {
+    let range = core.meta.units().range(unit);
+    live(core).filter(|lpa| range.contains(&lpa.0)).collect()
+}
+
+/// All addresses that the log knows something of.
+pub(super) fn live(core: &Core) -> impl Iterator<Item = Lpa> {
+    let changes = core
+        .log
+        .entries()
+        .flat_map(|entry| (0..u32::from(entry.len)).map(move |i| (entry.lpa.offset(i), entry.seq.plus(i))));
+    let holds = |lpa: Lpa, seq: Seq| core.log.get(lpa).is_some_and(|logged| logged.seq == seq);
+    changes.filter(move |&(lpa, seq)| holds(lpa, seq)).map(|(lpa, _)| lpa)
+}

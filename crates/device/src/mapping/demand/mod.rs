@@ -1,0 +1,441 @@
+//! `dftl` and `cdftl`: L2P entries loaded when they are needed.
+//!
+//! - `dftl` (Gupta et al., ASPLOS 2009, as MAP+ Sec. IV-A and V-D use it): translation pages on flash, their places (GTD) in
+//!   SRAM, and a cache of single entries, the CMT. A read or write whose entry is not there waits until it has been loaded,
+//!   and before that, if the entry that has to leave is changed, until its translation page has been written.
+//! - `cdftl` (Qin et al., RTAS 2011): whole translation pages are cached below the CMT, in half of the SRAM. An entry that
+//!   misses the CMT comes from there if it can. What leaves the CMT changes the page there, or if it is not there, the one
+//!   on flash; a page that leaves is written if it is changed, without being read.
+//!
+//! Reads and writes both take the entry in (MAP+ eqs. 1 to 4); a write knows the old entry, so valid page counts are exact.
+//! The entry of a write stays until the write is on flash. Addresses whose translation page was never written need no flash
+//! read.
+//!
+//! Changed entries are lost with the power; recovery finds them in the spare areas of the superblocks that they name. The
+//! number of these is limited (`log.max_log_blocks`): what names the oldest is written before another one is opened.
+
+mod ahead;
+mod cmt;
+mod ctp;
+mod flush;
+mod known;
+mod search;
+
+use std::collections::BTreeSet;
+
+use ufs::LpaRun;
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
+
+use self::cmt::Cmt;
+use self::ctp::Ctp;
+use self::flush::{Flush, Wanted};
+use super::{Admission, Commit, HostSays, Mapping, Resolved, Search, Table};
+use crate::blocks::Stream;
+use crate::config::{CmtConfig, DeviceConfig};
+use crate::core::Core;
+use crate::gc::Victim;
+use crate::log::Change;
+use crate::meta::Piece;
+use crate::validity::ValidCounts;
+
+/// One level of caching.
+pub type Dftl = Demand<false>;
+/// Two levels.
+pub type Cdftl = Demand<true>;
+
+/// Log entries that a single trim may take.
+const TRIM_ENTRIES: usize = 32;
+
+/// Who looks an address up.
+#[derive(Clone, Copy)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// Where the entry of an address is, for a read or write of it.
+enum Found {
+    /// In the entry cache now.
+    Cached(Option<Ppa>),
+    /// On flash; room has been kept for it.
+    OnFlash(SegmentId),
+    /// Its translation page was never written.
+    Nowhere,
+    /// Something has to leave first.
+    NoRoom,
+}
+
+/// State of the schemes.
+#[derive(Debug)]
+pub struct Demand<const TWO_LEVELS: bool> {
+    cmt: Cmt,
+    ctp: Ctp,
+    /// Entries, and pages, that are being loaded.
+    loading: u64,
+    loading_pages: BTreeSet<SegmentId>,
+    /// Entries to be taken in when their translation page is read for another one.
+    expected: BTreeSet<Lpa>,
+    /// The miss that is being dealt with, of reads and of writes: it counts once.
+    missed: [Option<Lpa>; 2],
+    valid: ValidCounts,
+    /// Entries in the caches that flash lacks, by the superblock that they name.
+    changed_in: Vec<u32>,
+    /// Translation pages with trims that flash lacks.
+    trimmed: BTreeSet<SegmentId>,
+    wanted: Wanted,
+    flush: Flush,
+    superblock_units: u32,
+}
+
+/// How the SRAM is divided: entries, and whole translation pages.
+fn division(cfg: &CmtConfig, units: u32, two_levels: bool) -> (u64, u64) {
+    let page = UNIT_BYTES;
+    let pages = if two_levels { (cfg.cache_bytes / 2 / page).max(1) } else { 0 };
+    let entries = cfg.cache_bytes.saturating_sub(pages * page) / u64::from(cfg.entry_bytes);
+    let table = u64::from(units);
+    (entries.min(table), pages.min(table.div_ceil(cfg.page_entries().into())))
+}
+
+impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
+    /// Finds the entry of an address, and counts the lookup.
+    fn find(&mut self, core: &mut Core, lpa: Lpa, access: Access) -> Found {
+        if let Some(entry) = self.cmt.get(lpa) {
+            // One that has just been loaded for this has not been used twice.
+            if self.missed[access as usize] != Some(lpa) {
+                self.cmt.touch(lpa);
+            }
+            self.count_lookup(core, lpa, access, true);
+            return Found::Cached(entry);
+        }
+        let unit = core.meta.units().of(lpa);
+        let on_flash = core.meta.place(core.meta.segment_piece(unit)).is_some();
+        let held = self.ctp.holds(unit);
+        if !on_flash && !held && matches!(access, Access::Read) {
+            return Found::Nowhere;
+        }
+        if !held {
+            self.count_lookup(core, lpa, access, false);
+        }
+        let more = if held || !on_flash { 0 } else { self.expected_with(core, unit) };
+        if !self.make_room(core, 1 + more) {
+            return Found::NoRoom;
+        }
+        if held {
+            self.count_lookup(core, lpa, access, true);
+            self.ctp.touch(unit);
+            return Found::Cached(self.cache(core, lpa));
+        }
+        if !on_flash {
+            core.stats.cmt_unwritten_misses += 1;
+            return Found::Nowhere;
+        }
+        if TWO_LEVELS && !self.make_page_room(unit) {
+            return Found::NoRoom;
+        }
+        self.loading += 1;
+        core.stats.segment_misses += 1;
+        Found::OnFlash(unit)
+    }
+
+    /// A lookup that has to wait comes again; it has been counted.
+    fn count_lookup(&mut self, core: &mut Core, lpa: Lpa, access: Access, hit: bool) {
+        let missed = &mut self.missed[access as usize];
+        if *missed == Some(lpa) {
+            if hit {
+                *missed = None;
+            }
+            return;
+        }
+        *missed = (!hit).then_some(lpa);
+        let stats = &mut core.stats;
+        let counter = match (access, hit) {
+            (Access::Read, true) => &mut stats.cmt_read_hits,
+            (Access::Read, false) => &mut stats.cmt_read_misses,
+            (Access::Write, true) => &mut stats.cmt_write_hits,
+            (Access::Write, false) => &mut stats.cmt_write_misses,
+        };
+        *counter += 1;
+    }
+
+    /// Makes room for `n` entries. False if a translation page has to be written first, or writes under way have to end.
+    fn make_room(&mut self, core: &mut Core, n: u64) -> bool {
+        while self.cmt.room() < self.loading + n {
+            if !self.drop_victim(core) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn drop_victim(&mut self, core: &mut Core) -> bool {
+        let Some(victim) = self.cmt.victim() else { return false };
+        let unit = core.meta.units().of(victim);
+        if self.cmt.is_dirty(victim) {
+            if !self.ctp.holds(unit) {
+                self.wanted.evict = Some(unit);
+                return false;
+            }
+            // It differs from flash as before, in another place.
+            let entry = self.cmt.get(victim).flatten();
+            self.cmt.clean(victim);
+            self.ctp.set(victim, entry);
+        }
+        self.cmt.remove(victim);
+        true
+    }
+
+    /// Makes room for a translation page.
+    fn make_page_room(&mut self, unit: SegmentId) -> bool {
+        if self.loading_pages.contains(&unit) {
+            return true;
+        }
+        if self.ctp.room() <= self.loading_pages.len() as u64 {
+            let Some(victim) = self.ctp.victim() else { return false };
+            if self.ctp.changed_in(victim).next().is_some() {
+                self.wanted.evict = Some(victim);
+                return false;
+            }
+            self.ctp.remove(victim);
+        }
+        self.loading_pages.insert(unit);
+        true
+    }
+
+    /// Is the log so full that the next row, or trim, might not fit?
+    fn log_is_crowded(&self, core: &Core) -> bool {
+        core.log.len() > 0 && core.log.room() < TRIM_ENTRIES + 2 * core.layout.row_units() as usize
+    }
+}
+
+impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
+    const TABLE: Table = Table::CountedSegments;
+    const ON_DEMAND: bool = true;
+
+    fn map_entries(cfg: &DeviceConfig) -> u32 {
+        cfg.cmt.page_entries()
+    }
+
+    fn new(core: &Core) -> Demand<TWO_LEVELS> {
+        let units = core.meta.units();
+        let (entries, pages) = division(&core.cfg.cmt, units.capacity_units(), TWO_LEVELS);
+        let superblocks = core.blocks.count();
+        Demand {
+            cmt: Cmt::new(entries, units),
+            ctp: Ctp::new(pages, units),
+            loading: 0,
+            loading_pages: BTreeSet::new(),
+            expected: BTreeSet::new(),
+            missed: [None; 2],
+            valid: ValidCounts::new(superblocks),
+            changed_in: vec![0; superblocks as usize],
+            trimmed: BTreeSet::new(),
+            wanted: Wanted::default(),
+            flush: Flush::default(),
+            superblock_units: core.layout.superblock_units(),
+        }
+    }
+
+    fn resolve(&mut self, core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
+        if !self.is_cached(core, lpa) && core.log.get(lpa).is_some_and(|logged| logged.ppa.is_none()) {
+            core.stats.log_hits += 1;
+            return Resolved::Unmapped;
+        }
+        match self.find(core, lpa, Access::Read) {
+            Found::Cached(Some(ppa)) => Resolved::Page { ppa, from_host: false },
+            Found::Cached(None) | Found::Nowhere => Resolved::Unmapped,
+            Found::OnFlash(unit) => {
+                self.missed[Access::Read as usize] = None;
+                Resolved::Load(unit)
+            }
+            Found::NoRoom => Resolved::NoRoom,
+        }
+    }
+
+    /// The entry of a read that was looked up goes into the cache, where a place has been kept for it.
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
+        self.loading -= 1;
+        let unit = core.meta.units().of(lpa);
+        if self.loading_pages.remove(&unit) {
+            self.cache_page(core, unit);
+        }
+        let entry = match self.cmt.get(lpa) {
+            Some(entry) => entry,
+            None => self.cache(core, lpa),
+        };
+        self.take_expected(core, unit);
+        entry
+    }
+
+    fn admit(&mut self, core: &mut Core, lpa: Lpa) -> Admission {
+        match self.find(core, lpa, Access::Write) {
+            Found::Cached(_) => {}
+            Found::Nowhere => {
+                self.missed[Access::Write as usize] = None;
+                self.cache(core, lpa);
+            }
+            Found::OnFlash(unit) => return Admission::Load(unit),
+            Found::NoRoom => return Admission::NoRoom,
+        }
+        self.cmt.pin(lpa);
+        Admission::Ready
+    }
+
+    /// In a cache, trimmed in the log, or in a translation page that was never written.
+    fn cached(&self, core: &Core, lpa: Lpa) -> bool {
+        let trimmed = || core.log.get(lpa).is_some_and(|logged| logged.ppa.is_none());
+        let unwritten = || core.meta.place(core.meta.segment_piece(core.meta.units().of(lpa))).is_none();
+        self.is_cached(core, lpa) || trimmed() || unwritten()
+    }
+
+    fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
+        for lpa in self.in_caches(core) {
+            match runs.last_mut() {
+                Some(last) if last.end() == lpa => last.len += 1,
+                _ => runs.push(LpaRun { lpa, len: 1 }),
+            }
+        }
+    }
+
+    /// The first miss of the batch reads the translation page, and takes in the entries of all of it.
+    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], _write: bool) -> Option<SegmentId> {
+        let announced = runs.iter().flat_map(|run| (run.lpa.0..run.end().0).map(Lpa));
+        self.prefetch(core, announced);
+        None
+    }
+
+    fn room(&self, core: &Core) -> usize {
+        core.log.room().saturating_sub(core.units_to_log + TRIM_ENTRIES)
+    }
+
+    /// The number of log blocks bounds the time of a recovery.
+    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
+        let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
+        let needed = self.unsettled_blocks(core).len() + usize::from(for_gc);
+        let may = needed < usize::from(core.cfg.log.max_log_blocks);
+        self.wanted.blocks |= !may;
+        may
+    }
+
+    fn committed(&mut self, core: &mut Core, unit: Commit) {
+        let Commit { lpa, ppa, seq, source, .. } = unit;
+        let Some(source) = source else {
+            if self.cmt.unpin(lpa, seq.0) {
+                self.change(core, lpa, Some(ppa));
+            }
+            return;
+        };
+        if !self.is_cached(core, lpa) {
+            self.log_change(core, Change { lpa, ppa: Some(ppa), seq, source: Some(source) });
+        } else if self.current(core, lpa).is_some_and(|old| core.superblock_of(old) == source) {
+            self.change(core, lpa, Some(ppa));
+        }
+    }
+
+    fn program_done(&mut self, core: &mut Core, sb: Superblock) {
+        self.retire_if_empty(core, sb);
+    }
+
+    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
+        for i in 0..n {
+            let (lpa, seq) = (lpa.offset(i), seq.plus(i));
+            let unit = core.meta.units().of(lpa);
+            let cached = self.cmt.is_cached(lpa);
+            if cached {
+                self.cmt.trimmed(lpa, seq.0);
+            }
+            if cached || self.ctp.holds(unit) {
+                self.change(core, lpa, None);
+            } else if core.meta.place(core.meta.segment_piece(unit)).is_some() {
+                self.log_change(core, Change { lpa, ppa: None, seq, source: None });
+            } else {
+                continue;
+            }
+            self.trimmed.insert(unit);
+        }
+    }
+
+    fn wants_flush(&self, core: &Core) -> bool {
+        let Wanted { evict, log, trims, blocks, .. } = &self.wanted;
+        evict.is_some() || *log || *trims || *blocks || self.log_is_crowded(core)
+    }
+
+    fn flush(&mut self, core: &mut Core) -> bool {
+        self.go_on_flushing(core)
+    }
+
+    fn wants_idle_flush(&self) -> bool {
+        !self.cmt.dirty_units().is_empty() || self.ctp.is_changed()
+    }
+
+    fn begin_idle_flush(&mut self) {
+        self.wanted.idle = true;
+    }
+
+    fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
+        // A copy of a copy that only the log knows could not be told from one that was overtaken.
+        let logged = self.logged_blocks(core);
+        let usable =
+            |sb: &Superblock| core.blocks.settled(*sb) && !self.valid.is_collected(*sb) && !logged.contains(sb);
+        if let Some(sb) = named.filter(usable) {
+            return Some(Victim::new(sb, true));
+        }
+        let sb = self.valid.fewest(&core.blocks, self.superblock_units, |sb| !logged.contains(&sb))?;
+        Some(Victim::new(sb, false))
+    }
+
+    fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
+        self.search_on(core, victim, budget)
+    }
+
+    fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
+        self.current(core, lpa) == Some(ppa)
+    }
+
+    /// The victim becomes free when its last translation page has been written.
+    fn collected(&mut self, core: &mut Core, sb: Superblock) {
+        self.valid.mark_collected(sb);
+        self.wanted.log |= core.log.len() > 0;
+        self.retire_if_empty(core, sb);
+    }
+
+    fn starved(&mut self, core: &mut Core) {
+        self.wanted.log |= core.log.len() > 0;
+    }
+
+    fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
+        self.unsettled_blocks(core)
+    }
+
+    fn absorb_trims(&mut self, _core: &mut Core) {
+        self.wanted.trims = true;
+    }
+
+    fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        self.flush_cut(core, lost);
+    }
+
+    /// Valid page counts follow from the translation pages, all of which have been read.
+    fn restored(core: &mut Core) -> Demand<TWO_LEVELS> {
+        let mut map = Demand::new(core);
+        for lpa in (0..core.cfg.capacity_units).map(Lpa) {
+            if let Some(ppa) = core.meta.pages.entry(lpa) {
+                map.valid.add(core.superblock_of(ppa));
+            }
+        }
+        for sb in (0..core.blocks.count()).map(Superblock) {
+            map.retire_if_empty(core, sb);
+        }
+        map
+    }
+
+    fn table_bytes(&self, core: &Core) -> (u64, u64) {
+        let log = u64::from(core.cfg.log.entries) * 16;
+        let cfg = &core.cfg.cmt;
+        let (entries, pages) = division(cfg, core.cfg.capacity_units, TWO_LEVELS);
+        let caches = entries * u64::from(cfg.entry_bytes) + pages * UNIT_BYTES;
+        (caches + log + core.meta.table_bytes() + self.valid.table_bytes(), 0)
+    }
+}
+
+#[cfg(test)]
+mod tests;
