@@ -216,8 +216,9 @@ F9_TIMED = Figure(
     caption=(
         "The phone waited for its users: these traces keep the device busy for less than a second of their five "
         "minutes. Requests come at the times at which the phone issued them, so what differs between schemes is "
-        "latency, not throughput, and map flushes and steps of GC mostly find idle time to hide in. A replay as fast "
-        "as possible overstates the load."
+        "latency, not throughput. Without GC map flushes mostly find idle time to hide in, and a replay as fast as "
+        "possible overstates what they cost. With GC they do not: a step holds up whatever comes, and HPB's steps are "
+        "long, because they read segments to find valid pages."
     ),
     paper_shows="Nothing: the authors' scripts ignore the recorded times.",
     runs=_timed_runs,
