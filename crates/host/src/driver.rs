@@ -119,7 +119,8 @@ impl Driver {
                 return Some(self.send_internal(internal));
             }
             let next = self.ready.pop_front();
-            let Some(mut part) = next.or_else(|| self.scheduler.pop(now, self.knowledge.view(device))) else {
+            let cache = if self.reorders { self.knowledge.view(device) } else { device };
+            let Some(mut part) = next.or_else(|| self.scheduler.pop(now, cache)) else {
                 break;
             };
             match self.booster.plan(now, &mut part, self.config.max_transfer_units) {
@@ -220,7 +221,7 @@ impl Driver {
     #[inline]
     fn send_user(&mut self, part: Part, op: Op, units: u32) -> Command {
         self.stats.user_commands += 1;
-        if part.op != RequestOp::Flush {
+        if self.reorders && part.op != RequestOp::Flush {
             self.knowledge.accessed(part.lpa, units);
         }
         let request = self.requests.request(part.request);

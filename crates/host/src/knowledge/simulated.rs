@@ -23,6 +23,7 @@ impl Simulated {
     }
 
     /// The entries of these units are used, and cached from now on.
+    #[inline(never)]
     pub fn access(&mut self, lpa: Lpa, units: u32) {
         (0..units).for_each(|i| self.use_entry(lpa.offset(i)));
     }

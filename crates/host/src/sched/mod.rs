@@ -233,6 +233,15 @@ impl AnyScheduler {
     /// Takes in a part.
     #[inline]
     pub fn push(&mut self, part: Part) {
+        match self {
+            AnyScheduler::Noop(fifo) => fifo.push(part),
+            _ => self.push_to_other(part),
+        }
+    }
+
+    /// Out of the way of `noop`, which is what most runs have.
+    #[inline(never)]
+    fn push_to_other(&mut self, part: Part) {
         with_scheduler!(self, s => s.push(part));
     }
 
@@ -251,6 +260,14 @@ impl AnyScheduler {
     /// See [`Scheduler::pop`].
     #[inline]
     pub fn pop(&mut self, now: SimTime, cache: &dyn CacheView) -> Option<Part> {
+        match self {
+            AnyScheduler::Noop(fifo) => fifo.pop(now, cache),
+            _ => self.pop_from_other(now, cache),
+        }
+    }
+
+    #[inline(never)]
+    fn pop_from_other(&mut self, now: SimTime, cache: &dyn CacheView) -> Option<Part> {
         with_scheduler!(self, s => s.pop(now, cache))
     }
 
