@@ -128,7 +128,13 @@ def outcomes(measured: list[Measured]) -> list[Outcome]:
 
 
 UNITS = {
-    "gain_pct": "%", "cut_pct": "%", "pct": "%", "ms": " ms", "us": " us", "mib": " MiB", "bytes": " bytes",
+    "gain_pct": "%",
+    "cut_pct": "%",
+    "pct": "%",
+    "ms": " ms",
+    "us": " us",
+    "mib": " MiB",
+    "bytes": " bytes",
     "cost_units": " units",
 }
 

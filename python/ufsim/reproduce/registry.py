@@ -7,6 +7,7 @@ from ufsim.reproduce import (
     hp_ufs_sqlite,
     hpb,
     map_plus,
+    map_plus_beyond,
     map_plus_examples,
     map_plus_schedulers,
     map_plus_settings,
@@ -22,6 +23,7 @@ FIGURES: tuple[Figure, ...] = (
     *map_plus.FIGURES,
     *map_plus_schedulers.FIGURES,
     *map_plus_settings.FIGURES,
+    *map_plus_beyond.FIGURES,
 )
 
 
