@@ -190,9 +190,8 @@ def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
     read, write = (costs(frame, "read") - 1) * 100, (costs(frame, "write") - 1) * 100
     why_misses = (
         f"{touches.mean():.0f}% of the page accesses of the traces at hand are the first of their page "
-        f"({listed(touches)}) and miss in a cache of any size: the Pixel 4's F2FS writes every block to a new address, "
-        "where the paper's phones had ext4, and the samples of server traces are short. With ext4 and SQLite (YA) or "
-        "Financial1 the ratio is the paper's"
+        f"({listed(touches)}) and miss in a cache of any size. A likely cause, not tested: the Pixel 4's F2FS writes "
+        "every block to a new address, and the other traces are short. Only YA and Financial1 lie in the paper's range"
     )
     doubled = (
         "follows from the miss ratio: a read that misses takes two flash reads instead of one, which at nearly 100% of "
