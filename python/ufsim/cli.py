@@ -251,7 +251,8 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points: a minute or two instead of many.")] = False,
     scorecard: Annotated[bool, typer.Option("--scorecard", help="Print all claims with their verdicts.")] = False,
     traces: Annotated[
-        Path | None, typer.Option(metavar="DIR", envvar="UFSIM_TRACES", help="Directory that holds pixel4-hpufs.")
+        Path | None,
+        typer.Option(metavar="DIR", envvar="UFSIM_TRACES", help="Directory of the traces: pixel4-hpufs, server, ..."),
     ] = None,
     seed: SeedOption = Spec.seed,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time. (default: one per processor)")] = None,

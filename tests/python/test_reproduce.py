@@ -14,13 +14,17 @@ from conftest import ROOT, Command
 from ufsim import ConfigError
 from ufsim.reproduce import Claim, Measured, load_claims, reproduce
 from ufsim.reproduce.claims import Outcome
-from ufsim.reproduce.figure import Setting
+from ufsim.reproduce.figure import Missing, Setting
+from ufsim.reproduce.map_plus import LOADS
 from ufsim.reproduce.registry import FIGURES, select
 from ufsim.reproduce.report import report_html
 
 GOLDEN = ROOT / "tests" / "golden" / "scorecard.json"
 # Figures that take seconds: no device has to be aged for them.
-SUBSET = ("hp-ufs/t1", "hp-ufs/f6", "hp-ufs/f11", "hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9")
+SUBSET = (
+    *("hp-ufs/t1", "hp-ufs/f6", "hp-ufs/f11", "hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9"),
+    *("map-plus/t1", "map-plus/t2", "map-plus/f6", "map-plus/f3"),
+)
 
 
 def claim(band: tuple[float, float] | None = (1.0, 8.0)) -> Claim:
@@ -68,8 +72,13 @@ def test_a_wish_names_a_paper_or_a_figure() -> None:
 
 
 def test_figures_without_their_traces_say_where_to_get_them(tmp_path: Path) -> None:
-    for traces, told in ((None, "github.com/s3yonsei/hpufs_public"), (tmp_path, "--traces must name")):
-        book = reproduce("hp-ufs/f9", Setting(quick=True, traces=traces))
+    needs = (
+        ("hp-ufs/f9", None, "github.com/s3yonsei/hpufs_public"),
+        ("hp-ufs/f9", tmp_path, "--traces must name"),
+        ("map-plus/f9", None, "needs the phone traces of the HP-UFS authors"),
+    )
+    for wish, traces, told in needs:
+        book = reproduce(wish, Setting(quick=True, traces=traces))
         assert told in book.figures[0].missing
         assert told in report_html(book)
         assert {outcome.verdict for outcome in book.outcomes} == {"not yet"}
@@ -120,3 +129,9 @@ def test_the_command_line_prints_the_scorecard(ufsim: Command, tmp_path: Path) -
     assert verdicts["hpb.f7.neutral"] in ("hit", "miss") and verdicts["map-plus.f9.read"] == "not yet"
     wrong = ufsim("reproduce", "hpx")
     assert wrong.returncode == 1 and "no figure or paper 'hpx'" in wrong.stderr
+
+
+def test_every_trace_of_map_plus_says_where_it_comes_from() -> None:
+    for load in LOADS.values():
+        with pytest.raises(Missing, match=r"github\.com/"):
+            Setting().trace(*load.parts)

@@ -247,7 +247,7 @@ def test_info_prints_a_table_and_json(ufsim: Command) -> None:
         ("hello\n", [], "no trace format fits its beginning; tried blktrace, blkparse"),
         ("hello\n", ["--format", "spc"], "line 1, column 1: ASU is 'hello'; allowed: a whole number"),
         ("0,1,512,r,0.0\n", ["--format", "zip"], 'format = "zip": must be one of blktrace, blkparse'),
-        ("0,1,512,r,0.0\n", ["--clean", "all"], 'clean = "all": must be one of duplicates, gaps, packed'),
+        ("0,1,512,r,0.0\n", ["--clean", "all"], 'clean = "all": must be one of duplicates, gaps, packed, pages'),
         ("0,1,512,r,0.0\n", ["--device", "3"], "no requests of device 3; the trace has requests of: 0"),
         ("", [], "no requests among 0 events"),
     ],

@@ -105,6 +105,10 @@ impl Driver {
     pub fn next_command_seeing(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Command> {
         if self.reorders {
             self.scheduler.admit(now, self.knowledge.view(device));
+            if let Some((simulated, right)) = self.knowledge.compare(device) {
+                self.stats.sched_entries_simulated += simulated;
+                self.stats.sched_entries_right += right;
+            }
         }
         while self.tags.any_free() {
             if let Some(internal) = self.booster.urgent() {

@@ -28,6 +28,10 @@ units::counters! {
     sched_polls,
     /// Batches announced to the device.
     sched_notices,
+    /// With simulated knowledge of the mapping cache (`lru`): entries in the host's cache, counted every 1000 requests.
+    sched_entries_simulated,
+    /// Of these, entries that were in the device's cache, too (MAP+ Fig. 8).
+    sched_entries_right,
     /// Parts of reads whose mapping the booster had: with `hp-ufs` per request and segment, with `hpb` per command.
     booster_hits,
     /// Parts of reads whose mapping the booster had not.

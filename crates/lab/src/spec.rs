@@ -251,7 +251,7 @@ mod tests {
             ),
             (
                 r#"{"scheme": "ufs", "workload": "x", "clean": ["all"]}"#,
-                "clean = \"all\": must be one of duplicates, gaps, packed",
+                "clean = \"all\": must be one of duplicates, gaps, packed, pages",
             ),
             (
                 r#"{"scheme": "ufs", "workload": "x", "set": {"nand.planes": 0}}"#,

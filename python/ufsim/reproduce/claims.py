@@ -127,7 +127,16 @@ def outcomes(measured: list[Measured]) -> list[Outcome]:
     return list(by_id.values())
 
 
-UNITS = {"gain_pct": "%", "cut_pct": "%", "pct": "%", "ms": " ms", "us": " us", "mib": " MiB", "bytes": " bytes"}
+UNITS = {
+    "gain_pct": "%",
+    "cut_pct": "%",
+    "pct": "%",
+    "ms": " ms",
+    "us": " us",
+    "mib": " MiB",
+    "bytes": " bytes",
+    "cost_units": " units",
+}
 
 
 def with_unit(value: float, unit: str) -> str:

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 Label = str | int | float
 
 
+# Where traces come from, by the first part of their path.
+SOURCES = {
+    "pixel4-hpufs": "the phone traces of the HP-UFS authors (github.com/s3yonsei/hpufs_public, script/application)",
+    "nexus5-zhou": "Zhou et al.'s traces of a Nexus 5 (github.com/RVerschoren/flashsim-dchoices, traces_old)",
+    "nexus5-pocketdata": "PocketData's traces of a Nexus 5 (github.com/grantwra/pocketDataGraphing)",
+    "server": "the samples of SPC traces (github.com/CMU-SAFARI/MQSim, github.com/KerubinHo/SSDSim-Linux)",
+}
+
+
 class Missing(Exception):
     """Data that a figure needs and that is not part of the project; the message says where to get it."""
 
@@ -38,8 +47,7 @@ class Setting:
         """A directory of traces that the project does not contain."""
         if self.traces is None:
             raise Missing(
-                "needs the phone traces of the HP-UFS authors (github.com/s3yonsei/hpufs_public, script/application): "
-                "name the directory that holds pixel4-hpufs with --traces or UFSIM_TRACES"
+                f"needs {SOURCES[parts[0]]}: name the directory that holds {parts[0]} with --traces or UFSIM_TRACES"
             )
         path = self.traces.joinpath(*parts)
         if not path.exists():
@@ -128,8 +136,9 @@ def columns(result: Result) -> dict[str, Any]:
         for name in ("submitted", "completed", "failed", "sim_seconds", "iops", "throughput_mib_per_s")
     }
     for kind in ("read", "write", "all"):
-        for statistic in ("mean", "p50", "p99", "p999", "max"):
+        for statistic in ("mean", "stddev", "p50", "p99", "p999", "max"):
             row[f"{kind}_{statistic}_ns"] = latency_value(result, kind, statistic)
+        row[f"{kind}_count"] = latency_value(result, kind, "count")
     row |= {f"nand_{cause}_ns": time for cause, time in result.nand_time_ns.items()}
     row |= {f"waf_{part}": value for part, value in result.waf.items()}
     row |= {f"{name}_bytes": value for name, value in result.host_dram.items()}
@@ -138,6 +147,7 @@ def columns(result: Result) -> dict[str, Any]:
         latencies = operation["latency_ns"]
         row |= {f"op_{operation['name']}_{name}_ns": latencies[name] for name in ("mean", "p50", "p99", "p999", "max")}
     row |= {f"device_{name}": value for name, value in result.counters["device"].items()}
+    row |= {f"host_{name}": value for name, value in result.counters["host"].items()}
     return row | {"digest": result.digest}
 
 

@@ -1,10 +1,30 @@
 """The figures that can be reproduced, in the order of the book. A figure is one line here."""
 
 from ufsim import _core
-from ufsim.reproduce import hp_ufs, hp_ufs_apps, hp_ufs_sqlite, hpb
+from ufsim.reproduce import (
+    hp_ufs,
+    hp_ufs_apps,
+    hp_ufs_sqlite,
+    hpb,
+    map_plus,
+    map_plus_beyond,
+    map_plus_examples,
+    map_plus_schedulers,
+    map_plus_settings,
+)
 from ufsim.reproduce.figure import Figure
 
-FIGURES: tuple[Figure, ...] = (*hp_ufs.FIGURES, *hp_ufs_sqlite.FIGURES, *hp_ufs_apps.FIGURES, *hpb.FIGURES)
+FIGURES: tuple[Figure, ...] = (
+    *hp_ufs.FIGURES,
+    *hp_ufs_sqlite.FIGURES,
+    *hp_ufs_apps.FIGURES,
+    *hpb.FIGURES,
+    *map_plus_examples.FIGURES,
+    *map_plus.FIGURES,
+    *map_plus_schedulers.FIGURES,
+    *map_plus_settings.FIGURES,
+    *map_plus_beyond.FIGURES,
+)
 
 
 def select(wish: str | None) -> list[Figure]:

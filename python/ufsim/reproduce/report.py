@@ -22,7 +22,7 @@ PAPERS = {
     "hpbvalve": "HPBvalve: HPB run for the foreground app",
 }
 # The device profile of each paper's claims.
-PROFILES = {"hp-ufs": "hp-ufs", "hpb": "hpb"}
+PROFILES = {"hp-ufs": "hp-ufs", "hpb": "hpb", "map-plus": "emmc-map-plus"}
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2530; max-width: 1080px; margin: 2rem auto; padding: 0 1.2rem; }
@@ -136,7 +136,10 @@ def figure_html(drawn: Drawn, outcomes: list[Outcome]) -> str:
 def data_table(drawn: Drawn) -> str:
     """The labels and the numbers that most readers ask for first; the Parquet file has the rest."""
     assert drawn.frame is not None
-    wanted = ("throughput_mib_per_s", "iops", "all_mean_ns", "all_p99_ns", "all_p999_ns", "waf_total", "total_ms")
+    wanted = (
+        *("throughput_mib_per_s", "iops", "all_mean_ns", "all_p99_ns", "all_p999_ns", "waf_total", "total_ms"),
+        *("sequence", "prioritised", "mean_waiting", "mean_latency"),
+    )
     labels = [name for name in drawn.frame.columns if name in drawn.labels]
     shown = drawn.frame[[*labels, *(name for name in wanted if name in drawn.frame.columns)]]
     return shown.to_html(index=False, border=0, float_format=lambda value: f"{value:,.1f}", na_rep="")

@@ -108,8 +108,19 @@ impl Knowledge {
     /// A request has been handed in.
     #[inline]
     pub fn requested(&mut self) {
-        if let Knowledge::Polled(polled) = self {
-            polled.requested();
+        match self {
+            Knowledge::Polled(polled) => polled.requested(),
+            Knowledge::Simulated(simulated) => simulated.requested(),
+            Knowledge::Unused | Knowledge::Full => {}
+        }
+    }
+
+    /// For the statistics, now and then: entries that the host believes to be cached, and how many of them `device` holds.
+    #[inline]
+    pub fn compare(&mut self, device: &dyn CacheView) -> Option<(u64, u64)> {
+        match self {
+            Knowledge::Simulated(simulated) => simulated.compare(device),
+            _ => None,
         }
     }
 

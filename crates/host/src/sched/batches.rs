@@ -116,6 +116,17 @@ impl Batches {
     #[inline]
     pub fn begin(&mut self) -> Option<u16> {
         let id = *self.heap.first()?;
+        self.begin_batch(id)
+    }
+
+    /// Begins with the batch of a request, which waits; gives the first request of it.
+    #[inline]
+    pub fn begin_with(&mut self, slot: u16) -> Option<u16> {
+        self.begin_batch(self.batch_of[usize::from(slot)])
+    }
+
+    #[inline]
+    fn begin_batch(&mut self, id: u16) -> Option<u16> {
         self.withdraw(id);
         self.sending = Some(id);
         self.go_on()
@@ -290,6 +301,13 @@ mod tests {
         batches.leave(3, 4);
         batches.leave(1, 1);
         assert_eq!(all(&mut batches), [vec![2], vec![5, 6, 7], vec![0, 4]]);
+    }
+
+    #[test]
+    fn a_request_takes_its_batch_with_it() {
+        let mut batches = filled(Rank::Densest);
+        assert_eq!((batches.begin_with(4), batches.go_on(), batches.go_on()), (Some(0), Some(4), None));
+        assert_eq!(all(&mut batches), [vec![1, 2], vec![3]]);
     }
 
     #[test]

@@ -88,6 +88,17 @@ impl<F: Flavour> Policy for Batching<F> {
     }
 
     #[inline]
+    fn due(&mut self, slot: u16, pending: &Pending) -> (u16, Why) {
+        if self.is_hit[usize::from(slot)] {
+            self.hits.remove(slot);
+            return (slot, Why::Due);
+        }
+        self.sending = Direction::of(pending.part(slot));
+        let first = self.of(self.sending).begin_with(slot);
+        (first.expect("the batch of a part has a first one"), Why::OpensDueBatch)
+    }
+
+    #[inline]
     fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<(u16, Why)> {
         if F::HITS
             && let Some(direction) = self.hit_turns.next(!self.hits.is_empty(0), !self.hits.is_empty(1))

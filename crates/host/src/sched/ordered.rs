@@ -1,7 +1,8 @@
 //! What every scheduler that reorders has in common: the pending queue, and the deadline against starvation.
 //!
 //! MAP+ Sec. V-D.4: "To avoid starvation, after the scheduler dispatches a request or batch, it collects requests in the two
-//! queues that already meet their deadlines and dispatches them." A part's time begins when it becomes visible: before that
+//! queues that already meet their deadlines and dispatches them." A batch goes as a whole when one of it is due: "the batch
+//! grouping operations are not affected by the deadline" (Sec. VI-B.3). A part's time begins when it becomes visible: before that
 //! it waits as a submitter does whose block layer has no free request, in order.
 
 use units::{Nanos, SimTime};
@@ -25,6 +26,8 @@ pub(crate) enum Why {
     InBatch,
     /// It has waited long enough.
     Due,
+    /// It is the first of a batch of which one has waited long enough.
+    OpensDueBatch,
 }
 
 /// An order of parts. It holds the slots of visible parts that are not held, and returns each of them once.
@@ -42,6 +45,12 @@ pub(crate) trait Policy {
 
     /// A part goes ahead of its turn.
     fn remove(&mut self, slot: u16, pending: &Pending);
+
+    /// A part is due. It goes now, or the batch to which it belongs.
+    fn due(&mut self, slot: u16, pending: &Pending) -> (u16, Why) {
+        self.remove(slot, pending);
+        (slot, Why::Due)
+    }
 
     /// The part whose turn it is.
     fn choose(&mut self, now: SimTime, pending: &Pending) -> Option<(u16, Why)>;
@@ -89,7 +98,7 @@ impl<P: Policy> Ordered<P> {
         let (slot, why) = match self.policy.go_on() {
             Some(slot) => (slot, Why::InBatch),
             None => match self.due(now) {
-                Some(slot) => (slot, Why::Due),
+                Some(due) => due,
                 None => {
                     // Whatever comes is looked at before the next choice.
                     self.collect = true;
@@ -102,7 +111,7 @@ impl<P: Policy> Ordered<P> {
     }
 
     #[inline]
-    fn due(&mut self, now: SimTime) -> Option<u16> {
+    fn due(&mut self, now: SimTime) -> Option<(u16, Why)> {
         if !P::DEADLINE {
             return None;
         }
@@ -111,11 +120,10 @@ impl<P: Policy> Ordered<P> {
         }
         let collected = self.collected?;
         let oldest = self.pending.oldest().filter(|&slot| self.pending.waited(slot, collected, self.deadline));
-        match oldest {
-            Some(slot) => self.policy.remove(slot, &self.pending),
-            None => self.collected = None,
+        if oldest.is_none() {
+            self.collected = None;
         }
-        oldest
+        oldest.map(|slot| self.policy.due(slot, &self.pending))
     }
 
     #[inline]
@@ -125,8 +133,9 @@ impl<P: Policy> Ordered<P> {
         match why {
             Why::Turn => {}
             Why::Hit | Why::InBatch => stats.sched_prioritised += 1,
-            Why::OpensBatch => {
+            Why::OpensBatch | Why::OpensDueBatch => {
                 stats.sched_batches += 1;
+                stats.sched_due += u64::from(why == Why::OpensDueBatch);
                 self.opened = Some(slot);
             }
             Why::Due => stats.sched_due += 1,

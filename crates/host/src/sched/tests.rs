@@ -236,3 +236,22 @@ fn due_parts_go_after_each_request_or_batch() {
     scheduler.report(&mut stats);
     assert_eq!((stats.sched_due, stats.sched_prioritised, stats.sched_overtaking), (2, 3, 1));
 }
+
+/// "The batch grouping operations are not affected by the deadline" (MAP+ Sec. VI-B.3).
+#[test]
+fn a_due_part_takes_its_batch_with_it() {
+    let mut scheduler = scheduler(SchedulerKind::MapPlus, 128);
+    let at = |ms| SimTime::START + Nanos::from_millis(ms);
+    scheduler.push(part(0, RequestOp::Read, 101, 9));
+    scheduler.admit(at(0), &Even);
+    for (request, lpa) in [(1, 301), (2, 303), (3, 121)] {
+        scheduler.push(part(request, RequestOp::Read, lpa, 1));
+    }
+    scheduler.admit(at(5), &Even);
+    assert_eq!(scheduler.open_batch(at(10)).map(|batch| batch.requests), Some(2));
+    let order: Vec<_> = std::iter::from_fn(|| scheduler.pop(at(10), &Even).map(|p| p.request)).collect();
+    assert_eq!(order, [0, 3, 1, 2]);
+    let mut stats = HostStats::default();
+    scheduler.report(&mut stats);
+    assert_eq!((stats.sched_due, stats.sched_batches, stats.sched_prioritised), (1, 2, 2));
+}

@@ -1,12 +1,12 @@
-//! Rules that take out of a trace what its recording has put in. None is applied unless it is asked for.
+//! Rules that take out of a trace what its recording has put in, or make of it what a model wants. None is applied unless it is asked for.
 
 use std::fmt;
 
-use units::{Nanos, SimTime};
+use units::{Nanos, SimTime, UNIT_BYTES};
 
 use super::TraceError;
 use super::records::{Names, TraceRecord};
-use crate::SECTOR_BYTES;
+use crate::{SECTOR_BYTES, WorkOp};
 
 /// Two identical requests less than this apart may be one, issued twice.
 const TWICE: Nanos = Nanos(5_000_000);
@@ -14,8 +14,8 @@ const TWICE: Nanos = Nanos(5_000_000);
 /// A longer silence joins two captures.
 const CAPTURE_GAP: Nanos = Nanos(1_000_000_000_000);
 
-/// Packed commands of eMMC carry whole pages of this many sectors, and a header.
-const PACKED_SECTORS: u64 = 8;
+/// Sectors of a page. Packed commands of eMMC carry whole pages, and a header.
+const PAGE_SECTORS: u64 = UNIT_BYTES / SECTOR_BYTES;
 
 macro_rules! rules {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal;)*) => {
@@ -48,6 +48,9 @@ rules! {
     /// Lengths are cut to a multiple of 8 sectors, at least 8: a packed eMMC command has sectors more than its data
     /// (Zhou et al., IISWC 2015).
     Packed = "packed";
+    /// Reads and writes are widened to whole pages of 4 KiB, as by models that count pages (MAP+, eqs. 3 to 6): a write of
+    /// a part of a page then needs no read of the rest.
+    Pages = "pages";
 }
 
 impl CleanRule {
@@ -68,18 +71,19 @@ impl CleanRule {
             CleanRule::Duplicates => duplicates(records, names),
             CleanRule::Gaps => gaps(records),
             CleanRule::Packed => packed(records),
+            CleanRule::Pages => pages(records),
         }
     }
 }
 
-/// What a rule has removed.
+/// What a rule has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cleaned {
     /// The rule.
     pub rule: CleanRule,
-    /// Requests removed or shortened, or gaps cut.
+    /// Requests removed, shortened or widened, or gaps cut.
     pub count: u64,
-    /// Bytes removed with them.
+    /// Bytes removed with them, or added.
     pub bytes: u64,
     /// Time removed with them.
     pub time: Nanos,
@@ -105,6 +109,7 @@ impl fmt::Display for Cleaned {
             CleanRule::Packed => {
                 write!(f, "clean {name}: {count} requests cut to a multiple of 8 sectors, by {bytes} bytes")
             }
+            CleanRule::Pages => write!(f, "clean {name}: {count} requests widened to whole pages, by {bytes} bytes"),
         }
     }
 }
@@ -148,12 +153,28 @@ fn gaps(records: &mut [TraceRecord]) -> Cleaned {
 
 fn packed(records: &mut [TraceRecord]) -> Cleaned {
     let mut cleaned = Cleaned::none(CleanRule::Packed);
-    let page = PACKED_SECTORS * SECTOR_BYTES;
+    let page = PAGE_SECTORS * SECTOR_BYTES;
     for request in records.iter_mut().map(|record| &mut record.request).filter(|r| r.bytes > page) {
         let more = request.bytes % page;
         cleaned.count += u64::from(more > 0);
         cleaned.bytes = cleaned.bytes.saturating_add(more);
         request.bytes -= more;
+    }
+    cleaned
+}
+
+/// Ranges of devices begin at whole pages, so a page of a device is one of the replay.
+fn pages(records: &mut [TraceRecord]) -> Cleaned {
+    let mut cleaned = Cleaned::none(CleanRule::Pages);
+    let data = |op| matches!(op, WorkOp::Read | WorkOp::Write);
+    for request in records.iter_mut().map(|record| &mut record.request).filter(|r| data(r.op)) {
+        let before = request.sector % PAGE_SECTORS * SECTOR_BYTES;
+        let wide = before.saturating_add(request.bytes).checked_next_multiple_of(UNIT_BYTES);
+        let bytes = wide.unwrap_or(request.bytes);
+        cleaned.count += u64::from(bytes > request.bytes);
+        cleaned.bytes = cleaned.bytes.saturating_add(bytes - request.bytes);
+        request.sector -= if wide.is_some() { before / SECTOR_BYTES } else { 0 };
+        request.bytes = bytes;
     }
     cleaned
 }

@@ -63,6 +63,16 @@ fn packed_lengths_lose_their_header() {
 }
 
 #[test]
+fn pages_are_whole_and_need_no_read_of_their_rest() {
+    let lines = [(0, "write", 7, 2, "a"), (1, "read", 9, 1, "a"), (2, "write", 8, 8, "a"), (3, "write", 17, 16, "a")];
+    let cleaned = trace(&lines, &[CleanRule::Pages]);
+    let places: Vec<_> = cleaned.requests.iter().map(|r| (r.sector, r.bytes / 512)).collect();
+    assert_eq!(places, [(0, 16), (8, 8), (8, 8), (16, 24)]);
+    assert_eq!(cleaned.report.cleaned[0].to_string(), "clean pages: 3 requests widened to whole pages, by 14848 bytes");
+    assert_eq!((cleaned.report.unaligned, cleaned.report.merge_reads), (0, 0));
+}
+
+#[test]
 fn records_out_of_order_are_put_in_order_and_counted() {
     let t = trace(&[(5, "read", 0, 8, "a"), (3, "read", 8, 8, "a"), (9, "read", 16, 8, "a")], &[]);
     assert_eq!(t.requests.iter().map(|r| r.sector).collect::<Vec<_>>(), [8, 0, 16]);
