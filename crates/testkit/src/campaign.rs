@@ -213,7 +213,7 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
     let data = full + full / pick(&[5, 3]) + 20;
     // As few as are allowed, so that metadata is collected all the time, or some more.
     let (pieces, units) = (capacity_mib / 2 + data + 40, superblock_kib / 4);
-    let snapshot = (4 * capacity_mib + 12 * data).div_ceil(4096) + 8;
+    let snapshot = (8 * capacity_mib + 12 * data).div_ceil(4096) + 8;
     let metadata = pieces.div_ceil(units - snapshot) + 4 + pick(&[0, 6]);
     let numbers = [
         ("nand.channels", channels),
@@ -236,6 +236,9 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
         ("host.memory_mib", pick(&[1, 4])),
         ("cmt.cache_kib", pick(&[8, 16, 64])),
         ("cmt.background_us", pick(&[50, 500])),
+        // As large as a row, so that a translation page takes two or four flash units.
+        ("msftl.page_kib", 2 * page_kib),
+        ("msftl.segment_bytes", pick(&[1024, 2048])),
     ];
     let text = |(key, value)| parse_override(&format!("{key}={value}")).expect("a well formed override");
     numbers.into_iter().map(text).collect()

@@ -340,7 +340,6 @@ fn unit_of(key: &str) -> &'static str {
         ("_mib_per_s", "MiB/s"),
         ("_mib", "MiB"),
         ("_kib", "KiB"),
-        ("_bytes", "bytes"),
         ("_us", "us"),
         ("_ns", "ns"),
         ("_entries", "entries"),
