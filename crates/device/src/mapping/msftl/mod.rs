@@ -189,9 +189,13 @@ impl<S: PieceSize> Mapping for Flushed<S> {
         missing.then(|| core.meta.units().of(runs[0].lpa))
     }
 
+    /// No more is programmed than the next mapping flush is to cover, but for the row that reaches it.
     #[inline]
     fn room(&self, core: &Core) -> usize {
-        core.log.room().saturating_sub(core.units_to_log)
+        let log = core.log.room().saturating_sub(core.units_to_log);
+        let before_flush =
+            (core.cfg.msftl.flush_units as usize).saturating_sub(self.written as usize + core.units_to_log);
+        if before_flush == 0 { 0 } else { log.min(before_flush + core.layout.row_units() as usize - 1) }
     }
 
     /// The number of log blocks bounds the time of a recovery. A map flush makes them normal blocks.
@@ -267,7 +271,9 @@ impl<S: PieceSize> Mapping for Flushed<S> {
 
     fn starved(&mut self, core: &mut Core) {
         let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.stats.map_flushes);
-        self.flush_wanted |= core.log.len() > 0 && pending;
+        // A step needs a row, beside copies of another that wait already: the next flush comes a little early.
+        let close = self.room(core) < 2 * core.layout.row_units() as usize;
+        self.flush_wanted |= core.log.len() > 0 && (pending || close);
     }
 
     /// Open superblocks, and those with changes that have not been flushed.
