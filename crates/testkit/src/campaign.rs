@@ -213,7 +213,7 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
     let data = full + full / pick(&[5, 3]) + 20;
     // As few as are allowed, so that metadata is collected all the time, or some more.
     let (pieces, units) = (capacity_mib / 2 + data + 40, superblock_kib / 4);
-    let snapshot = (8 * capacity_mib + 12 * data).div_ceil(4096) + 8;
+    let snapshot = (4 * capacity_mib + 12 * data).div_ceil(4096) + 8;
     let metadata = pieces.div_ceil(units - snapshot) + 4 + pick(&[0, 6]);
     let numbers = [
         ("nand.channels", channels),
