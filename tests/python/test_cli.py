@@ -154,7 +154,11 @@ def test_schemes_and_profiles_are_listed(ufsim: Command) -> None:
 
 
 def test_a_wrong_scheme_is_told_the_allowed_ones(ufsim: Command) -> None:
-    fails(ufsim("compare", SAMPLE, "--schemes", "ufs,hbp"), "'hbp'", "ufs, hpb, hp-ufs, ideal, dftl, cdftl")
+    fails(
+        ufsim("compare", SAMPLE, "--schemes", "ufs,hbp"),
+        "'hbp'",
+        "ufs, hpb, hp-ufs, ideal, dftl, cdftl, base-dftl, mini-page, msftl",
+    )
 
 
 def test_a_missing_workload_is_named(ufsim: Command, tmp_path: Path) -> None:

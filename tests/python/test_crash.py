@@ -6,13 +6,23 @@ from conftest import Command
 
 
 def test_a_campaign_keeps_its_promises_whatever_the_jobs(ufsim: Command) -> None:
-    reports = [ufsim("crash", "--runs", 12, "--jobs", jobs, "--json") for jobs in (1, 2)]
+    reports = [ufsim("crash", "--runs", 18, "--jobs", jobs, "--json") for jobs in (1, 2)]
     assert all(report.returncode == 0 for report in reports), reports[0].stderr
     first, second = (json.loads(report.stdout) for report in reports)
     assert first == second
-    assert first["runs"] == 12 and first["failures"] == []
+    assert first["runs"] == 18 and first["failures"] == []
     assert first["cuts"] >= 36
-    assert set(first["schemes"]) == {"ufs", "hpb", "hp-ufs", "ideal", "dftl", "cdftl"}
+    assert set(first["schemes"]) == {
+        "ufs",
+        "hpb",
+        "hp-ufs",
+        "ideal",
+        "dftl",
+        "cdftl",
+        "base-dftl",
+        "mini-page",
+        "msftl",
+    }
     assert first["moments"]["program"] > 0 and first["moments"]["recovery"] > 0
 
 

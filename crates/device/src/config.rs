@@ -22,6 +22,8 @@ pub struct DeviceConfig {
     pub sram: SramConfig,
     /// The cached mapping table of `dftl` and `cdftl`.
     pub cmt: CmtConfig,
+    /// The mapping flush of `base-dftl`, `mini-page` and `msftl`.
+    pub msftl: MsftlConfig,
     /// The L2P log buffer.
     pub log: LogConfig,
     /// Garbage collection.
@@ -96,6 +98,17 @@ impl CmtConfig {
     pub fn page_entries(&self) -> u32 {
         units::UNIT_BYTES as u32 / self.entry_bytes
     }
+}
+
+/// The mapping flush of `base-dftl`, `mini-page` and `msftl`.
+#[derive(Clone, Copy, Debug)]
+pub struct MsftlConfig {
+    /// `base-dftl`: bytes of a translation page, 4096, 8192 or 16,384.
+    pub page_bytes: u32,
+    /// `msftl`: bytes of a mapping segment, 1024 or 2048.
+    pub segment_bytes: u32,
+    /// Units of user and GC data from one mapping flush to the next.
+    pub flush_units: u32,
 }
 
 /// The L2P log buffer and the log blocks.

@@ -2,15 +2,15 @@
 
 use nand::{Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
 use ufs::{LpaRun, Response};
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock};
+use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
 use crate::config::{DeviceConfig, Sabotage};
 use crate::log::{Change, Log, Logged};
-use crate::map_units::MapUnits;
+use crate::map_units::{MapShape, MapUnits};
 use crate::meta::{JOURNAL_PAGES, Kind, Meta, Piece};
-use crate::ops::{Errand, MAX_ROW, Ops, Purpose};
+use crate::ops::{Errand, MAX_ITEMS, MAX_ROW, Ops, Purpose};
 use crate::pages::Pages;
 use crate::publish::Publisher;
 use crate::records::Records;
@@ -59,6 +59,19 @@ pub enum Job {
     Recovery,
 }
 
+/// Flash units of metadata programmed since power-on, by what they held, padding included.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct MapPrograms {
+    /// Map units.
+    pub segments: u64,
+    /// Pieces that GC of metadata has moved.
+    pub moved: u64,
+    /// Snapshots of the directory.
+    pub directory: u64,
+    /// Segment bitmaps, records of log blocks and the journal of trims.
+    pub others: u64,
+}
+
 /// Shared state of the firmware.
 #[derive(Debug)]
 pub struct Core {
@@ -86,6 +99,8 @@ pub struct Core {
     pub publisher: Publisher,
     /// Counters.
     pub stats: DeviceStats,
+    /// What the metadata units programmed were for.
+    pub map_programs: MapPrograms,
     /// Results of the current call.
     pub effects: Effects,
     /// Time of the current call.
@@ -112,9 +127,9 @@ pub struct Core {
 }
 
 impl Core {
-    /// A device fresh from the factory, with so many entries in a map unit.
-    pub fn new(cfg: DeviceConfig, map_entries: u32) -> Core {
-        let units = MapUnits::new(cfg.capacity_units, map_entries);
+    /// A device fresh from the factory, with map units of this shape.
+    pub fn new(cfg: DeviceConfig, shape: MapShape) -> Core {
+        let units = MapUnits::new(cfg.capacity_units, shape);
         let meta = Meta::new(cfg.geometry.layout(), units);
         let mut nand = Nand::new(cfg.geometry, cfg.timing);
         nand.set_faults(cfg.faults);
@@ -125,26 +140,27 @@ impl Core {
     }
 
     /// After a power cut: nothing but flash.
-    pub fn powered_on(nand: Nand, pages: Pages, cfg: DeviceConfig, map_entries: u32) -> Core {
-        let units = MapUnits::new(cfg.capacity_units, map_entries);
+    pub fn powered_on(nand: Nand, pages: Pages, cfg: DeviceConfig, shape: MapShape) -> Core {
+        let units = MapUnits::new(cfg.capacity_units, shape);
         let meta = Meta::with_pages(cfg.geometry.layout(), units, pages);
         Core::with_flash(nand, meta, cfg)
     }
 
     fn with_flash(nand: Nand, meta: Meta, cfg: DeviceConfig) -> Core {
         let layout = cfg.geometry.layout();
-        let segments = cfg.capacity_units.div_ceil(units::SEGMENT_ENTRIES);
+        let units = meta.units();
         Core {
             nand,
             meta,
             records: Records::default(),
             trims: Trims::new(JOURNAL_PAGES as usize),
-            sram: Sram::new(&cfg.sram, segments),
+            sram: Sram::new(&cfg.sram, units),
             buffer: WriteBuffer::new(cfg.sram.pool),
             log: Log::new(cfg.log.entries),
             blocks: Blocks::new(layout),
             publisher: Publisher::new(&cfg.hpb, cfg.capacity_units),
             stats: DeviceStats::default(),
+            map_programs: MapPrograms::default(),
             effects: Effects::default(),
             now: SimTime::START,
             command_waits: false,
@@ -184,15 +200,14 @@ impl Core {
         complete: impl Fn(SegmentId) -> bool,
         usable: impl Fn(Lpa) -> bool,
     ) {
-        let whole = self.sram.segments().filter(|&segment| complete(segment)).map(SegmentId::first_lpa);
-        let capacity = self.cfg.capacity_units;
-        runs.extend(whole.map(|lpa| LpaRun { lpa, len: SEGMENT_ENTRIES.min(capacity - lpa.0) }));
+        let units = self.meta.units();
+        let whole = self.sram.segments().filter(|&segment| complete(segment)).map(|segment| units.range(segment));
+        runs.extend(whole.map(|range| LpaRun { lpa: Lpa(range.start), len: range.end - range.start }));
+        let listed = |lpa| self.sram.holds_segment(units.of(lpa)) && complete(units.of(lpa));
         for entry in self.log.entries() {
-            let segment = entry.lpa.segment();
-            if !(self.sram.holds_segment(segment) && complete(segment)) {
-                let units = (0..u32::from(entry.len)).map(|i| entry.lpa.offset(i));
-                runs.extend(units.filter(|&lpa| usable(lpa)).map(|lpa| LpaRun { lpa, len: 1 }));
-            }
+            let logged = (0..u32::from(entry.len)).map(|i| entry.lpa.offset(i));
+            let single = logged.filter(|&lpa| !listed(lpa) && usable(lpa));
+            runs.extend(single.map(|lpa| LpaRun { lpa, len: 1 }));
         }
     }
 
@@ -261,16 +276,42 @@ impl Core {
     /// Programs up to a row of metadata pieces and gives where it put the first and how many it took. The directory
     /// follows when the program is done.
     pub fn program_pieces(&mut self, pieces: &[Piece], errand: Errand) -> (Ppa, usize) {
-        let n = pieces.len().min(self.meta_room());
-        let mut items = [0u32; MAX_ROW];
-        for (item, piece) in items.iter_mut().zip(&pieces[..n]) {
-            *item = piece.0;
+        let room = self.meta_room() as u32;
+        let mut items = [0u32; MAX_ITEMS];
+        let mut marks = [0u32; MAX_ROW];
+        let mut placing = self.meta.placing();
+        let mut n = 0;
+        for &piece in pieces.iter().take(MAX_ITEMS) {
+            let mut next = placing;
+            let units = next.put(piece);
+            if units.end > room {
+                break;
+            }
+            if !placing.shares(&units) {
+                marks[units.start as usize..units.end as usize].fill(piece.0);
+            }
+            items[n] = piece.0;
+            n += 1;
+            placing = next;
         }
-        let ppa = self.program_meta_row(&items[..n], |ppa| Purpose::MetaProgram { ppa, n: n as u32, errand });
+        let marks = &marks[..placing.units() as usize];
+        let ppa = self.program_meta_row(marks, &items[..n], |ppa| Purpose::MetaProgram { ppa, n: n as u32, errand });
+        self.meta.label(ppa, &items[..n]);
+        self.count_pieces(pieces[0], errand, marks.len() as u32);
         if errand != Errand::Background {
             self.job_ops += 1;
         }
         (ppa, n)
+    }
+
+    fn count_pieces(&mut self, first: Piece, errand: Errand, units: u32) {
+        let kinds = &mut self.map_programs;
+        let count = match (errand, self.meta.kind(first)) {
+            (Errand::Move, _) => &mut kinds.moved,
+            (_, Kind::Segment(_)) => &mut kinds.segments,
+            _ => &mut kinds.others,
+        };
+        *count += u64::from(units.next_multiple_of(self.meta.program_units()));
     }
 
     /// The same with as many programs as it takes.
@@ -293,6 +334,7 @@ impl Core {
             return;
         }
         let units = self.meta.snapshot_units();
+        self.map_programs.directory += u64::from(units);
         let mut i = 0;
         while i < units {
             let n = (units - i).min(self.meta.room_in_row());
@@ -300,15 +342,15 @@ impl Core {
             for (mark, part) in marks.iter_mut().zip(i..i + n) {
                 *mark = self.meta.snapshot_mark(part);
             }
-            self.program_meta_row(&marks[..n as usize], |_| Purpose::Snapshot);
+            let marks = &marks[..n as usize];
+            self.program_meta_row(marks, marks, |_| Purpose::Snapshot);
             i += n;
         }
     }
 
-    /// Programs units of metadata, each with its mark in the spare area.
-    fn program_meta_row(&mut self, marks: &[u32], purpose: impl FnOnce(Ppa) -> Purpose) -> Ppa {
-        let page = self.layout.geometry().units_per_page as usize;
-        let padded = marks.len().div_ceil(page) * page;
+    /// Programs units of metadata, each with its mark in the spare area. `items` are what the operation carries.
+    fn program_meta_row(&mut self, marks: &[u32], items: &[u32], purpose: impl FnOnce(Ppa) -> Purpose) -> Ppa {
+        let padded = marks.len().next_multiple_of(self.meta.program_units() as usize);
         let ppa = self.meta.allocate(padded as u32);
         let mut spares = [None; MAX_ROW];
         let mut first = 0;
@@ -320,7 +362,7 @@ impl Core {
             spares[i] = Some(Spare { lpa: mark, stamp, version: stamp });
         }
         // Padding may only end a plane page, and the units fill the pages in order, so it does.
-        let token = self.ops.start(purpose(ppa), marks);
+        let token = self.ops.start(purpose(ppa), items);
         let work = Work::Program { ppa, units: padded as u32 };
         let op = Op { work, priority: Priority::HostWrite, cause: Cause::MapWrite, token };
         self.submit_program(op, &spares[..padded], Seq(u64::from(first)));

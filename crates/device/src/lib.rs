@@ -8,6 +8,8 @@
 //! - **L2P log buffer**: new mappings, in SRAM, that are not yet in a segment on flash.
 //! - **map unit**: what one piece of metadata holds of the mapping table: an L2P segment, or a translation page.
 //! - **CMT**, **GTD**: the cached mapping table of DFTL, and its global translation directory, here part of the directory.
+//! - **translation block**: a metadata superblock, where translation pages or mapping segments (MSFTL) are; **MSD**: the
+//!   directory of mapping segments.
 //! - **log block**: a superblock whose mappings are not all in segments on flash; recovery replays it.
 //! - **exclusive job**: a map flush or GC step; the one firmware thread starts no command until it is done.
 //!
@@ -39,7 +41,7 @@ mod trims;
 mod validity;
 
 pub use self::core::{DeviceEvent, Effects};
-pub use config::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, Sabotage, SramConfig};
+pub use config::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, MsftlConfig, Sabotage, SramConfig};
 pub use firmware::Moment;
 pub use mapping::{Device, MappingKind, Unpowered};
 pub use stats::DeviceStats;

@@ -1,11 +1,13 @@
 //! Metadata superblocks and the directory: where every piece of metadata is on flash.
 //!
-//! A piece is one unit: a map unit (an L2P segment or translation page), the segment bitmap of a superblock, a part of a record of log blocks, or a page of
-//! the journal of trims. The directory is small enough for SRAM (4 bytes per piece). So that it survives a power cut, a
+//! A piece is a map unit (an L2P segment, translation page or mapping segment), the segment bitmap of a superblock, a part of a
+//! record of log blocks, or a page of the journal of trims. All take one flash unit but map units, which take several or share
+//! one (`MapUnits`); of those that share one, the spare area names each (`Pages::labels`). The directory is small enough for SRAM (4 bytes per piece). So that it survives a power cut, a
 //! snapshot of it stands at the beginning of every metadata superblock; what was written since is found by scanning the
 //! superblocks that were filled since (as MSFTL Sec. 3.3 does for its directory).
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use nand::Layout;
 use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
@@ -32,6 +34,45 @@ pub enum Kind {
 
 /// Pages of the journal of trims.
 pub const JOURNAL_PAGES: u32 = 32;
+
+/// How pieces that are programmed together share out the flash units: in their order, map units that are smaller than a flash
+/// unit side by side.
+#[derive(Clone, Copy, Debug)]
+pub struct Placing {
+    units: MapUnits,
+    segments: u32,
+    next: u32,
+    /// Map units that still fit the last flash unit.
+    left: u32,
+}
+
+impl Placing {
+    /// The flash units of the next piece, counted from the start of the program.
+    #[inline]
+    pub fn put(&mut self, piece: Piece) -> Range<u32> {
+        let is_segment = piece.0 < self.segments;
+        if is_segment && self.left > 0 {
+            self.left -= 1;
+            return self.next - 1..self.next;
+        }
+        let first = self.next;
+        self.next += if is_segment { self.units.flash_units() } else { 1 };
+        self.left = if is_segment { self.units.per_flash_unit() - 1 } else { 0 };
+        first..self.next
+    }
+
+    /// Flash units so far.
+    #[inline]
+    pub fn units(&self) -> u32 {
+        self.next
+    }
+
+    /// Is the first of these in use already?
+    #[inline]
+    pub fn shares(&self, units: &Range<u32>) -> bool {
+        units.start < self.next
+    }
+}
 
 /// Everything about metadata superblocks and the directory.
 #[derive(Debug)]
@@ -79,13 +120,16 @@ impl Meta {
     }
 
     /// After a power cut: nothing but what stands in the pages.
-    pub fn with_pages(layout: Layout, units: MapUnits, pages: Pages) -> Meta {
+    pub fn with_pages(layout: Layout, units: MapUnits, mut pages: Pages) -> Meta {
         let geometry = *layout.geometry();
         let segments = units.count();
         let first = geometry.data_superblocks;
         // A record names the log blocks and has two bits for every data superblock.
         let record_parts = (256 + geometry.data_superblocks.div_ceil(4)).div_ceil(UNIT_BYTES as u32);
         let pieces = segments + geometry.data_superblocks + 2 * record_parts + JOURNAL_PAGES;
+        let labelled =
+            if units.per_flash_unit() > 1 { geometry.meta_superblocks * layout.superblock_units() } else { 0 };
+        pages.labels.resize_with(labelled as usize, Vec::new);
         Meta {
             units,
             segments,
@@ -137,8 +181,55 @@ impl Meta {
     /// Units that a snapshot takes: place and sequence number of every piece, the erase count of every data superblock.
     pub fn snapshot_units(&self) -> u32 {
         let bytes = 8 * self.pieces() + 4 * self.first;
-        let page = self.layout.geometry().units_per_page;
-        bytes.div_ceil(UNIT_BYTES as u32).next_multiple_of(page)
+        bytes.div_ceil(UNIT_BYTES as u32).next_multiple_of(self.program_units())
+    }
+
+    /// Programs of metadata are multiples of this: whole plane pages, and room for a whole map unit, so that none is ever
+    /// split.
+    #[inline]
+    pub fn program_units(&self) -> u32 {
+        self.layout.geometry().units_per_page.max(self.units.flash_units())
+    }
+
+    /// The layout of a program.
+    #[inline]
+    pub fn placing(&self) -> Placing {
+        Placing { units: self.units, segments: self.segments, next: 0, left: 0 }
+    }
+
+    /// Notes in the spare areas from `ppa` on which of these pieces share a unit. It may be noted while the program begins: a unit
+    /// that is not programmed completely cannot be read.
+    pub fn label(&mut self, ppa: Ppa, pieces: &[u32]) {
+        if self.units.per_flash_unit() == 1 {
+            return;
+        }
+        let first = self.label_slot(ppa);
+        let mut placing = self.placing();
+        for &piece in pieces {
+            let fresh = placing;
+            let units = placing.put(Piece(piece));
+            let label = &mut self.pages.labels[first + units.start as usize];
+            if !fresh.shares(&units) {
+                label.clear();
+            }
+            label.push(piece);
+        }
+    }
+
+    /// The pieces in a unit whose spare area was read and shows `mark`.
+    pub fn pieces_at(&self, ppa: Ppa, mark: u32) -> Vec<Piece> {
+        let label = self.pages.labels.get(self.label_slot(ppa)).filter(|label| label.first() == Some(&mark));
+        label.map_or_else(|| vec![Piece(mark)], |label| label.iter().copied().map(Piece).collect())
+    }
+
+    fn label_slot(&self, ppa: Ppa) -> usize {
+        (ppa.0 - self.layout.first_ppa(Superblock(self.first)).0) as usize
+    }
+
+    /// Flash units that a piece takes, if it does not share one.
+    #[inline]
+    pub fn units_of(&self, piece: Piece) -> u32 {
+        if piece.0 < self.segments { self.units.flash_units() } else { 1 }
     }
 
     /// What stands in the spare area of part `i` of a snapshot in place of a piece.
@@ -273,7 +364,7 @@ impl Meta {
         (self.layout.superblock_of(ppa).0 - self.first) as usize
     }
 
-    /// The closed metadata superblock with the fewest valid pieces, and these pieces with their places in order of
+    /// The closed metadata superblock with the fewest valid pieces, and these pieces with their places, in order of
     /// place. It leaves the list of closed ones.
     pub fn take_victim(&mut self) -> Option<(Superblock, Vec<(Ppa, Piece)>)> {
         let at = (0..self.closed.len())
@@ -284,7 +375,9 @@ impl Meta {
             .filter_map(|piece| Some((self.place(piece)?, piece)))
             .filter(|(ppa, _)| self.layout.superblock_of(*ppa) == sb)
             .collect();
-        pieces.sort_unstable();
+        // Those of one unit behind those that share one, or take several: so a program has no gaps.
+        let is_single = |piece: Piece| !self.units.is_plain() && piece.0 >= self.segments;
+        pieces.sort_unstable_by_key(|&(ppa, piece)| (is_single(piece), ppa, piece));
         Some((sb, pieces))
     }
 
@@ -337,6 +430,11 @@ impl Meta {
     pub fn erased(&mut self, sb: Superblock) {
         assert_eq!(self.valid[(sb.0 - self.first) as usize], 0, "metadata {sb} erased with valid pieces");
         self.free.push_back(sb);
+    }
+
+    /// Bytes of the places of all map units: GTD, or MSD (MSFTL Sec. 3.3).
+    pub fn map_directory_bytes(&self) -> u64 {
+        4 * u64::from(self.segments)
     }
 
     /// Bytes of SRAM that the directory and the sequence numbers of the segments take (4 bytes each).

@@ -6,6 +6,8 @@ use units::{Ppa, SegmentId, Seq, Superblock};
 
 /// Units in the longest row that a profile may have.
 pub const MAX_ROW: usize = 32;
+/// Most that one operation carries: four mapping segments of 1 KiB in each unit of the longest row.
+pub const MAX_ITEMS: usize = 4 * MAX_ROW;
 
 /// For whom metadata is programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,7 +36,7 @@ pub enum Purpose {
     JobRead,
     /// As above, and its SRAM buffer goes back to the pool at once.
     GcRead { ppa: Ppa, n: u32 },
-    /// Metadata: pieces `pieces[..n]` of the operation's slot, on consecutive addresses from `ppa`.
+    /// Metadata: pieces `pieces[..n]` of the operation's slot, laid out from `ppa` on as `Meta::placing` says.
     MetaProgram { ppa: Ppa, n: u32, errand: Errand },
     /// A row of a snapshot of the directory.
     Snapshot,
@@ -50,7 +52,7 @@ pub struct Slot {
     /// What for.
     pub purpose: Purpose,
     /// Buffers or pieces that it carries.
-    pub items: [u32; MAX_ROW],
+    pub items: [u32; MAX_ITEMS],
 }
 
 /// Operations in flight, by token.
@@ -67,7 +69,7 @@ impl Ops {
         let token = match self.free.pop() {
             Some(token) => token,
             None => {
-                self.slots.push(Slot { purpose, items: [0; MAX_ROW] });
+                self.slots.push(Slot { purpose, items: [0; MAX_ITEMS] });
                 self.slots.len() as u32 - 1
             }
         };

@@ -76,6 +76,9 @@ pub struct Pages {
     pub(super) seqs: Vec<Seq>,
     /// Two places for records take turns, so that one is always whole.
     pub records: [Record; 2],
+    /// Map units that share a flash unit, by flash unit of the metadata superblocks; empty if none do. Each codeword of ECC, 1 KiB
+    /// (MSFTL Sec. 3.1), has a spare area that names its own.
+    pub(super) labels: Vec<Vec<u32>>,
     /// Trims, by page of the journal.
     pub journal: Vec<Vec<TrimRecord>>,
     /// The last snapshots, oldest first.
@@ -89,6 +92,7 @@ impl Pages {
             images: (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| None).collect(),
             seqs: vec![Seq(0); units.count() as usize],
             records: Default::default(),
+            labels: Vec::new(),
             journal: vec![Vec::new(); journal_pages],
             snapshots: Vec::new(),
         }

@@ -6,6 +6,7 @@
 use units::SegmentId;
 
 use crate::config::SramConfig;
+use crate::map_units::MapUnits;
 
 /// Who holds a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,14 +36,14 @@ pub struct Sram {
 }
 
 impl Sram {
-    /// An empty pool for a device with this many segments.
-    pub fn new(cfg: &SramConfig, segments: u32) -> Sram {
+    /// An empty pool for a device whose mapping table is divided like this.
+    pub fn new(cfg: &SramConfig, units: MapUnits) -> Sram {
         Sram {
             pool: cfg.pool,
             reserve: cfg.reserve,
             used: [0; OWNERS],
             in_use: 0,
-            cache: SegmentCache::new(cfg.segment_cache, segments),
+            cache: SegmentCache::new(cfg.segment_cache, units),
         }
     }
 
@@ -68,7 +69,7 @@ impl Sram {
         }
         self.used[owner as usize] += n;
         self.in_use += n;
-        while self.in_use + self.cache.len() > self.pool {
+        while self.in_use + self.cache.buffers > self.pool {
             self.cache.evict();
         }
         true
@@ -107,8 +108,14 @@ impl Sram {
         if self.cache.touch(segment) {
             return;
         }
-        if self.cache.len() == self.cache.limit || self.in_use + self.cache.len() == self.pool {
-            if self.cache.len() == 0 {
+        if self.cache.len == self.cache.limit {
+            if self.cache.len == 0 {
+                return;
+            }
+            self.cache.evict();
+        }
+        while self.in_use + self.cache.buffers_with_one_more() > self.pool {
+            if self.cache.len == 0 {
                 return;
             }
             self.cache.evict();
@@ -130,8 +137,11 @@ impl Sram {
 /// Which segments are in SRAM, in order of use. Contents are those of flash: only dirty data needs a place of its own.
 #[derive(Debug)]
 struct SegmentCache {
+    units: MapUnits,
     limit: u16,
     len: u16,
+    /// What they take, in buffers.
+    buffers: u16,
     /// Slot of a segment, plus one.
     slot_of: Vec<u16>,
     /// Ring of slots; slot 0 is the anchor, `next` of the anchor is the most recently used.
@@ -147,19 +157,27 @@ struct Slot {
 }
 
 impl SegmentCache {
-    fn new(limit: u16, segments: u32) -> SegmentCache {
+    fn new(buffers: u16, units: MapUnits) -> SegmentCache {
+        let limit = units.fitting(buffers.into()).min(u32::from(u16::MAX) - 1) as u16;
         let anchor = Slot { segment: 0, prev: 0, next: 0 };
         SegmentCache {
+            units,
             limit,
             len: 0,
-            slot_of: vec![0; segments as usize],
+            buffers: 0,
+            slot_of: vec![0; units.count() as usize],
             slots: vec![anchor; usize::from(limit) + 1],
             free: (1..=limit).rev().collect(),
         }
     }
 
-    fn len(&self) -> u16 {
-        self.len
+    fn resize(&mut self, len: u16) {
+        self.len = len;
+        self.buffers = self.units.buffers(len.into()) as u16;
+    }
+
+    fn buffers_with_one_more(&self) -> u16 {
+        self.units.buffers(u32::from(self.len) + 1) as u16
     }
 
     #[inline]
@@ -180,7 +198,7 @@ impl SegmentCache {
         self.slot_of[segment.index()] = slot;
         self.slots[usize::from(slot)].segment = segment.0;
         self.link_first(slot);
-        self.len += 1;
+        self.resize(self.len + 1);
     }
 
     fn evict(&mut self) {
@@ -194,7 +212,7 @@ impl SegmentCache {
         if slot != 0 {
             self.unlink(slot);
             self.free.push(slot);
-            self.len -= 1;
+            self.resize(self.len - 1);
         }
     }
 
@@ -216,9 +234,14 @@ impl SegmentCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::map_units::MapShape;
+
+    fn divided(pool: u16, cache: u16, shape: MapShape) -> Sram {
+        Sram::new(&SramConfig { pool, segment_cache: cache, reserve: 2 }, MapUnits::new(100 * shape.entries, shape))
+    }
 
     fn sram(pool: u16, cache: u16) -> Sram {
-        Sram::new(&SramConfig { pool, segment_cache: cache, reserve: 2 }, 100)
+        divided(pool, cache, MapShape::SEGMENT)
     }
 
     #[test]
@@ -262,5 +285,20 @@ mod tests {
         }
         assert!(!s.segment_hit(SegmentId(0)));
         assert!(s.segment_hit(SegmentId(1)) && s.segment_hit(SegmentId(2)));
+    }
+
+    #[test]
+    fn small_segments_share_buffers_and_large_pages_take_several() {
+        let held = |s: &mut Sram| (0..30).filter(|&id| s.holds_segment(SegmentId(id))).count();
+        let mut s = divided(10, 3, MapShape { entries: 256, bytes: 1024 });
+        (0..30).for_each(|id| s.keep_segment(SegmentId(id)));
+        assert_eq!(held(&mut s), 12);
+        assert!(s.take(Owner::Map, 8));
+        assert_eq!(held(&mut s), 8, "two buffers are left");
+        let mut s = divided(10, 9, MapShape { entries: 4096, bytes: 16_384 });
+        (0..30).for_each(|id| s.keep_segment(SegmentId(id)));
+        assert_eq!(held(&mut s), 2);
+        assert!(s.take(Owner::Map, 3));
+        assert_eq!(held(&mut s), 1);
     }
 }

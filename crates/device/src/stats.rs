@@ -111,6 +111,25 @@ units::counters! {
     cmt_entries_written,
     /// Translation pages written in idle time.
     cmt_background_flushes,
+    /// Flash units that mapping flushes of `base-dftl`, `mini-page` and `msftl` have programmed, padding included. So are the
+    /// next three.
+    pmt_flush_units,
+    /// The same for GC of translation blocks.
+    pmt_moved_units,
+    /// The same for snapshots of the directory (GTD or MSD).
+    pmt_directory_units,
+    /// The same for records of log blocks and the journal of trims, which MSFTL does not describe.
+    pmt_bookkeeping_units,
+    /// Flash reads of mapping flushes.
+    pmt_flush_reads,
+    /// Translation pages or mapping segments that they have written.
+    pmt_pieces_written,
+    /// Entries in these.
+    pmt_entries_written,
+    /// Of these, entries that had changed.
+    pmt_entries_changed,
+    /// Bytes of the directory of translation pages or mapping segments, at 4 bytes each.
+    pmt_directory_bytes,
     /// Bytes of SRAM in the pool and the fixed tables of the mapping scheme.
     sram_bytes,
     /// Bytes of DRAM inside the device (`ideal` only).

@@ -58,9 +58,10 @@ impl Flash {
     fn load<R: Read>(cfg: DeviceConfig, kind: MappingKind, from: &mut Reader<R>) -> Result<Flash, ArchiveError> {
         let mut nand = Nand::load(cfg.geometry, cfg.timing, from)?;
         nand.set_faults(cfg.faults);
-        let units = MapUnits::new(cfg.capacity_units, kind.map_entries(&cfg));
-        let pieces = Meta::new(cfg.geometry.layout(), units).pieces();
-        Ok(Flash { nand, pages: Pages::load(units, pieces, from)?, cfg })
+        let units = MapUnits::new(cfg.capacity_units, kind.map_shape(&cfg));
+        let meta = Meta::new(cfg.geometry.layout(), units);
+        let sizes = (meta.pieces(), meta.pages.labels.len());
+        Ok(Flash { nand, pages: Pages::load(units, sizes, from)?, cfg })
     }
 
     fn reconfigured(self, cfg: DeviceConfig) -> Flash {
@@ -84,6 +85,10 @@ impl Pages {
         }
         to.table("segments.seq", &self.seqs.iter().map(|seq| seq.0).collect::<Vec<_>>())?;
         self.records.iter().try_for_each(|record| record.save(to))?;
+        if !self.labels.is_empty() {
+            to.table("labels.len", &self.labels.iter().map(|label| label.len() as u32).collect::<Vec<_>>())?;
+            to.table("labels.piece", &self.labels.concat())?;
+        }
         for page in &self.journal {
             to.table("journal.lpa", &page.iter().map(|trim| trim.lpa.0).collect::<Vec<_>>())?;
             to.table("journal.len", &page.iter().map(|trim| trim.len).collect::<Vec<_>>())?;
@@ -98,11 +103,15 @@ impl Pages {
     }
 
     /// Metadata pages as [`Pages::save`] has written them, for a table divided into `units` and a directory of so many
-    /// `pieces`.
+    /// `pieces`, where map units share so many flash units.
     ///
     /// # Errors
     /// If the file is damaged or belongs to a device of another capacity.
-    pub fn load<R: Read>(units: MapUnits, pieces: u32, from: &mut Reader<R>) -> Result<Pages, ArchiveError> {
+    pub fn load<R: Read>(
+        units: MapUnits,
+        (pieces, labelled): (u32, usize),
+        from: &mut Reader<R>,
+    ) -> Result<Pages, ArchiveError> {
         let segments = units.capacity_units().div_ceil(SEGMENT_ENTRIES);
         let mut pages = Pages::new(units, JOURNAL_PAGES as usize);
         let written = from.table::<u32>("segments.written", segments as usize)?;
@@ -119,6 +128,7 @@ impl Pages {
         from.table_into("segments.seq", &mut seqs)?;
         pages.seqs = seqs.into_iter().map(Seq).collect();
         pages.records = [Record::load(from)?, Record::load(from)?];
+        pages.labels = load_labels(labelled, units.per_flash_unit(), from)?;
         for page in &mut pages.journal {
             *page = load_trims(units.capacity_units(), from)?;
         }
@@ -151,6 +161,27 @@ impl Record {
             bad: from.table("record.bad", LONGEST_LIST)?,
         })
     }
+}
+
+/// What each of `labelled` flash units is shared by, at most `most` pieces.
+fn load_labels<R: Read>(labelled: usize, most: u32, from: &mut Reader<R>) -> Result<Vec<Vec<u32>>, ArchiveError> {
+    if labelled == 0 {
+        return Ok(Vec::new());
+    }
+    let mut lens = vec![0u32; labelled];
+    from.table_into("labels.len", &mut lens)?;
+    if let Some(len) = lens.iter().find(|&&len| len > most) {
+        return Err(ArchiveError::table("labels.len", format!("names {len} pieces in a unit: must be at most {most}")));
+    }
+    let mut pieces = vec![0u32; lens.iter().sum::<u32>() as usize];
+    from.table_into("labels.piece", &mut pieces)?;
+    let mut rest = pieces.as_slice();
+    let next = |&len: &u32| {
+        let (label, others) = rest.split_at(len as usize);
+        rest = others;
+        label.to_vec()
+    };
+    Ok(lens.iter().map(next).collect())
 }
 
 fn load_trims<R: Read>(capacity_units: u32, from: &mut Reader<R>) -> Result<Vec<TrimRecord>, ArchiveError> {

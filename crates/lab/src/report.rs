@@ -31,12 +31,19 @@ const HOST_GAUGES: &[&str] = &[
 ];
 
 /// The same for the device.
-const DEVICE_GAUGES: &[&str] =
-    &["max_log_blocks", "sram_bytes", "device_dram_bytes", "free_superblocks", "max_erase_count", "min_erase_count"];
+const DEVICE_GAUGES: &[&str] = &[
+    "max_log_blocks",
+    "pmt_directory_bytes",
+    "sram_bytes",
+    "device_dram_bytes",
+    "free_superblocks",
+    "max_erase_count",
+    "min_erase_count",
+];
 
 /// Counters of parts that most systems have not got begin with these. While they are 0 they are left out of the digest, so
 /// that a run that has nothing to do with such a part keeps its digest when the part is changed.
-const OPTIONAL_COUNTERS: &[&str] = &["sched_", "cmt_"];
+const OPTIONAL_COUNTERS: &[&str] = &["sched_", "cmt_", "pmt_"];
 
 /// Where the workload began, after preconditioning: the simulator's speed is counted from here.
 #[derive(Clone, Copy, Debug)]

@@ -54,6 +54,12 @@ presets! {
         "DFTL (2009): single L2P entries cached in SRAM by segmented LRU, translation pages on flash";
     "cdftl" = Noop + None + Cdftl:
         "CDFTL (2011): whole translation pages cached in SRAM below the entries of DFTL";
+    "base-dftl" = Noop + None + BaseDftl:
+        "Base-DFTL of MSFTL (2020): new mappings flushed every 9 MiB into translation pages as large as a NAND page";
+    "mini-page" = Noop + None + MiniPage:
+        "Mini-page FTL (2018), as MSFTL has it: the same with translation pages of 4 KiB, several to a NAND page";
+    "msftl" = Noop + None + Msftl:
+        "MSFTL (2020): the same with mapping segments of 1 or 2 KiB, collected until a NAND page is full";
 }
 
 /// A system as a user asks for it: a preset, and parts that replace the preset's.
@@ -176,7 +182,7 @@ mod tests {
             assert!(!preset.summary.is_empty() && !preset.summary.contains('\n'));
         }
         let names: Vec<_> = schemes().iter().map(|p| p.name).collect();
-        assert_eq!(names, ["ufs", "hpb", "hp-ufs", "ideal", "dftl", "cdftl"]);
+        assert_eq!(names, ["ufs", "hpb", "hp-ufs", "ideal", "dftl", "cdftl", "base-dftl", "mini-page", "msftl"]);
     }
 
     #[test]
@@ -189,11 +195,17 @@ mod tests {
     #[test]
     fn unknown_names_say_what_there_is() {
         let error = SystemSpec::preset("zfs").resolve().unwrap_err();
-        assert_eq!(error.to_string(), "scheme = \"zfs\": must be one of ufs, hpb, hp-ufs, ideal, dftl, cdftl");
+        assert_eq!(
+            error.to_string(),
+            "scheme = \"zfs\": must be one of ufs, hpb, hp-ufs, ideal, dftl, cdftl, base-dftl, mini-page, msftl"
+        );
         let error = spec("ufs", Some("turbo"), None).resolve().unwrap_err().to_string();
         assert_eq!(error, "booster = \"turbo\": must be one of none, hpb, hp-ufs");
         let error = spec("ufs", None, Some("fat")).resolve().unwrap_err().to_string();
-        assert_eq!(error, "mapping = \"fat\": must be one of segment-log, hp-ufs, ideal, dftl, cdftl");
+        assert_eq!(
+            error,
+            "mapping = \"fat\": must be one of segment-log, hp-ufs, ideal, dftl, cdftl, base-dftl, mini-page, msftl"
+        );
         let with = SystemSpec { scheduler: Some("cfq".into()), ..SystemSpec::preset("ufs") };
         assert_eq!(
             with.resolve().unwrap_err().to_string(),

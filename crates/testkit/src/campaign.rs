@@ -236,6 +236,9 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
         ("host.memory_mib", pick(&[1, 4])),
         ("cmt.cache_kib", pick(&[8, 16, 64])),
         ("cmt.background_us", pick(&[50, 500])),
+        // As large as a row, so that a translation page takes two or four flash units.
+        ("msftl.page_kib", 2 * page_kib),
+        ("msftl.segment_bytes", pick(&[1024, 2048])),
     ];
     let text = |(key, value)| parse_override(&format!("{key}={value}")).expect("a well formed override");
     numbers.into_iter().map(text).collect()

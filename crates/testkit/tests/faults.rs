@@ -34,7 +34,7 @@ fn a_failed_read_ends_its_own_request(kind: MappingKind) {
 /// Programs and erases that fail cost superblocks. When few are left the device refuses writes; everything that it has
 /// accepted can be read, also after a power cut.
 fn a_worn_out_device_only_reads(kind: MappingKind) {
-    let faults = Faults { seed: 2, program_per_million: 2_000, erase_per_million: 60_000, read_per_million: 0 };
+    let faults = Faults { seed: 2, program_per_million: 1_000, erase_per_million: 60_000, read_per_million: 0 };
     for (name, mut rig) in rigs(kind, faults) {
         let mut rng = Rng::new(22);
         for _ in 0..200 {

@@ -17,7 +17,9 @@ use crate::sram::Owner;
 pub struct MetaGc {
     victim: Option<Superblock>,
     pieces: Vec<(Ppa, Piece)>,
+    /// Buffers with the first `round` of the pieces.
     held: u16,
+    round: usize,
     erasing: bool,
 }
 
@@ -351,22 +353,45 @@ impl<M: Mapping> Firmware<M> {
             self.core.erase(victim);
             return false;
         }
-        let n = self.meta_gc.pieces.len().min(usize::from(self.core.sram.available(Owner::Map)));
-        assert!(n > 0, "the reserve leaves buffers for metadata");
-        let taken = self.core.sram.take(Owner::Map, n as u16);
-        assert!(taken, "counted above");
-        self.meta_gc.held = n as u16;
-        for i in 0..n {
-            let ppa = self.meta_gc.pieces[i].0;
-            self.core.job_read(ppa, 1, Cause::MapRead);
-        }
+        self.read_pieces();
         false
+    }
+
+    /// Reads as many of the victim's pieces as there are buffers. Those that share a flash unit come with one read, and are
+    /// assembled in as few buffers as they fill (MSFTL Sec. 3.4).
+    fn read_pieces(&mut self) {
+        let meta = &self.core.meta;
+        let mut room = u32::from(self.core.sram.available(Owner::Map));
+        if !meta.units().is_plain() && room >= meta.program_units() {
+            // Every round but the last fills whole programs.
+            room -= room % meta.program_units();
+        }
+        let mut placing = meta.placing();
+        let mut reads: Vec<(Ppa, u32)> = Vec::new();
+        let mut n = 0;
+        for &(ppa, piece) in &self.meta_gc.pieces {
+            let mut next = placing;
+            next.put(piece);
+            if next.units() > room {
+                break;
+            }
+            if reads.last().is_none_or(|&(last, _)| last != ppa) {
+                reads.push((ppa, meta.units_of(piece)));
+            }
+            (placing, n) = (next, n + 1);
+        }
+        assert!(n > 0, "the reserve leaves buffers for metadata");
+        let taken = self.core.sram.take(Owner::Map, placing.units() as u16);
+        assert!(taken, "counted above");
+        (self.meta_gc.held, self.meta_gc.round) = (placing.units() as u16, n);
+        for (ppa, units) in reads {
+            self.core.job_read(ppa, units, Cause::MapRead);
+        }
     }
 
     /// The round's pieces are in SRAM, or just programmed.
     fn write_back_pieces(&mut self) -> bool {
-        let n = usize::from(self.meta_gc.held);
-        let round: Vec<Piece> = self.meta_gc.pieces.drain(..n).map(|(_, piece)| piece).collect();
+        let round: Vec<Piece> = self.meta_gc.pieces.drain(..self.meta_gc.round).map(|(_, piece)| piece).collect();
         self.core.program_all_pieces(&round, Errand::Move);
         self.core.sram.give(Owner::Map, self.meta_gc.held);
         self.meta_gc.held = 0;

@@ -66,10 +66,12 @@ impl<M: Mapping> Firmware<M> {
     fn pieces_failed(&mut self, token: u32, ppa: Ppa, n: u32, errand: Errand) {
         self.core.programs -= 1;
         self.core.job_ops -= u32::from(errand != Errand::Background);
+        let mut placing = self.core.meta.placing();
         for i in 0..n {
             let piece = self.core.ops.piece(token, i);
+            let from = ppa.offset(placing.put(piece).start);
             let (place, _) = self.core.program_pieces(&[piece], errand);
-            self.map.piece_moved(ppa.offset(i), place);
+            self.map.piece_moved(from, place);
         }
     }
 

@@ -69,12 +69,13 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn read_segment(&mut self, segment: SegmentId) -> bool {
-        if !self.core.sram.take(Owner::Load, 1) {
+        let units = self.core.meta.units().flash_units();
+        if !self.core.sram.take(Owner::Load, units as u16) {
             return false;
         }
         let piece = self.core.meta.segment_piece(segment);
         let ppa = self.core.meta.place(piece).expect("only a segment that is on flash is loaded");
-        let work = Work::Read { ppa, units: 1 };
+        let work = Work::Read { ppa, units };
         self.core.stats.segment_reads += 1;
         self.core.submit(work, Priority::MapRead, Cause::MapRead, Purpose::SegmentLoad { segment });
         true
@@ -96,7 +97,8 @@ impl<M: Mapping> Firmware<M> {
     }
 
     pub(super) fn segment_loaded(&mut self, segment: SegmentId) {
-        self.core.sram.give(Owner::Load, 1);
+        let units = self.core.meta.units().flash_units();
+        self.core.sram.give(Owner::Load, units as u16);
         if !M::ON_DEMAND {
             self.core.sram.keep_segment(segment);
         }

@@ -89,9 +89,10 @@ pub struct Firmware<M> {
 
 impl<M: Mapping> Firmware<M> {
     /// A device fresh from the factory.
-    pub fn new(cfg: DeviceConfig) -> Firmware<M> {
-        let entries = M::map_entries(&cfg);
-        let core = Core::new(cfg, entries);
+    pub fn new(mut cfg: DeviceConfig) -> Firmware<M> {
+        cfg.log.entries = M::log_entries(&cfg);
+        let shape = M::map_shape(&cfg);
+        let core = Core::new(cfg, shape);
         let map = M::new(&core);
         Firmware::with(core, map)
     }
@@ -232,13 +233,15 @@ impl<M: Mapping> Firmware<M> {
 
     fn pieces_programmed(&mut self, token: u32, ppa: units::Ppa, n: u32, errand: Errand) {
         self.core.programs -= 1;
+        let mut placing = self.core.meta.placing();
         for i in 0..n {
             let piece = self.core.ops.piece(token, i);
             let kind = self.core.meta.kind(piece);
+            let place = ppa.offset(placing.put(piece).start);
             if errand != Errand::Background || matches!(kind, Kind::Record(_) | Kind::Journal(_)) {
-                self.core.meta.moved(piece, ppa.offset(i));
+                self.core.meta.moved(piece, place);
             } else {
-                self.map.piece_programmed(&mut self.core, piece, ppa.offset(i));
+                self.map.piece_programmed(&mut self.core, piece, place);
             }
             if errand != Errand::Move {
                 self.core.own_piece_programmed(kind);
@@ -305,14 +308,16 @@ impl<M: Mapping> Firmware<M> {
     pub fn stats(&self) -> DeviceStats {
         let (sram, dram) = self.map.table_bytes(&self.core);
         let pool = u64::from(self.core.cfg.sram.pool) * units::UNIT_BYTES;
-        DeviceStats {
+        let mut stats = DeviceStats {
             sram_bytes: pool + sram + self.core.publisher.table_bytes() + self.core.blocks.table_bytes(),
             device_dram_bytes: dram,
             free_superblocks: u64::from(self.core.blocks.free()),
             max_erase_count: u64::from(self.core.blocks.max_erases()),
             min_erase_count: u64::from(self.min_erases()),
             ..self.core.stats
-        }
+        };
+        self.map.report(&self.core, &mut stats);
+        stats
     }
 
     fn min_erases(&self) -> u32 {
@@ -345,4 +350,4 @@ impl<M: Mapping> Firmware<M> {
 }
 
 /// Metadata superblocks that must stay free: garbage collection starts at this many (facts of the authors' prototype).
-const META_RESERVE: usize = 2;
+pub(crate) const META_RESERVE: usize = 2;

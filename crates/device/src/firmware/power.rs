@@ -72,8 +72,10 @@ impl<M: Mapping> Firmware<M> {
         for (token, slot) in self.core.ops.in_flight() {
             let Purpose::MetaProgram { ppa, n, .. } = slot.purpose else { continue };
             let readable = torn.iter().find(|t| t.token == token).map_or(0, |t| t.readable);
-            let gone = (0..n).filter(|i| readable >> i & 1 == 0);
-            lost.extend(gone.map(|i| (Piece(slot.items[i as usize]), ppa.offset(i))));
+            let mut placing = self.core.meta.placing();
+            let placed = slot.items[..n as usize].iter().map(|&item| (Piece(item), placing.put(Piece(item))));
+            let gone = placed.filter(|(_, units)| units.clone().any(|unit| readable >> unit & 1 == 0));
+            lost.extend(gone.map(|(piece, units)| (piece, ppa.offset(units.start))));
         }
         self.map.cut(&mut self.core, &lost);
         if let Some(recovery) = &mut self.recovery {
@@ -97,8 +99,9 @@ impl<M: Mapping> Firmware<M> {
         let Flash { mut cfg, nand, pages } = flash;
         // Entries sealed before the cut are worth nothing now.
         cfg.hpb.key = cfg.hpb.key.map(next_key);
-        let entries = M::map_entries(&cfg);
-        let mut core = Core::powered_on(nand, pages, cfg, entries);
+        cfg.log.entries = M::log_entries(&cfg);
+        let shape = M::map_shape(&cfg);
+        let mut core = Core::powered_on(nand, pages, cfg, shape);
         core.now = now;
         let map = M::new(&core);
         let recovery = Recovery::new(&core);

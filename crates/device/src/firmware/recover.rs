@@ -83,6 +83,9 @@ pub struct Recovery {
     rebuilt: Rebuilt,
     /// Newest stamp of every piece found by scanning.
     newest: BTreeMap<u32, (u32, Ppa)>,
+    /// The units of a map unit of several that have been seen in a row: the first, and how many.
+    begun: (Ppa, u32),
+    begun_mark: u32,
     evidence: Evidence,
     /// Segments to be worked on, and those of the batch.
     todo: VecDeque<SegmentId>,
@@ -118,6 +121,8 @@ impl Recovery {
             next: Vec::new(),
             rebuilt: Rebuilt::default(),
             newest: BTreeMap::new(),
+            begun: (Ppa(0), 0),
+            begun_mark: 0,
             evidence: Evidence::default(),
             todo: VecDeque::new(),
             now: Vec::new(),
@@ -176,13 +181,30 @@ impl Recovery {
                 if spare.stamp < self.since && self.ageless.contains(&core.superblock_of(ppa)) {
                     return;
                 }
-                let newest = self.newest.entry(spare.lpa).or_insert((spare.stamp, ppa));
-                if spare.lpa < core.meta.pieces() && spare.stamp >= newest.0 {
-                    *newest = (spare.stamp, ppa);
+                let Some(ppa) = self.whole_piece(core, ppa, spare.lpa) else { return };
+                for piece in core.meta.pieces_at(ppa, spare.lpa) {
+                    let newest = self.newest.entry(piece.0).or_insert((spare.stamp, ppa));
+                    if piece.0 < core.meta.pieces() && spare.stamp >= newest.0 {
+                        *newest = (spare.stamp, ppa);
+                    }
                 }
             }
             Sensed::Padding | Sensed::Unreadable => {}
         }
+    }
+
+    /// Where the piece begins that ends with this unit. One of several units counts only if all of them can be read; they
+    /// are in one row, so they are seen one after the other.
+    fn whole_piece(&mut self, core: &Core, ppa: Ppa, mark: u32) -> Option<Ppa> {
+        let units = core.meta.units_of(Piece(mark));
+        if units == 1 {
+            return Some(ppa);
+        }
+        let (first, seen) = self.begun;
+        let goes_on = seen > 0 && seen < units && first.offset(seen) == ppa && self.begun_mark == mark;
+        self.begun = if goes_on { (first, seen + 1) } else { (ppa, 1) };
+        self.begun_mark = mark;
+        (self.begun.1 == units).then_some(self.begun.0)
     }
 
     fn saw_data(&mut self, core: &Core, ppa: Ppa, sensed: Sensed, seq: Seq) {
@@ -452,15 +474,15 @@ impl<M: Mapping> Firmware<M> {
         let taken =
             (16 * recovery.evidence.len()).div_ceil(UNIT_BYTES as usize) + self.core.layout.row_units() as usize;
         let room = usize::from(self.core.sram.available(Owner::Map)).saturating_sub(taken);
-        let n = recovery.todo.len().min(room.max(8));
+        let units = self.core.meta.units();
+        let fitting = units.fitting(room as u32).max(8) as usize;
+        let n = recovery.todo.len().min(fitting);
         recovery.now = recovery.todo.drain(..n).collect();
         if recovery.now.is_empty() {
             self.begin_count();
             return;
         }
-        let meta = &self.core.meta;
-        let places = recovery.now.iter().filter_map(|&segment| meta.place(meta.segment_piece(segment)));
-        recovery.reads = places.map(|ppa| (ppa, 1)).collect();
+        recovery.reads = map_reads(&self.core, recovery.now.iter().copied());
         recovery.phase = Phase::Segments;
     }
 
@@ -525,10 +547,8 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn begin_count(&mut self) {
-        let meta = &self.core.meta;
-        let places = (0..meta.units().count()).filter_map(|s| meta.place(meta.segment_piece(SegmentId(s))));
         let reads = match M::TABLE {
-            Table::CountedSegments => places.map(|ppa| (ppa, 1)).collect(),
+            Table::CountedSegments => map_reads(&self.core, (0..self.core.meta.units().count()).map(SegmentId)),
             _ => VecDeque::new(),
         };
         self.rec().reads = reads;
@@ -552,4 +572,15 @@ impl<M: Mapping> Firmware<M> {
         self.map = M::restored(&mut self.core);
         self.recovery = None;
     }
+}
+
+/// The flash reads that bring map units into SRAM; those that share a flash unit come with one.
+fn map_reads(core: &Core, segments: impl Iterator<Item = SegmentId>) -> VecDeque<(Ppa, u32)> {
+    let meta = &core.meta;
+    let mut places: Vec<Ppa> = segments.filter_map(|segment| meta.place(meta.segment_piece(segment))).collect();
+    if meta.units().per_flash_unit() > 1 {
+        places.sort_unstable();
+        places.dedup();
+    }
+    places.into_iter().map(|ppa| (ppa, meta.units().flash_units())).collect()
 }

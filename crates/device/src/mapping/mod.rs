@@ -7,6 +7,7 @@ mod demand;
 mod hp_ufs;
 mod ideal;
 mod log_blocks;
+mod msftl;
 mod segment_log;
 
 use nand::Counters;
@@ -18,6 +19,7 @@ use crate::config::DeviceConfig;
 use crate::core::{Core, DeviceEvent, Effects};
 use crate::firmware::{Firmware, Flash, Moment};
 use crate::gc::Victim;
+use crate::map_units::MapShape;
 use crate::stats::DeviceStats;
 
 /// What a host may do for a mapping scheme. Whatever else it sends is refused or not looked at.
@@ -126,10 +128,15 @@ pub trait Mapping: Sized {
     /// another, as do those of writes ([`Mapping::admit`]), and a map unit that was read is not kept in the pool.
     const ON_DEMAND: bool = false;
 
-    /// Entries of the table in one piece of metadata: a power of two of at most 1024.
-    fn map_entries(cfg: &DeviceConfig) -> u32 {
+    /// What one piece of metadata holds of the table.
+    fn map_shape(cfg: &DeviceConfig) -> MapShape {
         let _ = cfg;
-        units::SEGMENT_ENTRIES
+        MapShape::SEGMENT
+    }
+
+    /// Entries of the log buffer.
+    fn log_entries(cfg: &DeviceConfig) -> u16 {
+        cfg.log.entries
     }
 
     /// State for a device fresh from the factory.
@@ -318,6 +325,11 @@ pub trait Mapping: Sized {
 
     /// Bytes of SRAM in fixed tables, and of DRAM.
     fn table_bytes(&self, core: &Core) -> (u64, u64);
+
+    /// Adds counters that only this scheme gives.
+    fn report(&self, core: &Core, stats: &mut DeviceStats) {
+        let _ = (core, stats);
+    }
 }
 
 macro_rules! mappings {
@@ -337,9 +349,9 @@ macro_rules! mappings {
                 match name { $($name => Some(MappingKind::$variant),)* _ => None }
             }
 
-            /// Entries of the table in one piece of metadata.
-            pub(crate) fn map_entries(self, cfg: &DeviceConfig) -> u32 {
-                match self { $(MappingKind::$variant => <$scheme as Mapping>::map_entries(cfg),)* }
+            /// What one piece of metadata holds of the table.
+            pub(crate) fn map_shape(self, cfg: &DeviceConfig) -> MapShape {
+                match self { $(MappingKind::$variant => <$scheme as Mapping>::map_shape(cfg),)* }
             }
 
             /// The name of a scheme.
@@ -389,6 +401,12 @@ macro_rules! registered_mappings {
             "dftl" => Dftl: demand::Dftl;
             /// The same with whole translation pages cached below the entries.
             "cdftl" => Cdftl: demand::Cdftl;
+            /// A mapping cache flushed every block of user data into translation pages as large as a NAND page.
+            "base-dftl" => BaseDftl: msftl::BaseDftl;
+            /// The same with translation pages of 4 KiB, several to a program.
+            "mini-page" => MiniPage: msftl::MiniPage;
+            /// The same with mapping segments of 2 or 1 KiB.
+            "msftl" => Msftl: msftl::Msftl;
         }
     };
 }

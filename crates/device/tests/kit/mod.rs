@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use nand::{CellTiming, Geometry, Timing};
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
 use ufsim_device::{
-    CmtConfig, Device, DeviceConfig, DeviceEvent, GcConfig, HpbConfig, LogConfig, MappingKind, SramConfig,
+    CmtConfig, Device, DeviceConfig, DeviceEvent, GcConfig, HpbConfig, LogConfig, MappingKind, MsftlConfig, SramConfig,
 };
 use units::{Lpa, Nanos, Seq, SimTime};
 
@@ -35,6 +35,7 @@ pub fn tiny() -> DeviceConfig {
         write_through: false,
         sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24 },
         cmt: CmtConfig { cache_bytes: 8192, entry_bytes: 8, background: Some(us(200)) },
+        msftl: MsftlConfig { page_bytes: 16_384, segment_bytes: 1024, flush_units: 256 },
         log: LogConfig { entries: 192, flush_above: 160, handover_above: 24, gc_pause_at: 96, max_log_blocks: 6 },
         gc: GcConfig { start: 10, relaxed: 8, hurried: 6, reserve: 3, units_per_step: 64 },
         wear_spread: 8,

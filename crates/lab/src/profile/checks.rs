@@ -84,8 +84,19 @@ fn check_capacity(v: &Values) -> Result<(), String> {
     )?;
     let entry_bytes = v.cmt.entry_bytes;
     require([4, 8].contains(&entry_bytes), "cmt.entry_bytes", entry_bytes, "4 or 8".into())?;
+    let msftl = &v.msftl;
+    let (page, segment) = (msftl.page_kib, msftl.segment_bytes);
+    require(page.is_power_of_two(), "msftl.page_kib", page, "4, 8 or 16".into())?;
+    require(segment.is_power_of_two(), "msftl.segment_bytes", segment, "1024 or 2048".into())?;
     // Segments have 1024 entries, translation pages those that fit; whichever mapping is chosen.
     let segments = units.div_ceil(u64::from(SEGMENT_ENTRIES).min(UNIT_BYTES / u64::from(entry_bytes)));
+    check_metadata(v, segments, segments)
+}
+
+/// Is there room for so many map units, in so many flash units?
+fn check_metadata(v: &Values, segments: u64, segment_units: u64) -> Result<(), String> {
+    let g = geometry(v);
+    let per_superblock = u64::from(g.superblock_units());
     // Every metadata superblock begins with a snapshot: place and number of every piece, erase counts of superblocks.
     let snapshot = (8 * segments + 12 * u64::from(g.data_superblocks)).div_ceil(UNIT_BYTES) + 8;
     require(
@@ -95,7 +106,7 @@ fn check_capacity(v: &Values) -> Result<(), String> {
         format!("so many that a snapshot of the directory, {snapshot} units, fits half of {per_superblock}"),
     )?;
     // Segments, a segment bitmap per data superblock, two records of log blocks, a journal of 32 pages.
-    let pieces = segments + u64::from(g.data_superblocks) + 8 + 32;
+    let pieces = segment_units + u64::from(g.data_superblocks) + 8 + 32;
     let least = pieces.div_ceil(per_superblock - snapshot) + u64::from(SPARE_META_SUPERBLOCKS);
     require(
         u64::from(g.meta_superblocks) >= least,
@@ -149,6 +160,7 @@ pub(super) fn check_mapping(v: &Values, mapping: MappingKind) -> Result<(), Stri
     let page_kib = match mapping {
         MappingKind::Dftl => 0,
         MappingKind::Cdftl => UNIT_KIB,
+        MappingKind::BaseDftl | MappingKind::MiniPage | MappingKind::Msftl => return check_flushed(v, mapping),
         _ => return Ok(()),
     };
     let Some(kib) = v.cmt.cache_kib.count() else { return Ok(()) };
@@ -158,6 +170,27 @@ pub(super) fn check_mapping(v: &Values, mapping: MappingKind) -> Result<(), Stri
     let allowed =
         format!("at least {least} for mapping = \"{}\", with sram.pool_kib = {}", mapping.name(), v.sram.pool_kib);
     require(kib >= least, "cmt.cache_kib", kib, allowed)
+}
+
+/// Translation pages and mapping segments of other sizes than 4 KiB.
+fn check_flushed(v: &Values, mapping: MappingKind) -> Result<(), String> {
+    let bytes = match mapping {
+        MappingKind::BaseDftl => v.msftl.page_kib * 1024,
+        MappingKind::Msftl => v.msftl.segment_bytes,
+        _ => UNIT_BYTES as u32,
+    };
+    let row = geometry(v).row_units();
+    let page_units = bytes.div_ceil(UNIT_BYTES as u32);
+    let page_kib = v.msftl.page_kib;
+    let told = format!("a divisor of {} KiB, a page on every plane, for mapping = \"base-dftl\"", row * UNIT_KIB);
+    require(row.is_multiple_of(page_units), "msftl.page_kib", page_kib, told)?;
+    // A page is loaded with what loads may take of the reserve, while GC keeps a row.
+    let least = ((row + page_units) * 4).div_ceil(3) * UNIT_KIB;
+    let told = format!("at least {least} for mapping = \"{}\": a row and a translation page", mapping.name());
+    require(v.sram.reserve_kib >= least, "sram.reserve_kib", v.sram.reserve_kib, told)?;
+    let table = u64::from(v.device.capacity_mib) * MIB / UNIT_BYTES * 4;
+    let segments = table.div_ceil(bytes.into());
+    check_metadata(v, segments, table.div_ceil(UNIT_BYTES) + u64::from(page_units))
 }
 
 fn check_log(v: &Values) -> Result<(), String> {

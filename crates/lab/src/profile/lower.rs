@@ -1,6 +1,6 @@
 //! From a profile to the configurations of device, driver and link.
 
-use device::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, MappingKind, SramConfig};
+use device::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, MappingKind, MsftlConfig, SramConfig};
 use host::{CacheKnowledge, HostConfig, SchedConfig};
 use nand::{CellTiming, Faults, Geometry, Timing};
 use ufs::LinkConfig;
@@ -42,6 +42,11 @@ impl Profile {
                 cache_bytes: v.cmt.cache_kib.count().map_or(u64::MAX, |kib| u64::from(kib) * 1024),
                 entry_bytes: v.cmt.entry_bytes,
                 background: micros(&v.cmt.background_us),
+            },
+            msftl: MsftlConfig {
+                page_bytes: v.msftl.page_kib * 1024,
+                segment_bytes: v.msftl.segment_bytes,
+                flush_units: v.msftl.flush_mib * (MIB / UNIT_BYTES) as u32,
             },
             log: self.log(),
             gc: GcConfig {

@@ -227,6 +227,15 @@ sections! {
         /// After this time without commands changed entries are written back, until a command comes.
         background_us: count_or("never" 0 to 10000000),
     }
+    /// Mappings base-dftl, mini-page and msftl: the mapping cache and its flush. The cache has room for a flush's entries of 16 bytes.
+    msftl: Msftl {
+        /// Mapping base-dftl: size of a translation page, 4, 8 or 16; at most a page on every plane.
+        page_kib: count(4 to 16),
+        /// Mapping msftl: size of a mapping segment in bytes, 1024 or 2048.
+        segment_bytes: count(1024 to 2048),
+        /// User and GC data written from one mapping flush to the next.
+        flush_mib: count(1 to 64),
+    }
     /// The L2P log buffer and the log blocks.
     log: Log {
         /// Capacity in entries of 16 bytes.

@@ -166,7 +166,7 @@ fn an_unknown_profile_says_which_there_are() {
     let error = Profile::load("pixel", &[]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "profile pixel: no such profile: must be one of hp-ufs, hp-ufs-1tib, emmc-map-plus, hpb, tiny, or the path of a file"
+        "profile pixel: no such profile: must be one of hp-ufs, hp-ufs-1tib, emmc-map-plus, hpb, msftl, tiny, or the path of a file"
     );
     assert!(
         Profile::load("no/such.toml", &[]).unwrap_err().to_string().starts_with("profile no/such.toml: cannot be read")

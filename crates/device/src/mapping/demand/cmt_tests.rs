@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::*;
+use crate::map_units::MapShape;
 
 fn cmt(capacity: u64) -> Cmt {
-    Cmt::new(capacity, MapUnits::new(4096, 512))
+    Cmt::new(capacity, MapUnits::new(4096, MapShape { entries: 512, bytes: 4096 }))
 }
 
 fn cached(cmt: &Cmt) -> Vec<u32> {

@@ -133,10 +133,11 @@ impl Ctp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::map_units::MapShape;
 
     #[test]
     fn pages_leave_in_order_of_use_and_changes_are_known() {
-        let mut ctp = Ctp::new(2, MapUnits::new(4096, 512));
+        let mut ctp = Ctp::new(2, MapUnits::new(4096, MapShape { entries: 512, bytes: 4096 }));
         ctp.insert(SegmentId(0), vec![0; 512]);
         ctp.insert(SegmentId(3), vec![0; 512]);
         ctp.touch(SegmentId(0));

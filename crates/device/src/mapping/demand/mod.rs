@@ -35,6 +35,7 @@ use crate::config::{CmtConfig, DeviceConfig};
 use crate::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
+use crate::map_units::MapShape;
 use crate::meta::Piece;
 use crate::validity::ValidCounts;
 
@@ -211,8 +212,8 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     const TABLE: Table = Table::CountedSegments;
     const ON_DEMAND: bool = true;
 
-    fn map_entries(cfg: &DeviceConfig) -> u32 {
-        cfg.cmt.page_entries()
+    fn map_shape(cfg: &DeviceConfig) -> MapShape {
+        MapShape { entries: cfg.cmt.page_entries(), bytes: UNIT_BYTES as u32 }
     }
 
     fn new(core: &Core) -> Demand<TWO_LEVELS> {

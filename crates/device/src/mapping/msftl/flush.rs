@@ -1,0 +1,255 @@
+//! The mapping flush (MSFTL Sec. 3.2): read the pieces with changes, change them, collect them into NAND page programs.
+
+use std::collections::BTreeSet;
+
+use nand::Cause;
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
+use super::Flushed;
+use crate::core::Core;
+use crate::firmware::META_RESERVE;
+use crate::meta::Piece;
+use crate::ops::Errand;
+use crate::sram::Owner;
+
+/// Buffers that a flush works in, if there are as many: programs for every die of a large device.
+const BUFFERS: u32 = 64;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Phase {
+    /// Waiting for programs in flight, then sorting the mapping cache.
+    #[default]
+    Start,
+    /// Reading the next pieces.
+    Read,
+    /// They are in SRAM: change and program them.
+    Apply,
+    /// They are on flash.
+    Written,
+}
+
+/// One change that holds.
+#[derive(Clone, Copy, Debug)]
+struct Update {
+    lpa: Lpa,
+    ppa: Option<Ppa>,
+    source: Option<Superblock>,
+    /// False for a copy that the host has overtaken.
+    holds: bool,
+}
+
+/// State of a flush.
+#[derive(Debug, Default)]
+pub struct Flush {
+    phase: Phase,
+    /// In order of address.
+    updates: Vec<Update>,
+    /// The last change that the flush covers.
+    seq: Seq,
+    /// Updates in pieces that are on flash already.
+    done: usize,
+    /// End of the updates in the pieces in SRAM.
+    batch_end: usize,
+    /// Pieces in SRAM, and the buffers that they take.
+    batch: Vec<Piece>,
+    held: u16,
+    /// Superblocks that may have become empty.
+    concerned: BTreeSet<Superblock>,
+}
+
+impl Flush {
+    /// Collects the changes that hold.
+    fn sort_log(&mut self, core: &Core) {
+        self.updates.clear();
+        for entry in core.log.entries() {
+            for i in 0..u32::from(entry.len) {
+                let (lpa, seq) = (entry.lpa.offset(i), entry.seq.plus(i));
+                // What a flush in parts has dealt with has been forgotten.
+                if let Some(logged) = core.log.get(lpa).filter(|logged| logged.seq == seq) {
+                    self.updates.push(Update { lpa, ppa: logged.ppa, source: logged.source, holds: true });
+                }
+            }
+        }
+        self.updates.sort_unstable_by_key(|u| u.lpa);
+        self.done = 0;
+        // No program is in flight, so every change up to this one is in the mapping cache or on flash.
+        self.seq = Seq(core.next_seq().0 - 1);
+    }
+
+    /// Brings the next pieces into SRAM, as many as fill whole programs. True if flash has to be read for any.
+    fn read_batch(&mut self, core: &mut Core) -> bool {
+        self.batch.clear();
+        self.batch_end = self.done;
+        let units = core.meta.units();
+        let (row, program) = (core.layout.row_units(), core.meta.program_units());
+        let mut room = u32::from(core.sram.available(Owner::Map)).min(BUFFERS.max(row));
+        for whole in [row, program] {
+            room -= if room >= whole { room % whole } else { 0 };
+        }
+        let mut placing = core.meta.placing();
+        let mut reads = BTreeSet::new();
+        while let Some(update) = self.updates.get(self.batch_end) {
+            let unit = units.of(update.lpa);
+            let piece = core.meta.segment_piece(unit);
+            let mut next = placing;
+            next.put(piece);
+            if next.units() > room {
+                break;
+            }
+            placing = next;
+            if core.sram.segment_hit(unit) {
+                // Its buffer goes over to the flush.
+                core.sram.drop_segment(unit);
+            } else {
+                reads.extend(core.meta.place(piece));
+            }
+            self.batch.push(piece);
+            let rest = &self.updates[self.batch_end..];
+            self.batch_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
+        }
+        assert!(!self.batch.is_empty(), "the reserve leaves buffers for a map flush");
+        self.held = placing.units() as u16;
+        let taken = core.sram.take(Owner::Map, self.held);
+        assert!(taken, "asked above");
+        core.stats.segment_reads += reads.len() as u64;
+        core.stats.pmt_flush_reads += reads.len() as u64;
+        for &ppa in &reads {
+            core.job_read(ppa, units.flash_units(), Cause::MapRead);
+        }
+        !reads.is_empty()
+    }
+
+    fn count_batch(&self, core: &mut Core) {
+        let units = core.meta.units();
+        let entries = |piece: &Piece| units.range(SegmentId(piece.0)).len() as u64;
+        let changed = self.updates[self.done..self.batch_end].iter().filter(|u| u.holds).count();
+        let stats = &mut core.stats;
+        stats.segment_writes += self.batch.len() as u64;
+        stats.pmt_pieces_written += self.batch.len() as u64;
+        stats.pmt_entries_written += self.batch.iter().map(entries).sum::<u64>();
+        stats.pmt_entries_changed += changed as u64;
+    }
+
+    /// The pieces of the batch are on flash: what was written becomes their content.
+    fn batch_content(&self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        let survives = |piece: Piece| !lost.iter().any(|&(gone, _)| gone == piece);
+        for piece in self.batch.iter().filter(|&&piece| survives(piece)) {
+            core.meta.segment_written(SegmentId(piece.0), self.seq);
+        }
+        for update in &self.updates[self.done..self.batch_end] {
+            let unit = core.meta.units().of(update.lpa);
+            if update.holds && survives(core.meta.segment_piece(unit)) {
+                core.meta.pages.set_entry(update.lpa, update.ppa);
+            }
+        }
+    }
+
+    fn batch_written(&mut self, core: &mut Core) {
+        self.batch_content(core, &[]);
+        core.sram.give(Owner::Map, std::mem::take(&mut self.held));
+        for piece in &self.batch {
+            core.sram.keep_segment(SegmentId(piece.0));
+        }
+        self.done = self.batch_end;
+    }
+
+    /// The power is gone: pieces of the batch that made it to flash count.
+    pub(super) fn cut(&self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        if self.phase == Phase::Written {
+            self.batch_content(core, lost);
+        }
+    }
+}
+
+impl<S> Flushed<S> {
+    /// Goes on with a flush. True when it is finished, or has to make way for GC of the translation blocks.
+    pub(super) fn go_on_flushing(&mut self, core: &mut Core) -> bool {
+        loop {
+            match self.flush.phase {
+                Phase::Start => {
+                    if core.programs > 0 {
+                        return false;
+                    }
+                    self.flush.sort_log(core);
+                    self.flush.phase = Phase::Read;
+                }
+                Phase::Read => {
+                    if self.flush.done == self.flush.updates.len() {
+                        self.finish_flush(core);
+                        return true;
+                    }
+                    if self.flush.done > 0 && core.meta.free() <= META_RESERVE {
+                        self.pause_flush(core);
+                        return true;
+                    }
+                    self.flush.phase = Phase::Apply;
+                    if self.flush.read_batch(core) {
+                        return false;
+                    }
+                }
+                Phase::Apply => {
+                    self.flush.phase = Phase::Written;
+                    self.apply_batch(core);
+                    return false;
+                }
+                Phase::Written => {
+                    self.flush.batch_written(core);
+                    self.flush.phase = Phase::Read;
+                }
+            }
+        }
+    }
+
+    /// The old entries are seen now: they tell which copies have been overtaken, and which pages are garbage.
+    fn apply_batch(&mut self, core: &mut Core) {
+        for at in self.flush.done..self.flush.batch_end {
+            let update = self.flush.updates[at];
+            let old = core.meta.pages.entry(update.lpa);
+            if let Some(source) = update.source
+                && old.map(|ppa| core.superblock_of(ppa)) != Some(source)
+            {
+                self.flush.updates[at].holds = false;
+                continue;
+            }
+            if let Some(ppa) = update.ppa {
+                self.valid.add(core.superblock_of(ppa));
+            }
+            if let Some(ppa) = old {
+                let sb = core.superblock_of(ppa);
+                self.valid.remove(sb);
+                self.flush.concerned.insert(sb);
+            }
+        }
+        self.flush.count_batch(core);
+        core.program_all_pieces(&self.flush.batch, Errand::Job);
+    }
+
+    /// Translation blocks have run short. What has been written leaves the mapping cache; the rest follows in a flush after
+    /// their GC.
+    fn pause_flush(&mut self, core: &mut Core) {
+        for update in &self.flush.updates[..self.flush.done] {
+            core.log.forget(update.lpa);
+        }
+        self.flush_wanted = true;
+        self.flush.phase = Phase::Start;
+    }
+
+    /// Superblocks that the flush has emptied become free.
+    fn finish_flush(&mut self, core: &mut Core) {
+        for entry in core.log.entries() {
+            for ppa in entry.ppa.iter().flat_map(|first| (0..u32::from(entry.len)).map(|i| first.offset(i))) {
+                let sb = core.superblock_of(ppa);
+                self.unapplied[sb.index()] -= 1;
+                self.flush.concerned.insert(sb);
+            }
+        }
+        core.log.clear();
+        core.trims_covered(self.flush.seq.plus(1));
+        for sb in std::mem::take(&mut self.flush.concerned) {
+            self.retire_if_empty(core, sb);
+        }
+        self.written = 0;
+        self.flush_wanted = false;
+        self.flush.phase = Phase::Start;
+    }
+}

@@ -1,0 +1,323 @@
+//! `base-dftl`, `mini-page` and `msftl`: new mappings in a mapping cache, flushed every so much user data (Kim and Lee, MSFTL,
+//! "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash Storage", 2020).
+//!
+//! The three differ in nothing but the size of the pieces that the mapping table is written in:
+//!
+//! - `base-dftl` (Sec. 2): translation pages as large as a NAND page (`msftl.page_kib`, Fig. 2 also has smaller ones).
+//! - `mini-page` (Sec. 4.1, after Lv et al., NAS 2018): translation pages of 4 KiB, the host's logical page.
+//! - `msftl` (Sec. 3): mapping segments of 2 or 1 KiB (`msftl.segment_bytes`).
+//!
+//! New mappings of host writes and GC copies are recorded in the mapping cache first (Sec. 2), here the log. After
+//! `msftl.flush_mib` of them, a block's worth (Sec. 4.1), the mapping flush reads every piece with changes, changes it and
+//! programs it elsewhere; pieces that are smaller than a NAND page are collected, whatever their addresses, until one is full
+//! (Sec. 3.2). Their places, the MSD, are all in SRAM, and written when a translation block is opened (Sec. 3.3), which is what
+//! GC of the translation blocks begins with; it assembles the up-to-date pieces of its victim, the block with the fewest
+//! (Sec. 3.4). Both are those of `meta` and `firmware/collect.rs`.
+//!
+//! The paper does not say how GC finds the valid pages of user blocks, nor what is cached for reads. Here the spare areas of
+//! the victim are read, and the pieces that they name (`search`); pieces in SRAM are those of `sram.segment_cache_kib`.
+
+mod flush;
+mod search;
+
+use std::marker::PhantomData;
+
+use ufs::LpaRun;
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
+use self::flush::Flush;
+use super::{Commit, HostSays, Mapping, Resolved, Search, Table};
+use crate::blocks::{State, Stream};
+use crate::config::{DeviceConfig, MsftlConfig};
+use crate::core::Core;
+use crate::gc::Victim;
+use crate::log::Change;
+use crate::map_units::MapShape;
+use crate::meta::Piece;
+use crate::stats::DeviceStats;
+use crate::validity::ValidCounts;
+
+/// Translation pages of the size of a NAND page.
+pub type BaseDftl = Flushed<NandPage>;
+/// Translation pages of 4 KiB.
+pub type MiniPage = Flushed<LogicalPage>;
+/// Mapping segments.
+pub type Msftl = Flushed<MappingSegment>;
+
+/// Bytes of an entry (MSFTL Sec. 2: "if an entry of the page mapping table is four bytes").
+const ENTRY_BYTES: u32 = 4;
+/// Log entries that a single trim may take.
+const TRIM_ENTRIES: usize = 32;
+
+/// How large the pieces of the mapping table are.
+pub trait PieceSize {
+    /// Bytes of a piece.
+    fn bytes(cfg: &MsftlConfig) -> u32;
+}
+
+/// A NAND page.
+#[derive(Debug)]
+pub struct NandPage;
+/// The host's logical page.
+#[derive(Debug)]
+pub struct LogicalPage;
+/// A part of it.
+#[derive(Debug)]
+pub struct MappingSegment;
+
+impl PieceSize for NandPage {
+    fn bytes(cfg: &MsftlConfig) -> u32 {
+        cfg.page_bytes
+    }
+}
+
+impl PieceSize for LogicalPage {
+    fn bytes(_cfg: &MsftlConfig) -> u32 {
+        units::UNIT_BYTES as u32
+    }
+}
+
+impl PieceSize for MappingSegment {
+    fn bytes(cfg: &MsftlConfig) -> u32 {
+        cfg.segment_bytes
+    }
+}
+
+/// State of the schemes.
+#[derive(Debug)]
+pub struct Flushed<S> {
+    valid: ValidCounts,
+    /// Units of each superblock whose mapping has not been flushed.
+    unapplied: Vec<u32>,
+    /// Units of user and GC data since the last mapping flush.
+    written: u32,
+    flush_wanted: bool,
+    flush: Flush,
+    /// Map flushes at the time when no victim was found: before the next one there will be none.
+    no_victim_at: Option<u64>,
+    superblock_units: u32,
+    size: PhantomData<S>,
+}
+
+impl<S> Flushed<S> {
+    /// The mapping of an address, as far as the device would know it with the piece in SRAM.
+    fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
+        let base = core.meta.pages.entry(lpa);
+        core.log.get(lpa).map_or(base, |logged| core.logged_over(logged, base))
+    }
+
+    fn place(core: &Core, unit: SegmentId) -> Option<Ppa> {
+        core.meta.place(core.meta.segment_piece(unit))
+    }
+
+    fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
+        if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks.settled(sb) {
+            self.valid.forget(sb);
+            core.retire(sb);
+        }
+    }
+}
+
+impl<S: PieceSize> Mapping for Flushed<S> {
+    const TABLE: Table = Table::CountedSegments;
+
+    fn map_shape(cfg: &DeviceConfig) -> MapShape {
+        let bytes = S::bytes(&cfg.msftl);
+        MapShape { entries: bytes / ENTRY_BYTES, bytes }
+    }
+
+    /// The mapping cache has room for the mappings of a flush, if no two follow each other, and for what is on its way.
+    fn log_entries(cfg: &DeviceConfig) -> u16 {
+        let entries = cfg.msftl.flush_units + 8 * cfg.geometry.row_units() + 2 * TRIM_ENTRIES as u32;
+        u16::try_from(entries).expect("the profile limits msftl.flush_mib to 64")
+    }
+
+    fn new(core: &Core) -> Flushed<S> {
+        let superblocks = core.blocks.count();
+        Flushed {
+            valid: ValidCounts::new(superblocks),
+            unapplied: vec![0; superblocks as usize],
+            written: 0,
+            flush_wanted: false,
+            flush: Flush::default(),
+            no_victim_at: None,
+            superblock_units: core.layout.superblock_units(),
+            size: PhantomData,
+        }
+    }
+
+    /// Mapping cache, then pieces in SRAM, then flash.
+    #[inline]
+    fn resolve(&mut self, core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
+        let page = |ppa: Option<Ppa>| ppa.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
+        if let Some(logged) = core.log.get(lpa) {
+            // A copy without a newer write beside it was valid when it was made. Those that wait for a full row are dropped
+            // before a flush that writes a newer place of their address, so nothing newer can be on flash.
+            core.stats.log_hits += 1;
+            return page(logged.ppa);
+        }
+        let unit = core.meta.units().of(lpa);
+        if core.sram.segment_hit(unit) {
+            core.stats.segment_hits += 1;
+            return page(core.meta.pages.entry(lpa));
+        }
+        if Self::place(core, unit).is_none() {
+            return Resolved::Unmapped;
+        }
+        core.stats.segment_misses += 1;
+        Resolved::Load(unit)
+    }
+
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
+        self.current(core, lpa)
+    }
+
+    /// In the mapping cache, in a piece in SRAM, or in one that was never written.
+    fn cached(&self, core: &Core, lpa: Lpa) -> bool {
+        let unit = core.meta.units().of(lpa);
+        core.sram.holds_segment(unit) || core.log.get(lpa).is_some() || Self::place(core, unit).is_none()
+    }
+
+    fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
+        core.list_cached(runs, |_| true, |_| true);
+    }
+
+    /// Writes are recorded without their piece, so only reads gain by it.
+    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
+        let cached = |run: &LpaRun| (0..run.len).all(|i| self.cached(core, run.lpa.offset(i)));
+        let missing = !write && !runs.iter().all(cached);
+        missing.then(|| core.meta.units().of(runs[0].lpa))
+    }
+
+    /// No more is programmed than the next mapping flush is to cover, but for the row that reaches it.
+    #[inline]
+    fn room(&self, core: &Core) -> usize {
+        let log = core.log.room().saturating_sub(core.units_to_log);
+        let before_flush =
+            (core.cfg.msftl.flush_units as usize).saturating_sub(self.written as usize + core.units_to_log);
+        if before_flush == 0 { 0 } else { log.min(before_flush + core.layout.row_units() as usize - 1) }
+    }
+
+    /// The number of log blocks bounds the time of a recovery. A map flush makes them normal blocks.
+    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
+        let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
+        let may = self.log_blocks(core).len() + usize::from(for_gc) < usize::from(core.cfg.log.max_log_blocks);
+        self.flush_wanted |= !may;
+        may
+    }
+
+    fn placed(&mut self, sb: Superblock, n: u32) {
+        self.unapplied[sb.index()] += n;
+    }
+
+    fn unplaced(&mut self, sb: Superblock, n: u32) {
+        self.unapplied[sb.index()] -= n;
+    }
+
+    #[inline]
+    fn committed(&mut self, core: &mut Core, unit: Commit) {
+        self.written += 1;
+        core.log_change(Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source });
+    }
+
+    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
+        for i in 0..n {
+            core.log_change(Change { lpa: lpa.offset(i), ppa: None, seq: seq.plus(i), source: None });
+        }
+    }
+
+    #[inline]
+    fn wants_flush(&self, core: &Core) -> bool {
+        let crowded = core.log.room() < TRIM_ENTRIES + 2 * core.layout.row_units() as usize;
+        self.flush_wanted || self.written >= core.cfg.msftl.flush_units || crowded
+    }
+
+    fn flush(&mut self, core: &mut Core) -> bool {
+        self.go_on_flushing(core)
+    }
+
+    fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
+        let settled = |sb: Superblock| self.unapplied[sb.index()] == 0;
+        let usable = |sb: &Superblock| core.blocks.settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
+        if let Some(sb) = named.filter(usable) {
+            return Some(Victim::new(sb, true));
+        }
+        if self.no_victim_at == Some(core.stats.map_flushes) {
+            return None;
+        }
+        let victim = self.valid.fewest(&core.blocks, self.superblock_units, settled);
+        if victim.is_none() {
+            self.no_victim_at = Some(core.stats.map_flushes);
+        }
+        victim.map(|sb| Victim::new(sb, false))
+    }
+
+    fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
+        self.search_on(core, victim, budget)
+    }
+
+    fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
+        self.current(core, lpa) == Some(ppa)
+    }
+
+    fn collected(&mut self, core: &mut Core, sb: Superblock) {
+        self.valid.mark_collected(sb);
+        // It becomes free with the next flush; when free ones are short, that has to be soon.
+        if core.blocks.free() <= core.cfg.gc.hurried.min(2 * core.cfg.gc.reserve) {
+            self.flush_wanted = true;
+        }
+        self.retire_if_empty(core, sb);
+    }
+
+    fn starved(&mut self, core: &mut Core) {
+        let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.stats.map_flushes);
+        // A step needs a row, beside copies of another that wait already: the next flush comes a little early.
+        let close = self.room(core) < 2 * core.layout.row_units() as usize;
+        self.flush_wanted |= core.log.len() > 0 && (pending || close);
+    }
+
+    /// Open superblocks, and those with changes that have not been flushed.
+    fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
+        let all = (0..core.blocks.count()).map(Superblock);
+        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks.state(sb) == State::Open).collect()
+    }
+
+    fn absorb_trims(&mut self, _core: &mut Core) {
+        self.flush_wanted = true;
+    }
+
+    fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        self.flush.cut(core, lost);
+    }
+
+    /// Valid page counts follow from the pieces, all of which have been read.
+    fn restored(core: &mut Core) -> Flushed<S> {
+        let mut map = Flushed::new(core);
+        for lpa in (0..core.cfg.capacity_units).map(Lpa) {
+            if let Some(ppa) = core.meta.pages.entry(lpa) {
+                map.valid.add(core.superblock_of(ppa));
+            }
+        }
+        for sb in (0..core.blocks.count()).map(Superblock) {
+            map.retire_if_empty(core, sb);
+        }
+        map
+    }
+
+    fn table_bytes(&self, core: &Core) -> (u64, u64) {
+        let log = u64::from(core.cfg.log.entries) * 16;
+        (log + core.meta.table_bytes() + self.valid.table_bytes(), 0)
+    }
+
+    fn report(&self, core: &Core, stats: &mut DeviceStats) {
+        let kinds = &core.map_programs;
+        stats.pmt_flush_units = kinds.segments;
+        stats.pmt_moved_units = kinds.moved;
+        stats.pmt_directory_units = kinds.directory;
+        stats.pmt_bookkeeping_units = kinds.others;
+        stats.pmt_directory_bytes = core.meta.map_directory_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests;
