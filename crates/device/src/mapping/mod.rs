@@ -8,6 +8,7 @@ mod hp_ufs;
 mod ideal;
 mod log_blocks;
 mod msftl;
+mod portions;
 mod segment_log;
 
 use nand::Counters;

@@ -163,7 +163,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         for &unit in &self.flush.batch {
             let in_sram = self.cmt.dirty_in(unit).chain(self.ctp.changed_in(unit));
             let changed = in_sram.chain(logged_in(core, unit));
-            content.extend(changed.map(|lpa| (unit, lpa, self.current(core, lpa))));
+            content.extend(changed.map(|lpa| (unit, lpa, self.mapping_of(core, lpa))));
         }
         let pieces: Vec<Piece> = self.flush.batch.iter().map(|&unit| core.meta.segment_piece(unit)).collect();
         core.stats.segment_writes += pieces.len() as u64;

@@ -12,7 +12,7 @@ use crate::log::Change;
 
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// The mapping of an address whose translation page is in SRAM, or has just been read.
-    pub(super) fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
+    pub(super) fn mapping_of(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
         if let Some(entry) = self.cmt.get(lpa).or_else(|| self.ctp.get(lpa)) {
             return entry;
         }

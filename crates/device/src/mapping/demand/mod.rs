@@ -29,7 +29,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 use self::cmt::Cmt;
 use self::ctp::Ctp;
 use self::flush::{Flush, Wanted};
-use super::{Admission, Commit, HostSays, Mapping, Resolved, Search, Table};
+use super::{Admission, Commit, HostSays, Mapping, Resolved, Search, Table, portions};
 use crate::blocks::Stream;
 use crate::config::{CmtConfig, DeviceConfig};
 use crate::core::Core;
@@ -327,7 +327,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
         };
         if !self.is_cached(core, lpa) {
             self.log_change(core, Change { lpa, ppa: Some(ppa), seq, source: Some(source) });
-        } else if self.current(core, lpa).is_some_and(|old| core.superblock_of(old) == source) {
+        } else if self.mapping_of(core, lpa).is_some_and(|old| core.superblock_of(old) == source) {
             self.change(core, lpa, Some(ppa));
         }
     }
@@ -385,11 +385,11 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     }
 
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
-        self.search_on(core, victim, budget)
+        portions::search(self, core, victim, budget)
     }
 
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
-        self.current(core, lpa) == Some(ppa)
+        self.mapping_of(core, lpa) == Some(ppa)
     }
 
     /// The victim becomes free when its last translation page has been written.

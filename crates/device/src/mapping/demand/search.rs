@@ -1,67 +1,20 @@
-//! Which pages of a GC victim are valid.
-//!
-//! The device has no bitmap. It reads the spare areas of the victim, a portion at a time, sorts what it finds by address, and
-//! looks each address up: in the caches, or else in its translation page, which is read once for all its addresses in the
-//! portion. Pages found valid are read once more to be copied.
+//! Which pages of a GC victim are valid: looked up in the caches, or else in their translation pages.
 
 use nand::Cause;
+use units::{Lpa, Ppa};
 
 use super::Demand;
 use crate::core::Core;
 use crate::gc::Victim;
-use crate::mapping::Search;
+use crate::mapping::portions::LooksUp;
 use crate::sram::Owner;
 
-/// Units of a portion: addresses and places of 8 bytes fill one SRAM buffer.
-const PORTION: u32 = 512;
-
-impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
-    pub(super) fn search_on(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
-        core.sram.give(Owner::Map, std::mem::take(&mut victim.held));
-        loop {
-            while victim.cursor < victim.loaded && victim.found.len() < budget {
-                let (lpa, ppa) = victim.plan[victim.cursor];
-                victim.cursor += 1;
-                if self.current(core, lpa) == Some(ppa) {
-                    victim.found.push(ppa);
-                }
-            }
-            let portion_done = victim.cursor == victim.plan.len();
-            victim.searched = victim.scanned - (victim.plan.len() - victim.cursor) as u32;
-            if portion_done && victim.scanned == self.superblock_units {
-                return Search::Exhausted;
-            }
-            if victim.found.len() >= budget {
-                // The next step has to read again what it needs of these pages: their buffers go to the copies.
-                victim.loaded = victim.cursor;
-                return Search::Found;
-            }
-            if portion_done {
-                self.scan_portion(core, victim);
-                return Search::Reading;
-            }
-            if self.read_plan(core, victim) {
-                return Search::Reading;
-            }
-        }
+impl<const TWO_LEVELS: bool> LooksUp for Demand<TWO_LEVELS> {
+    fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
+        self.mapping_of(core, lpa)
     }
 
-    /// Reads the spare areas of the next portion, which leave no more in SRAM than addresses.
-    fn scan_portion(&mut self, core: &mut Core, victim: &mut Victim) {
-        let row = core.layout.row_units();
-        let n = (PORTION / row * row).max(row).min(self.superblock_units - victim.scanned);
-        let first = core.layout.first_ppa(victim.sb).offset(victim.scanned);
-        for start in (0..n).step_by(row as usize) {
-            core.job_read(first.offset(start), row, Cause::ValidPageSearch);
-        }
-        victim.plan = core.addresses_from(first, n);
-        victim.plan.sort_unstable();
-        (victim.cursor, victim.loaded) = (0, 0);
-        victim.scanned += n;
-    }
-
-    /// Reads the translation pages of the next addresses. True if flash has to be read for any.
-    fn read_plan(&mut self, core: &mut Core, victim: &mut Victim) -> bool {
+    fn read_plan(&self, core: &mut Core, victim: &mut Victim) -> bool {
         let units = core.meta.units();
         let mut reading = false;
         victim.loaded = victim.cursor;

@@ -26,7 +26,7 @@ use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use self::flush::Flush;
-use super::{Commit, HostSays, Mapping, Resolved, Search, Table};
+use super::{Commit, HostSays, Mapping, Resolved, Search, Table, portions};
 use crate::blocks::{State, Stream};
 use crate::config::{DeviceConfig, MsftlConfig};
 use crate::core::Core;
@@ -101,7 +101,7 @@ pub struct Flushed<S> {
 
 impl<S> Flushed<S> {
     /// The mapping of an address, as far as the device would know it with the piece in SRAM.
-    fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
+    fn mapping_of(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
         let base = core.meta.pages.entry(lpa);
         core.log.get(lpa).map_or(base, |logged| core.logged_over(logged, base))
     }
@@ -169,7 +169,7 @@ impl<S: PieceSize> Mapping for Flushed<S> {
     }
 
     fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
-        self.current(core, lpa)
+        self.mapping_of(core, lpa)
     }
 
     /// In the mapping cache, in a piece in SRAM, or in one that was never written.
@@ -253,11 +253,11 @@ impl<S: PieceSize> Mapping for Flushed<S> {
     }
 
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
-        self.search_on(core, victim, budget)
+        portions::search(self, core, victim, budget)
     }
 
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
-        self.current(core, lpa) == Some(ppa)
+        self.mapping_of(core, lpa) == Some(ppa)
     }
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
