@@ -1,8 +1,9 @@
 //! Valid pages per superblock, as a device can count them: it learns of an overwritten page when it sees the old entry.
 
-use units::Superblock;
+use units::{Lpa, Superblock};
 
 use crate::blocks::Blocks;
+use crate::core::Core;
 
 /// Valid page counts of all data superblocks.
 #[derive(Debug)]
@@ -22,6 +23,15 @@ impl ValidCounts {
             collected: vec![false; superblocks as usize],
             awaiting_erase: 0,
         }
+    }
+
+    /// What the pieces of the mapping table on flash say, all of which recovery has read.
+    pub fn restored(core: &Core) -> ValidCounts {
+        let mut valid = ValidCounts::new(core.blocks.count());
+        for ppa in (0..core.cfg.capacity_units).filter_map(|lpa| core.meta.pages.entry(Lpa(lpa))) {
+            valid.add(core.superblock_of(ppa));
+        }
+        valid
     }
 
     /// A page of the superblock became valid.

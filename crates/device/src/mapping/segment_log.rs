@@ -504,13 +504,7 @@ impl Mapping for SegmentLog {
     /// Valid page counts follow from the segments, all of which have been read.
     fn restored(core: &mut Core) -> SegmentLog {
         let mut map = SegmentLog::new(core);
-        for segment in (0..map.seen.len() as u32).map(SegmentId) {
-            for packed in core.meta.pages.image(segment).into_iter().flatten() {
-                if let Some(ppa) = Ppa::unpack(*packed) {
-                    map.valid.add(core.superblock_of(ppa));
-                }
-            }
-        }
+        map.valid = ValidCounts::restored(core);
         for sb in (0..core.blocks.count()).map(Superblock) {
             if map.valid.get(sb) == 0 && core.blocks.settled(sb) {
                 core.retire(sb);

@@ -418,11 +418,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     /// Valid page counts follow from the translation pages, all of which have been read.
     fn restored(core: &mut Core) -> Demand<TWO_LEVELS> {
         let mut map = Demand::new(core);
-        for lpa in (0..core.cfg.capacity_units).map(Lpa) {
-            if let Some(ppa) = core.meta.pages.entry(lpa) {
-                map.valid.add(core.superblock_of(ppa));
-            }
-        }
+        map.valid = ValidCounts::restored(core);
         for sb in (0..core.blocks.count()).map(Superblock) {
             map.retire_if_empty(core, sb);
         }

@@ -293,11 +293,7 @@ impl<S: PieceSize> Mapping for Flushed<S> {
     /// Valid page counts follow from the pieces, all of which have been read.
     fn restored(core: &mut Core) -> Flushed<S> {
         let mut map = Flushed::new(core);
-        for lpa in (0..core.cfg.capacity_units).map(Lpa) {
-            if let Some(ppa) = core.meta.pages.entry(lpa) {
-                map.valid.add(core.superblock_of(ppa));
-            }
-        }
+        map.valid = ValidCounts::restored(core);
         for sb in (0..core.blocks.count()).map(Superblock) {
             map.retire_if_empty(core, sb);
         }
