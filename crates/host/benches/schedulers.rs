@@ -9,7 +9,7 @@ use std::hint::black_box;
 
 use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Op, PiggyBack, Response, Status};
 use ufsim_host::{CacheKnowledge, CacheView, Driver, HostConfig, Request, RequestOp, SchedConfig, SchedulerKind};
-use units::{Lpa, Nanos, SimTime};
+use units::{AppId, Lpa, Nanos, SimTime};
 
 /// Requests that are pending all the time.
 const PENDING: u32 = 128;
@@ -61,7 +61,8 @@ fn churn(driver: &mut Driver, span: u32) {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (random, kind) = ((state >> 33) as u32, state >> 29 & 7);
         let op = if kind < 5 { RequestOp::Read } else { RequestOp::Write { fua: false } };
-        let request = Request { id, op, lpa: Lpa(random % span), len: 1 + (random >> 29), stamp: 1 };
+        let request =
+            Request { id, op, lpa: Lpa(random % span), len: 1 + (random >> 29), stamp: 1, app: AppId::SYSTEM };
         driver.submit(now, request);
         if id < PENDING {
             continue;

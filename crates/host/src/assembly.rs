@@ -106,10 +106,10 @@ impl Active {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Lpa;
+    use units::{AppId, Lpa};
 
     fn read(len: u32) -> Request {
-        Request { id: 5, op: RequestOp::Read, lpa: Lpa(10), len, stamp: 0 }
+        Request { id: 5, op: RequestOp::Read, lpa: Lpa(10), len, stamp: 0, app: AppId::SYSTEM }
     }
 
     /// The completion that an answer leads to.

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status};
-use units::{Lpa, Ppa, Seq, SimTime, Superblock};
+use units::{AppId, Lpa, Ppa, Seq, SimTime, Superblock};
 
+use crate::app::AppSignal;
 use crate::assembly::RequestTable;
 use crate::booster::{AnyBooster, Booster, Internal, Step};
 use crate::config::{HostConfig, HostConfigError};
@@ -88,11 +89,11 @@ impl Driver {
             self.booster.resume(now);
         }
         let index = self.requests.insert(request, len);
-        let (op, lpa) = (request.op, request.lpa);
+        let (op, lpa, app) = (request.op, request.lpa, request.app);
         if self.reorders {
             self.knowledge.requested();
         }
-        self.scheduler.push(Part { request: index, op, lpa, len, counted: false, pinned: false });
+        self.scheduler.push(Part { request: index, op, lpa, len, app, counted: false, pinned: false });
     }
 
     /// The next command to put on the link, if any can be sent now.
@@ -189,6 +190,22 @@ impl Driver {
         self.config.check_limit(&self.info, new_limit_bytes)?;
         self.booster.set_limit(new_limit_bytes);
         Ok(())
+    }
+
+    /// Tells the driver that the state of an app has changed. Ask [`Driver::next_command`] afterwards.
+    pub fn signal(&mut self, now: SimTime, signal: AppSignal) {
+        self.booster.signal(now, signal);
+    }
+
+    /// The low-memory killer has chosen `victim` and expects `bytes` from its end: the booster gives back what it can spare to
+    /// let it live. Returns the bytes given back, 0 from a booster that does not take part (HPBvalve Sec. 5.3).
+    pub fn reclaim(&mut self, now: SimTime, victim: AppId, bytes: u64) -> u64 {
+        self.booster.reclaim(now, victim, bytes)
+    }
+
+    /// DRAM that the booster has taken from the phone now, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.booster.memory_bytes()
     }
 
     /// What has been done so far.

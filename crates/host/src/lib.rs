@@ -24,13 +24,13 @@
 //! ```
 //! use host::{Driver, HostConfig, Request, RequestOp};
 //! use ufs::{DataIn, DeviceInfo, HpbNotice, PiggyBack, Response, Status};
-//! use units::{Lpa, SimTime};
+//! use units::{AppId, Lpa, SimTime};
 //! # use ufsim_host as host;
 //!
 //! let info = DeviceInfo { capacity_units: 4096, superblocks: 2, superblock_units: 4096, hpb_group_entries: 4096, map_page_entries: 1024 };
 //! let mut driver = Driver::new(HostConfig::default(), info);
 //! let now = SimTime::START;
-//! driver.submit(now, Request { id: 7, op: RequestOp::Read, lpa: Lpa(3), len: 1, stamp: 0 });
+//! driver.submit(now, Request { id: 7, op: RequestOp::Read, lpa: Lpa(3), len: 1, stamp: 0, app: AppId::SYSTEM });
 //! let command = driver.next_command(now).expect("a tag is free");
 //! driver.on_response(now, Response {
 //!     tag: command.tag, status: Status::Good, data: DataIn::One(None),
@@ -39,6 +39,7 @@
 //! assert_eq!(driver.pop_completion().unwrap().id, 7);
 //! ```
 
+mod app;
 mod assembly;
 mod booster;
 mod config;
@@ -50,6 +51,7 @@ mod sched;
 mod stats;
 mod tags;
 
+pub use app::AppSignal;
 pub use booster::BoosterKind;
 pub use config::{HostConfig, HostConfigError};
 pub use driver::Driver;

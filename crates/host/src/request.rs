@@ -1,7 +1,7 @@
 //! What the block layer hands in and gets back.
 
 use ufs::{DataIn, Status};
-use units::Lpa;
+use units::{AppId, Lpa};
 
 /// What a request asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +29,8 @@ pub struct Request {
     pub len: u32,
     /// For writes: number of the write, from 1; stands for the data.
     pub stamp: u32,
+    /// Who asked: the caller's UID as the block layer carries it along (HPBvalve Sec. 5.2).
+    pub app: AppId,
 }
 
 /// The end of a request.
@@ -53,6 +55,8 @@ pub(crate) struct Part {
     pub lpa: Lpa,
     /// Units not yet sent; 1 for a flush.
     pub len: u32,
+    /// Who asked.
+    pub app: AppId,
     /// The booster's note: the lookup for the first unit is in the statistics already.
     pub counted: bool,
     /// The booster's note: this part keeps the cached segment of its first unit from being evicted.

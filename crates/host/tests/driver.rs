@@ -2,7 +2,7 @@
 
 use ufs::{Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, Op, PiggyBack, Response, Status, Tag};
 use ufsim_host::{Completion, Driver, HostConfig, Request, RequestOp};
-use units::{Lpa, Seq, SimTime};
+use units::{AppId, Lpa, Seq, SimTime};
 
 const INFO: DeviceInfo = DeviceInfo {
     capacity_units: 1000,
@@ -19,7 +19,7 @@ fn driver(max_transfer_units: u32) -> Driver {
 }
 
 fn submit(driver: &mut Driver, id: u32, op: RequestOp, lpa: u32, len: u32) {
-    driver.submit(NOW, Request { id, op, lpa: Lpa(lpa), len, stamp: id + 100 });
+    driver.submit(NOW, Request { id, op, lpa: Lpa(lpa), len, stamp: id + 100, app: AppId::SYSTEM });
 }
 
 fn commands(driver: &mut Driver) -> Vec<Command> {

@@ -5,7 +5,7 @@ use ufs::{
     SegmentImage, Status,
 };
 use ufsim_host::{BoosterKind, Driver, HostConfig, Request, RequestOp};
-use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
+use units::{AppId, Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 /// Eight segments, eight blocks of 64 units.
 const INFO: DeviceInfo = DeviceInfo {
@@ -51,7 +51,7 @@ impl Host {
     }
 
     fn request(&mut self, op: RequestOp, lpa: u32, len: u32) -> Vec<Command> {
-        self.driver.submit(NOW, Request { id: 0, op, lpa: Lpa(lpa), len, stamp: 1 });
+        self.driver.submit(NOW, Request { id: 0, op, lpa: Lpa(lpa), len, stamp: 1, app: AppId::SYSTEM });
         self.commands()
     }
 
@@ -403,7 +403,7 @@ fn progress_is_told_when_no_user_command_can() {
 #[test]
 fn a_silent_device_is_asked_whether_it_wants_anything() {
     let at = |micros: u64| SimTime(micros * 1_000);
-    let write = Request { id: 0, op: WRITE, lpa: Lpa(5), len: 1, stamp: 1 };
+    let write = Request { id: 0, op: WRITE, lpa: Lpa(5), len: 1, stamp: 1, app: AppId::SYSTEM };
     let mut host = Host::with_segments(8, 1);
     assert_eq!(host.driver.next_wake(), None, "nothing is outstanding");
     host.driver.submit(at(5_000), write);

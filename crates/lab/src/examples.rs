@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use host::{CacheView, Driver, HostConfig, Request, RequestOp, SchedulerKind};
 use serde::Serialize;
 use ufs::{Command, DataIn, DataOut, DeviceInfo, HpbNotice, Op, PiggyBack, Response, Status};
-use units::{Lpa, Nanos, SimTime};
+use units::{AppId, Lpa, Nanos, SimTime};
 
 /// One example under one scheduler. Times are in cycles, by request in the order of their numbers.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -153,7 +153,7 @@ fn run(case: &Case, kind: SchedulerKind) -> Example {
     };
     let mut driver = Driver::new(config, info);
     for (&(lpa, len), id) in case.requests.iter().zip(1..) {
-        let request = Request { id, op: RequestOp::Read, lpa: Lpa(lpa), len, stamp: 0 };
+        let request = Request { id, op: RequestOp::Read, lpa: Lpa(lpa), len, stamp: 0, app: AppId::SYSTEM };
         driver.submit(SimTime(case.arrival), request);
     }
     let mut device = PaperDevice { cached: case.cached.iter().copied().collect(), announced: false, map_reads: 0 };

@@ -1,7 +1,7 @@
 //! Requests under way, indexed by the workload's ticket.
 
 use host::RequestOp;
-use units::{Lpa, SimTime, UNIT_BYTES};
+use units::{AppId, Lpa, SimTime, UNIT_BYTES};
 use workload::{GroupId, Issued, Ticket, WorkOp};
 
 use crate::oracle::Remembered;
@@ -19,6 +19,8 @@ pub struct Slot {
     pub data_follows: bool,
     /// Force unit access.
     pub fua: bool,
+    /// Who asked.
+    pub app: AppId,
     /// First unit.
     pub lpa: Lpa,
     /// Units; 0 for a flush.
@@ -61,6 +63,8 @@ impl Requests {
         slot.measured = issued.measured;
         slot.data_follows = request.op == WorkOp::Write && request.flags.preflush;
         slot.fua = request.flags.fua;
+        // A source that knows of apps numbers its processes by them.
+        slot.app = AppId(request.process.0);
         (slot.lpa, slot.len) = (lpa, len);
         slot.bytes = request.bytes;
         slot.arrival = request.arrival;
@@ -102,6 +106,7 @@ impl Slot {
             measured: false,
             data_follows: false,
             fua: false,
+            app: AppId::SYSTEM,
             lpa: Lpa(0),
             len: 0,
             number: 0,

@@ -286,7 +286,7 @@ impl System {
             RequestOp::Unmap => slot.number = self.oracle.trim_submitted(slot.lpa, slot.len),
             RequestOp::Flush => {}
         }
-        let request = Request { id: ticket.0, op, lpa: slot.lpa, len: slot.len, stamp: slot.number };
+        let request = Request { id: ticket.0, op, lpa: slot.lpa, len: slot.len, stamp: slot.number, app: slot.app };
         self.driver.submit(self.now, request);
     }
 

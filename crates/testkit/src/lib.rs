@@ -21,7 +21,7 @@ use lab::profile::{Profile, parse_override};
 use lab::{CacheOf, Parts};
 use nand::Faults;
 use ufs::{Command, Content, DataIn, Response, Status};
-use units::{Lpa, Nanos, SimTime};
+use units::{AppId, Lpa, Nanos, SimTime};
 use versions::Versions;
 
 /// Deterministic choices (xorshift64).
@@ -262,7 +262,7 @@ impl Rig {
         }
         self.next_id += 1;
         self.stamp += 1;
-        let request = Request { id: self.next_id, op, lpa, len, stamp: self.stamp };
+        let request = Request { id: self.next_id, op, lpa, len, stamp: self.stamp, app: AppId::SYSTEM };
         self.requests.insert(request.id, request);
         match op {
             RequestOp::Write { .. } => self.versions.submitted(&request, request.stamp),

@@ -11,10 +11,12 @@
 //! Only operators with a meaning exist: time - time = duration, time + duration = time.
 
 mod addr;
+mod app;
 mod counters;
 mod time;
 
 pub use addr::{Lpa, Ppa, SegmentId, Seq, Superblock};
+pub use app::AppId;
 pub use time::{Nanos, SimTime};
 
 /// Bytes in a mapping unit (HP-UFS Sec. II-A: "every 4 KB page is translated by the L2P mapping table").

@@ -180,6 +180,10 @@ impl Booster for HpUfs {
         stats.dram_bytes_limit = self.cache.limit() as u64 * UNIT_BYTES;
     }
 
+    fn memory_bytes(&self) -> u64 {
+        self.cache.bytes_used() + self.reorder.bytes() + self.validity.bitmap_bytes() + self.validity.count_bytes()
+    }
+
     fn tamper(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> bool {
         let Lookup::Cached(slot) = self.cache.lookup(lpa.segment()) else { return false };
         self.cache.image_mut(slot)[lpa.slot()] = Ppa::pack(ppa);

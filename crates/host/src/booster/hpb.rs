@@ -147,9 +147,13 @@ impl Booster for Hpb {
         while self.in_use > self.limit && self.evict() {}
     }
 
+    fn memory_bytes(&self) -> u64 {
+        self.in_use as u64 * self.group_bytes()
+    }
+
     fn report(&self, stats: &mut HostStats) {
         stats.add(&self.stats);
-        stats.dram_bytes_used = self.in_use as u64 * self.group_bytes();
+        stats.dram_bytes_used = self.memory_bytes();
         stats.dram_bytes_limit = self.limit as u64 * self.group_bytes();
     }
 

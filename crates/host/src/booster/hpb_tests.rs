@@ -1,6 +1,7 @@
 //! Tests of the HPB booster by itself.
 
 use ufs::{PiggyBack, Tag};
+use units::AppId;
 
 use super::*;
 use crate::booster::BoosterKind;
@@ -32,7 +33,7 @@ fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, hpb_eager: bool) -> H
 }
 
 fn part(op: RequestOp, lpa: u32, len: u32) -> Part {
-    Part { request: 0, op, lpa: Lpa(lpa), len, counted: false, pinned: false }
+    Part { request: 0, op, lpa: Lpa(lpa), len, app: AppId::SYSTEM, counted: false, pinned: false }
 }
 
 fn read(hpb: &mut Hpb, lpa: u32, len: u32) -> Op {

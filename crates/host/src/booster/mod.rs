@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 
 use ufs::{Command, DataOut, DeviceInfo, Op, Response};
-use units::{Lpa, Ppa, Seq, SimTime};
+use units::{AppId, Lpa, Ppa, Seq, SimTime};
 
+use crate::app::AppSignal;
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
 use crate::stats::HostStats;
@@ -82,6 +83,20 @@ pub(crate) trait Booster: Sized {
 
     /// Sets another memory limit.
     fn set_limit(&mut self, _bytes: u64) {}
+
+    /// The state of an app has changed.
+    fn signal(&mut self, _now: SimTime, _signal: AppSignal) {}
+
+    /// `victim` is about to be killed for `bytes` of memory: gives back as much of them as can be spared, at once, and says
+    /// how much that was.
+    fn reclaim(&mut self, _now: SimTime, _victim: AppId, _bytes: u64) -> u64 {
+        0
+    }
+
+    /// DRAM that is taken now, in bytes.
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
 
     /// Adds its counters.
     fn report(&self, _stats: &mut HostStats) {}
@@ -247,6 +262,18 @@ impl Booster for AnyBooster {
 
     fn set_limit(&mut self, bytes: u64) {
         with_booster!(self, b => b.set_limit(bytes));
+    }
+
+    fn signal(&mut self, now: SimTime, signal: AppSignal) {
+        with_booster!(self, b => b.signal(now, signal));
+    }
+
+    fn reclaim(&mut self, now: SimTime, victim: AppId, bytes: u64) -> u64 {
+        with_booster!(self, b => b.reclaim(now, victim, bytes))
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        with_booster!(self, b => b.memory_bytes())
     }
 
     fn report(&self, stats: &mut HostStats) {

@@ -1,6 +1,6 @@
 //! What every registered scheduler must do, whatever it is.
 
-use units::Lpa;
+use units::{AppId, Lpa};
 
 use super::pending::writes;
 use super::*;
@@ -19,7 +19,7 @@ impl CacheView for Even {
 }
 
 fn part(request: u32, op: RequestOp, lpa: u32, len: u32) -> Part {
-    Part { request, op, lpa: Lpa(lpa), len, counted: false, pinned: false }
+    Part { request, op, lpa: Lpa(lpa), len, app: AppId::SYSTEM, counted: false, pinned: false }
 }
 
 fn scheduler(kind: SchedulerKind, queue: u16) -> AnyScheduler {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use host::{BoosterKind, Driver, HostConfig, Request, RequestOp};
 use ufs::{Command, DataIn, HpbNotice, Op, Status};
 use ufsim_host as host;
-use units::{Lpa, SimTime};
+use units::{AppId, Lpa, SimTime};
 
 use super::{Device, Nature, Random};
 
@@ -42,7 +42,7 @@ impl World {
 
     pub fn submit(&mut self, op: RequestOp, lpa: u32, len: u32) {
         self.next_id += 1;
-        let request = Request { id: self.next_id, op, lpa: Lpa(lpa), len, stamp: self.next_id };
+        let request = Request { id: self.next_id, op, lpa: Lpa(lpa), len, stamp: self.next_id, app: AppId::SYSTEM };
         self.outstanding.insert(self.next_id, request);
         self.driver.submit(self.now, request);
         self.pump();

@@ -92,10 +92,10 @@ impl Wants {
 mod tests {
     use super::*;
     use crate::request::RequestOp;
-    use units::Lpa;
+    use units::{AppId, Lpa};
 
     fn part(request: u32) -> Part {
-        Part { request, op: RequestOp::Read, lpa: Lpa(0), len: 1, counted: false, pinned: false }
+        Part { request, op: RequestOp::Read, lpa: Lpa(0), len: 1, app: AppId::SYSTEM, counted: false, pinned: false }
     }
 
     #[test]

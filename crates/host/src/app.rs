@@ -1,0 +1,14 @@
+//! What the operating system tells the driver about apps (HPBvalve Sec. 5.1: App-Detector and Mem-Detector).
+
+use units::AppId;
+
+/// The state of an app has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AppSignal {
+    /// The app comes to the foreground: cold, warm, or only switched to. All others are in the background from now on.
+    LaunchStart(AppId),
+    /// The app in the foreground has drawn its first frame and runs.
+    LaunchEnd(AppId),
+    /// The app has been killed or has ended; what is known of its habits stays.
+    Ended(AppId),
+}
