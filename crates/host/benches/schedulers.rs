@@ -13,8 +13,9 @@ use units::{AppId, Lpa, Nanos, SimTime};
 
 /// Requests that are pending all the time.
 const PENDING: u32 = 128;
-const REQUESTS: u32 = 100_000;
-const RUNS: u32 = 20;
+/// Enough that the tick of the processor clock, up to 4 ms, is less than 3 ns of a request.
+const REQUESTS: u32 = 1_500_000;
+const RUNS: u32 = 5;
 /// Most that a request may cost, submission and choice together.
 const LIMIT_NS: f64 = 200.0;
 

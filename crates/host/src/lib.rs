@@ -44,6 +44,7 @@ mod assembly;
 mod booster;
 mod config;
 mod driver;
+mod index;
 mod knowledge;
 mod lru;
 mod request;

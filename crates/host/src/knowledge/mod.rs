@@ -80,9 +80,7 @@ impl Knowledge {
         match config.knowledge {
             CacheKnowledge::Full => Knowledge::Full,
             CacheKnowledge::Poll => Knowledge::Polled(Polled::new(config.poll_requests)),
-            CacheKnowledge::Lru => {
-                Knowledge::Simulated(Simulated::new(config.cache_entries.min(info.capacity_units), info.capacity_units))
-            }
+            CacheKnowledge::Lru => Knowledge::Simulated(Simulated::new(config.cache_entries.min(info.capacity_units))),
         }
     }
 

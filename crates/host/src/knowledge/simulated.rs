@@ -1,30 +1,38 @@
 //! `lru`: "the host system software can simulate a counterpart of the device-side mapping cache"; "we propose to employ the
 //! basic LRU algorithm"; "this design requires only the mapping cache size" (MAP+ Sec. V-D.1).
 
+use std::collections::VecDeque;
+
 use units::Lpa;
 
 use super::CacheView;
-use crate::lru::Lru;
+use crate::index::Index;
 
 /// Requests between two comparisons with the device's cache.
 const COMPARE_EVERY: u32 = 1000;
 
 /// Entries by last use.
+///
+/// Every use is noted at the end of a queue. A note is outdated once its address has been used again; such notes are passed
+/// over when the oldest entry is looked for. So a use costs one search in a table as small as the cache, and no list to keep.
 pub(crate) struct Simulated {
-    /// Place of an address in `held`, plus one; 0 = not cached. Memory only for the parts of the device that are used.
-    place: Vec<u32>,
-    held: Vec<Lpa>,
     entries: usize,
-    order: Lru,
+    cached: usize,
+    /// Address and number of its last use.
+    last_use: Index,
+    /// Address and number of each use, in order.
+    uses: VecDeque<(Lpa, u32)>,
+    next_use: u32,
     /// Requests since the last comparison.
     requests: u32,
 }
 
 impl Simulated {
-    /// An empty cache of `entries` entries for a device of `capacity_units`.
-    pub fn new(entries: u32, capacity_units: u32) -> Simulated {
-        let place = table::zeroed(capacity_units as usize);
-        Simulated { place, held: Vec::new(), entries: entries as usize, order: Lru::new(), requests: 0 }
+    /// An empty cache of `entries` entries.
+    pub fn new(entries: u32) -> Simulated {
+        let entries = entries as usize;
+        let last_use = Index::new(entries + 1);
+        Simulated { entries, cached: 0, last_use, uses: VecDeque::new(), next_use: 0, requests: 0 }
     }
 
     pub fn requested(&mut self) {
@@ -38,40 +46,53 @@ impl Simulated {
             return None;
         }
         self.requests = 0;
-        let right = self.held.iter().filter(|&&lpa| device.cached(lpa, 1)).count();
-        Some((self.held.len() as u64, right as u64))
+        let right = self.uses.iter().filter(|note| self.is_current(note) && device.cached(note.0, 1)).count();
+        Some((self.cached as u64, right as u64))
     }
 
     /// The entries of these units are used, and cached from now on.
     #[inline(never)]
     pub fn access(&mut self, lpa: Lpa, units: u32) {
         (0..units).for_each(|i| self.use_entry(lpa.offset(i)));
+        if self.uses.len() > 4 * self.entries + units as usize || self.next_use > u32::MAX / 2 {
+            self.renumber();
+        }
     }
 
     #[inline]
     fn use_entry(&mut self, lpa: Lpa) {
-        if let Some(index) = self.place[lpa.index()].checked_sub(1) {
-            self.order.touch(index);
-            return;
+        self.uses.push_back((lpa, self.next_use));
+        if self.last_use.replace(lpa.0, self.next_use).is_none() {
+            self.cached += 1;
         }
-        let index = if self.held.len() < self.entries {
-            self.held.push(lpa);
-            self.held.len() as u32 - 1
-        } else {
-            let oldest = self.order.oldest_first().next().expect("a full cache has an oldest entry");
-            self.order.remove(oldest);
-            self.place[self.held[oldest as usize].index()] = 0;
-            self.held[oldest as usize] = lpa;
-            oldest
-        };
-        self.place[lpa.index()] = index + 1;
-        self.order.insert(index);
+        self.next_use += 1;
+        while self.cached > self.entries {
+            let (oldest, number) = self.uses.pop_front().expect("the last use of every cached address is noted");
+            self.cached -= usize::from(self.last_use.remove_if(oldest.0, number));
+        }
+    }
+
+    fn is_current(&self, &(lpa, number): &(Lpa, u32)) -> bool {
+        self.last_use.find(lpa.0) == Some(number)
+    }
+
+    /// Forgets the outdated notes, and numbers the others from 0.
+    #[cold]
+    fn renumber(&mut self) {
+        let uses = std::mem::take(&mut self.uses);
+        let current = uses.into_iter().filter(|note| self.is_current(note));
+        let current: VecDeque<_> = current.zip(0..).map(|((lpa, _), number)| (lpa, number)).collect();
+        self.next_use = current.len() as u32;
+        self.uses = current;
+        for &(lpa, number) in &self.uses {
+            self.last_use.replace(lpa.0, number);
+        }
     }
 }
 
 impl CacheView for Simulated {
     fn cached(&self, lpa: Lpa, len: u32) -> bool {
-        self.place[lpa.index()..][..len as usize].iter().all(|&place| place != 0)
+        (0..len).all(|i| self.last_use.find(lpa.offset(i).0).is_some())
     }
 }
 
@@ -81,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_entry_gives_way() {
-        let mut cache = Simulated::new(3, 100);
+        let mut cache = Simulated::new(3);
         assert!(!cache.cached(Lpa(10), 1));
         cache.access(Lpa(10), 3);
         cache.access(Lpa(10), 1);
@@ -89,6 +110,30 @@ mod tests {
         cache.access(Lpa(50), 1);
         let cached = |lpa| cache.cached(Lpa(lpa), 1);
         assert_eq!([cached(10), cached(11), cached(12), cached(50)], [true, false, true, true]);
+    }
+
+    /// Against a list in order of use, with many hits, so that notes are outdated and renumbered.
+    #[test]
+    fn it_holds_what_a_list_in_order_of_use_holds() {
+        let mut cache = Simulated::new(20);
+        cache.next_use = u32::MAX / 2 - 5_000;
+        let mut held: Vec<u32> = Vec::new();
+        let mut state = 1u32;
+        for _ in 0..10_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (first, units) = ((state >> 16) % 28, 1 + (state >> 30));
+            cache.access(Lpa(first), units);
+            for lpa in first..first + units {
+                held.retain(|&other| other != lpa);
+                held.push(lpa);
+            }
+            held.drain(..held.len().saturating_sub(20));
+            for lpa in 0..32 {
+                assert_eq!(cache.cached(Lpa(lpa), 1), held.contains(&lpa));
+            }
+            assert!(cache.uses.len() <= 4 * 20 + 4);
+        }
+        assert!(cache.next_use < u32::MAX / 4, "uses are numbered anew in time");
     }
 
     #[test]
@@ -99,7 +144,7 @@ mod tests {
                 lpa.0.is_multiple_of(2)
             }
         }
-        let mut cache = Simulated::new(8, 100);
+        let mut cache = Simulated::new(8);
         cache.access(Lpa(10), 5);
         (1..COMPARE_EVERY).for_each(|_| cache.requested());
         assert_eq!(cache.compare(&Even), None);

@@ -5,6 +5,7 @@
 //! where each batch is, so that joining and leaving costs a few steps.
 
 use super::rings::Rings;
+use crate::index::Index;
 
 /// Which batch goes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +56,7 @@ impl Batches {
             free: (0..slots).rev().collect(),
             members: Rings::new(slots, slots),
             batch_of: vec![0; slots.into()],
-            index: Index::new(slots),
+            index: Index::new(usize::from(slots)),
             heap: Vec::with_capacity(slots.into()),
             openings: 0,
             sending: None,
@@ -72,7 +73,7 @@ impl Batches {
     #[inline]
     pub fn join(&mut self, slot: u16, page: u32, units: u32) {
         let id = match self.index.find(page) {
-            Some(id) => id,
+            Some(id) => id as u16,
             None => self.open(page),
         };
         let batch = &mut self.batches[usize::from(id)];
@@ -91,7 +92,7 @@ impl Batches {
         let at = self.heap.len() as u16;
         self.batches[usize::from(id)] = Batch { page, requests: 0, units: 0, opened: self.openings, at };
         self.heap.push(id);
-        self.index.insert(page, id);
+        self.index.insert(page, id.into());
         id
     }
 
@@ -202,69 +203,6 @@ impl Batches {
     }
 }
 
-/// The batch of a translation page: open addressing with linear steps, at most a quarter full.
-struct Index {
-    /// Page, and batch plus one; 0 = free.
-    entries: Vec<(u32, u16)>,
-}
-
-impl Index {
-    fn new(slots: u16) -> Index {
-        Index { entries: vec![(0, 0); (4 * usize::from(slots)).next_power_of_two()] }
-    }
-
-    /// Where a page would be if nothing were in its way.
-    #[inline]
-    fn home(&self, page: u32) -> usize {
-        let hash = u64::from(page).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (hash >> 32) as usize & (self.entries.len() - 1)
-    }
-
-    #[inline]
-    fn next(&self, at: usize) -> usize {
-        (at + 1) & (self.entries.len() - 1)
-    }
-
-    /// Where a page is, or the free entry at which the search for it ends.
-    #[inline]
-    fn place(&self, page: u32) -> usize {
-        let mut at = self.home(page);
-        while self.entries[at].1 != 0 && self.entries[at].0 != page {
-            at = self.next(at);
-        }
-        at
-    }
-
-    #[inline]
-    fn find(&self, page: u32) -> Option<u16> {
-        self.entries[self.place(page)].1.checked_sub(1)
-    }
-
-    #[inline]
-    fn insert(&mut self, page: u32, id: u16) {
-        let at = self.place(page);
-        self.entries[at] = (page, id + 1);
-    }
-
-    /// Takes a page out, and moves those behind it up that were in its way.
-    #[inline]
-    fn remove(&mut self, page: u32) {
-        let mask = self.entries.len() - 1;
-        let mut hole = self.place(page);
-        let mut at = self.next(hole);
-        while self.entries[at].1 != 0 {
-            // It may move if its home does not lie behind the hole.
-            let home = self.home(self.entries[at].0);
-            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
-                self.entries[hole] = self.entries[at];
-                hole = at;
-            }
-            at = self.next(at);
-        }
-        self.entries[hole] = (0, 0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,31 +257,5 @@ mod tests {
         assert_eq!((batches.go_on(), batches.go_on()), (Some(4), None));
         assert_eq!(all(&mut batches), [vec![1, 2], vec![3], vec![5]]);
         assert!(batches.is_empty());
-    }
-
-    /// Against a list that is searched: thousands of joins and leaves, many pages with the same home.
-    #[test]
-    fn the_index_finds_what_is_in_it() {
-        let mut index = Index::new(16);
-        let mut held: Vec<u32> = Vec::new();
-        let mut state = 1u32;
-        for _ in 0..20_000 {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let page = state >> 26;
-            match held.iter().position(|&p| p == page) {
-                Some(at) => {
-                    held.swap_remove(at);
-                    index.remove(page);
-                }
-                None if held.len() < 16 => {
-                    held.push(page);
-                    index.insert(page, page as u16);
-                }
-                None => {}
-            }
-            for page in 0..64 {
-                assert_eq!(index.find(page), held.contains(&page).then_some(page as u16));
-            }
-        }
     }
 }
