@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,23 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "samples" / "app-mix"
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder beside the project with what is not part of it: traces, claims. On CI it has to be there."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        assert "CI" not in os.environ, f"on CI this folder has to be there: {folder}"
+        print(f"SKIPPED: {folder} is not there", file=sys.stderr)
+        pytest.skip(f"{folder} is not there")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def traces(shared: Path) -> Path:
+    """The real traces."""
+    return shared / "traces"
 
 
 @pytest.fixture(scope="session")

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 import pytest
 
 import ufsim
 
-TRACES = Path(__file__).resolve().parents[3] / "shared" / "traces" / "pixel4-hpufs"
 APPS = ["twitter", "chrome", "facebook", "camera-picture", "genshinimpact"]
 
 
 @pytest.mark.parametrize("app", APPS)
 @pytest.mark.parametrize("replay", ["timed", "closed"])
-def test_a_phone_trace_runs_to_its_end_under_every_scheme(app: str, replay: str) -> None:
-    if not TRACES.is_dir():
-        assert "CI" not in os.environ, f"on CI the traces have to be there: {TRACES}"
-        print(f"SKIPPED: {TRACES} is not there", file=sys.stderr)
-        pytest.skip(f"{TRACES} is not there")
-    results = ufsim.compare(TRACES / app, replay=replay).results
+def test_a_phone_trace_runs_to_its_end_under_every_scheme(app: str, replay: str, traces: Path) -> None:
+    results = ufsim.compare(traces / "pixel4-hpufs" / app, replay=replay).results
     assert [result.scheme for result in results] == ["ufs", "hpb", "hp-ufs", "ideal"]
     assert len({result.submitted for result in results}) == 1
     for result in results:

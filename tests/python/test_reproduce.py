@@ -19,12 +19,14 @@ from ufsim.reproduce.map_plus import LOADS
 from ufsim.reproduce.registry import FIGURES, select
 from ufsim.reproduce.report import report_html
 
-GOLDEN = ROOT / "tests" / "golden" / "scorecard.json"
+GOLDEN = ROOT / "tests" / "golden"
 # Figures that take seconds: no device has to be aged for them.
 SUBSET = (
     *("hp-ufs/t1", "hp-ufs/f6", "hp-ufs/f11", "hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9"),
     *("map-plus/t1", "map-plus/t2", "map-plus/f6", "map-plus/f3"),
 )
+# The same of figures that replay real traces.
+WITH_TRACES = ("map-plus/f2", "map-plus/f8", "map-plus/f9", "map-plus/f12", "map-plus/f14")
 
 
 def claim(band: tuple[float, float] | None = (1.0, 8.0)) -> Claim:
@@ -44,13 +46,9 @@ def test_a_claim_is_hit_only_if_every_part_is() -> None:
     assert verdict(Measured("a.b.c", float("nan"))) == "miss"
 
 
-def test_the_claims_are_those_of_the_shared_data() -> None:
-    shared = ROOT.parent / "shared" / "claims" / "claims.toml"
-    if not shared.exists():
-        assert "CI" not in os.environ, f"on CI the claims have to be there: {shared}"
-        pytest.skip(f"{shared} is not there: the project's copy cannot be compared with it")
+def test_the_claims_are_those_of_the_shared_data(shared: Path) -> None:
     ours = tomllib.loads((ROOT / "python" / "ufsim" / "data" / "claims.toml").read_text())
-    assert ours == tomllib.loads(shared.read_text())
+    assert ours == tomllib.loads((shared / "claims" / "claims.toml").read_text())
 
 
 def test_every_claim_of_a_paper_with_figures_belongs_to_one() -> None:
@@ -89,19 +87,28 @@ def quick_books() -> list:
     return [reproduce(wish, Setting(quick=True), jobs=2) for wish in SUBSET]
 
 
-def test_a_subset_of_the_book_gives_its_golden_values(quick_books: list) -> None:
+def compare_with_golden(books: list, file: str) -> None:
     measured = {
         f"{outcome.claim.id} [{part.part}]": part.value
-        for book in quick_books
+        for book in books
         for outcome in book.outcomes
         for part in outcome.parts
     }
     if "UFSIM_BLESS" in os.environ:
-        GOLDEN.write_text(json.dumps(measured, indent=2) + "\n")
-    golden = json.loads(GOLDEN.read_text())
+        (GOLDEN / file).write_text(json.dumps(measured, indent=2) + "\n")
+    golden = json.loads((GOLDEN / file).read_text())
     assert measured.keys() == golden.keys()
     for name, value in measured.items():
         assert value == pytest.approx(golden[name], rel=1e-12), name
+
+
+def test_a_subset_of_the_book_gives_its_golden_values(quick_books: list) -> None:
+    compare_with_golden(quick_books, "scorecard.json")
+
+
+def test_figures_of_real_traces_give_their_golden_values(traces: Path) -> None:
+    books = [reproduce(wish, Setting(quick=True, traces=traces), jobs=2) for wish in WITH_TRACES]
+    compare_with_golden(books, "scorecard_traces.json")
 
 
 def test_every_figure_of_the_subset_is_drawn_with_its_data(quick_books: list, tmp_path: Path) -> None:

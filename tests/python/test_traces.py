@@ -5,9 +5,7 @@ The originals lie in `../shared/traces`, beside the project; without them these 
 
 import json
 import lzma
-import os
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -17,18 +15,8 @@ import pytest
 import ufsim as package
 from conftest import ROOT, SAMPLE, Command
 
-SHARED = ROOT.parent / "shared" / "traces"
 FORMATS = ROOT / "samples" / "formats"
 MIB = 1 << 20
-
-
-@pytest.fixture
-def shared() -> Path:
-    if not SHARED.is_dir():
-        assert "CI" not in os.environ, f"on CI the traces have to be there: {SHARED}"
-        print(f"SKIPPED: {SHARED} is not there", file=sys.stderr)
-        pytest.skip(f"{SHARED} is not there")
-    return SHARED
 
 
 def counts(info: dict) -> dict:
@@ -53,8 +41,8 @@ MOBILE = {
 
 
 @pytest.mark.parametrize("name", MOBILE)
-def test_mobile_block_io_traces(shared: Path, name: str) -> None:
-    path = shared / "pixel6a-technion" / f"{name}.csv.xz"
+def test_mobile_block_io_traces(traces: Path, name: str) -> None:
+    path = traces / "pixel6a-technion" / f"{name}.csv.xz"
     frame = pd.read_csv(path)
     info = package.trace_info(path)
     lengths = frame["size"] * 512
@@ -86,8 +74,8 @@ def test_mobile_block_io_traces(shared: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "requests", "percent"), [("Installing_log181", 17952, 98.3), ("Movie_log121", 4781, 5.4)]
 )
-def test_nexus_5_traces(shared: Path, name: str, requests: int, percent: float) -> None:
-    path = shared / "nexus5-zhou" / f"{name}.txt.xz"
+def test_nexus_5_traces(traces: Path, name: str, requests: int, percent: float) -> None:
+    path = traces / "nexus5-zhou" / f"{name}.txt.xz"
     columns = ["sector", "sectors", "bytes", "flags", "generated", "fetched", "submitted", "finished"]
     frame = pd.read_csv(path, sep=r"\s+", names=columns)
     is_write = frame["flags"] % 2 == 1
@@ -102,8 +90,8 @@ def test_nexus_5_traces(shared: Path, name: str, requests: int, percent: float) 
 
 
 @pytest.mark.parametrize(("load", "reads", "writes", "flushes"), [("A", 699, 3727, 1786), ("B", 647, 537, 194)])
-def test_ftrace_of_nexus_5(shared: Path, load: str, reads: int, writes: int, flushes: int) -> None:
-    path = shared / "nexus5-pocketdata" / f"YCSB_Workload{load}_LogTimingsql.log.xz"
+def test_ftrace_of_nexus_5(traces: Path, load: str, reads: int, writes: int, flushes: int) -> None:
+    path = traces / "nexus5-pocketdata" / f"YCSB_Workload{load}_LogTimingsql.log.xz"
     text = lzma.decompress(path.read_bytes()).decode(errors="replace")
     inserts = re.findall(r"block_rq_insert: 179,0 (\w+) 0 \(\) \d+ \+ (\d+)", text)
     empty = Counter(sectors == "0" for _, sectors in inserts)
@@ -128,8 +116,8 @@ SERVER = {
 
 
 @pytest.mark.parametrize("name", SERVER)
-def test_server_traces(shared: Path, name: str) -> None:
-    path = shared / "server" / f"{name}.xz"
+def test_server_traces(traces: Path, name: str) -> None:
+    path = traces / "server" / f"{name}.xz"
     frame = pd.read_csv(path, sep=r"\s+", names=["time", "device", "lba", "sectors", "type"])
     info = package.trace_info(path)
     lengths = frame.sectors * 512
@@ -155,8 +143,8 @@ def test_server_traces(shared: Path, name: str) -> None:
     assert info["sequential_ratio"] == pytest.approx(sequential.sum() / len(frame))
 
 
-def test_a_server_trace_runs_with_read_modify_write(shared: Path) -> None:
-    path = shared / "server" / "financial1_first10k.example.ascii.xz"
+def test_a_server_trace_runs_with_read_modify_write(traces: Path) -> None:
+    path = traces / "server" / "financial1_first10k.example.ascii.xz"
     info = package.trace_info(path)
     for replay in ("timed", "closed"):
         result = package.run(path, "ufs", replay=replay, depth=32)
@@ -164,8 +152,8 @@ def test_a_server_trace_runs_with_read_modify_write(shared: Path) -> None:
         assert any("read-modify-write" in warning for warning in result.data["warnings"])
 
 
-def test_phone_flushes_and_fua_reach_the_device(shared: Path) -> None:
-    path = shared / "nexus5-pocketdata" / "YCSB_WorkloadB_LogTimingsql.log.xz"
+def test_phone_flushes_and_fua_reach_the_device(traces: Path) -> None:
+    path = traces / "nexus5-pocketdata" / "YCSB_WorkloadB_LogTimingsql.log.xz"
     result = package.run(path, "hp-ufs")
     assert result.latency_ns["flush"]["count"] == 194
     assert result.submitted == result.completed == 1378
