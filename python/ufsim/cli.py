@@ -43,9 +43,13 @@ Workload = Annotated[
 SchedulerOption = Annotated[str | None, typer.Option(metavar="NAME", help="Scheduler instead of the scheme's.")]
 ProfileOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="Device profile: see `ufsim profiles`.")]
 ReplayOption = Annotated[
-    Replay, typer.Option(help="Traces: at recorded times, or as fast as the depth allows. Job files time themselves.")
+    Replay,
+    typer.Option(
+        help="Traces: at recorded times, the same into a queue of the depth, or as fast as the depth allows. "
+        "Job files time themselves."
+    ),
 ]
-DepthOption = Annotated[int, typer.Option(metavar="N", help="Outstanding requests in a closed replay.")]
+DepthOption = Annotated[int, typer.Option(metavar="N", help="Outstanding requests in a queued or closed replay.")]
 StreamsOption = Annotated[
     bool, typer.Option("--per-cpu-streams", help="Closed replay: a stream with its own depth for each per-CPU file.")
 ]

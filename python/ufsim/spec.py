@@ -8,7 +8,7 @@ from typing import Literal
 from ufsim import _core
 
 Setting = str | int | float | bool
-Replay = Literal["timed", "closed"]
+Replay = Literal["timed", "queued", "closed"]
 Precondition = Literal["none", "footprint", "touched"]
 
 DEFAULT_SCHEMES = ("ufs", "hpb", "hp-ufs", "ideal")
@@ -40,9 +40,10 @@ class Spec:
     """One simulation.
 
     `scheduler`, `booster` and `mapping` replace a part of the scheme. `settings` overrides profile keys
-    (`"host.memory_mib": 5`). `replay` and `depth` concern traces: a trace is replayed at its recorded times ("timed")
-    or as fast as `depth` outstanding requests allow ("closed"); with `per_cpu_streams` each per-CPU file of a closed
-    replay is a stream with that depth of its own. `precondition` is what is written, unmeasured, before: nothing, the
+    (`"host.memory_mib": 5`). `replay` and `depth` concern traces: a trace is replayed at its recorded times
+    ("timed"), at these times into a queue of `depth` requests, outside of which others wait uncounted ("queued"), or as
+    fast as `depth` outstanding requests allow ("closed"); with `per_cpu_streams` each per-CPU file of a closed replay
+    is a stream with that depth of its own. `precondition` is what is written, unmeasured, before: nothing, the
     "footprint" that the workload may read, or all that it may have "touched". `host_memory_mib` (a number or
     "unlimited") limits the memory that a booster may use; `None` leaves it to the profile. `device` (such as "253:5")
     selects a device of a trace that holds several, `format` names a trace's format if it is not to be recognised, and

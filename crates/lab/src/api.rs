@@ -143,6 +143,7 @@ fn open_workload(spec: &Spec, capacity_units: u32) -> Result<Workload, LabError>
     let source = Replay::new(Arc::new(trace), mode, capacity_units).map_err(|e| config(e.to_string()))?;
     let (replay, depth) = match mode {
         workload::ReplayMode::Timed => ("timed", None),
+        workload::ReplayMode::Queued { depth } => ("queued", Some(depth)),
         workload::ReplayMode::Closed { depth, .. } => ("closed", Some(depth)),
     };
     Ok(Workload { source: Box::new(source), replay, depth, warnings })

@@ -13,7 +13,7 @@ use crate::trace::trace_options;
 
 /// What is written before the run.
 const PRECONDITIONS: &[&str] = &["none", "footprint", "touched"];
-const REPLAYS: &[&str] = &["timed", "closed"];
+const REPLAYS: &[&str] = &["timed", "queued", "closed"];
 
 /// One run. Fields left out take their defaults; unknown fields are errors.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -39,10 +39,11 @@ pub struct Spec {
     /// Path of a fio job file (`.fio`, `.job`), a SQLite workload (`.toml`), a trace file, or a directory of per-CPU trace
     /// files.
     pub workload: String,
-    /// Traces: "timed" (by recorded time) or "closed" (as fast as `depth` allows).
+    /// Traces: "timed" (by recorded time), "queued" (the same, but at most `depth` at once), "closed" (as fast as `depth`
+    /// allows).
     #[serde(default = "default_replay")]
     pub replay: String,
-    /// Closed replay: outstanding requests, 1..=65536.
+    /// Queued and closed replay: outstanding requests, 1..=65536.
     #[serde(default = "default_depth")]
     pub depth: u32,
     /// Closed replay: every per-CPU file is a stream with a depth of its own.
@@ -173,6 +174,7 @@ impl Spec {
     pub(crate) fn replay_mode(&self) -> ReplayMode {
         match self.replay.as_str() {
             "closed" => ReplayMode::Closed { depth: self.depth, per_file: self.per_cpu_streams },
+            "queued" => ReplayMode::Queued { depth: self.depth },
             _ => ReplayMode::Timed,
         }
     }
@@ -239,7 +241,7 @@ mod tests {
             (r#"{"scheme": "ufs"}"#, "missing field `workload`"),
             (
                 r#"{"scheme": "ufs", "workload": "x", "replay": "fast"}"#,
-                "replay = \"fast\": must be one of timed, closed",
+                "replay = \"fast\": must be one of timed, queued, closed",
             ),
             (
                 r#"{"scheme": "ufs", "workload": "x", "precondition": "all"}"#,

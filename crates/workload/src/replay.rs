@@ -20,6 +20,13 @@ const MAX_DEPTH: u32 = 1 << 16;
 pub enum ReplayMode {
     /// At their recorded times, counted from the first request.
     Timed,
+    /// At their recorded times, but at most `depth` are taken in at once. One that finds the queue full waits outside, as a
+    /// submitter does in Linux (`nr_requests`), and its latency counts from when it gets in, as that of an insert event in a
+    /// trace (`I` of blktrace, block_rq_insert) would.
+    Queued {
+        /// Outstanding requests, 1 to 65536.
+        depth: u32,
+    },
     /// In order, as fast as a number of outstanding requests allows; recorded times are ignored.
     Closed {
         /// Outstanding requests, 1 to 65536, of the trace or of each stream.
@@ -37,6 +44,8 @@ struct Lane {
     end: usize,
     outstanding: u32,
     queued: bool,
+    /// When there was room again after it had been full.
+    opened: SimTime,
 }
 
 /// What has to be remembered of an outstanding request.
@@ -101,9 +110,10 @@ impl Replay {
     pub fn new(trace: Arc<Trace>, mode: ReplayMode, capacity_units: u32) -> Result<Replay, TraceError> {
         let (timed, depth, per_file) = match mode {
             ReplayMode::Timed => (true, u32::MAX, false),
-            ReplayMode::Closed { depth, .. } if depth == 0 || depth > MAX_DEPTH => {
+            ReplayMode::Closed { depth, .. } | ReplayMode::Queued { depth } if depth == 0 || depth > MAX_DEPTH => {
                 return Err(TraceError::BadDepth { value: depth });
             }
+            ReplayMode::Queued { depth } => (true, depth, false),
             ReplayMode::Closed { depth, per_file } => (false, depth, per_file),
         };
         trace.check_capacity(capacity_units)?;
@@ -142,7 +152,7 @@ impl Replay {
             if due > now {
                 return Next::Wait(due);
             }
-            request.arrival = due;
+            request.arrival = due.max(lane.opened);
         } else {
             request.arrival = now;
         }
@@ -208,7 +218,7 @@ impl Replay {
 /// The order of issue, and the stretches of it that are streams.
 fn lanes(trace: &Trace, per_file: bool) -> (Vec<u32>, Vec<Lane>) {
     let mut order: Vec<u32> = (0..trace.requests.len() as u32).collect();
-    let lane = |next, end| Lane { next, end, outstanding: 0, queued: end > next };
+    let lane = |next, end| Lane { next, end, outstanding: 0, queued: end > next, opened: SimTime::START };
     if !per_file {
         let end = order.len();
         return (order, vec![lane(0, end)]);
@@ -237,7 +247,7 @@ impl Source for Replay {
         }
     }
 
-    fn completed(&mut self, ticket: Ticket, _now: SimTime) {
+    fn completed(&mut self, ticket: Ticket, now: SimTime) {
         let Outstanding { lane: lane_number, bytes, part } = self.tickets.complete(ticket);
         if let Part::MergeRead(number) = part {
             return self.merge_read(number);
@@ -247,6 +257,7 @@ impl Source for Replay {
         lane.outstanding -= 1;
         if !lane.queued && lane.next < lane.end {
             lane.queued = true;
+            lane.opened = now;
             self.ready.push_back(lane_number);
         }
     }

@@ -72,7 +72,13 @@ fn a_phone_trace_replays_in_every_mode() {
     let Some(traces) = traces() else { return };
     let trace = Arc::new(Trace::read(&traces.join("twitter"), &TraceOptions::default()).unwrap());
     let closed = |per_file| ReplayMode::Closed { depth: 8, per_file };
-    for (mode, deepest) in [(ReplayMode::Timed, None), (closed(false), Some(8)), (closed(true), Some(64))] {
+    let modes = [
+        (ReplayMode::Timed, None),
+        (ReplayMode::Queued { depth: 8 }, Some(8)),
+        (closed(false), Some(8)),
+        (closed(true), Some(64)),
+    ];
+    for (mode, deepest) in modes {
         let mut replay = Replay::new(Arc::clone(&trace), mode, CAPACITY_UNITS).unwrap();
         let mut now = SimTime(1_000);
         let mut outstanding = Vec::new();

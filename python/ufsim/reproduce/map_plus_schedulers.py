@@ -195,8 +195,8 @@ F9 = Figure(
         "go (FB: from 99% of the lookups to 3%): a read is one flash operation instead of two, a write is shorter by a "
         "tenth, and all that waits in the queue waits less. Density adds the shortest work first. HP moves hits to the "
         "front, but the traces have few. Hatched: flash time for each request, background flushes included; the rest "
-        "is waiting. FB, CH, CP and IN write in bursts faster than this eMMC does and let thousands of requests wait; "
-        "there all are due, oldest first, and only batches help."
+        "is waiting. FB, CH, CP and IN write in bursts faster than this eMMC does and fill the queue; "
+        "there nearly all are due, oldest first, and only batches help."
     ),
     paper_shows=(
         "Reads: Amphibian -3%, HP -1%, RB -34%, MAP -33%, MAP+ -34%. Writes: -8%, -3%, -14%, -16%, -18%. MAP+ is the "

@@ -85,6 +85,7 @@ fn replay(trace: Arc<Trace>, shape: u8) {
         0 => ReplayMode::Timed,
         1 => ReplayMode::Closed { depth: 1, per_file: false },
         2 => ReplayMode::Closed { depth: 3, per_file: true },
+        _ if shape & 8 != 0 => ReplayMode::Queued { depth: 2 },
         _ => ReplayMode::Closed { depth: 65536, per_file: shape & 4 != 0 },
     };
     let reach = |r: &workload::WorkRequest| r.sector * SECTOR_BYTES + r.bytes;

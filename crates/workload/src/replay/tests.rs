@@ -56,6 +56,24 @@ fn timed_replay_keeps_recorded_times_relative_to_its_start() {
 }
 
 #[test]
+fn queued_replay_lets_in_what_there_is_room_for() {
+    let mut replay = Replay::new(trace(5), ReplayMode::Queued { depth: 2 }, 10).unwrap();
+    let (first, next) = drain(&mut replay, 150);
+    assert_eq!((units_of(&first), next), (vec![0], Next::Wait(SimTime(250))));
+    let (second, next) = drain(&mut replay, 260);
+    assert_eq!((units_of(&second), next), (vec![1], Next::Blocked));
+    // Units 2 and 3 were due at 350 and 450: they come in when there is room, unit 4 at its own time.
+    let mut after = |ticket, time, asked| {
+        replay.completed(ticket, SimTime(time));
+        let (issued, next) = drain(&mut replay, asked);
+        (issued[0].request.units().0.0, issued[0].request.arrival.0, next)
+    };
+    assert_eq!(after(first[0].ticket, 500, 500), (2, 500, Next::Blocked));
+    assert_eq!(after(second[0].ticket, 520, 520), (3, 520, Next::Blocked));
+    assert_eq!(after(Ticket(0), 530, 560), (4, 550, Next::Done));
+}
+
+#[test]
 fn closed_replay_keeps_its_depth_and_order() {
     let mut replay = Replay::new(trace(5), ReplayMode::Closed { depth: 2, per_file: false }, 10).unwrap();
     let (first, next) = drain(&mut replay, 7);
