@@ -96,8 +96,8 @@ F12 = Figure(
     caption=(
         "A deadline of 0 sends whatever is oldest, with its batch; a longer one lets hits and dense batches pass, and "
         "what they pass waits longer: by up to a tenth where bursts fill the queue (FB, TW, CP), by less than 1% "
-        "elsewhere, for the last request of a short burst waits for all of it, in any order. Where requests come one at "
-        "a time (WS) the deadline has no say."
+        "elsewhere, for the last request of a short burst waits for all of it, in any order. Where requests come one "
+        "at a time (WS) the deadline has no say."
     ),
     paper_shows="The average falls up to 50 ms; the worst case rises with the deadline on 8 of 9 workloads.",
     runs=_f12_runs,
