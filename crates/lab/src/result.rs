@@ -43,6 +43,9 @@ pub struct Latencies {
     pub trim: Option<Latency>,
     /// All of them.
     pub all: Option<Latency>,
+    /// Their distribution: so many requests were answered within so many nanoseconds. Twenty points for each power of ten, from
+    /// the first within which one was to the first within which all were.
+    pub within: Vec<(u64, u64)>,
 }
 
 /// Write amplification: units programmed per unit that the host wrote. All 0 if the host wrote nothing.

@@ -35,7 +35,7 @@ use crate::config::{CmtConfig, DeviceConfig};
 use crate::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
-use crate::map_units::MapShape;
+use crate::map_units::{MapShape, Numbered};
 use crate::meta::Piece;
 use crate::validity::ValidCounts;
 
@@ -213,7 +213,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     const ON_DEMAND: bool = true;
 
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
-        MapShape { entries: cfg.cmt.page_entries(), bytes: UNIT_BYTES as u32 }
+        MapShape { entries: cfg.cmt.page_entries(), bytes: UNIT_BYTES as u32, numbered: Numbered::Directory }
     }
 
     fn new(core: &Core) -> Demand<TWO_LEVELS> {
