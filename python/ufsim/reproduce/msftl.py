@@ -69,24 +69,26 @@ def amounts(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(kinds)
 
 
-def stacks(axes: Axes, frame: pd.DataFrame, column: str) -> None:
+def stacks(axes: Axes, frame: pd.DataFrame, column: str, kinds: tuple[str, ...] = (USER, GC, MAP)) -> None:
     """A group of stacked bars for each value of `column`, a bar for each FTL."""
-    groups = list(dict.fromkeys(frame[column]))
+    groups, ftls = list(dict.fromkeys(frame[column])), list(FTLS)
     width = 0.8 / len(FTLS)
-    table = amounts(frame)
-    for number, kind in enumerate(KIND_COLOURS):
+    table = amounts(frame)[list(kinds)]
+    pairs = zip(frame[column], frame["ftl"], strict=True)
+    places = [groups.index(group) + (ftls.index(ftl) - 1.5) * width for group, ftl in pairs]
+    for number, kind in enumerate(kinds):
         below = table.iloc[:, :number].sum(axis=1)
-        places = [
-            groups.index(group) + (list(FTLS).index(ftl) - 1.5) * width
-            for group, ftl in zip(frame[column], frame["ftl"], strict=True)
-        ]
         axes.bar(places, table[kind], bottom=below, width=width * 0.92, color=KIND_COLOURS[kind], label=kind)
-    ticks = [(at + (i - 1.5) * width, ftl) for at in range(len(groups)) for i, ftl in enumerate(FTLS)]
-    axes.set_xticks([at for at, _ in ticks], [ftl.replace("MSFTL-", "M-") for _, ftl in ticks], rotation=90, fontsize=7)
+    ticks = [
+        (at + (i - 1.5) * width, ftl.replace("MSFTL-", "M-")) for at in range(len(groups)) for i, ftl in enumerate(FTLS)
+    ]
+    axes.set_xticks([at for at, _ in ticks], [name for _, name in ticks], rotation=90, fontsize=7)
     axes.tick_params(axis="x", length=0)
     for at, group in enumerate(groups):
         axes.annotate(str(group), (at, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=9)
     axes.set_ylabel("written (GiB)")
+    axes.set_ylim(top=axes.get_ylim()[1] * 1.15)
+    axes.legend(fontsize=8, frameon=False, ncols=3, loc="upper center")
 
 
 def _s33_runs(setting: Setting) -> list[Run]:
@@ -201,47 +203,51 @@ SEQ = Figure(
 
 def _f4_runs(setting: Setting) -> list[Run]:
     localities = ("9:1", "5:5") if setting.quick else tuple(LOCALITIES)
+    ending = "-quick" if setting.quick else ""
     return [
-        Run({"locality": locality, "ftl": ftl}, spec(job(f"msftl-f4-random-{LOCALITIES[locality]}"), ftl, setting))
-        for locality in localities
+        Run({"locality": name, "ftl": ftl}, spec(job(f"msftl-f4-random-{LOCALITIES[name]}{ending}"), ftl, setting))
+        for name in localities
         for ftl in FTLS
     ]
 
 
-def _f4_draw(frame: pd.DataFrame) -> Drawing:
-    figure, (left, right) = draw.canvas(columns=2, width=5.6, height=4.0)
-    stacks(left, frame, "locality")
-    handles, labels = left.get_legend_handles_labels()
-    left.set_ylim(top=left.get_ylim()[1] * 1.15)
-    left.legend(handles, labels, fontsize=8, frameon=False, ncols=3, loc="upper center")
-    table = f4_table(frame) * 100
-    draw.grouped_bars(right, table, colours=COLOURS)
-    draw.paper_points(right, [len(table) - 1 - 0.315], [97.6], "paper: Base-DFTL 97.6%")
-    right.set_ylabel("page mappings over user data (%)")
-    right.set_ylim(top=135)
-    draw.legend(right)
-    return figure
-
-
-def f4_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Page mappings written over user data: a row for each locality, a column for each FTL."""
-    share = mappings(frame) / frame["device_host_units_written"]
+def by_locality(frame: pd.DataFrame, units: pd.Series) -> pd.DataFrame:
+    """Units over user data in per cent: a row for each locality, a column for each FTL."""
+    share = units / frame["device_host_units_written"] * 100
     table = frame.assign(share=share).pivot(index="locality", columns="ftl", values="share")
     return table.reindex([locality for locality in LOCALITIES if locality in table.index])[list(FTLS)]
 
 
+def _f4_draw(frame: pd.DataFrame) -> Drawing:
+    figure, (left, right) = draw.canvas(columns=2, width=5.6, height=4.0)
+    stacks(left, frame, "locality", kinds=(USER, MAP))
+    flushed = by_locality(frame, frame["device_pmt_flush_units"])
+    draw.grouped_bars(right, flushed, colours=COLOURS)
+    right.axhline(97.6, color=draw.PAPER_COLOUR, lw=1, ls="--", zorder=0, label="paper: Base-DFTL 97.6%")
+    right.set_ylabel("written by mapping flushes, over user data (%)")
+    right.set_ylim(top=145)
+    draw.legend(right)
+    return figure
+
+
 def _f4_measure(frame: pd.DataFrame) -> list[Measured]:
-    table = f4_table(frame)
-    uniform = table.loc["5:5"]
+    flushed = by_locality(frame, frame["device_pmt_flush_units"])
+    everything = by_locality(frame, mappings(frame))
+    uniform, worst = everything.loc["5:5"], everything[BASE].idxmax()
     directory = (frame["device_pmt_directory_units"] / mappings(frame)).groupby(frame["ftl"]).mean() * 100
     shares = ", ".join(f"{ftl} {directory[ftl]:.2f}%" for ftl in FTLS)
-    small = "directories are below 1% of the mapping data, on average"
+    whole = f"with GC of translation blocks and directory {uniform[BASE]:.1f}%"
+    with_moves = f"with GC of translation blocks {worst} is, {everything.loc[worst, BASE]:.1f}%"
+    mixed = "hot translation pages share blocks with cold ones, which GC moves again and again"
+    base = "msftl.f4.random-base"
     return [
-        Measured("msftl.f4.random-base", float(uniform[BASE] * 100), "5:5"),
-        Measured("msftl.f4.random-base", bool(table[BASE].idxmax() == "5:5"), "5:5 is the worst"),
+        Measured(base, float(flushed.loc["5:5", BASE]), f"5:5, mapping flushes; {whole}"),
+        Measured(base, bool(flushed[BASE].idxmax() == "5:5"), f"5:5 is the worst of flushes; {with_moves}: {mixed}"),
         Measured("msftl.f4.random-mini", cut(uniform[MINI], uniform[BASE]), "5:5"),
         Measured("msftl.f4.random-1k", cut(uniform[ONE], uniform[BASE]), "5:5"),
-        Measured("msftl.f4.random-1k", bool(directory.mean() < 1), f"{small}: {shares}"),
+        Measured(
+            "msftl.f4.random-1k", bool(directory.mean() < 1), f"directory below 1% of mappings on average: {shares}"
+        ),
     ]
 
 
@@ -252,8 +258,9 @@ F4 = Figure(
         "The 576 chunks of a flush fall into nearly as many translation pages of Base-DFTL, each written for 16 "
         "bytes of changed entries. Smaller pieces are met just as often but share a NAND page, four or sixteen at a "
         "time. With 9:1 the many chunks of a tenth of the space meet in the same pieces now and then, the more the "
-        "larger these are. Each run writes a quarter of the paper's volume: what a flush writes depends on the "
-        "addresses of its 9 MiB."
+        "larger these are. Left: with GC of translation blocks and the directory. Right: what mapping flushes write. "
+        "Each run writes a quarter of the paper's volume; what a flush writes depends on the addresses of its 9 MiB "
+        "alone."
     ),
     paper_shows=(
         "Base-DFTL up to 97.6% of user data; the mini-page FTL 48.5% less, MSFTL-1KiB up to 92.1% less; directories "
