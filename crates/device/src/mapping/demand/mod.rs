@@ -29,7 +29,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 use self::cmt::Cmt;
 use self::ctp::Ctp;
 use self::flush::{Flush, Wanted};
-use super::{Admission, Commit, HostSays, Mapping, Resolved, Search, Table, portions};
+use super::{Admission, Commit, HostSays, Mapping, Resolved, Search, Table, batches, portions};
 use crate::blocks::Stream;
 use crate::config::{CmtConfig, DeviceConfig};
 use crate::core::Core;
@@ -361,7 +361,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
-        self.go_on_flushing(core)
+        batches::go_on(self, core)
     }
 
     fn wants_idle_flush(&self) -> bool {

@@ -26,7 +26,7 @@ use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use self::flush::Flush;
-use super::{Commit, HostSays, Mapping, Resolved, Search, Table, portions};
+use super::{Commit, HostSays, Mapping, Resolved, Search, Table, batches, portions};
 use crate::blocks::{State, Stream};
 use crate::config::{DeviceConfig, MsftlConfig};
 use crate::core::Core;
@@ -233,7 +233,7 @@ impl<S: PieceSize> Mapping for Flushed<S> {
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
-        self.go_on_flushing(core)
+        batches::go_on(self, core)
     }
 
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
