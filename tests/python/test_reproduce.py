@@ -77,7 +77,7 @@ def test_figures_without_their_traces_say_where_to_get_them(tmp_path: Path) -> N
         ("hp-ufs/f9", None, "github.com/s3yonsei/hpufs_public"),
         ("hp-ufs/f9", tmp_path, "--traces must name"),
         ("map-plus/f9", None, "needs the phone traces of the HP-UFS authors"),
-        ("msftl/f2", None, "needs Zhou et al.'s traces of a Nexus 5"),
+        ("msftl/f2", None, "traces of a Nexus 5 (github.com/RVerschoren"),
     )
     for wish, traces, told in needs:
         book = reproduce(wish, Setting(quick=True, traces=traces))

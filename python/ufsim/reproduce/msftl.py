@@ -237,12 +237,14 @@ def _f4_measure(frame: pd.DataFrame) -> list[Measured]:
     directory = (frame["device_pmt_directory_units"] / mappings(frame)).groupby(frame["ftl"]).mean() * 100
     shares = ", ".join(f"{ftl} {directory[ftl]:.2f}%" for ftl in FTLS)
     whole = f"with GC of translation blocks and directory {uniform[BASE]:.1f}%"
-    with_moves = f"with GC of translation blocks {worst} is, {everything.loc[worst, BASE]:.1f}%"
-    mixed = "hot translation pages share blocks with cold ones, which GC moves again and again"
+    also = "with GC of translation blocks, too"
+    if worst != "5:5":
+        mixed = "hot translation pages share blocks with cold ones"
+        also = f"with GC of translation blocks {worst} is, {everything.loc[worst, BASE]:.1f}%: {mixed}"
     base = "msftl.f4.random-base"
     return [
         Measured(base, float(flushed.loc["5:5", BASE]), f"5:5, mapping flushes; {whole}"),
-        Measured(base, bool(flushed[BASE].idxmax() == "5:5"), f"5:5 is the worst of flushes; {with_moves}: {mixed}"),
+        Measured(base, bool(flushed[BASE].idxmax() == "5:5"), f"5:5 is the worst of flushes; {also}"),
         Measured("msftl.f4.random-mini", cut(uniform[MINI], uniform[BASE]), "5:5"),
         Measured("msftl.f4.random-1k", cut(uniform[ONE], uniform[BASE]), "5:5"),
         Measured(
