@@ -107,6 +107,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         throughput_mib_per_s: per(moved as f64 / MIB as f64, seconds),
         bytes,
         latency_ns: latencies(&total),
+        latency_within: all(&total).as_ref().map(within).unwrap_or_default(),
         nand_time_ns: Cause::ALL.iter().map(|&c| (c.name().to_owned(), flash.busy_ns(c))).collect(),
         nand_ops: operations_by_cause(&flash),
         waf: waf(&after.device, &before.device),
@@ -166,20 +167,23 @@ fn latency(histogram: &Histogram<u64>) -> Latency {
     }
 }
 
-fn latencies(total: &GroupStats) -> Latencies {
-    let of = |op: WorkOp| total.kinds[op as usize].as_ref().map(|k| latency(&k.latency));
+/// Latencies of all requests.
+fn all(total: &GroupStats) -> Option<Histogram<u64>> {
     let mut kinds = total.kinds.iter().flatten();
-    let all = kinds.next().cloned().map(|mut sum| {
+    kinds.next().cloned().map(|mut sum| {
         kinds.for_each(|kind| sum.add(kind));
         sum.latency
-    });
+    })
+}
+
+fn latencies(total: &GroupStats) -> Latencies {
+    let of = |op: WorkOp| total.kinds[op as usize].as_ref().map(|k| latency(&k.latency));
     Latencies {
         read: of(WorkOp::Read),
         write: of(WorkOp::Write),
         flush: of(WorkOp::Flush),
         trim: of(WorkOp::Trim),
-        all: all.as_ref().map(latency),
-        within: all.as_ref().map(within).unwrap_or_default(),
+        all: all(total).as_ref().map(latency),
     }
 }
 

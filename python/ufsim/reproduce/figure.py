@@ -140,7 +140,7 @@ def columns(result: Result) -> dict[str, Any]:
         for statistic in ("mean", "stddev", "p50", "p99", "p999", "max"):
             row[f"{kind}_{statistic}_ns"] = latency_value(result, kind, statistic)
         row[f"{kind}_count"] = latency_value(result, kind, "count")
-    row["within"] = result.latency_ns["within"]
+    row["within"] = result.latency_within
     row |= {f"nand_{cause}_ns": time for cause, time in result.nand_time_ns.items()}
     row |= {f"waf_{part}": value for part, value in result.waf.items()}
     row |= {f"{name}_bytes": value for name, value in result.host_dram.items()}

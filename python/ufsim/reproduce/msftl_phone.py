@@ -224,7 +224,8 @@ F5 = Figure(
         "fill, so each 16 KiB that it copies change another translation page, as random writes do in Fig. 4, and the "
         "mapping flush writes as much for Base-DFTL as GC has copied. With a quarter or half of the drive written "
         "there is no GC, and the traces' own writes update many entries of a page at once. The fill writes every "
-        f"chunk of its share of the drive once, at random places of the whole. {LEGEND}"
+        "chunk of its share of the drive once, at random places of the whole; how much GC then copies hangs on that, "
+        f"and on how much the traces write. {LEGEND}"
     ),
     paper_shows=(
         "MSFTL-1KiB writes 31.4, 48.2 and 58.8% less than Base-DFTL, 8.5, 16.0 and 23.0% less than the mini-page "
