@@ -34,7 +34,7 @@ def test_traces_are_joined_one_after_another_with_their_own_addresses(tmp_path: 
     ]
     info = trace_info(out)
     assert (info["requests"], len(info["devices"])) == (4, 1)
-    assert not list(tmp_path.glob("joined.part")) and not list(tmp_path.glob("joined.whole"))
+    assert {path.name for path in tmp_path.iterdir()} == {"a.csv", "b.csv", "joined.csv"}
 
 
 def results() -> pd.DataFrame:

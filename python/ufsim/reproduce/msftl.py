@@ -224,7 +224,7 @@ def _f4_draw(frame: pd.DataFrame) -> Drawing:
     flushed = by_locality(frame, frame["device_pmt_flush_units"])
     draw.grouped_bars(right, flushed, colours=COLOURS)
     right.axhline(97.6, color=draw.PAPER_COLOUR, lw=1, ls="--", zorder=0, label="paper: Base-DFTL 97.6%")
-    right.set_ylabel("written by mapping flushes, over user data (%)")
+    right.set_ylabel("flushed mappings over user data (%)")
     right.set_ylim(top=145)
     draw.legend(right)
     return figure

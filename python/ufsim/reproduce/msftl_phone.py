@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +68,7 @@ def size_of(path: Path) -> int:
 
 def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path) -> None:
     """Writes traces one after another to a file, as those of one device. The file appears when it is complete."""
-    part, whole = out.with_suffix(".part"), out.with_suffix(".whole")
+    part, whole = (out.with_suffix(f".{name}-{os.getpid()}") for name in ("part", "whole"))
     start = 0
     with whole.open("w") as file:
         file.write(HEADER + "\n")
