@@ -20,7 +20,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 help:
 	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
 	@echo "make test     everything that CI checks"
-	@echo "make reproduce  measure the papers' figures again (about 20 minutes); report in out/reproduce"
+	@echo "make reproduce  measure the papers' figures again (about 30 minutes); report in out/reproduce"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, installs cargo-fuzz into fuzz/"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"

@@ -24,6 +24,7 @@ GOLDEN = ROOT / "tests" / "golden"
 SUBSET = (
     *("hp-ufs/t1", "hp-ufs/f6", "hp-ufs/f11", "hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9"),
     *("map-plus/t1", "map-plus/t2", "map-plus/f6", "map-plus/f3"),
+    *("msftl/s33", "msftl/f4"),
 )
 # The same of figures that replay real traces.
 WITH_TRACES = ("map-plus/f2", "map-plus/f8", "map-plus/f9", "map-plus/f12", "map-plus/f14")
@@ -74,6 +75,7 @@ def test_figures_without_their_traces_say_where_to_get_them(tmp_path: Path) -> N
         ("hp-ufs/f9", None, "github.com/s3yonsei/hpufs_public"),
         ("hp-ufs/f9", tmp_path, "--traces must name"),
         ("map-plus/f9", None, "needs the phone traces of the HP-UFS authors"),
+        ("msftl/f2", None, "traces of a Nexus 5 (github.com/RVerschoren"),
     )
     for wish, traces, told in needs:
         book = reproduce(wish, Setting(quick=True, traces=traces))

@@ -13,6 +13,16 @@ use units::{Lpa, SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 /// Smallest map unit: ECC protects no less at once (MSFTL Sec. 3.1).
 const LEAST_BYTES: u32 = 1024;
 
+/// Where the sequence number stands up to which a map unit on flash is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Numbered {
+    /// In SRAM and in every snapshot of the directory, 4 bytes beside the map unit's place: known without a read of the unit.
+    Directory,
+    /// In the spare area of the map unit, and nowhere else: a directory of half the size, and a recovery that reads every map unit
+    /// which may lack a change. MSFTL's holds "the locations of the MSTs" (Sec. 3.3).
+    Spare,
+}
+
 /// Entries and bytes of a map unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapShape {
@@ -20,11 +30,14 @@ pub struct MapShape {
     pub entries: u32,
     /// Bytes on flash: a power of two from 1 KiB to 16 KiB.
     pub bytes: u32,
+    /// Where its sequence number stands.
+    pub numbered: Numbered,
 }
 
 impl MapShape {
     /// An L2P segment: 1024 entries of 4 bytes.
-    pub const SEGMENT: MapShape = MapShape { entries: SEGMENT_ENTRIES, bytes: UNIT_BYTES as u32 };
+    pub const SEGMENT: MapShape =
+        MapShape { entries: SEGMENT_ENTRIES, bytes: UNIT_BYTES as u32, numbered: Numbered::Directory };
 }
 
 /// How the mapping table is divided. A [`SegmentId`] is the number of a map unit.
@@ -33,6 +46,7 @@ pub struct MapUnits {
     capacity_units: u32,
     shift: u32,
     bytes: u32,
+    numbered: Numbered,
 }
 
 impl MapUnits {
@@ -41,11 +55,17 @@ impl MapUnits {
     /// # Panics
     /// If the shape is not as [`MapShape`] says.
     pub fn new(capacity_units: u32, shape: MapShape) -> MapUnits {
-        let MapShape { entries, bytes } = shape;
+        let MapShape { entries, bytes, numbered } = shape;
         let allowed = LEAST_BYTES..=16 * LEAST_BYTES;
         assert!(entries.is_power_of_two(), "{entries} entries in a map unit: must be a power of two");
         assert!(bytes.is_power_of_two() && allowed.contains(&bytes), "{bytes} bytes in a map unit");
-        MapUnits { capacity_units, shift: entries.trailing_zeros(), bytes }
+        MapUnits { capacity_units, shift: entries.trailing_zeros(), bytes, numbered }
+    }
+
+    /// Where the sequence number of a map unit stands.
+    #[inline]
+    pub fn numbered(self) -> Numbered {
+        self.numbered
     }
 
     /// Flash units that a map unit takes, 1 if it shares one.
@@ -112,7 +132,7 @@ mod tests {
     #[test]
     fn units_cover_the_table_without_overlap() {
         for entries in [256, 512, 1024, 2048, 4096] {
-            let units = MapUnits::new(2500, MapShape { entries, bytes: 4 * entries });
+            let units = MapUnits::new(2500, MapShape { entries, bytes: 4 * entries, numbered: Numbered::Directory });
             let mut next = 0;
             for unit in (0..units.count()).map(SegmentId) {
                 let range = units.range(unit);
@@ -126,7 +146,8 @@ mod tests {
 
     #[test]
     fn small_units_share_flash_units_and_large_ones_take_several() {
-        let units = |bytes| MapUnits::new(10_000, MapShape { entries: bytes / 4, bytes });
+        let units =
+            |bytes| MapUnits::new(10_000, MapShape { entries: bytes / 4, bytes, numbered: Numbered::Directory });
         assert_eq!([1024, 2048, 4096, 8192, 16_384].map(|b| units(b).flash_units()), [1, 1, 1, 2, 4]);
         assert_eq!([1024, 2048, 4096, 8192, 16_384].map(|b| units(b).per_flash_unit()), [4, 2, 1, 1, 1]);
         assert_eq!([1024, 2048, 4096, 8192, 16_384].map(|b| units(b).buffers(5)), [2, 3, 5, 10, 20]);

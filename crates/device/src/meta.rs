@@ -12,7 +12,7 @@ use std::ops::Range;
 use nand::Layout;
 use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
-use crate::map_units::MapUnits;
+use crate::map_units::{MapUnits, Numbered};
 use crate::pages::{Pages, Snapshot};
 
 /// A piece of metadata: segments, then one bitmap per data superblock, then the parts of two records, then the journal.
@@ -87,7 +87,8 @@ pub struct Meta {
     pub pages: Pages,
     /// Place of every piece, packed.
     place: Vec<u32>,
-    /// Up to which change each segment on flash is complete: what is stored with it, or what the host has attested.
+    /// Up to which change each segment on flash is complete: what is stored with it, or what the host has attested. Empty if only
+    /// spare areas say it ([`Numbered::Spare`]).
     seq: Vec<Seq>,
     /// Valid units per metadata superblock.
     valid: Vec<u32>,
@@ -137,7 +138,7 @@ impl Meta {
             record_parts,
             pages,
             place: vec![0; pieces as usize],
-            seq: vec![Seq(0); segments as usize],
+            seq: vec![Seq(0); if units.numbered() == Numbered::Directory { segments as usize } else { 0 }],
             valid: vec![0; geometry.meta_superblocks as usize],
             free: (first..first + geometry.meta_superblocks).map(Superblock).collect(),
             closed: Vec::new(),
@@ -164,8 +165,8 @@ impl Meta {
                 self.valid[slot] += 1;
             }
         }
-        for segment in (0..self.segments).map(SegmentId) {
-            self.seq[segment.index()] = self.pages.seq(segment);
+        for (segment, seq) in (0..).map(SegmentId).zip(&mut self.seq) {
+            *seq = self.pages.seq(segment);
         }
         self.free = rebuilt.free.into();
         self.closed = rebuilt.used;
@@ -178,9 +179,14 @@ impl Meta {
         self.place.len() as u32
     }
 
-    /// Units that a snapshot takes: place and sequence number of every piece, the erase count of every data superblock.
+    /// Units that a snapshot takes: place and sequence number of every piece, the erase count of every data superblock. Where the
+    /// numbers stand in spare areas, one stands for all that were written before: the highest.
     pub fn snapshot_units(&self) -> u32 {
-        let bytes = 8 * self.pieces() + 4 * self.first;
+        let pieces = match self.units.numbered() {
+            Numbered::Directory => 8 * self.pieces(),
+            Numbered::Spare => 4 * self.pieces() + 4,
+        };
+        let bytes = pieces + 4 * self.first;
         bytes.div_ceil(UNIT_BYTES as u32).next_multiple_of(self.program_units())
     }
 
@@ -282,16 +288,17 @@ impl Meta {
         self.stamp
     }
 
-    /// Up to which change the segment on flash is complete.
+    /// Up to which change the segment on flash is complete, for a directory that knows it.
     #[inline]
     pub fn segment_seq(&self, segment: SegmentId) -> Seq {
         self.seq[segment.index()]
     }
 
-    /// Raises that number.
+    /// Raises that number, where it is kept.
     pub fn raise_segment_seq(&mut self, segment: SegmentId, seq: Seq) {
-        let slot = &mut self.seq[segment.index()];
-        *slot = (*slot).max(seq);
+        if let Some(slot) = self.seq.get_mut(segment.index()) {
+            *slot = (*slot).max(seq);
+        }
     }
 
     /// A segment has been programmed: its content is complete up to `seq`.
@@ -437,7 +444,7 @@ impl Meta {
         4 * u64::from(self.segments)
     }
 
-    /// Bytes of SRAM that the directory and the sequence numbers of the segments take (4 bytes each).
+    /// Bytes of SRAM that the directory and the sequence numbers of the segments, if it has them, take (4 bytes each).
     pub fn table_bytes(&self) -> u64 {
         4 * (self.place.len() as u64 + self.seq.len() as u64)
     }

@@ -234,7 +234,7 @@ impl SegmentCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map_units::MapShape;
+    use crate::map_units::{MapShape, Numbered};
 
     fn divided(pool: u16, cache: u16, shape: MapShape) -> Sram {
         Sram::new(&SramConfig { pool, segment_cache: cache, reserve: 2 }, MapUnits::new(100 * shape.entries, shape))
@@ -290,12 +290,12 @@ mod tests {
     #[test]
     fn small_segments_share_buffers_and_large_pages_take_several() {
         let held = |s: &mut Sram| (0..30).filter(|&id| s.holds_segment(SegmentId(id))).count();
-        let mut s = divided(10, 3, MapShape { entries: 256, bytes: 1024 });
+        let mut s = divided(10, 3, MapShape { entries: 256, bytes: 1024, numbered: Numbered::Directory });
         (0..30).for_each(|id| s.keep_segment(SegmentId(id)));
         assert_eq!(held(&mut s), 12);
         assert!(s.take(Owner::Map, 8));
         assert_eq!(held(&mut s), 8, "two buffers are left");
-        let mut s = divided(10, 9, MapShape { entries: 4096, bytes: 16_384 });
+        let mut s = divided(10, 9, MapShape { entries: 4096, bytes: 16_384, numbered: Numbered::Directory });
         (0..30).for_each(|id| s.keep_segment(SegmentId(id)));
         assert_eq!(held(&mut s), 2);
         assert!(s.take(Owner::Map, 3));

@@ -107,6 +107,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         throughput_mib_per_s: per(moved as f64 / MIB as f64, seconds),
         bytes,
         latency_ns: latencies(&total),
+        latency_within: all(&total).as_ref().map(within).unwrap_or_default(),
         nand_time_ns: Cause::ALL.iter().map(|&c| (c.name().to_owned(), flash.busy_ns(c))).collect(),
         nand_ops: operations_by_cause(&flash),
         waf: waf(&after.device, &before.device),
@@ -166,20 +167,45 @@ fn latency(histogram: &Histogram<u64>) -> Latency {
     }
 }
 
+/// Latencies of all requests.
+fn all(total: &GroupStats) -> Option<Histogram<u64>> {
+    let mut kinds = total.kinds.iter().flatten();
+    kinds.next().cloned().map(|mut sum| {
+        kinds.for_each(|kind| sum.add(kind));
+        sum.latency
+    })
+}
+
 fn latencies(total: &GroupStats) -> Latencies {
     let of = |op: WorkOp| total.kinds[op as usize].as_ref().map(|k| latency(&k.latency));
-    let mut kinds = total.kinds.iter().flatten();
-    let all = kinds.next().cloned().map(|mut sum| {
-        kinds.for_each(|kind| sum.add(kind));
-        latency(&sum.latency)
-    });
     Latencies {
         read: of(WorkOp::Read),
         write: of(WorkOp::Write),
         flush: of(WorkOp::Flush),
         trim: of(WorkOp::Trim),
-        all,
+        all: all(total).as_ref().map(latency),
     }
+}
+
+/// Points of a distribution within a power of ten, in hundredths: 10^(i/20).
+const STEPS: [u64; 20] =
+    [100, 112, 126, 141, 158, 178, 200, 224, 251, 282, 316, 355, 398, 447, 501, 562, 631, 708, 794, 891];
+
+/// How many values are at most so large.
+fn within(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+    let powers = std::iter::successors(Some(100_u64), |power| power.checked_mul(10)).take(15);
+    let places = powers.flat_map(|power| STEPS.map(|step| step * power / 100)).filter(|&ns| ns >= histogram.min());
+    let mut points = Vec::new();
+    for ns in places {
+        let count = histogram.count_between(0, ns);
+        if count > 0 {
+            points.push((ns, count));
+        }
+        if count == histogram.len() {
+            break;
+        }
+    }
+    points
 }
 
 fn group(stats: &GroupStats) -> GroupResult {
@@ -271,4 +297,25 @@ fn digest(measure: &Measure, result: &RunResult) -> String {
         }
     }
     digest.hex()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_counts_what_is_at_most_so_large_up_to_all() {
+        let mut histogram = Histogram::new(3).expect("three digits are allowed");
+        assert!(within(&histogram).is_empty());
+        for ns in [1_000, 1_000, 1_500, 40_000] {
+            histogram.record(ns).expect("the histogram grows");
+        }
+        let points = within(&histogram);
+        assert_eq!(points.first(), Some(&(1_000, 2)));
+        let at = |ns| points.iter().find(|point| point.0 == ns).map(|point| point.1);
+        assert_eq!([at(1_410), at(1_580), at(31_600)], [Some(2), Some(3), Some(3)]);
+        // 10^(92/20) = 39,810 is below 40,000, so the next point is the first that has all.
+        assert_eq!(points.last(), Some(&(44_700, 4)));
+        assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
+    }
 }

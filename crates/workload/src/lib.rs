@@ -36,6 +36,7 @@ mod skew;
 mod source;
 mod tickets;
 mod trace;
+mod zones;
 
 pub use replay::{Replay, ReplayMode};
 pub use request::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};

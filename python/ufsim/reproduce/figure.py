@@ -25,6 +25,7 @@ Label = str | int | float
 # Where traces come from, by the first part of their path.
 SOURCES = {
     "pixel4-hpufs": "the phone traces of the HP-UFS authors (github.com/s3yonsei/hpufs_public, script/application)",
+    "pixel6a-technion": "Technion's traces of a Pixel 6a (github.com/acsl-technion/MobileBlockIOTraces)",
     "nexus5-zhou": "Zhou et al.'s traces of a Nexus 5 (github.com/RVerschoren/flashsim-dchoices, traces_old)",
     "nexus5-pocketdata": "PocketData's traces of a Nexus 5 (github.com/grantwra/pocketDataGraphing)",
     "server": "the samples of SPC traces (github.com/CMU-SAFARI/MQSim, github.com/KerubinHo/SSDSim-Linux)",
@@ -139,6 +140,7 @@ def columns(result: Result) -> dict[str, Any]:
         for statistic in ("mean", "stddev", "p50", "p99", "p999", "max"):
             row[f"{kind}_{statistic}_ns"] = latency_value(result, kind, statistic)
         row[f"{kind}_count"] = latency_value(result, kind, "count")
+    row["within"] = result.latency_within
     row |= {f"nand_{cause}_ns": time for cause, time in result.nand_time_ns.items()}
     row |= {f"waf_{part}": value for part, value in result.waf.items()}
     row |= {f"{name}_bytes": value for name, value in result.host_dram.items()}

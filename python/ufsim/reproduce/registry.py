@@ -11,6 +11,8 @@ from ufsim.reproduce import (
     map_plus_examples,
     map_plus_schedulers,
     map_plus_settings,
+    msftl,
+    msftl_phone,
 )
 from ufsim.reproduce.figure import Figure
 
@@ -24,6 +26,8 @@ FIGURES: tuple[Figure, ...] = (
     *map_plus_schedulers.FIGURES,
     *map_plus_settings.FIGURES,
     *map_plus_beyond.FIGURES,
+    *msftl.FIGURES,
+    *msftl_phone.FIGURES,
 )
 
 

@@ -18,11 +18,11 @@ PAPERS = {
     "hp-ufs": "HP-UFS: host memory keeps the L2P changes, valid page bitmap and counts (MSST 2024)",
     "hpb": "HPB: host memory as read cache of L2P entries (HotStorage 2017)",
     "map-plus": "MAP+: an I/O scheduler that knows the mapping cache (TCAD 2018)",
-    "msftl": "MSFTL: small mapping segments",
+    "msftl": "MSFTL: mapping segments smaller than a logical page (2020)",
     "hpbvalve": "HPBvalve: HPB run for the foreground app",
 }
 # The device profile of each paper's claims.
-PROFILES = {"hp-ufs": "hp-ufs", "hpb": "hpb", "map-plus": "emmc-map-plus"}
+PROFILES = {"hp-ufs": "hp-ufs", "hpb": "hpb", "map-plus": "emmc-map-plus", "msftl": "msftl"}
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2530; max-width: 1080px; margin: 2rem auto; padding: 0 1.2rem; }

@@ -24,6 +24,7 @@ use super::{Firmware, META_RESERVE};
 use crate::batch::Batch;
 use crate::config::Sabotage;
 use crate::core::{Core, DeviceEvent};
+use crate::map_units::Numbered;
 use crate::mapping::{Mapping, Table};
 use crate::meta::{JOURNAL_PAGES, Piece, Rebuilt};
 use crate::ops::{Errand, Purpose};
@@ -451,13 +452,19 @@ impl<M: Mapping> Firmware<M> {
             true => recovery.evidence.sort_wrongly(),
         }
         let pages = &self.core.meta.pages;
+        // From the snapshot, and from the spare areas that were scanned.
         let newest = (0..segments).map(|s| pages.seq(SegmentId(s))).max().unwrap_or(Seq(0));
         let evidence = &mut recovery.evidence;
         evidence.last_seq = evidence.last_seq.max(newest);
         let concerns = |segment: &SegmentId| {
             let range = units.range(*segment);
             let written = M::TABLE == Table::Dram && pages.image(Lpa(range.start).segment()).is_some();
-            written || evidence.concerns(range, pages.seq(*segment))
+            let complete = match units.numbered() {
+                Numbered::Directory => pages.seq(*segment),
+                // Only the segment says: any that the scan has found something of is read.
+                Numbered::Spare => Seq(0),
+            };
+            written || evidence.concerns(range, complete)
         };
         recovery.todo = (0..segments).map(SegmentId).filter(concerns).collect();
         if M::TABLE == Table::Dram {
@@ -491,6 +498,11 @@ impl<M: Mapping> Firmware<M> {
         self.part_done(Part::SegmentRead);
         let core = &self.core;
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
+        if core.meta.units().numbered() == Numbered::Spare {
+            let (units, pages) = (core.meta.units(), &core.meta.pages);
+            let lacks = |&segment: &SegmentId| recovery.evidence.concerns(units.range(segment), pages.seq(segment));
+            recovery.now.retain(lacks);
+        }
         let mut reads = Vec::new();
         for &segment in &recovery.now {
             let on_flash = core.meta.pages.seq(segment);

@@ -3,6 +3,7 @@
 //! A scheme decides; the firmware acts. To add one: write a file here with a type that implements [`Mapping`], and add
 //! a line to the registration at the end. The enum, the names and the conformance tests follow from it.
 
+mod batches;
 mod demand;
 mod hp_ufs;
 mod ideal;

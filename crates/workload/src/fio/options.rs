@@ -3,6 +3,7 @@
 use units::Nanos;
 
 use super::value::{self, Parsed};
+use crate::zones::Zone;
 
 /// Bytes or a share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,13 +29,14 @@ pub(super) struct SizeShare {
 }
 
 /// Which blocks a random job takes.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) enum Distribution {
     Random,
     Zipf(f64),
     Pareto(f64),
     /// Standard deviation in per cent of the blocks.
     Normal(f64),
+    Zoned(Vec<Zone>),
 }
 
 /// The options of one job. Three values are for reads, writes and trims.

@@ -5,6 +5,7 @@ use super::options::{Distribution, Options, SizeShare};
 use crate::Rng;
 use crate::permutation::Permutation;
 use crate::skew::Skew;
+use crate::zones::Zones;
 
 /// Picks block sizes in given shares.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ enum Kind {
     Map { map: Permutation, step: u64, blocks: u64 },
     /// Some blocks more often.
     Skewed { skew: Skew, step: u64 },
+    /// Some zones more often.
+    Zoned { zones: Zones, step: u64 },
 }
 
 /// The order in which a clone goes through its region. Offsets count from the start of the region.
@@ -65,13 +68,14 @@ impl Pattern {
         let smallest = (0..3).filter(|&d| o.has_direction(d)).map(|d| sizes[d].smallest).min();
         let step = smallest.expect("a job reads, writes or trims");
         let blocks = bytes / step;
-        let kind = match o.distribution {
+        let kind = match &o.distribution {
             _ if !o.rw.random => Kind::Sequential { position: [0; 3] },
             Distribution::Random if o.norandommap => Pattern::uniform(bytes, o, sizes),
             Distribution::Random => Kind::Map { map: Permutation::new(blocks, rng), step, blocks },
-            Distribution::Zipf(theta) => Kind::Skewed { skew: Skew::zipf(blocks, theta, rng), step },
-            Distribution::Pareto(h) => Kind::Skewed { skew: Skew::pareto(blocks, h, rng), step },
-            Distribution::Normal(percent) => Kind::Skewed { skew: Skew::normal(blocks, percent, rng), step },
+            Distribution::Zipf(theta) => Kind::Skewed { skew: Skew::zipf(blocks, *theta, rng), step },
+            Distribution::Pareto(h) => Kind::Skewed { skew: Skew::pareto(blocks, *h, rng), step },
+            Distribution::Normal(percent) => Kind::Skewed { skew: Skew::normal(blocks, *percent, rng), step },
+            Distribution::Zoned(zones) => Kind::Zoned { zones: Zones::new(blocks, zones), step },
         };
         Pattern { bytes, kind }
     }
@@ -89,6 +93,7 @@ impl Pattern {
             Kind::Map { map, step, .. } => map.next()? * *step,
             Kind::Uniform { blocks, step } => rng.below(blocks[direction]) * step[direction],
             Kind::Skewed { skew, step, .. } => skew.next(rng) * *step,
+            Kind::Zoned { zones, step } => zones.next(rng) * *step,
             Kind::Sequential { position } => {
                 let offset = position[direction];
                 let left = self.bytes - offset;
@@ -113,7 +118,7 @@ impl Pattern {
             Kind::Sequential { position } => *position = [0; 3],
             Kind::Map { map, blocks, .. } => *map = Permutation::new(*blocks, rng),
             // What is hot stays hot.
-            Kind::Uniform { .. } | Kind::Skewed { .. } => {}
+            Kind::Uniform { .. } | Kind::Skewed { .. } | Kind::Zoned { .. } => {}
         }
     }
 }

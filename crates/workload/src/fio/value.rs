@@ -4,6 +4,7 @@ use units::Nanos;
 
 use super::options::{Amount, Distribution, Rw, SizeShare};
 use crate::source::LATEST;
+use crate::zones::Zone;
 
 /// What a value may be, for the message about one that is not.
 pub(super) type Allowed = &'static str;
@@ -21,8 +22,9 @@ const SPLIT: Allowed = "size/percentage:size/percentage... with sizes from 512 t
 const BOOL: Allowed = "0, 1, true or false";
 const DURATION: Allowed = "a time below 2^62 ns (146 years), optionally with us, ms, s, m, h or d";
 const RW: Allowed = "read, write, rw, readwrite, randread, randwrite, randrw, trim or randtrim";
-const DISTRIBUTION: Allowed = "random, zipf:theta (theta above 0, at most 10, not 1), pareto:h (0 < h < 1) or \
-                               normal:deviation (above 0 to 100 per cent)";
+const DISTRIBUTION: Allowed = "random, zipf:theta (theta above 0, at most 10, not 1), pareto:h (0 < h < 1), \
+                               normal:deviation (above 0 to 100 per cent) or zoned:requests/blocks:... (per cent, each \
+                               adding up to 100)";
 
 const MAX_BLOCK: u64 = 1 << 30;
 
@@ -207,8 +209,23 @@ pub(super) fn distribution(text: &str) -> Parsed<Distribution> {
         }
         "pareto" => parameter(Some(0.2), &|v| (0.000_001..=0.999_999).contains(&v)).map(Distribution::Pareto),
         "normal" => parameter(None, &|v| v > 0.0 && v <= 100.0).map(Distribution::Normal),
+        "zoned" => zones(number).map(Distribution::Zoned),
         _ => Err(DISTRIBUTION),
     }
+}
+
+/// The zones of `zoned`. fio lets shares be left out and differ by direction; here all are given, and for all.
+fn zones(text: &str) -> Parsed<Vec<Zone>> {
+    let percent = |text: &str| integer(text, 0..=100, DISTRIBUTION).map(|value| value as u32);
+    let mut zones = Vec::new();
+    for part in text.split(':') {
+        let (requests, blocks) = part.split_once('/').ok_or(DISTRIBUTION)?;
+        zones.push(Zone { requests: percent(requests)?, blocks: percent(blocks)? });
+    }
+    let sums = zones.iter().fold((0, 0), |sum, zone| (sum.0 + zone.requests, sum.1 + zone.blocks));
+    // A zone without blocks can have no requests.
+    let possible = zones.iter().all(|zone| zone.blocks > 0 || zone.requests == 0);
+    if sums == (100, 100) && possible && zones.len() <= 256 { Ok(zones) } else { Err(DISTRIBUTION) }
 }
 
 #[cfg(test)]
@@ -282,8 +299,14 @@ mod tests {
         assert_eq!(distribution("zipf:0.5"), Ok(Distribution::Zipf(0.5)));
         assert_eq!(distribution("pareto:0.3"), Ok(Distribution::Pareto(0.3)));
         assert_eq!(distribution("normal:20"), Ok(Distribution::Normal(20.0)));
+        let zone = |requests, blocks| Zone { requests, blocks };
+        assert_eq!(distribution("zoned:90/10:10/90"), Ok(Distribution::Zoned(vec![zone(90, 10), zone(10, 90)])));
+        let zoned =
+            ["zoned", "zoned:90/10", "zoned:90/10:10/91", "zoned:90:10", "zoned:50/0:50/100", "zoned:-1/0:101/100"];
         for text in
             ["zipf:1", "zipf:0", "zipf:nan", "zipf:11", "pareto:1", "pareto:0", "normal", "normal:0", "normal:101", "x"]
+                .into_iter()
+                .chain(zoned)
         {
             assert_eq!(distribution(text), Err(DISTRIBUTION), "{text}");
         }

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::*;
-use crate::map_units::MapShape;
+use crate::map_units::{MapShape, Numbered};
 
 fn cmt(capacity: u64) -> Cmt {
-    Cmt::new(capacity, MapUnits::new(4096, MapShape { entries: 512, bytes: 4096 }))
+    Cmt::new(capacity, MapUnits::new(4096, MapShape { entries: 512, bytes: 4096, numbered: Numbered::Directory }))
 }
 
 fn cached(cmt: &Cmt) -> Vec<u32> {

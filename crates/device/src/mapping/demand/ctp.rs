@@ -133,11 +133,12 @@ impl Ctp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map_units::MapShape;
+    use crate::map_units::{MapShape, Numbered};
 
     #[test]
     fn pages_leave_in_order_of_use_and_changes_are_known() {
-        let mut ctp = Ctp::new(2, MapUnits::new(4096, MapShape { entries: 512, bytes: 4096 }));
+        let mut ctp =
+            Ctp::new(2, MapUnits::new(4096, MapShape { entries: 512, bytes: 4096, numbered: Numbered::Directory }));
         ctp.insert(SegmentId(0), vec![0; 512]);
         ctp.insert(SegmentId(3), vec![0; 512]);
         ctp.touch(SegmentId(0));

@@ -12,6 +12,7 @@ use super::Demand;
 use super::known::{live, logged_in};
 use crate::blocks::State;
 use crate::core::Core;
+use crate::mapping::batches::{InBatches, Load, Phase};
 use crate::meta::Piece;
 use crate::ops::Errand;
 use crate::sram::Owner;
@@ -36,19 +37,6 @@ pub struct Wanted {
     pub idle: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Phase {
-    /// Waiting for programs in flight.
-    #[default]
-    Start,
-    /// Reading the next pages.
-    Read,
-    /// They are in SRAM: change and program them.
-    Apply,
-    /// They are on flash.
-    Written,
-}
-
 /// State of a flush.
 #[derive(Debug, Default)]
 pub struct Flush {
@@ -62,49 +50,11 @@ pub struct Flush {
     idle: bool,
 }
 
-impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
-    /// Goes on with a flush. True when it is finished.
-    pub(super) fn go_on_flushing(&mut self, core: &mut Core) -> bool {
-        loop {
-            match self.flush.phase {
-                Phase::Start => {
-                    if core.programs > 0 {
-                        return false;
-                    }
-                    self.begin(core);
-                    self.flush.phase = Phase::Read;
-                }
-                Phase::Read => {
-                    if self.flush.todo.is_empty() {
-                        self.finish(core);
-                        return true;
-                    }
-                    self.flush.phase = Phase::Apply;
-                    if self.read_batch(core) {
-                        return false;
-                    }
-                }
-                Phase::Apply => {
-                    if self.flush.idle && core.command_waits {
-                        // Nobody needs this page to be written, and somebody waits.
-                        core.sram.give(Owner::Map, self.flush.batch.len() as u16);
-                        self.flush.todo.clear();
-                        self.finish(core);
-                        return true;
-                    }
-                    self.flush.phase = Phase::Written;
-                    self.program_batch(core);
-                    return false;
-                }
-                Phase::Written => {
-                    self.batch_written(core);
-                    self.flush.phase = Phase::Read;
-                }
-            }
-        }
+impl<const TWO_LEVELS: bool> InBatches for Demand<TWO_LEVELS> {
+    fn phase(&mut self) -> &mut Phase {
+        &mut self.flush.phase
     }
 
-    /// No program is in flight, so every change with a number that has been given is known.
     fn begin(&mut self, core: &mut Core) {
         let wanted = std::mem::take(&mut self.wanted);
         let mut pages: BTreeSet<SegmentId> = BTreeSet::new();
@@ -128,6 +78,32 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         self.flush.seq = Seq(core.next_seq().0 - 1);
     }
 
+    fn load(&mut self, core: &mut Core) -> Load {
+        if self.flush.todo.is_empty() {
+            self.finish(core);
+            return Load::Over;
+        }
+        if self.read_batch(core) { Load::Reading } else { Load::There }
+    }
+
+    fn program(&mut self, core: &mut Core) -> bool {
+        if self.flush.idle && core.command_waits {
+            // Nobody needs this page to be written, and somebody waits.
+            core.sram.give(Owner::Map, self.flush.batch.len() as u16);
+            self.flush.todo.clear();
+            self.finish(core);
+            return false;
+        }
+        self.program_batch(core);
+        true
+    }
+
+    fn written(&mut self, core: &mut Core) {
+        self.batch_written(core);
+    }
+}
+
+impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// The pages that keep the oldest full superblock from being forgotten by recovery.
     fn pages_of_oldest_block(&self, core: &Core, pages: &mut BTreeSet<SegmentId>) {
         let full = |sb: &Superblock| core.blocks.state(*sb) == State::Closed && self.changed_in[sb.index()] > 0;
@@ -205,7 +181,6 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             core.trims_covered(self.flush.seq.plus(1));
         }
         self.flush.batch.clear();
-        self.flush.phase = Phase::Start;
     }
 
     /// The power is gone: pages that made it to flash count.

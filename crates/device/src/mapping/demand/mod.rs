@@ -29,13 +29,13 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 use self::cmt::Cmt;
 use self::ctp::Ctp;
 use self::flush::{Flush, Wanted};
-use super::{Admission, Commit, HostSays, Mapping, Resolved, Search, Table, portions};
+use super::{Admission, Commit, HostSays, Mapping, Resolved, Search, Table, batches, portions};
 use crate::blocks::Stream;
 use crate::config::{CmtConfig, DeviceConfig};
 use crate::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
-use crate::map_units::MapShape;
+use crate::map_units::{MapShape, Numbered};
 use crate::meta::Piece;
 use crate::validity::ValidCounts;
 
@@ -213,7 +213,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     const ON_DEMAND: bool = true;
 
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
-        MapShape { entries: cfg.cmt.page_entries(), bytes: UNIT_BYTES as u32 }
+        MapShape { entries: cfg.cmt.page_entries(), bytes: UNIT_BYTES as u32, numbered: Numbered::Directory }
     }
 
     fn new(core: &Core) -> Demand<TWO_LEVELS> {
@@ -361,7 +361,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
-        self.go_on_flushing(core)
+        batches::go_on(self, core)
     }
 
     fn wants_idle_flush(&self) -> bool {

@@ -8,25 +8,13 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use super::Flushed;
 use crate::core::Core;
 use crate::firmware::META_RESERVE;
+use crate::mapping::batches::{InBatches, Load, Phase};
 use crate::meta::Piece;
 use crate::ops::Errand;
 use crate::sram::Owner;
 
 /// Buffers that a flush works in, if there are as many: programs for every die of a large device.
 const BUFFERS: u32 = 64;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Phase {
-    /// Waiting for programs in flight, then sorting the mapping cache.
-    #[default]
-    Start,
-    /// Reading the next pieces.
-    Read,
-    /// They are in SRAM: change and program them.
-    Apply,
-    /// They are on flash.
-    Written,
-}
 
 /// One change that holds.
 #[derive(Clone, Copy, Debug)]
@@ -161,45 +149,38 @@ impl Flush {
     }
 }
 
-impl<S> Flushed<S> {
-    /// Goes on with a flush. True when it is finished, or has to make way for GC of the translation blocks.
-    pub(super) fn go_on_flushing(&mut self, core: &mut Core) -> bool {
-        loop {
-            match self.flush.phase {
-                Phase::Start => {
-                    if core.programs > 0 {
-                        return false;
-                    }
-                    self.flush.sort_log(core);
-                    self.flush.phase = Phase::Read;
-                }
-                Phase::Read => {
-                    if self.flush.done == self.flush.updates.len() {
-                        self.finish_flush(core);
-                        return true;
-                    }
-                    if self.flush.done > 0 && core.meta.free() <= META_RESERVE {
-                        self.pause_flush(core);
-                        return true;
-                    }
-                    self.flush.phase = Phase::Apply;
-                    if self.flush.read_batch(core) {
-                        return false;
-                    }
-                }
-                Phase::Apply => {
-                    self.flush.phase = Phase::Written;
-                    self.apply_batch(core);
-                    return false;
-                }
-                Phase::Written => {
-                    self.flush.batch_written(core);
-                    self.flush.phase = Phase::Read;
-                }
-            }
-        }
+impl<S> InBatches for Flushed<S> {
+    fn phase(&mut self) -> &mut Phase {
+        &mut self.flush.phase
     }
 
+    fn begin(&mut self, core: &mut Core) {
+        self.flush.sort_log(core);
+    }
+
+    fn load(&mut self, core: &mut Core) -> Load {
+        if self.flush.done == self.flush.updates.len() {
+            self.finish_flush(core);
+            return Load::Over;
+        }
+        if self.flush.done > 0 && core.meta.free() <= META_RESERVE {
+            self.pause_flush(core);
+            return Load::Over;
+        }
+        if self.flush.read_batch(core) { Load::Reading } else { Load::There }
+    }
+
+    fn program(&mut self, core: &mut Core) -> bool {
+        self.apply_batch(core);
+        true
+    }
+
+    fn written(&mut self, core: &mut Core) {
+        self.flush.batch_written(core);
+    }
+}
+
+impl<S> Flushed<S> {
     /// The old entries are seen now: they tell which copies have been overtaken, and which pages are garbage.
     fn apply_batch(&mut self, core: &mut Core) {
         for at in self.flush.done..self.flush.batch_end {
@@ -231,7 +212,6 @@ impl<S> Flushed<S> {
             core.log.forget(update.lpa);
         }
         self.flush_wanted = true;
-        self.flush.phase = Phase::Start;
     }
 
     /// Superblocks that the flush has emptied become free.
@@ -250,6 +230,5 @@ impl<S> Flushed<S> {
         }
         self.written = 0;
         self.flush_wanted = false;
-        self.flush.phase = Phase::Start;
     }
 }

@@ -26,13 +26,13 @@ use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use self::flush::Flush;
-use super::{Commit, HostSays, Mapping, Resolved, Search, Table, portions};
+use super::{Commit, HostSays, Mapping, Resolved, Search, Table, batches, portions};
 use crate::blocks::{State, Stream};
 use crate::config::{DeviceConfig, MsftlConfig};
 use crate::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
-use crate::map_units::MapShape;
+use crate::map_units::{MapShape, Numbered};
 use crate::meta::Piece;
 use crate::stats::DeviceStats;
 use crate::validity::ValidCounts;
@@ -123,7 +123,7 @@ impl<S: PieceSize> Mapping for Flushed<S> {
 
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
         let bytes = S::bytes(&cfg.msftl);
-        MapShape { entries: bytes / ENTRY_BYTES, bytes }
+        MapShape { entries: bytes / ENTRY_BYTES, bytes, numbered: Numbered::Spare }
     }
 
     /// The mapping cache has room for the mappings of a flush, if no two follow each other, and for what is on its way.
@@ -233,7 +233,7 @@ impl<S: PieceSize> Mapping for Flushed<S> {
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
-        self.go_on_flushing(core)
+        batches::go_on(self, core)
     }
 
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {

@@ -19,7 +19,10 @@ fn meta(bytes: u32, capacity_units: u32) -> Meta {
         data_superblocks: 28,
         meta_superblocks: 6,
     };
-    Meta::new(geometry.layout(), MapUnits::new(capacity_units, MapShape { entries: bytes / ENTRY_BYTES, bytes }))
+    Meta::new(
+        geometry.layout(),
+        MapUnits::new(capacity_units, MapShape { entries: bytes / ENTRY_BYTES, bytes, numbered: Numbered::Spare }),
+    )
 }
 
 #[test]
@@ -67,4 +70,12 @@ fn the_directory_of_128_gib_takes_what_the_paper_says() {
     assert_eq!(directory(4 * KIB), 128 * 1024);
     assert_eq!(directory(2 * KIB), 256 * 1024);
     assert_eq!(directory(KIB), 512 * 1024);
+}
+
+/// 131,072 segments of 1 KiB, 28 bitmaps, 2 parts of records and 32 pages of the journal: 4 bytes for the place of each, 4 for the
+/// erase count of each of 28 superblocks, and one sequence number, in units of 4 KiB and whole pages of four.
+#[test]
+fn a_snapshot_of_the_directory_holds_places_and_one_number() {
+    let bytes = 4 * (131_072 + 28 + 2 + 32) + 4 * 28 + 4_u32;
+    assert_eq!(meta(KIB, 128 << 18).snapshot_units(), bytes.div_ceil(4 * KIB).next_multiple_of(4));
 }

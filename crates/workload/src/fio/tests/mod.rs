@@ -90,7 +90,7 @@ fn times_of(issued: &[Issued]) -> Vec<u64> {
     issued.iter().map(|i| (i.request.arrival.0 - 5000) / 1000).collect()
 }
 
-const LINES: [&str; 24] = [
+const LINES: [&str; 25] = [
     "[a]",
     "[global]",
     "[b]",
@@ -111,6 +111,7 @@ const LINES: [&str; 24] = [
     "thinktime=3",
     "stonewall",
     "random_distribution=zipf:1.2",
+    "random_distribution=zoned:80/20:20/80",
     "filename=f",
     "offset=4k",
     "; ufsim: warmup",

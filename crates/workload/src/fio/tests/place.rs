@@ -112,6 +112,14 @@ fn skewed_jobs_have_hot_blocks() {
 }
 
 #[test]
+fn zones_take_their_shares_of_requests_and_blocks() {
+    let units = units_of(&run("[a]\nrw=randwrite\nsize=4m\nio_size=80m\nrandom_distribution=zoned:90/10:10/90\n"));
+    let first_tenth = units.iter().filter(|&&u| u < 102).count() as f64 / units.len() as f64;
+    // Of 20480 requests; five standard deviations are 0.0105.
+    assert!((first_tenth - 0.9).abs() < 0.0105, "{first_tenth}");
+}
+
+#[test]
 fn block_sizes_follow_their_direction_and_split() {
     let issued = run("[a]\nrw=randrw\nsize=64m\nio_size=16m\nbs=4k,8k\n");
     for i in &issued {

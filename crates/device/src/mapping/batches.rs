@@ -1,0 +1,84 @@
+//! Map flushes that take the pieces of the mapping table a batch at a time: read what has changes, change it, program it.
+//!
+//! What has to be written, how many pieces fit a batch, and what they become is the scheme's ([`InBatches`]); the order is here.
+
+use crate::core::Core;
+
+/// Where a flush stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Phase {
+    /// Waiting for programs in flight.
+    #[default]
+    Start,
+    /// Reading the next pieces.
+    Read,
+    /// They are in SRAM: change and program them.
+    Apply,
+    /// They are on flash.
+    Written,
+}
+
+/// What became of the next batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Load {
+    /// Flash is being read.
+    Reading,
+    /// All of it is in SRAM.
+    There,
+    /// There is none: the flush has ended, or makes way.
+    Over,
+}
+
+/// What a scheme does for a flush in batches.
+pub(super) trait InBatches {
+    /// Where the flush stands.
+    fn phase(&mut self) -> &mut Phase;
+
+    /// No program is in flight, so every change with a number that has been given is known: which are to be written?
+    fn begin(&mut self, core: &mut Core);
+
+    /// Brings the next pieces into SRAM, or ends the flush.
+    fn load(&mut self, core: &mut Core) -> Load;
+
+    /// Changes and programs the pieces in SRAM. False if the flush has been given up instead.
+    fn program(&mut self, core: &mut Core) -> bool;
+
+    /// The programs are over.
+    fn written(&mut self, core: &mut Core);
+}
+
+/// Goes on with a flush. True when it has ended; see [`Mapping::flush`](super::Mapping::flush).
+pub(super) fn go_on(map: &mut impl InBatches, core: &mut Core) -> bool {
+    loop {
+        match *map.phase() {
+            Phase::Start => {
+                if core.programs > 0 {
+                    return false;
+                }
+                map.begin(core);
+                *map.phase() = Phase::Read;
+            }
+            Phase::Read => match map.load(core) {
+                Load::Over => {
+                    *map.phase() = Phase::Start;
+                    return true;
+                }
+                load => {
+                    *map.phase() = Phase::Apply;
+                    if load == Load::Reading {
+                        return false;
+                    }
+                }
+            },
+            Phase::Apply => {
+                let goes_on = map.program(core);
+                *map.phase() = if goes_on { Phase::Written } else { Phase::Start };
+                return !goes_on;
+            }
+            Phase::Written => {
+                map.written(core);
+                *map.phase() = Phase::Read;
+            }
+        }
+    }
+}
