@@ -25,6 +25,11 @@ pub struct MapShape {
 impl MapShape {
     /// An L2P segment: 1024 entries of 4 bytes.
     pub const SEGMENT: MapShape = MapShape { entries: SEGMENT_ENTRIES, bytes: UNIT_BYTES as u32 };
+
+    /// A part of a segment, or a whole one: entries of 4 bytes.
+    pub fn part_of_segment(bytes: u32) -> MapShape {
+        MapShape { entries: bytes / 4, bytes }
+    }
 }
 
 /// How the mapping table is divided. A [`SegmentId`] is the number of a map unit.
@@ -33,6 +38,7 @@ pub struct MapUnits {
     capacity_units: u32,
     shift: u32,
     bytes: u32,
+    has_bitmaps: bool,
 }
 
 impl MapUnits {
@@ -45,7 +51,18 @@ impl MapUnits {
         let allowed = LEAST_BYTES..=16 * LEAST_BYTES;
         assert!(entries.is_power_of_two(), "{entries} entries in a map unit: must be a power of two");
         assert!(bytes.is_power_of_two() && allowed.contains(&bytes), "{bytes} bytes in a map unit");
-        MapUnits { capacity_units, shift: entries.trailing_zeros(), bytes }
+        MapUnits { capacity_units, shift: entries.trailing_zeros(), bytes, has_bitmaps: false }
+    }
+
+    /// The same table, for a scheme that writes with every data superblock which map units it concerns.
+    pub fn with_bitmaps(self) -> MapUnits {
+        MapUnits { has_bitmaps: true, ..self }
+    }
+
+    /// Flash units of a bitmap with a bit for every map unit: the smaller these, the larger it is. Schemes that write none have
+    /// a place for one all the same.
+    pub fn bitmap_parts(self) -> u32 {
+        if self.has_bitmaps { self.count().div_ceil(8 * UNIT_BYTES as u32) } else { 1 }
     }
 
     /// Flash units that a map unit takes, 1 if it shares one.
@@ -131,5 +148,15 @@ mod tests {
         assert_eq!([1024, 2048, 4096, 8192, 16_384].map(|b| units(b).per_flash_unit()), [4, 2, 1, 1, 1]);
         assert_eq!([1024, 2048, 4096, 8192, 16_384].map(|b| units(b).buffers(5)), [2, 3, 5, 10, 20]);
         assert_eq!([1024, 2048, 4096, 8192, 16_384].map(|b| units(b).fitting(7)), [28, 14, 7, 3, 1]);
+    }
+
+    #[test]
+    fn a_bitmap_has_a_bit_for_every_map_unit() {
+        let parts = |gib: u32, bytes| {
+            MapUnits::new(gib << 18, MapShape::part_of_segment(bytes)).with_bitmaps().bitmap_parts()
+        };
+        assert_eq!([4096, 2048, 1024].map(|bytes| parts(128, bytes)), [1, 2, 4], "4, 8 and 16 KiB");
+        assert_eq!([4096, 2048, 1024].map(|bytes| parts(1, bytes)), [1, 1, 1]);
+        assert_eq!(MapUnits::new(128 << 18, MapShape::part_of_segment(1024)).bitmap_parts(), 1);
     }
 }

@@ -91,8 +91,8 @@ impl<M: Mapping> Firmware<M> {
     /// A device fresh from the factory.
     pub fn new(mut cfg: DeviceConfig) -> Firmware<M> {
         cfg.log.entries = M::log_entries(&cfg);
-        let shape = M::map_shape(&cfg);
-        let core = Core::new(cfg, shape);
+        let units = M::map_units(&cfg);
+        let core = Core::new(cfg, units);
         let map = M::new(&core);
         Firmware::with(core, map)
     }

@@ -20,7 +20,7 @@ use crate::config::DeviceConfig;
 use crate::core::{Core, DeviceEvent, Effects};
 use crate::firmware::{Firmware, Flash, Moment};
 use crate::gc::Victim;
-use crate::map_units::MapShape;
+use crate::map_units::{MapShape, MapUnits};
 use crate::stats::DeviceStats;
 
 /// What a host may do for a mapping scheme. Whatever else it sends is refused or not looked at.
@@ -133,6 +133,11 @@ pub trait Mapping: Sized {
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
         let _ = cfg;
         MapShape::SEGMENT
+    }
+
+    /// The whole table in such pieces.
+    fn map_units(cfg: &DeviceConfig) -> MapUnits {
+        MapUnits::new(cfg.capacity_units, Self::map_shape(cfg))
     }
 
     /// Entries of the log buffer.
@@ -350,9 +355,9 @@ macro_rules! mappings {
                 match name { $($name => Some(MappingKind::$variant),)* _ => None }
             }
 
-            /// What one piece of metadata holds of the table.
-            pub(crate) fn map_shape(self, cfg: &DeviceConfig) -> MapShape {
-                match self { $(MappingKind::$variant => <$scheme as Mapping>::map_shape(cfg),)* }
+            /// How the mapping table is divided into pieces of metadata.
+            pub(crate) fn map_units(self, cfg: &DeviceConfig) -> MapUnits {
+                match self { $(MappingKind::$variant => <$scheme as Mapping>::map_units(cfg),)* }
             }
 
             /// The name of a scheme.
