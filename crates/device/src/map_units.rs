@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use ufs::QUARTER_ENTRIES;
 use units::{Lpa, SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 
 /// Smallest map unit: ECC protects no less at once (MSFTL Sec. 3.1).
@@ -29,6 +30,60 @@ impl MapShape {
     /// A part of a segment, or a whole one: entries of 4 bytes.
     pub fn part_of_segment(bytes: u32) -> MapShape {
         MapShape { entries: bytes / 4, bytes }
+    }
+}
+
+/// Some map units that follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnitRun {
+    /// The first.
+    pub first: SegmentId,
+    /// How many.
+    pub n: u32,
+}
+
+impl UnitRun {
+    /// All of them.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = SegmentId> {
+        (self.first.0..self.first.0 + self.n).map(SegmentId)
+    }
+}
+
+/// Some map units of one segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UnitSet {
+    /// The first, if there is any.
+    first: u32,
+    /// Bit i is set for the i-th behind it.
+    bits: u8,
+}
+
+impl UnitSet {
+    /// A single one.
+    #[inline]
+    pub fn one(unit: SegmentId) -> UnitSet {
+        UnitSet { first: unit.0, bits: 1 }
+    }
+
+    /// Adds one behind all others.
+    pub fn add(&mut self, unit: SegmentId) {
+        if self.bits == 0 {
+            *self = UnitSet::one(unit);
+        } else {
+            self.bits |= 1 << (unit.0 - self.first);
+        }
+    }
+
+    /// Is there none?
+    pub fn is_empty(self) -> bool {
+        self.bits == 0
+    }
+
+    /// All of them, in order.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = SegmentId> {
+        (0..8).filter(move |i| self.bits >> i & 1 != 0).map(move |i| SegmentId(self.first + i))
     }
 }
 
@@ -114,6 +169,21 @@ impl MapUnits {
         SegmentId(lpa.0 >> self.shift)
     }
 
+    /// The map units of an L2P segment of 1024 entries, which may have several parts.
+    #[inline]
+    pub fn of_segment(self, segment: SegmentId) -> UnitRun {
+        let first = segment.first_lpa();
+        let left = self.capacity_units.saturating_sub(first.0).min(SEGMENT_ENTRIES);
+        UnitRun { first: self.of(first), n: left.div_ceil(1 << self.shift) }
+    }
+
+    /// The quarters of its segment that a map unit holds, as bits.
+    pub fn quarters(self, unit: SegmentId) -> u8 {
+        let first = (unit.0 << self.shift) % SEGMENT_ENTRIES / QUARTER_ENTRIES;
+        let n = (self.entries() / QUARTER_ENTRIES).clamp(1, 4);
+        ((1 << n) - 1) << first
+    }
+
     /// The addresses of a map unit.
     #[inline]
     pub fn range(self, unit: SegmentId) -> Range<u32> {
@@ -151,10 +221,31 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_has_parts() {
+        let units = |bytes| MapUnits::new(2500, MapShape::part_of_segment(bytes));
+        let parts = |bytes, segment| units(bytes).of_segment(SegmentId(segment));
+        assert_eq!(parts(4096, 1), UnitRun { first: SegmentId(1), n: 1 });
+        assert_eq!(parts(2048, 1), UnitRun { first: SegmentId(2), n: 2 });
+        assert_eq!(parts(1024, 1), UnitRun { first: SegmentId(4), n: 4 });
+        assert_eq!(parts(1024, 2), UnitRun { first: SegmentId(8), n: 2 }, "452 entries are left");
+        assert_eq!([4, 5, 6, 7].map(|unit| units(1024).quarters(SegmentId(unit))), [1, 2, 4, 8]);
+        assert_eq!([4, 5].map(|unit| units(2048).quarters(SegmentId(unit))), [0b0011, 0b1100]);
+        assert_eq!(units(4096).quarters(SegmentId(1)), 0b1111);
+    }
+
+    #[test]
+    fn a_set_names_what_was_added() {
+        let mut set = UnitSet::default();
+        assert!(set.is_empty());
+        [4, 5, 7].map(|unit| set.add(SegmentId(unit)));
+        assert!(set.iter().eq([4, 5, 7].map(SegmentId)));
+        assert!(UnitSet::one(SegmentId(9)).iter().eq([SegmentId(9)]));
+    }
+
+    #[test]
     fn a_bitmap_has_a_bit_for_every_map_unit() {
-        let parts = |gib: u32, bytes| {
-            MapUnits::new(gib << 18, MapShape::part_of_segment(bytes)).with_bitmaps().bitmap_parts()
-        };
+        let parts =
+            |gib: u32, bytes| MapUnits::new(gib << 18, MapShape::part_of_segment(bytes)).with_bitmaps().bitmap_parts();
         assert_eq!([4096, 2048, 1024].map(|bytes| parts(128, bytes)), [1, 2, 4], "4, 8 and 16 KiB");
         assert_eq!([4096, 2048, 1024].map(|bytes| parts(1, bytes)), [1, 1, 1]);
         assert_eq!(MapUnits::new(128 << 18, MapShape::part_of_segment(1024)).bitmap_parts(), 1);

@@ -143,6 +143,15 @@ impl Pages {
         }
     }
 
+    /// Replaces the entries of a map unit: `range` is that of its addresses. A whole segment is moved in.
+    pub fn set_unit(&mut self, range: Range<u32>, packed: Box<[u32]>) {
+        let first = Lpa(range.start);
+        match <Box<SegmentImage>>::try_from(packed) {
+            Ok(whole) => self.set_segment(first.segment(), whole),
+            Err(part) => self.set_entries(range, &part),
+        }
+    }
+
     /// The sequence number stored with a map unit.
     pub fn seq(&self, segment: SegmentId) -> Seq {
         self.seqs[segment.index()]

@@ -20,7 +20,7 @@ use crate::config::DeviceConfig;
 use crate::core::{Core, DeviceEvent, Effects};
 use crate::firmware::{Firmware, Flash, Moment};
 use crate::gc::Victim;
-use crate::map_units::{MapShape, MapUnits};
+use crate::map_units::{MapShape, MapUnits, UnitSet};
 use crate::stats::DeviceStats;
 
 /// What a host may do for a mapping scheme. Whatever else it sends is refused or not looked at.
@@ -102,8 +102,8 @@ pub struct Commit {
 pub enum Answer {
     /// Done.
     Now(Status, DataIn),
-    /// After this segment was read from flash; then [`Mapping::metadata_loaded`] is asked.
-    AfterLoad(SegmentId),
+    /// After these map units were read from flash; then [`Mapping::metadata_loaded`] is asked.
+    AfterLoad(UnitSet),
 }
 
 /// Result of a search for valid pages of the victim.
@@ -209,8 +209,8 @@ pub trait Mapping: Sized {
     }
 
     /// The program of a piece of metadata at `from` has failed; it goes to `to`.
-    fn piece_moved(&mut self, from: Ppa, to: Ppa) {
-        let _ = (from, to);
+    fn piece_moved(&mut self, piece: crate::meta::Piece, from: Ppa, to: Ppa) {
+        let _ = (piece, from, to);
     }
 
     /// A change of this address is coming; a hint for the processor's caches.

@@ -233,7 +233,6 @@ impl SegmentLog {
         self.flush_wanted = false;
         self.phase = Phase::Start;
     }
-
 }
 
 impl Mapping for SegmentLog {
@@ -436,7 +435,8 @@ impl Mapping for SegmentLog {
             victim.opened = true;
             victim.plan = core.addresses_in(victim.sb);
             victim.plan.sort_unstable();
-            let bitmap: Vec<Ppa> = core.meta.bitmap_pieces(victim.sb).filter_map(|part| core.meta.place(part)).collect();
+            let bitmap: Vec<Ppa> =
+                core.meta.bitmap_pieces(victim.sb).filter_map(|part| core.meta.place(part)).collect();
             bitmap.iter().for_each(|&ppa| core.job_read(ppa, 1, Cause::ValidPageSearch));
             if !bitmap.is_empty() {
                 return Search::Reading;

@@ -183,6 +183,13 @@ fn check_parts(v: &Values, mapping: MappingKind) -> Result<(), String> {
         MappingKind::SegmentLog => parts.div_ceil(8 * UNIT_BYTES),
         _ => 1,
     };
+    if mapping == MappingKind::HpUfs && v.map.segment_kib < UNIT_KIB {
+        // The parts of a segment are loaded together with what loads may take of the reserve, beside a row that fills.
+        let row = geometry(v).row_units();
+        let least = ((row + UNIT_KIB / v.map.segment_kib) * 4).div_ceil(3) * UNIT_KIB;
+        let told = format!("at least {least} for map.segment_kib = {}: a row and a segment's parts", v.map.segment_kib);
+        require(v.sram.reserve_kib >= least, "sram.reserve_kib", v.sram.reserve_kib, told)?;
+    }
     let more_bitmaps = (bitmaps - 1) * u64::from(v.nand.data_superblocks);
     check_metadata(v, parts + more_bitmaps, table.div_ceil(UNIT_BYTES) + more_bitmaps)
 }
