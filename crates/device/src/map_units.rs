@@ -237,7 +237,7 @@ mod tests {
     fn a_set_names_what_was_added() {
         let mut set = UnitSet::default();
         assert!(set.is_empty());
-        [4, 5, 7].map(|unit| set.add(SegmentId(unit)));
+        [4, 5, 7].into_iter().for_each(|unit| set.add(SegmentId(unit)));
         assert!(set.iter().eq([4, 5, 7].map(SegmentId)));
         assert!(UnitSet::one(SegmentId(9)).iter().eq([SegmentId(9)]));
     }

@@ -111,6 +111,24 @@ fn parts_that_share_a_page_are_read_once() {
     assert_eq!(bench.device.stats().segment_reads, 1);
 }
 
+/// A segment that comes whole shares no flash unit with parts of others, whatever came before it.
+#[test]
+fn a_whole_segment_is_read_once_whatever_it_is_written_with() {
+    let mut bench = in_parts(1024);
+    write(&mut bench, Lpa(0));
+    bench.host_seq = Seq(1);
+    let image: Box<SegmentImage> = Box::new([7; 1024]);
+    let first = Quarters::new(0b0001).expect("neither none nor all");
+    let programmed = bench.device.stats().map_units_programmed;
+    bench.send_with(Op::SegmentWrite { segment: SegmentId(0) }, DataOut::SegmentParts(first, first.of(&image)));
+    bench.send_with(Op::SegmentWrite { segment: SegmentId(1) }, DataOut::Segment(image));
+    bench.settle();
+    assert_eq!(bench.device.stats().map_units_programmed - programmed, 2, "five parts in one program");
+    bench.send(Op::SegmentRead { segment: SegmentId(1) });
+    bench.settle();
+    assert_eq!(bench.device.stats().segment_reads, 1);
+}
+
 /// Half a map unit cannot be written.
 #[test]
 fn parts_of_another_size_are_refused() {

@@ -183,6 +183,20 @@ impl HpUfs {
         self.held += more;
     }
 
+    /// Orders the first `n` of the queue so that segments whose parts are all among them share flash units with no other: they
+    /// are read whole one day.
+    fn put_whole_segments_first(&mut self, core: &Core, n: usize) {
+        let units = core.meta.units();
+        if units.is_plain() {
+            return;
+        }
+        let segment = |w: &Writeback| Lpa(units.range(w.unit).start).segment();
+        let first = &mut self.queued.make_contiguous()[..n];
+        let parts = |of: SegmentId| first.iter().filter(|w| segment(w) == of).count() as u32;
+        let whole: Vec<SegmentId> = first.iter().map(segment).filter(|&s| parts(s) == units.of_segment(s).n).collect();
+        first.sort_by_key(|w| if whole.contains(&segment(w)) { w.unit.0 } else { u32::MAX });
+    }
+
     /// Buffers that the map units from the host take, those that share one side by side.
     fn buffers(&self, core: &Core) -> u16 {
         core.meta.units().buffers((self.queued.len() + self.programming.len()) as u32) as u16
@@ -464,6 +478,7 @@ impl Mapping for HpUfs {
                 return;
             }
             let n = self.queued.len().min(room);
+            self.put_whole_segments_first(core, n);
             let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta.segment_piece(w.unit)).collect();
             let (ppa, taken) = core.program_pieces(&pieces, Errand::Background);
             core.stats.segment_writes += taken as u64;

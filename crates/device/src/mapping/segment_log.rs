@@ -2,9 +2,11 @@
 //!
 //! New mappings wait in the log buffer. When it is nearly full, a map flush reads every touched segment, changes it and
 //! writes it elsewhere. With `map.segment_kib` below 4 it does so only with the touched parts of segments, collected until a
-//! page is full (MSFTL Sec. 3.2); a map unit, below, is such a part or a whole segment. Only then does the device see the old entries, so only then do valid page counts change and
-//! empty superblocks become free. Which pages of a GC victim are valid is found by reading the victim's segment
-//! bitmap, of a bit for every map unit, and then these map units.
+//! page is full (MSFTL Sec. 3.2); a map unit, below, is such a part or a whole segment. Only then does the device see the old
+//! entries, so only then do valid page counts change and empty superblocks become free. Which pages of a GC victim are valid
+//! is found by reading the victim's segment bitmap, of a bit for every map unit, and then these map units.
+
+use std::collections::BTreeSet;
 
 use nand::Cause;
 use ufs::LpaRun;
@@ -139,7 +141,7 @@ impl SegmentLog {
         self.batch_end = self.done;
         let units = core.meta.units();
         let limit = units.fitting(core.cfg.sram.segment_cache.into()) as usize;
-        let mut reads = Vec::new();
+        let (mut reads, mut shared) = (Vec::new(), BTreeSet::new());
         while self.batch_end < self.updates.len() && self.batch.len() < limit {
             let unit = units.of(self.updates[self.batch_end].lpa);
             let cached = core.sram.segment_hit(unit);
@@ -152,19 +154,15 @@ impl SegmentLog {
                 break;
             }
             self.held += more;
-            if !cached {
-                reads.extend(Self::on_flash(core, unit));
-            }
+            // One read brings all that share a flash unit. They are not sorted by place, or smaller map units would find the
+            // page register loaded more often for a reason that has nothing to do with their size.
+            let place = Self::on_flash(core, unit).filter(|_| !cached);
+            reads.extend(place.filter(|&ppa| units.is_plain() || shared.insert(ppa)));
             self.batch.push(core.meta.segment_piece(unit));
             let rest = &self.updates[self.batch_end..];
             self.batch_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
         }
         assert!(!self.batch.is_empty(), "the reserve leaves buffers for a map flush");
-        if units.per_flash_unit() > 1 {
-            // One read brings all that share a flash unit.
-            reads.sort_unstable();
-            reads.dedup();
-        }
         core.stats.segment_reads += reads.len() as u64;
         for &ppa in &reads {
             core.job_read(ppa, 1, Cause::MapRead);

@@ -3,7 +3,7 @@
 //! A segment is absent, loading, or cached; a cached one is clean or dirty, and may be on its way back to flash at the
 //! same time. It is clean from the moment a writeback is sent: what the device gets is the state of that moment.
 //!
-//! A device that writes segments in parts gets those with changes. So what is dirty is noted by quarters, as the smallest part is
+//! A device that writes segments in parts gets those with changes of a segment that stays. So what is dirty is noted by quarters, as the smallest part is
 //! one; a change makes all quarters of its part dirty.
 
 use ufs::{DataOut, QUARTER_ENTRIES, Quarters, SegmentImage, copy_segment_cold, recycle_segment};
@@ -174,10 +174,11 @@ impl SegmentCache {
         self.slots[slot as usize].dirty != 0
     }
 
-    /// Takes a copy of what is dirty of a segment for a writeback, after which the segment is to be dropped if `leave`.
+    /// Takes a copy of what is dirty of a segment for a writeback, or, if it is to be dropped after that, of all of it: when it
+    /// is needed again it has to be read, and what is written together is read together.
     pub fn start_write(&mut self, slot: SlotIndex, leave: bool) -> DataOut {
         let dirty = self.slots[slot as usize].dirty;
-        let data = match Quarters::new(dirty) {
+        let data = match Quarters::new(dirty).filter(|_| !leave) {
             Some(quarters) => DataOut::SegmentParts(quarters, quarters.of(self.image(slot))),
             None => DataOut::Segment(copy_segment_cold(self.image(slot))),
         };
@@ -342,7 +343,7 @@ mod tests {
         let mut cache = SegmentCache::new(8, 2, 256);
         let slot = loaded(&mut cache, 5);
         change(&mut cache, slot, 0, 9);
-        cache.start_write(slot, true);
+        assert_eq!(sent(cache.start_write(slot, true))[1], 5, "a segment that leaves is sent whole");
         change(&mut cache, slot, 300, 9);
         assert!(!cache.finish_write(SegmentId(5), false));
         let DataOut::SegmentParts(quarters, _) = cache.start_write(slot, false) else { panic!("not in parts") };

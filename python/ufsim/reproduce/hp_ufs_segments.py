@@ -1,0 +1,135 @@
+"""Beyond the paper: L2P segments written to flash in parts, after MSFTL, under the experiments of HP-UFS."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ufsim import _core
+from ufsim.reproduce import draw
+from ufsim.reproduce.figure import Figure, Point, Run, Setting, job
+from ufsim.reproduce.hp_ufs import CACHE, ITERATIONS, PARTS
+from ufsim.spec import Setting as Value
+from ufsim.spec import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+SCHEMES = ("ufs", "hpb", "hp-ufs")
+RANGES = (4, 16, 64)
+# Parts of 1 KiB make directory and sequence numbers of 32,768 segments 768 KiB larger: taken from the pool of 1536 KiB.
+SAME_SRAM: dict[str, Value] = {"map.segment_kib": 1, "sram.pool_kib": 768, "sram.segment_cache_kib": 320}
+SIZES: dict[str, dict[str, Value]] = {
+    "4 KiB": {},
+    "2 KiB": {"map.segment_kib": 2},
+    "1 KiB": {"map.segment_kib": 1},
+    "1 KiB, same SRAM": SAME_SRAM,
+}
+COLOURS = dict(zip(SIZES, ("#8896ab", "#6baed6", "#0072b2", "#d55e00"), strict=True))
+
+
+def _spec(workload: str, scheme: str, size: str, setting: Setting, age: str | None = None) -> Spec:
+    return Spec(
+        workload=job(workload),
+        scheme=scheme,
+        precondition="none",
+        host_memory_mib=CACHE,
+        seed=setting.seed,
+        settings=SIZES[size],
+        age=job(age) if age else None,
+    )
+
+
+def recovery(segment_kib: int) -> dict[str, Any]:
+    """The worst case of Fig. 11: every page of eight log blocks in another segment, all parts of which are on flash."""
+    return json.loads(_core.recovery(32768, 32768, segment_kib))
+
+
+def _runs(setting: Setting) -> list[Run | Point]:
+    writes = [
+        Run(
+            {"like": "f6", "range_gib": gib, "scheme": scheme, "parts": size},
+            _spec(f"hp-ufs-f6-randwrite-{gib}g", scheme, size, setting),
+        )
+        for gib in (RANGES[1:2] if setting.quick else RANGES)
+        for scheme in SCHEMES
+        for size in SIZES
+    ]
+    gc = [
+        Run(
+            {"like": "f7", "range_gib": 16, "scheme": scheme, "parts": size},
+            _spec("hp-ufs-f7-gc", scheme, size, setting, "hp-ufs-age-gc"),
+        )
+        for scheme in SCHEMES
+        for size in ("4 KiB", "1 KiB")
+    ]
+    recoveries = [
+        Point({"like": "f11", "range_gib": 128, "scheme": "hp-ufs", "parts": size}, partial(recovery, int(size[0])))
+        for size in list(SIZES)[:3]
+    ]
+    return [*writes, *([] if setting.quick else gc), *recoveries]
+
+
+def table(frame: pd.DataFrame, like: str, column: str) -> pd.DataFrame:
+    """Values of an experiment: a row for each range and scheme, a column for each size of the parts."""
+    rows = frame[frame["like"] == like]
+    values = rows.set_index(["range_gib", "scheme", "parts"])[column].unstack("parts")
+    order = [(gib, scheme) for gib in sorted(rows["range_gib"].unique()) for scheme in SCHEMES]
+    return values.reindex(order)[[size for size in SIZES if size in values.columns]]
+
+
+def stable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Throughput under GC once it runs: the mean of the last four iterations."""
+    names = [f"group_iteration-{n}_mib_per_s" for n in range(ITERATIONS // 2 + 1, ITERATIONS + 1)]
+    return table(frame.assign(stable=frame[[name for name in names if name in frame]].mean(axis=1)), "f7", "stable")
+
+
+def _bars(axes: Axes, values: pd.DataFrame, title: str, y_label: str) -> None:
+    named = values.set_axis([f"{draw.NAMES[scheme]}\n{gib} GiB" for gib, scheme in values.index])
+    draw.grouped_bars(axes, named, colours=COLOURS)
+    axes.tick_params(axis="x", labelsize=7)
+    axes.set_title(title, fontsize=10)
+    axes.set_ylabel(y_label)
+    draw.legend(axes)
+
+
+def _draw(frame: pd.DataFrame) -> Drawing:
+    has_gc = bool((frame["like"] == "f7").any())
+    figure, panels = draw.canvas(columns=2, rows=2 if has_gc else 2, width=7.2, height=3.8)
+    _bars(panels[0], table(frame, "f6", "throughput_mib_per_s"), "random writes, as Fig. 6", "throughput (MiB/s)")
+    _bars(panels[1], table(frame, "f6", "map_mib"), "metadata programmed for 1 GiB of them", "MiB")
+    if has_gc:
+        _bars(panels[2], stable(frame), "random writes under GC, as Fig. 7", "throughput (MiB/s)")
+    else:
+        panels[2].set_axis_off()
+    _draw_recovery(panels[3], frame[frame["like"] == "f11"].set_index("parts"))
+    return figure
+
+
+def _draw_recovery(axes: Axes, rows: pd.DataFrame) -> None:
+    bottoms = [0.0] * len(rows)
+    for part, (name, colour) in PARTS.items():
+        values = rows[f"{part}_ms"].tolist()
+        axes.bar(range(len(rows)), values, bottom=bottoms, color=colour, label=name, width=0.6)
+        bottoms = [low + value for low, value in zip(bottoms, values, strict=True)]
+    axes.set_xticks(range(len(rows)), list(rows.index))
+    axes.set_title("HP-UFS: worst recovery, as Fig. 11", fontsize=10)
+    axes.set_ylabel("recovery (ms)")
+    draw.legend(axes, outside=True)
+
+
+SEGMENTS = Figure(
+    id="hp-ufs/segments",
+    title="Segments written in parts of 1, 2 and 4 KiB (beyond the paper)",
+    caption=(
+        "TODO."
+    ),
+    paper_shows="nothing: HP-UFS writes whole segments, MSFTL has no host that keeps them.",
+    runs=_runs,
+    draw=_draw,
+)
+
+FIGURES = (SEGMENTS,)
