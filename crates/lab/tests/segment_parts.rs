@@ -31,7 +31,8 @@ fn run(segment_kib: u64) -> RunResult {
     spec.set = set.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let mut rng = Rng::from_seed(3);
     let write = |_| request(WorkOp::Write, rng.below(CAPACITY_MIB * 256), 1);
-    let requests: Vec<WorkRequest> = (0..ENTRIES * FLUSHES).map(write).collect();
+    // The last one waits for the last flush.
+    let requests: Vec<WorkRequest> = (0..=ENTRIES * FLUSHES).map(write).collect();
     let run = closed(&spec, requests, 1).expect("a closed replay");
     assert_eq!(counter(&run, "gc_victims"), 0, "GC would come to the user's writes");
     assert_eq!(counter(&run, "map_flushes"), FLUSHES, "{segment_kib} KiB");
