@@ -146,7 +146,7 @@ impl HpUfs {
             self.attest(core, unit, seq);
         }
         match data {
-            DataOut::Segment(whole) if run.n == 1 => self.queue(core, run.first, seq, whole),
+            DataOut::Segment(whole) if units.is_plain() => self.queue(core, run.first, seq, whole),
             DataOut::Segment(image) | DataOut::SegmentParts(_, image) => {
                 for unit in run.iter().filter(|&unit| units.quarters(unit) & sent != 0) {
                     let entries = slots_in_segment(units.range(unit));
@@ -173,7 +173,7 @@ impl HpUfs {
             && !fresh
             && let Some(older) = self.queued.iter_mut().find(|w| w.unit == unit)
         {
-            (older.seq, older.image) = (seq, image);
+            (older.seq, older.image) = (older.seq.max(seq), image);
             return;
         }
         self.queued.push_back(Writeback { unit, seq, ppa: None, image });
