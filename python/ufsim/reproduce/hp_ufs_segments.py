@@ -136,8 +136,8 @@ SEGMENTS = Figure(
     title="Segments written in parts of 1, 2 and 4 KiB (beyond the paper)",
     caption=(
         "A map flush of UFS and HPB programs the parts that it has changed, and no more of their segments: less than a "
-        "third of the bytes in wide ranges. But it reads as many pages as before, one for each part, and waits for them, "
-        "so that throughput gains less; GC reads more parts than segments to find valid pages. Parts of 1 KiB also need "
+        "third of the bytes in wide ranges. But it reads as many pages as before, one for each part, and waits, "
+        "so throughput gains less; GC reads more parts than segments to find valid pages. Parts of 1 KiB also need "
         "768 KiB more of tables in SRAM. A device whose pool is smaller by that loses a third of the gain, and in a "
         "narrow range more than it has gained. HP-UFS gains little: segments collect changes in the host until most of "
         "their quarters are dirty, and those that leave a full cache are written whole, or each would have to be read "
