@@ -51,10 +51,11 @@ def crash_case(seed: int, rounds: int | None = None, requests: int | None = None
 def crash_sabotages() -> list[str]:
     """Names of the promises that a device can be made to break."""
 
-def recovery(segments: int, pages: int) -> str:
+def recovery(segments: int, pages: int, segment_kib: int = 4) -> str:
     """Times of a recovery of the HP-UFS paper's device in milliseconds, as JSON: `total_ms` and its parts.
 
-    Its log blocks hold `pages` (up to 32768) pages of `segments` segments. The interpreter's lock is not held.
+    Its log blocks hold `pages` (up to 32768) pages of `segments` segments, which are written to flash in parts of
+    `segment_kib` (1, 2 or 4). The interpreter's lock is not held.
     """
 
 def trace_formats() -> str:

@@ -20,6 +20,8 @@ pub struct DeviceConfig {
     pub write_through: bool,
     /// The shared pool.
     pub sram: SramConfig,
+    /// `segment-log` and `hp-ufs`: bytes of the parts that an L2P segment is written in, 1024, 2048 or 4096 (MSFTL Sec. 3.1).
+    pub map_segment_bytes: u32,
     /// The cached mapping table of `dftl` and `cdftl`.
     pub cmt: CmtConfig,
     /// The mapping flush of `base-dftl`, `mini-page` and `msftl`.

@@ -8,7 +8,7 @@ use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
 use crate::config::{DeviceConfig, Sabotage};
 use crate::log::{Change, Log, Logged};
-use crate::map_units::{MapShape, MapUnits};
+use crate::map_units::MapUnits;
 use crate::meta::{JOURNAL_PAGES, Kind, Meta, Piece};
 use crate::ops::{Errand, MAX_ITEMS, MAX_ROW, Ops, Purpose};
 use crate::pages::Pages;
@@ -127,9 +127,8 @@ pub struct Core {
 }
 
 impl Core {
-    /// A device fresh from the factory, with map units of this shape.
-    pub fn new(cfg: DeviceConfig, shape: MapShape) -> Core {
-        let units = MapUnits::new(cfg.capacity_units, shape);
+    /// A device fresh from the factory, whose mapping table is divided like this.
+    pub fn new(cfg: DeviceConfig, units: MapUnits) -> Core {
         let meta = Meta::new(cfg.geometry.layout(), units);
         let mut nand = Nand::new(cfg.geometry, cfg.timing);
         nand.set_faults(cfg.faults);
@@ -140,8 +139,7 @@ impl Core {
     }
 
     /// After a power cut: nothing but flash.
-    pub fn powered_on(nand: Nand, pages: Pages, cfg: DeviceConfig, shape: MapShape) -> Core {
-        let units = MapUnits::new(cfg.capacity_units, shape);
+    pub fn powered_on(nand: Nand, pages: Pages, cfg: DeviceConfig, units: MapUnits) -> Core {
         let meta = Meta::with_pages(cfg.geometry.layout(), units, pages);
         Core::with_flash(nand, meta, cfg)
     }
@@ -440,8 +438,9 @@ impl Core {
 
     /// No valid page is left in a superblock: erase it as soon as nothing reads it.
     pub fn retire(&mut self, sb: Superblock) {
-        let piece = self.meta.bitmap_piece(sb);
-        self.meta.drop_piece(piece);
+        for piece in self.meta.bitmap_pieces(sb) {
+            self.meta.drop_piece(piece);
+        }
         let trims = (!self.trims.all_safe()).then_some(self.next_seq);
         self.trims.wanted |= trims.is_some();
         if self.blocks.retire(sb, trims) {

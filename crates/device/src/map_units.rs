@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use ufs::QUARTER_ENTRIES;
 use units::{Lpa, SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 
 /// Smallest map unit: ECC protects no less at once (MSFTL Sec. 3.1).
@@ -38,6 +39,65 @@ impl MapShape {
     /// An L2P segment: 1024 entries of 4 bytes.
     pub const SEGMENT: MapShape =
         MapShape { entries: SEGMENT_ENTRIES, bytes: UNIT_BYTES as u32, numbered: Numbered::Directory };
+
+    /// A part of a segment, or a whole one: entries of 4 bytes.
+    pub fn part_of_segment(bytes: u32) -> MapShape {
+        MapShape { entries: bytes / 4, bytes, numbered: Numbered::Directory }
+    }
+}
+
+/// Some map units that follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnitRun {
+    /// The first.
+    pub first: SegmentId,
+    /// How many.
+    pub n: u32,
+}
+
+impl UnitRun {
+    /// All of them.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = SegmentId> {
+        (self.first.0..self.first.0 + self.n).map(SegmentId)
+    }
+}
+
+/// Some map units of one segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UnitSet {
+    /// The first, if there is any.
+    first: u32,
+    /// Bit i is set for the i-th behind it.
+    bits: u8,
+}
+
+impl UnitSet {
+    /// A single one.
+    #[inline]
+    pub fn one(unit: SegmentId) -> UnitSet {
+        UnitSet { first: unit.0, bits: 1 }
+    }
+
+    /// Adds one behind all others.
+    pub fn add(&mut self, unit: SegmentId) {
+        if self.bits == 0 {
+            *self = UnitSet::one(unit);
+        } else {
+            self.bits |= 1 << (unit.0 - self.first);
+        }
+    }
+
+    /// Is there none?
+    pub fn is_empty(self) -> bool {
+        self.bits == 0
+    }
+
+    /// All of them, in order.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = SegmentId> {
+        (0..8).filter(move |i| self.bits >> i & 1 != 0).map(move |i| SegmentId(self.first + i))
+    }
 }
 
 /// How the mapping table is divided. A [`SegmentId`] is the number of a map unit.
@@ -47,6 +107,7 @@ pub struct MapUnits {
     shift: u32,
     bytes: u32,
     numbered: Numbered,
+    has_bitmaps: bool,
 }
 
 impl MapUnits {
@@ -59,13 +120,24 @@ impl MapUnits {
         let allowed = LEAST_BYTES..=16 * LEAST_BYTES;
         assert!(entries.is_power_of_two(), "{entries} entries in a map unit: must be a power of two");
         assert!(bytes.is_power_of_two() && allowed.contains(&bytes), "{bytes} bytes in a map unit");
-        MapUnits { capacity_units, shift: entries.trailing_zeros(), bytes, numbered }
+        MapUnits { capacity_units, shift: entries.trailing_zeros(), bytes, numbered, has_bitmaps: false }
     }
 
     /// Where the sequence number of a map unit stands.
     #[inline]
     pub fn numbered(self) -> Numbered {
         self.numbered
+    }
+
+    /// The same table, for a scheme that writes with every data superblock which map units it concerns.
+    pub fn with_bitmaps(self) -> MapUnits {
+        MapUnits { has_bitmaps: true, ..self }
+    }
+
+    /// Flash units of a bitmap with a bit for every map unit: the smaller these, the larger it is. Schemes that write none have
+    /// a place for one all the same.
+    pub fn bitmap_parts(self) -> u32 {
+        if self.has_bitmaps { self.count().div_ceil(8 * UNIT_BYTES as u32) } else { 1 }
     }
 
     /// Flash units that a map unit takes, 1 if it shares one.
@@ -117,6 +189,21 @@ impl MapUnits {
         SegmentId(lpa.0 >> self.shift)
     }
 
+    /// The map units of an L2P segment of 1024 entries, which may have several parts.
+    #[inline]
+    pub fn of_segment(self, segment: SegmentId) -> UnitRun {
+        let first = segment.first_lpa();
+        let left = self.capacity_units.saturating_sub(first.0).min(SEGMENT_ENTRIES);
+        UnitRun { first: self.of(first), n: left.div_ceil(1 << self.shift) }
+    }
+
+    /// The quarters of its segment that a map unit holds, as bits.
+    pub fn quarters(self, unit: SegmentId) -> u8 {
+        let first = (unit.0 << self.shift) % SEGMENT_ENTRIES / QUARTER_ENTRIES;
+        let n = (self.entries() / QUARTER_ENTRIES).clamp(1, 4);
+        ((1 << n) - 1) << first
+    }
+
     /// The addresses of a map unit.
     #[inline]
     pub fn range(self, unit: SegmentId) -> Range<u32> {
@@ -152,5 +239,36 @@ mod tests {
         assert_eq!([1024, 2048, 4096, 8192, 16_384].map(|b| units(b).per_flash_unit()), [4, 2, 1, 1, 1]);
         assert_eq!([1024, 2048, 4096, 8192, 16_384].map(|b| units(b).buffers(5)), [2, 3, 5, 10, 20]);
         assert_eq!([1024, 2048, 4096, 8192, 16_384].map(|b| units(b).fitting(7)), [28, 14, 7, 3, 1]);
+    }
+
+    #[test]
+    fn a_segment_has_parts() {
+        let units = |bytes| MapUnits::new(2500, MapShape::part_of_segment(bytes));
+        let parts = |bytes, segment| units(bytes).of_segment(SegmentId(segment));
+        assert_eq!(parts(4096, 1), UnitRun { first: SegmentId(1), n: 1 });
+        assert_eq!(parts(2048, 1), UnitRun { first: SegmentId(2), n: 2 });
+        assert_eq!(parts(1024, 1), UnitRun { first: SegmentId(4), n: 4 });
+        assert_eq!(parts(1024, 2), UnitRun { first: SegmentId(8), n: 2 }, "452 entries are left");
+        assert_eq!([4, 5, 6, 7].map(|unit| units(1024).quarters(SegmentId(unit))), [1, 2, 4, 8]);
+        assert_eq!([4, 5].map(|unit| units(2048).quarters(SegmentId(unit))), [0b0011, 0b1100]);
+        assert_eq!(units(4096).quarters(SegmentId(1)), 0b1111);
+    }
+
+    #[test]
+    fn a_set_names_what_was_added() {
+        let mut set = UnitSet::default();
+        assert!(set.is_empty());
+        [4, 5, 7].into_iter().for_each(|unit| set.add(SegmentId(unit)));
+        assert!(set.iter().eq([4, 5, 7].map(SegmentId)));
+        assert!(UnitSet::one(SegmentId(9)).iter().eq([SegmentId(9)]));
+    }
+
+    #[test]
+    fn a_bitmap_has_a_bit_for_every_map_unit() {
+        let parts =
+            |gib: u32, bytes| MapUnits::new(gib << 18, MapShape::part_of_segment(bytes)).with_bitmaps().bitmap_parts();
+        assert_eq!([4096, 2048, 1024].map(|bytes| parts(128, bytes)), [1, 2, 4], "4, 8 and 16 KiB");
+        assert_eq!([4096, 2048, 1024].map(|bytes| parts(1, bytes)), [1, 1, 1]);
+        assert_eq!(MapUnits::new(128 << 18, MapShape::part_of_segment(1024)).bitmap_parts(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! Metadata superblocks and the directory: where every piece of metadata is on flash.
 //!
-//! A piece is a map unit (an L2P segment, translation page or mapping segment), the segment bitmap of a superblock, a part of a
-//! record of log blocks, or a page of the journal of trims. All take one flash unit but map units, which take several or share
+//! A piece is a map unit (an L2P segment or a part of one, a translation page), a part of the segment bitmap of a superblock, a
+//! part of a record of log blocks, or a page of the journal of trims. All take one flash unit but map units, which take several or share
 //! one (`MapUnits`); of those that share one, the spare area names each (`Pages::labels`). The directory is small enough for SRAM (4 bytes per piece). So that it survives a power cut, a
 //! snapshot of it stands at the beginning of every metadata superblock; what was written since is found by scanning the
 //! superblocks that were filled since (as MSFTL Sec. 3.3 does for its directory).
@@ -15,7 +15,7 @@ use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 use crate::map_units::{MapUnits, Numbered};
 use crate::pages::{Pages, Snapshot};
 
-/// A piece of metadata: segments, then one bitmap per data superblock, then the parts of two records, then the journal.
+/// A piece of metadata: map units, then the bitmaps of data superblocks, then the parts of two records, then the journal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Piece(pub u32);
 
@@ -24,7 +24,7 @@ pub struct Piece(pub u32);
 pub enum Kind {
     /// An L2P segment.
     Segment(SegmentId),
-    /// The segment bitmap of a data superblock.
+    /// A part of the segment bitmap of a data superblock.
     Bitmap,
     /// A part of one of the two records.
     Record(usize),
@@ -127,7 +127,8 @@ impl Meta {
         let first = geometry.data_superblocks;
         // A record names the log blocks and has two bits for every data superblock.
         let record_parts = (256 + geometry.data_superblocks.div_ceil(4)).div_ceil(UNIT_BYTES as u32);
-        let pieces = segments + geometry.data_superblocks + 2 * record_parts + JOURNAL_PAGES;
+        let bitmaps = geometry.data_superblocks * units.bitmap_parts();
+        let pieces = segments + bitmaps + 2 * record_parts + JOURNAL_PAGES;
         let labelled =
             if units.per_flash_unit() > 1 { geometry.meta_superblocks * layout.superblock_units() } else { 0 };
         pages.labels.resize_with(labelled as usize, Vec::new);
@@ -245,7 +246,7 @@ impl Meta {
 
     /// What a piece is.
     pub fn kind(&self, piece: Piece) -> Kind {
-        let records = self.segments + self.first;
+        let records = self.first_record();
         let journal = records + 2 * self.record_parts;
         match piece.0 {
             n if n < self.segments => Kind::Segment(SegmentId(n)),
@@ -255,15 +256,19 @@ impl Meta {
         }
     }
 
+    fn first_record(&self) -> u32 {
+        self.segments + self.first * self.units.bitmap_parts()
+    }
+
     /// The parts of a record.
     pub fn record_pieces(&self, slot: usize) -> Vec<Piece> {
-        let start = self.segments + self.first + slot as u32 * self.record_parts;
+        let start = self.first_record() + slot as u32 * self.record_parts;
         (start..start + self.record_parts).map(Piece).collect()
     }
 
     /// A page of the journal.
     pub fn journal_piece(&self, page: usize) -> Piece {
-        Piece(self.segments + self.first + 2 * self.record_parts + page as u32)
+        Piece(self.first_record() + 2 * self.record_parts + page as u32)
     }
 
     /// The piece that holds a segment.
@@ -271,9 +276,11 @@ impl Meta {
         Piece(segment.0)
     }
 
-    /// The piece that holds the segment bitmap of a data superblock.
-    pub fn bitmap_piece(&self, sb: Superblock) -> Piece {
-        Piece(self.segments + sb.0)
+    /// The parts of the segment bitmap of a data superblock.
+    pub fn bitmap_pieces(&self, sb: Superblock) -> impl Iterator<Item = Piece> + use<> {
+        let parts = self.units.bitmap_parts();
+        let first = self.segments + sb.0 * parts;
+        (first..first + parts).map(Piece)
     }
 
     /// Where a piece is on flash, if it was ever written.

@@ -1,8 +1,9 @@
 //! What every NAND operation in flight is for.
 
 use crate::buffer::BufId;
+use crate::map_units::UnitSet;
 use crate::meta::Piece;
-use units::{Ppa, SegmentId, Seq, Superblock};
+use units::{Ppa, Seq, Superblock};
 
 /// Units in the longest row that a profile may have.
 pub const MAX_ROW: usize = 32;
@@ -29,8 +30,8 @@ pub enum Purpose {
     HostProgram { ppa: Ppa, n: u32, seq: Seq },
     /// Copies `bufs[..n]`: indices of the GC's page table, as above.
     GcProgram { ppa: Ppa, n: u32, seq: Seq },
-    /// A segment for host reads.
-    SegmentLoad { segment: SegmentId },
+    /// Some of these map units, for host reads.
+    SegmentLoad { units: UnitSet },
     /// A read of a map flush or valid page search, of a metadata GC, or of a group that the host asked for; whoever
     /// waits only counts.
     JobRead,

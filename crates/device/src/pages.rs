@@ -118,8 +118,14 @@ impl Pages {
 
     /// Replaces the entries of some addresses.
     pub fn set_entries(&mut self, range: Range<u32>, packed: &[u32]) {
-        for (lpa, &entry) in range.map(Lpa).zip(packed) {
-            self.set_entry(lpa, Ppa::unpack(entry));
+        assert_eq!(range.len(), packed.len(), "an entry for each address");
+        let (mut lpa, mut rest) = (Lpa(range.start), packed);
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(SEGMENT_ENTRIES as usize - lpa.slot()));
+            let image =
+                self.images[lpa.segment().index()].get_or_insert_with(|| Box::new([0; SEGMENT_ENTRIES as usize]));
+            image[lpa.slot()..lpa.slot() + now.len()].copy_from_slice(now);
+            (lpa, rest) = (lpa.offset(now.len() as u32), later);
         }
     }
 
@@ -140,6 +146,15 @@ impl Pages {
     pub fn set_segment(&mut self, segment: SegmentId, image: Box<SegmentImage>) {
         if let Some(old) = self.images[segment.index()].replace(image) {
             recycle_segment(old);
+        }
+    }
+
+    /// Replaces the entries of a map unit: `range` is that of its addresses. A whole segment is moved in.
+    pub fn set_unit(&mut self, range: Range<u32>, packed: Box<[u32]>) {
+        let first = Lpa(range.start);
+        match <Box<SegmentImage>>::try_from(packed) {
+            Ok(whole) => self.set_segment(first.segment(), whole),
+            Err(part) => self.set_entries(range, &part),
         }
     }
 
@@ -164,5 +179,24 @@ impl Pages {
     /// The snapshot at the beginning of a superblock. Several may have been written there over time; the last counts.
     pub fn snapshot(&self, sb: Superblock) -> Option<&Snapshot> {
         self.snapshots.iter().rev().find(|s| s.sb == sb)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map_units::MapShape;
+
+    #[test]
+    fn entries_are_replaced_across_segments_and_nowhere_else() {
+        let mut pages = Pages::new(MapUnits::new(4096, MapShape::part_of_segment(1024)), 1);
+        let packed: Vec<u32> = (1..=1500).collect();
+        pages.set_entries(900..2400, &packed);
+        assert_eq!(pages.entries(900..2400), packed);
+        assert_eq!((pages.entry(Lpa(899)), pages.entry(Lpa(2400))), (None, None));
+        pages.set_unit(1024..1280, vec![7; 256].into());
+        assert_eq!(pages.entries(1023..1281), [&[124][..], &[7; 256], &[381]].concat());
+        pages.set_unit(1024..2048, vec![8; 1024].into());
+        assert_eq!(pages.entries(1023..2049), [&[124][..], &[8; 1024], &[1149]].concat());
     }
 }

@@ -58,7 +58,7 @@ impl Flash {
     fn load<R: Read>(cfg: DeviceConfig, kind: MappingKind, from: &mut Reader<R>) -> Result<Flash, ArchiveError> {
         let mut nand = Nand::load(cfg.geometry, cfg.timing, from)?;
         nand.set_faults(cfg.faults);
-        let units = MapUnits::new(cfg.capacity_units, kind.map_shape(&cfg));
+        let units = kind.map_units(&cfg);
         let meta = Meta::new(cfg.geometry.layout(), units);
         let sizes = (meta.pieces(), meta.pages.labels.len());
         Ok(Flash { nand, pages: Pages::load(units, sizes, from)?, cfg })

@@ -69,8 +69,10 @@ proptest! {
         window in 1u32..20,
         max_transfer_units in prop_oneof![Just(1u32), 2u32..64, Just(128), Just(2048)],
         shrink in any::<bool>(),
+        map_page_entries in prop_oneof![Just(256u32), Just(512), Just(1024)],
     ) {
-        let mut world = World::new(config(Some(limit), max_transfer_units), INFO, nature(window), seed);
+        let info = DeviceInfo { map_page_entries, ..INFO };
+        let mut world = World::new(config(Some(limit), max_transfer_units), info, nature(window), seed);
         run(&mut world, 400, 2_300, depth);
         if shrink {
             prop_assert!(world.most_dram <= limit * SEGMENT_BYTES);
@@ -103,6 +105,18 @@ fn the_races_do_happen() {
             || name == "entry_transfers_to_report"
             || name == "polls";
         assert!(value > 0 || others, "{name} stayed 0, so this run does not test it");
+    }
+}
+
+/// Segments of which only parts come are up to date as well, and the parts are those that the device writes.
+#[test]
+fn parts_of_segments_come_where_they_are_smaller() {
+    for (map_page_entries, some) in [(1024, false), (512, true), (256, true)] {
+        let mut world = World::new(config(Some(4), 128), DeviceInfo { map_page_entries, ..INFO }, nature(12), 1);
+        run(&mut world, 3_000, INFO.capacity_units, 32);
+        world.settle();
+        world.device.check_host(&world.driver);
+        assert_eq!(world.device.parts_taken > 100, some, "{} of {map_page_entries}", world.device.parts_taken);
     }
 }
 

@@ -43,6 +43,7 @@ const FIXED: &[(&str, &[&str])] = &[
             "meta_superblocks",
         ],
     ),
+    ("map", &["segment_kib"]),
     ("cmt", &["entry_bytes"]),
     ("log", &["max_log_blocks"]),
 ];

@@ -46,15 +46,17 @@ fn comparable(mut result: RunResult) -> RunResult {
 fn a_run_on_a_file_gives_the_bytes_of_a_run_that_ages_first() {
     let folder = folder("equal");
     let workload = job(&folder);
-    for preset in schemes() {
-        let anew = spec(preset.name, &workload);
-        let path = folder.join(format!("{}.state", preset.name));
+    let whole = schemes().iter().map(|preset| (preset.name, 4));
+    for (scheme, segment_kib) in whole.chain([("ufs", 1), ("hp-ufs", 1), ("hp-ufs", 2)]) {
+        let mut anew = spec(scheme, &workload);
+        anew.set.insert("map.segment_kib".into(), segment_kib.into());
+        let path = folder.join(format!("{scheme}-{segment_kib}.state"));
         let (aged, header) = age(&anew, &mut |_| ControlFlow::Continue(())).expect("a device that ages");
         aged.save(&path, &header).expect("a file");
         let from = Spec { age: None, from: Some(path.to_string_lossy().into_owned()), ..anew.clone() };
         let (anew, from) = (run(&anew).expect("a run"), run(&from).expect("a run"));
-        assert_eq!(comparable(anew.clone()), comparable(from), "{}", preset.name);
-        assert!(anew.counters.device["gc_victims"] > 0, "{}: the state is not aged", preset.name);
+        assert_eq!(comparable(anew.clone()), comparable(from), "{scheme} {segment_kib}");
+        assert!(anew.counters.device["gc_victims"] > 0, "{scheme}: the state is not aged");
     }
 }
 
@@ -126,6 +128,10 @@ fn wrong_files_and_wishes_are_told() {
         spec.set.insert("nand.data_superblocks".into(), 300.into());
     });
     assert!(text.contains("nand.data_superblocks = ") && text.contains("the run's profile tiny has 300"), "{text}");
+    let text = error("parts.state", &whole, &|spec| {
+        spec.set.insert("map.segment_kib".into(), 1.into());
+    });
+    assert!(text.contains("map.segment_kib = 4") && text.contains("the run's profile tiny has 1"), "{text}");
     let text = error("both.state", &whole, &|spec| spec.age = Some(AGE.into()));
     assert!(text.contains("only one of them can be given"), "{text}");
     let other_version = String::from_utf8_lossy(&whole[..60]).into_owned();

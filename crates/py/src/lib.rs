@@ -156,16 +156,21 @@ fn report_json(report: &Report) -> serde_json::Value {
     })
 }
 
-/// Times of a recovery of the HP-UFS paper's device, in milliseconds by part, as JSON.
+/// Times of a recovery of the HP-UFS paper's device, in milliseconds by part, as JSON. `segment_kib` is the profile's key of
+/// that name.
 #[pyfunction]
-fn recovery(py: Python<'_>, segments: u32, pages: u32) -> PyResult<String> {
+#[pyo3(signature = (segments, pages, segment_kib = 4))]
+fn recovery(py: Python<'_>, segments: u32, pages: u32, segment_kib: u32) -> PyResult<String> {
+    if ![1, 2, 4].contains(&segment_kib) {
+        return Err(ConfigError::new_err(format!("segment_kib is {segment_kib}; allowed: 1, 2 or 4")));
+    }
     if !(1..=SEGMENTS).contains(&segments) {
         return Err(ConfigError::new_err(format!("segments is {segments}; allowed: 1 to {SEGMENTS}")));
     }
     if !(segments..=PAGES).contains(&pages) {
         return Err(ConfigError::new_err(format!("pages is {pages}; allowed: {segments} to {PAGES}")));
     }
-    let stats = py.detach(|| testkit::recovery::recovery(segments, pages));
+    let stats = py.detach(|| testkit::recovery::recovery(segments, pages, segment_kib));
     let ms = |ns: u64| ns as f64 / 1e6;
     let parts = serde_json::json!({
         "total_ms": ms(stats.recovery_ns),

@@ -133,6 +133,12 @@ impl Case {
         Err(smallest.failure(what))
     }
 
+    /// Whole segments, or parts of 1 or 2 KiB; each scheme meets all of them.
+    fn segment_parts(&self) -> Override {
+        let kib = [4, 1, 2][(self.seed / schemes().len() as u64 % 3) as usize];
+        parse_override(&format!("map.segment_kib={kib}")).expect("a well formed override")
+    }
+
     fn failure(&self, what: String) -> Failure {
         Failure { case: *self, scheme: self.preset().name, what }
     }
@@ -149,7 +155,9 @@ impl Case {
     fn go(&self) -> Report {
         let mut rng = Rng::new(self.seed);
         let preset = self.preset();
-        let profile = Profile::load("tiny", &overrides(&mut rng)).expect("overrides within their limits");
+        let mut set = overrides(&mut rng);
+        set.push(self.segment_parts());
+        let profile = Profile::load("tiny", &set).expect("overrides within their limits");
         let delay = Nanos::from_micros(u64::from(1 + rng.below(20)));
         let mut rig = Rig::with_faults(&profile, preset.parts, delay, (faults(self.seed), self.sabotage));
         let span = [300, 2000, u32::MAX][rng.below(3) as usize].min(rig.device().info().capacity_units);

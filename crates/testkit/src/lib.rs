@@ -59,8 +59,16 @@ const SMALL: [&str; 10] = [
 
 /// A device of 16 MiB with few superblocks, on which GC, writebacks and collection of metadata begin soon.
 pub fn small_profile() -> Profile {
-    let overrides = SMALL.map(|text| parse_override(text).expect("a well formed override"));
-    Profile::load("tiny", &overrides).expect("overrides within their limits")
+    small_profile_with(&[])
+}
+
+/// The same with more keys set.
+///
+/// # Panics
+/// If one is not well formed, or not within its limits.
+pub fn small_profile_with(more: &[&str]) -> Profile {
+    let overrides = SMALL.iter().chain(more).map(|text| parse_override(text).expect("a well formed override"));
+    Profile::load("tiny", &overrides.collect::<Vec<_>>()).expect("overrides within their limits")
 }
 
 enum Event {

@@ -14,9 +14,13 @@ pub const SEGMENTS: u32 = 32_768;
 /// Pages of eight log blocks of 16 MiB.
 pub const PAGES: u32 = 32_768;
 
-/// A new HP-UFS device of 128 GiB with this limit on log blocks.
-pub fn rig(log_blocks: u32) -> Rig {
-    let set = [format!("log.max_log_blocks={log_blocks}"), "host.memory_mib=\"unlimited\"".into()];
+/// A new HP-UFS device of 128 GiB with this limit on log blocks, which writes segments in parts of so many KiB.
+pub fn rig(log_blocks: u32, segment_kib: u32) -> Rig {
+    let set = [
+        format!("log.max_log_blocks={log_blocks}"),
+        format!("map.segment_kib={segment_kib}"),
+        "host.memory_mib=\"unlimited\"".into(),
+    ];
     let set: Vec<_> = set.iter().map(|text| parse_override(text).expect("a well formed override")).collect();
     let profile = Profile::load("hp-ufs", &set).expect("an embedded profile");
     let preset = schemes().iter().find(|p| p.name == "hp-ufs").expect("a preset");
@@ -25,18 +29,20 @@ pub fn rig(log_blocks: u32) -> Rig {
 
 /// A device that has recovered from a power cut which came when its log blocks held `pages` pages of `segments` segments.
 ///
-/// Every segment is on flash, in no order: a host with little memory has written them back as it went through them.
+/// Every segment, or every part of one, is on flash, in no order: a host with little memory has written them back as it went
+/// through them.
 ///
 /// # Panics
-/// If `segments` is not in 1..=32768, or `pages` not in `segments`..=32768.
-pub fn recovered(segments: u32, pages: u32) -> Rig {
+/// If `segments` is not in 1..=32768, `pages` not in `segments`..=32768, or `segment_kib` neither 1, 2 nor 4.
+pub fn recovered(segments: u32, pages: u32, segment_kib: u32) -> Rig {
     assert!((1..=SEGMENTS).contains(&segments), "{segments} segments: must be 1..={SEGMENTS}");
     assert!((segments..=PAGES).contains(&pages), "{pages} pages: must be {segments}..={PAGES}");
     // Writeback starts two log blocks below the limit; without it, all pages of eight blocks need recovery.
-    let mut rig = rig(11);
+    let mut rig = rig(11, segment_kib);
+    let parts = SEGMENTS * 4 / segment_kib;
     rig.driver.shrink(SimTime::START, 8 << 20).expect("a limit above the least");
-    for i in 0..SEGMENTS {
-        let lpa = Lpa(i.wrapping_mul(20_011) % SEGMENTS * 1024);
+    for i in 0..parts {
+        let lpa = Lpa(i.wrapping_mul(20_011) % parts * (256 * segment_kib));
         rig.submit(RequestOp::Write { fua: false }, lpa, 1, 16);
     }
     rig.cut_and_recover(&mut Rng::new(1), 0);
@@ -55,6 +61,6 @@ pub fn recovered(segments: u32, pages: u32) -> Rig {
 ///
 /// # Panics
 /// See [`recovered`].
-pub fn recovery(segments: u32, pages: u32) -> DeviceStats {
-    recovered(segments, pages).device().stats()
+pub fn recovery(segments: u32, pages: u32, segment_kib: u32) -> DeviceStats {
+    recovered(segments, pages, segment_kib).device().stats()
 }

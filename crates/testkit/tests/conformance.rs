@@ -12,11 +12,24 @@ fn with_each_system(kind: MappingKind, body: impl Fn(Rig, &str)) {
 }
 
 fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
-    let profile = Profile::load("tiny", set).expect("an embedded profile");
     let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts.mapping == kind).collect();
     assert!(!presets.is_empty(), "mapping scheme {} is in no preset", kind.name());
-    for preset in presets {
-        body(Rig::new(&profile, preset.parts, Nanos::from_micros(3)), preset.name);
+    for &kib in segment_sizes(kind) {
+        let size = parse_override(&format!("map.segment_kib={kib}")).expect("a well formed override");
+        let set: Vec<Override> = set.iter().cloned().chain([size]).collect();
+        let profile = Profile::load("tiny", &set).expect("an embedded profile");
+        for preset in &presets {
+            let name = format!("{}, segments in parts of {kib} KiB", preset.name);
+            body(Rig::new(&profile, preset.parts, Nanos::from_micros(3)), &name);
+        }
+    }
+}
+
+/// What a scheme can write segments in.
+fn segment_sizes(kind: MappingKind) -> &'static [u32] {
+    match kind {
+        MappingKind::SegmentLog | MappingKind::HpUfs => &[4, 2, 1],
+        _ => &[4],
     }
 }
 

@@ -1,10 +1,10 @@
 //! A host that sends anything: every command is well formed, none has to make sense. Whatever comes, the device does not
 //! panic, its sums hold, it answers every read, and it never gives one address the data of another.
 
-use device::{Device, MappingKind, registered_mappings};
+use device::{Device, DeviceConfig, MappingKind, registered_mappings};
 use lab::profile::Profile;
 use proptest::prelude::*;
-use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Tag};
+use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, Tag};
 use ufsim_testkit::hostile::Hostile;
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
@@ -62,6 +62,11 @@ fn data(s: Sizes) -> impl Strategy<Value = DataOut> {
             let entry = |i: usize| first.wrapping_add((i as u32).wrapping_mul(step % 7));
             DataOut::Segment(Box::new(std::array::from_fn(entry)))
         }),
+        1 => (number(s.pages), 1..15u8).prop_map(|(first, bits)| {
+            let quarters = Quarters::new(bits).expect("neither none nor all");
+            let image = std::array::from_fn(|i| first.wrapping_add(i as u32));
+            DataOut::SegmentParts(quarters, quarters.of(&image))
+        }),
         2 => prop::collection::vec(any::<u64>(), 0..10).prop_map(|words| DataOut::Bitmap(words.into())),
         1 => any::<u64>().prop_map(|word| DataOut::Bitmap(vec![word; 4].into())),
         2 => (number(s.units), 1..8u32, 0..30u32).prop_map(|(first, len, n)| {
@@ -97,9 +102,10 @@ fn sizes() -> (Profile, Sizes) {
     (profile, Sizes { units: info.capacity_units.min(6000), blocks: 40, pages: pages.min(20_000) })
 }
 
-fn endure(kind: MappingKind, steps: &[Step]) {
+fn endure(kind: MappingKind, map_segment_bytes: u32, steps: &[Step]) {
     let (profile, _) = sizes();
-    let mut device = Hostile::new(profile.device_config([3, 5]), kind);
+    let config = DeviceConfig { map_segment_bytes, ..profile.device_config([3, 5]) };
+    let mut device = Hostile::new(config, kind);
     for step in steps {
         device.pause(Nanos(step.pause));
         device.send(step.command.clone());
@@ -116,8 +122,11 @@ macro_rules! malicious {
             $(proptest! {
                 #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
                 #[test]
-                fn $variant(steps in prop::collection::vec(step(sizes().1), 1..400)) {
-                    endure(MappingKind::$variant, &steps);
+                fn $variant(
+                    steps in prop::collection::vec(step(sizes().1), 1..400),
+                    part in prop_oneof![Just(4096u32), Just(2048), Just(1024)],
+                ) {
+                    endure(MappingKind::$variant, part, &steps);
                 }
             })*
         }

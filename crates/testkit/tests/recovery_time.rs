@@ -33,7 +33,7 @@ fn print(what: &str, s: &DeviceStats) {
 /// Claim hp-ufs.f11.recovery: 8 log blocks of 16 MiB, every page in another segment. The paper: about 300 ms.
 #[test]
 fn the_worst_case_of_the_paper_is_in_the_band_of_its_claim() {
-    let worst = recovery(SEGMENTS, PAGES);
+    let worst = recovery(SEGMENTS, PAGES, 4);
     print("worst case", &worst);
     assert_eq!(worst.recovery_segments, u64::from(SEGMENTS));
     assert!(worst.recovery_units_scanned >= u64::from(SEGMENTS));
@@ -43,10 +43,10 @@ fn the_worst_case_of_the_paper_is_in_the_band_of_its_claim() {
 /// Claim hp-ufs.f11.segments-dominate: the number of segments weighs more than the number of scanned pages.
 #[test]
 fn segments_cost_more_than_scanned_pages() {
-    let few = recovery(1024, PAGES);
-    let many = recovery(SEGMENTS, PAGES);
-    let short = recovery(4096, 4096);
-    let long = recovery(4096, PAGES);
+    let few = recovery(1024, PAGES, 4);
+    let many = recovery(SEGMENTS, PAGES, 4);
+    let short = recovery(4096, 4096, 4);
+    let long = recovery(4096, PAGES, 4);
     for (what, s) in
         [("1024 segments", &few), ("32768 segments", &many), ("4096 pages", &short), ("32768 pages", &long)]
     {
@@ -57,11 +57,22 @@ fn segments_cost_more_than_scanned_pages() {
     assert!(by_segments > 2 * by_pages, "{by_segments} ns for segments, {by_pages} ns for pages");
 }
 
+/// As many parts have to be read, from as many places, but they fill a quarter of the pages when they are written.
+#[test]
+fn parts_of_segments_are_written_in_a_quarter_of_the_time() {
+    let (whole, parts) = (recovery(SEGMENTS, PAGES, 4), recovery(SEGMENTS, PAGES, 1));
+    print("worst case, parts of 1 KiB", &parts);
+    assert_eq!(parts.recovery_segments, whole.recovery_segments);
+    let ratio = parts.recovery_segment_write_ns as f64 / whole.recovery_segment_write_ns as f64;
+    // The last batch need not fill a program on every die.
+    assert!((0.25..0.32).contains(&ratio), "{ratio} of the time");
+}
+
 /// HP-UFS leaves open how the host learns again which pages are valid. Here it reads every segment before it sends the
 /// first request; the reads go to all dies at once, so that they take little more than their share of the die time.
 #[test]
 fn the_host_soon_knows_again_what_is_valid() {
-    let mut rig = recovered(SEGMENTS, PAGES);
+    let mut rig = recovered(SEGMENTS, PAGES, 4);
     let ready = rig.now();
     rig.attach();
     rig.submit(RequestOp::Read, Lpa(0), 1, 1);
@@ -86,7 +97,7 @@ proptest! {
         trims in 0..40u32,
         seed in any::<u64>(),
     ) {
-        let mut rig = rig(8);
+        let mut rig = rig(8, 4);
         let mut rng = Rng::new(seed);
         for i in 0..writes {
             let segment = (i.wrapping_mul(stride)) % segments;

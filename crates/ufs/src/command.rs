@@ -29,8 +29,9 @@ pub enum Op {
     HpbReadBuffer { group: u32 },
     /// HP-UFS L2P segment read (Sec. III-B): the segment as it stands on flash.
     SegmentRead { segment: SegmentId },
-    /// HP-UFS L2P segment writeback (Sec. III-D). Without data it only attests that the copy on flash already
-    /// holds every change up to the host sequence number.
+    /// HP-UFS L2P segment writeback (Sec. III-D): a segment, or of one that the device writes in parts those with changes. Of
+    /// everything that does not come with it, it attests that the copy on flash already holds every change up to the host
+    /// sequence number.
     SegmentWrite { segment: SegmentId },
     /// HP-UFS multi L2P entry transfer (Sec. III-B).
     EntryTransfer,

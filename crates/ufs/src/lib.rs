@@ -21,7 +21,7 @@ mod response;
 pub use codec::hpufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
 pub use codec::mapplus::{MAX_BATCH_RUNS, MAX_CACHED_RUNS};
 pub use command::{BitmapFor, Command, Op, Tag};
-pub use data::{Content, DataIn, DataOut, LpaRun, SegmentImage};
+pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters, SegmentImage};
 pub use info::DeviceInfo;
 pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
 pub use pool::{copy_segment, copy_segment_cold, recycle_segment};

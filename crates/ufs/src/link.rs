@@ -91,6 +91,7 @@ pub fn wire_bytes(command: &Command) -> u64 {
         (Op::Write { len, .. }, _) => u64::from(*len) * UNIT_BYTES,
         (Op::Unmap { .. }, _) => u64::from(UNMAP_LIST_BYTES),
         (_, DataOut::Segment(image)) => size_of_val(&**image) as u64,
+        (_, DataOut::SegmentParts(quarters, _)) => 4 * u64::from(quarters.entries()),
         (_, DataOut::Bitmap(words)) => size_of_val(&**words) as u64,
         (_, DataOut::Runs(runs)) => (runs.len() * RUN_BYTES) as u64,
         (_, DataOut::None | DataOut::Stamp(_)) => 0,
@@ -120,6 +121,7 @@ pub fn wire_bytes_response(response: &Response) -> u64 {
 mod tests {
     use super::*;
     use crate::command::Tag;
+    use crate::data::Quarters;
     use crate::response::PiggyBack;
     use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
@@ -184,6 +186,8 @@ mod tests {
         assert_eq!(wire_bytes(&command(Op::Unmap { lpa, len: 5 }, DataOut::None)), 32 + 32 + 24);
         let segment = Op::SegmentWrite { segment: SegmentId(0) };
         assert_eq!(wire_bytes(&command(segment, DataOut::Segment(Box::new([0; 1024])))), 32 + 32 + 4096);
+        let parts = DataOut::SegmentParts(Quarters::new(0b1010).unwrap(), Box::new([0; 1024]));
+        assert_eq!(wire_bytes(&command(segment, parts)), 32 + 32 + 2048);
         assert_eq!(wire_bytes(&command(segment, DataOut::None)), 32);
     }
 

@@ -51,6 +51,11 @@ fn sending() -> impl Strategy<Value = (Op, DataOut)> {
     let segment = (any::<u32>(), option::of(image())).prop_map(|(segment, image)| {
         (Op::SegmentWrite { segment: SegmentId(segment) }, image.map_or(DataOut::None, DataOut::Segment))
     });
+    let parts = (any::<u32>(), image(), 1u8..15).prop_map(|(segment, image, bits)| {
+        let quarters = Quarters::new(bits).unwrap();
+        let data = DataOut::SegmentParts(quarters, quarters.of(&image));
+        (Op::SegmentWrite { segment: SegmentId(segment) }, data)
+    });
     let reason = prop_oneof![Just(BitmapFor::Gc), Just(BitmapFor::WearLevelling)];
     // 5000 words need two DATA OUT UPIUs.
     let words = prop_oneof![vec(any::<u64>(), 0..70), vec(any::<u64>(), 5000)];
@@ -62,7 +67,7 @@ fn sending() -> impl Strategy<Value = (Op, DataOut)> {
     let notice = (any::<bool>(), any::<bool>(), any::<u32>(), runs).prop_map(|(write, packed, requests, runs)| {
         (Op::BatchNotice { write, packed, requests }, DataOut::Runs(runs.into_boxed_slice()))
     });
-    prop_oneof![write, segment, bitmap, notice]
+    prop_oneof![write, segment, parts, bitmap, notice]
 }
 
 /// An operation without data to the device.

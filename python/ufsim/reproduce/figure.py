@@ -150,6 +150,7 @@ def columns(result: Result) -> dict[str, Any]:
         row |= {f"op_{operation['name']}_{name}_ns": latencies[name] for name in ("mean", "p50", "p99", "p999", "max")}
     row |= {f"device_{name}": value for name, value in result.counters["device"].items()}
     row |= {f"host_{name}": value for name, value in result.counters["host"].items()}
+    row["map_mib"] = result.counters["device"]["map_units_programmed"] / 256
     return row | {"digest": result.digest}
 
 

@@ -137,7 +137,8 @@ def data_table(drawn: Drawn) -> str:
     """The labels and the numbers that most readers ask for first; the Parquet file has the rest."""
     assert drawn.frame is not None
     wanted = (
-        *("throughput_mib_per_s", "iops", "all_mean_ns", "all_p99_ns", "all_p999_ns", "waf_total", "total_ms"),
+        *("throughput_mib_per_s", "iops", "all_mean_ns", "all_p99_ns", "all_p999_ns"),
+        *("waf_total", "map_mib", "total_ms"),
         *("sequence", "prioritised", "mean_waiting", "mean_latency"),
     )
     labels = [name for name in drawn.frame.columns if name in drawn.labels]

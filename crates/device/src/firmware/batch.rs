@@ -5,6 +5,7 @@ use ufs::{DataIn, DataOut, LpaRun, MAX_BATCH_RUNS, MAX_CACHED_RUNS, Op, Status};
 use units::{Lpa, Nanos};
 
 use super::Firmware;
+use crate::map_units::UnitSet;
 use crate::mapping::Mapping;
 
 /// Most requests of a packed command (eMMC 5.0, JESD84-B50 clause 6.6.29.1: up to 63 entries in a packed command header).
@@ -70,7 +71,7 @@ impl<M: Mapping> Firmware<M> {
             None => self.respond(tag),
             Some(segment) => {
                 self.commands[usize::from(tag)].remaining = 1;
-                self.load_for_command(segment, tag);
+                self.load_for_command(UnitSet::one(segment), tag);
             }
         }
     }

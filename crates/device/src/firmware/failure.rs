@@ -71,7 +71,7 @@ impl<M: Mapping> Firmware<M> {
             let piece = self.core.ops.piece(token, i);
             let from = ppa.offset(placing.put(piece).start);
             let (place, _) = self.core.program_pieces(&[piece], errand);
-            self.map.piece_moved(from, place);
+            self.map.piece_moved(piece, from, place);
         }
     }
 

@@ -163,8 +163,8 @@ impl<M: Mapping> Firmware<M> {
     fn start_metadata(&mut self, tag: u8) {
         let cmd = &mut self.commands[usize::from(tag)];
         let op = cmd.op;
-        let brings_segment = matches!((&op, &cmd.data), (Op::SegmentWrite { .. }, DataOut::Segment(_)));
         let writes_segment = matches!(op, Op::SegmentWrite { .. });
+        let brings_segment = writes_segment && matches!(cmd.data, DataOut::Segment(_) | DataOut::SegmentParts(..));
         // One that attests a segment must not overtake one that brings it.
         let behind = writes_segment && !self.waiting_metadata.is_empty();
         if brings_segment && self.core.sram.available(Owner::Load) == 0 || behind {
@@ -183,9 +183,9 @@ impl<M: Mapping> Firmware<M> {
                 self.commands[usize::from(tag)].status = status;
                 self.respond_with(tag, |to| *to = data);
             }
-            Answer::AfterLoad(segment) => {
+            Answer::AfterLoad(units) => {
                 self.commands[usize::from(tag)].remaining = 1;
-                self.load_for_command(segment, tag);
+                self.load_for_command(units, tag);
             }
         }
     }

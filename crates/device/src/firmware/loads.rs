@@ -8,9 +8,13 @@ use units::{Lpa, Ppa, SegmentId};
 
 use super::Firmware;
 use super::read::Run;
+use crate::map_units::UnitSet;
 use crate::mapping::Mapping;
 use crate::ops::Purpose;
 use crate::sram::Owner;
+
+/// Most flash reads of one load: as many as a segment has parts.
+const MOST_READS: usize = 8;
 
 /// Who goes on when a segment is there.
 #[derive(Clone, Copy, Debug)]
@@ -23,11 +27,13 @@ enum Waiter {
     Write { lpa: Lpa },
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Load {
-    segment: SegmentId,
-    /// Its read was submitted; before that it waits for a buffer.
-    reading: bool,
+    units: UnitSet,
+    /// Reads under way; 0 = it waits for buffers.
+    reads: u32,
+    /// Buffers that it holds until the last of them is done: what came earlier waits there.
+    held: u16,
     waiters: Vec<Waiter>,
 }
 
@@ -45,65 +51,85 @@ pub struct Loads {
 impl<M: Mapping> Firmware<M> {
     pub(super) fn load_for_unit(&mut self, segment: SegmentId, tag: u8, i: u32) {
         self.commands[usize::from(tag)].remaining += 1;
-        self.load(segment, Waiter::Unit { tag, i });
+        self.load(UnitSet::one(segment), Waiter::Unit { tag, i });
     }
 
-    pub(super) fn load_for_command(&mut self, segment: SegmentId, tag: u8) {
-        self.load(segment, Waiter::Command { tag });
+    pub(super) fn load_for_command(&mut self, units: UnitSet, tag: u8) {
+        self.load(units, Waiter::Command { tag });
     }
 
     pub(super) fn load_for_write(&mut self, segment: SegmentId, lpa: Lpa) {
-        self.load(segment, Waiter::Write { lpa });
+        self.load(UnitSet::one(segment), Waiter::Write { lpa });
     }
 
-    fn load(&mut self, segment: SegmentId, waiter: Waiter) {
-        if let Some(load) = self.loads.active.iter_mut().find(|l| l.segment == segment) {
+    fn load(&mut self, units: UnitSet, waiter: Waiter) {
+        if let Some(load) = self.loads.active.iter_mut().find(|l| l.units == units) {
             load.waiters.push(waiter);
             return;
         }
         let mut waiters = self.loads.spare_lists.pop().unwrap_or_default();
         waiters.push(waiter);
-        let reading = self.read_segment(segment);
-        self.loads.waiting += usize::from(!reading);
-        self.loads.active.push(Load { segment, reading, waiters });
+        let mut load = Load { units, reads: 0, held: 0, waiters };
+        self.loads.waiting += usize::from(!self.read_units(&mut load));
+        self.loads.active.push(load);
     }
 
-    fn read_segment(&mut self, segment: SegmentId) -> bool {
-        let units = self.core.meta.units().flash_units();
-        if !self.core.sram.take(Owner::Load, units as u16) {
+    /// Submits the reads of a load, one for all map units in the same flash unit. False if there are not buffers enough.
+    fn read_units(&mut self, load: &mut Load) -> bool {
+        let meta = &self.core.meta;
+        let flash_units = meta.units().flash_units();
+        let mut places = [Ppa(0); MOST_READS];
+        let mut n = 0;
+        for unit in load.units.iter() {
+            let ppa = meta.place(meta.segment_piece(unit)).expect("only what is on flash is loaded");
+            if !places[..n].contains(&ppa) {
+                places[n] = ppa;
+                n += 1;
+            }
+        }
+        let buffers = (n as u32 * flash_units) as u16;
+        if !self.core.sram.take(Owner::Load, buffers) {
             return false;
         }
-        let piece = self.core.meta.segment_piece(segment);
-        let ppa = self.core.meta.place(piece).expect("only a segment that is on flash is loaded");
-        let work = Work::Read { ppa, units };
-        self.core.stats.segment_reads += 1;
-        self.core.submit(work, Priority::MapRead, Cause::MapRead, Purpose::SegmentLoad { segment });
+        (load.reads, load.held) = (n as u32, buffers);
+        for &ppa in &places[..n] {
+            let work = Work::Read { ppa, units: flash_units };
+            self.core.stats.segment_reads += 1;
+            let purpose = Purpose::SegmentLoad { units: load.units };
+            self.core.submit(work, Priority::MapRead, Cause::MapRead, purpose);
+        }
         true
     }
 
     pub(super) fn retry_loads(&mut self) {
         let mut i = 0;
         while self.loads.waiting > 0 && i < self.loads.active.len() {
-            if !self.loads.active[i].reading {
-                let segment = self.loads.active[i].segment;
-                if !self.read_segment(segment) {
+            if self.loads.active[i].reads == 0 {
+                let mut load = std::mem::take(&mut self.loads.active[i]);
+                let reading = self.read_units(&mut load);
+                self.loads.active[i] = load;
+                if !reading {
                     return;
                 }
-                self.loads.active[i].reading = true;
                 self.loads.waiting -= 1;
             }
             i += 1;
         }
     }
 
-    pub(super) fn segment_loaded(&mut self, segment: SegmentId) {
-        let units = self.core.meta.units().flash_units();
-        self.core.sram.give(Owner::Load, units as u16);
-        if !M::ON_DEMAND {
-            self.core.sram.keep_segment(segment);
+    /// One of the reads of a load is done.
+    pub(super) fn units_loaded(&mut self, units: UnitSet) {
+        let at = self.loads.active.iter().position(|l| l.units == units);
+        let at = at.expect("a load is listed until it is done");
+        self.loads.active[at].reads -= 1;
+        if self.loads.active[at].reads > 0 {
+            return;
         }
-        let at = self.loads.active.iter().position(|l| l.segment == segment);
-        let mut load = self.loads.active.swap_remove(at.expect("a load is listed until it is done"));
+        let mut load = self.loads.active.swap_remove(at);
+        self.core.sram.give(Owner::Load, load.held);
+        if !M::ON_DEMAND {
+            units.iter().for_each(|unit| self.core.sram.keep_segment(unit));
+        }
         // Consecutive pages become one flash read, as they do for segments that need not be loaded.
         let mut run: Option<(u8, Run)> = None;
         for waiter in load.waiters.drain(..) {
@@ -188,10 +214,16 @@ impl<M: Mapping> Firmware<M> {
         let last = first.offset(n - 1).segment();
         self.commands[usize::from(tag)].remaining = 1;
         for segment in (first.segment().0..=last.0).map(SegmentId) {
-            let piece = self.core.meta.segment_piece(segment);
-            if self.core.meta.place(piece).is_some() && !self.core.sram.segment_hit(segment) {
+            let mut missing = UnitSet::default();
+            for unit in self.core.meta.units().of_segment(segment).iter() {
+                let piece = self.core.meta.segment_piece(unit);
+                if self.core.meta.place(piece).is_some() && !self.core.sram.segment_hit(unit) {
+                    missing.add(unit);
+                }
+            }
+            if !missing.is_empty() {
                 self.commands[usize::from(tag)].remaining += 1;
-                self.load_for_command(segment, tag);
+                self.load_for_command(missing, tag);
             }
         }
         self.command_loaded(tag);

@@ -91,8 +91,8 @@ impl<M: Mapping> Firmware<M> {
     /// A device fresh from the factory.
     pub fn new(mut cfg: DeviceConfig) -> Firmware<M> {
         cfg.log.entries = M::log_entries(&cfg);
-        let shape = M::map_shape(&cfg);
-        let core = Core::new(cfg, shape);
+        let units = M::map_units(&cfg);
+        let core = Core::new(cfg, units);
         let map = M::new(&core);
         Firmware::with(core, map)
     }
@@ -166,7 +166,7 @@ impl<M: Mapping> Firmware<M> {
             Purpose::HostRead { tag, first, ppa, n } => self.host_read_done(&done, tag, first, ppa, n),
             Purpose::HostProgram { ppa, n, seq } => self.host_program_done(token, ppa, n, seq),
             Purpose::GcProgram { ppa, n, seq } => self.gc_program_done(token, ppa, n, seq),
-            Purpose::SegmentLoad { segment } => self.segment_loaded(segment),
+            Purpose::SegmentLoad { units } => self.units_loaded(units),
             Purpose::JobRead => self.core.job_ops -= 1,
             Purpose::GcRead { ppa, n } => self.gc_read_done(&done, ppa, n),
             Purpose::MetaProgram { ppa, n, errand } => self.pieces_programmed(token, ppa, n, errand),

@@ -100,8 +100,8 @@ impl<M: Mapping> Firmware<M> {
         // Entries sealed before the cut are worth nothing now.
         cfg.hpb.key = cfg.hpb.key.map(next_key);
         cfg.log.entries = M::log_entries(&cfg);
-        let shape = M::map_shape(&cfg);
-        let mut core = Core::powered_on(nand, pages, cfg, shape);
+        let units = M::map_units(&cfg);
+        let mut core = Core::powered_on(nand, pages, cfg, units);
         core.now = now;
         let map = M::new(&core);
         let recovery = Recovery::new(&core);

@@ -11,7 +11,7 @@
 mod evidence;
 mod scanner;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use nand::{Cause, Done, Priority, Sensed, Work};
 use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock, UNIT_BYTES};
@@ -586,13 +586,12 @@ impl<M: Mapping> Firmware<M> {
     }
 }
 
-/// The flash reads that bring map units into SRAM; those that share a flash unit come with one.
+/// The flash reads that bring map units into SRAM, in their order; those that share a flash unit come with one.
 fn map_reads(core: &Core, segments: impl Iterator<Item = SegmentId>) -> VecDeque<(Ppa, u32)> {
     let meta = &core.meta;
-    let mut places: Vec<Ppa> = segments.filter_map(|segment| meta.place(meta.segment_piece(segment))).collect();
-    if meta.units().per_flash_unit() > 1 {
-        places.sort_unstable();
-        places.dedup();
-    }
-    places.into_iter().map(|ppa| (ppa, meta.units().flash_units())).collect()
+    let shares = meta.units().per_flash_unit() > 1;
+    let mut seen = BTreeSet::new();
+    let places = segments.filter_map(|segment| meta.place(meta.segment_piece(segment)));
+    let first_of_its_unit = places.filter(|&ppa| !shares || seen.insert(ppa));
+    first_of_its_unit.map(|ppa| (ppa, meta.units().flash_units())).collect()
 }

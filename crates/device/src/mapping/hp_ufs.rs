@@ -3,33 +3,67 @@
 //! New mappings go through the log buffer to the host, by piggyback or multi-entry transfer, and leave the log when the
 //! host says, by its sequence number, that it has applied them. Segments come back when the device asks for them, from
 //! the oldest log block on, or when the host evicts them. GC copies what the host's bitmap names.
+//!
+//! With `map.segment_kib` below 4 a segment comes back in parts: those that the host has changed. They are map units of
+//! their own, collected until a page is full (MSFTL Sec. 3.2), while host, log blocks and hints know only whole segments. So no
+//! more commands are needed than without parts; but a segment that the host reads is assembled from several pages.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use ufs::{
-    BitmapFor, DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Response, SegmentImage, Status, copy_segment,
+    BitmapFor, DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Quarters, Response, Status, recycle_segment,
 };
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::log_blocks::LogBlocks;
 use super::{Answer, Commit, HostRole, HostSays, Mapping, Resolved, Search};
 use crate::blocks::Stream;
+use crate::config::DeviceConfig;
 use crate::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
+use crate::map_units::{MapShape, UnitSet};
 use crate::meta::Piece;
 use crate::ops::Errand;
 use crate::sram::Owner;
 
-/// A segment from the host, in SRAM until it is on flash.
+/// A map unit from the host, in SRAM until it is on flash.
 #[derive(Debug)]
 struct Writeback {
-    segment: SegmentId,
+    unit: SegmentId,
     /// Host sequence number that it came with: it holds every change up to it.
     seq: Seq,
     /// Where it is being programmed.
     ppa: Option<Ppa>,
-    image: Box<SegmentImage>,
+    /// Its entries, packed.
+    image: Box<[u32]>,
+}
+
+/// The entries of these addresses in their segment.
+fn slots_in_segment(range: Range<u32>) -> Range<usize> {
+    let first = Lpa(range.start).slot();
+    first..first + range.len()
+}
+
+/// Up to which change a whole segment is complete on flash.
+fn written(core: &Core, segment: SegmentId) -> Seq {
+    let parts = core.meta.units().of_segment(segment).iter();
+    parts.map(|unit| core.meta.segment_seq(unit)).min().unwrap_or(Seq(0))
+}
+
+/// Up to which change it will be, if any part of it is on its way there: `coming` are their numbers.
+fn under_way(core: &Core, coming: &[Seq], segment: SegmentId) -> Option<Seq> {
+    let parts = || core.meta.units().of_segment(segment).iter();
+    let then = |unit: SegmentId| coming[unit.index()].max(core.meta.segment_seq(unit));
+    if parts().any(|unit| coming[unit.index()] > Seq(0)) { parts().map(then).min() } else { None }
+}
+
+/// A map unit is on flash.
+fn keep_content(core: &mut Core, written: Writeback) {
+    core.meta.segment_written(written.unit, written.seq);
+    let range = core.meta.units().range(written.unit);
+    core.meta.pages.set_unit(range, written.image);
 }
 
 /// State of the scheme.
@@ -40,10 +74,11 @@ pub struct HpUfs {
     /// Highest number given out so far, to refuse a host that claims to know the future.
     newest: Seq,
     log_blocks: LogBlocks,
-    /// Segments that wait for a full row, and those being programmed.
+    /// Map units that wait for a full row, those being programmed, and the buffers that all of them take.
     queued: VecDeque<Writeback>,
     programming: Vec<Writeback>,
-    /// Highest number among the copies of each segment in these two; 0 = none. An index of the simulator: the lists are as
+    held: u16,
+    /// Highest number among the copies of each map unit in these two; 0 = none. An index of the simulator: the lists are as
     /// short as the pool, so that firmware would look through them.
     coming: Vec<Seq>,
     victim: Option<Victim>,
@@ -84,54 +119,126 @@ impl HpUfs {
         core.retire(sb);
     }
 
-    /// Latest copy of a segment that has not reached the image yet.
-    fn in_sram(&self, segment: SegmentId) -> Option<&SegmentImage> {
-        if self.coming[segment.index()] == Seq(0) {
+    /// Latest copy of a map unit that has not reached the image yet.
+    fn in_sram(&self, unit: SegmentId) -> Option<&[u32]> {
+        if self.coming[unit.index()] == Seq(0) {
             return None;
         }
         let newest = self.queued.iter().chain(&self.programming);
-        newest.filter(|w| w.segment == segment).max_by_key(|w| w.seq).map(|w| &*w.image)
+        newest.filter(|w| w.unit == unit).max_by_key(|w| w.seq).map(|w| &*w.image)
     }
 
     fn segment_write(&mut self, core: &mut Core, segment: SegmentId, data: DataOut, seq: Seq) -> Status {
         self.log_blocks.answered(segment);
-        match data {
-            DataOut::None => {
-                self.attest(core, segment, seq);
-                core.stats.segment_attests += 1;
-            }
-            DataOut::Segment(image) => {
-                let taken = core.sram.take(Owner::Load, 1);
-                assert!(taken, "a segment write starts only with a buffer");
-                core.stats.segment_writebacks += 1;
-                let coming = &mut self.coming[segment.index()];
-                *coming = (*coming).max(seq);
-                self.queued.push_back(Writeback { segment, seq, ppa: None, image });
-            }
+        let units = core.meta.units();
+        let run = units.of_segment(segment);
+        let sent = match &data {
+            DataOut::None => 0,
+            DataOut::Segment(_) => Quarters::ALL_BITS,
+            DataOut::SegmentParts(quarters, _) => quarters.bits(),
             _ => return Status::InvalidField,
+        };
+        // Half a map unit can not be written.
+        if run.iter().any(|unit| ![0, units.quarters(unit)].contains(&(units.quarters(unit) & sent))) {
+            return Status::InvalidField;
         }
+        for unit in run.iter().filter(|&unit| units.quarters(unit) & sent == 0) {
+            self.attest(core, unit, seq);
+        }
+        match data {
+            DataOut::Segment(whole) if units.is_plain() => self.queue(core, run.first, seq, whole),
+            DataOut::Segment(image) | DataOut::SegmentParts(_, image) => {
+                for unit in run.iter().filter(|&unit| units.quarters(unit) & sent != 0) {
+                    let entries = slots_in_segment(units.range(unit));
+                    self.queue(core, unit, seq, image[entries].into());
+                }
+                recycle_segment(image);
+            }
+            _ => {
+                core.stats.segment_attests += 1;
+                return Status::Good;
+            }
+        }
+        core.stats.segment_writebacks += 1;
         Status::Good
     }
 
-    /// The host has no change of the segment that it has not written: the latest copy is good up to `seq`, be it on
+    fn queue(&mut self, core: &mut Core, unit: SegmentId, seq: Seq, image: Box<[u32]>) {
+        let coming = &mut self.coming[unit.index()];
+        let fresh = *coming == Seq(0);
+        *coming = (*coming).max(seq);
+        // Nothing would tell two copies in one flash unit apart: the older one gives way.
+        let shares = core.meta.units().per_flash_unit() > 1;
+        if shares
+            && !fresh
+            && let Some(older) = self.queued.iter_mut().find(|w| w.unit == unit)
+        {
+            (older.seq, older.image) = (older.seq.max(seq), image);
+            return;
+        }
+        self.queued.push_back(Writeback { unit, seq, ppa: None, image });
+        let more = self.buffers(core) - self.held;
+        let taken = core.sram.take(Owner::Load, more);
+        assert!(taken, "a segment write starts only with a buffer");
+        self.held += more;
+    }
+
+    /// Orders the first `n` of the queue so that segments whose parts are all among them share flash units with no other: they
+    /// are read whole one day.
+    fn put_whole_segments_first(&mut self, core: &Core, n: usize) {
+        let units = core.meta.units();
+        if units.is_plain() {
+            return;
+        }
+        let segment = |w: &Writeback| Lpa(units.range(w.unit).start).segment();
+        let first = &mut self.queued.make_contiguous()[..n];
+        let parts = |of: SegmentId| first.iter().filter(|w| segment(w) == of).count() as u32;
+        let whole: Vec<SegmentId> = first.iter().map(segment).filter(|&s| parts(s) == units.of_segment(s).n).collect();
+        first.sort_by_key(|w| if whole.contains(&segment(w)) { w.unit.0 } else { u32::MAX });
+    }
+
+    /// Buffers that the map units from the host take, those that share one side by side.
+    fn buffers(&self, core: &Core) -> u16 {
+        core.meta.units().buffers((self.queued.len() + self.programming.len()) as u32) as u16
+    }
+
+    /// The host has no change of the map unit that it has not written: the latest copy is good up to `seq`, be it on
     /// flash or still on its way there.
-    fn attest(&mut self, core: &mut Core, segment: SegmentId, seq: Seq) {
-        if self.coming[segment.index()] == Seq(0) {
-            core.meta.raise_segment_seq(segment, seq);
+    fn attest(&mut self, core: &mut Core, unit: SegmentId, seq: Seq) {
+        if self.coming[unit.index()] == Seq(0) {
+            core.meta.raise_segment_seq(unit, seq);
             return;
         }
         let copies = self.programming.iter_mut().chain(&mut self.queued);
-        if let Some(latest) = copies.filter(|w| w.segment == segment).last() {
+        if let Some(latest) = copies.filter(|w| w.unit == unit).last() {
             latest.seq = latest.seq.max(seq);
-            self.coming[segment.index()] = latest.seq;
+            self.coming[unit.index()] = latest.seq;
         }
     }
 
     fn segment_image(&self, core: &Core, segment: SegmentId) -> DataIn {
-        if let Some(image) = self.in_sram(segment) {
-            return DataIn::Segment(copy_segment(image));
+        let mut image = core.meta.pages.segment(segment);
+        let units = core.meta.units();
+        for unit in units.of_segment(segment).iter() {
+            if let Some(newer) = self.in_sram(unit) {
+                let entries = slots_in_segment(units.range(unit));
+                let len = entries.len();
+                image[entries].copy_from_slice(&newer[..len]);
+            }
         }
-        DataIn::Segment(core.meta.pages.segment(segment))
+        DataIn::Segment(image)
+    }
+
+    /// The map units of a segment that the host wants to read which have to come from flash first.
+    fn missing(&self, core: &mut Core, segment: SegmentId) -> UnitSet {
+        let mut missing = UnitSet::default();
+        for unit in core.meta.units().of_segment(segment).iter() {
+            let on_flash = core.meta.place(core.meta.segment_piece(unit)).is_some();
+            if on_flash && self.in_sram(unit).is_none() && !core.sram.segment_hit(unit) {
+                missing.add(unit);
+            }
+        }
+        missing
     }
 
     /// A bitmap for GC or wear levelling. Refused if the block can not be collected now.
@@ -181,8 +288,9 @@ impl HpUfs {
         if !self.log_blocks.due() {
             return None;
         }
-        let coming = |segment: SegmentId| Some(self.coming[segment.index()]).filter(|&seq| seq > Seq(0));
-        let written = |segment| core.meta.segment_seq(segment);
+        let coming = &self.coming;
+        let written = |segment| written(core, segment);
+        let coming = |segment| under_way(core, coming, segment);
         self.log_blocks.next_to_write(self.host_seq, &core.blocks, written, coming)
     }
 
@@ -195,6 +303,10 @@ impl HpUfs {
 impl Mapping for HpUfs {
     const HOST: HostRole = HostRole::KeepsMapping;
 
+    fn map_shape(cfg: &DeviceConfig) -> MapShape {
+        MapShape::part_of_segment(cfg.map_segment_bytes)
+    }
+
     fn new(core: &Core) -> HpUfs {
         HpUfs {
             host_seq: Seq(0),
@@ -202,7 +314,8 @@ impl Mapping for HpUfs {
             log_blocks: LogBlocks::new(&core.cfg),
             queued: VecDeque::new(),
             programming: Vec::new(),
-            coming: vec![Seq(0); core.cfg.capacity_units.div_ceil(SEGMENT_ENTRIES) as usize],
+            held: 0,
+            coming: vec![Seq(0); core.meta.units().count() as usize],
             victim: None,
             collecting: None,
             collected_at: vec![Seq(0); core.blocks.count() as usize],
@@ -254,15 +367,16 @@ impl Mapping for HpUfs {
 
     /// What the device could say without the host's address; see [`HpUfs::resolve_alone`]. With it no read needs flash.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
-        let segment = lpa.segment();
-        if self.log_blocks.mention(segment, core.meta.segment_seq(segment)) {
+        let unit = core.meta.units().of(lpa);
+        if self.log_blocks.mention(lpa.segment(), core.meta.segment_seq(unit)) {
             return core.log.get(lpa).is_some_and(|logged| logged.source.is_none());
         }
-        core.sram.holds_segment(segment) || core.meta.place(core.meta.segment_piece(segment)).is_none()
+        core.sram.holds_segment(unit) || core.meta.place(core.meta.segment_piece(unit)).is_none()
     }
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
-        let complete = |segment| !self.log_blocks.mention(segment, core.meta.segment_seq(segment));
+        let segment = |unit| Lpa(core.meta.units().range(unit).start).segment();
+        let complete = |unit| !self.log_blocks.mention(segment(unit), core.meta.segment_seq(unit));
         core.list_cached(runs, complete, |lpa| self.cached(core, lpa));
     }
 
@@ -311,11 +425,11 @@ impl Mapping for HpUfs {
     fn metadata(&mut self, core: &mut Core, op: Op, data: DataOut, host_seq: Seq) -> Answer {
         match op {
             Op::SegmentRead { segment } => {
-                let on_flash = core.meta.place(core.meta.segment_piece(segment)).is_some();
-                if !on_flash || self.in_sram(segment).is_some() || core.sram.segment_hit(segment) {
+                let missing = self.missing(core, segment);
+                if missing.is_empty() {
                     return Answer::Now(Status::Good, self.segment_image(core, segment));
                 }
-                Answer::AfterLoad(segment)
+                Answer::AfterLoad(missing)
             }
             Op::SegmentWrite { segment } => {
                 // A host can not have applied more than it was told.
@@ -354,20 +468,24 @@ impl Mapping for HpUfs {
         }
     }
 
-    /// Programs segments from the host when a row is full. The last ones that a log block waits for go at once.
+    /// Programs map units from the host when a row is full. The last ones that a log block waits for go at once.
     fn background(&mut self, core: &mut Core, idle: bool) {
         core.trims_covered(self.log_blocks.trims_covered_below());
         while !self.queued.is_empty() {
-            let room = core.meta_room();
+            let units = core.meta_room() as u32;
+            let room = core.meta.units().fitting(units) as usize;
             if self.queued.len() < room && !idle && !self.log_blocks.waits_for_last() {
                 return;
             }
             let n = self.queued.len().min(room);
-            let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta.segment_piece(w.segment)).collect();
+            self.put_whole_segments_first(core, n);
+            let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta.segment_piece(w.unit)).collect();
             let (ppa, taken) = core.program_pieces(&pieces, Errand::Background);
             core.stats.segment_writes += taken as u64;
-            let placed = self.queued.drain(..taken).zip(0..);
-            self.programming.extend(placed.map(|(w, i)| Writeback { ppa: Some(ppa.offset(i)), ..w }));
+            let mut placing = core.meta.placing();
+            let mut place = |w: &Writeback| ppa.offset(placing.put(core.meta.segment_piece(w.unit)).start);
+            let placed = self.queued.drain(..taken).map(|w| Writeback { ppa: Some(place(&w)), ..w });
+            self.programming.extend(placed);
         }
     }
 
@@ -376,26 +494,28 @@ impl Mapping for HpUfs {
     }
 
     fn held_map_buffers(&self) -> usize {
-        self.queued.len() + self.programming.len()
+        self.held.into()
     }
 
-    /// A segment from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
+    /// A map unit from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
     fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) {
-        let at = self.programming.iter().position(|w| w.ppa == Some(ppa));
-        let written = self.programming.swap_remove(at.expect("a segment is listed until it is on flash"));
-        core.sram.give(Owner::Load, 1);
-        if written.seq == self.coming[written.segment.index()] {
-            self.coming[written.segment.index()] = Seq(0);
+        let at = self.programming.iter().position(|w| w.ppa == Some(ppa) && w.unit.0 == piece.0);
+        let written = self.programming.swap_remove(at.expect("a map unit is listed until it is on flash"));
+        let less = self.held - self.buffers(core);
+        core.sram.give(Owner::Load, less);
+        self.held -= less;
+        if written.seq == self.coming[written.unit.index()] {
+            self.coming[written.unit.index()] = Seq(0);
         }
-        if written.seq >= core.meta.segment_seq(written.segment) {
+        if written.seq >= core.meta.segment_seq(written.unit) {
             core.meta.moved(piece, ppa);
-            core.meta.segment_written(written.segment, written.seq);
-            core.meta.pages.set_segment(written.segment, written.image);
+            keep_content(core, written);
         }
     }
 
-    fn piece_moved(&mut self, from: Ppa, to: Ppa) {
-        if let Some(written) = self.programming.iter_mut().find(|w| w.ppa == Some(from)) {
+    fn piece_moved(&mut self, piece: Piece, from: Ppa, to: Ppa) {
+        let moved = |w: &&mut Writeback| w.ppa == Some(from) && w.unit.0 == piece.0;
+        if let Some(written) = self.programming.iter_mut().find(moved) {
             written.ppa = Some(to);
         }
     }
@@ -411,10 +531,9 @@ impl Mapping for HpUfs {
     /// Copies that made it to flash count, in the order in which they were written.
     fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         for written in std::mem::take(&mut self.programming) {
-            let ppa = written.ppa.expect("a segment being programmed has a place");
-            if !lost.iter().any(|&(_, at)| at == ppa) {
-                core.meta.segment_written(written.segment, written.seq);
-                core.meta.pages.set_segment(written.segment, written.image);
+            let ppa = written.ppa.expect("a map unit being programmed has a place");
+            if !lost.contains(&(Piece(written.unit.0), ppa)) {
+                keep_content(core, written);
             }
         }
     }
@@ -480,8 +599,8 @@ impl HpUfs {
     /// Without an address from the host, or with a wrong one. What is on flash is good only if the segment has no
     /// change that is missing there.
     fn resolve_alone(&mut self, core: &mut Core, lpa: Lpa) -> Resolved {
-        let segment = lpa.segment();
-        if self.log_blocks.mention(segment, core.meta.segment_seq(segment)) {
+        let unit = core.meta.units().of(lpa);
+        if self.log_blocks.mention(lpa.segment(), core.meta.segment_seq(unit)) {
             return match core.log.get(lpa) {
                 Some(logged) if logged.source.is_none() => {
                     logged.ppa.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false })
@@ -489,15 +608,15 @@ impl HpUfs {
                 _ => Resolved::Unknown,
             };
         }
-        if core.meta.place(core.meta.segment_piece(segment)).is_none() {
+        if core.meta.place(core.meta.segment_piece(unit)).is_none() {
             return Resolved::Unmapped;
         }
-        if core.sram.segment_hit(segment) {
+        if core.sram.segment_hit(unit) {
             core.stats.segment_hits += 1;
             let place = self.resolve_loaded(core, lpa);
             return place.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
         }
         core.stats.segment_misses += 1;
-        Resolved::Load(segment)
+        Resolved::Load(unit)
     }
 }

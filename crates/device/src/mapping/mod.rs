@@ -21,7 +21,7 @@ use crate::config::DeviceConfig;
 use crate::core::{Core, DeviceEvent, Effects};
 use crate::firmware::{Firmware, Flash, Moment};
 use crate::gc::Victim;
-use crate::map_units::MapShape;
+use crate::map_units::{MapShape, MapUnits, UnitSet};
 use crate::stats::DeviceStats;
 
 /// What a host may do for a mapping scheme. Whatever else it sends is refused or not looked at.
@@ -103,8 +103,8 @@ pub struct Commit {
 pub enum Answer {
     /// Done.
     Now(Status, DataIn),
-    /// After this segment was read from flash; then [`Mapping::metadata_loaded`] is asked.
-    AfterLoad(SegmentId),
+    /// After these map units were read from flash; then [`Mapping::metadata_loaded`] is asked.
+    AfterLoad(UnitSet),
 }
 
 /// Result of a search for valid pages of the victim.
@@ -134,6 +134,11 @@ pub trait Mapping: Sized {
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
         let _ = cfg;
         MapShape::SEGMENT
+    }
+
+    /// The whole table in such pieces.
+    fn map_units(cfg: &DeviceConfig) -> MapUnits {
+        MapUnits::new(cfg.capacity_units, Self::map_shape(cfg))
     }
 
     /// Entries of the log buffer.
@@ -205,8 +210,8 @@ pub trait Mapping: Sized {
     }
 
     /// The program of a piece of metadata at `from` has failed; it goes to `to`.
-    fn piece_moved(&mut self, from: Ppa, to: Ppa) {
-        let _ = (from, to);
+    fn piece_moved(&mut self, piece: crate::meta::Piece, from: Ppa, to: Ppa) {
+        let _ = (piece, from, to);
     }
 
     /// A change of this address is coming; a hint for the processor's caches.
@@ -351,9 +356,9 @@ macro_rules! mappings {
                 match name { $($name => Some(MappingKind::$variant),)* _ => None }
             }
 
-            /// What one piece of metadata holds of the table.
-            pub(crate) fn map_shape(self, cfg: &DeviceConfig) -> MapShape {
-                match self { $(MappingKind::$variant => <$scheme as Mapping>::map_shape(cfg),)* }
+            /// How the mapping table is divided into pieces of metadata.
+            pub(crate) fn map_units(self, cfg: &DeviceConfig) -> MapUnits {
+                match self { $(MappingKind::$variant => <$scheme as Mapping>::map_units(cfg),)* }
             }
 
             /// The name of a scheme.

@@ -25,6 +25,36 @@ pub(super) trait LooksUp {
     fn read_plan(&self, core: &mut Core, victim: &mut Victim) -> bool;
 }
 
+/// Reads the map units of the next addresses of a plan that are not in SRAM, those that share a flash unit with one read if they
+/// follow each other. True if flash has to be read for any.
+pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
+    let units = core.meta.units();
+    let mut read = 0;
+    let mut last = None;
+    victim.loaded = victim.cursor;
+    while let Some(&(lpa, _)) = victim.plan.get(victim.loaded) {
+        let unit = units.of(lpa);
+        if !core.sram.segment_hit(unit)
+            && let Some(ppa) = core.meta.place(core.meta.segment_piece(unit))
+        {
+            let more = units.buffers(read + 1) as u16 - victim.held;
+            if !core.sram.take(Owner::Map, more) {
+                assert!(read > 0, "the reserve leaves buffers for a valid page search");
+                break;
+            }
+            victim.held += more;
+            read += 1;
+            if last.replace(ppa) != Some(ppa) {
+                core.job_read(ppa, units.flash_units(), Cause::ValidPageSearch);
+                core.stats.search_segment_reads += 1;
+            }
+        }
+        let rest = &victim.plan[victim.loaded..];
+        victim.loaded += rest.iter().take_while(|(lpa, _)| units.of(*lpa) == unit).count();
+    }
+    read > 0
+}
+
 /// See [`Mapping::search`](super::Mapping::search).
 pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
     core.sram.give(Owner::Map, std::mem::take(&mut victim.held));

@@ -1,19 +1,25 @@
 //! `segment-log`: what UFS and HPB devices do (HP-UFS Sec. II; numbers from the facts of the authors' prototype).
 //!
 //! New mappings wait in the log buffer. When it is nearly full, a map flush reads every touched segment, changes it and
-//! writes it elsewhere. Only then does the device see the old entries, so only then do valid page counts change and
-//! empty superblocks become free. Which pages of a GC victim are valid is found by reading the victim's segment
-//! bitmap and then these segments.
+//! writes it elsewhere. With `map.segment_kib` below 4 it does so only with the touched parts of segments, collected until a
+//! page is full (MSFTL Sec. 3.2); a map unit, below, is such a part or a whole segment. Only then does the device see the old
+//! entries, so only then do valid page counts change and empty superblocks become free. Which pages of a GC victim are valid
+//! is found by reading the victim's segment bitmap, of a bit for every map unit, and then these map units.
+
+use std::collections::BTreeSet;
 
 use nand::Cause;
 use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
+use super::portions::read_map_units;
 use super::{Commit, HostRole, HostSays, Mapping, Resolved, Search, Table};
 use crate::blocks::{State, Stream};
+use crate::config::DeviceConfig;
 use crate::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
+use crate::map_units::{MapShape, MapUnits};
 use crate::meta::Piece;
 use crate::ops::Errand;
 use crate::sram::Owner;
@@ -23,7 +29,7 @@ use crate::validity::ValidCounts;
 enum Phase {
     /// Waiting for programs in flight, then sorting the log.
     Start,
-    /// Reading the next segments.
+    /// Reading the next map units.
     Read,
     /// They are in SRAM: change and program them.
     Apply,
@@ -36,7 +42,7 @@ enum Phase {
 /// One effective change of the log.
 #[derive(Clone, Copy, Debug)]
 struct Update {
-    /// Place of its segment in the flush.
+    /// Place of its map unit in the flush.
     rank: u32,
     lpa: Lpa,
     ppa: Option<Ppa>,
@@ -54,17 +60,18 @@ pub struct SegmentLog {
     flush_wanted: bool,
     phase: Phase,
     updates: Vec<Update>,
-    /// Per segment: the flush that saw it last, and its place in it. An index of the simulator: firmware would sort the log.
+    /// Per map unit: the flush that saw it last, and its place in it. An index of the simulator: firmware would sort the log.
     seen: Vec<(u32, u32)>,
     flush_number: u32,
     /// The last change that the flush covers.
     flush_seq: Seq,
-    /// Updates of segments that are on flash already.
+    /// Updates of map units that are on flash already.
     done: usize,
-    /// End of the updates of the segments in SRAM.
+    /// End of the updates of the map units in SRAM.
     batch_end: usize,
-    /// Segments in SRAM.
+    /// Map units in SRAM, and the buffers that they take.
     batch: Vec<Piece>,
+    held: u16,
     /// Superblocks that the log names or that lost a page.
     concerned: Vec<Superblock>,
     /// Map flushes at the time when no victim was found: before the next one there will be none.
@@ -73,7 +80,7 @@ pub struct SegmentLog {
 }
 
 impl SegmentLog {
-    /// The mapping of an address, as far as the device would know it with the segment in SRAM.
+    /// The mapping of an address, as far as the device would know it with the map unit in SRAM.
     fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
         match core.log.get(lpa) {
             Some(logged) => core.logged_over(logged, core.meta.pages.entry(lpa)),
@@ -81,8 +88,8 @@ impl SegmentLog {
         }
     }
 
-    fn on_flash(core: &Core, segment: SegmentId) -> Option<Ppa> {
-        core.meta.place(core.meta.segment_piece(segment))
+    fn on_flash(core: &Core, unit: SegmentId) -> Option<Ppa> {
+        core.meta.place(core.meta.segment_piece(unit))
     }
 
     fn concern(&mut self, sb: Superblock) {
@@ -91,13 +98,14 @@ impl SegmentLog {
         }
     }
 
-    /// Collects the changes that hold, segment by segment. The segments come in the order in which the log names them
-    /// first: firmware goes through its log, it does not sort 1536 entries.
+    /// Collects the changes that hold, map unit by map unit. These come in the order in which the log names them first:
+    /// firmware goes through its log, it does not sort 1536 entries.
     fn sort_log(&mut self, core: &Core) {
         self.updates.clear();
+        let units = core.meta.units();
         let mut last = None;
         self.flush_number += 1;
-        let mut segments = 0;
+        let mut seen_units = 0;
         for entry in core.log.entries() {
             for i in 0..u32::from(entry.len) {
                 let (lpa, seq) = (entry.lpa.offset(i), entry.seq.plus(i));
@@ -111,10 +119,10 @@ impl SegmentLog {
                 }
                 let logged = core.log.get(lpa).expect("every logged address is in the index");
                 if logged.seq == seq {
-                    let seen = &mut self.seen[lpa.segment().index()];
+                    let seen = &mut self.seen[units.of(lpa).index()];
                     if seen.0 != self.flush_number {
-                        *seen = (self.flush_number, segments);
-                        segments += 1;
+                        *seen = (self.flush_number, seen_units);
+                        seen_units += 1;
                     }
                     let rank = seen.1;
                     self.updates.push(Update { rank, lpa, ppa: logged.ppa, source: logged.source, holds: true });
@@ -127,33 +135,39 @@ impl SegmentLog {
         self.flush_seq = Seq(core.next_seq().0 - 1);
     }
 
-    /// Brings as many segments into SRAM as there are buffers. True if flash has to be read for any.
+    /// Brings as many map units into SRAM as there are buffers. True if flash has to be read for any.
     fn read_batch(&mut self, core: &mut Core) -> bool {
         self.batch.clear();
         self.batch_end = self.done;
-        let limit = usize::from(core.cfg.sram.segment_cache);
-        let mut reading = false;
+        let units = core.meta.units();
+        let limit = units.fitting(core.cfg.sram.segment_cache.into()) as usize;
+        let (mut reads, mut shared) = (Vec::new(), BTreeSet::new());
         while self.batch_end < self.updates.len() && self.batch.len() < limit {
-            let segment = self.updates[self.batch_end].lpa.segment();
-            let cached = core.sram.segment_hit(segment);
+            let unit = units.of(self.updates[self.batch_end].lpa);
+            let cached = core.sram.segment_hit(unit);
             if cached {
                 // Its buffer goes over to the flush.
-                core.sram.drop_segment(segment);
+                core.sram.drop_segment(unit);
             }
-            if !core.sram.take(Owner::Map, 1) {
+            let more = units.buffers(self.batch.len() as u32 + 1) as u16 - self.held;
+            if !core.sram.take(Owner::Map, more) {
                 break;
             }
-            if let (false, Some(ppa)) = (cached, Self::on_flash(core, segment)) {
-                core.job_read(ppa, 1, Cause::MapRead);
-                core.stats.segment_reads += 1;
-                reading = true;
-            }
-            self.batch.push(core.meta.segment_piece(segment));
+            self.held += more;
+            // One read brings all that share a flash unit. They are not sorted by place, or smaller map units would find the
+            // page register loaded more often for a reason that has nothing to do with their size.
+            let place = Self::on_flash(core, unit).filter(|_| !cached);
+            reads.extend(place.filter(|&ppa| units.is_plain() || shared.insert(ppa)));
+            self.batch.push(core.meta.segment_piece(unit));
             let rest = &self.updates[self.batch_end..];
-            self.batch_end += rest.iter().take_while(|u| u.lpa.segment() == segment).count();
+            self.batch_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
         }
         assert!(!self.batch.is_empty(), "the reserve leaves buffers for a map flush");
-        reading
+        core.stats.segment_reads += reads.len() as u64;
+        for &ppa in &reads {
+            core.job_read(ppa, 1, Cause::MapRead);
+        }
+        !reads.is_empty()
     }
 
     fn apply_batch(&mut self, core: &mut Core) {
@@ -181,14 +195,15 @@ impl SegmentLog {
         core.program_all_pieces(&self.batch, Errand::Job);
     }
 
-    /// The segments of the batch are on flash: what was written becomes their content.
+    /// The map units of the batch are on flash: what was written becomes their content.
     fn batch_content(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         let survives = |piece: Piece| !lost.iter().any(|&(gone, _)| gone == piece);
         for piece in self.batch.iter().filter(|&&piece| survives(piece)) {
             core.meta.segment_written(SegmentId(piece.0), self.flush_seq);
         }
         for update in &self.updates[self.done..self.batch_end] {
-            if update.holds && survives(core.meta.segment_piece(update.lpa.segment())) {
+            let unit = core.meta.units().of(update.lpa);
+            if update.holds && survives(core.meta.segment_piece(unit)) {
                 core.meta.pages.set_entry(update.lpa, update.ppa);
             }
         }
@@ -196,7 +211,7 @@ impl SegmentLog {
 
     fn batch_written(&mut self, core: &mut Core) {
         self.batch_content(core, &[]);
-        core.sram.give(Owner::Map, self.batch.len() as u16);
+        core.sram.give(Owner::Map, std::mem::take(&mut self.held));
         for piece in &self.batch {
             core.sram.keep_segment(SegmentId(piece.0));
         }
@@ -216,35 +231,19 @@ impl SegmentLog {
         self.flush_wanted = false;
         self.phase = Phase::Start;
     }
-
-    /// Reads the segments of the next pages of the plan. True if flash has to be read for any.
-    fn read_plan(&mut self, core: &mut Core, victim: &mut Victim) -> bool {
-        let mut reading = false;
-        victim.loaded = victim.cursor;
-        while victim.loaded < victim.plan.len() {
-            let segment = victim.plan[victim.loaded].0.segment();
-            if !core.sram.segment_hit(segment)
-                && let Some(ppa) = Self::on_flash(core, segment)
-            {
-                if !core.sram.take(Owner::Map, 1) {
-                    assert!(reading, "the reserve leaves buffers for a valid page search");
-                    break;
-                }
-                victim.held += 1;
-                core.job_read(ppa, 1, Cause::ValidPageSearch);
-                core.stats.search_segment_reads += 1;
-                reading = true;
-            }
-            let rest = &victim.plan[victim.loaded..];
-            victim.loaded += rest.iter().take_while(|(lpa, _)| lpa.segment() == segment).count();
-        }
-        reading
-    }
 }
 
 impl Mapping for SegmentLog {
     const HOST: HostRole = HostRole::KeepsEntries;
     const TABLE: Table = Table::CountedSegments;
+
+    fn map_shape(cfg: &DeviceConfig) -> MapShape {
+        MapShape::part_of_segment(cfg.map_segment_bytes)
+    }
+
+    fn map_units(cfg: &DeviceConfig) -> MapUnits {
+        MapUnits::new(cfg.capacity_units, Self::map_shape(cfg)).with_bitmaps()
+    }
 
     fn new(core: &Core) -> SegmentLog {
         let superblocks = core.blocks.count();
@@ -254,12 +253,13 @@ impl Mapping for SegmentLog {
             flush_wanted: false,
             phase: Phase::Start,
             updates: Vec::new(),
-            seen: vec![(0, 0); core.cfg.capacity_units.div_ceil(units::SEGMENT_ENTRIES) as usize],
+            seen: vec![(0, 0); core.meta.units().count() as usize],
             flush_number: 0,
             flush_seq: Seq(0),
             done: 0,
             batch_end: 0,
             batch: Vec::new(),
+            held: 0,
             concerned: Vec::new(),
             no_victim_at: None,
             superblock_units: core.layout.superblock_units(),
@@ -269,14 +269,14 @@ impl Mapping for SegmentLog {
     /// Log buffer, then segments in SRAM, then the host's entry, then flash (facts, "Read path").
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
-        let segment = lpa.segment();
+        let unit = core.meta.units().of(lpa);
         if let Some(logged) = core.log.get(lpa) {
             // A copy in the log without a newer write beside it is one that was valid when it was made, and the
             // log is flushed as a whole, so nothing newer can be on flash.
             core.stats.log_hits += 1;
             return logged.ppa.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
         }
-        if core.sram.segment_hit(segment) {
+        if core.sram.segment_hit(unit) {
             core.stats.segment_hits += 1;
             return core
                 .meta
@@ -287,11 +287,11 @@ impl Mapping for SegmentLog {
         if let HostSays::At(ppa) = host {
             return Resolved::Page { ppa, from_host: true };
         }
-        if Self::on_flash(core, segment).is_none() {
+        if Self::on_flash(core, unit).is_none() {
             return Resolved::Unmapped;
         }
         core.stats.segment_misses += 1;
-        Resolved::Load(segment)
+        Resolved::Load(unit)
     }
 
     fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
@@ -300,8 +300,8 @@ impl Mapping for SegmentLog {
 
     /// In a segment in SRAM, in the log, or in a segment that was never written.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
-        let segment = lpa.segment();
-        core.sram.holds_segment(segment) || core.log.get(lpa).is_some() || Self::on_flash(core, segment).is_none()
+        let unit = core.meta.units().of(lpa);
+        core.sram.holds_segment(unit) || core.log.get(lpa).is_some() || Self::on_flash(core, unit).is_none()
     }
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
@@ -312,7 +312,7 @@ impl Mapping for SegmentLog {
     fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
         let cached = |run: &LpaRun| (0..run.len).all(|i| self.cached(core, run.lpa.offset(i)));
         let missing = !write && !runs.iter().all(cached);
-        missing.then(|| runs[0].lpa.segment())
+        missing.then(|| core.meta.units().of(runs[0].lpa))
     }
 
     #[inline]
@@ -390,7 +390,8 @@ impl Mapping for SegmentLog {
                     }
                     self.phase = Phase::Bitmaps;
                     // The log of one flush touches the host's and the collector's superblock, rarely one more each.
-                    let bitmaps: Vec<Piece> = self.concerned.iter().map(|&sb| core.meta.bitmap_piece(sb)).collect();
+                    let parts = |&sb: &Superblock| core.meta.bitmap_pieces(sb);
+                    let bitmaps: Vec<Piece> = self.concerned.iter().flat_map(parts).collect();
                     core.program_all_pieces(&bitmaps, Errand::Job);
                     if !bitmaps.is_empty() {
                         return false;
@@ -432,8 +433,10 @@ impl Mapping for SegmentLog {
             victim.opened = true;
             victim.plan = core.addresses_in(victim.sb);
             victim.plan.sort_unstable();
-            if let Some(ppa) = core.meta.place(core.meta.bitmap_piece(victim.sb)) {
-                core.job_read(ppa, 1, Cause::ValidPageSearch);
+            let bitmap: Vec<Ppa> =
+                core.meta.bitmap_pieces(victim.sb).filter_map(|part| core.meta.place(part)).collect();
+            bitmap.iter().for_each(|&ppa| core.job_read(ppa, 1, Cause::ValidPageSearch));
+            if !bitmap.is_empty() {
                 return Search::Reading;
             }
         }
@@ -457,7 +460,7 @@ impl Mapping for SegmentLog {
             if victim.found.len() >= budget {
                 return Search::Found;
             }
-            if self.read_plan(core, victim) {
+            if read_map_units(core, victim) {
                 return Search::Reading;
             }
         }

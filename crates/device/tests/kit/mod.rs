@@ -34,6 +34,7 @@ pub fn tiny() -> DeviceConfig {
         idle_flush: us(1000),
         write_through: false,
         sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24 },
+        map_segment_bytes: 4096,
         cmt: CmtConfig { cache_bytes: 8192, entry_bytes: 8, background: Some(us(200)) },
         msftl: MsftlConfig { page_bytes: 16_384, segment_bytes: 1024, flush_units: 256 },
         log: LogConfig { entries: 192, flush_above: 160, handover_above: 24, gc_pause_at: 96, max_log_blocks: 6 },
@@ -76,6 +77,10 @@ pub struct Bench {
     acked: BTreeMap<u32, u32>,
     stamp: u32,
     pub responses: Vec<Response>,
+    /// What every command says that the host has applied.
+    pub host_seq: Seq,
+    /// How commands end.
+    pub expected: Status,
     silent: u32,
 }
 
@@ -92,6 +97,8 @@ impl Bench {
             acked: BTreeMap::new(),
             stamp: 0,
             responses: Vec::new(),
+            host_seq: Seq(0),
+            expected: Status::Good,
             silent: 0,
         }
     }
@@ -112,7 +119,7 @@ impl Bench {
     fn digest(&mut self, response: Response) {
         let (op, stamp) = self.in_flight.remove(&response.tag.0).expect("a response answers a command in flight");
         self.free_tags.push_back(response.tag.0);
-        assert_eq!(response.status, Status::Good, "{op:?}");
+        assert_eq!(response.status, self.expected, "{op:?}");
         match (op, &response.data) {
             (Op::Write { lpa, len, .. }, _) => (0..len).for_each(|i| self.acked_write(lpa.0 + i, stamp)),
             (Op::Unmap { lpa, len }, _) => (0..len).for_each(|i| self.acked_write(lpa.0 + i, 0)),
@@ -177,7 +184,7 @@ impl Bench {
             self.step();
         }
         self.now = at;
-        self.device.command(self.now, Command { tag: Tag(tag), op, host_seq: Seq(0), freed: None, data });
+        self.device.command(self.now, Command { tag: Tag(tag), op, host_seq: self.host_seq, freed: None, data });
         self.drain();
     }
 

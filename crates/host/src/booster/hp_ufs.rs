@@ -63,7 +63,7 @@ impl Booster for HpUfs {
     fn attach(config: &HostConfig, info: &DeviceInfo) -> HpUfs {
         let mut hp_ufs = HpUfs {
             info: *info,
-            cache: SegmentCache::new(info.segments(), 0),
+            cache: SegmentCache::new(info.segments(), 0, info.map_page_entries),
             wants: Wants::new(info.segments()),
             reorder: ReorderBuffer::new(config.reorder_entries),
             validity: Validity::new(info),
@@ -447,7 +447,7 @@ impl HpUfs {
                 let block = self.validity.set(ppa);
                 self.pending.refused.remove(block.index());
             }
-            self.cache.mark_dirty(slot);
+            self.cache.mark_dirty(slot, at);
             self.stats.units_applied += 1;
         }
         self.host_seq = entry.last_seq();

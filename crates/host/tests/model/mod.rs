@@ -78,6 +78,8 @@ pub struct Device {
     pub copies_made: u32,
     pub copies_too_late: u32,
     pub attests: u32,
+    /// Quarters of segments that came by themselves.
+    pub parts_taken: u32,
 }
 
 impl Device {
@@ -100,6 +102,7 @@ impl Device {
             copies_made: 0,
             copies_too_late: 0,
             attests: 0,
+            parts_taken: 0,
         }
     }
 
@@ -180,6 +183,26 @@ impl Device {
                     return Some(DataIn::None);
                 }
                 self.stored[range].copy_from_slice(&image[..]);
+            }
+            DataOut::SegmentParts(quarters, image) => {
+                let halves = [0b0011, 0b1100].contains(&quarters.bits());
+                let whole_parts = self.info.map_page_entries == 256 || self.info.map_page_entries == 512 && halves;
+                assert!(whole_parts, "{quarters:?} of parts of {} entries", self.info.map_page_entries);
+                let first = range.start;
+                if self.random.percent(self.nature.fail) {
+                    return Some(DataIn::None);
+                }
+                for slots in quarters.ranges() {
+                    let lpas = first + slots.start..first + slots.end;
+                    assert!(
+                        image[slots] == self.known[lpas.clone()],
+                        "a part of {segment} is not of {}",
+                        self.host_seq
+                    );
+                    self.stored[lpas.clone()].copy_from_slice(&self.known[lpas]);
+                }
+                self.parts_taken += quarters.bits().count_ones();
+                assert!(self.stored[range.clone()] == self.known[range], "a part of {segment} should have come too");
             }
             DataOut::None => {
                 self.attests += 1;

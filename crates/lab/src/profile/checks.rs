@@ -84,6 +84,8 @@ fn check_capacity(v: &Values) -> Result<(), String> {
     )?;
     let entry_bytes = v.cmt.entry_bytes;
     require([4, 8].contains(&entry_bytes), "cmt.entry_bytes", entry_bytes, "4 or 8".into())?;
+    let kib = v.map.segment_kib;
+    require(kib.is_power_of_two(), "map.segment_kib", kib, "1, 2 or 4".into())?;
     let msftl = &v.msftl;
     let (page, segment) = (msftl.page_kib, msftl.segment_bytes);
     require(page.is_power_of_two(), "msftl.page_kib", page, "4, 8 or 16".into())?;
@@ -161,7 +163,8 @@ pub(super) fn check_mapping(v: &Values, mapping: MappingKind) -> Result<(), Stri
         MappingKind::Dftl => 0,
         MappingKind::Cdftl => UNIT_KIB,
         MappingKind::BaseDftl | MappingKind::MiniPage | MappingKind::Msftl => return check_flushed(v, mapping),
-        _ => return Ok(()),
+        MappingKind::SegmentLog | MappingKind::HpUfs => return check_parts(v, mapping),
+        MappingKind::Ideal => return Ok(()),
     };
     let Some(kib) = v.cmt.cache_kib.count() else { return Ok(()) };
     // The entries of all writes under way stay in the cache, and as many again must be able to leave it.
@@ -170,6 +173,25 @@ pub(super) fn check_mapping(v: &Values, mapping: MappingKind) -> Result<(), Stri
     let allowed =
         format!("at least {least} for mapping = \"{}\", with sram.pool_kib = {}", mapping.name(), v.sram.pool_kib);
     require(kib >= least, "cmt.cache_kib", kib, allowed)
+}
+
+/// Segments in parts of 1, 2 or 4 KiB.
+fn check_parts(v: &Values, mapping: MappingKind) -> Result<(), String> {
+    let table = u64::from(v.device.capacity_mib) * MIB / UNIT_BYTES * 4;
+    let parts = table.div_ceil(u64::from(v.map.segment_kib) * 1024);
+    let bitmaps = match mapping {
+        MappingKind::SegmentLog => parts.div_ceil(8 * UNIT_BYTES),
+        _ => 1,
+    };
+    if mapping == MappingKind::HpUfs && v.map.segment_kib < UNIT_KIB {
+        // The parts of a segment are loaded together with what loads may take of the reserve, beside a row that fills.
+        let row = geometry(v).row_units();
+        let least = ((row + UNIT_KIB / v.map.segment_kib) * 4).div_ceil(3) * UNIT_KIB;
+        let told = format!("at least {least} for map.segment_kib = {}: a row and a segment's parts", v.map.segment_kib);
+        require(v.sram.reserve_kib >= least, "sram.reserve_kib", v.sram.reserve_kib, told)?;
+    }
+    let more_bitmaps = (bitmaps - 1) * u64::from(v.nand.data_superblocks);
+    check_metadata(v, parts + more_bitmaps, table.div_ceil(UNIT_BYTES) + more_bitmaps)
 }
 
 /// Translation pages and mapping segments of other sizes than 4 KiB.

@@ -38,6 +38,7 @@ impl Profile {
                 reserve: buffers(v.sram.reserve_kib),
             },
             write_through: v.sram.write_through,
+            map_segment_bytes: v.map.segment_kib * 1024,
             cmt: CmtConfig {
                 cache_bytes: v.cmt.cache_kib.count().map_or(u64::MAX, |kib| u64::from(kib) * 1024),
                 entry_bytes: v.cmt.entry_bytes,

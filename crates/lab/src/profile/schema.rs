@@ -218,6 +218,11 @@ sections! {
         /// Writes are acknowledged only after their program, as if each had FUA.
         write_through: switch,
     }
+    /// Mappings segment-log and hp-ufs: what an L2P segment of 4 KiB is written to flash in.
+    map: Map {
+        /// Size of the parts, 1, 2 or 4. Only those with changes are written, several to a page; the directory has a place for each.
+        segment_kib: count(1 to 4),
+    }
     /// Mappings dftl and cdftl: the cached mapping table, in SRAM beside the pool.
     cmt: Cmt {
         /// All of it. cdftl: half of it, but at least one page, holds translation pages. "unlimited" holds the whole table.

@@ -190,6 +190,40 @@ fn the_mapping_cache_must_hold_what_its_scheme_needs() {
 }
 
 #[test]
+fn segments_in_parts_must_have_room() {
+    assert_eq!(error_of(HP_UFS, &["map.segment_kib=3"]), "profile p.toml: map.segment_kib = 3: must be 1, 2 or 4");
+    let fits = |profile: &str, set: &[&str], mapping| {
+        let set: Vec<_> = set.iter().map(|text| parse_override(text).unwrap()).collect();
+        Profile::load(profile, &set).unwrap().check_mapping(mapping).map_err(|e| e.to_string())
+    };
+    use device::MappingKind::{HpUfs, Ideal, SegmentLog};
+    for kib in ["map.segment_kib=1", "map.segment_kib=2", "map.segment_kib=4"] {
+        for mapping in [HpUfs, SegmentLog, Ideal] {
+            assert_eq!(fits("hp-ufs", &[kib], mapping), Ok(()));
+        }
+    }
+    // The bitmaps of 9472 superblocks take four pages each instead of one.
+    let few = ["nand.meta_superblocks=16", "map.segment_kib=1"];
+    assert_eq!((fits("hp-ufs", &few[..1], SegmentLog), fits("hp-ufs", &few, HpUfs)), (Ok(()), Ok(())));
+    let told = fits("hp-ufs", &few, SegmentLog).unwrap_err();
+    assert!(told.starts_with("profile hp-ufs: nand.meta_superblocks = 16: must be at least 23 for "), "{told}");
+    // Rows of two units: what other checks ask for, two rows, does not hold four parts.
+    let small = [
+        "device.capacity_mib=16",
+        "nand.channels=2",
+        "nand.page_kib=4",
+        "nand.data_superblocks=96",
+        "sram.reserve_kib=16",
+        "map.segment_kib=1",
+    ];
+    assert_eq!((fits("tiny", &small[..5], HpUfs), fits("tiny", &small, SegmentLog)), (Ok(()), Ok(())));
+    assert_eq!(
+        fits("tiny", &small, HpUfs).unwrap_err(),
+        "profile tiny: sram.reserve_kib = 16: must be at least 32 for map.segment_kib = 1: a row and a segment's parts"
+    );
+}
+
+#[test]
 fn the_device_of_map_plus_has_the_papers_numbers() {
     let config = Profile::load("emmc-map-plus", &[]).unwrap().device_config([1, 2]);
     assert_eq!((config.cmt.cache_bytes, config.cmt.page_entries()), (16 * 1024, 512));

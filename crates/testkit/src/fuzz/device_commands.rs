@@ -1,11 +1,11 @@
-//! Input: a byte that chooses the mapping scheme, one for failing flash, and steps. A step is a byte for its kind, one
+//! Input: a byte that chooses the mapping scheme and what it writes segments in, one for failing flash, and steps. A step is a byte for its kind, one
 //! for the pause before it, and what the kind needs: a command with a tag, or a power cut.
 
 use std::sync::OnceLock;
 
 use device::{DeviceConfig, MappingKind};
 use nand::Faults;
-use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Tag};
+use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, Tag};
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
 use super::input::Input;
@@ -24,14 +24,15 @@ pub(super) fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let scheme = input.u8();
     let kind = MappingKind::ALL[usize::from(scheme) % MappingKind::ALL.len()];
+    let map_segment_bytes = [4096, 1024, 2048][usize::from(scheme) / MappingKind::ALL.len() % 3];
     let faults = match input.u8() {
         n if n < 192 => Faults::default(),
         n => {
             Faults { seed: n.into(), program_per_million: 20_000, erase_per_million: 20_000, read_per_million: 10_000 }
         }
     };
-    let mut host =
-        Host { device: Hostile::new(DeviceConfig { faults, ..config().clone() }, kind), sizes: Sizes::of(config()) };
+    let config = DeviceConfig { faults, map_segment_bytes, ..config().clone() };
+    let mut host = Host { sizes: Sizes::of(&config), device: Hostile::new(config, kind) };
     for _ in 0..MOST_STEPS {
         if input.is_empty() {
             break;
@@ -173,7 +174,11 @@ impl Host {
             0 => DataOut::Stamp(1 + u32::from(style)),
             1 if style & 1 == 0 => {
                 let (first, step) = (number(input, self.sizes.pages), u32::from(style >> 1 & 7));
-                DataOut::Segment(Box::new(std::array::from_fn(|i| first.wrapping_add(i as u32 * step))))
+                let image = Box::new(std::array::from_fn(|i| first.wrapping_add(i as u32 * step)));
+                match Quarters::new(style >> 4) {
+                    Some(quarters) if style & 2 != 0 => DataOut::SegmentParts(quarters, quarters.of(&image)),
+                    _ => DataOut::Segment(image),
+                }
             }
             2 => {
                 let words = self.sizes.block_units.div_ceil(64) as usize + usize::from(style == 239);

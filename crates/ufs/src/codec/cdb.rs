@@ -33,7 +33,7 @@ use super::bytes::Reader;
 use super::error::{Allowed, DecodeError, EncodeError};
 use super::{hpb, hpufs, mapplus};
 use crate::command::{Command, Op};
-use crate::data::DataOut;
+use crate::data::{DataOut, Quarters};
 use crate::info::DeviceInfo;
 
 /// Operation code of READ(10).
@@ -82,6 +82,8 @@ pub(super) fn direction(op: &Op) -> Direction {
 #[derive(Clone, Copy)]
 pub(super) enum Parsed {
     Op(Op),
+    /// A writeback of these quarters of a segment.
+    SegmentParts(Op, Quarters),
     Unmap,
 }
 
@@ -123,6 +125,7 @@ pub(super) fn encode(command: &Command, info: &DeviceInfo) -> Result<(u32, [u8; 
         (Op::Write { len, .. }, _) => block_bytes(*len)?,
         (Op::Unmap { .. }, _) => UNMAP_LIST_BYTES,
         (Op::SegmentWrite { .. }, DataOut::Segment(_)) => hpufs::SEGMENT_BYTES,
+        (Op::SegmentWrite { .. }, DataOut::SegmentParts(quarters, _)) => 4 * quarters.entries(),
         (Op::ValidBitmap { .. }, DataOut::Bitmap(words)) => {
             let bytes = words.len() as u64 * 8;
             EncodeError::limit("bitmap length in bytes", bytes, 0xFF_FFF8)?;
@@ -145,7 +148,11 @@ pub(super) fn encode(command: &Command, info: &DeviceInfo) -> Result<(u32, [u8; 
         Op::HpbRead { lpa, len, entry } => hpb::read(lpa, len, entry)?,
         Op::HpbReadBuffer { group } => hpb::read_buffer(group, bytes)?,
         Op::SegmentRead { .. } | Op::SegmentWrite { .. } | Op::EntryTransfer | Op::ValidBitmap { .. } => {
-            hpufs::cdb(&command.op, bytes)?
+            let quarters = match &command.data {
+                DataOut::SegmentParts(quarters, _) => Some(*quarters),
+                _ => None,
+            };
+            hpufs::cdb(&command.op, bytes, quarters)?
         }
         Op::CacheQuery | Op::BatchNotice { .. } => mapplus::cdb(&command.op, bytes),
     };
@@ -165,8 +172,8 @@ fn blocks(opcode: u8, flags: u8, lpa: Lpa, length: u32) -> [u8; 16] {
 /// Reads a CDB: what it asks and the length of its data. A read is [`Op::Read`]; the extension makes it a mapped one.
 pub(super) fn decode(cdb: Reader<'_>) -> Result<(Parsed, u32), DecodeError> {
     let opcode = cdb.u8(0, "operation code")?;
-    if let Some((op, bytes)) = hpufs::decode_cdb(cdb)? {
-        return Ok((Parsed::Op(op), bytes));
+    if let Some(vendor) = hpufs::decode_cdb(cdb)? {
+        return Ok(vendor);
     }
     if let Some((op, bytes)) = mapplus::decode_cdb(cdb)? {
         return Ok((Parsed::Op(op), bytes));

@@ -3,6 +3,7 @@
 //! | data | bytes |
 //! |---|---|
 //! | L2P segment | 1024 x 4, packed PPAs (0 = unmapped, else PPA + 1), big-endian |
+//! | quarters of an L2P segment | 256 x 4 for each, likewise |
 //! | multi-entry transfer | 16 per entry, laid out as the piggyback (see [`super::hpufs`]) |
 //! | valid page bitmap | 8 per word; a string of bits: byte n holds units 8n to 8n + 7 in fill order, least significant bit first |
 //! | sealed HPB entries | 8 per block, big-endian, 0 = unmapped |
@@ -27,7 +28,7 @@ use super::bytes::Reader;
 use super::error::{Allowed, DecodeError, EncodeError};
 use super::{cdb, hpb, hpufs, mapplus};
 use crate::command::Op;
-use crate::data::{Content, DataIn, DataOut, SegmentImage};
+use crate::data::{Content, DataIn, DataOut, Quarters, SegmentImage};
 use crate::response::Status;
 
 /// Flag of a DATA UPIU whose segment stands for user data; simulator only.
@@ -68,8 +69,20 @@ impl Payload {
     }
 }
 
-fn segment_bytes(image: &SegmentImage) -> Vec<u8> {
-    image.iter().flat_map(|entry| entry.to_be_bytes()).collect()
+fn segment_bytes(entries: &[u32]) -> Vec<u8> {
+    entries.iter().flat_map(|entry| entry.to_be_bytes()).collect()
+}
+
+fn quarter_bytes(quarters: Quarters, image: &SegmentImage) -> Vec<u8> {
+    quarters.ranges().flat_map(|range| segment_bytes(&image[range])).collect()
+}
+
+fn decode_quarters(quarters: Quarters, data: Reader<'_>) -> Result<Box<SegmentImage>, DecodeError> {
+    let mut image: Box<SegmentImage> = Box::new([0; units::SEGMENT_ENTRIES as usize]);
+    for (at, i) in quarters.ranges().flatten().enumerate() {
+        image[i] = data.u32(4 * at, "segment entry")?;
+    }
+    Ok(image)
 }
 
 fn decode_segment(data: Reader<'_>) -> Result<Box<SegmentImage>, DecodeError> {
@@ -108,9 +121,12 @@ pub(super) fn out(op: &Op, data: &DataOut) -> Result<Payload, EncodeError> {
         }
         (Op::Write { len: 0, .. }, DataOut::None) => Ok(Payload::exact(Vec::new())),
         (Op::Write { .. }, _) => refuse("a stamp, or nothing when it writes no block"),
-        (Op::SegmentWrite { .. }, DataOut::Segment(image)) => Ok(Payload::exact(segment_bytes(image))),
+        (Op::SegmentWrite { .. }, DataOut::Segment(image)) => Ok(Payload::exact(segment_bytes(&image[..]))),
+        (Op::SegmentWrite { .. }, DataOut::SegmentParts(quarters, image)) => {
+            Ok(Payload::exact(quarter_bytes(*quarters, image)))
+        }
         (Op::SegmentWrite { .. }, DataOut::None) => Ok(Payload::exact(Vec::new())),
-        (Op::SegmentWrite { .. }, _) => refuse("a segment, or nothing to attest"),
+        (Op::SegmentWrite { .. }, _) => refuse("a segment or quarters of it, or nothing to attest"),
         (Op::ValidBitmap { .. }, DataOut::Bitmap(words)) => {
             Ok(Payload::exact(words.iter().flat_map(|word| word.to_le_bytes()).collect()))
         }
@@ -132,6 +148,10 @@ pub(super) fn decode_out(parsed: cdb::Parsed, payload: &Payload, expected: u32) 
         cdb::Parsed::Unmap => {
             let list = payload.expect(expected, false)?;
             return Ok((cdb::decode_unmap_list(list)?, DataOut::None));
+        }
+        cdb::Parsed::SegmentParts(op, quarters) => {
+            let image = decode_quarters(quarters, payload.expect(expected, false)?)?;
+            return Ok((op, DataOut::SegmentParts(quarters, image)));
         }
         cdb::Parsed::Op(op) => op,
     };
@@ -194,7 +214,7 @@ pub(super) fn data_in(op: &Op, data: &DataIn) -> Result<(Payload, u64), EncodeEr
             }
             Payload { bytes, stand_in: true }
         }
-        (Op::SegmentRead { .. }, DataIn::Segment(image)) => Payload::exact(segment_bytes(image)),
+        (Op::SegmentRead { .. }, DataIn::Segment(image)) => Payload::exact(segment_bytes(&image[..])),
         (Op::EntryTransfer, DataIn::Entries(entries)) => {
             let mut bytes = Vec::with_capacity(entries.len() * hpufs::PIGGYBACK_BYTES);
             for entry in entries {

@@ -38,15 +38,17 @@
 //! | command | 0 | 1 | 2-5 | 6-8 | 9-15 | data |
 //! |---|---|---|---|---|---|---|
 //! | L2P segment read | C0h | 0 | segment | allocation length, 4096 | 0 | in: segment |
-//! | L2P segment writeback | C1h | 0 | segment | parameter list length, 4096, or 0 to attest | 0 | out: segment |
+//! | L2P segment writeback | C1h | bits 3-0: quarters of the segment that follow, or 0 | segment | parameter list length, 1024 for each of these quarters; without any 4096, or 0 to attest | 0 | out: these quarters, or the segment |
 //! | multi L2P entry transfer | C2h | 0 | 0 | allocation length, 32768 | 0 | in: 0 to 2048 entries |
 //! | valid page bitmap | C3h | bit 0: 0 GC, 1 wear levelling | block | parameter list length | 0 | out: bitmap |
 
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use super::bytes::Reader;
+use super::cdb::Parsed;
 use super::error::{Allowed, DecodeError, EncodeError};
 use crate::command::{BitmapFor, Command, Op};
+use crate::data::Quarters;
 use crate::response::{L2pEntry, Notice, PiggyBack};
 
 /// Bytes that the extension adds to a command.
@@ -280,11 +282,11 @@ pub(super) fn decode_transfer_entry(bytes: Reader<'_>, near: Seq) -> Result<L2pE
     decode_entry(bytes, near)
 }
 
-/// The CDB of one of the four commands; `bytes` is the length of its data.
-pub(super) fn cdb(op: &Op, bytes: u32) -> Result<[u8; 16], EncodeError> {
+/// The CDB of one of the four commands; `bytes` is the length of its data, which may be some quarters of a segment.
+pub(super) fn cdb(op: &Op, bytes: u32, quarters: Option<Quarters>) -> Result<[u8; 16], EncodeError> {
     let (opcode, flags, argument) = match *op {
         Op::SegmentRead { segment } => (SEGMENT_READ, 0, segment.0),
-        Op::SegmentWrite { segment } => (SEGMENT_WRITE, 0, segment.0),
+        Op::SegmentWrite { segment } => (SEGMENT_WRITE, quarters.map_or(0, Quarters::bits), segment.0),
         Op::ValidBitmap { block, reason } => {
             pack_block("bitmap block", Some(block))?;
             (VALID_BITMAP, u8::from(reason == BitmapFor::WearLevelling), block.0)
@@ -300,8 +302,8 @@ pub(super) fn cdb(op: &Op, bytes: u32) -> Result<[u8; 16], EncodeError> {
     Ok(cdb)
 }
 
-/// The operation of a vendor CDB and the length of its data; `None` for other operation codes.
-pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Op, u32)>, DecodeError> {
+/// What a vendor CDB says, and the length of its data; `None` for other operation codes.
+pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Parsed, u32)>, DecodeError> {
     let opcode = cdb.u8(0, "operation code")?;
     if !(SEGMENT_READ..=VALID_BITMAP).contains(&opcode) {
         return Ok(None);
@@ -312,7 +314,7 @@ pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Op, u32)>, DecodeErr
     let segment = SegmentId(argument);
     let (op, max_flags) = match opcode {
         SEGMENT_READ => (Op::SegmentRead { segment }, 0),
-        SEGMENT_WRITE => (Op::SegmentWrite { segment }, 0),
+        SEGMENT_WRITE => (Op::SegmentWrite { segment }, u64::from(Quarters::ALL_BITS) - 1),
         ENTRY_TRANSFER => {
             cdb.zeroes(2, 6)?;
             (Op::EntryTransfer, 0)
@@ -325,15 +327,22 @@ pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Op, u32)>, DecodeErr
     };
     cdb.range(1, "flags", u64::from(flags), (0, max_flags))?;
     cdb.zeroes(9, 16)?;
+    let quarters = Quarters::new(flags).filter(|_| opcode == SEGMENT_WRITE);
     let fits = match op {
         Op::SegmentRead { .. } => bytes == SEGMENT_BYTES,
-        Op::SegmentWrite { .. } => bytes == 0 || bytes == SEGMENT_BYTES,
+        Op::SegmentWrite { .. } => match quarters {
+            Some(quarters) => bytes == 4 * quarters.entries(),
+            None => bytes == 0 || bytes == SEGMENT_BYTES,
+        },
         Op::EntryTransfer => bytes == ENTRY_TRANSFER_BYTES,
         _ => bytes.is_multiple_of(8),
     };
     if !fits {
-        let rule = Allowed::Rule("4096 for a segment (0 to attest), 32768 for entries, a multiple of 8 for a bitmap");
+        let rule = Allowed::Rule(
+            "4096 for a segment (1024 for each quarter, 0 to attest), 32768 for entries, a multiple of 8 for a bitmap",
+        );
         return Err(cdb.fault(6, "data length", u64::from(bytes), rule));
     }
-    Ok(Some((op, bytes)))
+    let parsed = quarters.map_or(Parsed::Op(op), |quarters| Parsed::SegmentParts(op, quarters));
+    Ok(Some((parsed, bytes)))
 }

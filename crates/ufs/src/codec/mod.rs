@@ -111,7 +111,7 @@ fn check_transfer(
     let field = "expected data transfer length";
     message.exactly(12, field, u64::from(upiu.expected_bytes), u64::from(expected))?;
     let direction = match parsed {
-        cdb::Parsed::Op(op) => cdb::direction(op),
+        cdb::Parsed::Op(op) | cdb::Parsed::SegmentParts(op, _) => cdb::direction(op),
         cdb::Parsed::Unmap => Direction::Out,
     };
     if expected > 0 && upiu.direction != direction {

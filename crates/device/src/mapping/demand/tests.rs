@@ -26,6 +26,7 @@ fn core(entries: u64) -> Core {
         idle_flush: us(100),
         write_through: true,
         sram: SramConfig { pool: 32, segment_cache: 1, reserve: 12 },
+        map_segment_bytes: 4096,
         cmt: CmtConfig { cache_bytes: 8 * entries, entry_bytes: 8, background: None },
         msftl: MsftlConfig { page_bytes: 4096, segment_bytes: 1024, flush_units: 256 },
         log: LogConfig { entries: 128, flush_above: 96, handover_above: 64, gc_pause_at: 64, max_log_blocks: 8 },
@@ -35,8 +36,8 @@ fn core(entries: u64) -> Core {
         faults: Faults::default(),
         sabotage: None,
     };
-    let entries = Dftl::map_shape(&cfg);
-    let mut core = Core::new(cfg, entries);
+    let units = Dftl::map_units(&cfg);
+    let mut core = Core::new(cfg, units);
     let meta = core.layout.first_ppa(Superblock(80));
     for unit in (0..8).map(SegmentId) {
         core.meta.moved(core.meta.segment_piece(unit), meta.offset(unit.0));

@@ -214,12 +214,12 @@ impl HpUfs {
         Some(self.write_back(segment, false))
     }
 
-    /// Sends a dirty segment. One that is clean or absent has no change that is not on flash: saying so is enough.
+    /// Sends what is dirty of a segment. One that is clean or absent has no change that is not on flash: saying so is enough.
     fn write_back(&mut self, segment: SegmentId, leave: bool) -> Internal {
         let data = match self.cache.lookup(segment) {
             Lookup::Cached(slot) if self.cache.is_dirty(slot) => {
                 self.stats.segment_writebacks += 1;
-                DataOut::Segment(self.cache.start_write(slot, leave))
+                self.cache.start_write(slot, leave)
             }
             _ => {
                 self.stats.attests += 1;

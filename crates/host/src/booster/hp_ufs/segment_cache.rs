@@ -2,8 +2,11 @@
 //!
 //! A segment is absent, loading, or cached; a cached one is clean or dirty, and may be on its way back to flash at the
 //! same time. It is clean from the moment a writeback is sent: what the device gets is the state of that moment.
+//!
+//! A device that writes segments in parts gets those with changes of a segment that stays. So what is dirty is noted by quarters, as the smallest part is
+//! one; a change makes all quarters of its part dirty.
 
-use ufs::{SegmentImage, copy_segment_cold, recycle_segment};
+use ufs::{DataOut, QUARTER_ENTRIES, Quarters, SegmentImage, copy_segment_cold, recycle_segment};
 use units::{SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 
 use crate::lru::Lru;
@@ -23,8 +26,9 @@ struct Slot {
     segment: SegmentId,
     /// False while loading.
     loaded: bool,
-    dirty: bool,
-    writing: bool,
+    /// Quarters with changes that are not on flash, as bits, and those whose writeback is under way.
+    dirty: u8,
+    writing: u8,
     /// To be dropped when its writeback ends, unless it is used or changed until then.
     leaving: bool,
     /// Parts that are about to use the segment and keep it from being evicted.
@@ -46,12 +50,17 @@ pub(crate) struct SegmentCache {
     limit: usize,
     leaving: usize,
     pinned: usize,
+    /// By quarter: the quarters of the part that it belongs to.
+    part_of: [u8; 4],
 }
 
 impl SegmentCache {
-    /// An empty cache of at most `limit` out of `segments` segments.
-    pub fn new(segments: u32, limit: usize) -> SegmentCache {
+    /// An empty cache of at most `limit` out of `segments` segments, which the device writes in parts of `part_entries`.
+    pub fn new(segments: u32, limit: usize, part_entries: u32) -> SegmentCache {
+        let n = (part_entries / QUARTER_ENTRIES).clamp(1, 4);
+        let part_of = [0, 1, 2, 3].map(|quarter: u32| (((1 << n) - 1) << (quarter / n * n)) as u8);
         SegmentCache {
+            part_of,
             slot_of: vec![0; segments as usize],
             slots: Vec::new(),
             images: table::zeroed(segments as usize * SEGMENT_ENTRIES as usize),
@@ -89,7 +98,7 @@ impl SegmentCache {
         holds.then(|| self.image(slot))
     }
 
-    /// The entries of a cached segment, to change them. Whoever does calls [`SegmentCache::mark_dirty`].
+    /// The entries of a cached segment, to change them. Whoever does calls [`SegmentCache::mark_dirty`] for each.
     #[inline]
     pub fn image_mut(&mut self, slot: SlotIndex) -> &mut SegmentImage {
         assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
@@ -97,11 +106,11 @@ impl SegmentCache {
         self.images[at..].first_chunk_mut().expect("every slot has its place")
     }
 
-    /// Notes a change of the entries of a cached segment: it is dirty from here on.
+    /// Notes a change of the entry at this position of a cached segment: it is dirty from here on.
     #[inline]
-    pub fn mark_dirty(&mut self, slot: SlotIndex) {
+    pub fn mark_dirty(&mut self, slot: SlotIndex, at: usize) {
         self.stay(slot);
-        self.slots[slot as usize].dirty = true;
+        self.slots[slot as usize].dirty |= self.part_of[at / QUARTER_ENTRIES as usize];
     }
 
     /// Notes that a request uses a cached segment.
@@ -125,7 +134,7 @@ impl SegmentCache {
         assert!(self.in_use < self.limit, "{segment} does not fit the limit of {} segments", self.limit);
         assert!(self.lookup(segment) == Lookup::Absent, "{segment} is loaded twice");
         self.in_use += 1;
-        let slot = Slot { segment, loaded: false, dirty: false, writing: false, leaving: false, pins: 0 };
+        let slot = Slot { segment, loaded: false, dirty: 0, writing: 0, leaving: false, pins: 0 };
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = slot;
@@ -162,19 +171,24 @@ impl SegmentCache {
 
     /// Is a cached segment dirty?
     pub fn is_dirty(&self, slot: SlotIndex) -> bool {
-        self.slots[slot as usize].dirty
+        self.slots[slot as usize].dirty != 0
     }
 
-    /// Takes a copy of a dirty segment for a writeback, after which the segment is to be dropped if `leave`.
-    pub fn start_write(&mut self, slot: SlotIndex, leave: bool) -> Box<SegmentImage> {
-        let copy = copy_segment_cold(self.image(slot));
+    /// Takes a copy of what is dirty of a segment for a writeback, or, if it is to be dropped after that, of all of it: when it
+    /// is needed again it has to be read, and what is written together is read together.
+    pub fn start_write(&mut self, slot: SlotIndex, leave: bool) -> DataOut {
+        let dirty = self.slots[slot as usize].dirty;
+        let data = match Quarters::new(dirty).filter(|_| !leave) {
+            Some(quarters) => DataOut::SegmentParts(quarters, quarters.of(self.image(slot))),
+            None => DataOut::Segment(copy_segment_cold(self.image(slot))),
+        };
         let slot = &mut self.slots[slot as usize];
-        assert!(slot.dirty && !slot.writing, "{} is written back without need", slot.segment);
-        slot.dirty = false;
-        slot.writing = true;
+        assert!(dirty != 0 && slot.writing == 0, "{} is written back without need", slot.segment);
+        slot.dirty = 0;
+        slot.writing = dirty;
         slot.leaving = leave;
         self.leaving += usize::from(leave);
-        copy
+        data
     }
 
     /// Ends a writeback; if it failed the segment is dirty again. True if the segment was dropped.
@@ -183,8 +197,8 @@ impl SegmentCache {
             panic!("{segment} was dropped during its writeback");
         };
         let slot = &mut self.slots[index as usize];
-        slot.writing = false;
-        slot.dirty |= !written;
+        let was_sent = std::mem::take(&mut slot.writing);
+        slot.dirty |= if written { 0 } else { was_sent };
         let leaving = std::mem::take(&mut slot.leaving);
         self.leaving -= usize::from(leaving);
         let drop = leaving && written;
@@ -198,7 +212,7 @@ impl SegmentCache {
     pub fn victim(&self, busy: impl Fn(SegmentId) -> bool) -> Option<SlotIndex> {
         self.lru.oldest_first().find(|&index| {
             let slot = &self.slots[index as usize];
-            !slot.writing && slot.pins == 0 && !busy(slot.segment)
+            slot.writing == 0 && slot.pins == 0 && !busy(slot.segment)
         })
     }
 
@@ -210,7 +224,7 @@ impl SegmentCache {
     /// Drops a clean segment.
     pub fn drop_clean(&mut self, index: SlotIndex) {
         let slot = &self.slots[index as usize];
-        assert!(!slot.dirty && !slot.writing && slot.pins == 0, "{} is dropped while in use", slot.segment);
+        assert!(slot.dirty == 0 && slot.writing == 0 && slot.pins == 0, "{} is dropped while in use", slot.segment);
         self.lru.remove(index);
         self.release(index);
     }
@@ -295,18 +309,60 @@ mod tests {
 
     fn change(cache: &mut SegmentCache, slot: SlotIndex, at: usize, packed: u32) {
         cache.image_mut(slot)[at] = packed;
-        cache.mark_dirty(slot);
+        cache.mark_dirty(slot, at);
+    }
+
+    fn sent(data: DataOut) -> Box<SegmentImage> {
+        let DataOut::Segment(image) = data else { panic!("{data:?} is not a whole segment") };
+        image
+    }
+
+    #[test]
+    fn parts_with_changes_are_sent_and_no_others() {
+        for (entries, changed, expected) in [
+            (256, vec![3, 600], 0b0101),
+            (256, vec![1023], 0b1000),
+            (512, vec![300], 0b0011),
+            (512, vec![512], 0b1100),
+        ] {
+            let mut cache = SegmentCache::new(8, 2, entries);
+            let slot = loaded(&mut cache, 5);
+            changed.iter().for_each(|&at| change(&mut cache, slot, at, 77));
+            let DataOut::SegmentParts(quarters, image) = cache.start_write(slot, false) else { panic!("not in parts") };
+            assert_eq!(quarters.bits(), expected);
+            for (at, &packed) in image.iter().enumerate() {
+                let in_part = expected >> (at / 256) & 1 != 0;
+                let packed_before = if changed.contains(&at) { 77 } else { 5 };
+                assert_eq!(packed, if in_part { packed_before } else { 0 }, "entry {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_that_were_not_written_are_dirty_again_beside_new_changes() {
+        let mut cache = SegmentCache::new(8, 2, 256);
+        let slot = loaded(&mut cache, 5);
+        change(&mut cache, slot, 0, 9);
+        assert_eq!(sent(cache.start_write(slot, true))[1], 5, "a segment that leaves is sent whole");
+        change(&mut cache, slot, 300, 9);
+        assert!(!cache.finish_write(SegmentId(5), false));
+        let DataOut::SegmentParts(quarters, _) = cache.start_write(slot, false) else { panic!("not in parts") };
+        assert_eq!(quarters.bits(), 0b0011);
+        assert!(!cache.finish_write(SegmentId(5), true));
+        assert!(!cache.is_dirty(slot));
+        (0..4).for_each(|quarter| change(&mut cache, slot, quarter * 256, 9));
+        assert_eq!(sent(cache.start_write(slot, false))[256], 9, "all parts are a whole segment");
     }
 
     #[test]
     fn a_segment_goes_through_its_states() {
-        let mut cache = SegmentCache::new(8, 2);
+        let mut cache = SegmentCache::new(8, 2, 1024);
         let slot = loaded(&mut cache, 5);
         assert_eq!(cache.lookup(SegmentId(5)), Lookup::Cached(slot));
         assert!(!cache.is_dirty(slot));
         change(&mut cache, slot, 3, 77);
         assert!(cache.is_dirty(slot));
-        assert_eq!(cache.start_write(slot, true)[3], 77);
+        assert_eq!(sent(cache.start_write(slot, true))[3], 77);
         assert!(!cache.is_dirty(slot));
         assert_eq!(cache.leaving(), 1);
         assert!(cache.finish_write(SegmentId(5), true));
@@ -316,9 +372,9 @@ mod tests {
 
     #[test]
     fn a_change_or_a_use_during_the_writeback_keeps_the_segment() {
-        let mut cache = SegmentCache::new(8, 2);
+        let mut cache = SegmentCache::new(8, 2, 1024);
         let slot = loaded(&mut cache, 5);
-        cache.mark_dirty(slot);
+        cache.mark_dirty(slot, 0);
         cache.start_write(slot, true);
         change(&mut cache, slot, 0, 9);
         assert!(!cache.finish_write(SegmentId(5), true));
@@ -332,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_failed_writeback_loses_nothing() {
-        let mut cache = SegmentCache::new(8, 2);
+        let mut cache = SegmentCache::new(8, 2, 1024);
         let slot = loaded(&mut cache, 5);
         change(&mut cache, slot, 0, 9);
         cache.start_write(slot, true);
@@ -343,13 +399,13 @@ mod tests {
 
     #[test]
     fn the_victim_is_the_oldest_that_nobody_holds() {
-        let mut cache = SegmentCache::new(8, 4);
+        let mut cache = SegmentCache::new(8, 4, 1024);
         let slots: Vec<_> = (0..4).map(|segment| loaded(&mut cache, segment)).collect();
         cache.touch(slots[0]);
         assert_eq!(cache.victim(|_| false), Some(slots[1]));
         cache.pin(slots[1], 2);
         assert_eq!(cache.victim(|_| false), Some(slots[2]));
-        cache.mark_dirty(slots[2]);
+        cache.mark_dirty(slots[2], 0);
         cache.start_write(slots[2], false);
         assert_eq!(cache.victim(|_| false), Some(slots[3]));
         cache.unpin(slots[1]);
@@ -360,7 +416,7 @@ mod tests {
 
     #[test]
     fn another_limit_ends_all_pins() {
-        let mut cache = SegmentCache::new(8, 4);
+        let mut cache = SegmentCache::new(8, 4, 1024);
         let slot = loaded(&mut cache, 0);
         cache.pin(slot, 1);
         cache.set_limit(2);
@@ -372,7 +428,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "does not fit the limit")]
     fn the_limit_holds() {
-        let mut cache = SegmentCache::new(8, 2);
+        let mut cache = SegmentCache::new(8, 2, 1024);
         (0..3).for_each(|segment| cache.start_load(SegmentId(segment)));
     }
 }
