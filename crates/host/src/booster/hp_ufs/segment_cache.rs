@@ -319,12 +319,9 @@ mod tests {
 
     #[test]
     fn parts_with_changes_are_sent_and_no_others() {
-        for (entries, changed, expected) in [
-            (256, vec![3, 600], 0b0101),
-            (256, vec![1023], 0b1000),
-            (512, vec![300], 0b0011),
-            (512, vec![512], 0b1100),
-        ] {
+        for (entries, changed, expected) in
+            [(256, vec![3, 600], 0b0101), (256, vec![1023], 0b1000), (512, vec![300], 0b0011), (512, vec![512], 0b1100)]
+        {
             let mut cache = SegmentCache::new(8, 2, entries);
             let slot = loaded(&mut cache, 5);
             changed.iter().for_each(|&at| change(&mut cache, slot, at, 77));
