@@ -112,11 +112,11 @@ fn the_races_do_happen() {
 #[test]
 fn parts_of_segments_come_where_they_are_smaller() {
     for (map_page_entries, some) in [(1024, false), (512, true), (256, true)] {
-        let mut world = World::new(config(Some(4), 128), DeviceInfo { map_page_entries, ..INFO }, nature(12), 1);
+        let mut world = World::new(config(Some(10), 128), DeviceInfo { map_page_entries, ..INFO }, nature(12), 1);
         run(&mut world, 3_000, INFO.capacity_units, 32);
         world.settle();
         world.device.check_host(&world.driver);
-        assert_eq!(world.device.parts_taken > 100, some, "{} of {map_page_entries}", world.device.parts_taken);
+        assert_eq!(world.device.parts_taken > 30, some, "{} of {map_page_entries}", world.device.parts_taken);
     }
 }
 
