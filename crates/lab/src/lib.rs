@@ -25,6 +25,7 @@ pub mod oracle;
 mod power;
 pub mod profile;
 mod queue;
+mod reads;
 mod report;
 mod requests;
 mod result;
@@ -39,6 +40,7 @@ pub use api::{LabError, OnProgress, Progress, Workload, age, age_header, assembl
 pub use cache::CacheOf;
 pub use fio_json::fio_json;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
+pub use reads::{MapSource, ReadRecord};
 pub use result::{
     AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Setup, Waf,
 };
