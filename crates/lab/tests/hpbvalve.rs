@@ -51,9 +51,10 @@ fn a_miss_costs_a_read_of_the_map() {
     let reads = reads("ufs", 4_000);
     let more = median(&reads, MapSource::Flash) - median(&reads, MapSource::Sram);
     assert!((more - MAP_READ_NS).abs() < 100.0, "a miss costs {more} ns more, not {MAP_READ_NS}");
-    // Half of the segments fit.
+    // Half of the segments fit. Those that the log holds need none: 0 to 1408 entries of 32 units, 17% of all, so that 33 to
+    // 50% of the reads miss.
     let missed = reads.iter().filter(|read| read.source == Some(MapSource::Flash)).count();
-    assert!((1_800..2_200).contains(&missed), "{missed} of 4000");
+    assert!((1_250..2_100).contains(&missed), "{missed} of 4000");
 }
 
 #[test]
