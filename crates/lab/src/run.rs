@@ -13,11 +13,11 @@
 use std::ops::ControlFlow;
 
 use device::{Device, DeviceEvent};
-use host::{Completion, Driver, Request, RequestOp};
+use host::{AppSignal, Completion, Driver, Request, RequestOp};
 use thiserror::Error;
 use ufs::{Command, Link, Response, Status, Tag, wire_bytes, wire_bytes_response};
 use units::{Lpa, Nanos, Seq, SimTime};
-use workload::{Footprint, Next, Progress, Source, Ticket, WorkOp};
+use workload::{DriverCall, Footprint, Next, Progress, Source, Ticket, WorkOp};
 
 use crate::cache::CacheOf;
 use crate::fill::Fill;
@@ -264,12 +264,28 @@ impl System {
                     return;
                 }
                 Next::Blocked => return,
+                Next::Driver(call) => {
+                    let answer = self.call_driver(call);
+                    source.answered(answer, self.now);
+                }
                 Next::Done => {
                     self.source_done = true;
                     return;
                 }
             }
         }
+    }
+
+    /// What the phone's operating system tells the driver, or asks of it.
+    fn call_driver(&mut self, call: DriverCall) -> u64 {
+        match call {
+            DriverCall::LaunchStart(app) => self.driver.signal(self.now, AppSignal::LaunchStart(app)),
+            DriverCall::LaunchEnd(app) => self.driver.signal(self.now, AppSignal::LaunchEnd(app)),
+            DriverCall::Ended(app) => self.driver.signal(self.now, AppSignal::Ended(app)),
+            DriverCall::Reclaim(app, bytes) => return self.driver.reclaim(self.now, app, bytes),
+            DriverCall::Memory => return self.driver.memory_bytes(),
+        }
+        0
     }
 
     /// Hands a request, or the flush before it, to the driver.

@@ -40,7 +40,11 @@ mod trace;
 pub use replay::{Replay, ReplayMode};
 pub use request::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
 pub use rng::{Rng, named_seed, named_stream};
-pub use source::{Fault, Footprint, GroupId, GroupInfo, Issued, Next, Operations, Progress, Source, Ticket, UnitRange};
+pub use source::{
+    DriverCall, Fault, Footprint, GroupId, GroupInfo, Issued, Next, Operations, Progress, ReadOutcome, Source, Ticket,
+    UnitRange,
+};
+pub use tickets::Tickets;
 pub use trace::{
     CleanRule, Cleaned, Format, Lengths, Trace, TraceDevice, TraceError, TraceFile, TraceOptions, TraceReport,
     TraceStats,
