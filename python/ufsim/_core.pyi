@@ -33,8 +33,8 @@ def simulate_phone(
 ) -> tuple[str, dict[str, bytes] | None]:
     """Runs a scenario of a phone: its result as JSON, and every read in columns of little-endian numbers if wanted.
 
-    `at_ns` and `latency_ns` have 8 bytes each, `lpa`, `units` and `use` 4, `app` 2, `phase` and `outcome` 1. Otherwise as
-    `simulate`.
+    `at_ns` and `latency_ns` have 8 bytes each, `lpa`, `units` and `use` 4, `app` 2, `phase` and `outcome` 1.
+    Otherwise as `simulate`.
     """
 
 def age(

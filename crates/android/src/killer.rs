@@ -1,9 +1,9 @@
 //! Whom the low-memory killer ends.
 //!
 //! Android gives every process an `oom_score_adj`: how little its end would be noticed. The killer takes the highest first,
-//! and of several the one with the most memory. The values are those of `ProcessList` in Android's activity manager:
-//! 0 for the app in the foreground, 700 for the one before it, 800 for services that have run for long, and from 900 in steps
-//! of 10 for cached apps, the latest first.
+//! and of several the one with the most memory. The values are those of `ProcessList` in Android's activity manager: 0 for the
+//! app in the foreground, 700 for the one before it, and from 900 in steps of 10 for cached processes, the latest first;
+//! processes that have shown a window stand before those that have not.
 
 use units::AppId;
 
@@ -11,31 +11,27 @@ use units::AppId;
 pub const FOREGROUND: u16 = 0;
 /// `PREVIOUS_APP_ADJ`: the app that the user has just left.
 pub const PREVIOUS: u16 = 700;
-/// `SERVICE_B_ADJ`: a service without a window that has run for a while.
-pub const SERVICE: u16 = 800;
 /// `CACHED_APP_MIN_ADJ`, the app before that.
-pub const CACHED: u16 = 900;
+const CACHED: u16 = 900;
 /// `CACHED_APP_MAX_ADJ`.
 const CACHED_MOST: u16 = 999;
-/// From one cached app to the one used before it.
+/// From one cached process to the one used before it.
 const CACHED_STEP: u16 = 10;
+/// Apps besides the one in the foreground that count as recently used.
+const RECENT: usize = 4;
 
-/// Priority categories of kills: HPBvalve Figs. 7 and 16 have seven, without their borders; "the second-highest apps are the
-/// user recently used ones but in the BG" (Sec. 4.4). Each is named and begins at an `oom_score_adj`.
-pub const CATEGORIES: [(&str, u16); 7] = [
-    ("foreground", 0),
-    ("recent", 200),
-    ("service or first cached", 800),
-    ("second cached", 910),
-    ("third cached", 920),
-    ("fourth cached", 930),
-    ("cached long ago", 940),
+/// Priority categories of kills. HPBvalve Figs. 7 and 16 have seven, "the higher the priority is, the more user-perceptible the
+/// app is (e.g., the second-highest apps are the user recently used ones but in the BG)" (Sec. 4.4), and gives no borders. Here
+/// the first three are apps that the user has opened, the others processes that no user has opened, by age.
+pub const CATEGORIES: [&str; 7] = [
+    "foreground",
+    "recently used",
+    "used earlier",
+    "background, newest",
+    "background, newer",
+    "background, older",
+    "background, oldest",
 ];
-
-/// Place in [`CATEGORIES`], 0 for what matters most.
-pub fn category(adj: u16) -> usize {
-    CATEGORIES.iter().rposition(|&(_, from)| adj >= from).unwrap_or(0)
-}
 
 /// A process that may be killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,12 +40,50 @@ pub struct Candidate {
     pub app: AppId,
     /// How little its end would be noticed.
     pub adj: u16,
+    /// Its place in [`CATEGORIES`].
+    pub category: usize,
     /// What its end would give back, in bytes.
     pub bytes: u64,
 }
 
-/// `oom_score_adj` of a cached app by how many cached apps were used after it.
-pub fn cached_adj(newer: usize) -> u16 {
+/// A process as the activity manager sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Process {
+    /// Which app.
+    pub app: AppId,
+    /// It has shown a window.
+    pub opened: bool,
+    /// When it was used or started last; later is larger.
+    pub used: u64,
+    /// What its end would give back, in bytes.
+    pub bytes: u64,
+}
+
+/// All processes with their `oom_score_adj` and category.
+pub fn rank(mut processes: Vec<Process>, foreground: Option<AppId>) -> Vec<Candidate> {
+    processes.sort_unstable_by_key(|p| std::cmp::Reverse((p.opened, p.used, p.app)));
+    let background = processes.iter().filter(|p| !p.opened).count();
+    // Places among opened apps in the background, and among the others.
+    let (mut behind, mut hidden) = (0, 0);
+    let mut ranked = Vec::with_capacity(processes.len());
+    for process in processes {
+        let (adj, category) = if foreground == Some(process.app) {
+            (FOREGROUND, 0)
+        } else if process.opened {
+            behind += 1;
+            let adj = if behind == 1 { PREVIOUS } else { cached_adj(behind - 2) };
+            (adj, if behind <= RECENT { 1 } else { 2 })
+        } else {
+            hidden += 1;
+            (cached_adj(behind.saturating_sub(1) + hidden - 1), 3 + (hidden - 1) * 4 / background)
+        };
+        ranked.push(Candidate { app: process.app, adj, category, bytes: process.bytes });
+    }
+    ranked
+}
+
+/// `oom_score_adj` of a cached process by how many cached ones were used after it.
+fn cached_adj(newer: usize) -> u16 {
     CACHED + (newer.min(usize::from(CACHED_MOST)) as u16).saturating_mul(CACHED_STEP).min(CACHED_MOST - CACHED)
 }
 
@@ -63,37 +97,56 @@ pub fn victim(candidates: impl IntoIterator<Item = Candidate>) -> Option<Candida
 mod tests {
     use super::*;
 
-    fn candidate(app: u16, adj: u16, bytes: u64) -> Candidate {
-        Candidate { app: AppId(app), adj, bytes }
+    fn process(app: u16, opened: bool, used: u64) -> Process {
+        Process { app: AppId(app), opened, used, bytes: 100 }
+    }
+
+    /// Apps 1 to 7 opened in this order, 7 in the foreground; 8 to 11 in the background, 8 started last.
+    fn phone() -> Vec<Candidate> {
+        let opened = (1..=7).map(|app| process(app, true, app.into()));
+        let others = (8..=11).map(|app| process(app, false, 1000 - u64::from(app)));
+        rank(opened.chain(others).collect(), Some(AppId(7)))
+    }
+
+    #[test]
+    fn processes_have_the_scores_and_categories_of_android() {
+        let found: Vec<_> = phone().iter().map(|c| (c.app.0, c.adj, c.category)).collect();
+        let expected = [
+            (7, 0, 0),
+            (6, 700, 1),
+            (5, 900, 1),
+            (4, 910, 1),
+            (3, 920, 1),
+            (2, 930, 2),
+            (1, 940, 2),
+            (8, 950, 3),
+            (9, 960, 4),
+            (10, 970, 5),
+            (11, 980, 6),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]
     fn what_is_missed_least_goes_first_and_the_foreground_never() {
-        let mut all = vec![
-            candidate(1, FOREGROUND, 900),
-            candidate(2, PREVIOUS, 500),
-            candidate(3, SERVICE, 10),
-            candidate(4, SERVICE, 80),
-            candidate(5, cached_adj(0), 5),
-            candidate(6, cached_adj(1), 0),
-        ];
-        let mut order = Vec::new();
+        let (mut all, mut order) = (phone(), Vec::new());
         while let Some(found) = victim(all.iter().copied()) {
             order.push(found.app.0);
             all.retain(|c| c.app != found.app);
         }
-        assert_eq!(order, [5, 4, 3, 2], "6 has nothing to give");
+        assert_eq!(order, [11, 10, 9, 8, 1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
-    fn equals_are_told_apart_by_number() {
-        assert_eq!(victim([candidate(2, 900, 5), candidate(1, 900, 5)]).unwrap().app, AppId(1));
-    }
-
-    #[test]
-    fn categories_follow_the_score() {
-        let adjs = [0, 100, 200, 700, 800, 900, 909, 910, 925, 939, 940, 999, 1000];
-        assert_eq!(adjs.map(category), [0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 6, 6, 6]);
-        assert_eq!([0, 1, 9, 10, 5000].map(cached_adj), [900, 910, 990, 999, 999]);
+    fn equal_scores_are_told_apart_by_memory_and_what_has_none_is_left() {
+        let all: Vec<Process> = (1..=30).map(|app| process(app, false, 5)).collect();
+        let mut ranked = rank(all, None);
+        assert_eq!(ranked.iter().filter(|c| c.adj == 999).count(), 20, "from the eleventh on");
+        let last = ranked.iter_mut().filter(|c| c.adj == 999).nth(3).unwrap();
+        last.bytes = 101;
+        let wanted = last.app;
+        assert_eq!(victim(ranked.iter().copied()).unwrap().app, wanted);
+        ranked.iter_mut().for_each(|c| c.bytes = 0);
+        assert_eq!(victim(ranked), None);
     }
 }

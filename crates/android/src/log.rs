@@ -56,7 +56,7 @@ impl Log {
             apps: apps.iter().map(|app| app.name.clone()).collect(),
             titles: apps.iter().map(|app| app.title.clone()).collect(),
             users,
-            categories: CATEGORIES.iter().map(|&(name, adj)| (name.to_owned(), adj)).collect(),
+            categories: CATEGORIES.iter().map(|&name| name.to_owned()).collect(),
             background: vec![Reads::default(); apps.len()],
             effective_bytes,
             ..PhoneReport::default()
@@ -79,7 +79,7 @@ impl Log {
         PhoneReport { duration_ns: duration.0, ..self.report.clone() }
     }
 
-    /// The user has touched an app: its how manieth launch, whether cold, and when.
+    /// The user has touched an app: number of its launch, whether cold, and when.
     pub fn use_begins(&mut self, app: AppId, (launch, cold): (u32, bool), at: Nanos, now: SimTime) {
         let app = self.report.apps[app.index() - 1].clone();
         self.report.uses.push(Use { app, launch, cold, at_ns: at.0, ..Use::default() });

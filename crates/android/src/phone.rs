@@ -20,7 +20,7 @@ use workload::{
 
 use crate::access::{Extent, Place, Reads};
 use crate::app::App;
-use crate::killer::{self, Candidate};
+use crate::killer::{self, Candidate, Process};
 use crate::log::{Log, Phase, ReadRow};
 use crate::memory::Memory;
 use crate::psi::Psi;
@@ -99,8 +99,8 @@ struct State {
     /// Changes whenever what was planned for it in the background no longer holds.
     epoch: u32,
     launches: u32,
-    /// Number of its last use.
-    used: usize,
+    /// When it was used last, or started if it is a service; later is larger.
+    used: u64,
     /// Memory that it wants now, in bytes, and how much of it in a tick.
     target: u64,
     growth: u64,
@@ -305,7 +305,7 @@ impl Phone {
         let launch = if cold { state.app.cold } else { state.app.warm };
         state.epoch += 1;
         state.launches += 1;
-        state.used = number + 1;
+        state.used = now.0 + 1;
         let launches = state.launches;
         if cold {
             state.alive = true;
@@ -343,10 +343,11 @@ impl Phone {
 
     /// The app takes its memory from now on.
     fn grow(&mut self, app: AppId) {
-        let ramp = self.scenario.memory.ramp;
+        let (ramp, spread) = (self.scenario.memory.ramp, self.scenario.memory.spread);
         let state = self.state(app);
         let ramp = state.app.loading.map_or(ramp, |loading| ramp.max(loading.time));
-        state.target = state.app.memory;
+        let scale = 1.0 + spread * (2.0 * state.rng.unit() - 1.0);
+        state.target = (state.app.memory as f64 * scale) as u64;
         state.growth = (u128::from(state.target) * u128::from(TICK.0) / u128::from(ramp.0)).max(1) as u64;
     }
 
@@ -548,31 +549,13 @@ impl Phone {
 
     /// Every process that the killer may end.
     fn candidates(&self) -> Vec<Candidate> {
-        let foreground = self.current.as_ref().map(|current| current.app);
-        let mut recent: Vec<usize> = (0..self.states.len())
-            .filter(|&i| self.states[i].alive && !self.states[i].app.is_service())
-            .filter(|&i| foreground != Some(AppId(i as u16 + 1)))
-            .collect();
-        recent.sort_unstable_by_key(|&i| Reverse(self.states[i].used));
-        let adj = |index: usize, state: &State| {
-            let app = AppId(index as u16 + 1);
-            if foreground == Some(app) {
-                return killer::FOREGROUND;
-            }
-            if state.app.is_service() {
-                return killer::SERVICE;
-            }
-            match recent.iter().position(|&i| i == index) {
-                Some(0) => killer::PREVIOUS,
-                newer => killer::cached_adj(newer.map_or(0, |place| place - 1)),
-            }
-        };
-        let candidate = |(index, state): (usize, &State)| {
+        let process = |(index, state): (usize, &State)| {
             let app = AppId(index as u16 + 1);
             let share = self.memory.share(app);
-            Candidate { app, adj: adj(index, state), bytes: share.anon + share.file }
+            Process { app, opened: !state.app.is_service(), used: state.used, bytes: share.anon + share.file }
         };
-        self.states.iter().enumerate().filter(|(_, state)| state.alive).map(candidate).collect()
+        let alive = self.states.iter().enumerate().filter(|(_, state)| state.alive);
+        killer::rank(alive.map(process).collect(), self.current.as_ref().map(|current| current.app))
     }
 
     /// The driver has given back `returned` bytes to let the victim live.
@@ -584,7 +567,7 @@ impl Phone {
             at_ns: now.since(self.began.expect("it has begun")).0,
             app: self.states[victim.app.index() - 1].app.name.clone(),
             adj: victim.adj,
-            category: killer::category(victim.adj),
+            category: victim.category,
             expected_bytes: victim.bytes,
             returned_bytes: returned,
             spared,
@@ -615,6 +598,7 @@ impl Phone {
     fn restart(&mut self, app: AppId, now: SimTime) {
         let state = self.state(app);
         state.alive = true;
+        state.used = now.0 + 1;
         state.starting = state.app.cold.reads;
         self.grow(app);
         self.to_background(app, now);

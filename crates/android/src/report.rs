@@ -20,7 +20,7 @@ pub struct Reads {
 pub struct Use {
     /// The app's name.
     pub app: String,
-    /// Its how manieth launch this is, from 1.
+    /// Number of this launch among the app's, from 1.
     pub launch: u32,
     /// Its process was gone.
     pub cold: bool,
@@ -128,8 +128,8 @@ pub struct PhoneReport {
     pub uses: Vec<Use>,
     /// Kills, and those that were averted.
     pub kills: Vec<Kill>,
-    /// Priority categories of kills: name and the lowest `oom_score_adj`.
-    pub categories: Vec<(String, u16)>,
+    /// Names of the priority categories of kills, what matters most first.
+    pub categories: Vec<String>,
     /// The phone over time.
     pub timeline: Vec<Sample>,
     /// Reads of each app while it was in the background, in the order of `apps`.

@@ -50,7 +50,7 @@ pub enum Sequence {
 }
 
 /// The phone's memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MemorySettings {
     /// What the phone works with, in bytes.
     pub effective: u64,
@@ -60,6 +60,8 @@ pub struct MemorySettings {
     pub marks: Watermarks,
     /// How fast page cache is reclaimed, in bytes per second.
     pub reclaim_per_s: u64,
+    /// How far an app's memory is from that of its file, at most, from one start to another: a share of it.
+    pub spread: f64,
     /// In which time an app takes its memory after a cold launch, unless its loading takes longer.
     pub ramp: Nanos,
 }
@@ -122,7 +124,8 @@ impl Scenario {
         let services: u64 = self.apps.iter().filter(|app| app.is_service()).map(|app| app.memory).sum();
         let largest = self.apps.iter().filter(|app| !app.is_service()).max_by_key(|app| app.memory);
         let largest = largest.expect("a scenario has an app");
-        let needed = self.memory.system + services + largest.memory + self.memory.marks.file + self.memory.marks.high;
+        let most = (largest.memory as f64 * (1.0 + self.memory.spread)) as u64;
+        let needed = self.memory.system + services + most + self.memory.marks.file + self.memory.marks.high;
         if needed > self.memory.effective {
             return Err(format!(
                 "memory.effective_mib = {}: must be at least {}, for the system, services, {}, page cache and free memory",
@@ -269,9 +272,10 @@ fn settings<'a>(
 fn memory_of(root: &mut Section<'_>) -> Result<MemorySettings, ScenarioError> {
     let mut memory = MemorySettings {
         effective: 8192 * MIB,
-        system: 2560 * MIB,
+        system: 2048 * MIB,
         marks: Watermarks { min: 16 * MIB, low: 64 * MIB, high: 96 * MIB, file: 150 * MIB },
         reclaim_per_s: 1024 * MIB,
+        spread: 0.2,
         ramp: Nanos::from_millis(5_000),
     };
     settings(root, "memory", |section| {
@@ -288,6 +292,7 @@ fn memory_of(root: &mut Section<'_>) -> Result<MemorySettings, ScenarioError> {
         mib("high_free_mib", &mut memory.marks.high)?;
         mib("file_floor_mib", &mut memory.marks.file)?;
         mib("reclaim_mib_per_s", &mut memory.reclaim_per_s)?;
+        memory.spread = s.number("footprint_spread", 0.0..=0.9)?.unwrap_or(memory.spread);
         memory.ramp = s.number("ramp_s", 0.01..=3600.0)?.map_or(memory.ramp, |value| Nanos((value * 1e9) as u64));
         let marks = memory.marks;
         for (key, lower, own) in [("low_free_mib", marks.min, marks.low), ("high_free_mib", marks.low, marks.high)] {

@@ -32,6 +32,7 @@ mod permutation;
 mod replay;
 mod request;
 mod rng;
+mod session;
 mod skew;
 mod source;
 mod tickets;
@@ -40,6 +41,7 @@ mod trace;
 pub use replay::{Replay, ReplayMode};
 pub use request::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
 pub use rng::{Rng, named_seed, named_stream};
+pub use session::{Session, SessionKill, SessionLaunch};
 pub use source::{
     DriverCall, Fault, Footprint, GroupId, GroupInfo, Issued, Next, Operations, Progress, ReadOutcome, Source, Ticket,
     UnitRange,
