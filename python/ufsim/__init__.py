@@ -12,6 +12,7 @@ simulator failed.
 from importlib.metadata import version
 
 from ufsim._core import ConfigError, SimulationBug
+from ufsim.phones import Study, phone
 from ufsim.results import Comparison, Result
 from ufsim.runner import compare, run
 from ufsim.spec import profile_text, profiles, schemes
@@ -24,8 +25,10 @@ __all__ = [
     "ConfigError",
     "Result",
     "SimulationBug",
+    "Study",
     "__version__",
     "compare",
+    "phone",
     "profile_text",
     "profiles",
     "run",

@@ -22,6 +22,7 @@ pub mod fill;
 mod fio_json;
 mod measure;
 pub mod oracle;
+mod phone;
 mod power;
 pub mod profile;
 mod queue;
@@ -36,11 +37,13 @@ mod tags;
 pub mod trace;
 
 pub use aged::Aged;
+pub use android::ReadLog;
 pub use api::{LabError, OnProgress, Progress, Workload, age, age_header, assemble, simulate, simulate_workload};
 pub use cache::CacheOf;
 pub use fio_json::fio_json;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
-pub use reads::{MapSource, ReadRecord};
+pub use phone::simulate_phone;
+pub use reads::ReadRecord;
 pub use result::{
     AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Setup, Waf,
 };

@@ -130,6 +130,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         counters,
         groups: measure.groups.iter().filter(|g| g.kinds.iter().any(Option::is_some)).map(group).collect(),
         operations: context.operations.iter().map(operation).collect(),
+        phone: None,
         warnings,
         digest: String::new(),
     };

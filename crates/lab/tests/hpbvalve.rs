@@ -6,8 +6,8 @@ mod common;
 use std::sync::Arc;
 
 use common::request;
-use ufsim_lab::{MapSource, ReadRecord, Spec, assemble};
-use workload::{Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
+use ufsim_lab::{ReadRecord, Spec, assemble};
+use workload::{ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// A GiB: 256 segments, twice what SRAM holds, and 512 subregions.
 const UNITS: u64 = 1 << 18;
@@ -35,10 +35,10 @@ fn reads(scheme: &str, count: u32) -> Vec<ReadRecord> {
 }
 
 /// The latency that most reads with this source have, in nanoseconds.
-fn median(reads: &[ReadRecord], source: MapSource) -> f64 {
-    let chosen = reads.iter().filter(|read| read.source == Some(source));
+fn median(reads: &[ReadRecord], outcome: ReadOutcome) -> f64 {
+    let chosen = reads.iter().filter(|read| read.outcome == Some(outcome));
     let mut latencies: Vec<u64> = chosen.map(|read| read.completed.since(read.issued).0).collect();
-    assert!(latencies.len() > 500, "{} reads with {source:?}", latencies.len());
+    assert!(latencies.len() > 500, "{} reads with {outcome:?}", latencies.len());
     latencies.sort_unstable();
     latencies[latencies.len() / 2] as f64
 }
@@ -49,11 +49,11 @@ const MAP_READ_NS: f64 = 60_000.0 + 4096.0 * 1e9 / (1144.0 * 1_048_576.0);
 #[test]
 fn a_miss_costs_a_read_of_the_map() {
     let reads = reads("ufs", 4_000);
-    let more = median(&reads, MapSource::Flash) - median(&reads, MapSource::Sram);
+    let more = median(&reads, ReadOutcome::Map) - median(&reads, ReadOutcome::Sram);
     assert!((more - MAP_READ_NS).abs() < 100.0, "a miss costs {more} ns more, not {MAP_READ_NS}");
     // Half of the segments fit. Those that the log holds need none: 0 to 1408 entries of 32 units, 17% of all, so that 33 to
     // 50% of the reads miss.
-    let missed = reads.iter().filter(|read| read.source == Some(MapSource::Flash)).count();
+    let missed = reads.iter().filter(|read| read.outcome == Some(ReadOutcome::Map)).count();
     assert!((1_250..2_100).contains(&missed), "{missed} of 4000");
 }
 
@@ -62,10 +62,10 @@ fn an_entry_from_the_host_costs_the_check_of_its_seal() {
     for scheme in ["hpb-linux", "foam", "hpbvalve"] {
         let reads = reads(scheme, 12_000);
         let late = &reads[8_000..];
-        let more = median(late, MapSource::Host) - median(&reads, MapSource::Sram);
+        let more = median(late, ReadOutcome::Host) - median(&reads, ReadOutcome::Sram);
         assert!((more - 50.0).abs() < 10.0, "{scheme}: a seal costs {more} ns");
         // 512 subregions with 8 reads each: by 8000 reads nearly all have been fetched.
-        let from_host = late.iter().filter(|read| read.source == Some(MapSource::Host)).count();
+        let from_host = late.iter().filter(|read| read.outcome == Some(ReadOutcome::Host)).count();
         assert!(from_host > 3_600, "{scheme}: {from_host} of {}", late.len());
     }
 }
