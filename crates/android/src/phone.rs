@@ -18,8 +18,8 @@ use workload::{
     SECTOR_BYTES, Source, StreamId, Ticket, Tickets, WorkOp, WorkRequest, named_stream,
 };
 
-use crate::access::{Extent, Place, Reads};
-use crate::app::App;
+use crate::access::{Extent, Locality, Place, Reads};
+use crate::app::{App, Launch};
 use crate::killer::{self, Candidate, Process};
 use crate::log::{Log, Phase, ReadRow};
 use crate::memory::Memory;
@@ -51,6 +51,8 @@ enum Action {
     RunRead { number: usize },
     /// The app in the foreground writes.
     RunWrite { number: usize },
+    /// Next comes a request as it was recorded.
+    Recorded { number: usize, index: usize },
     /// An app in the background reads.
     Background { app: AppId, epoch: u32 },
     /// A killed app has ended.
@@ -95,6 +97,8 @@ struct State {
     background: Reads,
     /// Place in the list of reads of its run.
     run_at: usize,
+    /// The same in the background.
+    background_at: usize,
     alive: bool,
     /// Changes whenever what was planned for it in the background no longer holds.
     epoch: u32,
@@ -121,6 +125,8 @@ struct Use {
     start: SimTime,
     thread: Option<Thread>,
     compute: Nanos,
+    /// The app started cold.
+    cold: bool,
     /// When it began to run, after launch and loading.
     running: Option<SimTime>,
     /// The user would like to go on, but the game still loads.
@@ -166,6 +172,9 @@ impl Phone {
                 scenario.memory.system / units::MIB,
                 2 * hpb_bytes / units::MIB
             )));
+        }
+        if let Some(recorded) = &scenario.recorded {
+            recorded.check_capacity(capacity_units)?;
         }
         let place = scenario.place(capacity_units, seed);
         let use_seconds = scenario.use_time.as_secs_f64();
@@ -232,7 +241,8 @@ impl Phone {
         self.began = Some(now);
         for index in 0..self.states.len() {
             let app = AppId(index as u16 + 1);
-            if self.states[index].app.is_service() {
+            let warm = self.scenario.recorded.as_ref().is_some_and(|recorded| recorded.begins_warm(index));
+            if self.states[index].app.is_service() || warm {
                 let bytes = self.states[index].app.memory;
                 self.memory.allocate(app, bytes);
                 let state = self.state(app);
@@ -255,6 +265,7 @@ impl Phone {
             Action::RunRead { number } if self.is_current(number) => self.run_read(now),
             Action::RunWrite { number } if self.is_current(number) => self.run_write(now),
             Action::Slice { .. } | Action::RunRead { .. } | Action::RunWrite { .. } => {}
+            Action::Recorded { number, index } => self.recorded_io(number, index, now),
             Action::Background { app, epoch } => self.background_read(app, epoch, now),
             Action::Killed { app, epoch } => {
                 if self.state(app).epoch == epoch {
@@ -311,18 +322,29 @@ impl Phone {
             state.alive = true;
             self.grow(app);
         }
-        let io = self.scenario.io;
-        let compute = Nanos(launch.time.0.saturating_sub(self.scenario.reading_time(launch.reads).0));
-        let mut thread = Thread::new(plan, compute, io.parallel);
+        let (mut thread, compute, length) = self.launch_thread(number, cold, (plan, launch));
         let slice = thread.begin(now);
         self.plan(slice, Action::Slice { number });
-        self.plan(now + self.scenario.use_time, Action::Touch);
+        self.plan(now + length, Action::Touch);
         self.memory.touch(app);
         let at = now.since(self.began.expect("it has begun"));
         self.log.use_begins(app, (launches, cold), at, now);
-        let thread = Some(thread);
-        self.current =
-            Some(Use { number, app, phase: Phase::Launch, start: now, thread, compute, running: None, over: false });
+        let (thread, phase) = (Some(thread), Phase::Launch);
+        self.current = Some(Use { number, app, phase, start: now, thread, compute, cold, running: None, over: false });
+        self.plan_recorded(number, 0, now);
+    }
+
+    /// The thread of a launch, what it computes, and how long the user stays: by the app's numbers, or as recorded.
+    fn launch_thread(&self, number: usize, cold: bool, model: (Vec<Extent>, Launch)) -> (Thread, Nanos, Nanos) {
+        let parallel = self.scenario.io.parallel;
+        if let Some(recorded) = &self.scenario.recorded {
+            let u = recorded.nearest(number, cold);
+            let compute = Nanos(u.launch.iter().map(|read| read.compute.0).sum::<u64>() + u.tail.0);
+            return (Thread::recorded(&u.launch, u.tail, parallel), compute, u.duration);
+        }
+        let (plan, launch) = model;
+        let compute = Nanos(launch.time.0.saturating_sub(self.scenario.reading_time(launch.reads).0));
+        (Thread::new(plan, compute, parallel), compute, self.scenario.use_time)
     }
 
     /// What a launch reads: everything, or as much as a warm one needs and what has left the page cache.
@@ -343,10 +365,12 @@ impl Phone {
 
     /// The app takes its memory from now on.
     fn grow(&mut self, app: AppId) {
-        let (ramp, spread) = (self.scenario.memory.ramp, self.scenario.memory.spread);
+        let (ramp, spread, seed) = (self.scenario.memory.ramp, self.scenario.memory.spread, self.place.seed);
         let state = self.state(app);
         let ramp = state.app.loading.map_or(ramp, |loading| ramp.max(loading.time));
-        let scale = 1.0 + spread * (2.0 * state.rng.unit() - 1.0);
+        // By the number of its launch, so that it is the same under every scheme.
+        let chance = named_stream(seed, &format!("{} memory", state.app.name), state.launches.into()).unit();
+        let scale = 1.0 + spread * (2.0 * chance - 1.0);
         state.target = (state.app.memory as f64 * scale) as u64;
         state.growth = (u128::from(state.target) * u128::from(TICK.0) / u128::from(ramp.0)).max(1) as u64;
     }
@@ -380,7 +404,7 @@ impl Phone {
         if current.phase == Phase::Launch {
             self.log.launched(took, current.compute, &thread);
             self.out.push_back(Out::Driver(DriverCall::LaunchEnd(app)));
-            if let Some((thread, compute)) = self.loading(app) {
+            if let Some((thread, compute)) = self.loading(app, current.cold) {
                 let mut thread = thread;
                 let slice = thread.begin(now);
                 (current.phase, current.thread, current.compute) = (Phase::Loading, Some(thread), compute);
@@ -398,13 +422,17 @@ impl Phone {
             self.touch(now);
             return;
         }
-        self.plan_run(Action::RunRead { number }, now);
-        self.plan_run(Action::RunWrite { number }, now);
+        if self.scenario.recorded.is_none() {
+            self.plan_run(Action::RunRead { number }, now);
+            self.plan_run(Action::RunWrite { number }, now);
+        }
     }
 
     /// The loading of a game after its cold launch: thread and time that it computes.
-    fn loading(&mut self, app: AppId) -> Option<(Thread, Nanos)> {
-        let cold = self.log.is_cold();
+    fn loading(&mut self, app: AppId, cold: bool) -> Option<(Thread, Nanos)> {
+        if self.scenario.recorded.is_some() {
+            return None;
+        }
         let (place, parallel) = (self.place, self.scenario.io.parallel);
         let reading = |reads| self.scenario.reading_time(reads);
         let state = &mut self.states[app.index() - 1];
@@ -456,10 +484,32 @@ impl Phone {
         let (number, app) = self.current.as_ref().map(|c| (c.number, c.app)).expect("a run belongs to a use");
         let place = self.place;
         let state = self.state(app);
-        let (lpa, _) = state.run.skewed(&place, &mut state.rng);
+        let index = state.run.skewed(&mut state.rng);
+        let (lpa, _) = state.run.at(index, &place, &mut state.rng);
         let len = state.app.run.write_units.min(place.capacity_units - lpa.0);
         self.request(app, Phase::Run, WorkOp::Write, (lpa, len));
         self.plan_run(Action::RunWrite { number }, now);
+    }
+
+    /// Plans the next recorded request of a use, at its time or at once if that has passed.
+    fn plan_recorded(&mut self, number: usize, index: usize, now: SimTime) {
+        let (Some(recorded), Some(current)) = (&self.scenario.recorded, &self.current) else { return };
+        if let Some(io) = recorded.nearest(number, current.cold).io.get(index) {
+            let at = now.max(current.start + io.at);
+            self.plan(at, Action::Recorded { number, index });
+        }
+    }
+
+    fn recorded_io(&mut self, number: usize, index: usize, now: SimTime) {
+        let (Some(recorded), Some(current)) = (&self.scenario.recorded, &self.current) else { return };
+        if current.number != number {
+            return;
+        }
+        let io = recorded.nearest(number, current.cold).io[index];
+        let app = AppId(io.app as u16 + 1);
+        let phase = if app == current.app { current.phase } else { Phase::Background };
+        self.request(app, phase, io.op, io.extent);
+        self.plan_recorded(number, index + 1, now);
     }
 
     /// An app is in the background from now on.
@@ -470,6 +520,9 @@ impl Phone {
     }
 
     fn plan_background(&mut self, app: AppId, now: SimTime) {
+        if self.scenario.recorded.is_some() && !self.state(app).app.is_service() {
+            return;
+        }
         let state = self.state(app);
         let epoch = state.epoch;
         let gap = if state.starting > 0 { Some(START_GAP) } else { state.gap(state.app.background_reads_per_s) };
@@ -490,7 +543,8 @@ impl Phone {
             state.starting -= 1;
             state.launch.at(state.starting as usize, &place, &mut state.rng)
         } else {
-            state.background.skewed(&place, &mut state.rng)
+            state.background_at = state.background.follow(state.background_at, &mut state.rng);
+            state.background.at(state.background_at, &place, &mut state.rng)
         };
         self.request(app, Phase::Background, WorkOp::Read, extent);
         self.plan_background(app, now);
@@ -562,7 +616,8 @@ impl Phone {
     fn reclaimed(&mut self, now: SimTime, returned: u64) {
         let victim = self.victim.expect("the killer has asked for a victim");
         self.memory.set_hpb(self.memory.hpb().saturating_sub(returned));
-        let spared = returned >= victim.bytes;
+        // The killer looks again before it goes on.
+        let spared = returned >= victim.bytes || (returned > 0 && !self.memory.exhausted());
         self.log.kill(Kill {
             at_ns: now.since(self.began.expect("it has begun")).0,
             app: self.states[victim.app.index() - 1].app.name.clone(),
@@ -599,6 +654,7 @@ impl Phone {
         let state = self.state(app);
         state.alive = true;
         state.used = now.0 + 1;
+        state.launches += 1;
         state.starting = state.app.cold.reads;
         self.grow(app);
         self.to_background(app, now);
@@ -643,14 +699,14 @@ impl Phone {
 
 impl State {
     fn new(app: &App, place: &Place, use_seconds: f64) -> State {
-        let reads = |part: &str, count: u32| Reads::new(place, &format!("{} {part}", app.name), count);
+        let reads = |part: &str, locality, count| Reads::new(place, &format!("{} {part}", app.name), locality, count);
         let run = (app.run.reads_per_s.max(app.run.writes_per_s) * use_seconds).ceil() as u32;
         let background = if app.is_service() { SERVICE_READS } else { APP_READS };
         let lists = [
-            reads("launch", app.cold.reads),
-            reads("loading", app.loading.map_or(0, |loading| loading.reads)),
-            reads("run", run),
-            reads("background", if app.background_reads_per_s > 0.0 { background } else { 0 }),
+            reads("launch", Locality::Launch, app.cold.reads),
+            reads("loading", Locality::Launch, app.loading.map_or(0, |loading| loading.reads)),
+            reads("run", Locality::Run, run),
+            reads("background", Locality::Run, if app.background_reads_per_s > 0.0 { background } else { 0 }),
         ];
         let units: u64 = lists.iter().flat_map(Reads::listed).map(|(_, len)| u64::from(len)).sum();
         let [launch, loading, run, background] = lists;
@@ -661,6 +717,7 @@ impl State {
             run,
             background,
             run_at: 0,
+            background_at: 0,
             alive: false,
             epoch: 0,
             launches: 0,
@@ -765,7 +822,11 @@ impl Source for Phone {
     /// The total is what it will be if the rest is like what was.
     fn progress(&self) -> Progress {
         let passed = self.now.since(self.began.unwrap_or(self.now)).0;
-        let all = self.scenario.use_time.0.saturating_mul(self.order.len() as u64) + LEAD.0;
+        let recorded = self.scenario.recorded.as_ref();
+        let mean = recorded.map_or(self.scenario.use_time.0, |r| {
+            r.uses.iter().map(|u| u.duration.0).sum::<u64>() / r.uses.len() as u64
+        });
+        let all = mean.saturating_mul(self.order.len() as u64) + LEAD.0;
         let scale = if passed == 0 { 0.0 } else { all as f64 / passed as f64 };
         let total = (scale > 0.0).then(|| ((self.done_bytes as f64 * scale) as u64).max(self.done_bytes));
         Progress { done: self.done_bytes, total }
@@ -780,7 +841,13 @@ impl Source for Phone {
             let all = [&state.launch, &state.loading, &state.run, &state.background];
             all.into_iter().flat_map(|reads| reads.all().collect::<Vec<_>>()).collect::<Vec<_>>()
         };
-        Footprint::from_ranges(self.states.iter().flat_map(lists))
+        match &self.scenario.recorded {
+            Some(recorded) => {
+                let services = self.states.iter().filter(|state| state.app.is_service()).flat_map(lists);
+                Footprint::from_ranges(recorded.reads().chain(services))
+            }
+            None => Footprint::from_ranges(self.states.iter().flat_map(lists)),
+        }
     }
 
     fn preconditioning_ranges(&self) -> Footprint {

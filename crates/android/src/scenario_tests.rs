@@ -60,7 +60,7 @@ fn wrong_scenarios_are_told_with_line_and_key() {
         (with("[lmkd]\nstall_ms = 1001"), "line 4: lmkd.stall_ms = 1001: must be a whole number of 1..=1000"),
         (with("[io]\nfresh_share = 2"), "line 4: io.fresh_share = 2: must be a number of 0..=1"),
         (with("[io]\nnominal_read_us = 20_000"), "UB: cold_reads = 60 take 1200 ms at io.nominal_read_us"),
-        (with("[ios]"), "line 3: ios is no key: must be one of app, phone, memory, lmkd, io"),
+        (with("[ios]"), "line 3: ios is no key: must be one of app, phone, recorded, memory, lmkd, io"),
         (
             with("[[app]]\nname = \"X\"\ncategory = \"game\""),
             "phone.apps = [\"UB\"]: must be a list that has every [[app]]",

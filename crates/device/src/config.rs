@@ -141,7 +141,7 @@ pub struct GcConfig {
     pub units_per_step: u32,
 }
 
-/// HPB 2017 on the device's side.
+/// HPB on the device's side.
 #[derive(Clone, Copy, Debug)]
 pub struct HpbConfig {
     /// L2P entries per group.
@@ -152,6 +152,14 @@ pub struct HpbConfig {
     pub pending_entries: u16,
     /// Time that the firmware takes to make or check a seal.
     pub seal_cost: Nanos,
+    /// HPB 2.0: groups (subregions) in a region.
+    pub region_groups: u32,
+    /// HPB 2.0: longest HPB READ in units, as the host is told.
+    pub max_blocks: u8,
+    /// HPB 2.0, device control mode: map reads for a subregion after which it is recommended; `None` in host control mode.
+    pub recommend_after: Option<u8>,
+    /// HPB 2.0, device control mode: regions that the host may keep.
+    pub max_active_regions: u16,
     /// Key of this boot for sealing entries.
     pub key: [u64; 2],
 }

@@ -32,6 +32,7 @@ mod meta;
 mod ops;
 mod pages;
 mod publish;
+mod recommend;
 mod records;
 mod sram;
 mod stats;
@@ -42,6 +43,6 @@ mod validity;
 
 pub use self::core::{DeviceEvent, Effects};
 pub use config::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, MsftlConfig, Sabotage, SramConfig};
-pub use firmware::Moment;
+pub use firmware::{Moment, Translation};
 pub use mapping::{Device, MappingKind, Unpowered};
 pub use stats::DeviceStats;

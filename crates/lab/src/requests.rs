@@ -5,6 +5,7 @@ use units::{AppId, Lpa, SimTime, UNIT_BYTES};
 use workload::{GroupId, Issued, Ticket, WorkOp};
 
 use crate::oracle::Remembered;
+use crate::reads::MapSource;
 
 /// What has to be known about a request until it completes.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub struct Slot {
     pub bytes: u64,
     /// From when its latency counts.
     pub arrival: SimTime,
+    /// Where the mapping of a read came from, as far as it has been answered; kept only for a log of reads.
+    pub source: Option<MapSource>,
     /// What the oracle holds against the result of a read.
     pub memory: Remembered,
     busy: bool,
@@ -68,6 +71,7 @@ impl Requests {
         (slot.lpa, slot.len) = (lpa, len);
         slot.bytes = request.bytes;
         slot.arrival = request.arrival;
+        slot.source = None;
         slot.busy = true;
         self.outstanding += 1;
         slot
@@ -112,6 +116,7 @@ impl Slot {
             number: 0,
             bytes: 0,
             arrival: SimTime::START,
+            source: None,
             memory: Remembered::default(),
             busy: false,
         }

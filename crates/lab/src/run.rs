@@ -24,6 +24,7 @@ use crate::fill::Fill;
 use crate::measure::{Measure, Snapshot};
 use crate::oracle::{Oracle, Violation};
 use crate::queue::EventQueue;
+use crate::reads::{MapSource, ReadRecord};
 use crate::requests::{Requests, Slot};
 use crate::tags::ByTag;
 
@@ -77,6 +78,12 @@ pub struct System {
     commands: ByTag<Command>,
     responses: ByTag<Response>,
     measure: Measure,
+    /// For each read it is found out where its mapping came from.
+    notes_sources: bool,
+    /// The workload is told of it.
+    tells_outcomes: bool,
+    /// The log of reads, if it is wanted.
+    reads: Option<Vec<ReadRecord>>,
     reads_to_note: Vec<Ticket>,
     now: SimTime,
     events: u64,
@@ -103,6 +110,9 @@ impl System {
             commands: ByTag::default(),
             responses: ByTag::default(),
             measure: Measure::default(),
+            notes_sources: false,
+            tells_outcomes: false,
+            reads: None,
             reads_to_note: Vec::new(),
             now: SimTime::START,
             events: 0,
@@ -119,6 +129,22 @@ impl System {
         self.faulty = true;
     }
 
+    /// Finds out from now on where the mapping of each read comes from (`Slot::source`).
+    pub fn note_sources(&mut self) {
+        self.notes_sources = true;
+    }
+
+    /// Keeps a log of every read that completes from now on.
+    pub fn log_reads(&mut self) {
+        self.note_sources();
+        self.reads.get_or_insert_default();
+    }
+
+    /// The log of reads so far, in the order of their completion; the next call gives what comes after.
+    pub fn take_reads(&mut self) -> Vec<ReadRecord> {
+        self.reads.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Runs a workload to its end: every request issued and completed.
     ///
     /// # Errors
@@ -128,6 +154,8 @@ impl System {
     /// If requests are outstanding and nothing is left to happen, or nothing completes any more.
     pub fn run(&mut self, source: &mut dyn Source, watch: &mut Watch) -> Result<(), Stop> {
         self.source_done = false;
+        self.tells_outcomes = source.wants_read_outcomes();
+        self.notes_sources |= self.tells_outcomes;
         self.measure.name_groups(source.groups());
         self.host_turn(source)?;
         while !self.source_done || self.requests.outstanding() > 0 {
@@ -189,9 +217,22 @@ impl System {
                 Ok(())
             }
             Event::ResponseAtHost(tag) => {
+                self.note_translation(tag);
                 self.driver.on_response(at, self.responses.take(tag));
                 self.host_turn(source)
             }
+        }
+    }
+
+    /// For the log of reads: asks both ends of the link how the command has been translated.
+    #[inline]
+    fn note_translation(&mut self, tag: Tag) {
+        if self.notes_sources
+            && let Some((id, host)) = self.driver.read_in_flight(tag)
+        {
+            let source = MapSource::of(host, self.device.translation(tag));
+            let slot = self.requests.get(Ticket(id));
+            slot.source = slot.source.max(Some(source));
         }
     }
 
@@ -344,8 +385,18 @@ impl System {
     #[inline]
     fn finish(&mut self, ticket: Ticket, source: &mut dyn Source) {
         self.last_completion = self.events;
-        self.measure.completed(self.requests.get(ticket), self.now);
+        let slot = self.requests.get(ticket);
+        self.measure.completed(slot, self.now);
+        if slot.kind == WorkOp::Read
+            && let Some(reads) = &mut self.reads
+        {
+            reads.push(ReadRecord::new(slot, self.now));
+        }
+        let outcome = if self.tells_outcomes { slot.source } else { None };
         self.requests.leave(ticket);
+        if let Some(outcome) = outcome {
+            source.read_outcome(ticket, outcome.into());
+        }
         source.completed(ticket, self.now);
     }
 

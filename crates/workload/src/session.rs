@@ -126,7 +126,8 @@ fn start_of(trace: &Trace, files: &[TraceFile]) -> Result<u64, TraceError> {
             break;
         }
         let is_own = line.number == first.line || find(line.text, b": block_rq_insert: ").is_some();
-        if is_own && find(line.text, place.as_bytes()).is_some()
+        if is_own
+            && find(line.text, place.as_bytes()).is_some()
             && let Some(head) = Head::of(line)?
         {
             earliest = Some(earliest.map_or(head.time, |time: u64| time.min(head.time)));
@@ -368,9 +369,11 @@ mod tests {
     #[test]
     fn scores_tell_launches_where_no_marker_does() {
         let text: String = SESSION.lines().filter(|l| !l.contains("launching")).map(|l| format!("{l}\n")).collect();
-        let update = "lmkd-500 (500) [000] .... 101.5: oom_score_adj_update: pid=2003 comm=.example.mailer oom_score_adj=0\n";
+        let update =
+            "lmkd-500 (500) [000] .... 101.5: oom_score_adj_update: pid=2003 comm=.example.mailer oom_score_adj=0\n";
         let session = parse(&format!("{update}{text}")).unwrap();
-        let expected = SessionLaunch { app: ".example.mailer".into(), at: Nanos::from_millis(1490), launched: None, cold: true };
+        let expected =
+            SessionLaunch { app: ".example.mailer".into(), at: Nanos::from_millis(1490), launched: None, cold: true };
         assert_eq!(session.launches, [expected]);
     }
 
@@ -379,10 +382,10 @@ mod tests {
         let none: String = SESSION.lines().filter(|l| l.contains("block")).map(|l| format!("{l}\n")).collect();
         assert!(parse(&none).unwrap_err().to_string().contains("t.txt: no launch of an app"));
         for (from, to, told) in [
-            ("102.100000", "102.x", "line 12, column 43: time is '102.x'; allowed: seconds"),
-            ("victim: pid=2003", "victim: uid=2003", "line 12, column 61: mark_victim has no pid=NUMBER"),
-            ("adj=900", "adj=x", "line 11, column 108: oom_score_adj is ''; allowed: a whole number"),
-            ("2400 + 16", "2400 - 16", "line 7, column 72: + is '-'"),
+            ("102.100000", "102.x", "line 12, column 45: time is '102.x'; allowed: seconds"),
+            ("victim: pid=2003", "victim: uid=2003", "line 12, column 70: mark_victim has no pid=NUMBER"),
+            ("adj=900", "adj=x", "line 11, column 123: oom_score_adj is ''; allowed: a whole number"),
+            ("2400 + 16", "2400 - 16", "line 7, column 92: + is '-'"),
         ] {
             let error = parse(&SESSION.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains(told), "{to}: {error}");

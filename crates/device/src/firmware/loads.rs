@@ -44,7 +44,11 @@ pub struct Loads {
 
 impl<M: Mapping> Firmware<M> {
     pub(super) fn load_for_unit(&mut self, segment: SegmentId, tag: u8, i: u32) {
-        self.commands[usize::from(tag)].remaining += 1;
+        let cmd = &mut self.commands[usize::from(tag)];
+        cmd.remaining += 1;
+        cmd.translation.map_reads += 1;
+        let lpa = self.read_lpa(tag, i);
+        self.core.publisher.missed(lpa);
         self.load(segment, Waiter::Unit { tag, i });
     }
 

@@ -501,6 +501,13 @@ impl Device {
         each!(&self.inner, fw => fw.stats())
     }
 
+    /// How the command of this tag has been translated; to be asked when its response arrives at the host, before the tag
+    /// is used again. What only a laboratory can ask.
+    #[inline]
+    pub fn translation(&self, tag: ufs::Tag) -> crate::Translation {
+        each!(&self.inner, fw => fw.translation(tag))
+    }
+
     /// Flash counters since power-on.
     pub fn nand_counters(&self) -> &Counters {
         each!(&self.inner, fw => fw.core.nand.counters())

@@ -278,14 +278,50 @@ sections! {
     }
     /// HPB on the device's side.
     hpb: Hpb {
-        /// L2P entries per group; must be a multiple of 1024.
-        group_entries: count(1024 to 65536),
+        /// L2P entries per group (HPB 2.0: subregion); 512 or a multiple of 1024.
+        group_entries: count(512 to 65536),
         /// Groups whose changes can be delivered entry by entry; others must be read again as a whole.
         tracked_groups: count(0 to 65535),
         /// Changed entries that may wait for a response to carry them.
         pending_entries: count(1 to 65535),
         /// Firmware time to seal an entry, or to check a seal.
         seal_ns: count(0 to 1000000),
+        /// HPB 2.0: groups in a region.
+        region_groups: count(1 to 256),
+        /// HPB 2.0: longest HPB READ (bMAX_DATA_SIZE_FOR_HPB_SINGLE_CMD + 1).
+        max_read_blocks: count(1 to 255),
+        /// HPB 2.0: who decides what the host caches (bHPBControl); boosters foam and hpbvalve always decide themselves.
+        control: choice("host" "device"),
+        /// With control = "device": map reads for a group after which it is recommended.
+        recommend_after_reads: count(1 to 255),
+        /// With control = "device": regions that the host may keep (wLUMaxActiveHPBRegions).
+        max_active_regions: count(1 to 65535),
+    }
+    /// Boosters hpb-linux, foam and hpbvalve: the parameters of the Linux driver, by their names in sysfs (hpb_params).
+    hpb_params: HpbParamsSection {
+        /// Reads of a subregion after which it is fetched.
+        activation_thld: count(1 to 65535),
+        /// When a region has more reads than a subregion has entries, all counts are divided by 2 to the power of this.
+        normalization_factor: count(1 to 16),
+        /// hpb-linux: a region needs so many reads to replace another one.
+        eviction_thld_enter: count(1 to 1048576),
+        /// hpb-linux: a region with more reads than this is not replaced.
+        eviction_thld_exit: count(0 to 1048576),
+        /// Time without reads that counts as one expiry.
+        read_timeout_ms: count(1 to 1000000),
+        /// Expiries after which entries are dropped.
+        read_timeout_expiries: count(1 to 1000000),
+        /// Time between two looks at the timeouts.
+        timeout_polling_interval_ms: count(1 to 1000000),
+        /// Fetches under way at a time.
+        inflight_map_req: count(1 to 32),
+    }
+    /// Booster hpbvalve: what it remembers of apps.
+    hpbvalve: HpbvalveSection {
+        /// Apps with profile lists.
+        profile_apps: count(1 to 1000),
+        /// All profile lists together.
+        profile_kib: count(1 to 1048576),
     }
     /// The link between host and device.
     link: LinkSection {
@@ -345,6 +381,7 @@ fn unit_of(key: &str) -> &'static str {
         ("_entries", "entries"),
         ("_superblocks", "superblocks"),
         ("_erases", "erases"),
+        ("_ms", "ms"),
     ];
     SUFFIXES.iter().find(|(suffix, _)| key.ends_with(suffix)).map_or("", |(_, unit)| unit)
 }
