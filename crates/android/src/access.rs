@@ -90,6 +90,11 @@ impl Reads {
         if !self.others.is_empty() && rng.unit() < place.fresh_share {
             return self.others[rng.below(self.others.len() as u64) as usize];
         }
+        self.listed_at(index)
+    }
+
+    /// The list's place `index`.
+    pub fn listed_at(&self, index: usize) -> Extent {
         self.list[index % self.list.len()]
     }
 

@@ -299,7 +299,7 @@ fn settings<'a>(
 fn memory_of(root: &mut Section<'_>) -> Result<MemorySettings, ScenarioError> {
     let mut memory = MemorySettings {
         effective: 8192 * MIB,
-        system: 2048 * MIB,
+        system: 1792 * MIB,
         marks: Watermarks { min: 16 * MIB, low: 64 * MIB, high: 96 * MIB, file: 150 * MIB },
         reclaim_per_s: 1024 * MIB,
         spread: 0.2,
