@@ -102,15 +102,15 @@ impl Thread {
         self.done[index] = true;
         let since = self.blocked_since.filter(|_| index == self.wanted)?;
         self.blocked_since = None;
-        self.blocked = self.blocked + now.since(since);
+        self.blocked += now.since(since);
         self.wanted += 1;
         Some(now + self.next_slice())
     }
 
     /// It has waited for memory while it computed.
     pub fn stall(&mut self, time: Nanos) {
-        self.debt = self.debt + time;
-        self.stalled = self.stalled + time;
+        self.debt += time;
+        self.stalled += time;
     }
 
     /// True while it waits for a read: then it needs no memory.

@@ -43,7 +43,7 @@ pub use cache::CacheOf;
 pub use fio_json::fio_json;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
 pub use phone::simulate_phone;
-pub use reads::{MapSource, ReadRecord};
+pub use reads::ReadRecord;
 pub use result::{
     AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Setup, Waf,
 };

@@ -10,35 +10,12 @@ use workload::ReadOutcome;
 
 use crate::requests::Slot;
 
-/// Where the mapping of a read came from. A read of several units counts as its worst one, so the order matters.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum MapSource {
-    /// The host sent it along, and the device accepted it.
-    Host,
-    /// The device had it in SRAM (write buffer, log, cached segments or entries) or in DRAM, or the unit was never written.
-    Sram,
-    /// It was read from flash first: an L2P miss. The device did that, or the host fetched it and the read waited.
-    Flash,
-}
-
-impl MapSource {
-    /// What the two sides of the link say about one command.
-    pub(crate) fn of(host: HostMapping, device: Translation) -> MapSource {
-        match (host, device) {
-            (HostMapping::Fetched, _) | (_, Translation { map_reads: 1.., .. }) => MapSource::Flash,
-            (HostMapping::Known, Translation { refused: false, .. }) => MapSource::Host,
-            _ => MapSource::Sram,
-        }
-    }
-}
-
-impl From<MapSource> for ReadOutcome {
-    fn from(source: MapSource) -> ReadOutcome {
-        match source {
-            MapSource::Host => ReadOutcome::Host,
-            MapSource::Sram => ReadOutcome::Sram,
-            MapSource::Flash => ReadOutcome::Map,
-        }
+/// Where the mapping of a command's units came from, by what the two sides of the link say about it.
+pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
+    match (host, device) {
+        (HostMapping::Fetched, _) | (_, Translation { map_reads: 1.., .. }) => ReadOutcome::Map,
+        (HostMapping::Known, Translation { refused: false, .. }) => ReadOutcome::Host,
+        _ => ReadOutcome::Sram,
     }
 }
 
@@ -56,14 +33,14 @@ pub struct ReadRecord {
     /// When it completed.
     pub completed: SimTime,
     /// Where its mapping came from; `None` if the driver refused it, so that no device was asked.
-    pub source: Option<MapSource>,
+    pub outcome: Option<ReadOutcome>,
 }
 
 impl ReadRecord {
     /// The record of a read that completes now.
     pub(crate) fn new(slot: &Slot, now: SimTime) -> ReadRecord {
-        let Slot { app, lpa, len, arrival, source, .. } = *slot;
-        ReadRecord { app, lpa, len, issued: arrival, completed: now, source }
+        let Slot { app, lpa, len, arrival, outcome, .. } = *slot;
+        ReadRecord { app, lpa, len, issued: arrival, completed: now, outcome }
     }
 }
 
@@ -76,16 +53,16 @@ mod tests {
         let fine = Translation::default();
         let refused = Translation { refused: true, ..fine };
         let read = Translation { map_reads: 1, ..fine };
-        for (host, device, source) in [
-            (HostMapping::Known, fine, MapSource::Host),
-            (HostMapping::Known, refused, MapSource::Sram),
-            (HostMapping::Known, Translation { refused: true, ..read }, MapSource::Flash),
-            (HostMapping::Fetched, fine, MapSource::Flash),
-            (HostMapping::Unknown, fine, MapSource::Sram),
-            (HostMapping::Unknown, read, MapSource::Flash),
+        for (host, device, expected) in [
+            (HostMapping::Known, fine, ReadOutcome::Host),
+            (HostMapping::Known, refused, ReadOutcome::Sram),
+            (HostMapping::Known, Translation { refused: true, ..read }, ReadOutcome::Map),
+            (HostMapping::Fetched, fine, ReadOutcome::Map),
+            (HostMapping::Unknown, fine, ReadOutcome::Sram),
+            (HostMapping::Unknown, read, ReadOutcome::Map),
         ] {
-            assert_eq!(MapSource::of(host, device), source, "{host:?} and {device:?}");
+            assert_eq!(outcome(host, device), expected, "{host:?} and {device:?}");
         }
-        assert!(MapSource::Host < MapSource::Sram && MapSource::Sram < MapSource::Flash);
+        assert!(ReadOutcome::Host < ReadOutcome::Sram && ReadOutcome::Sram < ReadOutcome::Map);
     }
 }

@@ -2,10 +2,9 @@
 
 use host::RequestOp;
 use units::{AppId, Lpa, SimTime, UNIT_BYTES};
-use workload::{GroupId, Issued, Ticket, WorkOp};
+use workload::{GroupId, Issued, ReadOutcome, Ticket, WorkOp};
 
 use crate::oracle::Remembered;
-use crate::reads::MapSource;
 
 /// What has to be known about a request until it completes.
 #[derive(Debug)]
@@ -33,7 +32,7 @@ pub struct Slot {
     /// From when its latency counts.
     pub arrival: SimTime,
     /// Where the mapping of a read came from, as far as it has been answered; kept only for a log of reads.
-    pub source: Option<MapSource>,
+    pub outcome: Option<ReadOutcome>,
     /// What the oracle holds against the result of a read.
     pub memory: Remembered,
     busy: bool,
@@ -71,7 +70,7 @@ impl Requests {
         (slot.lpa, slot.len) = (lpa, len);
         slot.bytes = request.bytes;
         slot.arrival = request.arrival;
-        slot.source = None;
+        slot.outcome = None;
         slot.busy = true;
         self.outstanding += 1;
         slot
@@ -116,7 +115,7 @@ impl Slot {
             number: 0,
             bytes: 0,
             arrival: SimTime::START,
-            source: None,
+            outcome: None,
             memory: Remembered::default(),
             busy: false,
         }

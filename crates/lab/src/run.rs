@@ -24,7 +24,7 @@ use crate::fill::Fill;
 use crate::measure::{Measure, Snapshot};
 use crate::oracle::{Oracle, Violation};
 use crate::queue::EventQueue;
-use crate::reads::{MapSource, ReadRecord};
+use crate::reads::{self, ReadRecord};
 use crate::requests::{Requests, Slot};
 use crate::tags::ByTag;
 
@@ -79,9 +79,7 @@ pub struct System {
     responses: ByTag<Response>,
     measure: Measure,
     /// For each read it is found out where its mapping came from.
-    notes_sources: bool,
-    /// The workload is told of it.
-    tells_outcomes: bool,
+    notes_outcomes: bool,
     /// The log of reads, if it is wanted.
     reads: Option<Vec<ReadRecord>>,
     reads_to_note: Vec<Ticket>,
@@ -110,8 +108,7 @@ impl System {
             commands: ByTag::default(),
             responses: ByTag::default(),
             measure: Measure::default(),
-            notes_sources: false,
-            tells_outcomes: false,
+            notes_outcomes: false,
             reads: None,
             reads_to_note: Vec::new(),
             now: SimTime::START,
@@ -129,14 +126,9 @@ impl System {
         self.faulty = true;
     }
 
-    /// Finds out from now on where the mapping of each read comes from (`Slot::source`).
-    pub fn note_sources(&mut self) {
-        self.notes_sources = true;
-    }
-
     /// Keeps a log of every read that completes from now on.
     pub fn log_reads(&mut self) {
-        self.note_sources();
+        self.notes_outcomes = true;
         self.reads.get_or_insert_default();
     }
 
@@ -154,8 +146,7 @@ impl System {
     /// If requests are outstanding and nothing is left to happen, or nothing completes any more.
     pub fn run(&mut self, source: &mut dyn Source, watch: &mut Watch) -> Result<(), Stop> {
         self.source_done = false;
-        self.tells_outcomes = source.wants_read_outcomes();
-        self.notes_sources |= self.tells_outcomes;
+        self.notes_outcomes = self.reads.is_some() || source.wants_read_outcomes();
         self.measure.name_groups(source.groups());
         self.host_turn(source)?;
         while !self.source_done || self.requests.outstanding() > 0 {
@@ -224,15 +215,15 @@ impl System {
         }
     }
 
-    /// For the log of reads: asks both ends of the link how the command has been translated.
+    /// For the log of reads and for sources that want to know: asks both ends of the link how the command has been translated.
     #[inline]
     fn note_translation(&mut self, tag: Tag) {
-        if self.notes_sources
+        if self.notes_outcomes
             && let Some((id, host)) = self.driver.read_in_flight(tag)
         {
-            let source = MapSource::of(host, self.device.translation(tag));
+            let outcome = reads::outcome(host, self.device.translation(tag));
             let slot = self.requests.get(Ticket(id));
-            slot.source = slot.source.max(Some(source));
+            slot.outcome = slot.outcome.max(Some(outcome));
         }
     }
 
@@ -387,16 +378,15 @@ impl System {
         self.last_completion = self.events;
         let slot = self.requests.get(ticket);
         self.measure.completed(slot, self.now);
+        if let Some(outcome) = slot.outcome {
+            source.read_outcome(ticket, outcome);
+        }
         if slot.kind == WorkOp::Read
             && let Some(reads) = &mut self.reads
         {
             reads.push(ReadRecord::new(slot, self.now));
         }
-        let outcome = if self.tells_outcomes { slot.source } else { None };
         self.requests.leave(ticket);
-        if let Some(outcome) = outcome {
-            source.read_outcome(ticket, outcome.into());
-        }
         source.completed(ticket, self.now);
     }
 

@@ -6,8 +6,8 @@ mod common;
 use std::sync::Arc;
 
 use common::{request, tiny};
-use ufsim_lab::{MapSource, ReadRecord, Snapshot, assemble};
-use workload::{Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
+use ufsim_lab::{ReadRecord, Snapshot, assemble};
+use workload::{ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// Writes all units, then reads single ones at random.
 fn requests(count: u32) -> Vec<WorkRequest> {
@@ -30,8 +30,8 @@ fn run(scheme: &str, requests: Vec<WorkRequest>, log: bool) -> (Vec<ReadRecord>,
     (system.take_reads(), system.outcome().1)
 }
 
-fn count(reads: &[ReadRecord], source: MapSource) -> u64 {
-    reads.iter().filter(|read| read.source == Some(source)).count() as u64
+fn count(reads: &[ReadRecord], outcome: ReadOutcome) -> u64 {
+    reads.iter().filter(|read| read.outcome == Some(outcome)).count() as u64
 }
 
 #[test]
@@ -49,9 +49,9 @@ fn sources_add_up_to_what_driver_and_device_count() {
             "dftl" => (0, device.cmt_read_misses),
             _ => (0, 0),
         };
-        assert_eq!(count(&reads, MapSource::Host), from_host, "{scheme}");
-        assert_eq!(count(&reads, MapSource::Flash), from_flash, "{scheme}");
-        assert_eq!(count(&reads, MapSource::Sram), 4_000 - from_host - from_flash, "{scheme}");
+        assert_eq!(count(&reads, ReadOutcome::Host), from_host, "{scheme}");
+        assert_eq!(count(&reads, ReadOutcome::Map), from_flash, "{scheme}");
+        assert_eq!(count(&reads, ReadOutcome::Sram), 4_000 - from_host - from_flash, "{scheme}");
         assert!(reads.iter().all(|read| read.issued < read.completed && read.len == 1));
         assert!(reads.is_sorted_by_key(|read| read.completed));
     }
@@ -64,9 +64,9 @@ fn a_read_of_many_units_counts_as_its_worst() {
     requests.extend((0..300).map(|i| request(WorkOp::Read, 1000 + 50 * i, 100)));
     let (reads, _) = run("ufs", requests, true);
     // 100 units from there reach into the next segment whenever fewer than 100 are left in the first.
-    let flash = count(&reads, MapSource::Flash);
+    let flash = count(&reads, ReadOutcome::Map);
     assert!((1..300).contains(&flash), "{flash} of 300");
-    assert!(reads[0].source.is_some() && reads.len() == 300);
+    assert!(reads[0].outcome.is_some() && reads.len() == 300);
 }
 
 #[test]

@@ -46,6 +46,10 @@ pub fn tiny() -> DeviceConfig {
             tracked_groups: 2,
             pending_entries: 64,
             seal_cost: Nanos(50),
+            region_groups: 1,
+            max_blocks: 128,
+            recommend_after: None,
+            max_active_regions: 1,
             key: [7, 9],
         },
     }

@@ -31,7 +31,17 @@ fn core(entries: u64) -> Core {
         log: LogConfig { entries: 128, flush_above: 96, handover_above: 64, gc_pause_at: 64, max_log_blocks: 8 },
         gc: GcConfig { start: 8, relaxed: 6, hurried: 4, reserve: 2, units_per_step: 64 },
         wear_spread: 64,
-        hpb: HpbConfig { group_entries: 1024, tracked_groups: 0, pending_entries: 1, seal_cost: Nanos(0), key: [0, 0] },
+        hpb: HpbConfig {
+            group_entries: 1024,
+            tracked_groups: 0,
+            pending_entries: 1,
+            seal_cost: Nanos(0),
+            region_groups: 1,
+            max_blocks: 128,
+            recommend_after: None,
+            max_active_regions: 1,
+            key: [0, 0],
+        },
         faults: Faults::default(),
         sabotage: None,
     };
