@@ -80,6 +80,8 @@ pub struct SramConfig {
     /// Host data may never take the last buffers: a map flush, a segment read or a GC step would wait for ever. Reads
     /// may take half of them.
     pub reserve: u16,
+    /// `segment-log`: the buffers for segments hold single entries instead.
+    pub entries: bool,
 }
 
 /// The cached mapping table of `dftl` and `cdftl`.

@@ -23,6 +23,7 @@ mod blocks;
 mod buffer;
 mod config;
 mod core;
+mod entry_cache;
 mod firmware;
 mod gc;
 mod log;

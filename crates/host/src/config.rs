@@ -45,6 +45,9 @@ pub struct HostConfig {
     pub hpb_eager: bool,
     /// `hpb`: the device is idle once no user request has been outstanding for this long.
     pub hpb_idle: Nanos,
+    /// `hpb-linux`, `foam`: memory that is taken from boot on, whether it is used or not (`ufshpb_host_map_kbytes`, the memory
+    /// pool of Linux), at most as much as the limit. `None`: all that the limit allows.
+    pub hpb_reserved_bytes: Option<u64>,
     /// `hpb-linux`, `foam`, `hpbvalve`: when subregions are fetched and dropped.
     pub hpb_params: HpbParams,
     /// `hpbvalve`: what is remembered of apps.
@@ -116,6 +119,7 @@ impl Default for HostConfig {
             hpb_max_defer: None,
             hpb_eager: true,
             hpb_idle: Nanos::from_millis(1),
+            hpb_reserved_bytes: Some(2 << 20),
             hpb_params: HpbParams::default(),
             hpbvalve: HpbvalveConfig::default(),
         }

@@ -6,6 +6,8 @@ from ufsim.reproduce import (
     hp_ufs_apps,
     hp_ufs_sqlite,
     hpb,
+    hpbvalve_result,
+    hpbvalve_study,
     map_plus,
     map_plus_beyond,
     map_plus_examples,
@@ -24,6 +26,8 @@ FIGURES: tuple[Figure, ...] = (
     *map_plus_schedulers.FIGURES,
     *map_plus_settings.FIGURES,
     *map_plus_beyond.FIGURES,
+    *hpbvalve_study.FIGURES,
+    *hpbvalve_result.FIGURES,
 )
 
 

@@ -146,6 +146,7 @@ impl<M: Mapping> Firmware<M> {
     fn unit_resolved(&mut self, tag: u8, i: u32) -> Option<Ppa> {
         let lpa = self.read_lpa(tag, i);
         let found = self.map.resolve_loaded(&mut self.core, lpa);
+        self.map.unit_loaded(lpa);
         // Newer data may have come and gone through the write buffer while the segment was read.
         if let Some(stamp) = self.core.buffer.get(lpa) {
             self.read_from_buffer(tag, i, lpa, stamp);

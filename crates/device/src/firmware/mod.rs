@@ -102,6 +102,7 @@ impl<M: Mapping> Firmware<M> {
     /// A device fresh from the factory.
     pub fn new(mut cfg: DeviceConfig) -> Firmware<M> {
         cfg.log.entries = M::log_entries(&cfg);
+        cfg.sram.entries &= M::CACHES_ENTRIES;
         let shape = M::map_shape(&cfg);
         let core = Core::new(cfg, shape);
         let map = M::new(&core);

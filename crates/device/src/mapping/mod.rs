@@ -129,6 +129,9 @@ pub trait Mapping: Sized {
     /// another, as do those of writes ([`Mapping::admit`]), and a map unit that was read is not kept in the pool.
     const ON_DEMAND: bool = false;
 
+    /// Can the scheme cache single entries instead of segments?
+    const CACHES_ENTRIES: bool = false;
+
     /// What one piece of metadata holds of the table.
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
         let _ = cfg;
@@ -154,6 +157,11 @@ pub trait Mapping: Sized {
 
     /// Where a unit is whose segment has just been read from flash.
     fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa>;
+
+    /// The unit of a read has just been resolved with the segment that was read for it.
+    fn unit_loaded(&mut self, lpa: Lpa) {
+        let _ = lpa;
+    }
 
     /// With [`Mapping::ON_DEMAND`]: a write of this unit is about to be accepted. What had to be loaded for it goes through
     /// [`Mapping::resolve_loaded`], then this is asked again.

@@ -33,7 +33,7 @@ pub fn tiny() -> DeviceConfig {
         command_cost: Nanos(1000),
         idle_flush: us(1000),
         write_through: false,
-        sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24 },
+        sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24, entries: false },
         cmt: CmtConfig { cache_bytes: 8192, entry_bytes: 8, background: Some(us(200)) },
         msftl: MsftlConfig { page_bytes: 16_384, segment_bytes: 1024, flush_units: 256 },
         log: LogConfig { entries: 192, flush_above: 160, handover_above: 24, gc_pause_at: 96, max_log_blocks: 6 },

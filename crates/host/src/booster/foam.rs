@@ -41,6 +41,8 @@ struct Use {
 /// HPB with FOAM's eviction.
 pub(crate) struct Foam {
     subregions: Subregions,
+    /// Memory taken from boot on; `None` for all that the limit allows.
+    reserved: Option<u64>,
     counters: Counters,
     fetches: Fetches<1>,
     foreground: Option<AppId>,
@@ -61,6 +63,7 @@ impl Booster for Foam {
         let (groups, params) = (subregions.count(), config.hpb_params);
         let mut foam = Foam {
             subregions,
+            reserved: config.hpb_reserved_bytes,
             counters: Counters::new(groups, &params, info.hpb_group_entries),
             fetches: Fetches::new(groups, params.inflight_map_req.into()),
             foreground: None,
@@ -148,8 +151,10 @@ impl Booster for Foam {
         }
     }
 
+    /// What is reserved is taken, used or not.
     fn memory_bytes(&self) -> u64 {
-        self.subregions.bytes()
+        let limit = self.subregions.limit_bytes();
+        self.subregions.bytes().max(self.reserved.map_or(limit, |reserved| reserved.min(limit)))
     }
 
     fn report(&self, stats: &mut HostStats) {

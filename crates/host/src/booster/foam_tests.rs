@@ -6,7 +6,9 @@ const BACK: u16 = 2;
 
 /// Room for as many subregions as `slots`; app 1 is in the foreground.
 fn bench(slots: u64) -> Bench<Foam> {
-    let mut bench = Bench::new(&HostConfig { memory_limit_bytes: Some(slots * 4096), ..HostConfig::default() }, &INFO);
+    let memory_limit_bytes = Some(slots * 4096);
+    let config = HostConfig { memory_limit_bytes, hpb_reserved_bytes: Some(0), ..HostConfig::default() };
+    let mut bench = Bench::new(&config, &INFO);
     bench.signal(AppSignal::LaunchStart(AppId(FRONT)));
     bench
 }

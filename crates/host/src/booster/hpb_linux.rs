@@ -47,6 +47,8 @@ pub(crate) struct HpbLinux {
     region_groups: u32,
     group_entries: u32,
     subregions: Subregions,
+    /// Memory taken from boot on; `None` for all that the limit allows.
+    reserved: Option<u64>,
     regions: Vec<Region>,
     /// Reads by subregion since the last write to it, normalized.
     reads: Vec<u32>,
@@ -78,6 +80,7 @@ impl Booster for HpbLinux {
             region_groups: info.hpb_region_groups,
             group_entries: info.hpb_group_entries,
             subregions,
+            reserved: config.hpb_reserved_bytes,
             regions: vec![Region::default(); info.hpb_regions() as usize],
             reads: vec![0; groups as usize],
             counted: Vec::new(),
@@ -166,8 +169,10 @@ impl Booster for HpbLinux {
         self.make_room();
     }
 
+    /// What is reserved is taken, used or not.
     fn memory_bytes(&self) -> u64 {
-        self.subregions.bytes()
+        let limit = self.subregions.limit_bytes();
+        self.subregions.bytes().max(self.reserved.map_or(limit, |reserved| reserved.min(limit)))
     }
 
     fn report(&self, stats: &mut HostStats) {

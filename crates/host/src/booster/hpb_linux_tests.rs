@@ -34,7 +34,7 @@ fn eight_reads_without_a_write_activate_a_subregion() {
     assert!(b.read(0, 5));
     let stats = b.stats();
     assert_eq!((stats.hit_cnt, stats.miss_cnt, stats.map_req_cnt, stats.rcmd_active_cnt), (1, 16, 1, 1));
-    assert_eq!(b.booster.memory_bytes(), 4096);
+    assert_eq!(b.stats().dram_bytes_used, 4096);
     b.write(0, 5);
     assert!(!b.read(0, 5), "the block is dirty");
 }
@@ -159,6 +159,19 @@ fn a_failed_read_buffer_passes_for_an_empty_one() {
     b.answer(op, Status::InvalidField, HpbNotice::None);
     assert!(!b.read(0, 0));
     assert_eq!((b.serve(), b.held()), (vec![], vec![0]));
+}
+
+#[test]
+fn what_is_reserved_is_taken_whether_it_is_used_or_not() {
+    for (reserved, taken) in [(Some(0), 4096), (Some(8192), 8192), (Some(1 << 30), 4 * 4 * 4096), (None, 4 * 4 * 4096)]
+    {
+        let memory_limit_bytes = Some(4 * 4 * 4096);
+        let config = HostConfig { memory_limit_bytes, hpb_reserved_bytes: reserved, ..HostConfig::default() };
+        let mut b: Bench<HpbLinux> = Bench::new(&config, &INFO);
+        reads(&mut b, 0, 8);
+        b.serve();
+        assert_eq!(b.booster.memory_bytes(), taken, "{reserved:?}");
+    }
 }
 
 #[test]

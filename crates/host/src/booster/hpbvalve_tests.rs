@@ -73,7 +73,9 @@ fn a_launch_prefetches_its_launch_list_and_then_its_running_list() {
 fn prefetched_ones_enter_at_the_old_end_and_referenced_ones_at_the_young() {
     let mut b = bench(16);
     start(&mut b, FRONT);
-    (0..3).for_each(|group| { b.read(FRONT, group); });
+    (0..3).for_each(|group| {
+        b.read(FRONT, group);
+    });
     b.serve();
     start(&mut b, OTHER);
     b.booster.reclaim(b.now, AppId(FRONT), u64::MAX);
@@ -89,7 +91,9 @@ fn prefetched_ones_enter_at_the_old_end_and_referenced_ones_at_the_young() {
 fn another_app_in_the_foreground_demotes_the_last_ones_list() {
     let mut b = bench(16);
     start(&mut b, FRONT);
-    (0..2).for_each(|group| { b.read(FRONT, group); });
+    (0..2).for_each(|group| {
+        b.read(FRONT, group);
+    });
     b.serve();
     start(&mut b, OTHER);
     assert_eq!((list(&b, AFG), list(&b, IFG)), (vec![], vec![0, 1]));
@@ -110,10 +114,14 @@ fn the_active_list_is_never_evicted() {
     let mut b = bench(4);
     fetch_behind(&mut b, 20);
     start(&mut b, FRONT);
-    (0..6).for_each(|group| { b.read(FRONT, group); });
+    (0..6).for_each(|group| {
+        b.read(FRONT, group);
+    });
     assert_eq!(b.fetched(), [0, 1, 2, 3]);
     assert_eq!((b.held(), b.stats().subregions_refused), (vec![0, 1, 2, 3], 2));
-    (0..8).for_each(|_| { b.read(BACK, 30); });
+    (0..8).for_each(|_| {
+        b.read(BACK, 30);
+    });
     assert_eq!(b.fetched(), []);
     assert_eq!(b.booster.reclaim(b.now, AppId(FRONT), 1), 0, "nothing can be spared");
     assert_eq!(b.stats().hpbvalve_reclaims_short, 1);
@@ -123,7 +131,9 @@ fn the_active_list_is_never_evicted() {
 fn reclaim_takes_the_background_first_and_only_for_apps_used_lately() {
     let mut b = bench(16);
     start(&mut b, FRONT);
-    (0..2).for_each(|group| { b.read(FRONT, group); });
+    (0..2).for_each(|group| {
+        b.read(FRONT, group);
+    });
     b.serve();
     for group in 20..23 {
         fetch_behind(&mut b, group);
@@ -157,7 +167,9 @@ fn an_ended_app_is_remembered_but_not_in_front() {
 fn an_app_that_leaves_takes_its_wishes_along() {
     let mut b = bench(16);
     start(&mut b, FRONT);
-    (0..5).for_each(|group| { b.read(FRONT, group); });
+    (0..5).for_each(|group| {
+        b.read(FRONT, group);
+    });
     let first = b.command().expect("a fetch");
     start(&mut b, OTHER);
     b.answer(first, Status::Good, HpbNotice::None);
@@ -189,7 +201,9 @@ fn a_lower_limit_is_kept_whatever_it_takes() {
     let mut b = bench(8);
     fetch_behind(&mut b, 20);
     start(&mut b, FRONT);
-    (0..3).for_each(|group| { b.read(FRONT, group); });
+    (0..3).for_each(|group| {
+        b.read(FRONT, group);
+    });
     b.serve();
     b.booster.set_limit(2 * 4096);
     assert_eq!(b.held(), [1, 2]);

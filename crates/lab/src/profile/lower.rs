@@ -36,6 +36,7 @@ impl Profile {
                 pool: buffers(v.sram.pool_kib),
                 segment_cache: buffers(v.sram.segment_cache_kib),
                 reserve: buffers(v.sram.reserve_kib),
+                entries: v.sram.cached == "entries",
             },
             write_through: v.sram.write_through,
             cmt: CmtConfig {
@@ -128,6 +129,7 @@ impl Profile {
             hpb_max_defer: micros(&h.hpb_max_defer_us),
             hpb_eager: h.hpb_eager,
             hpb_idle: Nanos::from_micros(h.hpb_idle_us.into()),
+            hpb_reserved_bytes: h.hpb_reserved_mib.count().map(|mib| u64::from(mib) * MIB),
             hpb_params: self.hpb_params(),
             hpbvalve: HpbvalveConfig {
                 profile_apps: self.values.hpbvalve.profile_apps as u16,

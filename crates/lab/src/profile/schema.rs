@@ -213,6 +213,8 @@ sections! {
         pool_kib: count(128 to 262136),
         /// At most this much of the pool holds L2P segments.
         segment_cache_kib: count(4 to 262136),
+        /// Mapping segment-log: what stands in segment_cache_kib, whole segments or single entries of 4 bytes.
+        cached: choice("segments" "entries"),
         /// Part of the pool that host data may never take.
         reserve_kib: count(4 to 65536),
         /// Writes are acknowledged only after their program, as if each had FUA.
@@ -346,6 +348,8 @@ sections! {
         reorder_entries: count(64 to 1048576),
         /// HPB: a wanted group is read after this time at the latest, or only when the device is idle.
         hpb_max_defer_us: count_or("idle-only" 0 to 10000000),
+        /// Boosters hpb-linux and foam: memory that they take from boot on, used or not (ufshpb_host_map_kbytes); "all" of memory_mib.
+        hpb_reserved_mib: count_or("all" 0 to 65536),
         /// HPB: groups are also read at boot and when the device reports a change; otherwise only when a read misses.
         hpb_eager: switch,
         /// HPB: idle means that no user command has been outstanding for this long.

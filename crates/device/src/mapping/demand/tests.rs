@@ -25,7 +25,7 @@ fn core(entries: u64) -> Core {
         command_cost: Nanos(0),
         idle_flush: us(100),
         write_through: true,
-        sram: SramConfig { pool: 32, segment_cache: 1, reserve: 12 },
+        sram: SramConfig { pool: 32, segment_cache: 1, reserve: 12, entries: false },
         cmt: CmtConfig { cache_bytes: 8 * entries, entry_bytes: 8, background: None },
         msftl: MsftlConfig { page_bytes: 4096, segment_bytes: 1024, flush_units: 256 },
         log: LogConfig { entries: 128, flush_above: 96, handover_above: 64, gc_pause_at: 64, max_log_blocks: 8 },
