@@ -16,7 +16,7 @@ from ufsim.phones import Study, phone
 from ufsim.results import Comparison, Result
 from ufsim.runner import compare, run
 from ufsim.spec import profile_text, profiles, schemes
-from ufsim.traces import trace_convert, trace_formats, trace_info
+from ufsim.traces import trace_convert, trace_formats, trace_info, trace_to_scenario
 
 __version__ = version("ufsim")
 
@@ -36,4 +36,5 @@ __all__ = [
     "trace_convert",
     "trace_formats",
     "trace_info",
+    "trace_to_scenario",
 ]

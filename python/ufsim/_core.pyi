@@ -83,6 +83,12 @@ def trace_convert(spec_json: str, out: str | PathLike[str], format: str) -> str:
     The JSON object that it returns says what was lost.
     """
 
+def trace_to_scenario(spec_json: str, out: str | PathLike[str]) -> str:
+    """Writes a session of a phone, an ftrace text, as a scenario, and its requests as CSV beside it.
+
+    The JSON object that it returns says what is in them.
+    """
+
 def map_plus_examples() -> str:
     """The worked examples of MAP+ (Table I, Fig. 6, Table II) through the real schedulers, as a JSON list.
 

@@ -215,7 +215,7 @@ def phone(
     schemes: Annotated[str, typer.Option(metavar="NAME,...", help="Schemes with commas between.")] = ",".join(
         DEFAULT_PHONE_SCHEMES
     ),
-    profile: ProfileOption = Spec.profile,
+    profile: ProfileOption = "hpbvalve",
     seed: SeedOption = Spec.seed,
     host_memory: MemoryOption = None,
     settings: SetOption = None,

@@ -133,8 +133,8 @@ def title(result: Result) -> str:
     text = (
         f"{result.scheme}: launch {launch:.0f} ms on average, {cold} of {len(uses)} cold, {share:.0f} % of reads miss"
     )
-    text += f"; killed {apps} apps and {len(killed) - apps} background processes"
-    return text + (f", spared {spared}" if spared else "")
+    text += f"; {apps} kills of apps, {len(killed) - apps} of background processes"
+    return text + (f", {spared} averted" if spared else "")
 
 
 def misses_per_second(result: Result) -> tuple[list[float], list[float], list[float]]:

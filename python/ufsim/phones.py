@@ -1,7 +1,7 @@
 """Phones: apps, memory and the low-memory killer around a device, and what the user waits for.
 
     >>> import ufsim
-    >>> study = ufsim.phone("samples/phone/nine-apps.toml", ["ufs", "ideal"], profile="hp-ufs-1tib")  # doctest: +SKIP
+    >>> study = ufsim.phone("samples/phone/nine-apps.toml", ["ufs", "ideal"], profile="hpbvalve")  # doctest: +SKIP
     >>> study.uses().groupby(["scheme", "app", "start"]).launch_ms.mean()  # doctest: +SKIP
 
 docs/phone.md describes scenarios, the model and every column.
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-DEFAULT_SCHEMES = ("ufs", "hpb", "hp-ufs", "ideal")
+DEFAULT_SCHEMES = ("ufs", "foam", "hpbvalve", "ideal")
+PROFILE = "hpbvalve"
 PHASES = ("launch", "loading", "run", "background")
 OUTCOMES = ("host", "sram", "map")
 MIB = 1024 * 1024
@@ -307,7 +308,7 @@ def phone(
         raise _core.ConfigError(f"schemes is '{','.join(names)}'; each scheme may be named once")
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     check_range("jobs", jobs, 1, 1024)
-    specs = [Spec(workload=str(scenario), scheme=name, **options) for name in names]
+    specs = [Spec(**({"workload": str(scenario), "scheme": name, "profile": PROFILE} | options)) for name in names]
     for spec in specs:
         spec.check()
     logs: dict[str, dict[str, bytes]] = {}

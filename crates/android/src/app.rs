@@ -211,6 +211,13 @@ impl App {
         category_numbers("service").app(&name, "background service", "service")
     }
 
+    /// Whoever reads and writes in a recording besides its apps. It takes no memory of its own.
+    pub(crate) fn others() -> App {
+        let numbers = Numbers { cold_reads: Some(0), background_reads_per_s: Some(0.0), ..Numbers::default() };
+        let app = numbers.or(category_numbers("service")).app("others", "the rest of the phone", "service");
+        App { memory: 0, ..app }
+    }
+
     /// True if no user opens it.
     pub fn is_service(&self) -> bool {
         self.category == "service"

@@ -29,6 +29,7 @@ mod log;
 mod memory;
 mod phone;
 pub mod psi;
+pub mod recorded;
 pub mod report;
 mod scenario;
 mod thread;

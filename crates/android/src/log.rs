@@ -87,11 +87,6 @@ impl Log {
         self.misses.clear();
     }
 
-    /// Whether the use under way began with a cold launch.
-    pub fn is_cold(&self) -> bool {
-        self.report.uses.last().is_some_and(|u| u.cold)
-    }
-
     /// Its launch is over.
     pub fn launched(&mut self, took: Nanos, compute: Nanos, thread: &Thread) {
         let u = self.report.uses.last_mut().expect("a use is under way");

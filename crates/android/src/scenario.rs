@@ -1,11 +1,14 @@
 //! What a user asks for: a phone, its apps, and in which order they are used. docs/phone.md describes every key.
 
+use std::path::Path;
+
 use units::{MIB, Nanos};
 use workload::named_stream;
 
 use crate::access::Place;
 use crate::app::{App, Launch, built_in};
 use crate::memory::Watermarks;
+use crate::recorded::Recorded;
 use crate::toml_reader::{ScenarioError, Section, Text, Word};
 
 /// Most apps of a scenario, services included: their numbers are streams and groups of the run.
@@ -30,6 +33,8 @@ pub struct Scenario {
     pub lmkd: Lmkd,
     /// How apps read.
     pub io: IoSettings,
+    /// What a real phone has recorded, instead of the model's reads and writes.
+    pub recorded: Option<Recorded>,
 }
 
 /// In which order apps are used: places in [`Scenario::apps`].
@@ -89,11 +94,12 @@ pub struct IoSettings {
 }
 
 impl Scenario {
-    /// Reads a scenario; `origin` names it in errors.
+    /// Reads a scenario; `origin` names it in errors, and is where paths count from.
     ///
     /// # Errors
     /// The line and the key of what is wrong, its value, and what is allowed.
     pub fn parse(text: &str, origin: &str) -> Result<Scenario, ScenarioError> {
+        let directory = Path::new(origin).parent().unwrap_or(Path::new(""));
         let text = Text { origin, text };
         let parsed = text.parse()?;
         let mut root = Section::new(text, "", (0, parsed.get_ref()));
@@ -102,18 +108,27 @@ impl Scenario {
         let table = root.table("phone")?.ok_or_else(|| root.missing("phone"))?;
         let mut phone = Section::new(text, "phone", table);
         let mut apps = apps_of(&mut phone, own)?;
-        let sequence = sequence_of(&mut phone, &apps)?;
+        let recorded = match root.table("recorded")? {
+            Some(table) => Some(Recorded::read(Section::new(text, "recorded", table), &apps, directory)?),
+            None => None,
+        };
+        let sequence = match &recorded {
+            Some(recorded) => recorded_sequence(&mut phone, recorded)?,
+            None => sequence_of(&mut phone, &apps)?,
+        };
         let seconds = |value: Option<f64>, default: f64| Nanos((value.unwrap_or(default) * 1e9) as u64);
         let use_time = seconds(phone.number("use_s", 0.1..=86_400.0)?, 60.0);
         let service_restart = seconds(phone.number("service_restart_s", 0.1..=86_400.0)?, 60.0);
-        let services = phone.whole("services", 0..=100)?.unwrap_or(8);
+        // What a recording has besides its apps comes from others.
+        let services = phone.whole("services", 0..=100)?.unwrap_or(if recorded.is_some() { 0 } else { 8 });
         phone.done()?;
+        apps.extend(recorded.iter().map(|_| App::others()));
         apps.extend((1..=services).map(|number| App::service(number as u32)));
         let memory = memory_of(&mut root)?;
         let lmkd = lmkd_of(&mut root)?;
         let io = io_of(&mut root)?;
         root.done()?;
-        let scenario = Scenario { apps, sequence, use_time, service_restart, memory, lmkd, io };
+        let scenario = Scenario { apps, sequence, use_time, service_restart, memory, lmkd, io, recorded };
         scenario.check().map_err(|problem| ScenarioError(format!("{origin}: {problem}")))?;
         Ok(scenario)
     }
@@ -134,7 +149,8 @@ impl Scenario {
                 largest.name
             ));
         }
-        for app in &self.apps {
+        // The times of a recording are its own.
+        for app in self.apps.iter().filter(|_| self.recorded.is_none()) {
             for (key, launch, before) in [
                 ("cold", Some(app.cold), None),
                 ("warm", Some(app.warm), None),
@@ -253,6 +269,17 @@ fn sequence_of(phone: &mut Section<'_>, apps: &[App]) -> Result<Sequence, Scenar
     Ok(Sequence::Given { order: names.iter().map(place).collect::<Result<_, _>>()?, rounds })
 }
 
+/// As it was recorded.
+fn recorded_sequence(phone: &mut Section<'_>, recorded: &Recorded) -> Result<Sequence, ScenarioError> {
+    let rounds = phone.whole("rounds", 1..=10_000)?.unwrap_or(1) as u32;
+    for key in ["sequence", "use_s"] {
+        if let Some(value) = phone.get(key) {
+            return Err(phone.wrong(key, value, "left out: [recorded] says it"));
+        }
+    }
+    Ok(Sequence::Given { order: recorded.uses.iter().map(|u| u.app).collect(), rounds })
+}
+
 /// A table of settings, empty if it is not there.
 fn settings<'a>(
     root: &mut Section<'a>,
@@ -272,7 +299,7 @@ fn settings<'a>(
 fn memory_of(root: &mut Section<'_>) -> Result<MemorySettings, ScenarioError> {
     let mut memory = MemorySettings {
         effective: 8192 * MIB,
-        system: 2048 * MIB,
+        system: 1792 * MIB,
         marks: Watermarks { min: 16 * MIB, low: 64 * MIB, high: 96 * MIB, file: 150 * MIB },
         reclaim_per_s: 1024 * MIB,
         spread: 0.2,
@@ -325,7 +352,7 @@ fn lmkd_of(root: &mut Section<'_>) -> Result<Lmkd, ScenarioError> {
 }
 
 fn io_of(root: &mut Section<'_>) -> Result<IoSettings, ScenarioError> {
-    let mut io = IoSettings { parallel: 1, fresh_share: 0.15, nominal_read: Nanos::from_micros(110) };
+    let mut io = IoSettings { parallel: 1, fresh_share: 0.15, nominal_read: Nanos::from_micros(60) };
     settings(root, "io", |section| {
         let Some(s) = section else { return Ok(()) };
         io.parallel = s.whole("parallel_reads", 1..=1024)?.map_or(io.parallel, |value| value as u32);

@@ -8,12 +8,14 @@ use std::ops::Range;
 use units::{Nanos, SimTime};
 
 use crate::access::Extent;
+use crate::recorded::LaunchRead;
 
 /// The thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
     plan: Vec<Extent>,
-    slice: Nanos,
+    /// What it computes before each read and after the last; the same everywhere if there is only one.
+    slices: Vec<Nanos>,
     parallel: usize,
     /// Reads issued.
     issued: usize,
@@ -44,10 +46,22 @@ impl Thread {
     /// A thread that computes for `compute` in all.
     pub fn new(plan: Vec<Extent>, compute: Nanos, parallel: u32) -> Thread {
         let slices = plan.len() as u64 + 1;
+        let mut thread = Thread::of(plan, vec![Nanos(compute.0 / slices)], parallel);
+        // What the division leaves is computed first.
+        thread.debt = Nanos(compute.0 % slices);
+        thread
+    }
+
+    /// A thread that computes so long before each read, and after the last.
+    pub fn recorded(reads: &[LaunchRead], tail: Nanos, parallel: u32) -> Thread {
+        let slices = reads.iter().map(|read| read.compute).chain([tail]).collect();
+        Thread::of(reads.iter().map(|read| read.extent).collect(), slices, parallel)
+    }
+
+    fn of(plan: Vec<Extent>, slices: Vec<Nanos>, parallel: u32) -> Thread {
         Thread {
-            slice: Nanos(compute.0 / slices),
-            // What the division leaves is computed first.
-            debt: Nanos(compute.0 % slices),
+            slices,
+            debt: Nanos::ZERO,
             done: vec![false; plan.len()],
             plan,
             parallel: parallel as usize,
@@ -88,15 +102,15 @@ impl Thread {
         self.done[index] = true;
         let since = self.blocked_since.filter(|_| index == self.wanted)?;
         self.blocked_since = None;
-        self.blocked = self.blocked + now.since(since);
+        self.blocked += now.since(since);
         self.wanted += 1;
         Some(now + self.next_slice())
     }
 
     /// It has waited for memory while it computed.
     pub fn stall(&mut self, time: Nanos) {
-        self.debt = self.debt + time;
-        self.stalled = self.stalled + time;
+        self.debt += time;
+        self.stalled += time;
     }
 
     /// True while it waits for a read: then it needs no memory.
@@ -109,8 +123,10 @@ impl Thread {
         self.plan[index]
     }
 
+    /// The slice before the read that is wanted now.
     fn next_slice(&mut self) -> Nanos {
-        self.slice + std::mem::take(&mut self.debt)
+        let slice = if self.slices.len() == 1 { self.slices[0] } else { self.slices[self.wanted] };
+        slice + std::mem::take(&mut self.debt)
     }
 }
 
@@ -179,6 +195,18 @@ mod tests {
         thread.stall(Nanos(3));
         assert_eq!(thread.step(SimTime(117)), Step::Compute(0..0, SimTime(120)), "what came in the last slice");
         assert_eq!(thread.step(SimTime(120)), Step::End);
+    }
+
+    #[test]
+    fn a_recorded_thread_computes_as_it_did() {
+        let read = |compute| LaunchRead { compute: Nanos(compute), extent: (Lpa(0), 1) };
+        let mut thread = Thread::recorded(&[read(5), read(0)], Nanos(7), 1);
+        assert_eq!(thread.begin(SimTime(0)), SimTime(5));
+        assert_eq!(thread.step(SimTime(5)), Step::Block(0..1));
+        assert_eq!(thread.completed(0, SimTime(9)), Some(SimTime(9)));
+        assert_eq!(thread.step(SimTime(9)), Step::Block(1..2));
+        assert_eq!(thread.completed(1, SimTime(12)), Some(SimTime(19)));
+        assert_eq!((thread.step(SimTime(19)), thread.blocked), (Step::End, Nanos(7)));
     }
 
     proptest! {

@@ -89,6 +89,12 @@ impl<'a> Section<'a> {
         number.map(Some).ok_or_else(|| self.wrong(key, value, &allowed()))
     }
 
+    /// True or false.
+    pub fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, ScenarioError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        value.get_ref().as_bool().map(Some).ok_or_else(|| self.wrong(key, value, "true or false"))
+    }
+
     /// A text.
     pub fn string(&mut self, key: &'static str) -> Result<Option<&'a str>, ScenarioError> {
         let Some(value) = self.get(key) else { return Ok(None) };

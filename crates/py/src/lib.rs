@@ -249,6 +249,14 @@ fn trace_convert(py: Python<'_>, spec_json: &str, out: PathBuf, format: &str) ->
     serde_json::to_string(&converted).map_err(config_error)
 }
 
+/// Writes a session of a phone as a scenario and returns what is in it, as JSON.
+#[pyfunction]
+fn trace_to_scenario(py: Python<'_>, spec_json: &str, out: PathBuf) -> PyResult<String> {
+    let spec = TraceSpec::from_json(spec_json).map_err(exception)?;
+    let made = py.detach(|| lab::trace::trace_to_scenario(&spec, &out)).map_err(exception)?;
+    serde_json::to_string(&made).map_err(config_error)
+}
+
 /// A result in the form of `fio --output-format=json`.
 #[pyfunction]
 fn fio_json(result_json: &str) -> PyResult<String> {
@@ -276,6 +284,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(clean_rules, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(trace_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_to_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(map_plus_examples, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
 }

@@ -382,10 +382,10 @@ mod tests {
         let none: String = SESSION.lines().filter(|l| l.contains("block")).map(|l| format!("{l}\n")).collect();
         assert!(parse(&none).unwrap_err().to_string().contains("t.txt: no launch of an app"));
         for (from, to, told) in [
-            ("102.100000", "102.x", "line 12, column 43: time is '102.x'; allowed: seconds"),
-            ("victim: pid=2003", "victim: uid=2003", "line 12, column 61: mark_victim has no pid=NUMBER"),
-            ("adj=900", "adj=x", "line 11, column 108: oom_score_adj is ''; allowed: a whole number"),
-            ("2400 + 16", "2400 - 16", "line 7, column 72: + is '-'"),
+            ("102.100000", "102.x", "line 12, column 45: time is '102.x'; allowed: seconds"),
+            ("victim: pid=2003", "victim: uid=2003", "line 12, column 70: mark_victim has no pid=NUMBER"),
+            ("adj=900", "adj=x", "line 11, column 123: oom_score_adj is ''; allowed: a whole number"),
+            ("2400 + 16", "2400 - 16", "line 7, column 92: + is '-'"),
         ] {
             let error = parse(&SESSION.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains(told), "{to}: {error}");
