@@ -12,10 +12,11 @@ simulator failed.
 from importlib.metadata import version
 
 from ufsim._core import ConfigError, SimulationBug
+from ufsim.phones import Study, phone
 from ufsim.results import Comparison, Result
 from ufsim.runner import compare, run
 from ufsim.spec import profile_text, profiles, schemes
-from ufsim.traces import trace_convert, trace_formats, trace_info
+from ufsim.traces import trace_convert, trace_formats, trace_info, trace_to_scenario
 
 __version__ = version("ufsim")
 
@@ -24,8 +25,10 @@ __all__ = [
     "ConfigError",
     "Result",
     "SimulationBug",
+    "Study",
     "__version__",
     "compare",
+    "phone",
     "profile_text",
     "profiles",
     "run",
@@ -33,4 +36,5 @@ __all__ = [
     "trace_convert",
     "trace_formats",
     "trace_info",
+    "trace_to_scenario",
 ]

@@ -26,6 +26,17 @@ def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], Non
     raises stops the run and is passed on. The interpreter's lock is held only during these calls.
     """
 
+def simulate_phone(
+    spec_json: str,
+    keep_reads: bool = False,
+    progress: Callable[[int, int | None, int, str], None] | None = None,
+) -> tuple[str, dict[str, bytes] | None]:
+    """Runs a scenario of a phone: its result as JSON, and every read in columns of little-endian numbers if wanted.
+
+    `at_ns` and `latency_ns` have 8 bytes each, `lpa`, `units` and `use` 4, `app` 2, `phase` and `outcome` 1.
+    Otherwise as `simulate`.
+    """
+
 def age(
     spec_json: str, path: str | PathLike[str], progress: Callable[[int, int | None, int, str], None] | None = None
 ) -> None:
@@ -71,6 +82,12 @@ def trace_convert(spec_json: str, out: str | PathLike[str], format: str) -> str:
     """Writes a trace in another format; the file appears when it is complete.
 
     The JSON object that it returns says what was lost.
+    """
+
+def trace_to_scenario(spec_json: str, out: str | PathLike[str]) -> str:
+    """Writes a session of a phone, an ftrace text, as a scenario, and its requests as CSV beside it.
+
+    The JSON object that it returns says what is in them.
     """
 
 def map_plus_examples() -> str:

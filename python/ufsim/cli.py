@@ -13,11 +13,12 @@ import typer
 from rich.console import Console
 
 import ufsim
-from ufsim import _core, cli_trace, tables
+from ufsim import _core, cli_phone, cli_trace, tables
 from ufsim.cli_trace import CleanOption, DeviceOption, FormatOption, JsonOption
 from ufsim.crash import crash as run_campaign
 from ufsim.crash import replay_command
 from ufsim.formats import workload_name
+from ufsim.phones import DEFAULT_SCHEMES as DEFAULT_PHONE_SCHEMES
 from ufsim.progress import CountDisplay, ProgressDisplay
 from ufsim.results import Comparison
 from ufsim.runner import compare as compare_schemes
@@ -180,8 +181,7 @@ def compare(
     """Simulate several schemes under the same workload and compare them."""
     if out is None and not as_json:
         out = Path("out")
-    if name is not None and (Path(name).name != name or name in ("", ".", "..")):
-        raise UsageError(f"--name is '{name}'; allowed: a file name without directories and ending")
+    check_name(name)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     comparison = simulate(
@@ -210,6 +210,53 @@ def compare(
         return
     console = Console()
     tables.print_comparison(console, comparison)
+    console.print(f"picture: {picture}", soft_wrap=True, highlight=False)
+
+
+@app.command()
+def phone(
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file: see docs/phone.md.")],
+    schemes: Annotated[str, typer.Option(metavar="NAME,...", help="Schemes with commas between.")] = ",".join(
+        DEFAULT_PHONE_SCHEMES
+    ),
+    profile: ProfileOption = "hpbvalve",
+    seed: SeedOption = Spec.seed,
+    host_memory: MemoryOption = None,
+    settings: SetOption = None,
+    age: AgeOption = None,
+    from_state: FromOption = None,
+    cache: CacheOption = True,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Schemes run at a time. (default: one per CPU)")] = None,
+    log: Annotated[bool, typer.Option("--log", help="Also write every read to NAME-reads.parquet.")] = False,
+    as_json: JsonOption = False,
+    out: OutOption = None,
+    name: NameOption = None,
+) -> None:
+    """Simulate a phone: apps that are launched, switched and killed, memory pressure, and what the user waits for."""
+    if out is None and not as_json:
+        out = Path("out")
+    check_name(name)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    study = cli_phone.run(
+        scenario,
+        [scheme.strip() for scheme in schemes.split(",")],
+        log=log,
+        jobs=jobs,
+        profile=profile,
+        seed=seed,
+        host_memory_mib=None if host_memory is None else parse_value(host_memory),
+        settings=parse_settings(settings),
+        age=age,
+        from_state=from_state,
+        cache=StateCache() if cache else None,
+    )
+    picture = None if out is None else cli_phone.write_files(study, out, name or Path(scenario).stem)
+    if as_json:
+        print(study.to_json())
+        return
+    console = Console()
+    cli_phone.print_study(console, study)
     console.print(f"picture: {picture}", soft_wrap=True, highlight=False)
 
 
@@ -337,6 +384,12 @@ def schemes(as_json: JsonOption = False) -> None:
 def profiles(name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A profile to print.")] = None) -> None:
     """List the device profiles, or print one with the source of each number."""
     print("\n".join(ufsim.profiles()) if name is None else ufsim.profile_text(name).rstrip())
+
+
+def check_name(name: str | None) -> None:
+    """Refuses a name of files that is none."""
+    if name is not None and (Path(name).name != name or name in ("", ".", "..")):
+        raise UsageError(f"--name is '{name}'; allowed: a file name without directories and ending")
 
 
 def simulate(workload: str, names: list[str], **arguments: Any) -> Comparison:

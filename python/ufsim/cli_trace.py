@@ -10,7 +10,7 @@ from rich.text import Text
 
 import ufsim
 from ufsim import tables
-from ufsim.traces import clean_rules, trace_convert, trace_formats, trace_info
+from ufsim.traces import clean_rules, trace_convert, trace_formats, trace_info, trace_to_scenario
 
 app = typer.Typer(
     help="Look into block traces, and convert them.",
@@ -74,6 +74,27 @@ def convert(
     for text in converted["lost"]:
         console.print(Text(f"lost: {text}", style="yellow"))
     for text in converted["warnings"]:
+        console.print(Text(f"warning: {text}", style="yellow"))
+
+
+@app.command("to-scenario")
+def to_scenario(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="ftrace text of a phone: see docs/phone.md.")],
+    out: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario to write; the I/O goes beside it.")],
+    device: DeviceOption = None,
+    clean: CleanOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a scenario for `ufsim phone` of what a real phone has done: I/O by app, launches, kills."""
+    made = trace_to_scenario(trace, out, device=device, clean=clean or ())
+    if as_json:
+        print(json.dumps(made, indent=2))
+        return
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    told = f"{made['launches']} launches of {len(made['apps'])} apps ({made['cold']} cold), {made['kills']} kills"
+    console.print(f"{made['scenario']}: {told}")
+    console.print(f"{made['trace']}: {made['requests']:,} requests, {made['others']:,} of them of no launched app")
+    for text in made["warnings"]:
         console.print(Text(f"warning: {text}", style="yellow"))
 
 

@@ -70,9 +70,24 @@ def run_all(
     specs: list[Spec], jobs: int, progress: Progress | None = None, cache: StateCache | None = None
 ) -> list[Result]:
     """Runs `specs` in threads; the first failure, or an interrupt, stops all of them."""
+
+    def simulate(spec: Spec, report: Callable[..., None]) -> Result:
+        aged = spec if cache is None else cache.aged(spec, report)
+        return Result(json.loads(_core.simulate(aged.to_json(), report)))
+
+    return run_threads(specs, jobs, simulate, progress)
+
+
+def run_threads(
+    specs: list[Spec],
+    jobs: int,
+    simulate: Callable[[Spec, Callable[..., None]], Result],
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Calls `simulate` with each of `specs` and what it has to report to, in threads; the first failure stops all."""
     cancelled = threading.Event()
 
-    def simulate(spec: Spec) -> Result:
+    def one(spec: Spec) -> Result:
         def report(done: int, total: int | None, sim_ns: int, phase: str = "run") -> None:
             if cancelled.is_set():
                 raise Cancelled
@@ -81,11 +96,10 @@ def run_all(
 
         if cancelled.is_set():
             raise Cancelled
-        aged = spec if cache is None else cache.aged(spec, report)
-        return Result(json.loads(_core.simulate(aged.to_json(), report)))
+        return simulate(spec, report)
 
     with ThreadPoolExecutor(max_workers=min(jobs, len(specs)), thread_name_prefix="ufsim") as pool:
-        futures = [pool.submit(simulate, spec) for spec in specs]
+        futures = [pool.submit(one, spec) for spec in specs]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:

@@ -46,6 +46,17 @@ def trace_convert(
     return json.loads(_core.trace_convert(_spec(path, format, device, clean), out, to))
 
 
+def trace_to_scenario(
+    path: str | Path, out: str | Path, *, device: str | None = None, clean: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Writes a session of a phone as a scenario for `ufsim.phone`: `out` (TOML), and its requests as CSV beside it.
+
+    The trace is ftrace text with block events, launches and kills; docs/phone.md has the command that records it.
+    Raises `ConfigError`, which names file, line and column, or `FileNotFoundError`.
+    """
+    return json.loads(_core.trace_to_scenario(_spec(path, None, device, clean), out))
+
+
 def _spec(path: str | Path, format_name: str | None, device: str | None, clean: Sequence[str]) -> str:
     if not os.path.exists(path):
         raise FileNotFoundError(f"trace '{path}': no such file or directory")

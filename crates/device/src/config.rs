@@ -82,6 +82,8 @@ pub struct SramConfig {
     /// Host data may never take the last buffers: a map flush, a segment read or a GC step would wait for ever. Reads
     /// may take half of them.
     pub reserve: u16,
+    /// `segment-log`: the buffers for segments hold single entries instead.
+    pub entries: bool,
 }
 
 /// The cached mapping table of `dftl` and `cdftl`.
@@ -143,7 +145,7 @@ pub struct GcConfig {
     pub units_per_step: u32,
 }
 
-/// HPB 2017 on the device's side.
+/// HPB on the device's side.
 #[derive(Clone, Copy, Debug)]
 pub struct HpbConfig {
     /// L2P entries per group.
@@ -154,6 +156,14 @@ pub struct HpbConfig {
     pub pending_entries: u16,
     /// Time that the firmware takes to make or check a seal.
     pub seal_cost: Nanos,
+    /// HPB 2.0: groups (subregions) in a region.
+    pub region_groups: u32,
+    /// HPB 2.0: longest HPB READ in units, as the host is told.
+    pub max_blocks: u8,
+    /// HPB 2.0, device control mode: map reads for a subregion after which it is recommended; `None` in host control mode.
+    pub recommend_after: Option<u8>,
+    /// HPB 2.0, device control mode: regions that the host may keep.
+    pub max_active_regions: u16,
     /// Key of this boot for sealing entries.
     pub key: [u64; 2],
 }

@@ -17,10 +17,11 @@ use std::collections::VecDeque;
 use std::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
-use ufs::HpbNotice;
+use ufs::{HpbNotice, Recommendation};
 use units::{Lpa, Ppa};
 
 use crate::config::HpbConfig;
+use crate::recommend::Recommender;
 
 /// Longest run that an entry can vouch for.
 pub const MAX_RUN: u32 = 256;
@@ -67,6 +68,7 @@ pub struct Publisher {
     /// Of each group, how many of these are its.
     undelivered: Vec<u16>,
     notices: VecDeque<u32>,
+    recommender: Recommender,
 }
 
 impl Publisher {
@@ -85,6 +87,12 @@ impl Publisher {
             pending: VecDeque::new(),
             undelivered: vec![0; groups],
             notices: VecDeque::new(),
+            recommender: Recommender::new(
+                cfg.recommend_after,
+                cfg.max_active_regions,
+                groups as u32,
+                cfg.region_groups,
+            ),
         }
     }
 
@@ -132,6 +140,7 @@ impl Publisher {
         self.groups[g] = Group::Clean;
         self.epochs[g] += 1;
         self.untrack(group);
+        self.recommender.published(group);
         let (first, n) = self.range(group);
         assert_eq!(mapping.len(), n as usize, "a group is published whole");
         let mut sealed = vec![0; mapping.len()];
@@ -238,7 +247,7 @@ impl Publisher {
     /// Adds to a response what the host is told next.
     #[inline]
     pub fn notify(&mut self, notice: &mut HpbNotice) {
-        if self.active {
+        if self.active || self.recommender.controls() {
             *notice = self.next_notice();
         }
     }
@@ -254,7 +263,33 @@ impl Publisher {
                 return HpbNotice::Entry { lpa: p.lpa, entry: self.seal(p.lpa, p.ppa, 1, p.count) };
             }
         }
-        HpbNotice::None
+        self.recommender.next().map_or(HpbNotice::None, |next| match next {
+            Recommendation { activate: [Some(group), None], inactivate: [None, None] } => HpbNotice::DirtyGroup(group),
+            _ => HpbNotice::Recommend(next),
+        })
+    }
+
+    /// A read had to fetch the mapping of this page from flash.
+    #[inline]
+    pub fn missed(&mut self, lpa: Lpa) {
+        let group = self.group_of(lpa);
+        if self.recommender.controls() && self.groups[group as usize] != Group::Clean {
+            self.recommender.missed(group);
+        }
+    }
+
+    /// The host has dropped its entries of a region, so that changes there are no news for it.
+    pub fn inactivated(&mut self, region: u32) {
+        let first = region * self.cfg.region_groups;
+        for group in first..(first + self.cfg.region_groups).min(self.groups()) {
+            self.groups[group as usize] = Group::Unpublished;
+            self.untrack(group);
+        }
+    }
+
+    /// Number of regions.
+    pub fn regions(&self) -> u32 {
+        self.groups().div_ceil(self.cfg.region_groups)
     }
 
     /// Bytes of SRAM: state and epoch of every group, the page counters of the tracked ones, changes that wait for a
@@ -264,7 +299,9 @@ impl Publisher {
         let trackers = u64::from(self.cfg.tracked_groups) * u64::from(self.cfg.group_entries.div_ceil(4));
         let pending = u64::from(self.cfg.pending_entries) * 8;
         let group_buffer = u64::from(self.cfg.group_entries) * 4;
-        if self.active { groups.div_ceil(4) + 4 * groups + trackers + pending + group_buffer } else { 0 }
+        let published =
+            if self.active { groups.div_ceil(4) + 4 * groups + trackers + pending + group_buffer } else { 0 };
+        published + self.recommender.table_bytes()
     }
 }
 
@@ -281,6 +318,10 @@ mod tests {
             pending_entries: 8,
             seal_cost: Nanos(0),
             key: [1, 2],
+            region_groups: 2,
+            max_blocks: 255,
+            recommend_after: None,
+            max_active_regions: 1,
         };
         Publisher::new(&cfg, 64)
     }
@@ -332,6 +373,19 @@ mod tests {
         assert_eq!(p.check(Lpa(21), 1, b[5]), None, "dirty until its change has left");
         assert!(matches!(p.next_notice(), HpbNotice::Entry { lpa: Lpa(16), .. }));
         assert_eq!(p.check(Lpa(21), 1, b[5]), Some(Ppa(105)));
+    }
+
+    #[test]
+    fn a_region_that_the_host_has_dropped_is_not_spoken_of() {
+        let mut p = publisher(0);
+        let old = p.publish(1, &contiguous());
+        p.publish(2, &contiguous());
+        p.inactivated(0);
+        assert_eq!(p.check(Lpa(17), 1, old[1]), None, "its entries are of no use any more");
+        p.changed(Lpa(17), Some(Ppa(7)));
+        assert_eq!(p.next_notice(), HpbNotice::None);
+        p.changed(Lpa(33), Some(Ppa(8)));
+        assert_eq!(p.next_notice(), HpbNotice::DirtyGroup(2), "it is of another region");
     }
 
     #[test]

@@ -36,14 +36,15 @@ pub struct Sram {
 }
 
 impl Sram {
-    /// An empty pool for a device whose mapping table is divided like this.
+    /// An empty pool for a device whose mapping table is divided like this. Single entries have a part of their own.
     pub fn new(cfg: &SramConfig, units: MapUnits) -> Sram {
+        let (entries, segments) = if cfg.entries { (cfg.segment_cache, 0) } else { (0, cfg.segment_cache) };
         Sram {
-            pool: cfg.pool,
+            pool: cfg.pool - entries,
             reserve: cfg.reserve,
             used: [0; OWNERS],
             in_use: 0,
-            cache: SegmentCache::new(cfg.segment_cache, units),
+            cache: SegmentCache::new(segments, units),
         }
     }
 
@@ -237,7 +238,10 @@ mod tests {
     use crate::map_units::{MapShape, Numbered};
 
     fn divided(pool: u16, cache: u16, shape: MapShape) -> Sram {
-        Sram::new(&SramConfig { pool, segment_cache: cache, reserve: 2 }, MapUnits::new(100 * shape.entries, shape))
+        Sram::new(
+            &SramConfig { pool, segment_cache: cache, reserve: 2, entries: false },
+            MapUnits::new(100 * shape.entries, shape),
+        )
     }
 
     fn sram(pool: u16, cache: u16) -> Sram {

@@ -12,6 +12,8 @@ struct Active {
     /// Units not answered yet.
     open_units: u32,
     status: Status,
+    /// A part of it has been kept back by the booster until it had the mapping.
+    parked: bool,
     /// Contents so far, if the request needs more than one command.
     contents: Vec<Option<Content>>,
 }
@@ -27,7 +29,7 @@ impl RequestTable {
     /// Enters a request of `units` units; gives its index.
     #[inline]
     pub fn insert(&mut self, request: Request, units: u32) -> u32 {
-        let entry = Active { request, open_units: units, status: Status::Good, contents: Vec::new() };
+        let entry = Active { request, open_units: units, status: Status::Good, parked: false, contents: Vec::new() };
         match self.free.pop() {
             Some(index) => {
                 self.active[index as usize] = entry;
@@ -44,6 +46,17 @@ impl RequestTable {
     #[inline]
     pub fn request(&self, index: u32) -> &Request {
         &self.active[index as usize].request
+    }
+
+    /// Notes that a part of this request waits for its mapping.
+    #[inline]
+    pub fn park(&mut self, index: u32) {
+        self.active[index as usize].parked = true;
+    }
+
+    /// Has a part of this request waited for its mapping?
+    pub fn has_parked(&self, index: u32) -> bool {
+        self.active[index as usize].parked
     }
 
     /// True if no request is under way.

@@ -33,7 +33,7 @@ pub struct HostConfig {
     /// Use of host DRAM.
     pub booster: BoosterKind,
     /// Most DRAM that cached mappings may take, in bytes: at least two segments (8 KiB) for `hp-ufs`, one group for
-    /// `hpb`. `None`: as much as the whole mapping table needs.
+    /// `hpb`, `foam` and `hpbvalve`, one region for `hpb-linux`. `None`: as much as the whole mapping table needs.
     pub memory_limit_bytes: Option<u64>,
     /// `hp-ufs`: capacity of the reorder buffer in entries (HP-UFS Sec. IV-A: 2K).
     pub reorder_entries: u32,
@@ -45,6 +45,64 @@ pub struct HostConfig {
     pub hpb_eager: bool,
     /// `hpb`: the device is idle once no user request has been outstanding for this long.
     pub hpb_idle: Nanos,
+    /// `hpb-linux`, `foam`: memory that is taken from boot on, whether it is used or not (`ufshpb_host_map_kbytes`, the memory
+    /// pool of Linux), at most as much as the limit. `None`: all that the limit allows.
+    pub hpb_reserved_bytes: Option<u64>,
+    /// `hpb-linux`, `foam`, `hpbvalve`: when subregions are fetched and dropped.
+    pub hpb_params: HpbParams,
+    /// `hpbvalve`: what is remembered of apps.
+    pub hpbvalve: HpbvalveConfig,
+}
+
+/// Parameters of the Linux driver by their names in sysfs (`hpb_params`), with the defaults of Linux 6.1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HpbParams {
+    /// Reads of a subregion after which it is fetched, from 1.
+    pub activation_thld: u32,
+    /// Counts of reads are divided by 2 to the power of this now and then, 1..=31.
+    pub normalization_factor: u8,
+    /// Reads that a region needs to replace another one.
+    pub eviction_thld_enter: u32,
+    /// A region with more reads than this is not replaced.
+    pub eviction_thld_exit: u32,
+    /// Time without reads that counts as one expiry.
+    pub read_timeout: Nanos,
+    /// Expiries after which entries are dropped, from 1.
+    pub read_timeout_expiries: u32,
+    /// Time between two looks at the timeouts, not 0.
+    pub timeout_polling_interval: Nanos,
+    /// Fetches under way at a time, from 1.
+    pub inflight_map_req: u8,
+}
+
+impl Default for HpbParams {
+    fn default() -> HpbParams {
+        HpbParams {
+            activation_thld: 8,
+            normalization_factor: 1,
+            eviction_thld_enter: 256,
+            eviction_thld_exit: 128,
+            read_timeout: Nanos::from_millis(1000),
+            read_timeout_expiries: 100,
+            timeout_polling_interval: Nanos::from_millis(200),
+            inflight_map_req: 1,
+        }
+    }
+}
+
+/// What `hpbvalve` remembers of apps (HPBvalve Sec. 5.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HpbvalveConfig {
+    /// Apps that have profile lists, from 1.
+    pub profile_apps: u16,
+    /// Bytes of all profile lists.
+    pub profile_bytes: u64,
+}
+
+impl Default for HpbvalveConfig {
+    fn default() -> HpbvalveConfig {
+        HpbvalveConfig { profile_apps: 20, profile_bytes: 1 << 20 }
+    }
 }
 
 impl Default for HostConfig {
@@ -61,6 +119,9 @@ impl Default for HostConfig {
             hpb_max_defer: None,
             hpb_eager: true,
             hpb_idle: Nanos::from_millis(1),
+            hpb_reserved_bytes: Some(2 << 20),
+            hpb_params: HpbParams::default(),
+            hpbvalve: HpbvalveConfig::default(),
         }
     }
 }
@@ -97,6 +158,8 @@ impl HostConfig {
         within("sched.poll_requests", self.sched.poll_requests.into(), 1, u32::MAX.into())?;
         within("sched.cache_entries", self.sched.cache_entries.into(), 1, u32::MAX.into())?;
         within("reorder_entries", self.reorder_entries.into(), 1, u32::MAX.into())?;
+        self.hpb_params.check()?;
+        within("hpbvalve.profile_apps", self.hpbvalve.profile_apps.into(), 1, u16::MAX.into())?;
         match self.memory_limit_bytes {
             Some(bytes) => self.check_limit(info, bytes),
             None => Ok(()),
@@ -109,11 +172,27 @@ impl HostConfig {
     }
 
     fn smallest_limit(&self, info: &DeviceInfo) -> u64 {
+        let group = u64::from(info.hpb_group_entries) * SEALED_BYTES;
         match self.booster {
             BoosterKind::None => 0,
-            BoosterKind::Hpb => u64::from(info.hpb_group_entries) * SEALED_BYTES,
-            BoosterKind::HpUfs => 2 * UNIT_BYTES,
+            BoosterKind::Hpb | BoosterKind::Foam | BoosterKind::Hpbvalve => group,
+            BoosterKind::HpbLinux => group * u64::from(info.hpb_region_groups),
+            BoosterKind::HpUfs | BoosterKind::HpbvalveHpUfs => 2 * UNIT_BYTES,
         }
+    }
+}
+
+impl HpbParams {
+    fn check(&self) -> Result<(), HostConfigError> {
+        within("hpb_params.activation_thld", self.activation_thld.into(), 1, u32::MAX.into())?;
+        within("hpb_params.normalization_factor", self.normalization_factor.into(), 1, 31)?;
+        within("hpb_params.eviction_thld_enter", self.eviction_thld_enter.into(), 1, u32::MAX.into())?;
+        let most = u64::from(self.eviction_thld_enter) - 1;
+        within("hpb_params.eviction_thld_exit", self.eviction_thld_exit.into(), 0, most)?;
+        within("hpb_params.read_timeout_expiries", self.read_timeout_expiries.into(), 1, u32::MAX.into())?;
+        let interval = self.timeout_polling_interval.0;
+        within("hpb_params.timeout_polling_interval", interval, 1, u64::MAX)?;
+        within("hpb_params.inflight_map_req", self.inflight_map_req.into(), 1, MAX_TAGS.into())
     }
 }
 
@@ -133,6 +212,9 @@ mod tests {
         superblocks: 300,
         superblock_units: 4096,
         hpb_group_entries: 4096,
+        hpb_region_groups: 1,
+        hpb_max_blocks: 128,
+        hpb_device_control: false,
         map_page_entries: 1024,
     };
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status};
+use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status, Tag};
 use units::{AppId, Lpa, Ppa, Seq, SimTime, Superblock};
 
 use crate::app::AppSignal;
@@ -10,7 +10,7 @@ use crate::assembly::RequestTable;
 use crate::booster::{AnyBooster, Booster, Internal, Step};
 use crate::config::{HostConfig, HostConfigError};
 use crate::knowledge::{Blind, CacheView, Knowledge};
-use crate::request::{Completion, Part, Request, RequestOp};
+use crate::request::{Completion, HostMapping, Part, Request, RequestOp};
 use crate::sched::{AnyScheduler, Batch, SchedulerKind};
 use crate::stats::HostStats;
 use crate::tags::{Owner, Sent, TagTable};
@@ -128,10 +128,11 @@ impl Driver {
             let Some(mut part) = next.or_else(|| self.scheduler.pop(now, cache)) else {
                 break;
             };
+            let waiting = part.request;
             match self.booster.plan(now, &mut part, self.config.max_transfer_units) {
                 Step::Send { op, units } => return Some(self.send_user(part, op, units)),
                 Step::InternalFirst => self.ready.push_front(part),
-                Step::Park => {}
+                Step::Park => self.requests.park(waiting),
             }
         }
         if !self.tags.any_free() {
@@ -206,6 +207,20 @@ impl Driver {
     /// DRAM that the booster has taken from the phone now, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.booster.memory_bytes()
+    }
+
+    /// The request to which the read in flight under this tag belongs, and what the driver knew of its mapping; `None` for
+    /// other commands. For a laboratory, which asks before it hands the response in.
+    pub fn read_in_flight(&self, tag: Tag) -> Option<(u32, HostMapping)> {
+        let Sent { op, owner: Some(owner) } = *self.tags.sent(tag)? else { return None };
+        let mapping = match op {
+            Op::HpbRead { .. } => HostMapping::Known,
+            Op::MappedRead { .. } if self.requests.has_parked(owner.request) => HostMapping::Fetched,
+            Op::MappedRead { .. } => HostMapping::Known,
+            Op::Read { .. } => HostMapping::Unknown,
+            _ => return None,
+        };
+        Some((self.requests.request(owner.request).id, mapping))
     }
 
     /// What has been done so far.

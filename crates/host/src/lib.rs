@@ -9,7 +9,9 @@
 //!   starts itself; see [`ufs::Op::is_user`].
 //! - **scheduler**: orders the parts that wait for a tag ([`SchedulerKind`]).
 //! - **booster**: what the driver does with host DRAM to spare the device work ([`BoosterKind`]).
-//! - **segment**: 1,024 L2P entries; what `hp-ufs` caches. **group**: the sealed entries of one HPB READ BUFFER.
+//! - **segment**: 1,024 L2P entries; what `hp-ufs` caches. **group**: the sealed entries of one HPB READ BUFFER; HPB 2.0
+//!   calls it a **subregion**, and some of them a **region**.
+//! - **foreground app**: the one that the user sees; all others are in the background. **launch**: it comes to the foreground.
 //!
 //! # Contract
 //! The driver sees of the device what a phone sees: descriptors ([`ufs::DeviceInfo`]), commands and responses. It owns
@@ -27,7 +29,10 @@
 //! use units::{AppId, Lpa, SimTime};
 //! # use ufsim_host as host;
 //!
-//! let info = DeviceInfo { capacity_units: 4096, superblocks: 2, superblock_units: 4096, hpb_group_entries: 4096, map_page_entries: 1024 };
+//! let info = DeviceInfo {
+//!     capacity_units: 4096, superblocks: 2, superblock_units: 4096, map_page_entries: 1024,
+//!     hpb_group_entries: 4096, hpb_region_groups: 1, hpb_max_blocks: 128, hpb_device_control: false,
+//! };
 //! let mut driver = Driver::new(HostConfig::default(), info);
 //! let now = SimTime::START;
 //! driver.submit(now, Request { id: 7, op: RequestOp::Read, lpa: Lpa(3), len: 1, stamp: 0, app: AppId::SYSTEM });
@@ -54,9 +59,9 @@ mod tags;
 
 pub use app::AppSignal;
 pub use booster::BoosterKind;
-pub use config::{HostConfig, HostConfigError};
+pub use config::{HostConfig, HostConfigError, HpbParams, HpbvalveConfig};
 pub use driver::Driver;
 pub use knowledge::{Blind, CacheKnowledge, CacheView};
-pub use request::{Completion, Request, RequestOp};
+pub use request::{Completion, HostMapping, Request, RequestOp};
 pub use sched::{SchedConfig, SchedulerKind};
 pub use stats::HostStats;

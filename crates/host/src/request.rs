@@ -44,6 +44,17 @@ pub struct Completion {
     pub data: DataIn,
 }
 
+/// What the driver knew of the mapping of a read when it sent it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostMapping {
+    /// It went along with the command.
+    Known,
+    /// It went along, but the request has waited until the booster had fetched it.
+    Fetched,
+    /// Nothing: the device has to find it.
+    Unknown,
+}
+
 /// The piece of a request that still has to be sent. The scheduler orders these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Part {

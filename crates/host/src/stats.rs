@@ -88,6 +88,38 @@ units::counters! {
     hpb_entries,
     /// `hpb`: dirty group notices received.
     hpb_dirty_notices,
+    /// `hpb-linux`, `foam`, `hpbvalve`, this and the next by their names in `hpb_stats` of Linux: reads sent with an entry.
+    hit_cnt,
+    /// Reads of a supported length sent without.
+    miss_cnt,
+    /// Recommendations received.
+    rcmd_noti_cnt,
+    /// Subregions put on the list of those to be fetched, for whatever reason.
+    rcmd_active_cnt,
+    /// Regions put on the list of those to be dropped.
+    rcmd_inactive_cnt,
+    /// READ BUFFER commands sent.
+    map_req_cnt,
+    /// WRITE BUFFER commands sent to drop a region.
+    umap_req_cnt,
+    /// `foam`, `hpbvalve`: subregions evicted for another one.
+    subregions_evicted,
+    /// `foam`: subregions dropped because nobody had used them for long.
+    subregions_expired,
+    /// `foam`, `hpbvalve`: fetches given up because nothing could be evicted.
+    subregions_refused,
+    /// `hpbvalve`: fetches of what the app in the foreground had missed.
+    hpbvalve_miss_fetches,
+    /// `hpbvalve`: fetches of an app's launch list.
+    hpbvalve_launch_fetches,
+    /// `hpbvalve`: fetches of an app's running list.
+    hpbvalve_running_fetches,
+    /// `hpbvalve`: bytes given back for apps that were about to be killed.
+    hpbvalve_reclaimed_bytes,
+    /// `hpbvalve`: times when fewer bytes could be given back than were asked for.
+    hpbvalve_reclaims_short,
+    /// `hpbvalve`: bytes of profile lists now.
+    hpbvalve_profile_bytes,
     /// DRAM that cached mappings take now, in bytes.
     dram_bytes_used,
     /// DRAM that cached mappings may take, in bytes.

@@ -74,6 +74,11 @@ impl TagTable {
         Tag(tag as u8)
     }
 
+    /// The command in flight under a tag.
+    pub fn sent(&self, tag: Tag) -> Option<&Sent> {
+        self.sent.get(usize::from(tag.0))?.as_ref()
+    }
+
     /// Gives a tag back.
     #[inline]
     pub fn release(&mut self, tag: Tag) -> Sent {

@@ -4,7 +4,7 @@ mod model;
 
 use model::{Nature, World};
 use ufs::{DeviceInfo, Op};
-use ufsim_host::{BoosterKind, CacheKnowledge, HostConfig, RequestOp, SchedConfig, SchedulerKind};
+use ufsim_host::{BoosterKind, CacheKnowledge, HostConfig, HpbParams, RequestOp, SchedConfig, SchedulerKind};
 use units::Nanos;
 
 const INFO: DeviceInfo = DeviceInfo {
@@ -12,6 +12,9 @@ const INFO: DeviceInfo = DeviceInfo {
     superblocks: 2048,
     superblock_units: 64,
     hpb_group_entries: 1024,
+    hpb_region_groups: 1,
+    hpb_max_blocks: 128,
+    hpb_device_control: false,
     map_page_entries: 1024,
 };
 const NATURE: Nature = Nature { log_entries: 400, window: 6, fail: 0, hints: 10 };
@@ -31,6 +34,7 @@ fn configs() -> impl Iterator<Item = HostConfig> {
             max_transfer_units: 32,
             memory_limit_bytes: Some(32 << 10),
             hpb_max_defer: Some(Nanos(20_000)),
+            hpb_params: HpbParams { activation_thld: 1, ..HpbParams::default() },
             ..HostConfig::default()
         })
     })
@@ -81,8 +85,8 @@ fn stuck_user_commands_do_not_starve_internal_ones() {
         println!("{}", named(&config));
         let mut world = World::new(config, INFO, NATURE, 9);
         for i in 0..32 {
-            world.submit(RequestOp::Write { fua: false }, i % 8 * 1024, 1);
             world.submit(RequestOp::Read, i % 8 * 1024, 1);
+            world.submit(RequestOp::Write { fua: false }, i % 8 * 1024, 1);
         }
         // The device answers nothing but metadata commands.
         for _ in 0..100 {

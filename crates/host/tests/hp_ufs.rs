@@ -13,6 +13,9 @@ const INFO: DeviceInfo = DeviceInfo {
     superblocks: 8,
     superblock_units: 64,
     hpb_group_entries: 4096,
+    hpb_region_groups: 1,
+    hpb_max_blocks: 128,
+    hpb_device_control: false,
     map_page_entries: 1024,
 };
 const NOW: SimTime = SimTime::START;

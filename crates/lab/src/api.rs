@@ -17,6 +17,7 @@ use workload::{Fault, Replay, Source, Trace};
 
 use crate::aged::{Aged, Header, sealing_key};
 use crate::fill::Fill;
+use crate::phone;
 use crate::profile::Profile;
 use crate::report::{Context, Start, report};
 use crate::result::{RunResult, Setup};
@@ -74,7 +75,7 @@ mod wall {
         }
     }
 }
-use wall::Wall;
+pub(crate) use wall::Wall;
 
 /// Builds a system from a profile. `seed` decides the key with which an HPB device seals entries.
 ///
@@ -157,6 +158,9 @@ fn open_workload(spec: &Spec, capacity_units: u32) -> Result<Workload, LabError>
 pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, LabError> {
     let wall = Wall::start();
     let (parts, profile) = spec.resolve()?;
+    if let Some(scenario) = phone::scenario(spec)? {
+        return phone::run(spec, (parts, &profile), &scenario, (&wall, false), progress).map(|(result, _)| result);
+    }
     let workload = open_workload(spec, profile.capacity_units())?;
     run(spec, (parts, &profile), workload, &wall, progress)
 }
@@ -173,13 +177,32 @@ pub fn simulate_workload(spec: &Spec, workload: Workload, progress: &mut OnProgr
 
 fn run(
     spec: &Spec,
-    (parts, profile): (Parts, &Profile),
+    system: (Parts, &Profile),
     mut workload: Workload,
     wall: &Wall,
     progress: &mut OnProgress,
 ) -> Result<RunResult, LabError> {
+    let about = About { replay: workload.replay, depth: workload.depth, warnings: workload.warnings };
+    run_source(spec, system, (&mut *workload.source, about), wall, progress)
+}
+
+/// What a report says about its workload.
+pub(crate) struct About {
+    pub replay: &'static str,
+    pub depth: Option<u32>,
+    pub warnings: Vec<String>,
+}
+
+/// Runs a simulation of a source.
+pub(crate) fn run_source(
+    spec: &Spec,
+    (parts, profile): (Parts, &Profile),
+    (source, about): (&mut dyn Source, About),
+    wall: &Wall,
+    progress: &mut OnProgress,
+) -> Result<RunResult, LabError> {
     let (mut system, age) = begin(spec, (parts, profile), wall, progress)?;
-    let ran = guarded(spec, || phases(&mut system, &mut *workload.source, spec, wall, progress));
+    let ran = guarded(spec, || phases(&mut system, source, spec, wall, progress));
     let start = match ran.map_err(|bug| with_place(bug, &system))? {
         Ok(start) => start,
         Err(Stop::Interrupted) => return Err(LabError::Interrupted),
@@ -190,18 +213,18 @@ fn run(
         let lost = format!("{} requests submitted, {} completed", measure.submitted, measure.completed);
         return Err(with_place(bug(spec, &lost), &system));
     }
-    match workload.source.verdict() {
+    match source.verdict() {
         Ok(()) => {}
         Err(Fault::Wish(what)) => return Err(LabError::Config(format!("{}: {what}", spec.workload))),
         Err(Fault::Data(what)) => return Err(with_place(bug(spec, &what), &system)),
     }
     let context = Context {
-        operations: workload.source.operations(),
-        setup: Setup { age, ..setup(spec, parts, &workload)? },
+        operations: source.operations(),
+        setup: Setup { age, ..setup(spec, parts, &about)? },
         host_dram_limit: profile.host_config(parts).memory_limit_bytes,
         wall_seconds: wall.seconds(),
         start,
-        warnings: workload.warnings,
+        warnings: about.warnings,
     };
     Ok(report(measure, &after, context))
 }
@@ -344,7 +367,7 @@ fn with_place(error: LabError, system: &System) -> LabError {
     }
 }
 
-fn setup(spec: &Spec, parts: Parts, opened: &Workload) -> Result<Setup, LabError> {
+fn setup(spec: &Spec, parts: Parts, opened: &About) -> Result<Setup, LabError> {
     let overrides = spec.overrides()?;
     Ok(Setup {
         version: env!("CARGO_PKG_VERSION").into(),

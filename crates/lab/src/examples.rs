@@ -149,6 +149,9 @@ fn run(case: &Case, kind: SchedulerKind) -> Example {
         superblocks: 1,
         superblock_units: 1000,
         hpb_group_entries: 1000,
+        hpb_region_groups: 1,
+        hpb_max_blocks: 128,
+        hpb_device_control: false,
         map_page_entries: MAP_PAGE_ENTRIES,
     };
     let mut driver = Driver::new(config, info);

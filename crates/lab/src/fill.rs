@@ -117,7 +117,7 @@ mod tests {
                 }
                 Next::Blocked => fill.completed(under_way.pop_front().unwrap(), SimTime(0)),
                 Next::Done => break,
-                Next::Wait(_) => panic!("a fill never waits"),
+                Next::Wait(_) | Next::Driver(_) => panic!("a fill never waits"),
             }
         }
         let expected: Vec<u32> = (3..4).chain(10..1310).chain(5000..5128).collect();

@@ -22,9 +22,11 @@ pub mod fill;
 mod fio_json;
 mod measure;
 pub mod oracle;
+mod phone;
 mod power;
 pub mod profile;
 mod queue;
+mod reads;
 mod report;
 mod requests;
 mod result;
@@ -35,10 +37,13 @@ mod tags;
 pub mod trace;
 
 pub use aged::Aged;
+pub use android::ReadLog;
 pub use api::{LabError, OnProgress, Progress, Workload, age, age_header, assemble, simulate, simulate_workload};
 pub use cache::CacheOf;
 pub use fio_json::fio_json;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
+pub use phone::simulate_phone;
+pub use reads::ReadRecord;
 pub use result::{
     AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Setup, Waf,
 };

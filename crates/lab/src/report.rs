@@ -28,6 +28,7 @@ const HOST_GAUGES: &[&str] = &[
     "valid_bitmap_bytes",
     "valid_count_bytes",
     "reorder_buffer_bytes",
+    "hpbvalve_profile_bytes",
 ];
 
 /// The same for the device.
@@ -43,7 +44,18 @@ const DEVICE_GAUGES: &[&str] = &[
 
 /// Counters of parts that most systems have not got begin with these. While they are 0 they are left out of the digest, so
 /// that a run that has nothing to do with such a part keeps its digest when the part is changed.
-const OPTIONAL_COUNTERS: &[&str] = &["sched_", "cmt_", "pmt_"];
+const OPTIONAL_COUNTERS: &[&str] = &[
+    "sched_",
+    "cmt_",
+    "pmt_",
+    "hit_cnt",
+    "miss_cnt",
+    "rcmd_",
+    "map_req_cnt",
+    "umap_req_cnt",
+    "subregions_",
+    "hpbvalve_",
+];
 
 /// Where the workload began, after preconditioning: the simulator's speed is counted from here.
 #[derive(Clone, Copy, Debug)]
@@ -119,6 +131,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         counters,
         groups: measure.groups.iter().filter(|g| g.kinds.iter().any(Option::is_some)).map(group).collect(),
         operations: context.operations.iter().map(operation).collect(),
+        phone: None,
         warnings,
         digest: String::new(),
     };

@@ -2,7 +2,7 @@
 
 use host::RequestOp;
 use units::{AppId, Lpa, SimTime, UNIT_BYTES};
-use workload::{GroupId, Issued, Ticket, WorkOp};
+use workload::{GroupId, Issued, ReadOutcome, Ticket, WorkOp};
 
 use crate::oracle::Remembered;
 
@@ -31,6 +31,8 @@ pub struct Slot {
     pub bytes: u64,
     /// From when its latency counts.
     pub arrival: SimTime,
+    /// Where the mapping of a read came from, as far as it has been answered; kept only for a log of reads.
+    pub outcome: Option<ReadOutcome>,
     /// What the oracle holds against the result of a read.
     pub memory: Remembered,
     busy: bool,
@@ -68,6 +70,7 @@ impl Requests {
         (slot.lpa, slot.len) = (lpa, len);
         slot.bytes = request.bytes;
         slot.arrival = request.arrival;
+        slot.outcome = None;
         slot.busy = true;
         self.outstanding += 1;
         slot
@@ -112,6 +115,7 @@ impl Slot {
             number: 0,
             bytes: 0,
             arrival: SimTime::START,
+            outcome: None,
             memory: Remembered::default(),
             busy: false,
         }

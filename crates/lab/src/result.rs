@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use android::PhoneReport;
 use serde::{Deserialize, Serialize};
 
 /// A number by name.
@@ -203,6 +204,9 @@ pub struct RunResult {
     pub groups: Vec<GroupResult>,
     /// By kind of operation, where a program above the block layer is part of the workload.
     pub operations: Vec<OperationResult>,
+    /// What happened on the phone, where a phone is the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phone: Option<PhoneReport>,
     /// What the reader of the input and the run noticed.
     pub warnings: Vec<String>,
     /// Fingerprint of every completion and every counter.

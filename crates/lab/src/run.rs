@@ -13,17 +13,18 @@
 use std::ops::ControlFlow;
 
 use device::{Device, DeviceEvent};
-use host::{Completion, Driver, Request, RequestOp};
+use host::{AppSignal, Completion, Driver, Request, RequestOp};
 use thiserror::Error;
 use ufs::{Command, Link, Response, Status, Tag, wire_bytes, wire_bytes_response};
 use units::{Lpa, Nanos, Seq, SimTime};
-use workload::{Footprint, Next, Progress, Source, Ticket, WorkOp};
+use workload::{DriverCall, Footprint, Next, Progress, Source, Ticket, WorkOp};
 
 use crate::cache::CacheOf;
 use crate::fill::Fill;
 use crate::measure::{Measure, Snapshot};
 use crate::oracle::{Oracle, Violation};
 use crate::queue::EventQueue;
+use crate::reads::{self, ReadRecord};
 use crate::requests::{Requests, Slot};
 use crate::tags::ByTag;
 
@@ -77,6 +78,10 @@ pub struct System {
     commands: ByTag<Command>,
     responses: ByTag<Response>,
     measure: Measure,
+    /// For each read it is found out where its mapping came from.
+    notes_outcomes: bool,
+    /// The log of reads, if it is wanted.
+    reads: Option<Vec<ReadRecord>>,
     reads_to_note: Vec<Ticket>,
     now: SimTime,
     events: u64,
@@ -103,6 +108,8 @@ impl System {
             commands: ByTag::default(),
             responses: ByTag::default(),
             measure: Measure::default(),
+            notes_outcomes: false,
+            reads: None,
             reads_to_note: Vec::new(),
             now: SimTime::START,
             events: 0,
@@ -119,6 +126,17 @@ impl System {
         self.faulty = true;
     }
 
+    /// Keeps a log of every read that completes from now on.
+    pub fn log_reads(&mut self) {
+        self.notes_outcomes = true;
+        self.reads.get_or_insert_default();
+    }
+
+    /// The log of reads so far, in the order of their completion; the next call gives what comes after.
+    pub fn take_reads(&mut self) -> Vec<ReadRecord> {
+        self.reads.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Runs a workload to its end: every request issued and completed.
     ///
     /// # Errors
@@ -128,6 +146,7 @@ impl System {
     /// If requests are outstanding and nothing is left to happen, or nothing completes any more.
     pub fn run(&mut self, source: &mut dyn Source, watch: &mut Watch) -> Result<(), Stop> {
         self.source_done = false;
+        self.notes_outcomes = self.reads.is_some() || source.wants_read_outcomes();
         self.measure.name_groups(source.groups());
         self.host_turn(source)?;
         while !self.source_done || self.requests.outstanding() > 0 {
@@ -189,9 +208,22 @@ impl System {
                 Ok(())
             }
             Event::ResponseAtHost(tag) => {
+                self.note_translation(tag);
                 self.driver.on_response(at, self.responses.take(tag));
                 self.host_turn(source)
             }
+        }
+    }
+
+    /// For the log of reads and for sources that want to know: asks both ends of the link how the command has been translated.
+    #[inline]
+    fn note_translation(&mut self, tag: Tag) {
+        if self.notes_outcomes
+            && let Some((id, host)) = self.driver.read_in_flight(tag)
+        {
+            let outcome = reads::outcome(host, self.device.translation(tag));
+            let slot = self.requests.get(Ticket(id));
+            slot.outcome = slot.outcome.max(Some(outcome));
         }
     }
 
@@ -264,12 +296,28 @@ impl System {
                     return;
                 }
                 Next::Blocked => return,
+                Next::Driver(call) => {
+                    let answer = self.call_driver(call);
+                    source.answered(answer, self.now);
+                }
                 Next::Done => {
                     self.source_done = true;
                     return;
                 }
             }
         }
+    }
+
+    /// What the phone's operating system tells the driver, or asks of it.
+    fn call_driver(&mut self, call: DriverCall) -> u64 {
+        match call {
+            DriverCall::LaunchStart(app) => self.driver.signal(self.now, AppSignal::LaunchStart(app)),
+            DriverCall::LaunchEnd(app) => self.driver.signal(self.now, AppSignal::LaunchEnd(app)),
+            DriverCall::Ended(app) => self.driver.signal(self.now, AppSignal::Ended(app)),
+            DriverCall::Reclaim(app, bytes) => return self.driver.reclaim(self.now, app, bytes),
+            DriverCall::Memory => return self.driver.memory_bytes(),
+        }
+        0
     }
 
     /// Hands a request, or the flush before it, to the driver.
@@ -328,7 +376,16 @@ impl System {
     #[inline]
     fn finish(&mut self, ticket: Ticket, source: &mut dyn Source) {
         self.last_completion = self.events;
-        self.measure.completed(self.requests.get(ticket), self.now);
+        let slot = self.requests.get(ticket);
+        self.measure.completed(slot, self.now);
+        if let Some(outcome) = slot.outcome {
+            source.read_outcome(ticket, outcome);
+        }
+        if slot.kind == WorkOp::Read
+            && let Some(reads) = &mut self.reads
+        {
+            reads.push(ReadRecord::new(slot, self.now));
+        }
         self.requests.leave(ticket);
         source.completed(ticket, self.now);
     }

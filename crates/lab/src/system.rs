@@ -46,8 +46,16 @@ presets! {
         "DRAM-less UFS: L2P segments cached in SRAM, new mappings logged and flushed to flash";
     "hpb" = Noop + Hpb + SegmentLog:
         "Host Performance Booster (2017): the host caches L2P entries and sends one with a read";
+    "hpb-linux" = Noop + HpbLinux + SegmentLog:
+        "HPB 2.0 as the Linux 6.1 driver does it, with its parameters and counters";
+    "foam" = Noop + Foam + SegmentLog:
+        "HPB with entries fetched by counts of reads and evicted by FOAM's priorities: UFS+HPB of the HPBvalve paper";
+    "hpbvalve" = Noop + Hpbvalve + SegmentLog:
+        "HPBvalve (2023): the foreground app's entries first, prefetched at its launch, memory given back before kills";
     "hp-ufs" = Noop + HpUfs + HpUfs:
         "HP-UFS (2024): the host keeps mappings, valid page bitmaps and counts up to date for reads, writes and GC";
+    "hpbvalve-hp-ufs" = Noop + HpbvalveHpUfs + HpUfs:
+        "HPBvalve's policy on HP-UFS's cache: apps' segments fetched ahead and kept, dirty ones given back last";
     "ideal" = Noop + None + Ideal:
         "A device with DRAM for the whole L2P table and all valid page bitmaps";
     "dftl" = Noop + None + Dftl:
@@ -102,8 +110,14 @@ pub enum SystemError {
 
 /// Boosters and mapping schemes that talk to each other, so that neither works with another partner.
 /// A booster without a line here works with every mapping scheme that has none.
-const PARTNERS: &[(BoosterKind, MappingKind)] =
-    &[(BoosterKind::HpUfs, MappingKind::HpUfs), (BoosterKind::Hpb, MappingKind::SegmentLog)];
+const PARTNERS: &[(BoosterKind, MappingKind)] = &[
+    (BoosterKind::HpUfs, MappingKind::HpUfs),
+    (BoosterKind::HpbvalveHpUfs, MappingKind::HpUfs),
+    (BoosterKind::Hpb, MappingKind::SegmentLog),
+    (BoosterKind::HpbLinux, MappingKind::SegmentLog),
+    (BoosterKind::Foam, MappingKind::SegmentLog),
+    (BoosterKind::Hpbvalve, MappingKind::SegmentLog),
+];
 
 /// Mapping schemes that need their partner: without it nobody takes their changes over.
 const NEEDS_PARTNER: &[MappingKind] = &[MappingKind::HpUfs];
@@ -182,7 +196,24 @@ mod tests {
             assert!(!preset.summary.is_empty() && !preset.summary.contains('\n'));
         }
         let names: Vec<_> = schemes().iter().map(|p| p.name).collect();
-        assert_eq!(names, ["ufs", "hpb", "hp-ufs", "ideal", "dftl", "cdftl", "base-dftl", "mini-page", "msftl"]);
+        assert_eq!(
+            names,
+            [
+                "ufs",
+                "hpb",
+                "hpb-linux",
+                "foam",
+                "hpbvalve",
+                "hp-ufs",
+                "hpbvalve-hp-ufs",
+                "ideal",
+                "dftl",
+                "cdftl",
+                "base-dftl",
+                "mini-page",
+                "msftl"
+            ]
+        );
     }
 
     #[test]
@@ -197,10 +228,13 @@ mod tests {
         let error = SystemSpec::preset("zfs").resolve().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "scheme = \"zfs\": must be one of ufs, hpb, hp-ufs, ideal, dftl, cdftl, base-dftl, mini-page, msftl"
+            "scheme = \"zfs\": must be one of ufs, hpb, hpb-linux, foam, hpbvalve, hp-ufs, hpbvalve-hp-ufs, ideal, dftl, cdftl, base-dftl, mini-page, msftl"
         );
         let error = spec("ufs", Some("turbo"), None).resolve().unwrap_err().to_string();
-        assert_eq!(error, "booster = \"turbo\": must be one of none, hpb, hp-ufs");
+        assert_eq!(
+            error,
+            "booster = \"turbo\": must be one of none, hpb, hpb-linux, foam, hpbvalve, hp-ufs, hpbvalve-hp-ufs"
+        );
         let error = spec("ufs", None, Some("fat")).resolve().unwrap_err().to_string();
         assert_eq!(
             error,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use units::UNIT_BYTES;
-use workload::{CleanRule, Format, Lengths, Trace, TraceOptions};
+use workload::{CleanRule, Format, Lengths, Session, Trace, TraceOptions};
 
 use crate::api::LabError;
 
@@ -321,5 +321,72 @@ pub fn convert_trace(spec: &TraceSpec, out: &Path, format: &str) -> Result<Conve
         requests: trace.report.requests,
         lost,
         warnings: trace.report.warnings(),
+    })
+}
+
+/// A session of a phone as a scenario.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SessionScenario {
+    /// The scenario's file.
+    pub scenario: String,
+    /// The trace beside it.
+    pub trace: String,
+    /// Apps that were launched.
+    pub apps: Vec<String>,
+    /// Launches.
+    pub launches: usize,
+    /// Of these, launches of processes that were not there before.
+    pub cold: usize,
+    /// Launches whose first frame a marker tells.
+    pub timed: usize,
+    /// Kills.
+    pub kills: usize,
+    /// Requests.
+    pub requests: u64,
+    /// Of these, requests of no launched app.
+    pub others: u64,
+    /// What its reader noticed.
+    pub warnings: Vec<String>,
+}
+
+/// Writes a session of a phone, an ftrace text, as a scenario: `out`, TOML, and beside it the requests as CSV.
+///
+/// # Errors
+/// Everything that is wrong with the trace, with file, line and column, or with the files to write.
+pub fn trace_to_scenario(spec: &TraceSpec, out: &Path) -> Result<SessionScenario, LabError> {
+    let config = |error: workload::TraceError| LabError::Config(error.to_string());
+    if out.extension().is_none_or(|e| e != "toml") {
+        return Err(LabError::Config(format!(
+            "out = \"{}\": must be a file whose name ends with .toml",
+            out.display()
+        )));
+    }
+    let options = trace_options(None, spec.device.as_deref(), &spec.clean)?;
+    let session = Session::read(Path::new(&spec.path), &options).map_err(config)?;
+    let beside = out.with_extension("csv");
+    let name = beside.file_name().unwrap_or_default().to_string_lossy();
+    session.trace.write(Format::Csv, &beside).map_err(config)?;
+    let text = android::recorded::scenario_of(&session, &name);
+    std::fs::write(out, text).map_err(|e| LabError::Config(format!("{}: {e}", out.display())))?;
+    let trace = &session.trace;
+    let others = trace.processes.len() - 1;
+    let mut warnings = trace.report.warnings();
+    let timed = session.launches.iter().filter(|launch| launch.launched.is_some()).count();
+    if timed == 0 {
+        warnings.push(
+            "no marker tells when a launch ended: launch times are 0, and all I/O comes at its recorded times".into(),
+        );
+    }
+    Ok(SessionScenario {
+        scenario: out.display().to_string(),
+        trace: beside.display().to_string(),
+        apps: trace.processes[..others].to_vec(),
+        launches: session.launches.len(),
+        cold: session.launches.iter().filter(|launch| launch.cold).count(),
+        timed,
+        kills: session.kills.len(),
+        requests: trace.report.requests,
+        others: trace.requests.iter().filter(|r| usize::from(r.process.0) == others).count() as u64,
+        warnings,
     })
 }

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use lab::profile::{self, EMBEDDED};
 use lab::trace::{TraceInfo, TraceSpec};
-use lab::{LabError, OnProgress, RunResult, Spec};
+use lab::{LabError, OnProgress, ReadLog, RunResult, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use testkit::campaign::{Case, MOMENTS, Report, sabotages};
 use testkit::recovery::{PAGES, SEGMENTS};
 
@@ -63,6 +63,37 @@ fn simulate(py: Python<'_>, spec_json: &str, progress: Option<Py<PyAny>>) -> PyR
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     let result = watched(py, progress, |on_progress| lab::simulate(&spec, on_progress))?;
     serde_json::to_string(&result).map_err(config_error)
+}
+
+/// Runs a scenario of a phone: its result as JSON, and every read as columns of little-endian numbers if `keep_reads`.
+#[pyfunction]
+#[pyo3(signature = (spec_json, keep_reads=false, progress=None))]
+fn simulate_phone<'py>(
+    py: Python<'py>,
+    spec_json: &str,
+    keep_reads: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Option<Bound<'py, PyDict>>)> {
+    let spec = Spec::from_json(spec_json).map_err(exception)?;
+    let (result, reads) = watched(py, progress, |on_progress| lab::simulate_phone(&spec, keep_reads, on_progress))?;
+    let json = serde_json::to_string(&result).map_err(config_error)?;
+    Ok((json, reads.map(|reads| read_columns(py, &reads)).transpose()?))
+}
+
+fn read_columns<'py>(py: Python<'py>, reads: &ReadLog) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let bytes = |data: Vec<u8>| PyBytes::new(py, &data);
+    let wide = |column: &[u64]| bytes(column.iter().flat_map(|n| n.to_le_bytes()).collect());
+    let middle = |column: &[u32]| bytes(column.iter().flat_map(|n| n.to_le_bytes()).collect());
+    columns.set_item("at_ns", wide(&reads.at_ns))?;
+    columns.set_item("latency_ns", wide(&reads.latency_ns))?;
+    columns.set_item("lpa", middle(&reads.lpa))?;
+    columns.set_item("units", middle(&reads.units))?;
+    columns.set_item("use", middle(&reads.r#use))?;
+    columns.set_item("app", bytes(reads.app.iter().flat_map(|n| n.to_le_bytes()).collect()))?;
+    columns.set_item("phase", PyBytes::new(py, &reads.phase))?;
+    columns.set_item("outcome", PyBytes::new(py, &reads.outcome))?;
+    Ok(columns)
 }
 
 /// Ages a device, switches it off, and writes its state to a file.
@@ -223,6 +254,14 @@ fn trace_convert(py: Python<'_>, spec_json: &str, out: PathBuf, format: &str) ->
     serde_json::to_string(&converted).map_err(config_error)
 }
 
+/// Writes a session of a phone as a scenario and returns what is in it, as JSON.
+#[pyfunction]
+fn trace_to_scenario(py: Python<'_>, spec_json: &str, out: PathBuf) -> PyResult<String> {
+    let spec = TraceSpec::from_json(spec_json).map_err(exception)?;
+    let made = py.detach(|| lab::trace::trace_to_scenario(&spec, &out)).map_err(exception)?;
+    serde_json::to_string(&made).map_err(config_error)
+}
+
 /// A result in the form of `fio --output-format=json`.
 #[pyfunction]
 fn fio_json(result_json: &str) -> PyResult<String> {
@@ -239,6 +278,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile_text, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate_phone, module)?)?;
     module.add_function(wrap_pyfunction!(age, module)?)?;
     module.add_function(wrap_pyfunction!(age_key, module)?)?;
     module.add_function(wrap_pyfunction!(state_header, module)?)?;
@@ -249,6 +289,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(clean_rules, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(trace_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_to_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(map_plus_examples, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
 }

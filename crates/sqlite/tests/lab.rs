@@ -116,7 +116,7 @@ fn an_interrupted_run_ends_the_database() {
                 Next::Request(request) => issued.push(request.ticket),
                 Next::Wait(at) => now = at,
                 Next::Blocked => source.completed(issued.remove(0), now),
-                Next::Done => unreachable!(),
+                Next::Done | Next::Driver(_) => unreachable!(),
             }
         }
         // Its thread is joined here; if the database did not end, this would hang.
@@ -144,7 +144,7 @@ impl AtOnce {
                 self.source.completed(issued.ticket, self.now);
             }
             Next::Wait(at) => self.now = at,
-            Next::Blocked => unreachable!("everything has completed"),
+            Next::Blocked | Next::Driver(_) => unreachable!("everything has completed"),
             Next::Done => return false,
         }
         true

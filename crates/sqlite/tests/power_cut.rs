@@ -25,6 +25,7 @@ fn run_for(source: &mut SqliteSource, completions: u64, rng: &mut Rng) -> Option
         match source.next(now) {
             Next::Request(issued) => outstanding.push(issued.ticket),
             Next::Wait(at) => now = at,
+            Next::Driver(_) => unreachable!("a database knows no driver"),
             Next::Done => return None,
             Next::Blocked if done == completions => return Some(now),
             Next::Blocked => {

@@ -39,6 +39,7 @@ impl Driven {
                     rig.at(at, Event::Driver);
                     return false;
                 }
+                Next::Driver(_) => unreachable!("only a phone talks to the driver"),
                 Next::Blocked => return false,
                 Next::Done => return true,
             };

@@ -97,6 +97,21 @@ fn a_quiet_device_holds_no_buffers(kind: MappingKind) {
     });
 }
 
+/// A mapping cache of single entries gives the same data as one of segments.
+#[test]
+fn single_entries_in_sram_are_never_out_of_date() {
+    let set = ["sram.cached=entries", "sram.segment_cache_kib=4"];
+    let set = set.map(|text| parse_override(text).expect("a well formed override"));
+    with_each_system_of(&set, MappingKind::SegmentLog, |mut rig, name| {
+        let mut rng = Rng::new(16);
+        rig.churn(&mut rng, 20_000, 3_000, 16);
+        rig.settle();
+        rig.read_all();
+        let stats = rig.device().stats();
+        assert!(stats.segment_hits > 500 && stats.segment_misses > 500, "{name}: {stats:?}");
+    });
+}
+
 /// Cold data in most of the device, and writes to a small part of it: without wear levelling the superblocks of the cold
 /// data would never be erased.
 fn wear_is_levelled(kind: MappingKind) {

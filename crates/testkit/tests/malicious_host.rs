@@ -41,6 +41,7 @@ fn op(s: Sizes) -> impl Strategy<Value = Op> {
         1 => Just(Op::Flush),
         1 => (lpa(), length()).prop_map(|(lpa, len)| Op::Unmap { lpa, len }),
         1 => number(8).prop_map(|group| Op::HpbReadBuffer { group }),
+        1 => number(8).prop_map(|region| Op::HpbInactivate { region }),
         2 => segment().prop_map(|segment| Op::SegmentRead { segment }),
         3 => segment().prop_map(|segment| Op::SegmentWrite { segment }),
         2 => Just(Op::EntryTransfer),

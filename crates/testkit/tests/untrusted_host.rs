@@ -1,14 +1,20 @@
 //! The host's memory is not trusted: whatever stands in its tables, a read gives the right data, or an error where
 //! nothing better can be had, and never the data of another address.
 
-use lab::{Parts, profile::Profile, schemes};
+use host::AppSignal;
+use lab::profile::{Override, Profile, parse_override};
+use lab::{Parts, schemes};
 use ufsim_testkit::{Expect, Rig, Rng};
-use units::{Lpa, Nanos, Ppa};
+use units::{AppId, Lpa, Nanos, Ppa};
 
 const SPAN: u32 = 8192;
 
 fn rig(scheme: &str) -> Rig {
-    let profile = Profile::load("tiny", &[]).expect("an embedded profile");
+    rig_with(scheme, &[])
+}
+
+fn rig_with(scheme: &str, set: &[Override]) -> Rig {
+    let profile = Profile::load("tiny", set).expect("an embedded profile");
     let parts: Parts = schemes().iter().find(|p| p.name == scheme).expect("a preset").parts;
     Rig::new(&profile, parts, Nanos::from_micros(2))
 }
@@ -83,7 +89,27 @@ fn hp_ufs_stale_addresses_stay_within_their_own_address() {
 #[test]
 fn hpb_entries_forged_stale_swapped_and_replayed() {
     for seed in 1..=4 {
-        let mut rig = rig("hpb");
+        forge(rig("hpb"), seed);
+    }
+}
+
+/// What HPB 2.0 caches is sealed in the same way, whoever decides what that is.
+#[test]
+fn hpb_2_entries_forged_stale_swapped_and_replayed() {
+    for (seed, (scheme, control)) in
+        (5..).zip([("hpb-linux", "host"), ("hpb-linux", "device"), ("foam", "host"), ("hpbvalve", "host")])
+    {
+        let set = ["hpb.group_entries=1024".into(), format!("hpb.control={control}")];
+        let set = set.map(|text| parse_override(&text).expect("a well formed override"));
+        let mut rig = rig_with(scheme, &set);
+        let now = rig.now();
+        rig.driver.signal(now, AppSignal::LaunchStart(AppId::SYSTEM));
+        forge(rig, seed);
+    }
+}
+
+fn forge(mut rig: Rig, seed: u64) {
+    {
         let mut rng = Rng::new(seed + 100);
         rig.churn(&mut rng, 2000, SPAN, 8);
         rig.settle();

@@ -25,8 +25,10 @@ pub enum Op {
     Flush,
     /// UNMAP, 42h, one descriptor.
     Unmap { lpa: Lpa, len: u32 },
-    /// HPB READ BUFFER, F9h: fetches the sealed entries of one group (HPB 2017 Sec. 3.1).
+    /// HPB READ BUFFER, F9h: fetches the sealed entries of one group (HPB 2017 Sec. 3.1), a subregion of HPB 2.0.
     HpbReadBuffer { group: u32 },
+    /// HPB WRITE BUFFER 01h, FAh: the host has dropped its entries of a region (HPB 2.0, host control mode).
+    HpbInactivate { region: u32 },
     /// HP-UFS L2P segment read (Sec. III-B): the segment as it stands on flash.
     SegmentRead { segment: SegmentId },
     /// HP-UFS L2P segment writeback (Sec. III-D): a segment, or of one that the device writes in parts those with changes. Of
@@ -62,6 +64,7 @@ impl Op {
         !matches!(
             self,
             Op::HpbReadBuffer { .. }
+                | Op::HpbInactivate { .. }
                 | Op::SegmentRead { .. }
                 | Op::SegmentWrite { .. }
                 | Op::EntryTransfer

@@ -9,14 +9,30 @@ pub struct DeviceInfo {
     pub superblocks: u32,
     /// Units in a superblock, the number of bits in a valid page bitmap.
     pub superblock_units: u32,
-    /// L2P entries per HPB group (HPB 2017 Sec. 3.2: 4096).
+    /// L2P entries per HPB group (HPB 2017 Sec. 3.2: 4096), which HPB 2.0 calls a subregion (bHPBSubRegionSize).
     pub hpb_group_entries: u32,
+    /// HPB 2.0: subregions in a region (bHPBRegionSize), at least 1.
+    pub hpb_region_groups: u32,
+    /// HPB 2.0: longest HPB READ in 4 KiB units (bMAX_DATA_SIZE_FOR_HPB_SINGLE_CMD plus one), 1..=255.
+    pub hpb_max_blocks: u32,
+    /// HPB 2.0: the device recommends what to activate (bHPBControl); otherwise the host decides.
+    pub hpb_device_control: bool,
     /// L2P entries in a translation page, at least 1: addresses whose mappings one flash read brings together (MAP+
     /// Sec. V-B). A vendor descriptor; the unit descriptors of JESD220 have no field for it.
     pub map_page_entries: u32,
 }
 
 impl DeviceInfo {
+    /// Number of HPB groups, or subregions.
+    pub fn hpb_groups(&self) -> u32 {
+        self.capacity_units.div_ceil(self.hpb_group_entries)
+    }
+
+    /// Number of HPB regions.
+    pub fn hpb_regions(&self) -> u32 {
+        self.hpb_groups().div_ceil(self.hpb_region_groups)
+    }
+
     /// Number of L2P segments.
     pub fn segments(&self) -> u32 {
         self.capacity_units.div_ceil(units::SEGMENT_ENTRIES)

@@ -25,4 +25,4 @@ pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters, Segm
 pub use info::DeviceInfo;
 pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
 pub use pool::{copy_segment, copy_segment_cold, recycle_segment};
-pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Response, Status};
+pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Recommendation, Response, Status};

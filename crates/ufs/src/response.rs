@@ -70,14 +70,27 @@ pub struct PiggyBack {
     pub want_victim: bool,
 }
 
-/// What an HPB device adds to a response (HPB 2017 Sec. 3.1, 3.2).
+/// What a device recommends that controls HPB itself (HPB 2.0, device control mode): at most two of each, the first ones
+/// first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Recommendation {
+    /// Subregions (groups) to be read.
+    pub activate: [Option<u32>; 2],
+    /// Regions to be dropped.
+    pub inactivate: [Option<u32>; 2],
+}
+
+/// What an HPB device adds to a response (HPB 2017 Sec. 3.1, 3.2; HPB 2.0 as Linux 6.1 reads it).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum HpbNotice {
     /// Nothing.
     #[default]
     None,
-    /// The entries of this group have changed: the host may use none of them before it has read them again.
+    /// The entries of this group have changed: the host may use none of them before it has read them again. Its bytes are
+    /// those of a recommendation to activate the group, and nothing else.
     DirtyGroup(u32),
+    /// Any other recommendation.
+    Recommend(Recommendation),
     /// The new sealed entry of one page.
     Entry { lpa: Lpa, entry: u64 },
 }

@@ -11,6 +11,9 @@ const INFO: DeviceInfo = DeviceInfo {
     superblocks: 100,
     superblock_units: 128,
     hpb_group_entries: 4096,
+    hpb_region_groups: 1,
+    hpb_max_blocks: 128,
+    hpb_device_control: false,
     map_page_entries: 1024,
 };
 
@@ -70,7 +73,7 @@ fn a_mapped_read_is_a_read_10_with_eight_more_bytes() {
         0x0A, 0x0B, 0x0C, 0x0E, 0x11, 0x22, 0x33, 0x44,
     ];
     assert_eq!(bytes_of(&mapped), golden);
-    assert_eq!(decode_command(&golden, Seq(0x7_0000_0000)), Ok(mapped));
+    assert_eq!(decode_command(&golden, &INFO, Seq(0x7_0000_0000)), Ok(mapped));
     let plain = bytes_of(&command(Op::Read { lpa: Lpa(0x0102_0304), len: 0x20 }));
     assert_eq!(plain[16..32], golden[16..32]);
     assert_eq!(golden.len() - plain.len(), 8);
@@ -130,7 +133,7 @@ fn a_response_with_a_piggybacked_entry_and_both_hints() {
         0x01, 0x02, 0x03, 0x00, 0x0A, 0x0B, 0x0C, 0x0D, 0x11, 0x22, 0x33, 0x44, 0x06, 0x06, 0x20, 0x31,
     ];
     assert_eq!(response_bytes(&response, &Op::Flush), golden);
-    assert_eq!(decode_response(&golden, Seq(0x5_0000_0000), &Op::Flush), Ok(response));
+    assert_eq!(decode_response(&golden, &INFO, Seq(0x5_0000_0000), &Op::Flush), Ok(response));
 }
 
 #[test]
@@ -193,12 +196,12 @@ fn hints_of_a_real_driver_do_not_matter() {
     let op = Op::Read { lpa: Lpa(9), len: 1 };
     let mut bytes = bytes_of(&command(op));
     (bytes[1], bytes[17], bytes[22]) = (0x44, 0x18, 0x05);
-    assert_eq!(decode_command(&bytes, Seq(0)).map(|c| c.op), Ok(op));
+    assert_eq!(decode_command(&bytes, &INFO, Seq(0)).map(|c| c.op), Ok(op));
     // The driver's error recovery makes an HPB READ of nothing, without R.
     let op = Op::HpbRead { lpa: Lpa(0), len: 0, entry: 0 };
     let bytes = bytes_of(&command(op));
     assert_eq!(bytes[1], 0);
-    assert_eq!(decode_command(&bytes, Seq(0)).map(|c| c.op), Ok(op));
+    assert_eq!(decode_command(&bytes, &INFO, Seq(0)).map(|c| c.op), Ok(op));
 }
 
 #[test]

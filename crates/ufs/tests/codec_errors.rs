@@ -9,6 +9,9 @@ const INFO: DeviceInfo = DeviceInfo {
     superblocks: 100,
     superblock_units: 128,
     hpb_group_entries: 4096,
+    hpb_region_groups: 1,
+    hpb_max_blocks: 128,
+    hpb_device_control: false,
     map_page_entries: 1024,
 };
 
@@ -93,33 +96,33 @@ fn errors_name_field_place_value_and_what_was_allowed() {
     let error = |at: usize, value| {
         let mut bytes = read.clone();
         bytes[at] = value;
-        decode_command(&bytes, Seq(0)).unwrap_err()
+        decode_command(&bytes, &INFO, Seq(0)).unwrap_err()
     };
     let e = error(2, 7);
     assert_eq!((e.field, e.offset, e.part, e.value), ("LUN", 2, Part::Message, 7));
     assert_eq!(e.allowed, Allowed::Exactly(0));
     assert_eq!(
         error(16, 0x88).to_string(),
-        "operation code at byte 16 of the message is 136 (0x88), allowed: 28h, 2Ah, 35h, 42h, C0h-C5h, F8h, F9h"
+        "operation code at byte 16 of the message is 136 (0x88), allowed: 28h, 2Ah, 35h, 42h, C0h-C5h, F8h-FAh"
     );
     assert_eq!(error(14, 0x20).field, "expected data transfer length");
     assert_eq!(error(1, 0x20).field, "flags");
     assert_eq!(error(4, 0x08).field, "extension address");
-    let e = decode_command(&read[..20], Seq(0)).unwrap_err();
+    let e = decode_command(&read[..20], &INFO, Seq(0)).unwrap_err();
     assert_eq!((e.field, e.offset, e.value), ("CDB", 16, 4));
     let op = Op::Unmap { lpa: Lpa(0), len: 1 };
     let mut bytes = bytes_of(&command(op));
     bytes[64 + 3] = 32;
-    let e = decode_command(&bytes, Seq(0)).unwrap_err();
+    let e = decode_command(&bytes, &INFO, Seq(0)).unwrap_err();
     assert_eq!((e.field, e.offset, e.part, e.value), ("UNMAP block descriptor length", 2, Part::Data, 32));
 }
 
 #[test]
 fn a_sequence_number_before_the_first_is_refused() {
     let mut bytes = bytes_of(&Command { host_seq: Seq(3), ..command(Op::Flush) });
-    assert_eq!(decode_command(&bytes, Seq(1 << 32)).map(|c| c.host_seq), Ok(Seq((1 << 32) + 3)));
+    assert_eq!(decode_command(&bytes, &INFO, Seq(1 << 32)).map(|c| c.host_seq), Ok(Seq((1 << 32) + 3)));
     bytes[36..40].copy_from_slice(&u32::MAX.to_be_bytes());
-    let e = decode_command(&bytes, Seq(10)).unwrap_err();
+    let e = decode_command(&bytes, &INFO, Seq(10)).unwrap_err();
     assert_eq!((e.field, e.offset, e.value), ("sequence number", 36, u64::from(u32::MAX)));
 }
 
@@ -131,8 +134,8 @@ fn a_message_that_contradicts_itself_is_refused() {
             bytes[at] = value;
         }
         let error = match op {
-            None => decode_command(&bytes, Seq(0)).unwrap_err(),
-            Some(op) => decode_response(&bytes, Seq(0), op).unwrap_err(),
+            None => decode_command(&bytes, &INFO, Seq(0)).unwrap_err(),
+            Some(op) => decode_response(&bytes, &INFO, Seq(0), op).unwrap_err(),
         };
         (error.field, error.offset)
     };
@@ -178,7 +181,7 @@ fn an_entry_that_breaks_its_rules_is_refused() {
         for &(at, value) in edits {
             bytes[at] = value;
         }
-        let e = decode_response(&bytes, Seq(0), &Op::Flush).unwrap_err();
+        let e = decode_response(&bytes, &INFO, Seq(0), &Op::Flush).unwrap_err();
         (e.field, e.offset, e.value, e.allowed)
     };
     let range = |min, max| Allowed::Range { min, max };

@@ -15,6 +15,9 @@ const INFO: DeviceInfo = DeviceInfo {
     superblocks: 65535,
     superblock_units: 65536,
     hpb_group_entries: 4096,
+    hpb_region_groups: 1,
+    hpb_max_blocks: 128,
+    hpb_device_control: false,
     map_page_entries: 1024,
 };
 
@@ -79,6 +82,7 @@ fn asking() -> impl Strategy<Value = Op> {
         Just(Op::Flush),
         (lpa(), any::<u32>()).prop_map(|(lpa, len)| Op::Unmap { lpa, len }),
         (0u32..65536).prop_map(|group| Op::HpbReadBuffer { group }),
+        (0u32..65536).prop_map(|region| Op::HpbInactivate { region }),
         any::<u32>().prop_map(|segment| Op::SegmentRead { segment: SegmentId(segment) }),
         Just(Op::EntryTransfer),
         Just(Op::CacheQuery),
@@ -164,10 +168,20 @@ fn status() -> impl Strategy<Value = Status> {
     prop_oneof![3 => Just(Good), 1 => Just(OutOfRange), 1 => Just(InvalidField), 1 => Just(UnrecoveredRead), 1 => Just(WriteProtected)]
 }
 
+/// Anything but a single subregion to activate, which is a dirty group.
+fn recommendation() -> impl Strategy<Value = Recommendation> {
+    let some = |most: usize| vec(0u32..65536, 0..=most);
+    (some(2), some(2)).prop_filter("a dirty group", |(a, i)| (a.len(), i.len()) != (1, 0)).prop_map(|(a, i)| {
+        let two = |list: Vec<u32>| [list.first().copied(), list.get(1).copied()];
+        Recommendation { activate: two(a), inactivate: two(i) }
+    })
+}
+
 fn response() -> impl Strategy<Value = (Response, Op, Seq)> {
     let hpb = prop_oneof![
         Just(HpbNotice::None),
         (0u32..65536).prop_map(HpbNotice::DirtyGroup),
+        recommendation().prop_map(HpbNotice::Recommend),
         (lpa(), any::<u64>()).prop_map(|(lpa, entry)| HpbNotice::Entry { lpa, entry }),
     ];
     near().prop_flat_map(move |near| {
@@ -204,7 +218,7 @@ proptest! {
     fn commands_come_back((command, near) in command()) {
         let mut bytes = Vec::new();
         encode_command(&command, &INFO, &mut bytes).unwrap();
-        prop_assert_eq!(&decode_command(&bytes, near).unwrap(), &command);
+        prop_assert_eq!(&decode_command(&bytes, &INFO, near).unwrap(), &command);
         // 36 bytes of stand-in instead of the user data.
         let (stand_in, real) = match command.op {
             Op::Write { len: len @ 1.., .. } => (upius(4), upius(u64::from(len) * 4096)),
@@ -217,7 +231,7 @@ proptest! {
     fn responses_come_back((response, op, near) in response()) {
         let mut bytes = Vec::new();
         encode_response(&response, &op, &INFO, &mut bytes).unwrap();
-        prop_assert_eq!(&decode_response(&bytes, near, &op).unwrap(), &response);
+        prop_assert_eq!(&decode_response(&bytes, &INFO, near, &op).unwrap(), &response);
         let units = match &response.data {
             DataIn::One(_) => 1,
             DataIn::Many(units) => units.len() as u64,
@@ -229,8 +243,8 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_do_not_panic(bytes in vec(any::<u8>(), 0..200), near in any::<u64>(), op in asking()) {
-        let _ = decode_command(&bytes, Seq(near));
-        let _ = decode_response(&bytes, Seq(near), &op);
+        let _ = decode_command(&bytes, &INFO, Seq(near));
+        let _ = decode_response(&bytes, &INFO, Seq(near), &op);
     }
 
     /// Damaged commands are refused, or read as commands that have bytes of their own.
@@ -243,12 +257,12 @@ proptest! {
         // Most bytes of a long message are data; what matters is at the beginning.
         let head = bytes.len().min(100);
         bytes[at.index(head)] = value;
-        if let Ok(decoded) = decode_command(&bytes, near) {
+        if let Ok(decoded) = decode_command(&bytes, &INFO, near) {
             let mut again = Vec::new();
             prop_assert!(encode_command(&decoded, &INFO, &mut again).is_ok());
         }
         bytes.truncate(bytes.len().saturating_sub(cut));
-        let _ = decode_command(&bytes, Seq(u64::MAX - near.0));
+        let _ = decode_command(&bytes, &INFO, Seq(u64::MAX - near.0));
     }
 
     /// Damaged responses likewise.
@@ -261,11 +275,11 @@ proptest! {
         let tail = bytes.len().min(100);
         let first = bytes.len() - tail;
         bytes[first + at.index(tail)] = value;
-        if let Ok(decoded) = decode_response(&bytes, near, &op) {
+        if let Ok(decoded) = decode_response(&bytes, &INFO, near, &op) {
             let mut again = Vec::new();
             prop_assert!(encode_response(&decoded, &op, &INFO, &mut again).is_ok());
         }
         bytes.truncate(bytes.len().saturating_sub(cut));
-        let _ = decode_response(&bytes, Seq(u64::MAX - near.0), &op);
+        let _ = decode_response(&bytes, &INFO, Seq(u64::MAX - near.0), &op);
     }
 }

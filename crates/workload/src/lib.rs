@@ -32,6 +32,7 @@ mod permutation;
 mod replay;
 mod request;
 mod rng;
+mod session;
 mod skew;
 mod source;
 mod tickets;
@@ -41,7 +42,12 @@ mod zones;
 pub use replay::{Replay, ReplayMode};
 pub use request::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
 pub use rng::{Rng, named_seed, named_stream};
-pub use source::{Fault, Footprint, GroupId, GroupInfo, Issued, Next, Operations, Progress, Source, Ticket, UnitRange};
+pub use session::{Session, SessionKill, SessionLaunch};
+pub use source::{
+    DriverCall, Fault, Footprint, GroupId, GroupInfo, Issued, Next, Operations, Progress, ReadOutcome, Source, Ticket,
+    UnitRange,
+};
+pub use tickets::Tickets;
 pub use trace::{
     CleanRule, Cleaned, Format, Lengths, Trace, TraceDevice, TraceError, TraceFile, TraceOptions, TraceReport,
     TraceStats,

@@ -1,6 +1,6 @@
 //! What the run loop sees of a workload.
 
-use units::{Lpa, Nanos, SimTime};
+use units::{AppId, Lpa, Nanos, SimTime};
 
 use crate::WorkRequest;
 
@@ -62,8 +62,36 @@ pub enum Next {
     Wait(SimTime),
     /// Nothing until a completion.
     Blocked,
+    /// Tell or ask the storage driver this, hand the answer to [`Source::answered`], and ask again.
+    Driver(DriverCall),
     /// Every request has been issued; completions may still be outstanding.
     Done,
+}
+
+/// What a source that stands for a phone's operating system has to say to the storage driver (HPBvalve Sec. 5.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DriverCall {
+    /// The app comes to the foreground.
+    LaunchStart(AppId),
+    /// The app in the foreground has drawn its first frame.
+    LaunchEnd(AppId),
+    /// The app has been killed.
+    Ended(AppId),
+    /// The app is about to be killed for so many bytes; the answer is what the driver gives back instead.
+    Reclaim(AppId, u64),
+    /// The answer is the host memory that the driver has taken, in bytes.
+    Memory,
+}
+
+/// Where the mapping of a read came from; of a read in several commands, the dearest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ReadOutcome {
+    /// The host had it and sent it along.
+    Host,
+    /// The device had it in SRAM (or needed none: the data were in its buffer).
+    Sram,
+    /// The device read it from flash.
+    Map,
 }
 
 /// How far a source is, in bytes of completed requests.
@@ -88,6 +116,17 @@ pub trait Source {
     /// # Panics
     /// If no such request is outstanding.
     fn completed(&mut self, ticket: Ticket, now: SimTime);
+
+    /// The driver's answer to [`Next::Driver`]; 0 to what is no question.
+    fn answered(&mut self, _answer: u64, _now: SimTime) {}
+
+    /// Whether the source is to be told where the mappings of its reads came from.
+    fn wants_read_outcomes(&self) -> bool {
+        false
+    }
+
+    /// Where the mapping of the read `ticket` came from, told just before it completes.
+    fn read_outcome(&mut self, _ticket: Ticket, _outcome: ReadOutcome) {}
 
     /// How far the source is.
     fn progress(&self) -> Progress;

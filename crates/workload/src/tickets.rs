@@ -7,20 +7,26 @@ use crate::Ticket;
 /// The ticket freed last is issued first: its place is likely to be in the processor's caches still. Values are moved in
 /// and out, so `T` should be a few words.
 #[derive(Clone, Debug)]
-pub(crate) struct Tickets<T> {
+pub struct Tickets<T> {
     values: Vec<Option<T>>,
     free: Vec<u32>,
 }
 
+impl<T> Default for Tickets<T> {
+    fn default() -> Tickets<T> {
+        Tickets::new()
+    }
+}
+
 impl<T> Tickets<T> {
     /// Nothing outstanding.
-    pub(crate) fn new() -> Tickets<T> {
+    pub fn new() -> Tickets<T> {
         Tickets { values: Vec::new(), free: Vec::new() }
     }
 
     /// A ticket that is not outstanding, for a request of this value.
     #[inline]
-    pub(crate) fn issue(&mut self, value: T) -> Ticket {
+    pub fn issue(&mut self, value: T) -> Ticket {
         match self.free.pop() {
             Some(number) => {
                 self.values[number as usize] = Some(value);
@@ -33,12 +39,22 @@ impl<T> Tickets<T> {
         }
     }
 
+    /// The value of an outstanding request.
+    ///
+    /// # Panics
+    /// If the ticket is not outstanding.
+    #[inline]
+    pub fn get_mut(&mut self, ticket: Ticket) -> &mut T {
+        let value = self.values.get_mut(ticket.index()).and_then(Option::as_mut);
+        value.expect("a request that is not outstanding")
+    }
+
     /// Takes back the ticket of a completed request and gives its value.
     ///
     /// # Panics
     /// If the ticket is not outstanding: the run loop breaks the contract of [`crate::Source::completed`].
     #[inline]
-    pub(crate) fn complete(&mut self, ticket: Ticket) -> T {
+    pub fn complete(&mut self, ticket: Ticket) -> T {
         let value = self.values.get_mut(ticket.index()).and_then(Option::take);
         let value = value.expect("completion of a request that is not outstanding");
         self.free.push(ticket.0);

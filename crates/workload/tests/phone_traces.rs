@@ -95,6 +95,7 @@ fn a_phone_trace_replays_in_every_mode() {
                     now = time;
                 }
                 Next::Blocked => outstanding.drain(..).for_each(|t| replay.completed(t, now)),
+                Next::Driver(_) => unreachable!("only a phone talks to the driver"),
                 Next::Done => break,
             }
         }

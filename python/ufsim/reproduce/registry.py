@@ -7,6 +7,8 @@ from ufsim.reproduce import (
     hp_ufs_segments,
     hp_ufs_sqlite,
     hpb,
+    hpbvalve_result,
+    hpbvalve_study,
     map_plus,
     map_plus_beyond,
     map_plus_examples,
@@ -30,6 +32,8 @@ FIGURES: tuple[Figure, ...] = (
     *map_plus_beyond.FIGURES,
     *msftl.FIGURES,
     *msftl_phone.FIGURES,
+    *hpbvalve_study.FIGURES,
+    *hpbvalve_result.FIGURES,
 )
 
 

@@ -3,7 +3,7 @@
 use ufs::{Command, DataOut, Op, Status};
 use units::{Lpa, Nanos, Ppa};
 
-use super::{Firmware, Pending};
+use super::{Firmware, Pending, Translation};
 use crate::config::Sabotage;
 use crate::core::DeviceEvent;
 use crate::mapping::{Answer, HostRole, HostSays, Mapping};
@@ -33,6 +33,7 @@ impl<M: Mapping> Firmware<M> {
         slot.cost = self.core.cfg.command_cost;
         slot.sealing = Nanos(0);
         slot.status = Status::Good;
+        slot.translation = Translation::default();
         slot.freed = cmd.freed;
         slot.data = cmd.data;
         self.incoming.push_back(tag);
@@ -70,10 +71,12 @@ impl<M: Mapping> Firmware<M> {
             Op::HpbRead { lpa, len, entry } if M::HOST == HostRole::KeepsEntries => {
                 self.work_on_seals(tag, 1);
                 let says = self.check_entry(lpa, len, entry);
+                self.commands[usize::from(tag)].translation.refused = says == HostSays::Nothing;
                 self.start_read(tag, lpa, len, says);
             }
             Op::MappedRead { lpa, len, ppa } if M::HOST == HostRole::KeepsMapping => {
                 let says = self.check_address(ppa, len);
+                self.commands[usize::from(tag)].translation.refused = says == HostSays::Nothing;
                 self.start_read(tag, lpa, len, says);
             }
             // What the host adds is of no use to this device.
@@ -86,6 +89,10 @@ impl<M: Mapping> Firmware<M> {
             }
             Op::Flush | Op::Unmap { .. } => self.ordered.push_back(tag),
             Op::HpbReadBuffer { .. } => self.start_group(tag),
+            Op::HpbInactivate { region } => {
+                self.core.publisher.inactivated(region);
+                self.respond(tag);
+            }
             Op::SegmentRead { .. } | Op::SegmentWrite { .. } | Op::EntryTransfer | Op::ValidBitmap { .. } => {
                 self.start_metadata(tag);
             }
@@ -116,6 +123,11 @@ impl<M: Mapping> Firmware<M> {
             Op::Write { .. } | Op::Unmap { .. } if self.core.is_read_only() => Some(Status::WriteProtected),
             Op::HpbReadBuffer { group }
                 if M::HOST != HostRole::KeepsEntries || group >= self.core.publisher.groups() =>
+            {
+                Some(Status::InvalidField)
+            }
+            Op::HpbInactivate { region }
+                if M::HOST != HostRole::KeepsEntries || region >= self.core.publisher.regions() =>
             {
                 Some(Status::InvalidField)
             }

@@ -50,7 +50,11 @@ pub struct Loads {
 
 impl<M: Mapping> Firmware<M> {
     pub(super) fn load_for_unit(&mut self, segment: SegmentId, tag: u8, i: u32) {
-        self.commands[usize::from(tag)].remaining += 1;
+        let cmd = &mut self.commands[usize::from(tag)];
+        cmd.remaining += 1;
+        cmd.translation.map_reads += 1;
+        let lpa = self.read_lpa(tag, i);
+        self.core.publisher.missed(lpa);
         self.load(UnitSet::one(segment), Waiter::Unit { tag, i });
     }
 
@@ -168,6 +172,7 @@ impl<M: Mapping> Firmware<M> {
     fn unit_resolved(&mut self, tag: u8, i: u32) -> Option<Ppa> {
         let lpa = self.read_lpa(tag, i);
         let found = self.map.resolve_loaded(&mut self.core, lpa);
+        self.map.unit_loaded(lpa);
         // Newer data may have come and gone through the write buffer while the segment was read.
         if let Some(stamp) = self.core.buffer.get(lpa) {
             self.read_from_buffer(tag, i, lpa, stamp);

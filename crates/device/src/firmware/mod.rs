@@ -51,7 +51,18 @@ struct Pending {
     sealing: Nanos,
     status: Status,
     contents: Vec<Option<Content>>,
+    translation: Translation,
     active: bool,
+}
+
+/// How the firmware has found the places of a read's units: what a laboratory wants to know of each read, and a host can
+/// not tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Translation {
+    /// Units that waited for a piece of the mapping table to be read from flash.
+    pub map_reads: u32,
+    /// The entry that came with the command was not accepted.
+    pub refused: bool,
 }
 
 /// The firmware with one mapping scheme.
@@ -91,6 +102,7 @@ impl<M: Mapping> Firmware<M> {
     /// A device fresh from the factory.
     pub fn new(mut cfg: DeviceConfig) -> Firmware<M> {
         cfg.log.entries = M::log_entries(&cfg);
+        cfg.sram.entries &= M::CACHES_ENTRIES;
         let units = M::map_units(&cfg);
         let core = Core::new(cfg, units);
         let map = M::new(&core);
@@ -109,6 +121,7 @@ impl<M: Mapping> Firmware<M> {
             sealing: Nanos(0),
             status: Status::Good,
             contents: Vec::new(),
+            translation: Translation::default(),
             active: false,
         };
         Firmware {
@@ -300,8 +313,16 @@ impl<M: Mapping> Firmware<M> {
             superblocks: self.core.blocks.count(),
             superblock_units: self.core.layout.superblock_units(),
             hpb_group_entries: self.core.cfg.hpb.group_entries,
+            hpb_region_groups: self.core.cfg.hpb.region_groups,
+            hpb_max_blocks: self.core.cfg.hpb.max_blocks.into(),
+            hpb_device_control: self.core.cfg.hpb.recommend_after.is_some(),
             map_page_entries: self.core.meta.units().entries(),
         }
+    }
+
+    /// How the command of this tag has been translated so far; after its answer, until the next command with this tag.
+    pub fn translation(&self, tag: Tag) -> Translation {
+        self.commands[usize::from(tag.0)].translation
     }
 
     /// Counters since power-on.

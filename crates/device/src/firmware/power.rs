@@ -100,6 +100,7 @@ impl<M: Mapping> Firmware<M> {
         // Entries sealed before the cut are worth nothing now.
         cfg.hpb.key = cfg.hpb.key.map(next_key);
         cfg.log.entries = M::log_entries(&cfg);
+        cfg.sram.entries &= M::CACHES_ENTRIES;
         let units = M::map_units(&cfg);
         let mut core = Core::powered_on(nand, pages, cfg, units);
         core.now = now;

@@ -130,6 +130,9 @@ pub trait Mapping: Sized {
     /// another, as do those of writes ([`Mapping::admit`]), and a map unit that was read is not kept in the pool.
     const ON_DEMAND: bool = false;
 
+    /// Can the scheme cache single entries instead of segments?
+    const CACHES_ENTRIES: bool = false;
+
     /// What one piece of metadata holds of the table.
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
         let _ = cfg;
@@ -160,6 +163,11 @@ pub trait Mapping: Sized {
 
     /// Where a unit is whose segment has just been read from flash.
     fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa>;
+
+    /// The unit of a read has just been resolved with the segment that was read for it.
+    fn unit_loaded(&mut self, lpa: Lpa) {
+        let _ = lpa;
+    }
 
     /// With [`Mapping::ON_DEMAND`]: a write of this unit is about to be accepted. What had to be loaded for it goes through
     /// [`Mapping::resolve_loaded`], then this is asked again.
@@ -505,6 +513,13 @@ impl Device {
     /// Counters since power-on.
     pub fn stats(&self) -> DeviceStats {
         each!(&self.inner, fw => fw.stats())
+    }
+
+    /// How the command of this tag has been translated; to be asked when its response arrives at the host, before the tag
+    /// is used again. What only a laboratory can ask.
+    #[inline]
+    pub fn translation(&self, tag: ufs::Tag) -> crate::Translation {
+        each!(&self.inner, fw => fw.translation(tag))
     }
 
     /// Flash counters since power-on.

@@ -10,13 +10,14 @@ use std::collections::BTreeSet;
 
 use nand::Cause;
 use ufs::LpaRun;
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use super::portions::read_map_units;
 use super::{Commit, HostRole, HostSays, Mapping, Resolved, Search, Table};
 use crate::blocks::{State, Stream};
 use crate::config::DeviceConfig;
 use crate::core::Core;
+use crate::entry_cache::EntryCache;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, MapUnits};
@@ -55,6 +56,8 @@ struct Update {
 #[derive(Debug)]
 pub struct SegmentLog {
     valid: ValidCounts,
+    /// Instead of segments, if single entries are cached.
+    entries: Option<EntryCache>,
     /// Units of each superblock whose change has not been flushed.
     unapplied: Vec<u32>,
     flush_wanted: bool,
@@ -236,6 +239,7 @@ impl SegmentLog {
 impl Mapping for SegmentLog {
     const HOST: HostRole = HostRole::KeepsEntries;
     const TABLE: Table = Table::CountedSegments;
+    const CACHES_ENTRIES: bool = true;
 
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
         MapShape::part_of_segment(cfg.map_segment_bytes)
@@ -247,8 +251,11 @@ impl Mapping for SegmentLog {
 
     fn new(core: &Core) -> SegmentLog {
         let superblocks = core.blocks.count();
+        let sram = &core.cfg.sram;
+        let entries = || EntryCache::new(u64::from(sram.segment_cache) * UNIT_BYTES);
         SegmentLog {
             valid: ValidCounts::new(superblocks),
+            entries: sram.entries.then(entries),
             unapplied: vec![0; superblocks as usize],
             flush_wanted: false,
             phase: Phase::Start,
@@ -276,7 +283,11 @@ impl Mapping for SegmentLog {
             core.stats.log_hits += 1;
             return logged.ppa.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
         }
-        if core.sram.segment_hit(unit) {
+        let hit = match &mut self.entries {
+            Some(entries) => entries.touch(lpa),
+            None => core.sram.segment_hit(unit),
+        };
+        if hit {
             core.stats.segment_hits += 1;
             return core
                 .meta
@@ -298,14 +309,24 @@ impl Mapping for SegmentLog {
         self.current(core, lpa)
     }
 
-    /// In a segment in SRAM, in the log, or in a segment that was never written.
+    fn unit_loaded(&mut self, lpa: Lpa) {
+        if let Some(entries) = &mut self.entries {
+            entries.insert(lpa);
+        }
+    }
+
+    /// In a segment in SRAM or an entry there, in the log, or in a segment that was never written.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
         let unit = core.meta.units().of(lpa);
-        core.sram.holds_segment(unit) || core.log.get(lpa).is_some() || Self::on_flash(core, unit).is_none()
+        let entry = self.entries.as_ref().is_some_and(|entries| entries.holds(lpa));
+        entry || core.sram.holds_segment(unit) || core.log.get(lpa).is_some() || Self::on_flash(core, unit).is_none()
     }
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
-        core.list_cached(runs, |_| true, |_| true);
+        core.list_cached(runs, |_| true, |lpa| self.entries.as_ref().is_none_or(|entries| !entries.holds(lpa)));
+        if let Some(entries) = &self.entries {
+            runs.extend(entries.addresses().map(|lpa| LpaRun { lpa, len: 1 }));
+        }
     }
 
     /// Writes go through the log without their segment, so only reads gain by it.

@@ -118,6 +118,12 @@ impl Booster for Hpb {
             HpbNotice::None => {}
             HpbNotice::DirtyGroup(group) => self.dirtied(now, group),
             HpbNotice::Entry { lpa, entry } => self.take_entry(lpa, entry),
+            // HPB 2.0; the 2017 paper's host knows dirty groups only, and reads again those of the list that it has.
+            HpbNotice::Recommend(next) => {
+                let groups = self.groups.len() as u32;
+                let listed = next.activate.into_iter().flatten().filter(|&group| group < groups);
+                listed.for_each(|group| self.dirtied(now, group));
+            }
         }
     }
 

@@ -19,6 +19,9 @@ fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, hpb_eager: bool) -> H
         superblocks: 1,
         superblock_units: 64,
         hpb_group_entries: GROUP,
+        hpb_region_groups: 1,
+        hpb_max_blocks: 128,
+        hpb_device_control: false,
         map_page_entries: 1024,
     };
     let config = HostConfig {

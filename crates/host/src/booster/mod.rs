@@ -141,6 +141,17 @@ fn plain(part: &Part, max_units: u32) -> Step {
     Step::Send { op, units: len }
 }
 
+/// Counts a read of a length that HPB supports: sent with an entry, or without.
+#[inline]
+fn count_lookup(stats: &mut HostStats, hit: bool) {
+    let (hit, miss) = (u64::from(hit), u64::from(!hit));
+    stats.hit_cnt += hit;
+    stats.hpb_reads += hit;
+    stats.booster_hits += hit;
+    stats.miss_cnt += miss;
+    stats.booster_misses += miss;
+}
+
 macro_rules! boosters {
     ($($(#[$doc:meta])* $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
         $(mod $module;)+
@@ -198,13 +209,30 @@ macro_rules! boosters {
     };
 }
 
+mod app_lists;
+#[cfg(test)]
+mod bench;
+mod counters;
+mod fetches;
+mod lists;
+mod profiles;
+mod subregions;
+
 boosters! {
     /// No booster.
     None = "none" in none::NoBooster;
     /// Host performance booster (HPB 2017).
     Hpb = "hpb" in hpb::Hpb;
+    /// HPB 2.0 as Linux 6.1 does it.
+    HpbLinux = "hpb-linux" in hpb_linux::HpbLinux;
+    /// Subregions fetched by counters and evicted by FOAM's priorities.
+    Foam = "foam" in foam::Foam;
+    /// HPBvalve.
+    Hpbvalve = "hpbvalve" in hpbvalve::Hpbvalve;
     /// HP-UFS.
     HpUfs = "hp-ufs" in hp_ufs::HpUfs;
+    /// HPBvalve's policy on HP-UFS's cache.
+    HpbvalveHpUfs = "hpbvalve-hp-ufs" in hpbvalve_hp_ufs::HpbvalveHpUfs;
 }
 
 impl Booster for AnyBooster {
@@ -311,7 +339,7 @@ mod tests {
             assert_eq!(kind.name(), name);
             assert_eq!(BoosterKind::from_name(name), Some(kind));
         }
-        assert_eq!(BoosterKind::NAMES, ["none", "hpb", "hp-ufs"]);
+        assert_eq!(BoosterKind::NAMES, ["none", "hpb", "hpb-linux", "foam", "hpbvalve", "hp-ufs", "hpbvalve-hp-ufs"]);
         assert_eq!(BoosterKind::from_name("turbo"), None);
     }
 }

@@ -319,6 +319,7 @@ impl Device {
                 let lpas = first..(first + self.info.hpb_group_entries).min(self.info.capacity_units);
                 DataIn::Sealed(lpas.map(|lpa| self.sealed(Lpa(lpa))).collect())
             }
+            Op::HpbInactivate { .. } => DataIn::None,
             Op::SegmentRead { .. } if self.random.percent(self.nature.fail) => {
                 return (Status::UnrecoveredRead, DataIn::None);
             }

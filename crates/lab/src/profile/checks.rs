@@ -253,12 +253,20 @@ fn check_gc(v: &Values) -> Result<(), String> {
     below("gc.hurried_superblocks", g.hurried_superblocks, "gc.relaxed_superblocks", g.relaxed_superblocks)?;
     below("gc.reserve_superblocks", g.reserve_superblocks, "gc.hurried_superblocks", g.hurried_superblocks)?;
     let entries = v.hpb.group_entries;
-    require(entries.is_multiple_of(SEGMENT_ENTRIES), "hpb.group_entries", entries, "a multiple of 1024".into())
+    let whole = entries == SEGMENT_ENTRIES / 2 || entries.is_multiple_of(SEGMENT_ENTRIES);
+    require(whole, "hpb.group_entries", entries, "512 or a multiple of 1024".into())
 }
 
 fn check_host(v: &Values) -> Result<(), String> {
     let h = &v.host;
     require(h.internal_tags < h.tags, "host.internal_tags", h.internal_tags, format!("below host.tags = {}", h.tags))?;
     let kib = h.max_transfer_kib;
-    require(kib.is_multiple_of(UNIT_KIB), "host.max_transfer_kib", kib, "a multiple of 4".into())
+    require(kib.is_multiple_of(UNIT_KIB), "host.max_transfer_kib", kib, "a multiple of 4".into())?;
+    let p = &v.hpb_params;
+    require(
+        p.eviction_thld_exit < p.eviction_thld_enter,
+        "hpb_params.eviction_thld_exit",
+        p.eviction_thld_exit,
+        format!("below hpb_params.eviction_thld_enter = {}", p.eviction_thld_enter),
+    )
 }

@@ -1,7 +1,7 @@
 //! From a profile to the configurations of device, driver and link.
 
 use device::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, MappingKind, MsftlConfig, SramConfig};
-use host::{CacheKnowledge, HostConfig, SchedConfig};
+use host::{CacheKnowledge, HostConfig, HpbParams, HpbvalveConfig, SchedConfig};
 use nand::{CellTiming, Faults, Geometry, Timing};
 use ufs::LinkConfig;
 use units::{MIB, Nanos, UNIT_BYTES};
@@ -36,6 +36,7 @@ impl Profile {
                 pool: buffers(v.sram.pool_kib),
                 segment_cache: buffers(v.sram.segment_cache_kib),
                 reserve: buffers(v.sram.reserve_kib),
+                entries: v.sram.cached == "entries",
             },
             write_through: v.sram.write_through,
             map_segment_bytes: v.map.segment_kib * 1024,
@@ -70,6 +71,10 @@ impl Profile {
                 tracked_groups: v.hpb.tracked_groups as u16,
                 pending_entries: v.hpb.pending_entries as u16,
                 seal_cost: Nanos(v.hpb.seal_ns.into()),
+                region_groups: v.hpb.region_groups,
+                max_blocks: v.hpb.max_read_blocks as u8,
+                recommend_after: (v.hpb.control == "device").then_some(v.hpb.recommend_after_reads as u8),
+                max_active_regions: v.hpb.max_active_regions as u16,
                 key,
             },
         }
@@ -125,6 +130,26 @@ impl Profile {
             hpb_max_defer: micros(&h.hpb_max_defer_us),
             hpb_eager: h.hpb_eager,
             hpb_idle: Nanos::from_micros(h.hpb_idle_us.into()),
+            hpb_reserved_bytes: h.hpb_reserved_mib.count().map(|mib| u64::from(mib) * MIB),
+            hpb_params: self.hpb_params(),
+            hpbvalve: HpbvalveConfig {
+                profile_apps: self.values.hpbvalve.profile_apps as u16,
+                profile_bytes: u64::from(self.values.hpbvalve.profile_kib) * 1024,
+            },
+        }
+    }
+
+    fn hpb_params(&self) -> HpbParams {
+        let p = &self.values.hpb_params;
+        HpbParams {
+            activation_thld: p.activation_thld,
+            normalization_factor: p.normalization_factor as u8,
+            eviction_thld_enter: p.eviction_thld_enter,
+            eviction_thld_exit: p.eviction_thld_exit,
+            read_timeout: Nanos::from_millis(p.read_timeout_ms.into()),
+            read_timeout_expiries: p.read_timeout_expiries,
+            timeout_polling_interval: Nanos::from_millis(p.timeout_polling_interval_ms.into()),
+            inflight_map_req: p.inflight_map_req as u8,
         }
     }
 

@@ -20,6 +20,7 @@ pub const EMBEDDED: &[(&str, &str)] = &[
     ("hp-ufs-1tib", include_str!("../../../../profiles/hp-ufs-1tib.toml")),
     ("emmc-map-plus", include_str!("../../../../profiles/emmc-map-plus.toml")),
     ("hpb", include_str!("../../../../profiles/hpb.toml")),
+    ("hpbvalve", include_str!("../../../../profiles/hpbvalve.toml")),
     ("msftl", include_str!("../../../../profiles/msftl.toml")),
     ("tiny", include_str!("../../../../profiles/tiny.toml")),
 ];

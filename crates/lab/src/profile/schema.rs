@@ -213,6 +213,8 @@ sections! {
         pool_kib: count(128 to 262136),
         /// At most this much of the pool holds L2P segments.
         segment_cache_kib: count(4 to 262136),
+        /// Mapping segment-log: what stands in segment_cache_kib, whole segments or single entries of 4 bytes.
+        cached: choice("segments" "entries"),
         /// Part of the pool that host data may never take.
         reserve_kib: count(4 to 65536),
         /// Writes are acknowledged only after their program, as if each had FUA.
@@ -283,14 +285,50 @@ sections! {
     }
     /// HPB on the device's side.
     hpb: Hpb {
-        /// L2P entries per group; must be a multiple of 1024.
-        group_entries: count(1024 to 65536),
+        /// L2P entries per group (HPB 2.0: subregion); 512 or a multiple of 1024.
+        group_entries: count(512 to 65536),
         /// Groups whose changes can be delivered entry by entry; others must be read again as a whole.
         tracked_groups: count(0 to 65535),
         /// Changed entries that may wait for a response to carry them.
         pending_entries: count(1 to 65535),
         /// Firmware time to seal an entry, or to check a seal.
         seal_ns: count(0 to 1000000),
+        /// HPB 2.0: groups in a region.
+        region_groups: count(1 to 256),
+        /// HPB 2.0: longest HPB READ (bMAX_DATA_SIZE_FOR_HPB_SINGLE_CMD + 1).
+        max_read_blocks: count(1 to 255),
+        /// HPB 2.0: who decides what the host caches (bHPBControl); boosters foam and hpbvalve always decide themselves.
+        control: choice("host" "device"),
+        /// With control = "device": map reads for a group after which it is recommended.
+        recommend_after_reads: count(1 to 255),
+        /// With control = "device": regions that the host may keep (wLUMaxActiveHPBRegions).
+        max_active_regions: count(1 to 65535),
+    }
+    /// Boosters hpb-linux, foam and hpbvalve: the parameters of the Linux driver, by their names in sysfs (hpb_params).
+    hpb_params: HpbParamsSection {
+        /// Reads of a subregion after which it is fetched.
+        activation_thld: count(1 to 65535),
+        /// When a region has more reads than a subregion has entries, all counts are divided by 2 to the power of this.
+        normalization_factor: count(1 to 16),
+        /// hpb-linux: a region needs so many reads to replace another one.
+        eviction_thld_enter: count(1 to 1048576),
+        /// hpb-linux: a region with more reads than this is not replaced.
+        eviction_thld_exit: count(0 to 1048576),
+        /// Time without reads that counts as one expiry.
+        read_timeout_ms: count(1 to 1000000),
+        /// Expiries after which entries are dropped.
+        read_timeout_expiries: count(1 to 1000000),
+        /// Time between two looks at the timeouts.
+        timeout_polling_interval_ms: count(1 to 1000000),
+        /// Fetches under way at a time.
+        inflight_map_req: count(1 to 32),
+    }
+    /// Booster hpbvalve: what it remembers of apps.
+    hpbvalve: HpbvalveSection {
+        /// Apps with profile lists.
+        profile_apps: count(1 to 1000),
+        /// All profile lists together.
+        profile_kib: count(1 to 1048576),
     }
     /// The link between host and device.
     link: LinkSection {
@@ -315,6 +353,8 @@ sections! {
         reorder_entries: count(64 to 1048576),
         /// HPB: a wanted group is read after this time at the latest, or only when the device is idle.
         hpb_max_defer_us: count_or("idle-only" 0 to 10000000),
+        /// Boosters hpb-linux and foam: memory that they take from boot on, used or not (ufshpb_host_map_kbytes); "all" of memory_mib.
+        hpb_reserved_mib: count_or("all" 0 to 65536),
         /// HPB: groups are also read at boot and when the device reports a change; otherwise only when a read misses.
         hpb_eager: switch,
         /// HPB: idle means that no user command has been outstanding for this long.
@@ -350,6 +390,7 @@ fn unit_of(key: &str) -> &'static str {
         ("_entries", "entries"),
         ("_superblocks", "superblocks"),
         ("_erases", "erases"),
+        ("_ms", "ms"),
     ];
     SUFFIXES.iter().find(|(suffix, _)| key.ends_with(suffix)).map_or("", |(_, unit)| unit)
 }

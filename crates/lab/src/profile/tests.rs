@@ -149,7 +149,7 @@ fn values_must_fit_each_other() {
         (&["gc.relaxed_superblocks=2400"], "gc.relaxed_superblocks = 2400: must be below gc.start_superblocks = 2400"),
         (&["gc.hurried_superblocks=1800"], "gc.hurried_superblocks = 1800: must be below gc.relaxed_superblocks"),
         (&["gc.reserve_superblocks=600"], "gc.reserve_superblocks = 600: must be below gc.hurried_superblocks = 600"),
-        (&["hpb.group_entries=1500"], "hpb.group_entries = 1500: must be a multiple of 1024"),
+        (&["hpb.group_entries=1500"], "hpb.group_entries = 1500: must be 512 or a multiple of 1024"),
         (&["host.internal_tags=31", "host.tags=31"], "host.internal_tags = 31: must be below host.tags = 31"),
         (&["host.max_transfer_kib=510"], "host.max_transfer_kib = 510: must be a multiple of 4"),
     ] {
@@ -166,7 +166,7 @@ fn an_unknown_profile_says_which_there_are() {
     let error = Profile::load("pixel", &[]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "profile pixel: no such profile: must be one of hp-ufs, hp-ufs-1tib, emmc-map-plus, hpb, msftl, tiny, or the path of a file"
+        "profile pixel: no such profile: must be one of hp-ufs, hp-ufs-1tib, emmc-map-plus, hpb, hpbvalve, msftl, tiny, or the path of a file"
     );
     assert!(
         Profile::load("no/such.toml", &[]).unwrap_err().to_string().starts_with("profile no/such.toml: cannot be read")

@@ -118,6 +118,7 @@ impl Host {
             4..=7 => Op::Write { lpa: lpa(input), len: length(input), fua: kind & 16 != 0 },
             8 => Op::Flush,
             9 => Op::Unmap { lpa: lpa(input), len: length(input) },
+            10 if kind & 48 == 48 => Op::HpbInactivate { region: number(input, 8) },
             10 => Op::HpbReadBuffer { group: number(input, 8) },
             11 => Op::SegmentRead { segment: segment(input) },
             12 | 13 => Op::SegmentWrite { segment: segment(input) },

@@ -45,6 +45,7 @@ pub(super) fn drain(source: &mut impl Source, capacity_units: u32, most: u64) ->
                     None => now = time,
                 }
             }
+            Next::Driver(_) => unreachable!("only a phone talks to the driver"),
             Next::Blocked => {
                 let ticket = outstanding.pop_front().expect("blocked with nothing outstanding");
                 source.completed(ticket, now);

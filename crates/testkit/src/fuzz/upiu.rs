@@ -12,11 +12,14 @@ const INFO: DeviceInfo = DeviceInfo {
     superblocks: 65535,
     superblock_units: 65536,
     hpb_group_entries: 4096,
+    hpb_region_groups: 1,
+    hpb_max_blocks: 128,
+    hpb_device_control: false,
     map_page_entries: 1024,
 };
 
 /// What a response may answer.
-const OPS: [Op; 14] = [
+const OPS: [Op; 15] = [
     Op::Read { lpa: Lpa(1), len: 1 },
     Op::Read { lpa: Lpa(7), len: 3 },
     Op::HpbRead { lpa: Lpa(3), len: 2, entry: 2 },
@@ -31,6 +34,7 @@ const OPS: [Op; 14] = [
     Op::ValidBitmap { block: Superblock(3), reason: BitmapFor::Gc },
     Op::CacheQuery,
     Op::BatchNotice { write: false, packed: false, requests: 2 },
+    Op::HpbInactivate { region: 3 },
 ];
 
 pub(super) fn run(bytes: &[u8]) {
@@ -48,15 +52,15 @@ pub(super) fn run(bytes: &[u8]) {
 }
 
 fn command(bytes: &[u8], near: Seq) {
-    let Ok(command) = decode_command(bytes, near) else { return };
+    let Ok(command) = decode_command(bytes, &INFO, near) else { return };
     let mut again = Vec::new();
     encode_command(&command, &INFO, &mut again).expect("what has been read has bytes");
-    assert_eq!(decode_command(&again, near).as_ref(), Ok(&command));
+    assert_eq!(decode_command(&again, &INFO, near).as_ref(), Ok(&command));
     no_longer(&again, bytes);
 }
 
 fn response(bytes: &[u8], near: Seq, op: &Op) {
-    let Ok(response) = decode_response(bytes, near, op) else { return };
+    let Ok(response) = decode_response(bytes, &INFO, near, op) else { return };
     let mut again = Vec::new();
     let result = encode_response(&response, op, &INFO, &mut again);
     // A reader does not know the length of a group; a writer does.
@@ -65,7 +69,7 @@ fn response(bytes: &[u8], near: Seq, op: &Op) {
         return;
     }
     result.expect("what has been read has bytes");
-    assert_eq!(decode_response(&again, near, op).as_ref(), Ok(&response));
+    assert_eq!(decode_response(&again, &INFO, near, op).as_ref(), Ok(&response));
     no_longer(&again, bytes);
 }
 

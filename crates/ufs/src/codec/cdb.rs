@@ -24,7 +24,7 @@
 //! | 16 | 4 | blocks |
 //! | 20 | 4 | 0 |
 //!
-//! HPB READ and HPB READ BUFFER are in [`super::hpb`], the commands of HP-UFS in [`super::hpufs`],
+//! The commands of HPB are in [`super::hpb`], the commands of HP-UFS in [`super::hpufs`],
 //! those of MAP+ in [`super::mapplus`].
 
 use units::{Lpa, UNIT_BYTES};
@@ -71,7 +71,7 @@ pub enum Direction {
 /// Which way the data of `op` goes, if it has any.
 pub(super) fn direction(op: &Op) -> Direction {
     match op {
-        Op::Flush => Direction::None,
+        Op::Flush | Op::HpbInactivate { .. } => Direction::None,
         Op::Write { .. } | Op::Unmap { .. } | Op::SegmentWrite { .. } | Op::ValidBitmap { .. } => Direction::Out,
         Op::BatchNotice { .. } => Direction::Out,
         _ => Direction::In,
@@ -146,7 +146,8 @@ pub(super) fn encode(command: &Command, info: &DeviceInfo) -> Result<(u32, [u8; 
         Op::Flush => blocks(SYNCHRONIZE_CACHE_10, 0, Lpa(0), 0),
         Op::Unmap { .. } => blocks(UNMAP, 0, Lpa(0), UNMAP_LIST_BYTES),
         Op::HpbRead { lpa, len, entry } => hpb::read(lpa, len, entry)?,
-        Op::HpbReadBuffer { group } => hpb::read_buffer(group, bytes)?,
+        Op::HpbReadBuffer { group } => hpb::read_buffer(group, bytes, info)?,
+        Op::HpbInactivate { region } => hpb::inactivate(region)?,
         Op::SegmentRead { .. } | Op::SegmentWrite { .. } | Op::EntryTransfer | Op::ValidBitmap { .. } => {
             let quarters = match &command.data {
                 DataOut::SegmentParts(quarters, _) => Some(*quarters),
@@ -170,7 +171,7 @@ fn blocks(opcode: u8, flags: u8, lpa: Lpa, length: u32) -> [u8; 16] {
 }
 
 /// Reads a CDB: what it asks and the length of its data. A read is [`Op::Read`]; the extension makes it a mapped one.
-pub(super) fn decode(cdb: Reader<'_>) -> Result<(Parsed, u32), DecodeError> {
+pub(super) fn decode(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(Parsed, u32), DecodeError> {
     let opcode = cdb.u8(0, "operation code")?;
     if let Some(vendor) = hpufs::decode_cdb(cdb)? {
         return Ok(vendor);
@@ -184,10 +185,11 @@ pub(super) fn decode(cdb: Reader<'_>) -> Result<(Parsed, u32), DecodeError> {
             let blocks = u32::from(cdb.u8(14, "HPB READ transfer length")?);
             Ok((Parsed::Op(op), blocks * UNIT_BYTES as u32))
         }
-        hpb::HPB_READ_BUFFER => hpb::decode_read_buffer(cdb).map(|(op, bytes)| (Parsed::Op(op), bytes)),
+        hpb::HPB_READ_BUFFER => hpb::decode_read_buffer(cdb, info).map(|(op, bytes)| (Parsed::Op(op), bytes)),
+        hpb::HPB_WRITE_BUFFER => Ok((Parsed::Op(hpb::decode_inactivate(cdb, info)?), 0)),
         READ_10 | WRITE_10 | SYNCHRONIZE_CACHE_10 | UNMAP => decode_scsi(cdb, opcode),
         _ => {
-            let rule = Allowed::Rule("28h, 2Ah, 35h, 42h, C0h-C5h, F8h, F9h");
+            let rule = Allowed::Rule("28h, 2Ah, 35h, 42h, C0h-C5h, F8h-FAh");
             Err(cdb.fault(0, "operation code", u64::from(opcode), rule))
         }
     }

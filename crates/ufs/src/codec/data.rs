@@ -103,6 +103,7 @@ fn name(op: &Op) -> &'static str {
         Op::Flush => "flush",
         Op::Unmap { .. } => "unmap",
         Op::HpbReadBuffer { .. } => "HPB read buffer",
+        Op::HpbInactivate { .. } => "HPB write buffer",
         Op::SegmentRead { .. } => "segment read",
         Op::SegmentWrite { .. } => "segment writeback",
         Op::EntryTransfer => "entry transfer",

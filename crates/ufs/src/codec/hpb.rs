@@ -1,4 +1,4 @@
-//! HPB: two commands and a notice.
+//! HPB: three commands and a notice.
 //!
 //! Big-endian. Layouts of the CDBs and of the notice's frame: HPB 2.0 (JESD220-3A) as the Linux 6.1 driver `ufshpb`
 //! sends and reads them; the meaning of the flag: HPB 2017 Sec. 3.1.
@@ -18,13 +18,21 @@
 //! |---|---|---|
 //! | 0 | 1 | F9h |
 //! | 1 | 1 | 01h, the buffer that holds the L2P entries |
-//! | 2 | 2 | region = group (hence at most 65536 groups) |
-//! | 4 | 2 | subregion = 0: a group is a region of one subregion |
+//! | 2 | 2 | region: group / subregions of a region |
+//! | 4 | 2 | subregion within the region: group % subregions of a region; 0 where a group is a region |
 //! | 6 | 3 | allocation length = entries of the group x 8; the last group can be smaller than the others |
 //! | 9 | 1 | control, 0 |
 //! | 10 | 6 | 0 |
 //!
 //! Its DATA IN is one big-endian 8-byte sealed entry per block of the group.
+//!
+//! # HPB WRITE BUFFER, FAh, 10 bytes, no data
+//! | offset | size | meaning |
+//! |---|---|---|
+//! | 0 | 1 | FAh |
+//! | 1 | 1 | 01h: inactivate a region |
+//! | 2 | 2 | region |
+//! | 4 | 12 | 0 |
 //!
 //! # Notice in the data segment of a response, 20 bytes
 //! The frame is that of an HPB 2.0 recommendation. A dirty group reads exactly as the recommendation to activate the
@@ -32,31 +40,37 @@
 //! Bit 1 of the device information (HPB_UPDATE_ALERT) says that there is a notice. Bit 2, reserved by JESD220, is the
 //! flag of the 2017 paper: clear, the notice is a dirty group; set, it is the new entry of a page.
 //!
-//! | offset | size | dirty group | new entry |
+//! | offset | size | dirty group, recommendation | new entry |
 //! |---|---|---|---|
 //! | 0 | 2 | 0012h: length of what follows | same |
 //! | 2 | 1 | 80h: descriptor type | same |
 //! | 3 | 1 | 10h: additional length | same |
 //! | 4 | 1 | 01h: update of regions | F0h: this model's own |
 //! | 5 | 1 | LUN, 0 | LUN, 0 |
-//! | 6 | 1 | 1: regions to activate | 0 |
-//! | 7 | 1 | 0: regions to inactivate | 0 |
-//! | 8 | 2 | region = group | LPA (4 bytes) |
-//! | 10 | 2 | subregion, 0 | |
-//! | 12 | 8 | 0 | sealed entry |
+//! | 6 | 1 | subregions to activate, 0 to 2 | 0 |
+//! | 7 | 1 | regions to inactivate, 0 to 2 | 0 |
+//! | 8 | 4 | first to activate: region (2), subregion (2) | LPA (4 bytes) |
+//! | 12 | 4 | second to activate | sealed entry, |
+//! | 16 | 4 | first and second region to inactivate | 8 bytes |
+//!
+//! One subregion to activate and nothing else is a dirty group. What a count leaves out is 0.
 
 use units::Lpa;
 
 use super::bytes::Reader;
 use super::error::{Allowed, DecodeError, EncodeError};
 use crate::command::Op;
-use crate::response::HpbNotice;
+use crate::info::DeviceInfo;
+use crate::response::{HpbNotice, Recommendation};
 
 /// Operation code of HPB READ.
 pub const HPB_READ: u8 = 0xF8;
 
 /// Operation code of HPB READ BUFFER.
 pub const HPB_READ_BUFFER: u8 = 0xF9;
+
+/// Operation code of HPB WRITE BUFFER.
+pub const HPB_WRITE_BUFFER: u8 = 0xFA;
 
 /// Bytes of a sealed entry.
 pub const SEALED_ENTRY_BYTES: u32 = 8;
@@ -95,43 +109,85 @@ pub(super) fn decode_read(cdb: Reader<'_>) -> Result<Op, DecodeError> {
     })
 }
 
-pub(super) fn read_buffer(group: u32, bytes: u32) -> Result<[u8; 16], EncodeError> {
-    EncodeError::limit("HPB READ BUFFER region", u64::from(group), 0xFFFF)?;
+/// Region and subregion of a group, as they travel.
+fn place(group: u32, info: &DeviceInfo) -> Result<[u8; 4], EncodeError> {
+    let (region, subregion) = (group / info.hpb_region_groups, group % info.hpb_region_groups);
+    EncodeError::limit("HPB region", u64::from(region), 0xFFFF)?;
+    EncodeError::limit("HPB subregion", u64::from(subregion), 0xFFFF)?;
+    Ok((region << 16 | subregion).to_be_bytes())
+}
+
+/// The group whose region and subregion stand at `at`.
+fn group_at(field: Reader<'_>, at: usize, info: &DeviceInfo) -> Result<u32, DecodeError> {
+    let region = u32::from(field.u16(at, "HPB region")?);
+    let subregion = u32::from(field.u16(at + 2, "HPB subregion")?);
+    let last = u64::from(info.hpb_region_groups) - 1;
+    field.range(at + 2, "HPB subregion", u64::from(subregion), (0, last))?;
+    let group = u64::from(region) * u64::from(info.hpb_region_groups) + u64::from(subregion);
+    field.range(at, "HPB group", group, (0, u64::from(info.hpb_groups().max(1)) - 1))?;
+    Ok(group as u32)
+}
+
+fn region_at(field: Reader<'_>, at: usize, info: &DeviceInfo) -> Result<u32, DecodeError> {
+    let region = field.u16(at, "HPB region")?;
+    field.range(at, "HPB region", u64::from(region), (0, u64::from(info.hpb_regions().max(1)) - 1))?;
+    Ok(region.into())
+}
+
+pub(super) fn read_buffer(group: u32, bytes: u32, info: &DeviceInfo) -> Result<[u8; 16], EncodeError> {
     EncodeError::limit("HPB READ BUFFER allocation length", u64::from(bytes), 0xFF_FFFF)?;
     let mut cdb = [0; 16];
     cdb[0] = HPB_READ_BUFFER;
     cdb[1] = 0x01;
-    cdb[2..4].copy_from_slice(&(group as u16).to_be_bytes());
+    cdb[2..6].copy_from_slice(&place(group, info)?);
     cdb[6..9].copy_from_slice(&bytes.to_be_bytes()[1..]);
     Ok(cdb)
 }
 
 /// The operation and its allocation length.
-pub(super) fn decode_read_buffer(cdb: Reader<'_>) -> Result<(Op, u32), DecodeError> {
+pub(super) fn decode_read_buffer(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(Op, u32), DecodeError> {
     cdb.exactly(1, "HPB READ BUFFER id", u64::from(cdb.u8(1, "HPB READ BUFFER id")?), 1)?;
-    let subregion = cdb.u16(4, "HPB READ BUFFER subregion")?;
-    cdb.exactly(4, "HPB READ BUFFER subregion", u64::from(subregion), 0)?;
+    let group = group_at(cdb, 2, info)?;
     let bytes = cdb.u24(6, "HPB READ BUFFER allocation length")?;
     if !bytes.is_multiple_of(SEALED_ENTRY_BYTES) {
         let rule = Allowed::Rule("a multiple of 8");
         return Err(cdb.fault(6, "HPB READ BUFFER allocation length", u64::from(bytes), rule));
     }
     cdb.zeroes(9, 16)?;
-    let group = u32::from(cdb.u16(2, "HPB READ BUFFER region")?);
     Ok((Op::HpbReadBuffer { group }, bytes))
 }
 
+pub(super) fn inactivate(region: u32) -> Result<[u8; 16], EncodeError> {
+    EncodeError::limit("HPB region", u64::from(region), 0xFFFF)?;
+    let mut cdb = [0; 16];
+    cdb[0] = HPB_WRITE_BUFFER;
+    cdb[1] = 0x01;
+    cdb[2..4].copy_from_slice(&(region as u16).to_be_bytes());
+    Ok(cdb)
+}
+
+pub(super) fn decode_inactivate(cdb: Reader<'_>, info: &DeviceInfo) -> Result<Op, DecodeError> {
+    cdb.exactly(1, "HPB WRITE BUFFER id", u64::from(cdb.u8(1, "HPB WRITE BUFFER id")?), 1)?;
+    cdb.zeroes(4, 16)?;
+    Ok(Op::HpbInactivate { region: region_at(cdb, 2, info)? })
+}
+
 /// The notice and the bits it sets in the device information.
-pub(super) fn notice(notice: &HpbNotice) -> Result<Option<(u8, [u8; HPB_NOTICE_BYTES])>, EncodeError> {
+pub(super) fn notice(
+    notice: &HpbNotice,
+    info: &DeviceInfo,
+) -> Result<Option<(u8, [u8; HPB_NOTICE_BYTES])>, EncodeError> {
     let mut bytes = [0; HPB_NOTICE_BYTES];
     bytes[..4].copy_from_slice(&FRAME);
     match *notice {
         HpbNotice::None => Ok(None),
         HpbNotice::DirtyGroup(group) => {
-            EncodeError::limit("HPB notice group", u64::from(group), 0xFFFF)?;
-            bytes[4] = REGION_UPDATE;
-            bytes[6] = 1;
-            bytes[8..10].copy_from_slice(&(group as u16).to_be_bytes());
+            let recommendation = Recommendation { activate: [Some(group), None], inactivate: [None; 2] };
+            recommend(&recommendation, info, &mut bytes)?;
+            Ok(Some((UPDATE_ALERT, bytes)))
+        }
+        HpbNotice::Recommend(recommendation) => {
+            recommend(&recommendation, info, &mut bytes)?;
             Ok(Some((UPDATE_ALERT, bytes)))
         }
         HpbNotice::Entry { lpa, entry } => {
@@ -143,28 +199,74 @@ pub(super) fn notice(notice: &HpbNotice) -> Result<Option<(u8, [u8; HPB_NOTICE_B
     }
 }
 
+fn recommend(
+    recommendation: &Recommendation,
+    info: &DeviceInfo,
+    bytes: &mut [u8; HPB_NOTICE_BYTES],
+) -> Result<(), EncodeError> {
+    bytes[4] = REGION_UPDATE;
+    for (i, group) in recommendation.activate.into_iter().flatten().enumerate() {
+        bytes[6] += 1;
+        bytes[8 + 4 * i..12 + 4 * i].copy_from_slice(&place(group, info)?);
+    }
+    for (i, region) in recommendation.inactivate.into_iter().flatten().enumerate() {
+        EncodeError::limit("HPB region", u64::from(region), 0xFFFF)?;
+        bytes[7] += 1;
+        bytes[16 + 2 * i..18 + 2 * i].copy_from_slice(&(region as u16).to_be_bytes());
+    }
+    Ok(())
+}
+
 /// Reads the notice; `is_entry` is the flag of the device information.
-pub(super) fn decode_notice(field: Reader<'_>, is_entry: bool) -> Result<HpbNotice, DecodeError> {
+pub(super) fn decode_notice(field: Reader<'_>, is_entry: bool, info: &DeviceInfo) -> Result<HpbNotice, DecodeError> {
     let frame = field.u32(0, "HPB notice frame")?;
     field.exactly(0, "HPB notice frame", u64::from(frame), u64::from(u32::from_be_bytes(FRAME)))?;
-    let (operation, active) = if is_entry { (NEW_ENTRY, 0) } else { (REGION_UPDATE, 1) };
+    let operation = if is_entry { NEW_ENTRY } else { REGION_UPDATE };
     let found = field.u8(4, "HPB notice operation")?;
     field.exactly(4, "HPB notice operation", u64::from(found), u64::from(operation))?;
     field.exactly(5, "HPB notice LUN", u64::from(field.u8(5, "HPB notice LUN")?), 0)?;
-    let count = field.u8(6, "HPB notice active count")?;
-    field.exactly(6, "HPB notice active count", u64::from(count), active)?;
-    field.zeroes(7, 8)?;
     if is_entry {
+        field.zeroes(6, 8)?;
         let lpa = Lpa(field.u32(8, "HPB notice LPA")?);
         return Ok(HpbNotice::Entry { lpa, entry: field.u64(12, "HPB notice entry")? });
     }
-    field.zeroes(10, HPB_NOTICE_BYTES)?;
-    Ok(HpbNotice::DirtyGroup(u32::from(field.u16(8, "HPB notice group")?)))
+    let counts = [field.u8(6, "HPB notice active count")?, field.u8(7, "HPB notice inactive count")?].map(usize::from);
+    field.range(6, "HPB notice active count", counts[0] as u64, (0, 2))?;
+    field.range(7, "HPB notice inactive count", counts[1] as u64, (0, 2))?;
+    let mut recommendation = Recommendation::default();
+    for (i, group) in recommendation.activate.iter_mut().enumerate().take(counts[0]) {
+        *group = Some(group_at(field, 8 + 4 * i, info)?);
+    }
+    for (i, region) in recommendation.inactivate.iter_mut().enumerate().take(counts[1]) {
+        *region = Some(region_at(field, 16 + 2 * i, info)?);
+    }
+    field.zeroes(8 + 4 * counts[0], 16)?;
+    field.zeroes(16 + 2 * counts[1], HPB_NOTICE_BYTES)?;
+    match recommendation {
+        Recommendation { activate: [Some(group), None], inactivate: [None, None] } => Ok(HpbNotice::DirtyGroup(group)),
+        _ => Ok(HpbNotice::Recommend(recommendation)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Groups that are regions.
+    const INFO: DeviceInfo = DeviceInfo {
+        capacity_units: u32::MAX,
+        superblocks: 1,
+        superblock_units: 64,
+        hpb_group_entries: 4096,
+        hpb_region_groups: 1,
+        hpb_max_blocks: 128,
+        hpb_device_control: false,
+        map_page_entries: 1024,
+    };
+
+    /// 1 TiB with subregions of 2 MiB in regions of 16 MiB.
+    const LARGE: DeviceInfo =
+        DeviceInfo { capacity_units: 1 << 28, hpb_group_entries: 512, hpb_region_groups: 8, ..INFO };
 
     #[test]
     fn hpb_read_has_the_bytes_of_the_standard() {
@@ -175,13 +277,13 @@ mod tests {
 
     #[test]
     fn hpb_read_buffer_has_the_bytes_of_the_standard() {
-        let cdb = read_buffer(0x0203, 4096 * 8).unwrap();
+        let cdb = read_buffer(0x0203, 4096 * 8, &INFO).unwrap();
         assert_eq!(cdb, [0xF9, 0x01, 0x02, 0x03, 0, 0, 0x00, 0x80, 0x00, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]
     fn a_dirty_group_reads_as_an_hpb_2_recommendation() {
-        let (flags, bytes) = notice(&HpbNotice::DirtyGroup(0x0203)).unwrap().unwrap();
+        let (flags, bytes) = notice(&HpbNotice::DirtyGroup(0x0203), &INFO).unwrap().unwrap();
         assert_eq!(flags, 0x02);
         let golden = [0, 0x12, 0x80, 0x10, 1, 0, 1, 0, 0x02, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(bytes, golden);
@@ -194,10 +296,39 @@ mod tests {
             read(Lpa(0), 256, 0),
             Err(EncodeError::Value { field: "HPB READ transfer length", value: 256, allowed: range(255) })
         );
-        assert_eq!(
-            read_buffer(65536, 8),
-            Err(EncodeError::Value { field: "HPB READ BUFFER region", value: 65536, allowed: range(65535) })
-        );
-        assert!(notice(&HpbNotice::DirtyGroup(65536)).is_err());
+        let large = DeviceInfo { hpb_region_groups: 1, ..LARGE };
+        let beyond = EncodeError::Value { field: "HPB region", value: 65536, allowed: range(65535) };
+        assert_eq!(read_buffer(65536, 8, &large), Err(beyond));
+        assert!(notice(&HpbNotice::DirtyGroup(65536), &large).is_err());
+        assert!(inactivate(65536).is_err());
+    }
+
+    #[test]
+    fn the_last_subregion_of_a_terabyte_has_a_number() {
+        let cdb = read_buffer((1 << 19) - 1, 4096, &LARGE).unwrap();
+        assert_eq!(cdb[..9], [0xF9, 0x01, 0xFF, 0xFF, 0, 7, 0x00, 0x10, 0x00]);
+        let read = |cdb: &[u8; 16]| decode_read_buffer(Reader::message(cdb), &LARGE);
+        assert_eq!(read(&cdb), Ok((Op::HpbReadBuffer { group: (1 << 19) - 1 }, 4096)));
+        let mut wrong = cdb;
+        wrong[5] = 8;
+        assert!(read(&wrong).is_err(), "a region has subregions 0 to 7");
+    }
+
+    #[test]
+    fn a_recommendation_has_the_bytes_of_the_standard() {
+        let both = Recommendation { activate: [Some(9), Some(0x0203 * 8)], inactivate: [Some(0x0405), Some(7)] };
+        let (flags, bytes) = notice(&HpbNotice::Recommend(both), &LARGE).unwrap().unwrap();
+        assert_eq!(flags, 0x02);
+        let golden = [0, 0x12, 0x80, 0x10, 1, 0, 2, 2, 0, 1, 0, 1, 0x02, 0x03, 0, 0, 0x04, 0x05, 0, 7];
+        assert_eq!(bytes, golden);
+        assert_eq!(decode_notice(Reader::message(&bytes), false, &LARGE), Ok(HpbNotice::Recommend(both)));
+    }
+
+    #[test]
+    fn hpb_write_buffer_has_the_bytes_of_the_standard() {
+        let cdb = inactivate(0x0203).unwrap();
+        assert_eq!(cdb, [0xFA, 0x01, 0x02, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let op = decode_inactivate(Reader::message(&cdb), &LARGE);
+        assert_eq!(op, Ok(Op::HpbInactivate { region: 0x0203 }));
     }
 }

@@ -24,13 +24,16 @@
 //! use ufsim_ufs::{Command, DataOut, DeviceInfo, Op, Tag};
 //! use units::{Lpa, Ppa, Seq};
 //!
-//! let info = DeviceInfo { capacity_units: 1 << 20, superblocks: 256, superblock_units: 4096, hpb_group_entries: 4096, map_page_entries: 1024 };
+//! let info = DeviceInfo {
+//!     capacity_units: 1 << 20, superblocks: 256, superblock_units: 4096, map_page_entries: 1024,
+//!     hpb_group_entries: 4096, hpb_region_groups: 1, hpb_max_blocks: 128, hpb_device_control: false,
+//! };
 //! let op = Op::MappedRead { lpa: Lpa(7), len: 1, ppa: Some(Ppa(41)) };
 //! let command = Command { tag: Tag(3), op, host_seq: Seq(99), freed: None, data: DataOut::None };
 //! let mut bytes = Vec::new();
 //! encode_command(&command, &info, &mut bytes).unwrap();
 //! assert_eq!(bytes[32..], [0, 0, 0, 42, 0, 0, 0, 99]);
-//! assert_eq!(decode_command(&bytes, Seq(90)).unwrap(), command);
+//! assert_eq!(decode_command(&bytes, &info, Seq(90)).unwrap(), command);
 //! ```
 
 mod bytes;
@@ -69,15 +72,15 @@ pub fn encode_command(command: &Command, info: &DeviceInfo, out: &mut Vec<u8>) -
     Ok(())
 }
 
-/// Reads a command that fills `bytes`. `near` is a sequence number that the device knows to lie within 2^31 of the
+/// Reads a command that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence number that the device knows to lie within 2^31 of the
 /// host's, for instance its own latest.
 ///
 /// # Errors
 /// The first field that no command of this model has. No bytes make it panic.
-pub fn decode_command(bytes: &[u8], near: Seq) -> Result<Command, DecodeError> {
+pub fn decode_command(bytes: &[u8], info: &DeviceInfo, near: Seq) -> Result<Command, DecodeError> {
     let message = Reader::message(bytes);
     let (upiu, at) = CommandUpiu::decode(bytes)?;
-    let (parsed, expected) = cdb::decode(message.tail(16))?;
+    let (parsed, expected) = cdb::decode(message.tail(16), info)?;
     check_transfer(message, &upiu, &parsed, expected)?;
     let (tag, payload, end) = upiu::take_data(message, at, upiu::DATA_OUT)?;
     if let Some(tag) = tag {
@@ -140,19 +143,19 @@ pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mu
         hpb: response.hpb,
         piggyback: response.piggyback,
     };
-    upiu.encode(out).inspect_err(|_| out.truncate(start))
+    upiu.encode(info, out).inspect_err(|_| out.truncate(start))
 }
 
-/// Reads a response to `expected` that fills `bytes`. `near` is a sequence number that the host knows to lie within
+/// Reads a response to `expected` that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence number that the host knows to lie within
 /// 2^31 of the device's, for instance the host sequence number.
 ///
 /// # Errors
 /// The first field that no response to this operation has. No bytes make it panic.
-pub fn decode_response(bytes: &[u8], near: Seq, expected: &Op) -> Result<Response, DecodeError> {
+pub fn decode_response(bytes: &[u8], info: &DeviceInfo, near: Seq, expected: &Op) -> Result<Response, DecodeError> {
     let message = Reader::message(bytes);
     let (tag, payload, at) = upiu::take_data(message, 0, upiu::DATA_IN)?;
     let last = message.tail(at);
-    let upiu = ResponseUpiu::read(last, near)?;
+    let upiu = ResponseUpiu::read(last, info, near)?;
     if let Some(tag) = tag {
         message.exactly(3, "task tag", u64::from(tag.0), u64::from(upiu.tag.0))?;
     }

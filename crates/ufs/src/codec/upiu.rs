@@ -64,6 +64,7 @@ use super::error::{Allowed, DecodeError, EncodeError};
 use super::hpufs::{COMMAND_EXTENSION_BYTES, CommandExtension, ExtensionAddress, PIGGYBACK_BYTES};
 use super::{hpb, hpufs};
 use crate::command::Tag;
+use crate::info::DeviceInfo;
 use crate::response::{HpbNotice, PiggyBack, Status};
 
 /// Bytes of every UPIU before extension and data segment.
@@ -282,9 +283,9 @@ impl ResponseUpiu {
     ///
     /// # Errors
     /// Piggyback or notice do not fit their fields; `out` is as it was.
-    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn encode(&self, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let piggyback: [u8; PIGGYBACK_BYTES] = hpufs::piggyback(&self.piggyback)?;
-        let notice = hpb::notice(&self.hpb)?;
+        let notice = hpb::notice(&self.hpb, info)?;
         let mut bytes = [0; UPIU_BYTES];
         bytes[0] = RESPONSE;
         bytes[1] = if self.residual > 0 { FLAG_UNDERFLOW } else { 0 };
@@ -312,11 +313,11 @@ impl ResponseUpiu {
     ///
     /// # Errors
     /// The first field that no response of this model has.
-    pub fn decode(bytes: &[u8], near: Seq) -> Result<ResponseUpiu, DecodeError> {
-        ResponseUpiu::read(Reader::message(bytes), near)
+    pub fn decode(bytes: &[u8], info: &DeviceInfo, near: Seq) -> Result<ResponseUpiu, DecodeError> {
+        ResponseUpiu::read(Reader::message(bytes), info, near)
     }
 
-    pub(super) fn read(upiu: Reader<'_>, near: Seq) -> Result<ResponseUpiu, DecodeError> {
+    pub(super) fn read(upiu: Reader<'_>, info: &DeviceInfo, near: Seq) -> Result<ResponseUpiu, DecodeError> {
         let tag = decode_header(upiu, RESPONSE)?;
         upiu.zeroes(4, 7)?;
         let residual = upiu.u32(12, "residual transfer count")?;
@@ -345,7 +346,7 @@ impl ResponseUpiu {
         upiu.exactly(0, "length of the message's last UPIU", upiu.len() as u64, UPIU_BYTES as u64 + u64::from(len))?;
         let status = if raw_status == GOOD { Status::Good } else { decode_sense(upiu.tail(UPIU_BYTES))? };
         let notice = upiu.tail(UPIU_BYTES + sense_bytes);
-        let hpb = if alert { hpb::decode_notice(notice, is_entry)? } else { HpbNotice::None };
+        let hpb = if alert { hpb::decode_notice(notice, is_entry, info)? } else { HpbNotice::None };
         Ok(ResponseUpiu { tag, status, residual, hpb, piggyback })
     }
 }

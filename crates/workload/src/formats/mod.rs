@@ -17,7 +17,7 @@ mod rwbs;
 mod spc;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(crate) mod text;
 
 use std::io::{self, Write};
 

@@ -4,7 +4,7 @@ use crate::TraceError;
 
 /// One line of a text file, without its end.
 #[derive(Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     pub file: &'a str,
     /// From 1.
     pub number: u64,
@@ -12,7 +12,7 @@ pub(super) struct Line<'a> {
 }
 
 /// The lines of a file, the empty ones left out.
-pub(super) fn lines<'a>(file: &'a str, bytes: &'a [u8]) -> impl Iterator<Item = Line<'a>> {
+pub(crate) fn lines<'a>(file: &'a str, bytes: &'a [u8]) -> impl Iterator<Item = Line<'a>> {
     let numbered = (1..).zip(bytes.split(|&b| b == b'\n'));
     numbered.filter_map(move |(number, text)| {
         let text = text.strip_suffix(b"\r").unwrap_or(text);
@@ -21,7 +21,7 @@ pub(super) fn lines<'a>(file: &'a str, bytes: &'a [u8]) -> impl Iterator<Item = 
 }
 
 /// Where one finds `part` in `text`.
-pub(super) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+pub(crate) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
 
@@ -54,7 +54,7 @@ impl<'a> Line<'a> {
 
 /// The fields of a line, from left to right.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     line: Line<'a>,
     at: usize,
     separator: Option<u8>,
@@ -103,7 +103,7 @@ impl<'a> Fields<'a> {
 
 /// A part of a line.
 #[derive(Clone, Copy)]
-pub(super) struct Field<'a> {
+pub(crate) struct Field<'a> {
     line: Line<'a>,
     at: usize,
     pub text: &'a [u8],

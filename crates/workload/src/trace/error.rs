@@ -145,6 +145,15 @@ pub enum TraceError {
         /// Events or lines read.
         events: u64,
     },
+    /// A trace that does not tell which app was in the foreground.
+    #[error(
+        "{name}: no launch of an app; the trace needs atrace's category am (markers \"launching: PACKAGE\") or the event \
+         oom:oom_score_adj_update"
+    )]
+    NoLaunches {
+        /// The trace.
+        name: String,
+    },
     /// A request that no device of this model can have: its address needs more than 32 bits of units.
     #[error("{file}: {place}: sector {sector} with {bytes} bytes ends beyond 16 TiB, the most that is modelled")]
     BeyondModel {

@@ -31,7 +31,7 @@ pub struct TraceFile {
 
 impl TraceFile {
     /// Unpacks the contents, if they are compressed.
-    pub(super) fn unpack(&mut self) -> Result<(), TraceError> {
+    pub(crate) fn unpack(&mut self) -> Result<(), TraceError> {
         let packed = self.bytes.as_slice();
         let (method, unpacked) = if packed.starts_with(GZIP_MAGIC) {
             ("gzip", unpacked(MultiGzDecoder::new(packed)))
@@ -57,7 +57,7 @@ fn unpacked(decoder: impl Read) -> Result<Vec<u8>, String> {
 }
 
 /// Reads the per-CPU files of a directory, in the order of the CPUs, or a single file.
-pub(super) fn load(path: &Path) -> Result<Vec<TraceFile>, TraceError> {
+pub(crate) fn load(path: &Path) -> Result<Vec<TraceFile>, TraceError> {
     let io = |path: &Path| {
         let file = path.display().to_string();
         move |source| TraceError::Io { file, source }

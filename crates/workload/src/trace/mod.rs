@@ -3,7 +3,7 @@
 mod clean;
 mod completions;
 mod error;
-mod files;
+pub(crate) mod files;
 mod normalise;
 mod pace;
 mod records;

@@ -51,6 +51,9 @@ mod tests {
             superblocks: 3,
             superblock_units: 64,
             hpb_group_entries: 4096,
+            hpb_region_groups: 1,
+            hpb_max_blocks: 128,
+            hpb_device_control: false,
             map_page_entries: 1024,
         };
         let mut validity = Validity::new(&info);

@@ -153,6 +153,9 @@ mod tests {
             superblocks: 3,
             superblock_units,
             hpb_group_entries: 4096,
+            hpb_region_groups: 1,
+            hpb_max_blocks: 128,
+            hpb_device_control: false,
             map_page_entries: 1024,
         })
     }

@@ -45,6 +45,7 @@ fn run_for(source: &mut FioSource, limit: usize) -> (Vec<Issued>, SimTime) {
                 assert!(time > now, "a wait must be for later");
                 Some(time)
             }
+            Next::Driver(_) => unreachable!("only a phone talks to the driver"),
             Next::Blocked => None,
             Next::Done => {
                 if outstanding.is_empty() {

@@ -1,0 +1,200 @@
+//! Where an app's data lie, and which of them it reads.
+//!
+//! What a program reads when it is launched is spread over libraries, code, databases and pictures, installed and updated at
+//! different times: "many small random reads, which span a wide range of LBAs" (HPBvalve Sec. 4.3, Fig. 4). So a list of reads
+//! is made of clusters, some reads within 2 MiB each, and clusters lie anywhere on the device. An app reads its list in order
+//! at every use, which is what makes profiles worth keeping; a share of reads goes to data that were not read before.
+
+use units::Lpa;
+use workload::{Rng, named_stream};
+
+/// Units of a cluster's place: 2 MiB, what one entry of HPB's profile lists and one READ BUFFER cover (HPBvalve Sec. 2.2:
+/// 512 entries).
+const CHUNK_UNITS: u32 = 512;
+
+/// How close together the reads of a list lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Locality {
+    /// A launch, or loading.
+    Launch,
+    /// An app that runs, in the foreground or in the background.
+    Run,
+}
+
+/// Mean reads in a cluster of a launch. HPBvalve Sec. 6.3: the profile lists of nine apps take 99 KB, 4 bytes for each run of chunks, so
+/// 25 thousand; the nine apps of `apps/` read 60 thousand times in a cold use each (AP 29, GI 11, CR 6, IG 4.4 thousand).
+const LAUNCH_CLUSTER: f64 = 2.4;
+/// The same while an app runs: 18,187 reads of 1250 chunks in the HP-UFS authors' traces of Genshin Impact, Twitter and
+/// Facebook on a Pixel 4, apps that had been launched before.
+const RUN_CLUSTER: f64 = 14.5;
+
+/// Mean units of a read: 9.5 KiB in the HP-UFS authors' traces of Twitter and Genshin Impact on a Pixel 4.
+const UNITS_PER_READ: f64 = 2.3;
+/// The longest read: 64 KiB is the 99th percentile of these traces.
+const MOST_UNITS: u32 = 16;
+
+/// A run of units that is read at once.
+pub type Extent = (Lpa, u32);
+
+/// The reads of one part of an app's life, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Reads {
+    /// What is read every time.
+    list: Vec<Extent>,
+    /// What may be read instead, once in a while.
+    others: Vec<Extent>,
+}
+
+/// Where reads come from: the device, and how often something new is read.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Place {
+    /// Units of the device.
+    pub capacity_units: u32,
+    /// Seed of all places.
+    pub seed: u64,
+    /// Probability that a read goes to something other than the list's.
+    pub fresh_share: f64,
+}
+
+impl Locality {
+    fn cluster(self) -> f64 {
+        match self {
+            Locality::Launch => LAUNCH_CLUSTER,
+            Locality::Run => RUN_CLUSTER,
+        }
+    }
+}
+
+impl Reads {
+    /// A list of `count` reads and twice as many others, placed by the name of the app and of the part.
+    pub fn new(place: &Place, name: &str, locality: Locality, count: u32) -> Reads {
+        let mut rng = named_stream(place.seed, name, 0);
+        let list = extents(&mut rng, place.capacity_units, (locality, count as usize));
+        let others = if place.fresh_share > 0.0 { 2 * count as usize } else { 0 };
+        let others = extents(&mut rng, place.capacity_units, (locality, others));
+        Reads { list, others }
+    }
+
+    /// Reads in the list.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// True if there is nothing to read.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The list's place `index`, or something fresh.
+    pub fn at(&self, index: usize, place: &Place, rng: &mut Rng) -> Extent {
+        if !self.others.is_empty() && rng.unit() < place.fresh_share {
+            return self.others[rng.below(self.others.len() as u64) as usize];
+        }
+        self.listed_at(index)
+    }
+
+    /// The list's place `index`.
+    pub fn listed_at(&self, index: usize) -> Extent {
+        self.list[index % self.list.len()]
+    }
+
+    /// A place in the list, the front more often than the back: half of all are in its first quarter.
+    pub fn skewed(&self, rng: &mut Rng) -> usize {
+        let u = rng.unit();
+        (u * u * self.list.len() as f64) as usize
+    }
+
+    /// The place to read after `last` in the background: the next of the same cluster, mostly, or a skewed one.
+    pub fn follow(&self, last: usize, rng: &mut Rng) -> usize {
+        if rng.unit() < 1.0 / RUN_CLUSTER { self.skewed(rng) } else { (last + 1) % self.list.len() }
+    }
+
+    /// What is read every time.
+    pub fn listed(&self) -> impl Iterator<Item = Extent> + '_ {
+        self.list.iter().copied()
+    }
+
+    /// Everything that may be read.
+    pub fn all(&self) -> impl Iterator<Item = Extent> + '_ {
+        self.list.iter().chain(&self.others).copied()
+    }
+}
+
+/// Extents in clusters.
+fn extents(rng: &mut Rng, capacity: u32, (locality, count): (Locality, usize)) -> Vec<Extent> {
+    let mut found = Vec::with_capacity(count);
+    let chunks = u64::from(capacity.div_ceil(CHUNK_UNITS));
+    while found.len() < count {
+        let first = rng.below(chunks) as u32 * CHUNK_UNITS;
+        let room = CHUNK_UNITS.min(capacity - first);
+        let reads = geometric(rng, locality.cluster()).min((count - found.len()) as u32);
+        for _ in 0..reads {
+            let offset = rng.below(room.into()) as u32;
+            let len = geometric(rng, UNITS_PER_READ).min(MOST_UNITS).min(room - offset);
+            found.push((Lpa(first + offset), len));
+        }
+    }
+    found
+}
+
+/// A number of at least 1 with this mean: how often something happens until it fails.
+fn geometric(rng: &mut Rng, mean: f64) -> u32 {
+    let again = 1.0 - 1.0 / mean;
+    let mut number = 1;
+    while rng.unit() < again && number < 1000 {
+        number += 1;
+    }
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place = Place { capacity_units: 1 << 28, seed: 1, fresh_share: 0.15 };
+
+    #[test]
+    fn lists_repeat_by_seed_and_name() {
+        let list = |seed, name| Reads::new(&Place { seed, ..PLACE }, name, Locality::Launch, 100);
+        assert_eq!(list(1, "a"), list(1, "a"));
+        assert_ne!(list(1, "a"), list(2, "a"));
+        assert_ne!(list(1, "a"), list(1, "b"));
+    }
+
+    /// Sizes within 5 standard errors of their means; 64 KiB cut off a thousandth.
+    #[test]
+    fn clusters_and_reads_have_their_mean_sizes() {
+        for (locality, cluster, spread) in [(Locality::Launch, LAUNCH_CLUSTER, 0.06), (Locality::Run, RUN_CLUSTER, 1.2)]
+        {
+            sized(locality, cluster, spread);
+        }
+    }
+
+    fn sized(locality: Locality, cluster: f64, spread: f64) {
+        let n = 60_000;
+        let reads = Reads::new(&PLACE, "a", locality, n);
+        let units: u64 = reads.list.iter().map(|&(_, len)| u64::from(len)).sum();
+        assert!((units as f64 / f64::from(n) - UNITS_PER_READ).abs() < 0.05, "{units}");
+        let chunk = |extent: &Extent| extent.0.0 / CHUNK_UNITS;
+        let clusters = 1 + reads.list.windows(2).filter(|w| chunk(&w[0]) != chunk(&w[1])).count();
+        assert!((f64::from(n) / clusters as f64 - cluster).abs() < spread, "{clusters}");
+        assert!(reads.all().all(|(lpa, len)| len >= 1 && lpa.0 + len <= PLACE.capacity_units));
+    }
+
+    #[test]
+    fn a_small_device_holds_every_read() {
+        let reads = Reads::new(&Place { capacity_units: 700, ..PLACE }, "a", Locality::Run, 1000);
+        assert!(reads.all().all(|(lpa, len)| len >= 1 && lpa.0 + len <= 700));
+    }
+
+    #[test]
+    fn the_share_of_fresh_reads_is_what_was_asked_for() {
+        let (reads, mut rng) = (Reads::new(&PLACE, "a", Locality::Run, 10_000), named_stream(1, "t", 0));
+        let fresh = (0..10_000).filter(|&i| reads.at(i, &PLACE, &mut rng) != reads.list[i]).count();
+        // 1500 expected, standard deviation 36.
+        assert!((1320..1680).contains(&fresh), "{fresh}");
+        let never = Place { fresh_share: 0.0, ..PLACE };
+        let reads = Reads::new(&never, "a", Locality::Run, 100);
+        assert!((0..100).all(|i| reads.at(i, &never, &mut rng) == reads.list[i]));
+    }
+}

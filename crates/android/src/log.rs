@@ -1,0 +1,161 @@
+//! What is recorded while a phone runs.
+
+use units::{AppId, Nanos, SimTime};
+use workload::ReadOutcome;
+
+use crate::access::Extent;
+use crate::app::App;
+use crate::killer::CATEGORIES;
+use crate::report::{Kill, PhoneReport, ReadLog, Reads, Sample, Use};
+use crate::thread::Thread;
+
+/// What an app is doing while it reads.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Phase {
+    /// It is being launched.
+    Launch,
+    /// It loads.
+    Loading,
+    /// It runs in the foreground.
+    Run,
+    /// It is in the background.
+    Background,
+}
+
+/// A read that has completed.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadRow {
+    /// Whose.
+    pub app: AppId,
+    /// In which phase it was issued.
+    pub phase: Phase,
+    /// During which use.
+    pub number: usize,
+    /// What.
+    pub extent: Extent,
+    /// When.
+    pub issued: SimTime,
+    /// Where its mapping came from.
+    pub outcome: ReadOutcome,
+}
+
+/// The recorder.
+#[derive(Debug)]
+pub struct Log {
+    report: PhoneReport,
+    reads: Option<ReadLog>,
+    /// Start of the use under way, and when its misses were issued.
+    start: SimTime,
+    misses: Vec<Nanos>,
+}
+
+impl Log {
+    /// Nothing has happened yet.
+    pub fn new(apps: &[App], users: usize, effective_bytes: u64) -> Log {
+        let report = PhoneReport {
+            apps: apps.iter().map(|app| app.name.clone()).collect(),
+            titles: apps.iter().map(|app| app.title.clone()).collect(),
+            users,
+            categories: CATEGORIES.iter().map(|&name| name.to_owned()).collect(),
+            background: vec![Reads::default(); apps.len()],
+            effective_bytes,
+            ..PhoneReport::default()
+        };
+        Log { report, reads: None, start: SimTime::START, misses: Vec::new() }
+    }
+
+    /// Keeps every read.
+    pub fn keep_reads(&mut self) {
+        self.reads = Some(ReadLog::default());
+    }
+
+    /// Every read, if they were kept.
+    pub fn take_reads(&mut self) -> Option<ReadLog> {
+        self.reads.take()
+    }
+
+    /// Everything else.
+    pub fn report(&self, duration: Nanos) -> PhoneReport {
+        PhoneReport { duration_ns: duration.0, ..self.report.clone() }
+    }
+
+    /// The user has touched an app: number of its launch, whether cold, and when.
+    pub fn use_begins(&mut self, app: AppId, (launch, cold): (u32, bool), at: Nanos, now: SimTime) {
+        let app = self.report.apps[app.index() - 1].clone();
+        self.report.uses.push(Use { app, launch, cold, at_ns: at.0, ..Use::default() });
+        self.start = now;
+        self.misses.clear();
+    }
+
+    /// Its launch is over.
+    pub fn launched(&mut self, took: Nanos, compute: Nanos, thread: &Thread) {
+        let u = self.report.uses.last_mut().expect("a use is under way");
+        (u.launch_ns, u.compute_ns) = (took.0, compute.0);
+        (u.blocked_ns, u.stalled_ns) = (thread.blocked.0, thread.stalled.0);
+    }
+
+    /// Its loading is over.
+    pub fn loaded(&mut self, took: Nanos, thread: &Thread) {
+        let u = self.report.uses.last_mut().expect("a use is under way");
+        u.loading_ns = Some(took.0);
+        u.loading_blocked_ns = Some(u.blocked_ns + thread.blocked.0);
+    }
+
+    /// The user has left the app.
+    pub fn use_ended(&mut self, now: SimTime) {
+        let u = self.report.uses.last_mut().expect("a use is under way");
+        u.duration_ns = now.since(self.start).0;
+        for miss in self.misses.drain(..) {
+            u.misses_by_tenth[(miss.0 * 10 / u.duration_ns.max(1)).min(9) as usize] += 1;
+        }
+    }
+
+    /// A read has completed.
+    pub fn read(&mut self, row: ReadRow, now: SimTime, began: SimTime) {
+        let place = row.app.index() - 1;
+        if let Some(u) = self.report.uses.get_mut(row.number) {
+            let counts = match row.phase {
+                Phase::Launch => &mut u.launch_reads,
+                Phase::Loading => &mut u.loading_reads,
+                Phase::Run => &mut u.run_reads,
+                Phase::Background => &mut u.background_reads,
+            };
+            counts.count(row.outcome);
+        }
+        if row.phase == Phase::Background {
+            self.report.background[place].count(row.outcome);
+        } else if row.outcome == ReadOutcome::Map && row.issued >= self.start {
+            self.misses.push(row.issued.since(self.start));
+        }
+        let Some(reads) = &mut self.reads else { return };
+        reads.at_ns.push(row.issued.since(began).0);
+        reads.latency_ns.push(now.since(row.issued).0);
+        reads.lpa.push(row.extent.0.0);
+        reads.units.push(row.extent.1);
+        reads.r#use.push(row.number as u32);
+        reads.app.push(place as u16);
+        reads.phase.push(row.phase as u8);
+        reads.outcome.push(row.outcome as u8);
+    }
+
+    /// The killer has decided.
+    pub fn kill(&mut self, kill: Kill) {
+        self.report.kills.push(kill);
+    }
+
+    /// The phone at a moment.
+    pub fn sample(&mut self, sample: Sample) {
+        self.report.timeline.push(sample);
+    }
+}
+
+impl Reads {
+    fn count(&mut self, outcome: ReadOutcome) {
+        self.reads += 1;
+        match outcome {
+            ReadOutcome::Host => self.host += 1,
+            ReadOutcome::Sram => self.sram += 1,
+            ReadOutcome::Map => self.map += 1,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Memory has its turn: apps allocate, page cache is reclaimed, pressure is measured, and the killer decides.
+
+use units::{AppId, Nanos, SimTime};
+use workload::{DriverCall, named_stream};
+
+use super::state::State;
+use super::{Action, Out, Phone, SAMPLE, TICK};
+use crate::killer::{self, Candidate, Process};
+use crate::report::{Kill, Sample};
+
+impl Phone {
+    /// Memory has its turn; the driver holds `hpb` bytes of it.
+    pub(super) fn memory_turn(&mut self, now: SimTime, hpb: u64) {
+        self.memory.set_hpb(hpb);
+        self.allocate(now);
+        let reclaimed = u128::from(self.scenario.memory.reclaim_per_s) * u128::from(TICK.0) / 1_000_000_000;
+        self.memory.reclaim(reclaimed as u64);
+        let stalled = self.psi.stalled_time(now);
+        if stalled >= self.scenario.lmkd.stall && self.memory.exhausted() && !self.killing {
+            match killer::victim(self.candidates()) {
+                Some(victim) => {
+                    self.victim = Some(victim);
+                    self.out.push_back(Out::Driver(DriverCall::Reclaim(victim.app, victim.bytes)));
+                }
+                // Nobody is left to end: apps live with what they have.
+                None => self.states.iter_mut().for_each(|state| state.growth = 0),
+            }
+        }
+        assert!(self.memory.conserves(), "memory is lost: {:?}", self.memory);
+        if self.sampled.is_none_or(|at| now.since(at) >= SAMPLE) {
+            self.sampled = Some(now);
+            let sample = self.sample(now);
+            self.log.sample(sample);
+        }
+    }
+
+    /// The app takes its memory from now on.
+    pub(super) fn grow(&mut self, app: AppId) {
+        let (ramp, spread, seed) = (self.scenario.memory.ramp, self.scenario.memory.spread, self.place.seed);
+        let state = self.state(app);
+        let ramp = state.app.loading.map_or(ramp, |loading| ramp.max(loading.time));
+        // By the number of its launch, so that it is the same under every scheme.
+        let chance = named_stream(seed, &format!("{} memory", state.app.name), state.launches.into()).unit();
+        let scale = 1.0 + spread * (2.0 * chance - 1.0);
+        state.target = (state.app.memory as f64 * scale) as u64;
+        state.growth = (u128::from(state.target) * u128::from(TICK.0) / u128::from(ramp.0)).max(1) as u64;
+    }
+
+    /// Apps that grow take memory, or wait for it.
+    pub(super) fn allocate(&mut self, now: SimTime) {
+        let mut longest = Nanos::ZERO;
+        for index in 0..self.states.len() {
+            let app = AppId(index as u16 + 1);
+            let state = &self.states[index];
+            let wish = state.target.saturating_sub(self.memory.share(app).anon).min(state.growth);
+            if wish == 0 || !state.alive {
+                continue;
+            }
+            let lacking = wish - self.memory.allocate(app, wish);
+            let stall = Nanos((u128::from(TICK.0) * u128::from(lacking) / u128::from(wish)) as u64);
+            longest = longest.max(stall);
+            if let Some(current) = &mut self.current
+                && current.app == app
+                && let Some(thread) = &mut current.thread
+                && !thread.is_blocked()
+            {
+                thread.stall(stall);
+            }
+        }
+        self.psi.stalled(SimTime(now.0.saturating_sub(longest.0)), now);
+    }
+
+    /// Every process that the killer may end.
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        let process = |(index, state): (usize, &State)| {
+            let app = AppId(index as u16 + 1);
+            let share = self.memory.share(app);
+            Process { app, opened: !state.app.is_service(), used: state.used, bytes: share.anon + share.file }
+        };
+        let alive = self.states.iter().enumerate().filter(|(_, state)| state.alive);
+        killer::rank(alive.map(process).collect(), self.current.as_ref().map(|current| current.app))
+    }
+
+    /// The driver has given back `returned` bytes to let the victim live.
+    pub(super) fn reclaimed(&mut self, now: SimTime, returned: u64) {
+        let victim = self.victim.expect("the killer has asked for a victim");
+        self.memory.set_hpb(self.memory.hpb().saturating_sub(returned));
+        // The killer looks again before it goes on.
+        let spared = returned >= victim.bytes || (returned > 0 && !self.memory.exhausted());
+        self.log.kill(Kill {
+            at_ns: now.since(self.began.expect("it has begun")).0,
+            app: self.states[victim.app.index() - 1].app.name.clone(),
+            adj: victim.adj,
+            category: victim.category,
+            expected_bytes: victim.bytes,
+            returned_bytes: returned,
+            spared,
+        });
+        if spared {
+            self.victim = None;
+            return;
+        }
+        self.killing = true;
+        let epoch = self.state(victim.app).epoch;
+        self.plan(now + self.scenario.lmkd.kill_time, Action::Killed { app: victim.app, epoch });
+    }
+
+    /// A process has ended.
+    pub(super) fn end_app(&mut self, app: AppId, now: SimTime) {
+        (self.killing, self.victim) = (false, None);
+        self.memory.end(app);
+        let restart = self.scenario.service_restart;
+        let state = self.state(app);
+        (state.alive, state.target, state.file_left) = (false, 0, 0);
+        state.epoch += 1;
+        if state.app.is_service() {
+            self.plan(now + restart, Action::Restart { app });
+        }
+        self.out.push_back(Out::Driver(DriverCall::Ended(app)));
+    }
+
+    pub(super) fn restart(&mut self, app: AppId, now: SimTime) {
+        let state = self.state(app);
+        state.alive = true;
+        state.used = now.0 + 1;
+        state.launches += 1;
+        state.starting = state.app.cold.reads;
+        self.grow(app);
+        self.send_back(app, now);
+    }
+
+    pub(super) fn sample(&mut self, now: SimTime) -> Sample {
+        let foreground = self.current.as_ref().map(|current| self.states[current.app.index() - 1].app.name.clone());
+        let alive = self.states.iter().filter(|state| state.alive && !state.app.is_service()).count();
+        Sample {
+            at_ns: now.since(self.began.expect("it has begun")).0,
+            foreground,
+            pressure: self.psi.pressure(now),
+            hpb_bytes: self.memory.hpb(),
+            free_bytes: self.memory.free(),
+            cache_bytes: self.memory.file(),
+            apps_bytes: self.memory.anon(),
+            system_bytes: self.memory.system(),
+            alive: alive as u32,
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The phone: a workload that launches, runs, switches and kills apps, and reads what they read.
+//!
+//! One use, in hops:
+//! 1. The user touches an app. The driver is told (`LaunchStart`); the app before goes to the background.
+//! 2. The launch, a [`Thread`]: all of its launch list if the process is gone, a share of it if it is in the background, and
+//!    what of its files has been dropped from the page cache meanwhile. Then `LaunchEnd`; loading, if there is any, likewise.
+//! 3. It runs: reads and writes at its rates, until the user touches the next app.
+//!
+//! Meanwhile every 10 ms, the period in which lmkd looks (source.android.com, "Low memory killer daemon"), memory has its turn:
+//! the driver is asked what it holds, apps allocate, the page cache is reclaimed, pressure is measured, and the killer decides.
+
+mod io;
+mod memory;
+mod state;
+mod user;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use units::{AppId, Lpa, Nanos, SimTime, UNIT_BYTES};
+use workload::{
+    DriverCall, Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, ReadOutcome, SECTOR_BYTES,
+    Source, StreamId, Ticket, Tickets, WorkOp, WorkRequest,
+};
+
+use crate::access::{Extent, Place};
+use crate::killer::Candidate;
+use crate::log::{Log, Phase, ReadRow};
+use crate::memory::Memory;
+use crate::psi::Psi;
+use crate::report::{PhoneReport, ReadLog};
+use crate::scenario::Scenario;
+use crate::thread::Thread;
+use crate::toml_reader::ScenarioError;
+use state::State;
+
+/// Memory has its turn in this period.
+const TICK: Nanos = Nanos::from_millis(10);
+/// The phone is noted down in this period.
+const SAMPLE: Nanos = Nanos::from_millis(500);
+/// From the start of the scenario to the first launch.
+const LEAD: Nanos = Nanos::from_millis(1000);
+/// From one read of a service that starts to the next.
+const START_GAP: Nanos = Nanos::from_millis(2);
+
+/// What the phone does at a time. Equal times keep the order in which they were planned.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Action {
+    /// Memory has its turn.
+    Tick,
+    /// The user touches the next app.
+    Touch,
+    /// A slice of the foreground's thread ends.
+    Slice { number: usize },
+    /// The app in the foreground reads.
+    RunRead { number: usize },
+    /// The app in the foreground writes.
+    RunWrite { number: usize },
+    /// Next comes a request as it was recorded.
+    Recorded { number: usize, index: usize },
+    /// An app in the background reads.
+    Background { app: AppId, epoch: u32 },
+    /// A killed app has ended.
+    Killed { app: AppId, epoch: u32 },
+    /// A service starts again.
+    Restart { app: AppId },
+}
+
+/// What has to leave the phone, in order.
+#[derive(Clone, Copy, Debug)]
+enum Out {
+    Request(Wanted),
+    Driver(DriverCall),
+}
+
+/// A request of an app.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    app: AppId,
+    phase: Phase,
+    op: WorkOp,
+    extent: Extent,
+    /// The foreground thread that waits for it: number of the use and place in the plan.
+    thread: Option<(usize, usize)>,
+}
+
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    wanted: Wanted,
+    issued: SimTime,
+    number: usize,
+    outcome: ReadOutcome,
+}
+
+/// The use under way.
+struct Use {
+    number: usize,
+    app: AppId,
+    phase: Phase,
+    start: SimTime,
+    thread: Option<Thread>,
+    compute: Nanos,
+    /// The app started cold.
+    cold: bool,
+    /// When it began to run, after launch and loading.
+    running: Option<SimTime>,
+    /// The user would like to go on, but the game still loads.
+    over: bool,
+}
+
+/// A phone as a source of requests.
+pub struct Phone {
+    scenario: Scenario,
+    place: Place,
+    states: Vec<State>,
+    order: Vec<usize>,
+    groups: Vec<GroupInfo>,
+    actions: BinaryHeap<Reverse<(SimTime, u64, Action)>>,
+    planned: u64,
+    out: VecDeque<Out>,
+    asked: Option<DriverCall>,
+    victim: Option<Candidate>,
+    killing: bool,
+    requests: Tickets<Pending>,
+    memory: Memory,
+    psi: Psi,
+    current: Option<Use>,
+    uses: usize,
+    log: Log,
+    began: Option<SimTime>,
+    now: SimTime,
+    sampled: Option<SimTime>,
+    ended: bool,
+    done_bytes: u64,
+    line: u64,
+}
+
+impl Phone {
+    /// A phone with a device of `capacity_units` units of 4 KiB, whose driver takes at most `hpb_bytes` of memory.
+    ///
+    /// # Errors
+    /// If the driver could take more than half of the system's memory.
+    pub fn new(scenario: &Scenario, capacity_units: u32, seed: u64, hpb_bytes: u64) -> Result<Phone, ScenarioError> {
+        if hpb_bytes > scenario.memory.system / 2 {
+            return Err(ScenarioError(format!(
+                "memory.system_mib = {}: must be at least {}, twice the host memory that the driver may take",
+                scenario.memory.system / units::MIB,
+                2 * hpb_bytes / units::MIB
+            )));
+        }
+        if let Some(recorded) = &scenario.recorded {
+            recorded.check_capacity(capacity_units)?;
+        }
+        let place = scenario.place(capacity_units, seed);
+        let use_seconds = scenario.use_time.as_secs_f64();
+        let states: Vec<State> = scenario.apps.iter().map(|app| State::new(app, &place, use_seconds)).collect();
+        let m = scenario.memory;
+        let users = scenario.users();
+        Ok(Phone {
+            place,
+            order: scenario.sequence.order(users, seed),
+            groups: scenario.apps.iter().map(|app| GroupInfo { name: app.name.clone(), measured: true }).collect(),
+            actions: BinaryHeap::new(),
+            planned: 0,
+            out: VecDeque::new(),
+            asked: None,
+            victim: None,
+            killing: false,
+            requests: Tickets::new(),
+            memory: Memory::new(m.effective, m.system, states.len(), m.marks),
+            psi: Psi::new(scenario.lmkd.window),
+            current: None,
+            uses: 0,
+            log: Log::new(&scenario.apps, users, m.effective),
+            began: None,
+            now: SimTime::START,
+            sampled: None,
+            ended: false,
+            done_bytes: 0,
+            line: 0,
+            states,
+            scenario: scenario.clone(),
+        })
+    }
+
+    /// Keeps every read; see [`Phone::take_reads`].
+    pub fn log_reads(&mut self) {
+        self.log.keep_reads();
+    }
+
+    /// What has been recorded, at the end of the run.
+    pub fn report(&self) -> PhoneReport {
+        self.log.report(self.now.since(self.began.unwrap_or(self.now)))
+    }
+
+    /// Every read, if they were kept.
+    pub fn take_reads(&mut self) -> Option<ReadLog> {
+        self.log.take_reads()
+    }
+
+    fn state(&mut self, app: AppId) -> &mut State {
+        &mut self.states[app.index() - 1]
+    }
+
+    fn plan(&mut self, at: SimTime, action: Action) {
+        self.planned += 1;
+        self.actions.push(Reverse((at, self.planned, action)));
+    }
+
+    fn request(&mut self, app: AppId, phase: Phase, op: WorkOp, extent: Extent) {
+        self.out.push_back(Out::Request(Wanted { app, phase, op, extent, thread: None }));
+    }
+
+    /// The phone is switched on: services are there, no app is.
+    fn begin(&mut self, now: SimTime) {
+        self.began = Some(now);
+        for index in 0..self.states.len() {
+            let app = AppId(index as u16 + 1);
+            let warm = self.scenario.recorded.as_ref().is_some_and(|recorded| recorded.begins_warm(index));
+            if self.states[index].app.is_service() || warm {
+                let bytes = self.states[index].app.memory;
+                self.memory.allocate(app, bytes);
+                let state = self.state(app);
+                (state.alive, state.target) = (true, bytes);
+                self.send_back(app, now);
+            }
+        }
+        self.plan(now, Action::Tick);
+        self.plan(now + LEAD, Action::Touch);
+    }
+
+    fn act(&mut self, now: SimTime, action: Action) {
+        match action {
+            Action::Tick => {
+                self.out.push_back(Out::Driver(DriverCall::Memory));
+                self.plan(now + TICK, Action::Tick);
+            }
+            Action::Touch => self.touch(now),
+            Action::Slice { number } if self.is_current(number) => self.slice(now),
+            Action::RunRead { number } if self.is_current(number) => self.run_read(now),
+            Action::RunWrite { number } if self.is_current(number) => self.run_write(now),
+            Action::Slice { .. } | Action::RunRead { .. } | Action::RunWrite { .. } => {}
+            Action::Recorded { number, index } => self.recorded_io(number, index, now),
+            Action::Background { app, epoch } => self.background_read(app, epoch, now),
+            Action::Killed { app, epoch } => {
+                if self.state(app).epoch == epoch {
+                    self.end_app(app, now);
+                }
+            }
+            Action::Restart { app } => self.restart(app, now),
+        }
+    }
+
+    fn is_current(&self, number: usize) -> bool {
+        self.current.as_ref().is_some_and(|current| current.number == number)
+    }
+
+    fn issue(&mut self, wanted: Wanted, now: SimTime) -> Issued {
+        self.line += 1;
+        let (Lpa(first), count) = wanted.extent;
+        let request = WorkRequest {
+            arrival: now,
+            sector: u64::from(first) * (UNIT_BYTES / SECTOR_BYTES),
+            bytes: u64::from(count) * UNIT_BYTES,
+            line: self.line,
+            phone_latency: None,
+            op: wanted.op,
+            flags: Flags { sync: wanted.thread.is_some(), ..Flags::default() },
+            process: ProcessId(wanted.app.0),
+            stream: StreamId(0),
+        };
+        let number = self.uses.saturating_sub(1);
+        let outcome = ReadOutcome::Sram;
+        let ticket = self.requests.issue(Pending { wanted, issued: now, number, outcome });
+        Issued { ticket, group: GroupId(wanted.app.0 - 1), measured: true, request }
+    }
+}
+
+impl Source for Phone {
+    fn next(&mut self, now: SimTime) -> Next {
+        self.now = self.now.max(now);
+        if self.began.is_none() {
+            self.begin(now);
+        }
+        loop {
+            match self.out.pop_front() {
+                Some(Out::Request(wanted)) => return Next::Request(self.issue(wanted, now)),
+                Some(Out::Driver(call)) => {
+                    self.asked = Some(call);
+                    return Next::Driver(call);
+                }
+                None => {}
+            }
+            if self.ended {
+                return Next::Done;
+            }
+            let Some(&Reverse((at, _, action))) = self.actions.peek() else { return Next::Blocked };
+            if at > now {
+                return Next::Wait(at);
+            }
+            self.actions.pop();
+            self.act(now, action);
+        }
+    }
+
+    fn completed(&mut self, ticket: Ticket, now: SimTime) {
+        self.now = self.now.max(now);
+        let pending = self.requests.complete(ticket);
+        let Wanted { app, phase, op, extent, thread } = pending.wanted;
+        let bytes = u64::from(extent.1) * UNIT_BYTES;
+        self.done_bytes += bytes;
+        if op != WorkOp::Read {
+            return;
+        }
+        let row =
+            ReadRow { app, phase, number: pending.number, extent, issued: pending.issued, outcome: pending.outcome };
+        self.log.read(row, now, self.began.expect("it has begun"));
+        let state = &self.states[app.index() - 1];
+        if state.alive && phase != Phase::Background {
+            let room = state.file_most.saturating_sub(self.memory.share(app).file);
+            self.memory.cache(app, bytes.min(room));
+        }
+        if let Some((number, index)) = thread
+            && self.is_current(number)
+            && let Some(running) = self.current.as_mut().and_then(|current| current.thread.as_mut())
+            && let Some(then) = running.completed(index, now)
+        {
+            self.plan(then, Action::Slice { number });
+        }
+    }
+
+    fn answered(&mut self, answer: u64, now: SimTime) {
+        match self.asked.take() {
+            Some(DriverCall::Memory) => self.memory_turn(now, answer),
+            Some(DriverCall::Reclaim(..)) => self.reclaimed(now, answer),
+            _ => {}
+        }
+    }
+
+    fn wants_read_outcomes(&self) -> bool {
+        true
+    }
+
+    fn read_outcome(&mut self, ticket: Ticket, outcome: ReadOutcome) {
+        self.requests.get_mut(ticket).outcome = outcome;
+    }
+
+    /// The total is what it will be if the rest is like what was.
+    fn progress(&self) -> Progress {
+        let passed = self.now.since(self.began.unwrap_or(self.now)).0;
+        let recorded = self.scenario.recorded.as_ref();
+        let mean = recorded.map_or(self.scenario.use_time.0, |r| {
+            r.uses.iter().map(|u| u.duration.0).sum::<u64>() / r.uses.len() as u64
+        });
+        let all = mean.saturating_mul(self.order.len() as u64) + LEAD.0;
+        let scale = if passed == 0 { 0.0 } else { all as f64 / passed as f64 };
+        let total = (scale > 0.0).then(|| ((self.done_bytes as f64 * scale) as u64).max(self.done_bytes));
+        Progress { done: self.done_bytes, total }
+    }
+
+    fn groups(&self) -> &[GroupInfo] {
+        &self.groups
+    }
+
+    fn footprint(&self) -> Footprint {
+        let lists = |state: &'_ State| {
+            let all = [&state.launch, &state.loading, &state.run, &state.background];
+            all.into_iter().flat_map(|reads| reads.all().collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        match &self.scenario.recorded {
+            Some(recorded) => {
+                let services = self.states.iter().filter(|state| state.app.is_service()).flat_map(lists);
+                Footprint::from_ranges(recorded.reads().chain(services))
+            }
+            None => Footprint::from_ranges(self.states.iter().flat_map(lists)),
+        }
+    }
+
+    fn preconditioning_ranges(&self) -> Footprint {
+        self.footprint()
+    }
+}

@@ -1,0 +1,149 @@
+//! TOML with places: every error names the file, the line and the key, its value and what is allowed.
+
+use std::ops::RangeInclusive;
+
+use thiserror::Error;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What is wrong with a scenario or with an app.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{0}")]
+pub struct ScenarioError(pub(crate) String);
+
+/// A text and where it came from.
+#[derive(Clone, Copy)]
+pub(crate) struct Text<'a> {
+    pub origin: &'a str,
+    pub text: &'a str,
+}
+
+impl<'a> Text<'a> {
+    /// An error at a byte of the text.
+    pub fn error(self, at: usize, problem: &str) -> ScenarioError {
+        let line = 1 + self.text[..at.min(self.text.len())].matches('\n').count();
+        ScenarioError(format!("{}: line {line}: {problem}", self.origin))
+    }
+
+    /// Parses the text into its tables.
+    pub fn parse(self) -> Result<Spanned<DeTable<'a>>, ScenarioError> {
+        DeTable::parse(self.text)
+            .map_err(|error| self.error(error.span().map_or(0, |span| span.start), error.message()))
+    }
+}
+
+/// The keys of one table. Whoever reads it asks for each key that there is, and ends with [`Section::done`].
+pub(crate) struct Section<'a> {
+    pub text: Text<'a>,
+    /// Name in front of its keys, with the dot; empty for the whole file.
+    prefix: String,
+    /// Where it begins.
+    at: usize,
+    table: &'a DeTable<'a>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Section<'a> {
+    /// A table that begins at a byte of the text.
+    pub fn new(text: Text<'a>, name: &str, (at, table): (usize, &'a DeTable<'a>)) -> Section<'a> {
+        let prefix = if name.is_empty() { String::new() } else { format!("{name}.") };
+        Section { text, prefix, at, table, known: Vec::new() }
+    }
+
+    /// The value of a key and where it stands.
+    pub fn get(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.known.push(key);
+        self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
+    }
+
+    /// An error about a value.
+    pub fn wrong(&self, key: &str, value: &Spanned<DeValue<'_>>, allowed: &str) -> ScenarioError {
+        let shown = self.text.text.get(value.span()).unwrap_or_default();
+        self.text.error(value.span().start, &format!("{}{key} = {shown}: must be {allowed}", self.prefix))
+    }
+
+    /// An error about a key that is not there.
+    pub fn missing(&self, key: &str) -> ScenarioError {
+        self.text.error(self.at, &format!("{}{key} is missing", self.prefix))
+    }
+
+    /// A whole number in its range.
+    pub fn whole(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>, ScenarioError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let number = value.get_ref().as_integer().and_then(|i| i64::from_str_radix(i.as_str(), i.radix()).ok());
+        let number = number.and_then(|n| u64::try_from(n).ok()).filter(|n| range.contains(n));
+        let allowed = || format!("a whole number of {}..={}", range.start(), range.end());
+        number.map(Some).ok_or_else(|| self.wrong(key, value, &allowed()))
+    }
+
+    /// A number in its range.
+    pub fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Result<Option<f64>, ScenarioError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let digits = match value.get_ref() {
+            DeValue::Integer(i) if i.radix() == 10 => Some(i.as_str()),
+            DeValue::Float(f) => Some(f.as_str()),
+            _ => None,
+        };
+        let number = digits.and_then(|text| text.parse().ok()).filter(|n| range.contains(n));
+        let allowed = || format!("a number of {}..={}", range.start(), range.end());
+        number.map(Some).ok_or_else(|| self.wrong(key, value, &allowed()))
+    }
+
+    /// True or false.
+    pub fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, ScenarioError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        value.get_ref().as_bool().map(Some).ok_or_else(|| self.wrong(key, value, "true or false"))
+    }
+
+    /// A text.
+    pub fn string(&mut self, key: &'static str) -> Result<Option<&'a str>, ScenarioError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        value.get_ref().as_str().map(Some).ok_or_else(|| self.wrong(key, value, "a text in quotes"))
+    }
+
+    /// Texts, each with the value it stands in.
+    pub fn strings(&mut self, key: &'static str) -> Result<Option<Vec<Word<'a>>>, ScenarioError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let list = value.get_ref().as_array().ok_or_else(|| self.wrong(key, value, "a list of texts in quotes"))?;
+        let word = |value: &'a Spanned<DeValue<'a>>| {
+            let text = value.get_ref().as_str().ok_or_else(|| self.wrong(key, value, "a text in quotes"))?;
+            Ok(Word { text, at: value.span().start })
+        };
+        list.iter().map(word).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// A table inside this one.
+    pub fn table(&mut self, key: &'static str) -> Result<Option<(usize, &'a DeTable<'a>)>, ScenarioError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let table = value.get_ref().as_table().ok_or_else(|| self.wrong(key, value, "a table"))?;
+        Ok(Some((value.span().start, table)))
+    }
+
+    /// Tables inside this one, written with double brackets.
+    pub fn tables(&mut self, key: &'static str) -> Result<Vec<(usize, &'a DeTable<'a>)>, ScenarioError> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let allowed = "a list of tables, each written as [[...]]";
+        let list = value.get_ref().as_array().ok_or_else(|| self.wrong(key, value, allowed))?;
+        let table = |value: &'a Spanned<DeValue<'a>>| {
+            let table = value.get_ref().as_table().ok_or_else(|| self.wrong(key, value, allowed))?;
+            Ok((value.span().start, table))
+        };
+        list.iter().map(table).collect()
+    }
+
+    /// Refuses keys that nobody has asked for.
+    pub fn done(self) -> Result<(), ScenarioError> {
+        let Some((name, _)) = self.table.iter().find(|(name, _)| !self.known.contains(&name.get_ref().as_ref())) else {
+            return Ok(());
+        };
+        let problem = format!("{}{} is no key: must be one of {}", self.prefix, name.get_ref(), self.known.join(", "));
+        Err(self.text.error(name.span().start, &problem))
+    }
+}
+
+/// A text of a list.
+#[derive(Clone, Copy)]
+pub(crate) struct Word<'a> {
+    pub text: &'a str,
+    pub at: usize,
+}

@@ -1,0 +1,116 @@
+//! A booster without driver and device, for tests: requests go in, fetches are answered by hand.
+
+use std::collections::VecDeque;
+
+use ufs::{DataIn, DeviceInfo, HpbNotice, Op, PiggyBack, Response, Status, Tag};
+use units::{AppId, Lpa, SimTime};
+
+use super::{Booster, Step};
+use crate::app::AppSignal;
+use crate::config::HostConfig;
+use crate::request::{Part, RequestOp};
+use crate::stats::HostStats;
+
+/// 64 subregions of 512 entries, in regions of 4.
+pub(super) const INFO: DeviceInfo = DeviceInfo {
+    capacity_units: 64 * 512,
+    superblocks: 16,
+    superblock_units: 4096,
+    hpb_group_entries: 512,
+    hpb_region_groups: 4,
+    hpb_max_blocks: 128,
+    hpb_device_control: false,
+    map_page_entries: 1024,
+};
+
+/// A booster and the time.
+pub(super) struct Bench<B> {
+    pub booster: B,
+    pub now: SimTime,
+}
+
+impl<B: Booster> Bench<B> {
+    pub fn new(config: &HostConfig, info: &DeviceInfo) -> Bench<B> {
+        Bench { booster: B::attach(config, info), now: SimTime::START }
+    }
+
+    fn send(&mut self, op: RequestOp, app: u16, lpa: u32, len: u32) -> Op {
+        let (lpa, app) = (Lpa(lpa), AppId(app));
+        let mut part = Part { request: 0, op, lpa, len, app, counted: false, pinned: false };
+        match self.booster.plan(self.now, &mut part, 128) {
+            Step::Send { op, .. } => op,
+            step => panic!("{step:?} for {part:?}"),
+        }
+    }
+
+    /// An app reads the first block of a subregion. True if an entry goes along.
+    pub fn read(&mut self, app: u16, group: u32) -> bool {
+        matches!(self.send(RequestOp::Read, app, group * 512, 1), Op::HpbRead { .. })
+    }
+
+    /// An app writes the first block of a subregion.
+    pub fn write(&mut self, app: u16, group: u32) {
+        self.send(RequestOp::Write { fua: false }, app, group * 512, 1);
+    }
+
+    pub fn signal(&mut self, signal: AppSignal) {
+        self.booster.signal(self.now, signal);
+    }
+
+    /// The next command of the booster's own.
+    pub fn command(&mut self) -> Option<Op> {
+        let next = self.booster.urgent().or_else(|| self.booster.lazy(self.now, None));
+        next.map(|internal| internal.op)
+    }
+
+    pub fn answer(&mut self, op: Op, status: Status, hpb: HpbNotice) {
+        let data = match op {
+            Op::HpbReadBuffer { group } if status == Status::Good => {
+                DataIn::Sealed((0..512).map(|i| u64::from(group * 512 + i + 1)).collect())
+            }
+            _ => DataIn::None,
+        };
+        let mut response = Response { tag: Tag(0), status, data, hpb, piggyback: PiggyBack::default() };
+        self.booster.on_response(self.now, &op, &mut response, &mut VecDeque::new());
+    }
+
+    /// A notice in the response to a flush.
+    pub fn notice(&mut self, notice: HpbNotice) {
+        self.answer(Op::Flush, Status::Good, notice);
+    }
+
+    /// Answers commands until there are none; gives them.
+    pub fn serve(&mut self) -> Vec<Op> {
+        let mut served = Vec::new();
+        while let Some(op) = self.command() {
+            self.answer(op, Status::Good, HpbNotice::None);
+            served.push(op);
+        }
+        served
+    }
+
+    /// The same, expecting only fetches; gives their subregions.
+    pub fn fetched(&mut self) -> Vec<u32> {
+        let group = |op| match op {
+            Op::HpbReadBuffer { group } => group,
+            op => panic!("{op:?} is no fetch"),
+        };
+        self.serve().into_iter().map(group).collect()
+    }
+
+    pub fn stats(&self) -> HostStats {
+        let mut stats = HostStats::default();
+        self.booster.report(&mut stats);
+        stats
+    }
+
+    /// Is the subregion cached?
+    pub fn holds(&self, group: u32) -> bool {
+        self.booster.sealed(Lpa(group * 512)).is_some()
+    }
+
+    /// All that are.
+    pub fn held(&self) -> Vec<u32> {
+        (0..64).filter(|&group| self.holds(group)).collect()
+    }
+}

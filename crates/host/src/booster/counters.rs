@@ -1,0 +1,92 @@
+//! Counts of reads by subregion: the fetch policy that `foam` and `hpbvalve` take over from Linux (HPBvalve Sec. 4.3: the HPB
+//! manager "measures reference counts of LBAs and fetches L2P entries that have a large number of reads").
+
+use crate::config::HpbParams;
+
+/// Reads of each subregion since it was written or dropped last, normalized.
+pub(super) struct Counters {
+    threshold: u32,
+    /// Above this all counts are divided.
+    most: u32,
+    shift: u8,
+    reads: Vec<u32>,
+    /// Subregions that may have reads, each once.
+    counted: Vec<u32>,
+    is_counted: Vec<bool>,
+}
+
+impl Counters {
+    /// All 0.
+    pub fn new(groups: u32, params: &HpbParams, group_entries: u32) -> Counters {
+        Counters {
+            threshold: params.activation_thld,
+            most: group_entries,
+            shift: params.normalization_factor,
+            reads: vec![0; groups as usize],
+            counted: Vec::new(),
+            is_counted: vec![false; groups as usize],
+        }
+    }
+
+    /// A read. True if there have been enough.
+    pub fn read(&mut self, group: u32) -> bool {
+        let reads = &mut self.reads[group as usize];
+        *reads += 1;
+        let reads = *reads;
+        if !std::mem::replace(&mut self.is_counted[group as usize], true) {
+            self.counted.push(group);
+        }
+        if reads > self.most.max(self.threshold) {
+            self.normalize();
+        }
+        reads >= self.threshold
+    }
+
+    /// A write, or the subregion has been dropped.
+    pub fn reset(&mut self, group: u32) {
+        self.reads[group as usize] = 0;
+    }
+
+    fn normalize(&mut self) {
+        let (reads, is_counted, shift) = (&mut self.reads, &mut self.is_counted, self.shift);
+        self.counted.retain(|&group| {
+            reads[group as usize] >>= shift;
+            is_counted[group as usize] = reads[group as usize] > 0;
+            is_counted[group as usize]
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enough_reads_without_a_write_between_them() {
+        let mut counters = Counters::new(4, &HpbParams { activation_thld: 3, ..HpbParams::default() }, 512);
+        let three = |counters: &mut Counters| [(); 3].map(|()| counters.read(1));
+        assert_eq!(three(&mut counters), [false, false, true]);
+        assert_eq!(three(&mut counters), [true; 3]);
+        counters.reset(1);
+        assert_eq!(three(&mut counters), [false, false, true]);
+        assert!(!counters.read(2));
+    }
+
+    #[test]
+    fn counts_are_divided_when_one_is_large() {
+        let mut counters = Counters::new(4, &HpbParams { activation_thld: 8, ..HpbParams::default() }, 16);
+        (0..9).for_each(|_| {
+            counters.read(0);
+        });
+        counters.read(1);
+        (0..16).for_each(|_| {
+            counters.read(2);
+        });
+        assert_eq!(counters.reads, [9, 1, 16, 0]);
+        counters.read(2);
+        assert_eq!(
+            (counters.reads.as_slice(), counters.counted.as_slice()),
+            ([4, 0, 8, 0].as_slice(), [0, 2].as_slice())
+        );
+    }
+}

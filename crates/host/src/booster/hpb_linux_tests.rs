@@ -1,0 +1,189 @@
+use ufs::HpbNotice;
+use units::Nanos;
+
+use super::super::bench::{Bench, INFO};
+use super::*;
+
+/// As many regions as `regions`.
+fn bench(regions: u64, device_control: bool) -> Bench<HpbLinux> {
+    let config = HostConfig { memory_limit_bytes: Some(regions * 4 * 4096), ..HostConfig::default() };
+    Bench::new(&config, &DeviceInfo { hpb_device_control: device_control, ..INFO })
+}
+
+fn reads(bench: &mut Bench<HpbLinux>, group: u32, n: u32) {
+    for _ in 0..n {
+        bench.read(0, group);
+    }
+}
+
+fn buffer(group: u32) -> Op {
+    Op::HpbReadBuffer { group }
+}
+
+#[test]
+fn eight_reads_without_a_write_activate_a_subregion() {
+    let mut b = bench(4, false);
+    reads(&mut b, 5, 7);
+    b.write(0, 5);
+    reads(&mut b, 5, 7);
+    assert_eq!(b.serve(), []);
+    reads(&mut b, 5, 1);
+    assert_eq!(b.command(), Some(buffer(5)));
+    assert!(!b.read(0, 5), "it is not there yet");
+    b.answer(buffer(5), Status::Good, HpbNotice::None);
+    assert!(b.read(0, 5));
+    let stats = b.stats();
+    assert_eq!((stats.hit_cnt, stats.miss_cnt, stats.map_req_cnt, stats.rcmd_active_cnt), (1, 16, 1, 1));
+    assert_eq!(b.stats().dram_bytes_used, 4096);
+    b.write(0, 5);
+    assert!(!b.read(0, 5), "the block is dirty");
+}
+
+#[test]
+fn so_many_map_requests_at_a_time() {
+    let mut b = bench(4, false);
+    reads(&mut b, 5, 8);
+    reads(&mut b, 9, 8);
+    assert_eq!((b.command(), b.command()), (Some(buffer(5)), None));
+    b.answer(buffer(5), Status::Good, HpbNotice::None);
+    assert_eq!(b.serve(), [buffer(9)]);
+}
+
+#[test]
+fn a_region_enters_a_full_memory_only_with_many_reads_and_in_place_of_one_with_few() {
+    let mut b = bench(1, false);
+    reads(&mut b, 0, 8);
+    assert_eq!(b.serve(), [buffer(0)]);
+    reads(&mut b, 4, 8);
+    assert_eq!(b.serve(), [], "8 of 256 reads");
+    // Another subregion of the region reaches its threshold when the region has more than 256.
+    reads(&mut b, 4, 250);
+    reads(&mut b, 5, 8);
+    assert_eq!(b.serve(), [Op::HpbInactivate { region: 0 }, buffer(5)]);
+    assert_eq!(b.stats().umap_req_cnt, 1);
+    reads(&mut b, 8, 258);
+    reads(&mut b, 9, 8);
+    assert_eq!(b.serve(), [], "region 1 has more than 128 reads and stays");
+}
+
+#[test]
+fn counts_are_halved_when_a_region_has_more_than_a_subregion_has_entries() {
+    let mut b = bench(1, false);
+    reads(&mut b, 0, 512);
+    reads(&mut b, 4, 1);
+    assert_eq!((b.booster.reads[0], b.booster.reads[4]), (512, 1));
+    reads(&mut b, 0, 1);
+    assert_eq!((b.booster.reads[0], b.booster.reads[4], b.booster.regions[1].reads), (256, 0, 0));
+}
+
+#[test]
+fn regions_that_are_not_read_leave_after_100_timeouts_and_written_ones_after_one() {
+    let mut b = bench(4, false);
+    for group in [0, 4] {
+        reads(&mut b, group, 8);
+    }
+    assert_eq!(b.serve().len(), 2);
+    b.write(0, 4);
+    let mut gone = Vec::new();
+    while b.booster.active > 0 {
+        b.now = b.booster.next_wake(None).expect("it looks again");
+        gone.extend(b.serve().into_iter().map(|op| (op, b.now)));
+    }
+    let seconds = |at: SimTime| at.0 / 1_000_000_000;
+    assert_eq!(gone.len(), 2, "{gone:?}");
+    assert_eq!((gone[0].0, seconds(gone[0].1)), (Op::HpbInactivate { region: 1 }, 1));
+    // Each of the 100 timeouts is noticed up to one look too late.
+    assert_eq!(gone[1].0, Op::HpbInactivate { region: 0 });
+    assert!((100..=120).contains(&seconds(gone[1].1)), "{gone:?}");
+    assert_eq!(b.booster.next_wake(None).map(|at| at.since(b.now)), None, "nothing is left to look at");
+    assert_eq!(b.stats().rcmd_inactive_cnt, 2);
+}
+
+#[test]
+fn reads_rewind_the_timer() {
+    let mut b = bench(4, false);
+    reads(&mut b, 0, 8);
+    b.serve();
+    for _ in 0..600 {
+        b.now = b.booster.next_wake(None).expect("it looks again");
+        reads(&mut b, 0, 1);
+        assert_eq!(b.serve(), []);
+    }
+    assert!(b.now.0 > 100_000_000_000 && b.holds(0));
+}
+
+#[test]
+fn a_device_that_controls_decides() {
+    let mut b = bench(1, true);
+    reads(&mut b, 0, 300);
+    assert_eq!(b.serve(), [], "counts of reads do not matter");
+    let both = Recommendation { activate: [Some(1), Some(2)], inactivate: [None; 2] };
+    b.notice(HpbNotice::Recommend(both));
+    assert_eq!(b.serve(), [buffer(1), buffer(2)]);
+    b.notice(HpbNotice::DirtyGroup(2));
+    assert!(!b.read(0, 2), "it is not used before it has been read again");
+    assert_eq!(b.serve(), [buffer(2)]);
+    // Another region takes the place of the first, and the device is not told.
+    b.notice(HpbNotice::DirtyGroup(9));
+    assert_eq!(b.serve(), [buffer(9)]);
+    assert_eq!(b.held(), [9]);
+    b.notice(HpbNotice::Recommend(Recommendation { activate: [None; 2], inactivate: [Some(2), None] }));
+    assert_eq!((b.serve(), b.held()), (vec![], vec![]));
+    assert_eq!(b.booster.next_wake(None), None, "there is no timer");
+    let stats = b.stats();
+    assert_eq!((stats.rcmd_noti_cnt, stats.rcmd_active_cnt, stats.rcmd_inactive_cnt), (4, 4, 1));
+}
+
+#[test]
+fn a_host_that_controls_listens_only_where_it_has_not_written() {
+    let mut b = bench(4, false);
+    reads(&mut b, 0, 8);
+    reads(&mut b, 4, 8);
+    b.serve();
+    b.write(0, 4);
+    b.notice(HpbNotice::DirtyGroup(8));
+    b.notice(HpbNotice::DirtyGroup(5));
+    assert_eq!(b.serve(), [], "one region is not active, one is written");
+    b.notice(HpbNotice::DirtyGroup(0));
+    assert_eq!(b.serve(), [buffer(0)]);
+    b.notice(HpbNotice::Recommend(Recommendation { activate: [None; 2], inactivate: [Some(0), Some(9999)] }));
+    assert!(b.read(0, 0), "it drops nothing because the device says so");
+    b.notice(HpbNotice::DirtyGroup(u32::MAX));
+}
+
+#[test]
+fn a_failed_read_buffer_passes_for_an_empty_one() {
+    let mut b = bench(4, false);
+    reads(&mut b, 0, 8);
+    let op = b.command().expect("a fetch");
+    b.answer(op, Status::InvalidField, HpbNotice::None);
+    assert!(!b.read(0, 0));
+    assert_eq!((b.serve(), b.held()), (vec![], vec![0]));
+}
+
+#[test]
+fn what_is_reserved_is_taken_whether_it_is_used_or_not() {
+    for (reserved, taken) in [(Some(0), 4096), (Some(8192), 8192), (Some(1 << 30), 4 * 4 * 4096), (None, 4 * 4 * 4096)]
+    {
+        let memory_limit_bytes = Some(4 * 4 * 4096);
+        let config = HostConfig { memory_limit_bytes, hpb_reserved_bytes: reserved, ..HostConfig::default() };
+        let mut b: Bench<HpbLinux> = Bench::new(&config, &INFO);
+        reads(&mut b, 0, 8);
+        b.serve();
+        assert_eq!(b.booster.memory_bytes(), taken, "{reserved:?}");
+    }
+}
+
+#[test]
+fn a_smaller_limit_drops_the_regions_activated_longest_ago() {
+    let mut b = bench(3, false);
+    for group in [0, 4, 8] {
+        reads(&mut b, group, 8);
+        b.serve();
+    }
+    b.booster.set_limit(4 * 4096);
+    assert_eq!(b.held(), [8]);
+    assert_eq!(b.serve(), [Op::HpbInactivate { region: 0 }, Op::HpbInactivate { region: 1 }]);
+    b.now = b.now + Nanos::from_millis(1);
+    assert_eq!(b.stats().dram_bytes_limit, 4 * 4096);
+}

@@ -1,0 +1,78 @@
+//! The log of reads, against the counters of driver and device.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod common;
+
+use std::sync::Arc;
+
+use common::{request, tiny};
+use ufsim_lab::{ReadRecord, Snapshot, assemble};
+use workload::{ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
+
+/// Writes all units, then reads single ones at random.
+fn requests(count: u32) -> Vec<WorkRequest> {
+    let mut rng = Rng::from_seed(3);
+    let writes = (0..32_768).step_by(64).map(|unit| request(WorkOp::Write, unit, 64));
+    let reads = (0..count).map(|_| request(WorkOp::Read, rng.below(32_768), 1));
+    writes.chain(reads).collect()
+}
+
+fn run(scheme: &str, requests: Vec<WorkRequest>, log: bool) -> (Vec<ReadRecord>, Snapshot) {
+    let (parts, profile) = tiny(scheme, 1).resolve().expect("a preset on an embedded profile");
+    let mut system = assemble(&profile, parts, 1).expect("the profile's own settings");
+    if log {
+        system.log_reads();
+    }
+    let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
+    let mode = ReplayMode::Closed { depth: 4, per_file: false };
+    let mut source = Replay::new(Arc::new(trace), mode, profile.capacity_units()).expect("it fits");
+    system.run(&mut source, &mut |_, _| std::ops::ControlFlow::Continue(())).expect("nothing fails");
+    (system.take_reads(), system.outcome().1)
+}
+
+fn count(reads: &[ReadRecord], outcome: ReadOutcome) -> u64 {
+    reads.iter().filter(|read| read.outcome == Some(outcome)).count() as u64
+}
+
+#[test]
+fn sources_add_up_to_what_driver_and_device_count() {
+    for scheme in ["ufs", "hpb", "hpb-linux", "foam", "hpbvalve", "hp-ufs", "ideal", "dftl"] {
+        let (reads, after) = run(scheme, requests(4_000), true);
+        assert_eq!(reads.len(), 4_000, "{scheme}");
+        let (host, device) = (after.host, after.device);
+        let (from_host, from_flash) = match scheme {
+            "ufs" => (0, device.segment_misses),
+            "hpb" | "hpb-linux" | "foam" | "hpbvalve" => {
+                (host.hpb_reads - device.host_entries_refused, device.segment_misses)
+            }
+            "hp-ufs" => (host.booster_hits, host.booster_misses),
+            "dftl" => (0, device.cmt_read_misses),
+            _ => (0, 0),
+        };
+        assert_eq!(count(&reads, ReadOutcome::Host), from_host, "{scheme}");
+        assert_eq!(count(&reads, ReadOutcome::Map), from_flash, "{scheme}");
+        assert_eq!(count(&reads, ReadOutcome::Sram), 4_000 - from_host - from_flash, "{scheme}");
+        assert!(reads.iter().all(|read| read.issued < read.completed && read.len == 1));
+        assert!(reads.is_sorted_by_key(|read| read.completed));
+    }
+}
+
+#[test]
+fn a_read_of_many_units_counts_as_its_worst() {
+    let mut requests = requests(0);
+    requests.push(request(WorkOp::Flush, 0, 0));
+    requests.extend((0..300).map(|i| request(WorkOp::Read, 1000 + 50 * i, 100)));
+    let (reads, _) = run("ufs", requests, true);
+    // 100 units from there reach into the next segment whenever fewer than 100 are left in the first.
+    let flash = count(&reads, ReadOutcome::Map);
+    assert!((1..300).contains(&flash), "{flash} of 300");
+    assert!(reads[0].outcome.is_some() && reads.len() == 300);
+}
+
+#[test]
+fn no_log_is_kept_unless_it_is_wanted() {
+    let (reads, plain) = run("hpb", requests(500), false);
+    let (logged, watched) = run("hpb", requests(500), true);
+    assert_eq!((reads.len(), logged.len()), (0, 500));
+    assert_eq!(plain.host, watched.host, "looking changes nothing");
+}

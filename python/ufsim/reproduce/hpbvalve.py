@@ -1,0 +1,165 @@
+"""HPBvalve, "Integrated Host-SSD Mapping Table Management for Improving User Experience of Smartphones" (FAST 2023): the runs
+that its figures share, and what they have in common.
+
+Every figure comes from the same scenario, nine apps in an order of chance, on the same device. A run is a scheme and a
+size of HPB; its uses, kills and samples over time stand as JSON in its row.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ufsim.phones import Study, phone
+from ufsim.plots import scheme_colours
+from ufsim.reproduce import draw
+from ufsim.reproduce.figure import Point, Setting, job
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+PROFILE = "hpbvalve"
+APPS = ("AP", "CR", "GI", "FB", "IG", "TW", "AB", "FBM", "UB")
+GAMES = ("AP", "CR", "GI")
+# What the paper calls the schemes, and their colours.
+PAPER_NAMES = {
+    "ufs": "UFS",
+    "hpb-linux": "HPB, upstream",
+    "foam": "UFS+HPB",
+    "hpbvalve": "HPBvalve",
+    "ideal": "Optimal",
+}
+COLOURS = {
+    "UFS": "#9aa1ab",
+    "HPB, upstream": "#e69f00",
+    "UFS+HPB": "#56b4e9",
+    "HPBvalve": "#0072b2",
+    "Optimal": "#333333",
+}
+MEMORY_MIB = 256
+LEGEND = (
+    "AP, CR, GI: the games Asphalt 9, Clash Royale, Genshin Impact; FB, IG, TW: Facebook, Instagram, Twitter; AB: Airbnb, "
+    "FBM: Facebook Messenger, UB: Uber."
+)
+
+
+@dataclass(frozen=True)
+class PhoneRun:
+    """A scheme with so much memory for HPB, on the nine apps. Shows as itself, so that figures share equal ones."""
+
+    scheme: str
+    memory_mib: int
+    seed: int
+    scenario: str
+
+    def __call__(self) -> dict[str, Any]:
+        """Simulates it."""
+        study = phone(
+            self.scenario,
+            [self.scheme],
+            profile=PROFILE,
+            host_memory_mib=self.memory_mib,
+            seed=self.seed,
+            jobs=1,
+        )
+        return row(study)
+
+
+def row(study: Study) -> dict[str, Any]:
+    """The columns of one run."""
+    result = study.results[0]
+    host, device = result.counters["host"], result.counters["device"]
+    columns: dict[str, Any] = {
+        "uses": _json(study.uses()),
+        "kills": _json(study.kills()),
+        "timeline": _json(study.timeline()),
+        "map_reads": int(device["segment_reads"]),
+        "fetches": int(host["map_req_cnt"]),
+        "profile_bytes": int(host["hpbvalve_profile_bytes"]),
+        "reclaimed_bytes": int(host["hpbvalve_reclaimed_bytes"]),
+        "energy_j": float(study.energy().energy_j.iloc[0]),
+        "digest": result.digest,
+    }
+    return columns
+
+
+def _json(frame: pd.DataFrame) -> str:
+    return json.dumps(json.loads(frame.to_json(orient="records", double_precision=9)))
+
+
+def points(setting: Setting, schemes: Sequence[str], sizes: Sequence[int] = (MEMORY_MIB,)) -> list[Point]:
+    """Runs of schemes with sizes of HPB; a scheme without HPB runs once."""
+    scenario = job("hpbvalve-quick.toml" if setting.quick else "hpbvalve.toml")
+    runs = []
+    for scheme in schemes:
+        for size in sizes if scheme not in ("ufs", "ideal") else (MEMORY_MIB,):
+            run = PhoneRun(scheme, size, setting.seed, scenario)
+            runs.append(Point({"scheme": scheme, "memory_mib": size}, run))
+    return runs
+
+
+def comparison(setting: Setting) -> list[Point]:
+    """The four systems of the paper's Sec. 6."""
+    return points(setting, ("ufs", "foam", "hpbvalve", "ideal"))
+
+
+def expanded(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The uses, kills or samples of all runs, with scheme and size of each."""
+    import pandas as pd
+
+    parts = []
+    for _, run in frame.iterrows():
+        part = pd.DataFrame(json.loads(run[column]))
+        part["scheme"], part["memory_mib"] = run["scheme"], run["memory_mib"]
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def uses(frame: pd.DataFrame, *, first: bool = False) -> pd.DataFrame:
+    """Uses of apps; without the first of each app, when nothing of it is known and nothing runs, unless `first`."""
+    table = expanded(frame, "uses")
+    return table if first else table[table["launch"] > 1]
+
+
+def by_app(table: pd.DataFrame, column: str, apps: Sequence[str] = APPS) -> pd.DataFrame:
+    """Means of a column: a row for each app, a column for each scheme in the order of the frame."""
+    order = list(dict.fromkeys(table["scheme"]))
+    means = table.groupby(["app", "scheme"])[column].mean().unstack()
+    return means.reindex([app for app in apps if app in means.index])[order]
+
+
+def cut(table: pd.DataFrame, of: str, by: str) -> pd.Series:
+    """Per cent by which the scheme `by` is below the scheme `of`, for each row."""
+    return (1 - table[by] / table[of]) * 100
+
+
+def over(table: pd.DataFrame, of: str, by: str = "ideal") -> pd.Series:
+    """Per cent by which the scheme `of` is above the scheme `by`, for each row."""
+    return (table[of] / table[by] - 1) * 100
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns as the paper calls the schemes."""
+    return table.rename(columns=PAPER_NAMES)
+
+
+def bars(axes: Axes, table: pd.DataFrame, label: str) -> None:
+    """Bars of schemes by app."""
+    table = named(table)
+    known = {**dict(scheme_colours(list(table.columns))), **COLOURS}
+    draw.grouped_bars(axes, table, labels=False, colours={name: known[name] for name in table.columns})
+    axes.set_ylabel(label)
+
+
+def best(values: pd.Series) -> str:
+    """The largest of some apps' values, and whose it is."""
+    return f"{values.idxmax()} {values.max():.1f}%"
+
+
+def listed(values: pd.Series, digits: int = 1) -> str:
+    """Values with their names."""
+    return ", ".join(f"{name} {value:.{digits}f}" for name, value in values.items())

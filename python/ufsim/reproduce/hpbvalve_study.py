@@ -1,0 +1,312 @@
+"""HPBvalve (FAST 2023), Sec. 4: what misses cost a user, who misses, when, and what HPB's memory costs (Figs. 2, 3, 5, 6, 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ufsim.reproduce import draw
+from ufsim.reproduce.claims import Measured
+from ufsim.reproduce.figure import Figure, Point, Setting
+from ufsim.reproduce.hpbvalve import APPS, GAMES, LEGEND, MEMORY_MIB, bars, best, by_app, cut, expanded, listed, points, uses
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Drawing
+
+SIZES = (16, 64, 256, 512, 1024)
+OTHERS = tuple(app for app in APPS if app not in GAMES)
+
+
+# ---------------------------------------------------------------- Fig. 2
+
+
+def _f2_runs(setting: Setting) -> list[Point]:
+    return points(setting, ("ufs", "foam", "ideal"))
+
+
+def waiting(frame: pd.DataFrame) -> pd.DataFrame:
+    """Mean launch time in ms; of games the loading time where they loaded, as the paper measures them."""
+    table = uses(frame)
+    return by_app(table, "launch_ms")
+
+
+def _f2_draw(frame: pd.DataFrame) -> Drawing:
+    figure, (left, right) = draw.canvas(columns=2, width=5.6)
+    bars(left, waiting(frame), "launch (ms)")
+    loading = by_app(uses(frame), "loading_ms", GAMES) / 1000
+    bars(right, loading, "loading of games (s)")
+    draw.legend(left)
+    return figure
+
+
+def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
+    table = waiting(frame)
+    parts = []
+    for scheme, name in (("ufs", "UFS"), ("foam", "UFS+HPB")):
+        lower = cut(table, scheme, "ideal")
+        gap = (table[scheme] - table["ideal"]).mean()
+        parts.append(
+            Measured(
+                "hpbvalve.f2.launch-optimal",
+                float(lower.max()),
+                f"Optimal below {name}: best {best(lower)}, mean gap {gap:.0f} ms",
+                reason=f"by app: {listed(lower)}",
+            )
+        )
+    return parts
+
+
+F2 = Figure(
+    id="hpbvalve/f2",
+    title="Launches with a small mapping cache, with HPB, and with all mappings at hand",
+    caption=(
+        "Each read of a launch that finds no mapping waits for a flash read of its own. 512 KB of SRAM hold the entries of "
+        "512 MB, and between two uses of an app the others have read more than that. HPB by counts of reads hardly helps: "
+        f"few subregions are read eight times before the timer drops them. {LEGEND}"
+    ),
+    paper_shows="Optimal is up to 50% below UFS (UB) and up to 43% below UFS+HPB (IG); the mean gaps are 220 and 183 ms.",
+    runs=_f2_runs,
+    draw=_f2_draw,
+    measure=_f2_measure,
+    claims=("hpbvalve.f2.launch-optimal",),
+)
+
+
+# ---------------------------------------------------------------- Fig. 3
+
+
+def _f3_runs(setting: Setting) -> list[Point]:
+    return points(setting, ("hpb-linux",))
+
+
+def missing(frame: pd.DataFrame) -> pd.DataFrame:
+    """Share of reads without an entry in HPB, in per cent: of an app in the foreground, and of all others meanwhile."""
+    table = uses(frame).groupby("app")[["reads", "host", "background_reads", "background_host"]].sum()
+    table = table.reindex([app for app in APPS if app in table.index])
+    table["foreground"] = (1 - table["host"] / table["reads"]) * 100
+    table["background"] = (1 - table["background_host"] / table["background_reads"]) * 100
+    return table
+
+
+def _f3_draw(frame: pd.DataFrame) -> Drawing:
+    table = missing(frame)
+    figure, (left, right) = draw.canvas(columns=2, width=5.6)
+    colours = {"foreground": "#0072b2", "background": "#9aa1ab"}
+    counts = table[["reads", "background_reads"]].rename(columns={"reads": "foreground", "background_reads": "background"})
+    draw.grouped_bars(left, counts / 1000, labels=False, colours=colours)
+    left.set_ylabel("reads (thousands)")
+    draw.grouped_bars(right, table[["foreground", "background"]], labels=False, colours=colours)
+    right.set_ylabel("reads that miss HPB (%)")
+    draw.legend(left)
+    return figure
+
+
+def _f3_measure(frame: pd.DataFrame) -> list[Measured]:
+    table = missing(frame)
+    more = table.index[table["foreground"] > table["background"]]
+    wanted = [app for app in table.index if app != "UB"]
+    shown = ", ".join(f"{app} {row['foreground']:.1f}/{row['background']:.1f}" for app, row in table.iterrows())
+    return [
+        Measured(
+            "hpbvalve.f3.fg-misses-more",
+            all(app in more for app in wanted),
+            f"the foreground misses more for {len(more)} of {len(table)} apps",
+            reason=f"misses in per cent, foreground/background: {shown}",
+        )
+    ]
+
+
+F3 = Figure(
+    id="hpbvalve/f3",
+    title="Misses of the upstream HPB policy, foreground and background",
+    caption=(
+        "Counts of reads favour what is read again and again. That is the background's data: an app in the foreground reads "
+        "many places a few times each, and by its next use the timer has dropped what it had. "
+        "Misses are those of the host's cache alone."
+    ),
+    paper_shows="The background reads more, and all apps but UB miss more in the foreground than the others do behind it.",
+    runs=_f3_runs,
+    draw=_f3_draw,
+    measure=_f3_measure,
+    claims=("hpbvalve.f3.fg-misses-more",),
+)
+
+
+# ---------------------------------------------------------------- Fig. 5
+
+
+def _f5_runs(setting: Setting) -> list[Point]:
+    return points(setting, ("foam",))
+
+
+def tenths(table: pd.DataFrame) -> pd.DataFrame:
+    """L2P misses by tenth of a use: a row for each app."""
+    import pandas as pd
+
+    sums = {app: [sum(part) for part in zip(*own["map_tenths"], strict=True)] for app, own in table.groupby("app")}
+    return pd.DataFrame(sums).T.reindex([app for app in APPS if app in sums])
+
+
+def _f5_draw(frame: pd.DataFrame) -> Drawing:
+    table = tenths(uses(frame))
+    shares = table.div(table.sum(axis=1), axis=0) * 100
+    figure, axes = draw.canvas(columns=3, rows=3, width=3.4, height=2.2)
+    for each, (app, values) in zip(axes, shares.iterrows(), strict=False):
+        each.bar(range(1, 11), values, color="#56b4e9", width=0.8)
+        each.set_title(str(app), fontsize=9)
+        each.set_xticks([1, 5, 10])
+    axes[3].set_ylabel("misses (%)")
+    axes[7].set_xlabel("tenth of the use")
+    return figure
+
+
+def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
+    table = tenths(uses(frame))
+    first = table[0] / table.sum(axis=1) * 100
+    fifth = (table[0] + table[1]) / table.sum(axis=1) * 100
+    early = bool((first > 10).all() and (fifth > 20).all())
+    shown = ", ".join(f"{app} {first[app]:.0f}/{fifth[app]:.0f}" for app in table.index)
+    claim = "hpbvalve.f5.early-misses"
+    told = f"first tenth/fifth, per cent: {shown}"
+    return [
+        Measured(claim, early, f"more than even shares in first tenth and fifth; {told}", reason=told),
+        Measured(claim, bool(first["UB"] > first["AP"]), "UB earlier than AP", reason=told),
+    ]
+
+
+F5 = Figure(
+    id="hpbvalve/f5",
+    title="When misses come in the use of an app",
+    caption=(
+        "A launch reads libraries, code and databases at once, all of them places that have not been read for long; what "
+        "an app reads later it reads more slowly, and often again. A game goes on reading while it loads and runs."
+    ),
+    paper_shows="UB has 74% of its misses in the first tenth and 90% in the first fifth, AP 20% and 51%.",
+    runs=_f5_runs,
+    draw=_f5_draw,
+    measure=_f5_measure,
+    claims=("hpbvalve.f5.early-misses",),
+)
+
+
+# ---------------------------------------------------------------- Figs. 6 and 7
+
+
+def _f6_runs(setting: Setting) -> list[Point]:
+    sizes = (16, 256, 1024) if setting.quick else SIZES
+    return points(setting, ("ufs",)) + points(setting, ("foam",), sizes)
+
+
+def by_size(frame: pd.DataFrame) -> pd.DataFrame:
+    """Reads of apps in the foreground and L2P reads on their behalf, by app and size of HPB; UFS stands as size 0."""
+    table = uses(frame, first=True)
+    table.loc[table["scheme"] == "ufs", "memory_mib"] = 0
+    sums = table.groupby(["app", "memory_mib"])[["reads", "map"]].sum()
+    sums["all"] = sums["reads"] + sums["map"]
+    return sums
+
+
+def kills_by_size(frame: pd.DataFrame) -> pd.DataFrame:
+    """Apps and services killed by category, a row for each size of HPB."""
+    kills = expanded(frame, "kills")
+    kills.loc[kills["scheme"] == "ufs", "memory_mib"] = 0
+    kills = kills[~kills["spared"].astype(bool)]
+    counts = kills.groupby(["memory_mib", "category"]).size().unstack(fill_value=0)
+    return counts.reindex(columns=range(7), fill_value=0).sort_index()
+
+
+def _f6_draw(frame: pd.DataFrame) -> Drawing:
+    sums = by_size(frame)
+    figure, axes = draw.canvas(columns=3, rows=3, width=3.6, height=2.3)
+    for each, app in zip(axes, APPS, strict=True):
+        own = sums.loc[app]
+        places = range(len(own))
+        each.bar(places, own["reads"] / 1000, color="#0072b2", width=0.75, label="app reads")
+        each.bar(places, own["map"] / 1000, bottom=own["reads"] / 1000, color="#e69f00", width=0.75, label="L2P reads")
+        each.scatter([int(own["all"].argmin())], [own["all"].min() / 1000], marker="v", color="#b2182b", zorder=5, s=22)
+        each.set_xticks(places, [str(size) for size in own.index], fontsize=7)
+        each.set_title(app, fontsize=9)
+    axes[3].set_ylabel("flash reads (thousands)")
+    axes[7].set_xlabel("HPB (MiB)")
+    draw.legend(axes[0])
+    return figure
+
+
+def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
+    sums = by_size(frame)
+    total = sums.groupby("memory_mib").sum()
+    kills = kills_by_size(frame).sum(axis=1)
+    most = int(total.index.max())
+    claim = "hpbvalve.f6.size-tradeoff"
+    best_sizes = {app: int(sums.loc[app]["all"].idxmin()) for app in APPS}
+    shown = ", ".join(f"{app} {size}" for app, size in best_sizes.items())
+    per_size = ", ".join(f"{size} MiB {value:.0f}" for size, value in (total["map"] / total["reads"] * 1000).items())
+    share = total["map"] / total["reads"]
+    return [
+        Measured(
+            claim,
+            bool(share[most] < share[0]),
+            f"L2P reads for each 1000 app reads: {per_size}",
+        ),
+        Measured(
+            claim,
+            bool(total["reads"][most] > total["reads"][0]),
+            f"app reads with {most} MiB over none: {(total['reads'][most] / total['reads'][0] - 1) * 100:+.1f}%",
+        ),
+        Measured(claim, len(set(best_sizes.values())) > 1, f"fewest flash reads at, in MiB: {shown}"),
+        Measured(
+            claim,
+            bool(kills[most] > kills[0]),
+            "kills by size: " + ", ".join(f"{size} MiB {count}" for size, count in kills.items()),
+        ),
+    ]
+
+
+F6 = Figure(
+    id="hpbvalve/f6",
+    title="Flash reads by the size of HPB",
+    caption=(
+        "Memory that HPB reserves is missing elsewhere: page cache is reclaimed, so that warm launches read again what they "
+        "had, and apps are killed, so that the next launch is a cold one with all its reads. Triangles mark the "
+        "fewest flash reads."
+    ),
+    paper_shows="L2P reads fall and app reads rise with the size; the best is 512 MB for IG and 16 MB for UB.",
+    runs=_f6_runs,
+    draw=_f6_draw,
+    measure=_f6_measure,
+    claims=("hpbvalve.f6.size-tradeoff",),
+)
+
+
+def _f7_draw(frame: pd.DataFrame) -> Drawing:
+    counts = kills_by_size(frame)
+    figure, (left, right) = draw.canvas(columns=2, width=5.0)
+    shades = ("#67001f", "#b2182b", "#d6604d", "#f4a582", "#bcbcbc", "#878787", "#4d4d4d")
+    for axes, table in ((left, counts), (right, counts.div(counts.sum(axis=1), axis=0) * 100)):
+        bottom = [0.0] * len(table)
+        for category in table.columns:
+            values = list(table[category])
+            axes.bar(range(len(table)), values, bottom=bottom, color=shades[int(category)], label=f"{int(category) + 1}")
+            bottom = [low + value for low, value in zip(bottom, values, strict=True)]
+        axes.set_xticks(range(len(table)), [str(size) for size in table.index])
+        axes.set_xlabel("HPB (MiB)")
+    left.set_ylabel("kills")
+    right.set_ylabel("share (%)")
+    right.legend(title="priority", fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+F7 = Figure(
+    id="hpbvalve/f7",
+    title="Kills by the size of HPB",
+    caption=(
+        "The killer takes what was used longest ago first. Services start again and are killed again, so that most kills are "
+        "theirs; the more memory is missing, the further the killer gets among the apps that the user has opened "
+        f"(priorities 1 to 3). Size 0 is UFS; {MEMORY_MIB} MiB is the size of the other figures."
+    ),
+    paper_shows="Kills, and the share of high priorities among them, rise with the size of HPB.",
+    runs=_f6_runs,
+    draw=_f7_draw,
+)
+
+FIGURES = (F2, F3, F5, F6, F7)
