@@ -141,7 +141,7 @@ fn what_does_not_fit_is_told() {
         }
     };
     let path = scenario("wrong", SMALL);
-    assert!(config(&path, "hpbvalve").contains("memory.system_mib = 300: must be at least 512, twice the host memory"));
+    assert!(config(&path, "hpbvalve").contains("memory.system_mib = 300: must be at least 384, one and a half times the host memory"));
     let path = scenario("wrong", "[sqlite]\n");
     assert!(config(&path, "ufs").contains("is no scenario of a phone: it must be TOML with a table [phone]"));
     let path = scenario("wrong", "[phone]\napps = [\"UB\"]\n[recorded]\ntrace = \"nowhere.csv\"\n");

@@ -140,13 +140,13 @@ impl Phone {
     /// A phone with a device of `capacity_units` units of 4 KiB, whose driver takes at most `hpb_bytes` of memory.
     ///
     /// # Errors
-    /// If the driver could take more than half of the system's memory.
+    /// If the driver could take more than two thirds of the system's memory.
     pub fn new(scenario: &Scenario, capacity_units: u32, seed: u64, hpb_bytes: u64) -> Result<Phone, ScenarioError> {
-        if hpb_bytes > scenario.memory.system / 2 {
+        if hpb_bytes > scenario.memory.system / 3 * 2 {
             return Err(ScenarioError(format!(
-                "memory.system_mib = {}: must be at least {}, twice the host memory that the driver may take",
+                "memory.system_mib = {}: must be at least {}, one and a half times the host memory that the driver may take",
                 scenario.memory.system / units::MIB,
-                2 * hpb_bytes / units::MIB
+                hpb_bytes * 3 / 2 / units::MIB
             )));
         }
         if let Some(recorded) = &scenario.recorded {
