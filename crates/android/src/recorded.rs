@@ -11,6 +11,7 @@ use workload::{ProcessId, Session, Trace, TraceOptions, WorkOp, WorkRequest};
 
 use crate::access::Extent;
 use crate::app::App;
+use crate::report::RecordedKill;
 use crate::toml_reader::{ScenarioError, Section};
 
 /// A read of a launch, and how long the app computes before it.
@@ -50,17 +51,6 @@ pub struct RecordedUse {
     pub tail: Nanos,
     /// Everything else: the app's own after its launch, and that of all others.
     pub io: Vec<TimedIo>,
-}
-
-/// A kill on the recorded phone.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RecordedKill {
-    /// When, from the first request.
-    pub at: Nanos,
-    /// The app.
-    pub app: String,
-    /// Its `oom_score_adj`.
-    pub adj: Option<i64>,
 }
 
 /// What a phone has recorded.
@@ -112,9 +102,9 @@ impl Recorded {
             let mut s = Section::new(section.text, "recorded.kill", table);
             let at = s.number("at_s", SECONDS)?.ok_or_else(|| s.missing("at_s"))?;
             let app = s.string("app")?.ok_or_else(|| s.missing("app"))?.to_owned();
-            let adj = s.whole("adj", 0..=1000)?.map(|adj| adj as i64);
+            let adj = s.whole("adj", 0..=1000)?;
             s.done()?;
-            kills.push(RecordedKill { at: nanos(at), app, adj });
+            kills.push(RecordedKill { at_ns: nanos(at).0, app, adj });
         }
         section.done()?;
         let path = directory.join(name);
@@ -223,7 +213,7 @@ fn last_unit(request: &WorkRequest) -> u64 {
 
 /// The scenario of a session, as the text of its file; `trace` is the name of the trace beside it.
 pub fn scenario_of(session: &Session, trace: &str) -> String {
-    let quoted = |name: &str| format!("{name:?}");
+    let quoted = |name: &str| toml::Value::String(name.into()).to_string();
     let seconds = |at: Nanos| format!("{:.9}", at.as_secs_f64());
     let apps: Vec<String> =
         session.trace.processes[..session.trace.processes.len() - 1].iter().map(|a| quoted(a)).collect();

@@ -71,6 +71,17 @@ pub struct Kill {
     pub spared: bool,
 }
 
+/// A kill on the phone whose recording is repeated.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RecordedKill {
+    /// When, from the start of the scenario as it was recorded.
+    pub at_ns: u64,
+    /// Whom.
+    pub app: String,
+    /// Its `oom_score_adj`, if it is known.
+    pub adj: Option<u64>,
+}
+
 /// The phone at one moment.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sample {
@@ -128,6 +139,8 @@ pub struct PhoneReport {
     pub uses: Vec<Use>,
     /// Kills, and those that were averted.
     pub kills: Vec<Kill>,
+    /// Kills on the phone whose recording is repeated, to compare with.
+    pub recorded_kills: Vec<RecordedKill>,
     /// Names of the priority categories of kills, what matters most first.
     pub categories: Vec<String>,
     /// The phone over time.

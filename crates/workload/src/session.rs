@@ -302,9 +302,12 @@ impl Reader {
 
     /// Launches, by markers if there are any, and kills under the names of apps.
     fn finish(&mut self) -> (Vec<SessionLaunch>, Vec<SessionKill>) {
-        let launches = std::mem::take(if self.marked.is_empty() { &mut self.scored } else { &mut self.marked });
-        let apps = distinct(&launches);
+        let mut launches = std::mem::take(if self.marked.is_empty() { &mut self.scored } else { &mut self.marked });
         let mut kills = std::mem::take(&mut self.kills);
+        // Names go into files: a damaged one must not end its line there.
+        let names = launches.iter_mut().map(|l| &mut l.app).chain(kills.iter_mut().map(|k| &mut k.app));
+        names.for_each(|name| *name = name.replace(char::is_control, "_"));
+        let apps = distinct(&launches);
         for kill in &mut kills {
             if let Some(app) = apps.iter().find(|app| is_process_of(&kill.app, app)) {
                 kill.app.clone_from(app);

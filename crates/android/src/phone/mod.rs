@@ -140,13 +140,13 @@ impl Phone {
     /// A phone with a device of `capacity_units` units of 4 KiB, whose driver takes at most `hpb_bytes` of memory.
     ///
     /// # Errors
-    /// If the driver could take more than half of the system's memory.
+    /// If the driver could take more memory than the system has, which is what it gets when nothing else is left.
     pub fn new(scenario: &Scenario, capacity_units: u32, seed: u64, hpb_bytes: u64) -> Result<Phone, ScenarioError> {
-        if hpb_bytes > scenario.memory.system / 2 {
+        if hpb_bytes >= scenario.memory.system {
             return Err(ScenarioError(format!(
-                "memory.system_mib = {}: must be at least {}, twice the host memory that the driver may take",
+                "memory.system_mib = {}: must be above {}, the host memory that the driver may take",
                 scenario.memory.system / units::MIB,
-                2 * hpb_bytes / units::MIB
+                hpb_bytes / units::MIB
             )));
         }
         if let Some(recorded) = &scenario.recorded {
@@ -191,7 +191,9 @@ impl Phone {
 
     /// What has been recorded, at the end of the run.
     pub fn report(&self) -> PhoneReport {
-        self.log.report(self.now.since(self.began.unwrap_or(self.now)))
+        let report = self.log.report(self.now.since(self.began.unwrap_or(self.now)));
+        let recorded = self.scenario.recorded.as_ref();
+        PhoneReport { recorded_kills: recorded.map(|r| r.kills.clone()).unwrap_or_default(), ..report }
     }
 
     /// Every read, if they were kept.
