@@ -133,6 +133,7 @@ class Study:
                     "scheme": result.scheme,
                     "app": app,
                     "title": report["titles"][index],
+                    "io": report["io"][index],
                     "launches": len(own),
                     "cold": len(cold),
                     "launch_ms": own.launch_ms.mean(),

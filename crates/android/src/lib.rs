@@ -34,6 +34,7 @@ pub mod report;
 mod scenario;
 mod thread;
 mod toml_reader;
+mod traced;
 
 pub use app::{App, Launch, Run, built_in};
 pub use memory::{Memory, Watermarks};
@@ -41,3 +42,4 @@ pub use phone::Phone;
 pub use report::{PhoneReport, ReadLog};
 pub use scenario::{IoSettings, Lmkd, MemorySettings, Scenario, Sequence};
 pub use toml_reader::ScenarioError;
+pub use traced::{Traced, TracedIo};

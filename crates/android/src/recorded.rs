@@ -131,15 +131,7 @@ impl Recorded {
 
     /// Every unit must lie on the device.
     pub(crate) fn check_capacity(&self, capacity_units: u32) -> Result<(), ScenarioError> {
-        if self.units <= u64::from(capacity_units) {
-            return Ok(());
-        }
-        Err(ScenarioError(format!(
-            "{}: its requests reach up to {} MiB; the device has {}",
-            self.trace,
-            self.units / 256 + 1,
-            capacity_units / 256
-        )))
+        fits(&self.trace, self.units, capacity_units)
     }
 
     /// The use to repeat when an app is launched for the `number`th time in the scenario: the recorded one, or if the
@@ -161,6 +153,18 @@ impl Recorded {
         let launch = self.uses.iter().flat_map(|u| &u.launch).map(|read| read.extent);
         launch.chain(self.uses.iter().flat_map(|u| &u.io).filter(|io| io.op == WorkOp::Read).map(|io| io.extent))
     }
+}
+
+/// Refuses a trace that touches units beyond the device.
+pub(crate) fn fits(trace: &str, units: u64, capacity_units: u32) -> Result<(), ScenarioError> {
+    if units <= u64::from(capacity_units) {
+        return Ok(());
+    }
+    Err(ScenarioError(format!(
+        "{trace}: its requests reach up to {} MiB; the device has {}",
+        units / 256 + 1,
+        capacity_units / 256
+    )))
 }
 
 fn nanos(seconds: f64) -> Nanos {

@@ -133,6 +133,8 @@ pub struct PhoneReport {
     pub apps: Vec<String>,
     /// What users call them.
     pub titles: Vec<String>,
+    /// What their I/O in the foreground comes from: "model", or the name of a trace.
+    pub io: Vec<String>,
     /// How many of them the user opens.
     pub users: usize,
     /// Uses, one after another.

@@ -103,7 +103,7 @@ impl Scenario {
         let text = Text { origin, text };
         let parsed = text.parse()?;
         let mut root = Section::new(text, "", (0, parsed.get_ref()));
-        let own = root.tables("app")?.into_iter().map(|table| App::read(Section::new(text, "app", table)));
+        let own = root.tables("app")?.into_iter().map(|table| App::read(Section::new(text, "app", table), directory));
         let own: Vec<App> = own.collect::<Result<_, _>>()?;
         let table = root.table("phone")?.ok_or_else(|| root.missing("phone"))?;
         let mut phone = Section::new(text, "phone", table);

@@ -177,7 +177,7 @@ impl HostConfig {
             BoosterKind::None => 0,
             BoosterKind::Hpb | BoosterKind::Foam | BoosterKind::Hpbvalve => group,
             BoosterKind::HpbLinux => group * u64::from(info.hpb_region_groups),
-            BoosterKind::HpUfs => 2 * UNIT_BYTES,
+            BoosterKind::HpUfs | BoosterKind::HpbvalveHpUfs => 2 * UNIT_BYTES,
         }
     }
 }

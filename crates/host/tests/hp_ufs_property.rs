@@ -6,7 +6,8 @@ mod model;
 use model::{Nature, World};
 use proptest::prelude::*;
 use ufs::DeviceInfo;
-use ufsim_host::{BoosterKind, HostConfig, RequestOp};
+use ufsim_host::{AppSignal, BoosterKind, HostConfig, HpbvalveConfig, RequestOp};
+use units::AppId;
 
 const SEGMENT_BYTES: u64 = 4096;
 
@@ -27,6 +28,7 @@ fn config(limit_segments: Option<u64>, max_transfer_units: u32) -> HostConfig {
         booster: BoosterKind::HpUfs,
         memory_limit_bytes: limit_segments.map(|segments| segments * SEGMENT_BYTES),
         reorder_entries: 512,
+        hpbvalve: HpbvalveConfig { profile_apps: 2, profile_bytes: 40 },
         max_transfer_units,
         ..HostConfig::default()
     }
@@ -51,11 +53,32 @@ fn submit_any(world: &mut World, lpas: u32) {
     world.submit(op, lpa, len);
 }
 
+/// Apps come, go and are about to be killed. What is given back is at most what was asked for, in whole segments.
+fn apps_come_and_go(world: &mut World) {
+    let (app, other) = (AppId(world.random.below(4) as u16), AppId(world.random.below(4) as u16));
+    world.app = app;
+    let now = world.now;
+    match world.random.below(40) {
+        0 => world.driver.signal(now, AppSignal::LaunchStart(app)),
+        1 => world.driver.signal(now, AppSignal::LaunchEnd(other)),
+        2 => world.driver.signal(now, AppSignal::Ended(other)),
+        3 => {
+            let held = world.driver.stats().dram_bytes_used;
+            let freed = world.driver.reclaim(now, other, 6_000);
+            assert_eq!(held - world.driver.stats().dram_bytes_used, freed, "what is given back is free at once");
+            assert!(freed.is_multiple_of(SEGMENT_BYTES) && freed <= 8_192);
+        }
+        _ => return,
+    }
+    world.pump();
+}
+
 fn run(world: &mut World, requests: u32, lpas: u32, depth: usize) {
     for _ in 0..requests {
         while world.outstanding() >= depth {
             world.step();
         }
+        apps_come_and_go(world);
         submit_any(world, lpas);
         world.step();
     }
@@ -72,8 +95,10 @@ proptest! {
         window in 1u32..20,
         max_transfer_units in prop_oneof![Just(1u32), 2u32..64, Just(128), Just(2048)],
         shrink in any::<bool>(),
+        booster in prop::sample::select(vec![BoosterKind::HpUfs, BoosterKind::HpbvalveHpUfs]),
     ) {
-        let mut world = World::new(config(Some(limit), max_transfer_units), INFO, nature(window), seed);
+        let config = HostConfig { booster, ..config(Some(limit), max_transfer_units) };
+        let mut world = World::new(config, INFO, nature(window), seed);
         run(&mut world, 400, 2_300, depth);
         if shrink {
             prop_assert!(world.most_dram <= limit * SEGMENT_BYTES);
@@ -101,12 +126,48 @@ fn the_races_do_happen() {
     assert!(device.copies_too_late > 0, "no copy was overtaken by a write");
     assert!(device.attests > 0 && device.bitmaps_taken > 0 && device.copies_made > 100);
     for (name, value) in stats.fields() {
-        let others = name.starts_with("hpb_")
-            || name.starts_with("sched_")
+        let other = ["hpb", "sched_", "hit_cnt", "miss_cnt", "rcmd_", "map_req_cnt", "umap_req_cnt", "subregions_"];
+        let others = other.iter().any(|prefix| name.starts_with(prefix))
             || name == "entry_transfers_to_report"
             || name == "polls";
         assert!(value > 0 || others, "{name} stayed 0, so this run does not test it");
     }
+}
+
+/// App 1 reads four segments in its launch; other apps take their places; its next launch brings them back before it asks.
+#[test]
+fn a_launch_fetches_ahead_and_keeps_what_is_its_own() {
+    let config = HostConfig { booster: BoosterKind::HpbvalveHpUfs, ..config(Some(8), 128) };
+    let mut world = World::new(config, INFO, Nature { fail: 0, hints: 0, ..nature(1) }, 7);
+    let read = |world: &mut World, app: u16, segments: std::ops::Range<u32>| {
+        world.app = AppId(app);
+        segments.for_each(|segment| world.submit(RequestOp::Read, segment * 1024, 1));
+        world.drain();
+    };
+    let launch = |world: &mut World, app: u16| {
+        world.driver.signal(world.now, AppSignal::LaunchStart(AppId(app)));
+        world.pump();
+        world.drain();
+    };
+    launch(&mut world, 1);
+    read(&mut world, 1, 0..4);
+    launch(&mut world, 2);
+    read(&mut world, 3, 4..11);
+    let held = |world: &World, segment: u32| world.driver.mapping(units::Lpa(segment * 1024)).is_some();
+    assert!((0..4).any(|segment| !held(&world, segment)), "the background had room for everything");
+    let before = world.driver.stats();
+    launch(&mut world, 1);
+    assert!((0..4).all(|segment| held(&world, segment)), "they are there before they are read");
+    read(&mut world, 3, 4..11);
+    let misses = world.driver.stats().booster_misses;
+    read(&mut world, 1, 0..4);
+    assert_eq!(world.driver.stats().booster_misses, misses, "the background has taken a segment of app 1");
+    assert!(world.driver.stats().hpbvalve_launch_fetches > before.hpbvalve_launch_fetches);
+    world.driver.signal(world.now, AppSignal::Ended(AppId(1)));
+    let held = world.driver.stats().dram_bytes_used;
+    let freed = world.driver.reclaim(world.now, AppId(1), 1 << 20);
+    assert!(freed == held && freed > 0, "all of it is clean, and nobody needs it");
+    assert_eq!(world.driver.reclaim(world.now, AppId(3), 4096), 0, "it was never in the foreground");
 }
 
 #[test]

@@ -54,6 +54,8 @@ presets! {
         "HPBvalve (2023): the foreground app's entries first, prefetched at its launch, memory given back before kills";
     "hp-ufs" = Noop + HpUfs + HpUfs:
         "HP-UFS (2024): the host keeps mappings, valid page bitmaps and counts up to date for reads, writes and GC";
+    "hpbvalve-hp-ufs" = Noop + HpbvalveHpUfs + HpUfs:
+        "HPBvalve's policy on HP-UFS's cache: apps' segments fetched ahead and kept, dirty ones given back last";
     "ideal" = Noop + None + Ideal:
         "A device with DRAM for the whole L2P table and all valid page bitmaps";
     "dftl" = Noop + None + Dftl:
@@ -110,6 +112,7 @@ pub enum SystemError {
 /// A booster without a line here works with every mapping scheme that has none.
 const PARTNERS: &[(BoosterKind, MappingKind)] = &[
     (BoosterKind::HpUfs, MappingKind::HpUfs),
+    (BoosterKind::HpbvalveHpUfs, MappingKind::HpUfs),
     (BoosterKind::Hpb, MappingKind::SegmentLog),
     (BoosterKind::HpbLinux, MappingKind::SegmentLog),
     (BoosterKind::Foam, MappingKind::SegmentLog),
@@ -224,10 +227,13 @@ mod tests {
         let error = SystemSpec::preset("zfs").resolve().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "scheme = \"zfs\": must be one of ufs, hpb, hpb-linux, foam, hpbvalve, hp-ufs, ideal, dftl, cdftl, base-dftl, mini-page, msftl"
+            "scheme = \"zfs\": must be one of ufs, hpb, hpb-linux, foam, hpbvalve, hp-ufs, hpbvalve-hp-ufs, ideal, dftl, cdftl, base-dftl, mini-page, msftl"
         );
         let error = spec("ufs", Some("turbo"), None).resolve().unwrap_err().to_string();
-        assert_eq!(error, "booster = \"turbo\": must be one of none, hpb, hpb-linux, foam, hpbvalve, hp-ufs");
+        assert_eq!(
+            error,
+            "booster = \"turbo\": must be one of none, hpb, hpb-linux, foam, hpbvalve, hp-ufs, hpbvalve-hp-ufs"
+        );
         let error = spec("ufs", None, Some("fat")).resolve().unwrap_err().to_string();
         assert_eq!(
             error,

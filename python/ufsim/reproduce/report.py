@@ -22,7 +22,7 @@ PAPERS = {
     "hpbvalve": "HPBvalve: HPB run for the foreground app",
 }
 # The device profile of each paper's claims.
-PROFILES = {"hp-ufs": "hp-ufs", "hpb": "hpb", "map-plus": "emmc-map-plus"}
+PROFILES = {"hp-ufs": "hp-ufs", "hpb": "hpb", "map-plus": "emmc-map-plus", "hpbvalve": "hpbvalve"}
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2530; max-width: 1080px; margin: 2rem auto; padding: 0 1.2rem; }

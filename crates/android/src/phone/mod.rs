@@ -28,6 +28,7 @@ use crate::killer::Candidate;
 use crate::log::{Log, Phase, ReadRow};
 use crate::memory::Memory;
 use crate::psi::Psi;
+use crate::recorded::{Recorded, fits};
 use crate::report::{PhoneReport, ReadLog};
 use crate::scenario::Scenario;
 use crate::thread::Thread;
@@ -56,6 +57,8 @@ enum Action {
     RunRead { number: usize },
     /// The app in the foreground writes.
     RunWrite { number: usize },
+    /// The app in the foreground does what its trace says.
+    RunTrace { number: usize },
     /// Next comes a request as it was recorded.
     Recorded { number: usize, index: usize },
     /// An app in the background reads.
@@ -152,6 +155,9 @@ impl Phone {
         if let Some(recorded) = &scenario.recorded {
             recorded.check_capacity(capacity_units)?;
         }
+        for traced in scenario.apps.iter().filter_map(|app| app.traced.as_ref()) {
+            fits(&traced.trace, traced.units, capacity_units)?;
+        }
         let place = scenario.place(capacity_units, seed);
         let use_seconds = scenario.use_time.as_secs_f64();
         let states: Vec<State> = scenario.apps.iter().map(|app| State::new(app, &place, use_seconds)).collect();
@@ -242,7 +248,8 @@ impl Phone {
             Action::Slice { number } if self.is_current(number) => self.slice(now),
             Action::RunRead { number } if self.is_current(number) => self.run_read(now),
             Action::RunWrite { number } if self.is_current(number) => self.run_write(now),
-            Action::Slice { .. } | Action::RunRead { .. } | Action::RunWrite { .. } => {}
+            Action::RunTrace { number } if self.is_current(number) => self.run_trace(now),
+            Action::Slice { .. } | Action::RunRead { .. } | Action::RunWrite { .. } | Action::RunTrace { .. } => {}
             Action::Recorded { number, index } => self.recorded_io(number, index, now),
             Action::Background { app, epoch } => self.background_read(app, epoch, now),
             Action::Killed { app, epoch } => {
@@ -370,13 +377,13 @@ impl Source for Phone {
             let all = [&state.launch, &state.loading, &state.run, &state.background];
             all.into_iter().flat_map(|reads| reads.all().collect::<Vec<_>>()).collect::<Vec<_>>()
         };
-        match &self.scenario.recorded {
-            Some(recorded) => {
-                let services = self.states.iter().filter(|state| state.app.is_service()).flat_map(lists);
-                Footprint::from_ranges(recorded.reads().chain(services))
-            }
-            None => Footprint::from_ranges(self.states.iter().flat_map(lists)),
-        }
+        let traced = self.scenario.apps.iter().filter_map(|app| app.traced.as_ref());
+        let traced = traced.flat_map(|t| t.io.iter()).filter(|io| io.op == WorkOp::Read).map(|io| io.extent);
+        let recorded = self.scenario.recorded.iter().flat_map(Recorded::reads);
+        // In a recording only services read by their lists.
+        let only_services = self.scenario.recorded.is_some();
+        let listed = self.states.iter().filter(|state| !only_services || state.app.is_service()).flat_map(lists);
+        Footprint::from_ranges(listed.chain(recorded).chain(traced))
     }
 
     fn preconditioning_ranges(&self) -> Footprint {

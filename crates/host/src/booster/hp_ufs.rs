@@ -11,6 +11,7 @@
 //! - `reorder`: changes that came too early. `validity`: valid page bitmap and counts. `freed`: empty blocks.
 //! - `policy`: which internal command goes next.
 
+mod apps;
 mod freed;
 mod policy;
 mod preload;
@@ -23,8 +24,9 @@ mod wants;
 use std::collections::VecDeque;
 
 use ufs::{Command, DataIn, DeviceInfo, L2pEntry, Notice, Op, PiggyBack, Response, Status};
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock, UNIT_BYTES};
+use units::{AppId, Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superblock, UNIT_BYTES};
 
+use self::apps::Apps;
 use self::freed::Freed;
 use self::policy::Pending;
 use self::preload::Preload;
@@ -33,7 +35,9 @@ use self::segment_cache::{Lookup, SegmentCache, SlotIndex};
 use self::survey::Survey;
 use self::validity::Validity;
 use self::wants::Wants;
-use super::{Booster, Internal, Step, plain};
+use super::app_lists::AppLists;
+use super::{Booster, BoosterKind, Internal, Step, plain};
+use crate::app::AppSignal;
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
 use crate::stats::HostStats;
@@ -50,6 +54,8 @@ pub(crate) struct HpUfs {
     /// After a power cut, until it is known which pages are valid.
     survey: Option<Survey>,
     preload: Preload,
+    /// With HPBvalve's policy.
+    apps: Option<Apps>,
     /// The latest change applied; all before it are applied too.
     host_seq: Seq,
     /// `host_seq` in the last command.
@@ -71,11 +77,16 @@ impl Booster for HpUfs {
             pending: Pending::new(info),
             survey: None,
             preload: Preload::default(),
+            apps: None,
             host_seq: Seq(0),
             told_seq: Seq(0),
             last_activity: SimTime::START,
             stats: HostStats::default(),
         };
+        if config.booster == BoosterKind::HpbvalveHpUfs {
+            hp_ufs.apps = Some(Apps::new(config.hpbvalve));
+            hp_ufs.cache.lists = Some(AppLists::new());
+        }
         hp_ufs.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
         hp_ufs
     }
@@ -169,8 +180,17 @@ impl Booster for HpUfs {
         self.pending.work = true;
     }
 
+    fn signal(&mut self, _: SimTime, signal: AppSignal) {
+        self.app_signal(signal);
+    }
+
+    fn reclaim(&mut self, _: SimTime, victim: AppId, bytes: u64) -> u64 {
+        self.give_back(victim, bytes)
+    }
+
     fn report(&self, stats: &mut HostStats) {
         stats.add(&self.stats);
+        stats.hpbvalve_profile_bytes = self.apps.as_ref().map_or(0, Apps::bytes);
         stats.host_seq = self.host_seq.0;
         stats.reorder_peak = self.reorder.peak();
         stats.reorder_buffer_bytes = self.reorder.bytes();
@@ -181,7 +201,12 @@ impl Booster for HpUfs {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.cache.bytes_used() + self.reorder.bytes() + self.validity.bitmap_bytes() + self.validity.count_bytes()
+        let lists = self.apps.as_ref().map_or(0, Apps::bytes);
+        lists
+            + self.cache.bytes_used()
+            + self.reorder.bytes()
+            + self.validity.bitmap_bytes()
+            + self.validity.count_bytes()
     }
 
     fn tamper(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> bool {
@@ -208,6 +233,7 @@ impl HpUfs {
     fn plan_read(&mut self, part: &mut Part, max_units: u32) -> Step {
         let len = part.len.min(max_units);
         let segment = part.lpa.segment();
+        self.note_use(part.app, segment, true);
         let lookup = self.cache.lookup(segment);
         if lookup == Lookup::Absent {
             self.want(segment);
@@ -292,6 +318,7 @@ impl HpUfs {
     /// True if the segment has just been queued for a fetch.
     #[inline]
     fn use_for_change(&mut self, segment: SegmentId, part: &Part) -> bool {
+        self.note_use(part.app, segment, false);
         let lookup = self.cache.lookup(segment);
         if !part.counted {
             match lookup {

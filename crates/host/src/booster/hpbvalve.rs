@@ -1,27 +1,23 @@
 //! HPBvalve (FAST 2023, Sec. 5): the app in the foreground comes first, and memory is given back before an app is killed.
 //!
-//! - **Lists** (L2P-Manager). Cached subregions stand in one of three lists by who referenced them last: AFG, the active
-//!   foreground app; IFG, apps that were in the foreground before; BG, all others. When another app comes to the foreground,
-//!   AFG goes into IFG as a whole. A subregion of BG or IFG that the foreground app references is promoted to AFG; one of IFG
+//! - **Lists** (L2P-Manager): see [`super::app_lists`]. A subregion of BG or IFG that the foreground app references is promoted to AFG; one of IFG
 //!   that another app references goes to IFG's young end if that app is one of those used last, else to BG.
 //! - **Fetches**. What the foreground app misses is fetched at once; then the launch list of an app that is being launched,
 //!   then its running list; then what the counters of Linux ask for. What was prefetched enters AFG at its *old* end.
-//! - **Profiles** (FG-Profiler): see [`profiles`].
+//! - **Profiles** (FG-Profiler): see [`super::profiles`].
 //! - **Eviction**: the oldest of BG, then of IFG. AFG is never evicted; a fetch that finds nothing else is given up.
 //! - **Reclaim** (HPB-Regulator): when an app that was used lately is about to be killed, as many bytes as its end would bring
 //!   are given back from BG and IFG; for any other app nothing is.
-
-mod profiles;
 
 use std::collections::VecDeque;
 
 use ufs::{DataIn, DeviceInfo, HpbNotice, Op, Response, Status};
 use units::{AppId, Lpa, SimTime};
 
-use self::profiles::{Phase, Profiles};
+use super::app_lists::{AFG, AppLists, BG, IFG};
 use super::counters::Counters;
 use super::fetches::Fetches;
-use super::lists::Lists;
+use super::profiles::{Phase, Profiles};
 use super::subregions::{State, Subregions};
 use super::{Booster, Internal, Step, plain};
 use crate::app::AppSignal;
@@ -29,29 +25,11 @@ use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
 use crate::stats::HostStats;
 
-/// Lists in the order of eviction.
-const BG: usize = 0;
-const IFG: usize = 1;
-const AFG: usize = 2;
-
 /// Classes of fetches in the order of urgency.
 const MISS: usize = 0;
 const LAUNCH: usize = 1;
 const RUNNING: usize = 2;
 const COUNTED: usize = 3;
-
-/// In which list a slot is. A number of a time in the foreground stands for AFG while that lasts, and for IFG afterwards, so
-/// that a whole list can move at once.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Place {
-    /// In none: it is loading, or empty.
-    #[default]
-    Nowhere,
-    Background,
-    Foreground {
-        session: u32,
-    },
-}
 
 /// A fetch under way.
 #[derive(Clone, Copy, Debug)]
@@ -68,12 +46,8 @@ pub(crate) struct Hpbvalve {
     counters: Counters,
     fetches: Fetches<4>,
     loading: Vec<Loading>,
-    foreground: Option<AppId>,
-    /// Grows whenever another app, or none, is in the foreground.
-    session: u32,
     phase: Phase,
-    lists: Lists<3>,
-    places: Vec<Place>,
+    lists: AppLists,
     profiles: Profiles,
     stats: HostStats,
 }
@@ -87,11 +61,8 @@ impl Booster for Hpbvalve {
             counters: Counters::new(groups, &params, info.hpb_group_entries),
             fetches: Fetches::new(groups, params.inflight_map_req.into()),
             loading: Vec::new(),
-            foreground: None,
-            session: 0,
             phase: Phase::Running,
-            lists: Lists::new(),
-            places: Vec::new(),
+            lists: AppLists::new(),
             profiles: Profiles::new(config.hpbvalve),
             stats: HostStats::default(),
         };
@@ -157,8 +128,8 @@ impl Booster for Hpbvalve {
     fn signal(&mut self, _: SimTime, signal: AppSignal) {
         match signal {
             AppSignal::LaunchStart(app) => self.launch(app),
-            AppSignal::LaunchEnd(app) if self.foreground == Some(app) => self.phase = Phase::Running,
-            AppSignal::Ended(app) if self.foreground == Some(app) => self.leave(),
+            AppSignal::LaunchEnd(app) if self.lists.foreground() == Some(app) => self.phase = Phase::Running,
+            AppSignal::Ended(app) if self.lists.foreground() == Some(app) => self.leave(),
             AppSignal::LaunchEnd(_) | AppSignal::Ended(_) => {}
         }
     }
@@ -203,7 +174,7 @@ impl Hpbvalve {
     fn read(&mut self, lpa: Lpa, len: u32, app: AppId) -> Option<u64> {
         let supported = self.subregions.supports(len);
         let entry = if supported { self.subregions.entry_for(lpa, len) } else { None };
-        let in_front = self.foreground == Some(app);
+        let in_front = self.lists.foreground() == Some(app);
         for group in self.subregions.of(lpa, len) {
             let counted = self.counters.read(group);
             self.reference(group, app);
@@ -250,7 +221,7 @@ impl Hpbvalve {
         if group >= self.subregions.count() || !self.subregions.invalidate(group) {
             return;
         }
-        let active = self.subregions.slot(group).is_some_and(|slot| self.is_active(slot));
+        let active = self.subregions.slot(group).is_some_and(|slot| self.lists.is_active(slot));
         if active && !self.subregions.is_dirty(group) {
             self.fetches.want(group, MISS);
         }
@@ -259,43 +230,18 @@ impl Hpbvalve {
 
 /// The three lists.
 impl Hpbvalve {
-    fn is_active(&self, slot: u32) -> bool {
-        self.foreground.is_some() && self.places[slot as usize] == Place::Foreground { session: self.session }
-    }
-
     fn reference(&mut self, group: u32, app: AppId) {
         let Some(slot) = self.subregions.slot(group) else { return };
-        let in_front = self.foreground == Some(app);
+        let in_front = self.lists.foreground() == Some(app);
         if self.subregions.state(group) == State::Loading {
             // What was being prefetched has been referenced.
             let loading = self.loading.iter_mut().find(|loading| loading.group == group && in_front);
-            loading.into_iter().for_each(|loading| (loading.class, loading.session) = (MISS, Some(self.session)));
-        } else if in_front {
-            self.place(slot, AFG, false);
-        } else if !self.is_active(slot) {
-            let list = if self.profiles.knows(app) { IFG } else { BG };
-            self.place(slot, list, false);
-        }
-    }
-
-    /// Puts a slot into a list, at the young end unless it is to be the `oldest` one.
-    fn place(&mut self, slot: u32, list: usize, oldest: bool) {
-        self.unlist(slot);
-        self.places[slot as usize] = match list {
-            AFG => Place::Foreground { session: self.session },
-            // Any session that is over.
-            IFG => Place::Foreground { session: self.session.wrapping_sub(1) },
-            _ => Place::Background,
-        };
-        match oldest {
-            true => self.lists.push_oldest(list, slot),
-            false => self.lists.push_newest(list, slot),
-        }
-    }
-
-    fn unlist(&mut self, slot: u32) {
-        if std::mem::take(&mut self.places[slot as usize]) != Place::Nowhere {
-            self.lists.remove(slot);
+            loading
+                .into_iter()
+                .for_each(|loading| (loading.class, loading.session) = (MISS, Some(self.lists.session())));
+        } else {
+            let profiles = &self.profiles;
+            self.lists.reference(slot, app, || profiles.knows(app));
         }
     }
 
@@ -307,7 +253,7 @@ impl Hpbvalve {
 
     fn release(&mut self, slot: u32) {
         let group = self.subregions.group(slot);
-        self.unlist(slot);
+        self.lists.unlist(slot);
         self.subregions.release(group);
         self.counters.reset(group);
     }
@@ -326,9 +272,8 @@ impl Hpbvalve {
 /// Apps.
 impl Hpbvalve {
     fn launch(&mut self, app: AppId) {
-        if self.foreground != Some(app) {
-            self.leave();
-            self.foreground = Some(app);
+        if self.lists.enter(app) {
+            self.forget_wishes();
         }
         self.phase = Phase::Launch;
         self.profiles.launched(app);
@@ -338,13 +283,15 @@ impl Hpbvalve {
         }
     }
 
-    /// No app is in the foreground: what the last one has cached is demoted, what it wanted is not urgent any more.
     fn leave(&mut self) {
-        self.lists.move_all(AFG, IFG);
-        self.session = self.session.wrapping_add(1);
-        self.foreground = None;
+        self.lists.leave();
         self.phase = Phase::Running;
         self.profiles.left();
+        self.forget_wishes();
+    }
+
+    /// What the app that was in the foreground wanted is not urgent any more.
+    fn forget_wishes(&mut self) {
         [MISS, LAUNCH, RUNNING].into_iter().for_each(|class| self.fetches.cancel_class(class));
     }
 
@@ -355,9 +302,9 @@ impl Hpbvalve {
         }
         if let Some(slot) = self.subregions.slot(group)
             && self.subregions.state(group) != State::Loading
-            && !self.is_active(slot)
+            && !self.lists.is_active(slot)
         {
-            self.place(slot, AFG, true);
+            self.lists.place(slot, AFG, true);
         }
     }
 }
@@ -377,17 +324,11 @@ impl Hpbvalve {
 
     fn fetch(&mut self, group: u32, class: usize) -> Internal {
         let slot = self.subregions.start_load(group);
-        if self.places.len() <= slot as usize {
-            self.places.resize(slot as usize + 1, Place::Nowhere);
-        }
         // What only has to be refreshed stays what it was.
-        let session = match self.places[slot as usize] {
-            Place::Foreground { session } if class == COUNTED => Some(session),
-            _ => (class != COUNTED).then_some(self.session),
-        };
-        self.unlist(slot);
+        let own = if class == COUNTED { self.lists.session_of(slot) } else { Some(self.lists.session()) };
+        self.lists.unlist(slot);
         self.fetches.sent();
-        self.loading.push(Loading { group, class, session });
+        self.loading.push(Loading { group, class, session: own });
         let by_class = match class {
             MISS => &mut self.stats.hpbvalve_miss_fetches,
             LAUNCH => &mut self.stats.hpbvalve_launch_fetches,
@@ -406,11 +347,11 @@ impl Hpbvalve {
         let loading = self.loading.swap_remove(at.expect("what comes has been asked for"));
         let Some(slot) = self.subregions.loaded(group, sealed) else { return };
         match loading.session {
-            Some(session) if self.foreground.is_some() && session == self.session => {
-                self.place(slot, AFG, loading.class == LAUNCH || loading.class == RUNNING);
+            Some(session) if self.lists.is_now(session) => {
+                self.lists.place(slot, AFG, loading.class == LAUNCH || loading.class == RUNNING);
             }
-            Some(_) => self.place(slot, IFG, false),
-            None => self.place(slot, BG, false),
+            Some(_) => self.lists.place(slot, IFG, false),
+            None => self.lists.place(slot, BG, false),
         }
         self.shrink();
     }

@@ -63,7 +63,6 @@ impl<const N: usize> Lists<N> {
     }
 
     /// The slots of a list, oldest first.
-    #[cfg(test)]
     pub fn oldest_first(&self, list: usize) -> impl Iterator<Item = u32> + '_ {
         let before = |&slot: &u32| self.nodes[slot as usize + N].prev.checked_sub(N as u32);
         std::iter::successors(self.oldest(list), before)

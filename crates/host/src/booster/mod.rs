@@ -209,11 +209,13 @@ macro_rules! boosters {
     };
 }
 
+mod app_lists;
 #[cfg(test)]
 mod bench;
 mod counters;
 mod fetches;
 mod lists;
+mod profiles;
 mod subregions;
 
 boosters! {
@@ -229,6 +231,8 @@ boosters! {
     Hpbvalve = "hpbvalve" in hpbvalve::Hpbvalve;
     /// HP-UFS.
     HpUfs = "hp-ufs" in hp_ufs::HpUfs;
+    /// HPBvalve's policy on HP-UFS's cache.
+    HpbvalveHpUfs = "hpbvalve-hp-ufs" in hpbvalve_hp_ufs::HpbvalveHpUfs;
 }
 
 impl Booster for AnyBooster {
@@ -335,7 +339,7 @@ mod tests {
             assert_eq!(kind.name(), name);
             assert_eq!(BoosterKind::from_name(name), Some(kind));
         }
-        assert_eq!(BoosterKind::NAMES, ["none", "hpb", "hpb-linux", "foam", "hpbvalve", "hp-ufs"]);
+        assert_eq!(BoosterKind::NAMES, ["none", "hpb", "hpb-linux", "foam", "hpbvalve", "hp-ufs", "hpbvalve-hp-ufs"]);
         assert_eq!(BoosterKind::from_name("turbo"), None);
     }
 }

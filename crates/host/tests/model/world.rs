@@ -22,13 +22,16 @@ pub struct World {
     /// HPB groups that the host has been told not to use, as far as it has been told.
     dirty_groups: Vec<bool>,
     pub most_dram: u64,
+    /// Who asks from now on.
+    pub app: AppId,
 }
 
 impl World {
     pub fn new(config: HostConfig, info: ufs::DeviceInfo, nature: Nature, seed: u64) -> World {
+        let logs = matches!(config.booster, BoosterKind::HpUfs | BoosterKind::HpbvalveHpUfs);
         World {
             driver: Driver::new(config, info),
-            device: Device::new(info, nature, config.booster == BoosterKind::HpUfs, seed),
+            device: Device::new(info, nature, logs, seed),
             random: Random::new(seed ^ 0xABCD),
             config,
             link: VecDeque::new(),
@@ -37,12 +40,13 @@ impl World {
             now: SimTime::START,
             dirty_groups: vec![false; info.capacity_units.div_ceil(info.hpb_group_entries) as usize],
             most_dram: 0,
+            app: AppId::SYSTEM,
         }
     }
 
     pub fn submit(&mut self, op: RequestOp, lpa: u32, len: u32) {
         self.next_id += 1;
-        let request = Request { id: self.next_id, op, lpa: Lpa(lpa), len, stamp: self.next_id, app: AppId::SYSTEM };
+        let request = Request { id: self.next_id, op, lpa: Lpa(lpa), len, stamp: self.next_id, app: self.app };
         self.outstanding.insert(self.next_id, request);
         self.driver.submit(self.now, request);
         self.pump();

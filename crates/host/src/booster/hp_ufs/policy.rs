@@ -82,7 +82,7 @@ impl Pending {
         }
     }
 
-    fn is_writing(&self, segment: SegmentId) -> bool {
+    pub fn is_writing(&self, segment: SegmentId) -> bool {
         self.writing.iter().any(|writing| writing.segment == segment)
     }
 }
@@ -93,6 +93,7 @@ impl HpUfs {
         self.load()
             .or_else(|| self.make_room())
             .or_else(|| self.load())
+            .or_else(|| self.shed(EVICTIONS))
             .or_else(|| self.transfer_entries())
             .or_else(|| self.write_hinted())
             .or_else(|| self.send_bitmap())
@@ -110,8 +111,16 @@ impl HpUfs {
                 segment
             }
             None => {
-                let segment = self.demanded()?;
-                self.wants.pop();
+                let segment = match self.demanded() {
+                    Some(segment) => {
+                        self.wants.pop();
+                        segment
+                    }
+                    None if self.wants.first().is_none() && self.reserved() + 1 < self.cache.limit() => {
+                        self.next_ahead(SPARE_SLOTS as isize)?
+                    }
+                    None => return None,
+                };
                 self.pending.loading += 1;
                 segment
             }
@@ -151,10 +160,12 @@ impl HpUfs {
         let Some(image) = image else {
             self.stats.segment_read_failures += 1;
             self.cache.fail_load(segment);
+            self.loaded_for_app(segment, None);
             self.wants.want(segment);
             return;
         };
         let slot = self.cache.finish_load(segment, image);
+        self.loaded_for_app(segment, Some(slot));
         let pin = self.reserved() + 1 < self.cache.limit();
         let woken = self.wants.wake(segment, pin, ready);
         if pin {
@@ -169,6 +180,9 @@ impl HpUfs {
     fn make_room(&mut self) -> Option<Internal> {
         while self.cache.free_slots() + (self.cache.leaving() as isize) < self.slots_needed() {
             let victim = self.cache.victim(|segment| self.pending.is_writing(segment))?;
+            if self.cache.is_active(victim) && !self.may_take_active() {
+                return None;
+            }
             if self.cache.is_dirty(victim) {
                 if self.cache.leaving() >= EVICTIONS {
                     return None;
@@ -180,6 +194,12 @@ impl HpUfs {
             self.stats.segments_dropped += 1;
         }
         None
+    }
+
+    /// A segment of the app in the foreground goes only if nothing else can: for the reorder buffer, or when no other slot
+    /// will become free.
+    fn may_take_active(&mut self) -> bool {
+        self.head_to_load().is_some() || self.reserved() == 0 && self.demanded().is_some()
     }
 
     fn slots_needed(&mut self) -> isize {
@@ -215,7 +235,7 @@ impl HpUfs {
     }
 
     /// Sends a dirty segment. One that is clean or absent has no change that is not on flash: saying so is enough.
-    fn write_back(&mut self, segment: SegmentId, leave: bool) -> Internal {
+    pub(super) fn write_back(&mut self, segment: SegmentId, leave: bool) -> Internal {
         let data = match self.cache.lookup(segment) {
             Lookup::Cached(slot) if self.cache.is_dirty(slot) => {
                 self.stats.segment_writebacks += 1;

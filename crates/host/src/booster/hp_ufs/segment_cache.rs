@@ -6,6 +6,7 @@
 use ufs::{SegmentImage, copy_segment_cold, recycle_segment};
 use units::{SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 
+use crate::booster::app_lists::{AFG, AppLists, BG, IFG};
 use crate::lru::Lru;
 
 /// Index of a slot.
@@ -42,6 +43,8 @@ pub(crate) struct SegmentCache {
     free: Vec<SlotIndex>,
     /// Over the cached segments.
     lru: Lru,
+    /// The same by app, if apps matter.
+    pub lists: Option<AppLists>,
     in_use: usize,
     limit: usize,
     leaving: usize,
@@ -57,6 +60,7 @@ impl SegmentCache {
             images: table::zeroed(segments as usize * SEGMENT_ENTRIES as usize),
             free: Vec::new(),
             lru: Lru::new(),
+            lists: None,
             in_use: 0,
             limit,
             leaving: 0,
@@ -196,10 +200,30 @@ impl SegmentCache {
 
     /// The least recently used segment that could go: neither loading, nor on its way back, nor pinned, nor `busy`.
     pub fn victim(&self, busy: impl Fn(SegmentId) -> bool) -> Option<SlotIndex> {
-        self.lru.oldest_first().find(|&index| {
-            let slot = &self.slots[index as usize];
-            !slot.writing && slot.pins == 0 && !busy(slot.segment)
-        })
+        match &self.lists {
+            None => self.lru.oldest_first().find(|&index| self.may_go(index, &busy)),
+            Some(lists) => self.spare(false, &busy).or_else(|| self.spare(true, &busy)).or_else(|| {
+                let of = |dirty| lists.oldest_first(AFG).find(|&i| self.may_go(i, &busy) && self.is_dirty(i) == dirty);
+                of(false).or_else(|| of(true))
+            }),
+        }
+    }
+
+    /// Does the segment belong to the app in the foreground?
+    pub fn is_active(&self, slot: SlotIndex) -> bool {
+        self.lists.as_ref().is_some_and(|lists| lists.is_active(slot))
+    }
+
+    /// The oldest segment, dirty or clean, that no app in the foreground needs and that could go.
+    pub fn spare(&self, dirty: bool, busy: impl Fn(SegmentId) -> bool) -> Option<SlotIndex> {
+        let lists = self.lists.as_ref()?;
+        let of = |list| lists.oldest_first(list).find(|&i| self.is_dirty(i) == dirty && self.may_go(i, &busy));
+        of(BG).or_else(|| of(IFG))
+    }
+
+    fn may_go(&self, index: SlotIndex, busy: impl Fn(SegmentId) -> bool) -> bool {
+        let slot = &self.slots[index as usize];
+        !slot.writing && slot.pins == 0 && !busy(slot.segment)
     }
 
     /// The segment in a slot.
@@ -212,6 +236,9 @@ impl SegmentCache {
         let slot = &self.slots[index as usize];
         assert!(!slot.dirty && !slot.writing && slot.pins == 0, "{} is dropped while in use", slot.segment);
         self.lru.remove(index);
+        if let Some(lists) = &mut self.lists {
+            lists.unlist(index);
+        }
         self.release(index);
     }
 
