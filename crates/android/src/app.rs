@@ -184,8 +184,8 @@ impl App {
         App::read(Section::new(text, "", (0, parsed.get_ref())), Path::new(""))
     }
 
-    /// An app out of a table; the paths in it count from `directory`. What it leaves out has the value of the built-in app of the
-    /// same name, if there is one, and then of its category.
+    /// An app out of a table; the paths in it count from `directory`. What it leaves out has the value of the built-in
+    /// app of the same name, if there is one, and then of its category.
     pub(crate) fn read(mut section: Section<'_>, directory: &Path) -> Result<App, ScenarioError> {
         let name = section.string("name")?.ok_or_else(|| section.missing("name"))?;
         let base = EMBEDDED.iter().find(|(known, text)| *known == name && *text != section.text.text);

@@ -1,8 +1,9 @@
 //! Uses of apps as a real phone has recorded them: which app read and wrote what, when, counted from its launch.
 //!
-//! A scenario with a table `[recorded]` names a block trace whose processes are apps, and lists their uses. What an app did
-//! between its launch and its first frame becomes a thread: it computes for as long as the phone had nothing outstanding
-//! for it, and waits for each read, so that a faster device gives a shorter launch. Everything else comes at its recorded time.
+//! A scenario with a table `[recorded]` names a block trace whose processes are apps, and lists their uses. What an app
+//! did between its launch and its first frame becomes a thread: it computes for as long as the phone had nothing
+//! outstanding for it, and waits for each read, so that a faster device gives a shorter launch. Everything else comes
+//! at its recorded time.
 
 use std::path::Path;
 
@@ -58,7 +59,7 @@ pub struct RecordedUse {
 pub struct Recorded {
     /// Uses in order of time.
     pub uses: Vec<RecordedUse>,
-    /// Kills, for comparison with those of the simulation.
+    /// Kills, for comparison with those of the simulation; their times count from the first use.
     pub kills: Vec<RecordedKill>,
     /// Units that the trace touches from 0 on.
     pub units: u64,
@@ -104,7 +105,7 @@ impl Recorded {
             let app = s.string("app")?.ok_or_else(|| s.missing("app"))?.to_owned();
             let adj = s.whole("adj", 0..=1000)?;
             s.done()?;
-            kills.push(RecordedKill { at_ns: nanos(at).0, app, adj });
+            kills.push(RecordedKill { at_ns: nanos(at).0.saturating_sub(uses[0].at.0), app, adj });
         }
         section.done()?;
         let path = directory.join(name);
@@ -268,8 +269,8 @@ mod tests {
         }
     }
 
-    /// A launch at 10 ms, its frame at 30 ms. Reads of the app at 15 and 16 ms: it computes 5 ms, then nothing, since the
-    /// first is outstanding until 17 ms, and after the second, which ends at 18 ms, 12 ms.
+    /// A launch at 10 ms, its frame at 30 ms. Reads of the app at 15 and 16 ms: it computes 5 ms, then nothing, since
+    /// the first is outstanding until 17 ms, and after the second, which ends at 18 ms, 12 ms.
     #[test]
     fn a_launch_computes_while_nothing_is_outstanding() {
         let requests = [

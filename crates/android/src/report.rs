@@ -74,7 +74,7 @@ pub struct Kill {
 /// A kill on the phone whose recording is repeated.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RecordedKill {
-    /// When, from the start of the scenario as it was recorded.
+    /// When: as long after the first launch as it was recorded.
     pub at_ns: u64,
     /// Whom.
     pub app: String,

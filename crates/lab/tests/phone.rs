@@ -94,9 +94,10 @@ fn the_same_scenario_gives_the_same_bytes_and_the_log_changes_nothing() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// HPBvalve Table 1 on a device that has all mappings. The file's times count `io.nominal_read_us` for each read, 95 us, which
-/// is what reads of this profile take one by one with their mappings at hand, give or take 5 us for how many of them find
-/// their page in the page register: 4224 of them make 21 ms of IG's 1245, 2879 make 14 ms of CR's 668, or 2.2%.
+/// HPBvalve Table 1 on a device that has all mappings. The file's times count `io.nominal_read_us` for each read, 95
+/// us, which is what reads of this profile take one by one with their mappings at hand, give or take 5 us for how many
+/// of them find their page in the page register: 4224 of them make 21 ms of IG's 1245, 2879 make 14 ms of CR's 668, or
+/// 2.2%.
 #[test]
 fn table_1_comes_back_from_an_ideal_device() {
     let text = "[phone]\napps = [\"AP\", \"CR\", \"UB\", \"IG\"]\nsequence = [\"AP\", \"CR\", \"UB\", \"IG\"]\n\

@@ -2,12 +2,14 @@
 //!
 //! One use, in hops:
 //! 1. The user touches an app. The driver is told (`LaunchStart`); the app before goes to the background.
-//! 2. The launch, a [`Thread`]: all of its launch list if the process is gone, a share of it if it is in the background, and
-//!    what of its files has been dropped from the page cache meanwhile. Then `LaunchEnd`; loading, if there is any, likewise.
+//! 2. The launch, a [`Thread`]: all of its launch list if the process is gone, a share of it if it is in the
+//!    background, and what of its files has been dropped from the page cache meanwhile. Then `LaunchEnd`; loading, if
+//!    there is any, likewise.
 //! 3. It runs: reads and writes at its rates, until the user touches the next app.
 //!
-//! Meanwhile every 10 ms, the period in which lmkd looks (source.android.com, "Low memory killer daemon"), memory has its turn:
-//! the driver is asked what it holds, apps allocate, the page cache is reclaimed, pressure is measured, and the killer decides.
+//! Meanwhile every 10 ms, the period in which lmkd looks (source.android.com, "Low memory killer daemon"), memory has
+//! its turn: the driver is asked what it holds, apps allocate, the page cache is reclaimed, pressure is measured, and
+//! the killer decides.
 
 mod io;
 mod memory;
@@ -198,8 +200,9 @@ impl Phone {
     /// What has been recorded, at the end of the run.
     pub fn report(&self) -> PhoneReport {
         let report = self.log.report(self.now.since(self.began.unwrap_or(self.now)));
-        let recorded = self.scenario.recorded.as_ref();
-        PhoneReport { recorded_kills: recorded.map(|r| r.kills.clone()).unwrap_or_default(), ..report }
+        let mut recorded_kills = self.scenario.recorded.as_ref().map(|r| r.kills.clone()).unwrap_or_default();
+        recorded_kills.iter_mut().for_each(|kill| kill.at_ns += LEAD.0);
+        PhoneReport { recorded_kills, ..report }
     }
 
     /// Every read, if they were kept.

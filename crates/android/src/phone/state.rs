@@ -89,8 +89,8 @@ impl State {
     }
 }
 
-/// Reads in the list of a service: as many places of 2 MiB, at 14.5 reads each, as an average app has in the paper's profile
-/// lists (HPBvalve Sec. 6.3: 99 KB for nine apps at 4 bytes), so that both need as much of a mapping cache.
+/// Reads in the list of a service: as many places of 2 MiB, at 14.5 reads each, as an average app has in the paper's
+/// profile lists (HPBvalve Sec. 6.3: 99 KB for nine apps at 4 bytes), so that both need as much of a mapping cache.
 const SERVICE_READS: u32 = 40_000;
 /// The same for an app in the background: a quarter, since it looks for news and no more.
 const APP_READS: u32 = 10_000;

@@ -1,5 +1,5 @@
-//! Input: text. If it has block events it is read as a session of a phone, else as a scenario; what is accepted is a phone that
-//! takes its first steps, with a driver that answers anything.
+//! Input: text. If it has block events it is read as a session of a phone, else as a scenario; what is accepted is a
+//! phone that takes its first steps, with a driver that answers anything.
 
 use android::recorded::scenario_of;
 use android::{Phone, Scenario};
@@ -17,8 +17,8 @@ pub(super) fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if text.contains("block_rq") {
         session(bytes);
-    } else if !text.contains("recorded") {
-        // A recording is a file of the input's choice.
+    } else if !text.contains("recorded") && !text.contains("trace") {
+        // A recording and a trace are files of the input's choice.
         scenario(text);
     }
 }
