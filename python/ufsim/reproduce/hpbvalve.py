@@ -41,6 +41,8 @@ COLOURS = {
     "Optimal": "#333333",
 }
 MEMORY_MIB = 256
+# The paper repeats its sequence twenty times. The order of the apps and their memory differ from one to another.
+REPEATS = 3
 LEGEND = (
     "AP, CR, GI: the games Asphalt 9, Clash Royale, Genshin Impact; FB, IG, TW: Facebook, Instagram, Twitter; AB: Airbnb, "
     "FBM: Facebook Messenger, UB: Uber."
@@ -82,6 +84,8 @@ def row(study: Study) -> dict[str, Any]:
         "profile_bytes": int(host["hpbvalve_profile_bytes"]),
         "reclaimed_bytes": int(host["hpbvalve_reclaimed_bytes"]),
         "energy_j": float(study.energy().energy_j.iloc[0]),
+        "launch_ms": float(study.uses().launch_ms.mean()),
+        "kills_of_apps": int(study.summary().kills_of_apps.iloc[0]),
         "digest": result.digest,
     }
     return columns
@@ -92,14 +96,14 @@ def _json(frame: pd.DataFrame) -> str:
 
 
 def points(setting: Setting, schemes: Sequence[str], sizes: Sequence[int] = (MEMORY_MIB,)) -> list[Point]:
-    """Runs of schemes with sizes of HPB; a scheme without HPB runs once."""
+    """Runs of schemes with sizes of HPB, each with some seeds; a scheme without HPB has one size."""
     scenario = job("hpbvalve-quick.toml" if setting.quick else "hpbvalve.toml")
-    runs = []
-    for scheme in schemes:
-        for size in sizes if scheme not in ("ufs", "ideal") else (MEMORY_MIB,):
-            run = PhoneRun(scheme, size, setting.seed, scenario)
-            runs.append(Point({"scheme": scheme, "memory_mib": size}, run))
-    return runs
+    return [
+        Point({"scheme": scheme, "memory_mib": size, "seed": seed}, PhoneRun(scheme, size, seed, scenario))
+        for scheme in schemes
+        for size in (sizes if scheme not in ("ufs", "ideal") else (MEMORY_MIB,))
+        for seed in range(setting.seed, setting.seed + (1 if setting.quick else REPEATS))
+    ]
 
 
 def comparison(setting: Setting) -> list[Point]:
@@ -114,7 +118,7 @@ def expanded(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     parts = []
     for _, run in frame.iterrows():
         part = pd.DataFrame(json.loads(run[column]))
-        part["scheme"], part["memory_mib"] = run["scheme"], run["memory_mib"]
+        part["scheme"], part["memory_mib"], part["seed"] = run["scheme"], run["memory_mib"], run["seed"]
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 

@@ -304,8 +304,9 @@ F16 = Figure(
 
 
 def _f17_draw(frame: pd.DataFrame) -> Drawing:
-    samples = expanded(frame, "timeline")
-    kills = expanded(frame, "kills")
+    # One of the repeated sequences, whole.
+    frame = frame[frame["seed"] == frame["seed"].min()]
+    samples, kills = expanded(frame, "timeline"), expanded(frame, "kills")
     figure, axes = draw.canvas(rows=2, width=9.0, height=2.6)
     for each, scheme in zip(axes, ("foam", "hpbvalve"), strict=True):
         own = samples[samples["scheme"] == scheme]
@@ -341,7 +342,7 @@ F17 = Figure(
 
 def _s63_draw(frame: pd.DataFrame) -> Drawing:
     figure, axes = draw.canvas(width=5.0, height=3.0)
-    total = frame["profile_bytes"].iloc[0] / 1024
+    total = frame["profile_bytes"].mean() / 1024
     axes[0].bar(["nine apps", "an app on average"], [total, total / len(APPS)], color="#0072b2", width=0.5)
     draw.paper_points(axes[0], [0, 1], [99, 7])
     axes[0].set_ylabel("profile lists (KiB)")
@@ -350,16 +351,17 @@ def _s63_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _s63_measure(frame: pd.DataFrame) -> list[Measured]:
-    total = float(frame["profile_bytes"].iloc[0])
+    total = float(frame["profile_bytes"].mean())
     claim = "hpbvalve.s63.profile-size"
     mean = total / len(APPS)
+    most = float(frame["profile_bytes"].max())
     return [
         Measured(
             claim,
             bool(99e3 / 3 < total < 99e3 * 3),
             f"within a factor of 3 of the paper's: {total / 1000:.0f} KB for nine apps, {mean / 1000:.1f} KB for one",
         ),
-        Measured(claim, bool(mean * 20 < MIB), f"20 such apps: {mean * 20 / 1000:.0f} KB of 1 MB"),
+        Measured(claim, bool(mean * 20 < MIB and most < MIB), f"20 such apps: {mean * 20 / 1000:.0f} KB of 1 MB"),
     ]
 
 

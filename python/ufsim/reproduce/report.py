@@ -139,6 +139,7 @@ def data_table(drawn: Drawn) -> str:
     wanted = (
         *("throughput_mib_per_s", "iops", "all_mean_ns", "all_p99_ns", "all_p999_ns", "waf_total", "total_ms"),
         *("sequence", "prioritised", "mean_waiting", "mean_latency"),
+        *("launch_ms", "map_reads", "fetches", "kills_of_apps", "energy_j"),
     )
     labels = [name for name in drawn.frame.columns if name in drawn.labels]
     shown = drawn.frame[[*labels, *(name for name in wanted if name in drawn.frame.columns)]]
