@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SAMPLE := samples/app-mix
-RUST_SOURCES := $(shell find crates profiles -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
+RUST_SOURCES := $(shell find crates profiles apps -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 
 # Modules that a registration macro declares, where cargo fmt does not find them.
 MACRO_MODULES := $(shell find crates/host/src/sched crates/host/src/booster crates/testkit/src/fuzz -name '*.rs')

@@ -96,6 +96,14 @@ class Study:
                 )
         return pd.DataFrame(rows, columns=columns)
 
+    def recorded_kills(self) -> "pd.DataFrame":
+        """The kills of the phone whose recording the scenario repeats: `at_s`, `app`, `adj`."""
+        import pandas as pd
+
+        kills = self.results[0].phone["recorded_kills"]
+        rows = [{"at_s": kill["at_ns"] / 1e9, "app": kill["app"], "adj": kill["adj"]} for kill in kills]
+        return pd.DataFrame(rows, columns=["at_s", "app", "adj"])
+
     def timeline(self) -> "pd.DataFrame":
         """The phone every half second: foreground app, pressure (0 to 1), and who has the memory, in MiB."""
         import pandas as pd
@@ -125,6 +133,7 @@ class Study:
                     "scheme": result.scheme,
                     "app": app,
                     "title": report["titles"][index],
+                    "io": report["io"][index],
                     "launches": len(own),
                     "cold": len(cold),
                     "launch_ms": own.launch_ms.mean(),

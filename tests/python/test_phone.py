@@ -102,6 +102,9 @@ def test_a_session_becomes_a_scenario_that_runs(ufsim: Command, tmp_path: Path) 
     assert list(uses[uses.scheme == "ufs"].app) == [made["apps"][i] for i in (0, 1, 0, 2, 0, 1)]
     assert list(uses[uses.scheme == "ufs"].launch_reads) == [80, 80, 15, 80, 15, 15]
     assert (uses.launch_ms > uses.compute_ms).all()
+    kills = study.recorded_kills()
+    assert list(kills.app) == ["com.example.mailer"] and list(kills.adj) == [900]
+    assert kills.at_s[0] == pytest.approx(12, abs=2)
 
 
 def test_wrong_scenarios_end_in_one_line(ufsim: Command, tmp_path: Path) -> None:

@@ -1,15 +1,16 @@
 //! Where an app's data lie, and which of them it reads.
 //!
-//! What a program reads when it is launched is spread over libraries, code, databases and pictures, installed and updated at
-//! different times: "many small random reads, which span a wide range of LBAs" (HPBvalve Sec. 4.3, Fig. 4). So a list of reads
-//! is made of clusters, some reads within 2 MiB each, and clusters lie anywhere on the device. An app reads its list in order
-//! at every use, which is what makes profiles worth keeping; a share of reads goes to data that were not read before.
+//! What a program reads when it is launched is spread over libraries, code, databases and pictures, installed and
+//! updated at different times: "many small random reads, which span a wide range of LBAs" (HPBvalve Sec. 4.3, Fig. 4).
+//! So a list of reads is made of clusters, some reads within 2 MiB each, and clusters lie anywhere on the device. An
+//! app reads its list in order at every use, which is what makes profiles worth keeping; a share of reads goes to data
+//! that were not read before.
 
 use units::Lpa;
 use workload::{Rng, named_stream};
 
-/// Units of a cluster's place: 2 MiB, what one entry of HPB's profile lists and one READ BUFFER cover (HPBvalve Sec. 2.2:
-/// 512 entries).
+/// Units of a cluster's place: 2 MiB, what one entry of HPB's profile lists and one READ BUFFER cover (HPBvalve Sec.
+/// 2.2: 512 entries).
 const CHUNK_UNITS: u32 = 512;
 
 /// How close together the reads of a list lie.
@@ -21,8 +22,9 @@ pub enum Locality {
     Run,
 }
 
-/// Mean reads in a cluster of a launch. HPBvalve Sec. 6.3: the profile lists of nine apps take 99 KB, 4 bytes for each run of chunks, so
-/// 25 thousand; the nine apps of `apps/` read 60 thousand times in a cold use each (AP 29, GI 11, CR 6, IG 4.4 thousand).
+/// Mean reads in a cluster of a launch. HPBvalve Sec. 6.3: the profile lists of nine apps take 99 KB, 4 bytes for each
+/// run of chunks, so 25 thousand; the nine apps of `apps/` read 60 thousand times in a cold use each (AP 29, GI 11, CR
+/// 6, IG 4.4 thousand).
 const LAUNCH_CLUSTER: f64 = 2.4;
 /// The same while an app runs: 18,187 reads of 1250 chunks in the HP-UFS authors' traces of Genshin Impact, Twitter and
 /// Facebook on a Pixel 4, apps that had been launched before.

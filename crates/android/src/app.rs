@@ -1,10 +1,12 @@
 //! What is known of an app: the numbers of its file in `apps/`, those of its category where it has none.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use units::Nanos;
 
 use crate::toml_reader::{ScenarioError, Section, Text};
+use crate::traced::Traced;
 
 /// The apps that come with the program: name and text.
 const EMBEDDED: &[(&str, &str)] = &[
@@ -50,6 +52,8 @@ pub struct App {
     pub run: Run,
     /// Reads per second while it is in the background.
     pub background_reads_per_s: f64,
+    /// What it does in the foreground after launch and loading, if a trace says it instead of `run`.
+    pub traced: Option<Traced>,
 }
 
 /// A launch on a device that has all mappings at hand.
@@ -153,6 +157,7 @@ impl Numbers {
                 write_units: (self.write_kib.expect(missing) * 1024).div_ceil(units::UNIT_BYTES) as u32,
             },
             background_reads_per_s: self.background_reads_per_s.expect(missing),
+            traced: None,
         }
     }
 }
@@ -176,28 +181,33 @@ impl App {
     pub fn parse(text: &str, origin: &str) -> Result<App, ScenarioError> {
         let text = Text { origin, text };
         let parsed = text.parse()?;
-        App::read(Section::new(text, "", (0, parsed.get_ref())))
+        App::read(Section::new(text, "", (0, parsed.get_ref())), Path::new(""))
     }
 
-    /// An app out of a table.
-    pub(crate) fn read(mut section: Section<'_>) -> Result<App, ScenarioError> {
+    /// An app out of a table; the paths in it count from `directory`. What it leaves out has the value of the built-in
+    /// app of the same name, if there is one, and then of its category.
+    pub(crate) fn read(mut section: Section<'_>, directory: &Path) -> Result<App, ScenarioError> {
         let name = section.string("name")?.ok_or_else(|| section.missing("name"))?;
-        let title = section.string("title")?.unwrap_or(name);
-        let category = section.string("category")?.ok_or_else(|| section.missing("category"))?;
+        let base = EMBEDDED.iter().find(|(known, text)| *known == name && *text != section.text.text);
+        let base = base.map(|(_, text)| known(name, text)).transpose()?;
+        let (title, kind) = base.as_ref().map_or((name, None), |(b, _)| (b.title.as_str(), Some(b.category.as_str())));
+        let title = section.string("title")?.unwrap_or(title);
+        let category = section.string("category")?.or(kind).ok_or_else(|| section.missing("category"))?;
         if !USER_CATEGORIES.contains(&category) {
             let value = section.get("category").expect("just read");
             return Err(section.wrong("category", value, &format!("one of {}", USER_CATEGORIES.join(", "))));
         }
-        let own = Numbers::read(&mut section)?;
+        let own = Numbers::read(&mut section)?.or(base.as_ref().map_or(Numbers::default(), |(_, numbers)| *numbers));
         if let (None, Some(_)) = (own.loading_ms, own.loading_reads) {
             return Err(section.missing("loading_ms"));
         }
-        let app = own.or(category_numbers(category)).app(name, title, category);
+        let mut app = own.or(category_numbers(category)).app(name, title, category);
         if let (Some(loading), Some(value)) = (app.loading, section.get("loading_ms"))
             && loading.time < app.cold.time
         {
             return Err(section.wrong("loading_ms", value, "at least cold_ms: the launch is part of it"));
         }
+        app.traced = Traced::read(&mut section, directory)?;
         // Where its numbers come from, for readers.
         section.table("sources")?;
         section.table("assumed")?;
@@ -222,6 +232,14 @@ impl App {
     pub fn is_service(&self) -> bool {
         self.category == "service"
     }
+}
+
+/// A built-in app, and the numbers of its file.
+fn known(name: &str, text: &str) -> Result<(App, Numbers), ScenarioError> {
+    let text = Text { origin: name, text };
+    let parsed = text.parse()?;
+    let numbers = Numbers::read(&mut Section::new(text, "", (0, parsed.get_ref())))?;
+    Ok((App::parse(text.text, name)?, numbers))
 }
 
 fn category_numbers(category: &str) -> Numbers {

@@ -1,9 +1,9 @@
 //! Whom the low-memory killer ends.
 //!
-//! Android gives every process an `oom_score_adj`: how little its end would be noticed. The killer takes the highest first,
-//! and of several the one with the most memory. The values are those of `ProcessList` in Android's activity manager: 0 for the
-//! app in the foreground, 700 for the one before it, and from 900 in steps of 10 for cached processes, the latest first;
-//! processes that have shown a window stand before those that have not.
+//! Android gives every process an `oom_score_adj`: how little its end would be noticed. The killer takes the highest
+//! first, and of several the one with the most memory. The values are those of `ProcessList` in Android's activity
+//! manager: 0 for the app in the foreground, 700 for the one before it, and from 900 in steps of 10 for cached
+//! processes, the latest first; processes that have shown a window stand before those that have not.
 
 use units::AppId;
 
@@ -20,9 +20,10 @@ const CACHED_STEP: u16 = 10;
 /// Apps besides the one in the foreground that count as recently used.
 const RECENT: usize = 4;
 
-/// Priority categories of kills. HPBvalve Figs. 7 and 16 have seven, "the higher the priority is, the more user-perceptible the
-/// app is (e.g., the second-highest apps are the user recently used ones but in the BG)" (Sec. 4.4), and gives no borders. Here
-/// the first three are apps that the user has opened, the others processes that no user has opened, by age.
+/// Priority categories of kills. HPBvalve Figs. 7 and 16 have seven, "the higher the priority is, the more
+/// user-perceptible the app is (e.g., the second-highest apps are the user recently used ones but in the BG)" (Sec.
+/// 4.4), and gives no borders. Here the first three are apps that the user has opened, the others processes that no
+/// user has opened, by age.
 pub const CATEGORIES: [&str; 7] = [
     "foreground",
     "recently used",

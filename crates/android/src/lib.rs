@@ -1,13 +1,15 @@
 //! A phone around the device: apps, their memory, pressure, the low-memory killer, and what the user waits for.
 //!
-//! The model is that of HPBvalve (Kim et al., FAST 2023): a user switches between apps; each launch reads; memory runs short;
-//! Android kills what was used longest ago; what was killed starts cold, with more reads. The storage driver is part of it: HPB's
-//! memory is the phone's, it is told which app is in the foreground, and it may give memory back before an app is killed.
+//! The model is that of HPBvalve (Kim et al., FAST 2023): a user switches between apps; each launch reads; memory runs
+//! short; Android kills what was used longest ago; what was killed starts cold, with more reads. The storage driver is
+//! part of it: HPB's memory is the phone's, it is told which app is in the foreground, and it may give memory back
+//! before an app is killed.
 //!
 //! # Glossary
-//! - **app**: numbers of one program ([`App`]); **service**: one that no user opens. **AppId**: place in the scenario, from 1.
-//! - **use**: from the user's touch of an app to that of the next one. **launch**: from the touch to the first frame, **cold**
-//!   if the process is gone, else **warm** (a switch). **loading**: from the touch until a game takes input.
+//! - **app**: numbers of one program ([`App`]); **service**: one that no user opens. **AppId**: place in the scenario,
+//!   from 1.
+//! - **use**: from the user's touch of an app to that of the next one. **launch**: from the touch to the first frame,
+//!   **cold** if the process is gone, else **warm** (a switch). **loading**: from the touch until a game takes input.
 //! - **foreground**: the app in use; all others that are alive are in the **background**.
 //! - **effective memory**: system + apps (**anon**) + page cache (**file**) + HPB + free.
 //! - **pressure**: share of the last second in which some task was stalled for memory ([`psi`]).
@@ -17,8 +19,8 @@
 //! # Contract
 //! - [`Phone`] is a [`workload::Source`]; it owns no clock. What it wants of the driver it asks for by
 //!   [`workload::Next::Driver`], so this crate knows neither driver nor device.
-//! - Launch time = computing + blocked on reads + stalled for memory, to the nanosecond. Computing is the launch time of the
-//!   app's file less its reads at `io.nominal_read_us` each.
+//! - Launch time = computing + blocked on reads + stalled for memory, to the nanosecond. Computing is the launch time
+//!   of the app's file less its reads at `io.nominal_read_us` each.
 //! - One scenario, device size and seed give one sequence of decisions as long as reads take the same time.
 //! - Wrong input gives [`ScenarioError`] with line and key.
 
@@ -34,6 +36,7 @@ pub mod report;
 mod scenario;
 mod thread;
 mod toml_reader;
+mod traced;
 
 pub use app::{App, Launch, Run, built_in};
 pub use memory::{Memory, Watermarks};
@@ -41,3 +44,4 @@ pub use phone::Phone;
 pub use report::{PhoneReport, ReadLog};
 pub use scenario::{IoSettings, Lmkd, MemorySettings, Scenario, Sequence};
 pub use toml_reader::ScenarioError;
+pub use traced::{Traced, TracedIo};

@@ -55,6 +55,7 @@ impl Log {
         let report = PhoneReport {
             apps: apps.iter().map(|app| app.name.clone()).collect(),
             titles: apps.iter().map(|app| app.title.clone()).collect(),
+            io: apps.iter().map(|app| app.traced.as_ref().map_or("model".into(), |t| t.trace.clone())).collect(),
             users,
             categories: CATEGORIES.iter().map(|&name| name.to_owned()).collect(),
             background: vec![Reads::default(); apps.len()],

@@ -1,7 +1,7 @@
 //! Who has the phone's memory.
 //!
-//! Effective memory = system + apps + page cache + HPB + free, at every moment. The page cache holds what apps have read from
-//! files; it is clean, so it can be dropped. What is swapped to zram counts as what it is compressed to.
+//! Effective memory = system + apps + page cache + HPB + free, at every moment. The page cache holds what apps have
+//! read from files; it is clean, so it can be dropped. What is swapped to zram counts as what it is compressed to.
 
 use units::AppId;
 
@@ -128,8 +128,8 @@ impl Memory {
         self.free < self.marks.low && self.file() <= self.marks.file
     }
 
-    /// HPB has taken `bytes` now, whatever the phone would like: its pages are the kernel's. Beyond free memory it takes
-    /// page cache, then the system's, which goes to zram.
+    /// HPB has taken `bytes` now, whatever the phone would like: its pages are the kernel's. Beyond free memory it
+    /// takes page cache, then the system's, which goes to zram.
     ///
     /// # Panics
     /// If HPB takes more than that.

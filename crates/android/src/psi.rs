@@ -1,8 +1,9 @@
 //! Pressure stall information: the share of recent time in which some task waited for memory.
 //!
-//! Linux counts the time in which at least one task is stalled (`some` of `/proc/pressure/memory`), and wakes whoever has
-//! asked to be told when that exceeds so much within a window (Documentation/accounting/psi.rst). Android's low-memory killer
-//! asks for 70 ms of `some` within 1 s (source.android.com, "Low memory killer daemon": `psi_partial_stall_ms` 70, window 1 s).
+//! Linux counts the time in which at least one task is stalled (`some` of `/proc/pressure/memory`), and wakes whoever
+//! has asked to be told when that exceeds so much within a window (Documentation/accounting/psi.rst). Android's
+//! low-memory killer asks for 70 ms of `some` within 1 s (source.android.com, "Low memory killer daemon":
+//! `psi_partial_stall_ms` 70, window 1 s).
 
 use std::collections::VecDeque;
 
@@ -22,8 +23,8 @@ impl Psi {
         Psi { window, stalls: VecDeque::new() }
     }
 
-    /// Some task has been stalled from `from` to `to`. What overlaps an earlier stall counts once: `some` asks whether anybody
-    /// waits, not how many.
+    /// Some task has been stalled from `from` to `to`. What overlaps an earlier stall counts once: `some` asks whether
+    /// anybody waits, not how many.
     pub fn stalled(&mut self, from: SimTime, to: SimTime) {
         let from = self.stalls.back().map_or(from, |&(_, end)| from.max(end));
         if from < to {
@@ -57,8 +58,9 @@ mod tests {
         SimTime(ms * 1_000_000)
     }
 
-    /// By hand: stalls 100..130 and 900..950 ms. At 1000 ms both are in the window, 80 ms. At 1120 ms the window begins at
-    /// 120 ms: 10 ms of the first are left, 60 ms. At 1130 ms the first has gone: 50 ms. At 1920 ms 920..950 is left: 30 ms.
+    /// By hand: stalls 100..130 and 900..950 ms. At 1000 ms both are in the window, 80 ms. At 1120 ms the window begins
+    /// at 120 ms: 10 ms of the first are left, 60 ms. At 1130 ms the first has gone: 50 ms. At 1920 ms 920..950 is
+    /// left: 30 ms.
     #[test]
     fn a_window_slides_over_stalls() {
         let mut psi = Psi::new(Nanos::from_millis(1000));

@@ -1,8 +1,9 @@
 //! Uses of apps as a real phone has recorded them: which app read and wrote what, when, counted from its launch.
 //!
-//! A scenario with a table `[recorded]` names a block trace whose processes are apps, and lists their uses. What an app did
-//! between its launch and its first frame becomes a thread: it computes for as long as the phone had nothing outstanding
-//! for it, and waits for each read, so that a faster device gives a shorter launch. Everything else comes at its recorded time.
+//! A scenario with a table `[recorded]` names a block trace whose processes are apps, and lists their uses. What an app
+//! did between its launch and its first frame becomes a thread: it computes for as long as the phone had nothing
+//! outstanding for it, and waits for each read, so that a faster device gives a shorter launch. Everything else comes
+//! at its recorded time.
 
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use workload::{ProcessId, Session, Trace, TraceOptions, WorkOp, WorkRequest};
 
 use crate::access::Extent;
 use crate::app::App;
+use crate::report::RecordedKill;
 use crate::toml_reader::{ScenarioError, Section};
 
 /// A read of a launch, and how long the app computes before it.
@@ -52,23 +54,12 @@ pub struct RecordedUse {
     pub io: Vec<TimedIo>,
 }
 
-/// A kill on the recorded phone.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RecordedKill {
-    /// When, from the first request.
-    pub at: Nanos,
-    /// The app.
-    pub app: String,
-    /// Its `oom_score_adj`.
-    pub adj: Option<i64>,
-}
-
 /// What a phone has recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
     /// Uses in order of time.
     pub uses: Vec<RecordedUse>,
-    /// Kills, for comparison with those of the simulation.
+    /// Kills, for comparison with those of the simulation; their times count from the first use.
     pub kills: Vec<RecordedKill>,
     /// Units that the trace touches from 0 on.
     pub units: u64,
@@ -112,9 +103,9 @@ impl Recorded {
             let mut s = Section::new(section.text, "recorded.kill", table);
             let at = s.number("at_s", SECONDS)?.ok_or_else(|| s.missing("at_s"))?;
             let app = s.string("app")?.ok_or_else(|| s.missing("app"))?.to_owned();
-            let adj = s.whole("adj", 0..=1000)?.map(|adj| adj as i64);
+            let adj = s.whole("adj", 0..=1000)?;
             s.done()?;
-            kills.push(RecordedKill { at: nanos(at), app, adj });
+            kills.push(RecordedKill { at_ns: nanos(at).0.saturating_sub(uses[0].at.0), app, adj });
         }
         section.done()?;
         let path = directory.join(name);
@@ -141,15 +132,7 @@ impl Recorded {
 
     /// Every unit must lie on the device.
     pub(crate) fn check_capacity(&self, capacity_units: u32) -> Result<(), ScenarioError> {
-        if self.units <= u64::from(capacity_units) {
-            return Ok(());
-        }
-        Err(ScenarioError(format!(
-            "{}: its requests reach up to {} MiB; the device has {}",
-            self.trace,
-            self.units / 256 + 1,
-            capacity_units / 256
-        )))
+        fits(&self.trace, self.units, capacity_units)
     }
 
     /// The use to repeat when an app is launched for the `number`th time in the scenario: the recorded one, or if the
@@ -171,6 +154,18 @@ impl Recorded {
         let launch = self.uses.iter().flat_map(|u| &u.launch).map(|read| read.extent);
         launch.chain(self.uses.iter().flat_map(|u| &u.io).filter(|io| io.op == WorkOp::Read).map(|io| io.extent))
     }
+}
+
+/// Refuses a trace that touches units beyond the device.
+pub(crate) fn fits(trace: &str, units: u64, capacity_units: u32) -> Result<(), ScenarioError> {
+    if units <= u64::from(capacity_units) {
+        return Ok(());
+    }
+    Err(ScenarioError(format!(
+        "{trace}: its requests reach up to {} MiB; the device has {}",
+        units / 256 + 1,
+        capacity_units / 256
+    )))
 }
 
 fn nanos(seconds: f64) -> Nanos {
@@ -223,7 +218,7 @@ fn last_unit(request: &WorkRequest) -> u64 {
 
 /// The scenario of a session, as the text of its file; `trace` is the name of the trace beside it.
 pub fn scenario_of(session: &Session, trace: &str) -> String {
-    let quoted = |name: &str| format!("{name:?}");
+    let quoted = |name: &str| toml::Value::String(name.into()).to_string();
     let seconds = |at: Nanos| format!("{:.9}", at.as_secs_f64());
     let apps: Vec<String> =
         session.trace.processes[..session.trace.processes.len() - 1].iter().map(|a| quoted(a)).collect();
@@ -274,8 +269,8 @@ mod tests {
         }
     }
 
-    /// A launch at 10 ms, its frame at 30 ms. Reads of the app at 15 and 16 ms: it computes 5 ms, then nothing, since the
-    /// first is outstanding until 17 ms, and after the second, which ends at 18 ms, 12 ms.
+    /// A launch at 10 ms, its frame at 30 ms. Reads of the app at 15 and 16 ms: it computes 5 ms, then nothing, since
+    /// the first is outstanding until 17 ms, and after the second, which ends at 18 ms, 12 ms.
     #[test]
     fn a_launch_computes_while_nothing_is_outstanding() {
         let requests = [

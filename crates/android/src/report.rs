@@ -71,6 +71,17 @@ pub struct Kill {
     pub spared: bool,
 }
 
+/// A kill on the phone whose recording is repeated.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RecordedKill {
+    /// When: as long after the first launch as it was recorded.
+    pub at_ns: u64,
+    /// Whom.
+    pub app: String,
+    /// Its `oom_score_adj`, if it is known.
+    pub adj: Option<u64>,
+}
+
 /// The phone at one moment.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sample {
@@ -122,12 +133,16 @@ pub struct PhoneReport {
     pub apps: Vec<String>,
     /// What users call them.
     pub titles: Vec<String>,
+    /// What their I/O in the foreground comes from: "model", or the name of a trace.
+    pub io: Vec<String>,
     /// How many of them the user opens.
     pub users: usize,
     /// Uses, one after another.
     pub uses: Vec<Use>,
     /// Kills, and those that were averted.
     pub kills: Vec<Kill>,
+    /// Kills on the phone whose recording is repeated, to compare with.
+    pub recorded_kills: Vec<RecordedKill>,
     /// Names of the priority categories of kills, what matters most first.
     pub categories: Vec<String>,
     /// The phone over time.

@@ -103,7 +103,7 @@ impl Scenario {
         let text = Text { origin, text };
         let parsed = text.parse()?;
         let mut root = Section::new(text, "", (0, parsed.get_ref()));
-        let own = root.tables("app")?.into_iter().map(|table| App::read(Section::new(text, "app", table)));
+        let own = root.tables("app")?.into_iter().map(|table| App::read(Section::new(text, "app", table), directory));
         let own: Vec<App> = own.collect::<Result<_, _>>()?;
         let table = root.table("phone")?.ok_or_else(|| root.missing("phone"))?;
         let mut phone = Section::new(text, "phone", table);
@@ -352,7 +352,7 @@ fn lmkd_of(root: &mut Section<'_>) -> Result<Lmkd, ScenarioError> {
 }
 
 fn io_of(root: &mut Section<'_>) -> Result<IoSettings, ScenarioError> {
-    let mut io = IoSettings { parallel: 1, fresh_share: 0.15, nominal_read: Nanos::from_micros(60) };
+    let mut io = IoSettings { parallel: 1, fresh_share: 0.15, nominal_read: Nanos::from_micros(95) };
     settings(root, "io", |section| {
         let Some(s) = section else { return Ok(()) };
         io.parallel = s.whole("parallel_reads", 1..=1024)?.map_or(io.parallel, |value| value as u32);

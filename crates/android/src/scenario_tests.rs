@@ -72,3 +72,29 @@ fn wrong_scenarios_are_told_with_line_and_key() {
         assert!(got.contains(told), "{text}: {got}");
     }
 }
+
+#[test]
+fn an_app_does_what_its_trace_says() {
+    let directory = std::env::temp_dir().join(format!("ufsim-traced-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let origin = directory.join("x.toml").display().to_string();
+    let csv = "time_ns,op,device,sector,bytes,flags,latency_ns,process\n\
+               5,read,d,80,4096,,,main\n9,write,d,160,8192,,,other\n20,read,d,8,4096,,,main-2\n";
+    std::fs::write(directory.join("t.csv"), csv).unwrap();
+    let scenario = |keys: &str| {
+        let text = format!("[phone]\napps = [\"TW\"]\n[[app]]\nname = \"TW\"\ntrace = \"t.csv\"\n{keys}\n");
+        Scenario::parse(&text, &origin)
+    };
+    let app = scenario("memory_mib = 77").unwrap().apps.remove(0);
+    assert_eq!((app.memory, app.title.as_str()), (77 * MIB, "Twitter"));
+    assert_eq!(app.cold, App::built_in("TW").unwrap().cold, "what is left out is the built-in app's");
+    let gaps = |app: &App| app.traced.as_ref().unwrap().io.iter().map(|io| io.gap.0).collect::<Vec<_>>();
+    assert_eq!(gaps(&app), [0, 4, 11]);
+    assert_eq!(app.traced.as_ref().unwrap().units, 22);
+    let app = scenario("processes = [\"main\"]").unwrap().apps.remove(0);
+    assert_eq!(gaps(&app), [0, 15]);
+    let error = |keys| scenario(keys).unwrap_err().to_string();
+    assert!(error("processes = [\"mail\"]").contains("line 6: app.processes: \"mail\": no process of"));
+    assert!(error("cold_ms = 1").contains("TW: cold_reads"));
+    std::fs::remove_dir_all(directory).unwrap();
+}

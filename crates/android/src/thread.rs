@@ -1,7 +1,7 @@
 //! A thread that computes, reads, and waits for what it reads: a launch, or the loading of a game.
 //!
-//! Its time = computing + time blocked on reads + time stalled for memory. It computes a slice, wants the next read of its plan,
-//! waits until that is there, and so on. Reads ahead of its wish keep so many outstanding as are allowed.
+//! Its time = computing + time blocked on reads + time stalled for memory. It computes a slice, wants the next read of
+//! its plan, waits until that is there, and so on. Reads ahead of its wish keep so many outstanding as are allowed.
 
 use std::ops::Range;
 

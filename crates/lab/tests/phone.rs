@@ -94,9 +94,10 @@ fn the_same_scenario_gives_the_same_bytes_and_the_log_changes_nothing() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// HPBvalve Table 1 on a device that has all mappings. The file's times count `io.nominal_read_us` for each read, 60 us; the
-/// device's take 60 us of flash, 5 of firmware and 10 of transfers, less what the page register saves. 4224 reads that
-/// differ by 25 us make 106 ms of 1245: 9%.
+/// HPBvalve Table 1 on a device that has all mappings. The file's times count `io.nominal_read_us` for each read, 95
+/// us, which is what reads of this profile take one by one with their mappings at hand, give or take 5 us for how many
+/// of them find their page in the page register: 4224 of them make 21 ms of IG's 1245, 2879 make 14 ms of CR's 668, or
+/// 2.2%.
 #[test]
 fn table_1_comes_back_from_an_ideal_device() {
     let text = "[phone]\napps = [\"AP\", \"CR\", \"UB\", \"IG\"]\nsequence = [\"AP\", \"CR\", \"UB\", \"IG\"]\n\
@@ -120,7 +121,7 @@ fn table_1_comes_back_from_an_ideal_device() {
         for (cold, ms, reads) in [(true, cold_ms, cold_reads), (false, warm_ms, warm_reads)] {
             let u = of(report, app, cold).next().unwrap();
             let measured = u.launch_ns as f64 / 1e6;
-            assert!((measured / ms - 1.0).abs() < 0.09, "{app}: {measured} ms, in the table {ms}");
+            assert!((measured / ms - 1.0).abs() < 0.022, "{app}: {measured} ms, in the table {ms}");
             assert_eq!(u.launch_reads.reads, reads, "{app}");
         }
         let [cold, warm] = [true, false].map(|cold| of(report, app, cold).next().unwrap().launch_ns);
@@ -140,8 +141,8 @@ fn what_does_not_fit_is_told() {
             Ok(_) => panic!("it fits"),
         }
     };
-    let path = scenario("wrong", SMALL);
-    assert!(config(&path, "hpbvalve").contains("memory.system_mib = 300: must be at least 384, one and a half times the host memory"));
+    let path = scenario("wrong", &SMALL.replace("system_mib = 300", "system_mib = 256"));
+    assert!(config(&path, "hpbvalve").contains("memory.system_mib = 256: must be above 256, the host memory"));
     let path = scenario("wrong", "[sqlite]\n");
     assert!(config(&path, "ufs").contains("is no scenario of a phone: it must be TOML with a table [phone]"));
     let path = scenario("wrong", "[phone]\napps = [\"UB\"]\n[recorded]\ntrace = \"nowhere.csv\"\n");

@@ -3,8 +3,9 @@
 //! Read from ftrace text (ftrace itself, atrace, or Perfetto's systrace export) with
 //! - block events, as format `ftrace` has them;
 //! - the process of each thread: `comm-pid (tgid) [cpu]`, which ftrace prints with the option `record-tgid`;
-//! - launches: the markers `launching: PACKAGE` or `launchingActivity#N:...:PACKAGE` that Android's activity manager writes in the
-//!   atrace category `am`; where there are none, a process whose `oom_score_adj` becomes 0 (event `oom:oom_score_adj_update`);
+//! - launches: the markers `launching: PACKAGE` or `launchingActivity#N:...:PACKAGE` that Android's activity manager
+//!   writes in the atrace category `am`; where there are none, a process whose `oom_score_adj` becomes 0 (event
+//!   `oom:oom_score_adj_update`);
 //! - kills: `oom:mark_victim`, `lowmemorykiller:lowmemory_kill`, and lmkd's counter `kill_one_process`.
 //!
 //! A process is known by the `comm` of its main thread, the last 15 characters of its package's name.
@@ -251,7 +252,8 @@ impl Reader {
                 _ => {}
             }
         } else if name.starts_with("launchingActivity#") {
-            // Since Android 10: launchingActivity#7:PACKAGE while it lasts, launchingActivity#7:completed:PACKAGE at its end.
+            // Since Android 10: launchingActivity#7:PACKAGE while it lasts, launchingActivity#7:completed:PACKAGE at
+            // its end.
             match (name.contains(":completed"), name.rsplit(':').next().filter(|p| p.contains('.'))) {
                 (true, Some(package)) => self.launched(package, at),
                 (false, Some(package)) if matches!(kind, Some("S" | "B" | "I")) => self.launch(package, at),
@@ -302,9 +304,12 @@ impl Reader {
 
     /// Launches, by markers if there are any, and kills under the names of apps.
     fn finish(&mut self) -> (Vec<SessionLaunch>, Vec<SessionKill>) {
-        let launches = std::mem::take(if self.marked.is_empty() { &mut self.scored } else { &mut self.marked });
-        let apps = distinct(&launches);
+        let mut launches = std::mem::take(if self.marked.is_empty() { &mut self.scored } else { &mut self.marked });
         let mut kills = std::mem::take(&mut self.kills);
+        // Names go into files: a damaged one must not end its line there.
+        let names = launches.iter_mut().map(|l| &mut l.app).chain(kills.iter_mut().map(|k| &mut k.app));
+        names.for_each(|name| *name = name.replace(char::is_control, "_"));
+        let apps = distinct(&launches);
         for kill in &mut kills {
             if let Some(app) = apps.iter().find(|app| is_process_of(&kill.app, app)) {
                 kill.app.clone_from(app);

@@ -54,6 +54,27 @@ impl Phone {
         self.plan_run(Action::RunWrite { number }, now);
     }
 
+    /// Plans the next request of the app's own trace, if it has one.
+    pub(super) fn plan_trace(&mut self, number: usize, now: SimTime) {
+        let Some(current) = &self.current else { return };
+        let (app, end) = (current.app, current.start + self.scenario.use_time);
+        let state = self.state(app);
+        if let Some(io) = state.traced_io()
+            && now + io.gap < end
+        {
+            self.plan(now + io.gap, Action::RunTrace { number });
+        }
+    }
+
+    pub(super) fn run_trace(&mut self, now: SimTime) {
+        let (number, app) = self.current.as_ref().map(|c| (c.number, c.app)).expect("a run belongs to a use");
+        let state = self.state(app);
+        let io = state.traced_io().expect("it has been planned");
+        state.run_at += 1;
+        self.request(app, Phase::Run, io.op, io.extent);
+        self.plan_trace(number, now);
+    }
+
     /// Plans the next recorded request of a use, at its time or at once if that has passed.
     pub(super) fn plan_recorded(&mut self, number: usize, index: usize, now: SimTime) {
         let (Some(recorded), Some(current)) = (&self.scenario.recorded, &self.current) else { return };

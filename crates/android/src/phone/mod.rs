@@ -2,12 +2,14 @@
 //!
 //! One use, in hops:
 //! 1. The user touches an app. The driver is told (`LaunchStart`); the app before goes to the background.
-//! 2. The launch, a [`Thread`]: all of its launch list if the process is gone, a share of it if it is in the background, and
-//!    what of its files has been dropped from the page cache meanwhile. Then `LaunchEnd`; loading, if there is any, likewise.
+//! 2. The launch, a [`Thread`]: all of its launch list if the process is gone, a share of it if it is in the
+//!    background, and what of its files has been dropped from the page cache meanwhile. Then `LaunchEnd`; loading, if
+//!    there is any, likewise.
 //! 3. It runs: reads and writes at its rates, until the user touches the next app.
 //!
-//! Meanwhile every 10 ms, the period in which lmkd looks (source.android.com, "Low memory killer daemon"), memory has its turn:
-//! the driver is asked what it holds, apps allocate, the page cache is reclaimed, pressure is measured, and the killer decides.
+//! Meanwhile every 10 ms, the period in which lmkd looks (source.android.com, "Low memory killer daemon"), memory has
+//! its turn: the driver is asked what it holds, apps allocate, the page cache is reclaimed, pressure is measured, and
+//! the killer decides.
 
 mod io;
 mod memory;
@@ -28,6 +30,7 @@ use crate::killer::Candidate;
 use crate::log::{Log, Phase, ReadRow};
 use crate::memory::Memory;
 use crate::psi::Psi;
+use crate::recorded::{Recorded, fits};
 use crate::report::{PhoneReport, ReadLog};
 use crate::scenario::Scenario;
 use crate::thread::Thread;
@@ -56,6 +59,8 @@ enum Action {
     RunRead { number: usize },
     /// The app in the foreground writes.
     RunWrite { number: usize },
+    /// The app in the foreground does what its trace says.
+    RunTrace { number: usize },
     /// Next comes a request as it was recorded.
     Recorded { number: usize, index: usize },
     /// An app in the background reads.
@@ -140,17 +145,20 @@ impl Phone {
     /// A phone with a device of `capacity_units` units of 4 KiB, whose driver takes at most `hpb_bytes` of memory.
     ///
     /// # Errors
-    /// If the driver could take more than two thirds of the system's memory.
+    /// If the driver could take more memory than the system has, which is what it gets when nothing else is left.
     pub fn new(scenario: &Scenario, capacity_units: u32, seed: u64, hpb_bytes: u64) -> Result<Phone, ScenarioError> {
-        if hpb_bytes > scenario.memory.system / 3 * 2 {
+        if hpb_bytes >= scenario.memory.system {
             return Err(ScenarioError(format!(
-                "memory.system_mib = {}: must be at least {}, one and a half times the host memory that the driver may take",
+                "memory.system_mib = {}: must be above {}, the host memory that the driver may take",
                 scenario.memory.system / units::MIB,
-                hpb_bytes * 3 / 2 / units::MIB
+                hpb_bytes / units::MIB
             )));
         }
         if let Some(recorded) = &scenario.recorded {
             recorded.check_capacity(capacity_units)?;
+        }
+        for traced in scenario.apps.iter().filter_map(|app| app.traced.as_ref()) {
+            fits(&traced.trace, traced.units, capacity_units)?;
         }
         let place = scenario.place(capacity_units, seed);
         let use_seconds = scenario.use_time.as_secs_f64();
@@ -191,7 +199,10 @@ impl Phone {
 
     /// What has been recorded, at the end of the run.
     pub fn report(&self) -> PhoneReport {
-        self.log.report(self.now.since(self.began.unwrap_or(self.now)))
+        let report = self.log.report(self.now.since(self.began.unwrap_or(self.now)));
+        let mut recorded_kills = self.scenario.recorded.as_ref().map(|r| r.kills.clone()).unwrap_or_default();
+        recorded_kills.iter_mut().for_each(|kill| kill.at_ns += LEAD.0);
+        PhoneReport { recorded_kills, ..report }
     }
 
     /// Every read, if they were kept.
@@ -240,7 +251,8 @@ impl Phone {
             Action::Slice { number } if self.is_current(number) => self.slice(now),
             Action::RunRead { number } if self.is_current(number) => self.run_read(now),
             Action::RunWrite { number } if self.is_current(number) => self.run_write(now),
-            Action::Slice { .. } | Action::RunRead { .. } | Action::RunWrite { .. } => {}
+            Action::RunTrace { number } if self.is_current(number) => self.run_trace(now),
+            Action::Slice { .. } | Action::RunRead { .. } | Action::RunWrite { .. } | Action::RunTrace { .. } => {}
             Action::Recorded { number, index } => self.recorded_io(number, index, now),
             Action::Background { app, epoch } => self.background_read(app, epoch, now),
             Action::Killed { app, epoch } => {
@@ -368,13 +380,13 @@ impl Source for Phone {
             let all = [&state.launch, &state.loading, &state.run, &state.background];
             all.into_iter().flat_map(|reads| reads.all().collect::<Vec<_>>()).collect::<Vec<_>>()
         };
-        match &self.scenario.recorded {
-            Some(recorded) => {
-                let services = self.states.iter().filter(|state| state.app.is_service()).flat_map(lists);
-                Footprint::from_ranges(recorded.reads().chain(services))
-            }
-            None => Footprint::from_ranges(self.states.iter().flat_map(lists)),
-        }
+        let traced = self.scenario.apps.iter().filter_map(|app| app.traced.as_ref());
+        let traced = traced.flat_map(|t| t.io.iter()).filter(|io| io.op == WorkOp::Read).map(|io| io.extent);
+        let recorded = self.scenario.recorded.iter().flat_map(Recorded::reads);
+        // In a recording only services read by their lists.
+        let only_services = self.scenario.recorded.is_some();
+        let listed = self.states.iter().filter(|state| !only_services || state.app.is_service()).flat_map(lists);
+        Footprint::from_ranges(listed.chain(recorded).chain(traced))
     }
 
     fn preconditioning_ranges(&self) -> Footprint {

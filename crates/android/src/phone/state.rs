@@ -5,6 +5,7 @@ use workload::{Rng, named_stream};
 
 use crate::access::{Locality, Place, Reads};
 use crate::app::App;
+use crate::traced::TracedIo;
 
 /// What an app is doing.
 pub(super) struct State {
@@ -41,7 +42,9 @@ impl State {
         let no_others = Place { fresh_share: 0.0, ..*place };
         let only =
             |part: &str, locality, count| Reads::new(&no_others, &format!("{} {part}", app.name), locality, count);
-        let run = (app.run.reads_per_s.max(app.run.writes_per_s) * use_seconds).ceil() as u32;
+        let by_rates = (app.run.reads_per_s.max(app.run.writes_per_s) * use_seconds).ceil() as u32;
+        // What a trace says is not in the list.
+        let run = if app.traced.is_some() { 0 } else { by_rates };
         let background = if app.is_service() { SERVICE_READS } else { APP_READS };
         let lists = [
             reads("launch", Locality::Launch, app.cold.reads),
@@ -73,6 +76,12 @@ impl State {
         }
     }
 
+    /// The request of its trace that is next.
+    pub fn traced_io(&self) -> Option<TracedIo> {
+        let io = &self.app.traced.as_ref()?.io;
+        (!io.is_empty()).then(|| io[self.run_at % io.len()])
+    }
+
     /// Time to the next of what happens so often per second, with a spread of half of it; `None` if never.
     pub fn gap(&mut self, per_second: f64) -> Option<Nanos> {
         let mean = 1e9 / per_second;
@@ -80,8 +89,8 @@ impl State {
     }
 }
 
-/// Reads in the list of a service: as many places of 2 MiB, at 14.5 reads each, as an average app has in the paper's profile
-/// lists (HPBvalve Sec. 6.3: 99 KB for nine apps at 4 bytes), so that both need as much of a mapping cache.
+/// Reads in the list of a service: as many places of 2 MiB, at 14.5 reads each, as an average app has in the paper's
+/// profile lists (HPBvalve Sec. 6.3: 99 KB for nine apps at 4 bytes), so that both need as much of a mapping cache.
 const SERVICE_READS: u32 = 40_000;
 /// The same for an app in the background: a quarter, since it looks for news and no more.
 const APP_READS: u32 = 10_000;

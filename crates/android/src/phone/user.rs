@@ -146,6 +146,7 @@ impl Phone {
         if self.scenario.recorded.is_none() {
             self.plan_run(Action::RunRead { number }, now);
             self.plan_run(Action::RunWrite { number }, now);
+            self.plan_trace(number, now);
         }
     }
 
