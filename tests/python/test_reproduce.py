@@ -24,6 +24,7 @@ GOLDEN = ROOT / "tests" / "golden" / "scorecard.json"
 SUBSET = (
     *("hp-ufs/t1", "hp-ufs/f6", "hp-ufs/f11", "hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9"),
     *("map-plus/t1", "map-plus/t2", "map-plus/f6", "map-plus/f3"),
+    *("hpbvalve/f5", "hpbvalve/f15"),
 )
 
 
