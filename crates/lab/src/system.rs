@@ -205,6 +205,7 @@ mod tests {
                 "foam",
                 "hpbvalve",
                 "hp-ufs",
+                "hpbvalve-hp-ufs",
                 "ideal",
                 "dftl",
                 "cdftl",
