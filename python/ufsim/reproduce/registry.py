@@ -6,6 +6,7 @@ from ufsim.reproduce import (
     hp_ufs_apps,
     hp_ufs_sqlite,
     hpb,
+    hpbvalve_beyond,
     hpbvalve_result,
     hpbvalve_study,
     map_plus,
@@ -28,6 +29,7 @@ FIGURES: tuple[Figure, ...] = (
     *map_plus_beyond.FIGURES,
     *hpbvalve_study.FIGURES,
     *hpbvalve_result.FIGURES,
+    *hpbvalve_beyond.FIGURES,
 )
 
 
