@@ -39,7 +39,7 @@ app.add_typer(cli_trace.app, name="trace")
 INTERRUPTED = 130
 
 Workload = Annotated[
-    str, typer.Argument(metavar="WORKLOAD", help="Trace file or directory, fio job file or SQLite workload.")
+    str, typer.Argument(metavar="WORKLOAD", help="Trace file or directory, fio job, SQLite workload or phone.")
 ]
 SchedulerOption = Annotated[str | None, typer.Option(metavar="NAME", help="Scheduler instead of the scheme's.")]
 ProfileOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="Device profile: see `ufsim profiles`.")]

@@ -74,7 +74,8 @@ def draw_sequence(axes: Axes, report: Mapping[str, Any], tints: Mapping[str, str
         start, length = use["at_ns"] / 1e9, use["duration_ns"] / 1e9
         axes.axvspan(start, start + length, color=tints[use["app"]], lw=0)
         if len(uses) <= 60:
-            axes.text(start + length / 2, 0.5, use["app"].rsplit(".", 1)[-1], ha="center", va="center", fontsize=7.5, clip_on=True)
+            name = use["app"].rsplit(".", 1)[-1]  # of a package, what tells it apart
+            axes.text(start + length / 2, 0.5, name, ha="center", va="center", fontsize=7.5, clip_on=True)
     for kill in report["recorded_kills"]:
         axes.plot(kill["at_ns"] / 1e9, 0.08, marker="+", ms=7, color=KILL_COLOURS[1], clip_on=False)
     axes.set_xlim(0, report["duration_ns"] / 1e9)

@@ -25,6 +25,7 @@ SUBSET = (
     *("hp-ufs/t1", "hp-ufs/f6", "hp-ufs/f11", "hp-ufs/segments", "hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9"),
     *("map-plus/t1", "map-plus/t2", "map-plus/f6", "map-plus/f3"),
     *("msftl/s33", "msftl/f4"),
+    *("hpbvalve/f5", "hpbvalve/f15"),
 )
 # The same of figures that replay real traces.
 WITH_TRACES = ("map-plus/f2", "map-plus/f8", "map-plus/f9", "map-plus/f12", "map-plus/f14")

@@ -202,10 +202,13 @@ impl App {
             return Err(section.missing("loading_ms"));
         }
         let mut app = own.or(category_numbers(category)).app(name, title, category);
-        if let (Some(loading), Some(value)) = (app.loading, section.get("loading_ms"))
-            && loading.time < app.cold.time
-        {
-            return Err(section.wrong("loading_ms", value, "at least cold_ms: the launch is part of it"));
+        if app.loading.is_some_and(|loading| loading.time < app.cold.time) {
+            // One of the two stands here; the other may be the built-in app's.
+            return Err(match (section.get("loading_ms"), section.get("cold_ms")) {
+                (Some(value), _) => section.wrong("loading_ms", value, "at least cold_ms: the launch is part of it"),
+                (None, Some(value)) => section.wrong("cold_ms", value, "at most loading_ms: it is part of the loading"),
+                (None, None) => section.missing("cold_ms"),
+            });
         }
         app.traced = Traced::read(&mut section, directory)?;
         // Where its numbers come from, for readers.
@@ -333,6 +336,7 @@ mod tests {
             ),
             ("name = \"X\"\ncategory = \"game\"\nloading_reads = 3\n", "loading_ms is missing"),
             ("name = \"X\"\ncategory = \"game\"\nloading_ms = 3\n", "line 3: loading_ms = 3: must be at least cold_ms"),
+            ("name = \"CR\"\n\ncold_ms = 5_600\n", "line 3: cold_ms = 5_600: must be at most loading_ms"),
             ("name = \n", "x.toml: line 1: "),
         ] {
             let error = App::parse(text, "x.toml").unwrap_err().to_string();

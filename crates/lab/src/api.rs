@@ -100,7 +100,8 @@ pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, La
 pub struct Workload {
     /// Where requests come from.
     pub source: Box<dyn Source>,
-    /// "timed" or "closed" for traces, "fio" for job files, "sqlite" for databases, "generated" for others.
+    /// "timed" or "closed" for traces, "fio" for job files, "sqlite" for databases, "phone" for phones, "generated" for
+    /// others.
     pub replay: &'static str,
     /// Depth of a closed replay.
     pub depth: Option<u32>,

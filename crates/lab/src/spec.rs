@@ -36,7 +36,7 @@ pub struct Spec {
     /// Values of the profile to replace: `section.key` to a number, boolean or string.
     #[serde(default)]
     pub set: BTreeMap<String, serde_json::Value>,
-    /// Path of a fio job file (`.fio`, `.job`), a SQLite workload (`.toml`), a trace file, or a directory of per-CPU trace
+    /// Path of a fio job file (`.fio`, `.job`), a SQLite workload or a phone (`.toml`), a trace file, or a directory of per-CPU trace
     /// files.
     pub workload: String,
     /// Traces: "timed" (by recorded time), "queued" (the same, but at most `depth` at once), "closed" (as fast as `depth`

@@ -94,10 +94,10 @@ fn the_same_scenario_gives_the_same_bytes_and_the_log_changes_nothing() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// HPBvalve Table 1 on a device that has all mappings. The file's times count `io.nominal_read_us` for each read, 95
-/// us, which is what reads of this profile take one by one with their mappings at hand, give or take 5 us for how many
-/// of them find their page in the page register: 4224 of them make 21 ms of IG's 1245, 2879 make 14 ms of CR's 668, or
-/// 2.2%.
+/// HPBvalve Table 1 on a device that has all mappings. The file's times count `io.nominal_read_us` for each read, 95 us.
+/// In a cold launch a read takes 80 to 100 us, depending on how many find their page in the page register; a warm one
+/// picks single reads out of the list, which take up to 140 us each without it. So the times of the table come back to
+/// within 20 us for each read of a cold launch (9% of CR's, 7% of IG's) and 45 us for each of a warm one (4%).
 #[test]
 fn table_1_comes_back_from_an_ideal_device() {
     let text = "[phone]\napps = [\"AP\", \"CR\", \"UB\", \"IG\"]\nsequence = [\"AP\", \"CR\", \"UB\", \"IG\"]\n\
@@ -121,7 +121,8 @@ fn table_1_comes_back_from_an_ideal_device() {
         for (cold, ms, reads) in [(true, cold_ms, cold_reads), (false, warm_ms, warm_reads)] {
             let u = of(report, app, cold).next().unwrap();
             let measured = u.launch_ns as f64 / 1e6;
-            assert!((measured / ms - 1.0).abs() < 0.022, "{app}: {measured} ms, in the table {ms}");
+            let tolerance_ms = reads as f64 * if cold { 0.020 } else { 0.045 };
+            assert!((measured - ms).abs() < tolerance_ms + 1.0, "{app}: {measured} ms, in the table {ms}");
             assert_eq!(u.launch_reads.reads, reads, "{app}");
         }
         let [cold, warm] = [true, false].map(|cold| of(report, app, cold).next().unwrap().launch_ns);

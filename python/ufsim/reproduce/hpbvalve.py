@@ -1,5 +1,5 @@
-"""HPBvalve, "Integrated Host-SSD Mapping Table Management for Improving User Experience of Smartphones" (FAST 2023): the runs
-that its figures share, and what they have in common.
+"""HPBvalve, "Integrated Host-SSD Mapping Table Management for Improving User Experience of Smartphones" (FAST 2023):
+the runs that its figures share, and what they have in common.
 
 Every figure comes from the same scenario, nine apps in an order of chance, on the same device. A run is a scheme and a
 size of HPB; its uses, kills and samples over time stand as JSON in its row.
@@ -44,8 +44,8 @@ MEMORY_MIB = 256
 # The paper repeats its sequence twenty times. The order of the apps and their memory differ from one to another.
 REPEATS = 3
 LEGEND = (
-    "AP, CR, GI: the games Asphalt 9, Clash Royale, Genshin Impact; FB, IG, TW: Facebook, Instagram, Twitter; AB: Airbnb, "
-    "FBM: Facebook Messenger, UB: Uber."
+    "AP, CR, GI: the games Asphalt 9, Clash Royale, Genshin Impact; FB, IG, TW: Facebook, Instagram, Twitter; AB: "
+    "Airbnb, FBM: Facebook Messenger, UB: Uber."
 )
 
 

@@ -7,6 +7,7 @@ from ufsim.reproduce import (
     hp_ufs_segments,
     hp_ufs_sqlite,
     hpb,
+    hpbvalve_beyond,
     hpbvalve_result,
     hpbvalve_study,
     map_plus,
@@ -34,6 +35,7 @@ FIGURES: tuple[Figure, ...] = (
     *msftl_phone.FIGURES,
     *hpbvalve_study.FIGURES,
     *hpbvalve_result.FIGURES,
+    *hpbvalve_beyond.FIGURES,
 )
 
 
