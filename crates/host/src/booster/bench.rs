@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use ufs::{DataIn, DeviceInfo, HpbNotice, Op, PiggyBack, Response, Status, Tag};
+use proptest::prelude::*;
+use ufs::{DataIn, DeviceInfo, HpbNotice, Op, PiggyBack, Recommendation, Response, Status, Tag};
 use units::{AppId, Lpa, SimTime};
 
 use super::{Booster, Step};
@@ -22,6 +23,14 @@ pub(super) const INFO: DeviceInfo = DeviceInfo {
     hpb_device_control: false,
     map_page_entries: 1024,
 };
+
+/// Something that may happen to a booster: what, by or to which app, and where. Numbers beyond the device are a lying device's.
+pub(super) type Happening = (u8, u16, u32);
+
+/// Any sequence of these.
+pub(super) fn happenings() -> impl Strategy<Value = Vec<Happening>> {
+    prop::collection::vec((0..20u8, 0..4u16, 0..70u32), 0..400)
+}
 
 /// A booster and the time.
 pub(super) struct Bench<B> {
@@ -96,6 +105,42 @@ impl<B: Booster> Bench<B> {
             op => panic!("{op:?} is no fetch"),
         };
         self.serve().into_iter().map(group).collect()
+    }
+
+    /// Lets all this happen, commands being answered late, early or badly; `most` bytes may be used.
+    pub fn endure(&mut self, happenings: &[Happening], mut most: u64) {
+        let mut under_way = VecDeque::new();
+        for &(what, app, group) in happenings {
+            let inside = group % 64;
+            match what {
+                0..9 => {
+                    self.read(app, inside);
+                }
+                9 | 10 => self.write(app, inside),
+                11 => self.signal(AppSignal::LaunchStart(AppId(app))),
+                12 => self.signal(AppSignal::Ended(AppId(app))),
+                13 => self.notice(HpbNotice::DirtyGroup(group)),
+                14 => {
+                    let (activate, inactivate) = ([Some(group), None], [Some(group / 3), Some(u32::MAX)]);
+                    self.notice(HpbNotice::Recommend(Recommendation { activate, inactivate }));
+                }
+                15 => {
+                    if let Some(op) = under_way.pop_front() {
+                        let status = if group < 7 { Status::InvalidField } else { Status::Good };
+                        self.answer(op, status, HpbNotice::None);
+                    }
+                }
+                16 => self.now = self.now + units::Nanos::from_millis(u64::from(group) * 200),
+                17 if group == 0 && under_way.is_empty() => {
+                    most = most.min(4 * 4 * 4096);
+                    self.booster.set_limit(most);
+                }
+                _ => under_way.extend(self.command()),
+            }
+            let used = self.stats().dram_bytes_used;
+            assert!(used <= most, "{used} bytes of {most} are used");
+            assert_eq!(used, self.held().len() as u64 * 4096, "what is used is what is held");
+        }
     }
 
     pub fn stats(&self) -> HostStats {

@@ -1,4 +1,6 @@
-use super::super::bench::{Bench, INFO};
+use proptest::prelude::*;
+
+use super::super::bench::{Bench, INFO, happenings};
 use super::*;
 
 const FRONT: u16 = 1;
@@ -128,4 +130,11 @@ fn nothing_is_given_back_to_the_killer() {
     assert_eq!(b.booster.reclaim(b.now, AppId(FRONT), 4096), 0);
     b.booster.set_limit(1);
     assert_eq!(b.held(), [0], "one fits whatever the limit");
+}
+
+proptest! {
+    #[test]
+    fn the_limit_holds_whatever_comes(happenings in happenings(), slots in 1..40u64) {
+        bench(slots).endure(&happenings, slots * 4096);
+    }
 }

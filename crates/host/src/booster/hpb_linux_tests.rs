@@ -1,7 +1,8 @@
+use proptest::prelude::*;
 use ufs::HpbNotice;
 use units::Nanos;
 
-use super::super::bench::{Bench, INFO};
+use super::super::bench::{Bench, INFO, happenings};
 use super::*;
 
 /// As many regions as `regions`.
@@ -186,4 +187,11 @@ fn a_smaller_limit_drops_the_regions_activated_longest_ago() {
     assert_eq!(b.serve(), [Op::HpbInactivate { region: 0 }, Op::HpbInactivate { region: 1 }]);
     b.now = b.now + Nanos::from_millis(1);
     assert_eq!(b.stats().dram_bytes_limit, 4 * 4096);
+}
+
+proptest! {
+    #[test]
+    fn the_limit_holds_whatever_comes(happenings in happenings(), regions in 1..6u64, control in any::<bool>()) {
+        bench(regions, control).endure(&happenings, regions * 4 * 4096);
+    }
 }

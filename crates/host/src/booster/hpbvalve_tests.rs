@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use ufs::HpbNotice;
 
-use super::super::bench::{Bench, INFO};
+use super::super::bench::{Bench, INFO, happenings};
 use super::*;
 use crate::config::HpbvalveConfig;
 
@@ -412,5 +412,12 @@ proptest! {
             let now: BTreeSet<u32> = list(&b, AFG).into_iter().collect();
             prop_assert!(!stays || now.is_superset(&active), "the active list has lost {:?}", active.difference(&now));
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_limit_holds_whatever_comes(happenings in happenings(), slots in 1..40u64) {
+        bench(slots).endure(&happenings, slots * 4096);
     }
 }
