@@ -130,18 +130,48 @@ pub struct LogConfig {
     pub max_log_blocks: u8,
 }
 
+/// What a written unit pays for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GcPace {
+    /// A searched unit, as in the HP-UFS authors' prototype.
+    Searched,
+    /// A gained unit.
+    Gained,
+}
+
+impl GcPace {
+    /// All of them.
+    pub const ALL: [GcPace; 2] = [GcPace::Searched, GcPace::Gained];
+
+    /// The names by which they are chosen.
+    pub fn name(self) -> &'static str {
+        match self {
+            GcPace::Searched => "searched",
+            GcPace::Gained => "gained",
+        }
+    }
+
+    /// The pace of this name.
+    pub fn from_name(name: &str) -> Option<GcPace> {
+        GcPace::ALL.into_iter().find(|pace| pace.name() == name)
+    }
+}
+
 /// Garbage collection pacing; all counts are free superblocks.
 #[derive(Clone, Copy, Debug)]
 pub struct GcConfig {
+    /// What a written unit pays for.
+    pub pace: GcPace,
     /// GC starts below this.
     pub start: u32,
-    /// Above this a searched page repays three written units, below it two.
+    /// Above this a searched page repays three times what it does at or below `hurried`, between the two twice.
     pub relaxed: u32,
-    /// Below this a searched page repays one written unit.
+    /// At or below this a searched page repays what [`GcPace`] says.
     pub hurried: u32,
     /// At or below this host writes wait and GC runs without pacing.
     pub reserve: u32,
-    /// Written units that earn one step.
+    /// [`GcPace::Searched`]: written units that earn one step. [`GcPace::Gained`]: units that one step copies at most, at
+    /// least a row.
     pub units_per_step: u32,
 }
 

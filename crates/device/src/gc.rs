@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use units::{Lpa, Ppa, Superblock};
 
 use crate::config::GcConfig;
+use crate::pace::Pace;
 
 /// A superblock being collected.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub struct Victim {
     pub erases: u32,
     /// Chosen for its erase count, not for its valid pages.
     pub wear: bool,
+    /// Valid pages that the device knew of when it was chosen.
+    pub valid: u32,
     /// Valid pages found and not yet read.
     pub found: Vec<Ppa>,
     /// Units whose validity has been decided.
@@ -36,12 +39,13 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// A victim of which nothing is known yet.
-    pub fn new(sb: Superblock, wear: bool) -> Victim {
+    /// A victim of which no more is known yet than how many of its pages are valid.
+    pub fn new(sb: Superblock, wear: bool, valid: u32) -> Victim {
         Victim {
             sb,
             erases: 0,
             wear,
+            valid,
             found: Vec::new(),
             searched: 0,
             bitmap: Box::new([]),
@@ -124,15 +128,15 @@ pub struct Gc {
     pub wear_due: Option<Superblock>,
     pages: Vec<PageCopy>,
     free_pages: Vec<u32>,
-    credit: i64,
+    pace: Pace,
     searched_before: u32,
     /// Victims chosen for their valid pages since the last one chosen for its erase count.
     since_wear: u32,
 }
 
 impl Gc {
-    /// Nothing to collect.
-    pub fn new(cfg: GcConfig) -> Gc {
+    /// Nothing to collect, in superblocks of so many units.
+    pub fn new(cfg: GcConfig, superblock_units: u32) -> Gc {
         Gc {
             cfg,
             victim: None,
@@ -143,7 +147,7 @@ impl Gc {
             wear_due: None,
             pages: Vec::new(),
             free_pages: Vec::new(),
-            credit: 0,
+            pace: Pace::new(cfg, superblock_units),
             searched_before: 0,
             since_wear: 0,
         }
@@ -153,15 +157,28 @@ impl Gc {
     #[inline]
     pub fn earn(&mut self, units: u32, free: u32) {
         if free < self.cfg.start || self.wear_due.is_some() {
-            self.credit += i64::from(units);
+            self.pace.earn(units);
+        } else {
+            self.pace.forgive();
         }
     }
 
     /// Is a step due?
     #[inline]
     pub fn due(&self, free: u32) -> bool {
+        self.earned(free) || self.urgent(free)
+    }
+
+    /// Has GC fallen so far behind that it goes before host writes?
+    #[inline]
+    pub fn behind(&self, free: u32) -> bool {
+        self.pace.behind() && self.earned(free)
+    }
+
+    #[inline]
+    fn earned(&self, free: u32) -> bool {
         let wanted = free < self.cfg.start || self.wear_due.is_some() && self.may_level(free);
-        wanted && self.credit >= i64::from(self.cfg.units_per_step) || self.urgent(free)
+        wanted && self.pace.suffices(free)
     }
 
     /// Are host writes waiting for free superblocks?
@@ -174,35 +191,39 @@ impl Gc {
         free > self.cfg.reserve / 2 && self.since_wear >= LEVEL_EVERY
     }
 
-    /// A victim was chosen.
-    pub fn chosen(&mut self, wear: bool) {
-        self.since_wear = if wear { 0 } else { self.since_wear.saturating_add(1) };
+    /// A victim was chosen. One for wear levelling gains nothing: it is paced as the one before.
+    pub fn chosen(&mut self, victim: &Victim) {
+        if victim.wear {
+            self.since_wear = 0;
+        } else {
+            self.since_wear = self.since_wear.saturating_add(1);
+            self.pace.chosen(victim.valid);
+        }
+    }
+
+    /// Pages that a step copies at most.
+    pub fn longest_step(&self) -> usize {
+        self.pace.longest_step()
     }
 
     /// A step begins.
     pub fn begin_step(&mut self, budget: usize) {
+        self.pace.begin_step();
         self.phase = Phase::Search;
         self.exhausted = false;
         self.budget = budget;
         self.searched_before = self.victim.as_ref().map_or(0, |v| v.searched);
     }
 
-    /// It ends: the units searched repay what was earned, the slower the more free superblocks there are. What was
-    /// earned is capped, so that a pause does not end in a burst.
+    /// It ends: the units searched repay what was earned.
     pub fn end_step(&mut self, free: u32) {
         let searched = self.victim.as_ref().map_or(0, |v| v.searched) - self.searched_before;
-        let factor = match free {
-            f if f > self.cfg.relaxed => 3,
-            f if f > self.cfg.hurried => 2,
-            _ => 1,
-        };
-        self.credit -= i64::from(searched) * factor;
-        self.credit = self.credit.clamp(0, 2 * i64::from(self.cfg.units_per_step));
+        self.pace.repay(searched, free);
     }
 
     /// No victim could be had: wait for some more writes before asking again.
-    pub fn postpone(&mut self) {
-        self.credit -= i64::from(self.cfg.units_per_step) / 8;
+    pub fn postpone(&mut self, free: u32) {
+        self.pace.postpone(free);
     }
 
     /// Keeps a page that was read, and queues it.
@@ -248,10 +269,15 @@ impl Gc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::GcPace;
+
+    fn config(start: u32, relaxed: u32, hurried: u32, reserve: u32) -> GcConfig {
+        GcConfig { pace: GcPace::Searched, start, relaxed, hurried, reserve, units_per_step: 64 }
+    }
 
     #[test]
     fn the_bitmap_is_taken_in_portions_and_to_the_end() {
-        let mut v = Victim::new(Superblock(0), false);
+        let mut v = Victim::new(Superblock(0), false, 3);
         v.bitmap = vec![1 << 3 | 1 << 63, 0, 1 << 5].into();
         assert!(!v.take_from_bitmap(Ppa(1000), 192, 2));
         assert_eq!(v.found, [Ppa(1003), Ppa(1063)]);
@@ -263,7 +289,7 @@ mod tests {
 
     #[test]
     fn forgotten_pages_are_not_copied() {
-        let mut gc = Gc::new(GcConfig { start: 9, relaxed: 8, hurried: 2, reserve: 1, units_per_step: 64 });
+        let mut gc = Gc::new(config(9, 8, 2, 1), 192);
         for n in 0..4 {
             gc.keep(PageCopy { lpa: Lpa(n), stamp: n, version: n, source: Superblock(n % 2) });
         }
@@ -274,13 +300,12 @@ mod tests {
 
     #[test]
     fn steps_are_earned_by_writes_and_repaid_by_searching() {
-        let cfg = GcConfig { start: 100, relaxed: 80, hurried: 20, reserve: 4, units_per_step: 64 };
-        let mut gc = Gc::new(cfg);
+        let mut gc = Gc::new(config(100, 80, 20, 4), 192);
         gc.earn(64, 100);
         assert!(!gc.due(99), "nothing is earned before GC starts");
         gc.earn(64, 99);
         assert!(gc.due(99) && gc.due(4));
-        gc.victim = Some(Victim::new(Superblock(1), false));
+        gc.victim = Some(Victim::new(Superblock(1), false, 0));
         gc.begin_step(10);
         gc.victim.as_mut().unwrap().searched = 10;
         gc.end_step(90);

@@ -31,6 +31,7 @@ mod map_units;
 mod mapping;
 mod meta;
 mod ops;
+mod pace;
 mod pages;
 mod publish;
 mod recommend;
@@ -43,7 +44,7 @@ mod trims;
 mod validity;
 
 pub use self::core::{DeviceEvent, Effects};
-pub use config::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, MsftlConfig, Sabotage, SramConfig};
+pub use config::{CmtConfig, DeviceConfig, GcConfig, GcPace, HpbConfig, LogConfig, MsftlConfig, Sabotage, SramConfig};
 pub use firmware::{Moment, Translation};
 pub use mapping::{Device, MappingKind, Unpowered};
 pub use stats::DeviceStats;

@@ -47,6 +47,8 @@ units::counters! {
     gc_victims,
     /// GC steps.
     gc_steps,
+    /// Of these, those taken because free superblocks were down to the reserve, where host writes wait.
+    gc_urgent_steps,
     /// Victims taken for wear levelling.
     wear_victims,
     /// Superblocks erased.

@@ -139,6 +139,12 @@ impl Case {
         parse_override(&format!("map.segment_kib={kib}")).expect("a well formed override")
     }
 
+    /// Either pace of GC; each scheme meets both, with segments of all sizes.
+    fn gc_pace(&self) -> Override {
+        let pace = ["searched", "gained"][(self.seed / schemes().len() as u64 / 3 % 2) as usize];
+        parse_override(&format!("gc.pace={pace}")).expect("a well formed override")
+    }
+
     fn failure(&self, what: String) -> Failure {
         Failure { case: *self, scheme: self.preset().name, what }
     }
@@ -156,7 +162,7 @@ impl Case {
         let mut rng = Rng::new(self.seed);
         let preset = self.preset();
         let mut set = overrides(&mut rng);
-        set.push(self.segment_parts());
+        set.extend([self.segment_parts(), self.gc_pace()]);
         let profile = Profile::load("tiny", &set).expect("overrides within their limits");
         let delay = Nanos::from_micros(u64::from(1 + rng.below(20)));
         let mut rig = Rig::with_faults(&profile, preset.parts, delay, (faults(self.seed), self.sabotage));

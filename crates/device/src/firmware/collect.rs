@@ -41,13 +41,15 @@ impl<M: Mapping> Firmware<M> {
         let budget = usize::from(self.core.sram.available(Owner::Gc))
             .min(self.map.room(&self.core))
             .min(places as usize)
-            .saturating_sub(self.gc.queue.len());
+            .saturating_sub(self.gc.queue.len())
+            .min(self.gc.longest_step());
         if budget < self.core.layout.row_units() as usize {
             self.map.starved(&mut self.core);
             return false;
         }
         self.core.begin_job(Job::Gc);
         self.core.stats.gc_steps += 1;
+        self.core.stats.gc_urgent_steps += u64::from(self.gc.urgent(free));
         self.gc.begin_step(budget);
         true
     }
@@ -63,6 +65,7 @@ impl<M: Mapping> Firmware<M> {
         }
         self.core.begin_job(Job::Gc);
         self.core.stats.gc_steps += 1;
+        self.core.stats.gc_urgent_steps += 1;
         self.gc.begin_step(0);
         self.gc.phase = Phase::Program;
         true
@@ -76,7 +79,7 @@ impl<M: Mapping> Firmware<M> {
             if self.gc.urgent(free) {
                 self.map.starved(&mut self.core);
             } else {
-                self.gc.postpone();
+                self.gc.postpone(free);
             }
             return false;
         };
@@ -84,7 +87,7 @@ impl<M: Mapping> Firmware<M> {
             self.gc.wear_due = None;
             self.core.stats.wear_victims += 1;
         }
-        self.gc.chosen(victim.wear);
+        self.gc.chosen(&victim);
         self.core.stats.gc_victims += 1;
         let erases = self.core.nand.erase_count(victim.sb);
         self.gc.victim = Some(Victim { erases, ..victim });

@@ -126,7 +126,7 @@ impl<M: Mapping> Firmware<M> {
         };
         Firmware {
             map,
-            gc: Gc::new(core.cfg.gc),
+            gc: Gc::new(core.cfg.gc, core.layout.superblock_units()),
             commands: std::iter::repeat_with(idle).take(256).collect(),
             incoming: VecDeque::new(),
             thread_until: SimTime::START,
@@ -204,12 +204,19 @@ impl<M: Mapping> Firmware<M> {
             self.start_commands();
             self.look_up();
             self.accept_ordered();
-            self.program_host_data();
+            let behind = self.gc.behind(self.core.blocks.free());
+            if !behind {
+                self.program_host_data();
+            }
             self.retry_waiting();
             self.write_trims();
             self.map.background(&mut self.core, false);
             self.set_idle_timer();
             if !self.begin_due_job() {
+                if behind {
+                    // Nothing can be collected now.
+                    self.program_host_data();
+                }
                 return;
             }
         }

@@ -269,7 +269,8 @@ impl HpUfs {
         }
         self.wear_refused = false;
         self.want_victim = false;
-        let mut victim = Victim::new(block, wear);
+        let valid = bitmap.iter().map(|bits| bits.count_ones()).sum();
+        let mut victim = Victim::new(block, wear, valid);
         victim.bitmap = bitmap;
         self.victim = Some(victim);
         Status::Good

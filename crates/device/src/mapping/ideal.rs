@@ -158,7 +158,7 @@ impl Mapping for Ideal {
             Some(sb) => (sb, true),
             None => (self.valid.fewest(&core.blocks, self.superblock_units, |_| true)?, false),
         };
-        let mut victim = Victim::new(sb, wear);
+        let mut victim = Victim::new(sb, wear, self.valid.get(sb));
         let first = core.layout.first_ppa(sb).index();
         let last = first + self.superblock_units as usize;
         // Bits of a superblock need not start at a word border.

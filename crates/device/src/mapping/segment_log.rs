@@ -431,13 +431,13 @@ impl Mapping for SegmentLog {
         let settled = |sb: Superblock| self.unapplied[sb.index()] == 0;
         let usable = |sb: &Superblock| core.blocks.settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
         if let Some(sb) = named.filter(usable) {
-            return Some(Victim::new(sb, true));
+            return Some(Victim::new(sb, true, self.valid.get(sb)));
         }
         if self.no_victim_at == Some(core.stats.map_flushes) {
             return None;
         }
         match self.valid.fewest(&core.blocks, self.superblock_units, settled) {
-            Some(sb) => Some(Victim::new(sb, false)),
+            Some(sb) => Some(Victim::new(sb, false, self.valid.get(sb))),
             None => {
                 self.no_victim_at = Some(core.stats.map_flushes);
                 None

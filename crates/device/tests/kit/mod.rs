@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use nand::{CellTiming, Geometry, Timing};
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
 use ufsim_device::{
-    CmtConfig, Device, DeviceConfig, DeviceEvent, GcConfig, HpbConfig, LogConfig, MappingKind, MsftlConfig, SramConfig,
+    CmtConfig, Device, DeviceConfig, DeviceEvent, GcConfig, GcPace, HpbConfig, LogConfig, MappingKind, MsftlConfig,
+    SramConfig,
 };
 use units::{Lpa, Nanos, Seq, SimTime};
 
@@ -38,7 +39,7 @@ pub fn tiny() -> DeviceConfig {
         cmt: CmtConfig { cache_bytes: 8192, entry_bytes: 8, background: Some(us(200)) },
         msftl: MsftlConfig { page_bytes: 16_384, segment_bytes: 1024, flush_units: 256 },
         log: LogConfig { entries: 192, flush_above: 160, handover_above: 24, gc_pause_at: 96, max_log_blocks: 6 },
-        gc: GcConfig { start: 10, relaxed: 8, hurried: 6, reserve: 3, units_per_step: 64 },
+        gc: GcConfig { pace: GcPace::Searched, start: 10, relaxed: 8, hurried: 6, reserve: 3, units_per_step: 64 },
         wear_spread: 8,
         faults: nand::Faults::default(),
         sabotage: None,

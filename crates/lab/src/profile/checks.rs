@@ -1,6 +1,6 @@
 //! What no single key can say: the values of a profile must fit each other.
 
-use device::MappingKind;
+use device::{GcPace, MappingKind};
 use nand::Geometry;
 use ufs::MAX_SUPERBLOCKS;
 use ufs::MAX_TRANSFER_ENTRIES;
@@ -252,6 +252,14 @@ fn check_gc(v: &Values) -> Result<(), String> {
     below("gc.relaxed_superblocks", g.relaxed_superblocks, "gc.start_superblocks", g.start_superblocks)?;
     below("gc.hurried_superblocks", g.hurried_superblocks, "gc.relaxed_superblocks", g.relaxed_superblocks)?;
     below("gc.reserve_superblocks", g.reserve_superblocks, "gc.hurried_superblocks", g.hurried_superblocks)?;
+    let (row, step) = (geometry(v).row_units(), g.units_per_step);
+    let long_enough = step >= row || g.pace != GcPace::Gained.name();
+    require(
+        long_enough,
+        "gc.units_per_step",
+        step,
+        format!("at least a row of {row} units with gc.pace = \"gained\""),
+    )?;
     let entries = v.hpb.group_entries;
     let whole = entries == SEGMENT_ENTRIES / 2 || entries.is_multiple_of(SEGMENT_ENTRIES);
     require(whole, "hpb.group_entries", entries, "512 or a multiple of 1024".into())

@@ -1,6 +1,6 @@
 //! From a profile to the configurations of device, driver and link.
 
-use device::{CmtConfig, DeviceConfig, GcConfig, HpbConfig, LogConfig, MappingKind, MsftlConfig, SramConfig};
+use device::{CmtConfig, DeviceConfig, GcConfig, GcPace, HpbConfig, LogConfig, MappingKind, MsftlConfig, SramConfig};
 use host::{CacheKnowledge, HostConfig, HpbParams, HpbvalveConfig, SchedConfig};
 use nand::{CellTiming, Faults, Geometry, Timing};
 use ufs::LinkConfig;
@@ -52,6 +52,7 @@ impl Profile {
             },
             log: self.log(),
             gc: GcConfig {
+                pace: GcPace::from_name(&v.gc.pace).expect("the schema lists the paces there are"),
                 start: v.gc.start_superblocks,
                 relaxed: v.gc.relaxed_superblocks,
                 hurried: v.gc.hurried_superblocks,

@@ -258,15 +258,18 @@ sections! {
     }
     /// Garbage collection; thresholds count free data superblocks.
     gc: Gc {
+        /// What a written unit pays for: "searched", a searched unit, as in the HP-UFS authors' prototype, or "gained", as much
+        /// search as frees a unit, by the victim's valid pages.
+        pace: choice("searched" "gained"),
         /// GC runs while fewer superblocks than this are free.
         start_superblocks: count(4 to 1048576),
-        /// Above this a searched page repays three written units, below it two.
+        /// Above this writes pay for a third of that, below it for half.
         relaxed_superblocks: count(3 to 1048576),
-        /// Below this a searched page repays one written unit.
+        /// At or below this writes pay for all of it; with pace = "gained" for twice as much from halfway down to the reserve.
         hurried_superblocks: count(2 to 1048576),
         /// At or below this host writes wait and GC runs without pacing.
         reserve_superblocks: count(2 to 65536),
-        /// Written units that earn one GC step.
+        /// With pace = "searched": written units that earn one GC step. With "gained": units that a step copies at most, at least a row.
         units_per_step: count(1 to 1048576),
     }
     /// Wear levelling.

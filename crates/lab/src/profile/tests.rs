@@ -149,6 +149,11 @@ fn values_must_fit_each_other() {
         (&["gc.relaxed_superblocks=2400"], "gc.relaxed_superblocks = 2400: must be below gc.start_superblocks = 2400"),
         (&["gc.hurried_superblocks=1800"], "gc.hurried_superblocks = 1800: must be below gc.relaxed_superblocks"),
         (&["gc.reserve_superblocks=600"], "gc.reserve_superblocks = 600: must be below gc.hurried_superblocks = 600"),
+        (
+            &["gc.pace=gained", "gc.units_per_step=7"],
+            "gc.units_per_step = 7: must be at least a row of 8 units with gc.pace = \"gained\"",
+        ),
+        (&["gc.pace=greedy"], "must be one of \"searched\", \"gained\""),
         (&["hpb.group_entries=1500"], "hpb.group_entries = 1500: must be 512 or a multiple of 1024"),
         (&["host.internal_tags=31", "host.tags=31"], "host.internal_tags = 31: must be below host.tags = 31"),
         (&["host.max_transfer_kib=510"], "host.max_transfer_kib = 510: must be a multiple of 4"),

@@ -378,10 +378,10 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
         let usable =
             |sb: &Superblock| core.blocks.settled(*sb) && !self.valid.is_collected(*sb) && !logged.contains(sb);
         if let Some(sb) = named.filter(usable) {
-            return Some(Victim::new(sb, true));
+            return Some(Victim::new(sb, true, self.valid.get(sb)));
         }
         let sb = self.valid.fewest(&core.blocks, self.superblock_units, |sb| !logged.contains(&sb))?;
-        Some(Victim::new(sb, false))
+        Some(Victim::new(sb, false, self.valid.get(sb)))
     }
 
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {

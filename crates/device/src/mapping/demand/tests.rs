@@ -4,7 +4,7 @@ use nand::{CellTiming, Faults, Geometry, Timing};
 use units::Nanos;
 
 use super::*;
-use crate::config::{GcConfig, HpbConfig, LogConfig, MsftlConfig, SramConfig};
+use crate::config::{GcConfig, GcPace, HpbConfig, LogConfig, MsftlConfig, SramConfig};
 
 /// 4096 addresses, 512 in a translation page; `entries` fit the SRAM.
 fn core(entries: u64) -> Core {
@@ -30,7 +30,7 @@ fn core(entries: u64) -> Core {
         cmt: CmtConfig { cache_bytes: 8 * entries, entry_bytes: 8, background: None },
         msftl: MsftlConfig { page_bytes: 4096, segment_bytes: 1024, flush_units: 256 },
         log: LogConfig { entries: 128, flush_above: 96, handover_above: 64, gc_pause_at: 64, max_log_blocks: 8 },
-        gc: GcConfig { start: 8, relaxed: 6, hurried: 4, reserve: 2, units_per_step: 64 },
+        gc: GcConfig { pace: GcPace::Searched, start: 8, relaxed: 6, hurried: 4, reserve: 2, units_per_step: 64 },
         wear_spread: 64,
         hpb: HpbConfig {
             group_entries: 1024,

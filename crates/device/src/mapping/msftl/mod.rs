@@ -240,7 +240,7 @@ impl<S: PieceSize> Mapping for Flushed<S> {
         let settled = |sb: Superblock| self.unapplied[sb.index()] == 0;
         let usable = |sb: &Superblock| core.blocks.settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
         if let Some(sb) = named.filter(usable) {
-            return Some(Victim::new(sb, true));
+            return Some(Victim::new(sb, true, self.valid.get(sb)));
         }
         if self.no_victim_at == Some(core.stats.map_flushes) {
             return None;
@@ -249,7 +249,7 @@ impl<S: PieceSize> Mapping for Flushed<S> {
         if victim.is_none() {
             self.no_victim_at = Some(core.stats.map_flushes);
         }
-        victim.map(|sb| Victim::new(sb, false))
+        victim.map(|sb| Victim::new(sb, false, self.valid.get(sb)))
     }
 
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
