@@ -62,6 +62,7 @@ def results() -> pd.DataFrame:
                     "device_padding_units": 4,
                     "device_gc_units_programmed": gc,
                     "device_gc_victims": max(gc, 1),
+                    "device_gc_urgent_steps": 0,
                     "device_free_superblocks": 8,
                     "device_pmt_flush_units": mappings - 2,
                     "device_pmt_moved_units": 1,
@@ -90,6 +91,7 @@ def test_response_times_are_compared_on_the_full_drive() -> None:
     average, worst = F6.measure(results())
     assert average.value == pytest.approx(90.0) and worst.value == pytest.approx(90.0)
     assert f"mini-page FTL: quarter {50.0:.1f}" in average.part and "50% copies by GC" in average.reason
+    assert ": 0 GC steps" in worst.reason
 
 
 def test_the_pictures_have_a_panel_for_each_fill() -> None:

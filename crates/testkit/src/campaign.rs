@@ -141,7 +141,7 @@ impl Case {
 
     /// Either pace of GC; each scheme meets both, with segments of all sizes.
     fn gc_pace(&self) -> Override {
-        let pace = ["searched", "gained"][(self.seed / schemes().len() as u64 / 3 % 2) as usize];
+        let pace = ["gained", "searched"][(self.seed / schemes().len() as u64 / 3 % 2) as usize];
         parse_override(&format!("gc.pace={pace}")).expect("a well formed override")
     }
 
