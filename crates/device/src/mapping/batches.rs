@@ -2,7 +2,12 @@
 //!
 //! What has to be written, how many pieces fit a batch, and what they become is the scheme's ([`InBatches`]); the order is here.
 
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
 use crate::core::Core;
+use crate::meta::Piece;
+use crate::sram::Owner;
+use crate::validity::ValidCounts;
 
 /// Where a flush stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -80,5 +85,56 @@ pub(super) fn go_on(map: &mut impl InBatches, core: &mut Core) -> bool {
                 *map.phase() = Phase::Read;
             }
         }
+    }
+}
+
+/// A change goes into its map unit, which is in SRAM, so that the old entry is seen now: it tells whether a copy by GC has
+/// been overtaken (`None`), and which superblock has lost a page, if any.
+pub(super) fn settle(
+    core: &Core,
+    valid: &mut ValidCounts,
+    lpa: Lpa,
+    ppa: Option<Ppa>,
+    source: Option<Superblock>,
+) -> Option<Option<Superblock>> {
+    let old = core.meta.pages.entry(lpa).map(|ppa| core.superblock_of(ppa));
+    if source.is_some() && old != source {
+        return None;
+    }
+    if let Some(ppa) = ppa {
+        valid.add(core.superblock_of(ppa));
+    }
+    if let Some(sb) = old {
+        valid.remove(sb);
+    }
+    Some(old)
+}
+
+/// The pieces of a batch are on flash, complete up to `seq`, but for those that a power cut has `lost`: their changes are what
+/// the pages hold from now on.
+pub(super) fn on_flash(
+    core: &mut Core,
+    batch: &[Piece],
+    seq: Seq,
+    lost: &[(Piece, Ppa)],
+    changes: impl Iterator<Item = (Lpa, Option<Ppa>)>,
+) {
+    let survives = |piece: Piece| !lost.iter().any(|&(gone, _)| gone == piece);
+    for piece in batch.iter().filter(|&&piece| survives(piece)) {
+        core.meta.segment_written(SegmentId(piece.0), seq);
+    }
+    for (lpa, ppa) in changes {
+        let unit = core.meta.units().of(lpa);
+        if survives(core.meta.segment_piece(unit)) {
+            core.meta.pages.set_entry(lpa, ppa);
+        }
+    }
+}
+
+/// The buffers of a batch go back, and what was in them stays cached where there is room.
+pub(super) fn release(core: &mut Core, batch: &[Piece], held: &mut u16) {
+    core.sram.give(Owner::Map, std::mem::take(held));
+    for piece in batch {
+        core.sram.keep_segment(SegmentId(piece.0));
     }
 }

@@ -12,6 +12,7 @@ use nand::Cause;
 use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
+use super::batches;
 use super::portions::read_map_units;
 use super::{Commit, HostRole, HostSays, Mapping, Resolved, Search, Table};
 use crate::blocks::{State, Stream};
@@ -176,22 +177,10 @@ impl SegmentLog {
     fn apply_batch(&mut self, core: &mut Core) {
         for at in self.done..self.batch_end {
             let update = self.updates[at];
-            let old = core.meta.pages.entry(update.lpa);
-            if let Some(source) = update.source
-                && old.map(|ppa| core.superblock_of(ppa)) != Some(source)
-            {
-                self.updates[at].holds = false;
-                continue;
-            }
-            if let Some(ppa) = update.ppa {
-                self.valid.add(core.superblock_of(ppa));
-            }
-            if let Some(ppa) = old {
-                let sb = core.superblock_of(ppa);
-                self.valid.remove(sb);
-                if self.valid.get(sb) == 0 {
-                    self.concern(sb);
-                }
+            match batches::settle(core, &mut self.valid, update.lpa, update.ppa, update.source) {
+                None => self.updates[at].holds = false,
+                Some(Some(sb)) if self.valid.get(sb) == 0 => self.concern(sb),
+                Some(_) => {}
             }
         }
         core.stats.segment_writes += self.batch.len() as u64;
@@ -200,24 +189,14 @@ impl SegmentLog {
 
     /// The map units of the batch are on flash: what was written becomes their content.
     fn batch_content(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        let survives = |piece: Piece| !lost.iter().any(|&(gone, _)| gone == piece);
-        for piece in self.batch.iter().filter(|&&piece| survives(piece)) {
-            core.meta.segment_written(SegmentId(piece.0), self.flush_seq);
-        }
-        for update in &self.updates[self.done..self.batch_end] {
-            let unit = core.meta.units().of(update.lpa);
-            if update.holds && survives(core.meta.segment_piece(unit)) {
-                core.meta.pages.set_entry(update.lpa, update.ppa);
-            }
-        }
+        let updates = self.updates[self.done..self.batch_end].iter();
+        let changes = updates.filter(|update| update.holds).map(|update| (update.lpa, update.ppa));
+        batches::on_flash(core, &self.batch, self.flush_seq, lost, changes);
     }
 
     fn batch_written(&mut self, core: &mut Core) {
         self.batch_content(core, &[]);
-        core.sram.give(Owner::Map, std::mem::take(&mut self.held));
-        for piece in &self.batch {
-            core.sram.keep_segment(SegmentId(piece.0));
-        }
+        batches::release(core, &self.batch, &mut self.held);
         self.done = self.batch_end;
     }
 
@@ -343,8 +322,7 @@ impl Mapping for SegmentLog {
 
     /// The number of log blocks bounds the time of a recovery. A map flush makes them normal blocks.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
-        let may = self.log_blocks(core).len() + usize::from(for_gc) < usize::from(core.cfg.log.max_log_blocks);
+        let may = super::log_block_fits(core, self.log_blocks(core).len(), stream);
         self.flush_wanted |= !may;
         may
     }

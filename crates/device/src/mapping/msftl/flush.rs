@@ -8,7 +8,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use super::Flushed;
 use crate::core::Core;
 use crate::firmware::META_RESERVE;
-use crate::mapping::batches::{InBatches, Load, Phase};
+use crate::mapping::batches::{self, InBatches, Load, Phase};
 use crate::meta::Piece;
 use crate::ops::Errand;
 use crate::sram::Owner;
@@ -120,24 +120,14 @@ impl Flush {
 
     /// The pieces of the batch are on flash: what was written becomes their content.
     fn batch_content(&self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        let survives = |piece: Piece| !lost.iter().any(|&(gone, _)| gone == piece);
-        for piece in self.batch.iter().filter(|&&piece| survives(piece)) {
-            core.meta.segment_written(SegmentId(piece.0), self.seq);
-        }
-        for update in &self.updates[self.done..self.batch_end] {
-            let unit = core.meta.units().of(update.lpa);
-            if update.holds && survives(core.meta.segment_piece(unit)) {
-                core.meta.pages.set_entry(update.lpa, update.ppa);
-            }
-        }
+        let updates = self.updates[self.done..self.batch_end].iter();
+        let changes = updates.filter(|update| update.holds).map(|update| (update.lpa, update.ppa));
+        batches::on_flash(core, &self.batch, self.seq, lost, changes);
     }
 
     fn batch_written(&mut self, core: &mut Core) {
         self.batch_content(core, &[]);
-        core.sram.give(Owner::Map, std::mem::take(&mut self.held));
-        for piece in &self.batch {
-            core.sram.keep_segment(SegmentId(piece.0));
-        }
+        batches::release(core, &self.batch, &mut self.held);
         self.done = self.batch_end;
     }
 
@@ -185,20 +175,9 @@ impl<S> Flushed<S> {
     fn apply_batch(&mut self, core: &mut Core) {
         for at in self.flush.done..self.flush.batch_end {
             let update = self.flush.updates[at];
-            let old = core.meta.pages.entry(update.lpa);
-            if let Some(source) = update.source
-                && old.map(|ppa| core.superblock_of(ppa)) != Some(source)
-            {
-                self.flush.updates[at].holds = false;
-                continue;
-            }
-            if let Some(ppa) = update.ppa {
-                self.valid.add(core.superblock_of(ppa));
-            }
-            if let Some(ppa) = old {
-                let sb = core.superblock_of(ppa);
-                self.valid.remove(sb);
-                self.flush.concerned.insert(sb);
+            match batches::settle(core, &mut self.valid, update.lpa, update.ppa, update.source) {
+                None => self.flush.updates[at].holds = false,
+                Some(sb) => self.flush.concerned.extend(sb),
             }
         }
         self.flush.count_batch(core);

@@ -200,8 +200,7 @@ impl<S: PieceSize> Mapping for Flushed<S> {
 
     /// The number of log blocks bounds the time of a recovery. A map flush makes them normal blocks.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
-        let may = self.log_blocks(core).len() + usize::from(for_gc) < usize::from(core.cfg.log.max_log_blocks);
+        let may = super::log_block_fits(core, self.log_blocks(core).len(), stream);
         self.flush_wanted |= !may;
         may
     }
