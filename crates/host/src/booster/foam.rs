@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use ufs::{DataIn, DeviceInfo, HpbNotice, Op, Response, Status};
+use ufs::{DeviceInfo, HpbNotice, Op, Response};
 use units::{AppId, Lpa, Nanos, SimTime};
 
 use super::counters::Counters;
@@ -98,10 +98,7 @@ impl Booster for Foam {
     #[inline]
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
         if let Op::HpbReadBuffer { group } = *op {
-            let sealed = match std::mem::take(&mut response.data) {
-                DataIn::Sealed(sealed) if response.status == Status::Good => Some(sealed),
-                _ => None,
-            };
+            let sealed = super::sealed_in(response);
             self.loaded(now, group, sealed);
         }
         match response.hpb {
@@ -153,14 +150,12 @@ impl Booster for Foam {
 
     /// What is reserved is taken, used or not.
     fn memory_bytes(&self) -> u64 {
-        let limit = self.subregions.limit_bytes();
-        self.subregions.bytes().max(self.reserved.map_or(limit, |reserved| reserved.min(limit)))
+        self.subregions.bytes_taken(self.reserved)
     }
 
     fn report(&self, stats: &mut HostStats) {
         stats.add(&self.stats);
-        stats.dram_bytes_used = self.subregions.bytes();
-        stats.dram_bytes_limit = self.subregions.limit_bytes();
+        self.subregions.report(stats);
     }
 
     fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use ufs::Status;
 
 use super::super::bench::{Bench, INFO, happenings};
 use super::*;

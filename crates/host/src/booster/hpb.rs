@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use ufs::{DataIn, DeviceInfo, HpbNotice, Op, Response, Status};
+use ufs::{DeviceInfo, HpbNotice, Op, Response};
 use units::{Lpa, Nanos, SimTime};
 
 use super::{Booster, Internal, Step, plain};
@@ -108,10 +108,7 @@ impl Booster for Hpb {
     #[inline]
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
         if let Op::HpbReadBuffer { group } = *op {
-            let sealed = match std::mem::take(&mut response.data) {
-                DataIn::Sealed(sealed) if response.status == Status::Good => Some(sealed),
-                _ => None,
-            };
+            let sealed = super::sealed_in(response);
             self.loaded(now, group, sealed);
         }
         match response.hpb {

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use ufs::{DataIn, DeviceInfo, HpbNotice, Op, Recommendation, Response, Status};
+use ufs::{DeviceInfo, HpbNotice, Op, Recommendation, Response};
 use units::{Lpa, SimTime};
 
 use super::fetches::Fetches;
@@ -119,10 +119,7 @@ impl Booster for HpbLinux {
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
         self.now = now;
         if let Op::HpbReadBuffer { group } = *op {
-            let sealed = match std::mem::take(&mut response.data) {
-                DataIn::Sealed(sealed) if response.status == Status::Good => sealed,
-                _ => Vec::new(),
-            };
+            let sealed = super::sealed_in(response).unwrap_or_default();
             self.fetches.answered();
             self.subregions.loaded(group, Some(sealed));
             self.make_room();
@@ -171,14 +168,12 @@ impl Booster for HpbLinux {
 
     /// What is reserved is taken, used or not.
     fn memory_bytes(&self) -> u64 {
-        let limit = self.subregions.limit_bytes();
-        self.subregions.bytes().max(self.reserved.map_or(limit, |reserved| reserved.min(limit)))
+        self.subregions.bytes_taken(self.reserved)
     }
 
     fn report(&self, stats: &mut HostStats) {
         stats.add(&self.stats);
-        stats.dram_bytes_used = self.subregions.bytes();
-        stats.dram_bytes_limit = self.subregions.limit_bytes();
+        self.subregions.report(stats);
     }
 
     fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {

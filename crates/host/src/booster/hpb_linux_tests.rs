@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use ufs::HpbNotice;
+use ufs::{HpbNotice, Status};
 use units::Nanos;
 
 use super::super::bench::{Bench, INFO, happenings};

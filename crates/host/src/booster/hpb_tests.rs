@@ -1,6 +1,6 @@
 //! Tests of the HPB booster by itself.
 
-use ufs::{PiggyBack, Tag};
+use ufs::{DataIn, PiggyBack, Status, Tag};
 use units::AppId;
 
 use super::*;

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use ufs::{DataIn, DeviceInfo, HpbNotice, Op, Response, Status};
+use ufs::{DeviceInfo, HpbNotice, Op, Response};
 use units::{AppId, Lpa, SimTime};
 
 use super::app_lists::{AFG, AppLists, BG, IFG};
@@ -88,10 +88,7 @@ impl Booster for Hpbvalve {
     #[inline]
     fn on_response(&mut self, _: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
         if let Op::HpbReadBuffer { group } = *op {
-            let sealed = match std::mem::take(&mut response.data) {
-                DataIn::Sealed(sealed) if response.status == Status::Good => Some(sealed),
-                _ => None,
-            };
+            let sealed = super::sealed_in(response);
             self.loaded(group, sealed);
         }
         match response.hpb {
@@ -156,8 +153,7 @@ impl Booster for Hpbvalve {
     fn report(&self, stats: &mut HostStats) {
         stats.add(&self.stats);
         stats.hpbvalve_profile_bytes = self.profiles.bytes();
-        stats.dram_bytes_used = self.subregions.bytes();
-        stats.dram_bytes_limit = self.subregions.limit_bytes();
+        self.subregions.report(stats);
     }
 
     fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {

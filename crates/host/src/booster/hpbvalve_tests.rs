@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use ufs::HpbNotice;
+use ufs::{HpbNotice, Status};
 
 use super::super::bench::{Bench, INFO, happenings};
 use super::*;

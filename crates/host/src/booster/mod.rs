@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use ufs::{Command, DataOut, DeviceInfo, Op, Response};
+use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status};
 use units::{AppId, Lpa, Ppa, Seq, SimTime};
 
 use crate::app::AppSignal;
@@ -150,6 +150,14 @@ fn count_lookup(stats: &mut HostStats, hit: bool) {
     stats.booster_hits += hit;
     stats.miss_cnt += miss;
     stats.booster_misses += miss;
+}
+
+/// The sealed entries that answer a READ BUFFER, unless it has failed.
+fn sealed_in(response: &mut Response) -> Option<Vec<u64>> {
+    match std::mem::take(&mut response.data) {
+        DataIn::Sealed(sealed) if response.status == Status::Good => Some(sealed),
+        _ => None,
+    }
 }
 
 macro_rules! boosters {

@@ -8,6 +8,7 @@ use ufs::DeviceInfo;
 use units::Lpa;
 
 use crate::config::SEALED_BYTES;
+use crate::stats::HostStats;
 
 /// What the host may do with a subregion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +86,18 @@ impl Subregions {
     /// Most bytes that they may take.
     pub fn limit_bytes(&self) -> u64 {
         self.limit as u64 * self.bytes_each()
+    }
+
+    /// Bytes that are taken from the phone: what is reserved (`None`: all that is allowed) is taken, used or not.
+    pub fn bytes_taken(&self, reserved: Option<u64>) -> u64 {
+        let limit = self.limit_bytes();
+        self.bytes().max(reserved.map_or(limit, |reserved| reserved.min(limit)))
+    }
+
+    /// Adds its memory to the counters.
+    pub fn report(&self, stats: &mut HostStats) {
+        stats.dram_bytes_used = self.bytes();
+        stats.dram_bytes_limit = self.limit_bytes();
     }
 
     /// As many as fit in so many bytes may be cached from now on, and at least one. The caller drops what is too much.
