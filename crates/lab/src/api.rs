@@ -225,7 +225,7 @@ pub(crate) fn run_source(
         host_dram_limit: profile.host_config(parts).memory_limit_bytes,
         wall_seconds: wall.seconds(),
         start,
-        warnings: about.warnings,
+        warnings: about.warnings.into_iter().chain(profile.what_if()).collect(),
     };
     Ok(report(measure, &after, context))
 }

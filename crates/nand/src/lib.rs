@@ -59,6 +59,7 @@
 //!     tlc: CellTiming { read: us(60), program: us(550), erase: us(5_000) },
 //!     channel_bytes_per_us: 1024,
 //!     page_register: true,
+//!     free: FreeWork::Nothing,
 //! };
 //! let mut array = Nand::new(geometry, timing);
 //! let mut wakes = Vec::new();
@@ -96,6 +97,7 @@
 mod counters;
 mod cut;
 mod fault;
+mod free;
 mod geometry;
 mod nand;
 mod op;
@@ -108,6 +110,7 @@ mod versions;
 pub use counters::Counters;
 pub use cut::CutProgram;
 pub use fault::Faults;
+pub use free::FreeWork;
 pub use geometry::{CellType, Geometry, Layout, Place};
 pub use nand::Nand;
 pub use op::{Cause, Done, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};

@@ -256,6 +256,9 @@ impl Nand {
 
     #[inline]
     fn task(&self, op: Op, superblock: Superblock, sense: Option<Ppa>) -> Task {
+        if self.timing.free.covers(op.cause) {
+            return Task { op, cell: Nanos::ZERO, transfer: Nanos::ZERO, sense };
+        }
         let kind = op.work.kind();
         let cell = self.timing.cell(self.layout.geometry().cell(superblock), kind);
         let transfer = self.transfers[op.work.units() as usize];

@@ -2,6 +2,7 @@
 
 use units::{Nanos, UNIT_BYTES};
 
+use crate::free::FreeWork;
 use crate::geometry::CellType;
 use crate::op::Kind;
 
@@ -28,6 +29,8 @@ pub struct Timing {
     /// Whether a read of the row that its die sensed last, with no other operation on that die since, finds it
     /// in the page register and skips tR.
     pub page_register: bool,
+    /// Work that takes no time.
+    pub free: FreeWork,
 }
 
 impl Timing {
@@ -64,7 +67,8 @@ mod tests {
 
     #[test]
     fn transfers_are_rounded_up_to_a_nanosecond() {
-        let timing = Timing { slc: CELL, tlc: CELL, channel_bytes_per_us: 1200, page_register: false };
+        let timing =
+            Timing { slc: CELL, tlc: CELL, channel_bytes_per_us: 1200, page_register: false, free: FreeWork::Nothing };
         // 4096 B / 1200 B/us = 3.41333.. us, and eight of them are 27.30666.. us.
         assert_eq!(timing.transfer(1), Nanos(3_414));
         assert_eq!(timing.transfer(8), Nanos(27_307));

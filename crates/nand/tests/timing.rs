@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
-use ufsim_nand::{Cause, Geometry, Kind, NandEvent, Priority, Timing};
+use ufsim_nand::{Cause, FreeWork, Geometry, Kind, NandEvent, Op, Priority, Timing};
 use units::{Nanos, SimTime};
 
 use Priority::{Background, Gc, HostRead, HostWrite, MapRead};
@@ -206,4 +206,17 @@ fn a_wake_at_the_wrong_time_is_a_bug() {
 fn a_wake_of_an_idle_channel_is_a_bug() {
     let mut sim = Sim::new(HP_UFS, CELLS);
     sim.nand.wake(SimTime::START, NandEvent::Channel(3), &mut Vec::<(SimTime, NandEvent)>::new());
+}
+
+#[test]
+fn free_work_takes_no_time_and_is_counted() {
+    let mut sim = Sim::new(HP_UFS, Timing { free: FreeWork::Gc, ..SLOW });
+    let copy = |n: u32| Op { cause: Cause::GcWrite, ..program(n, Gc, n * 8, 8) };
+    sim.program(copy(0), &spares(0, 8), 1);
+    sim.program(program(1, HostWrite, 8, 8), &spares(8, 8), 9);
+    sim.drain();
+    assert_eq!(sim.history(), [(0, 0), (us(32 + 550), 1)]);
+    let counters = sim.nand.counters();
+    assert_eq!((counters.busy_ns(Cause::GcWrite), counters.busy_ns(Cause::HostWrite)), (0, us(582)));
+    assert_eq!(counters.bytes(Cause::GcWrite, Kind::Program), 8 * 4096);
 }

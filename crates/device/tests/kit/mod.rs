@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use nand::{CellTiming, Geometry, Timing};
+use nand::{CellTiming, FreeWork, Geometry, Timing};
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
 use ufsim_device::{
     CmtConfig, Device, DeviceConfig, DeviceEvent, GcConfig, GcPace, HpbConfig, LogConfig, MappingKind, MsftlConfig,
@@ -29,6 +29,7 @@ pub fn tiny() -> DeviceConfig {
             tlc: CellTiming { read: us(60), program: us(550), erase: us(5000) },
             channel_bytes_per_us: 0,
             page_register: true,
+            free: FreeWork::Nothing,
         },
         capacity_units: 4096,
         command_cost: Nanos(1000),

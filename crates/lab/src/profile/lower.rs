@@ -2,7 +2,7 @@
 
 use device::{CmtConfig, DeviceConfig, GcConfig, GcPace, HpbConfig, LogConfig, MappingKind, MsftlConfig, SramConfig};
 use host::{CacheKnowledge, HostConfig, HpbParams, HpbvalveConfig, SchedConfig};
-use nand::{CellTiming, Faults, Geometry, Timing};
+use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
 use ufs::LinkConfig;
 use units::{MIB, Nanos, UNIT_BYTES};
 
@@ -93,7 +93,14 @@ impl Profile {
             tlc: cell(n.tlc_read_us, n.tlc_program_us, n.tlc_erase_us),
             channel_bytes_per_us: bytes_per_us(n.transfer_mib_per_s),
             page_register: n.page_register,
+            free: FreeWork::from_name(&self.values.what_if.free).expect("the schema lists what there is"),
         }
+    }
+
+    /// What a reader of the results has to know, if some work takes no time.
+    pub(crate) fn what_if(&self) -> Option<String> {
+        let free = &self.values.what_if.free;
+        (free != FreeWork::Nothing.name()).then(|| format!("what_if.free = \"{free}\": these operations took no time"))
     }
 
     fn log(&self) -> LogConfig {

@@ -286,6 +286,12 @@ sections! {
         /// Erases of the share of one die: the superblock is given up.
         erase_per_million: count(0 to 100000),
     }
+    /// Questions that no device can answer: what would be without some of its work.
+    what_if: WhatIf {
+        /// Flash operations that take no time, though they are done and counted: "nothing", "gc" (of data: search, reads, programs), or
+        /// "mapping" (reads and programs of the mapping table, and the search for valid pages). A result says so.
+        free: choice("nothing" "gc" "mapping"),
+    }
     /// HPB on the device's side.
     hpb: Hpb {
         /// L2P entries per group (HPB 2.0: subregion); 512 or a multiple of 1024.

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ufsim_nand::{
-    Cause, CellTiming, CutProgram, Done, Geometry, Nand, NandEvent, Op, Priority, Sensed, Spare, Timing, Work,
+    Cause, CellTiming, CutProgram, Done, FreeWork, Geometry, Nand, NandEvent, Op, Priority, Sensed, Spare, Timing, Work,
 };
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
@@ -38,6 +38,7 @@ pub const CELLS: Timing = Timing {
     tlc: CellTiming { read: Nanos::from_micros(60), program: Nanos::from_micros(550), erase: Nanos::from_millis(5) },
     channel_bytes_per_us: 0,
     page_register: false,
+    free: FreeWork::Nothing,
 };
 
 pub struct Sim {

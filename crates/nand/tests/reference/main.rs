@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use common::Sim;
 use model::{Reference, Stage};
 use proptest::prelude::*;
-use ufsim_nand::{Cause, CellTiming, Faults, Geometry, Kind, Op, Priority, Sensed, Spare, Timing, Work};
+use ufsim_nand::{Cause, CellTiming, Faults, FreeWork, Geometry, Kind, Op, Priority, Sensed, Spare, Timing, Work};
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
 /// Both simulations, and what the generator has to know to stay within the rules.
@@ -282,12 +282,16 @@ fn timings() -> impl Strategy<Value = Timing> {
         })
     };
     let bandwidth = prop::sample::select(vec![0, 4_096_000, 1_500_000, 20_000_000]);
-    (cell(), cell(), bandwidth, any::<bool>()).prop_map(|(slc, tlc, channel_bytes_per_us, page_register)| Timing {
-        slc,
-        tlc,
-        channel_bytes_per_us,
-        page_register,
-    })
+    let free = prop::sample::select(&FreeWork::ALL[..]);
+    (cell(), cell(), bandwidth, any::<bool>(), free).prop_map(
+        |(slc, tlc, channel_bytes_per_us, page_register, free)| Timing {
+            slc,
+            tlc,
+            channel_bytes_per_us,
+            page_register,
+            free,
+        },
+    )
 }
 
 fn attempts() -> impl Strategy<Value = Attempt> {

@@ -153,12 +153,13 @@ impl Reference {
             Work::Erase { superblock, die } => (superblock.0, die, None),
         };
         let cell = if superblock < geometry.data_superblocks { CellType::Tlc } else { CellType::Slc };
+        let charged = |time: u64| if self.timing.free.covers(op.cause) { 0 } else { time };
         self.entries.push(Entry {
             op,
             stage: Stage::Queued,
             die,
-            cell: self.timing.cell(cell, op.work.kind()).0,
-            transfer: self.timing.transfer(op.work.units()).0,
+            cell: charged(self.timing.cell(cell, op.work.kind()).0),
+            transfer: charged(self.timing.transfer(op.work.units()).0),
             row,
             start_order: None,
             started: 0,

@@ -1,6 +1,6 @@
 //! Decisions of the schemes, without a device around them.
 
-use nand::{CellTiming, Faults, Geometry, Timing};
+use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
 use units::Nanos;
 
 use super::*;
@@ -20,7 +20,7 @@ fn core(entries: u64) -> Core {
             data_superblocks: 80,
             meta_superblocks: 4,
         },
-        timing: Timing { slc: cell, tlc: cell, channel_bytes_per_us: 0, page_register: false },
+        timing: Timing { slc: cell, tlc: cell, channel_bytes_per_us: 0, page_register: false, free: FreeWork::Nothing },
         capacity_units: 4096,
         command_cost: Nanos(0),
         idle_flush: us(100),

@@ -1,0 +1,44 @@
+//! What if some work cost nothing: a laboratory's question that no device can answer.
+
+use crate::op::Cause;
+
+/// Work whose operations take no time. They are done all the same, in their order, and counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FreeWork {
+    /// None: every operation takes its time.
+    #[default]
+    Nothing,
+    /// GC of data: its search for valid pages, its reads and its programs.
+    Gc,
+    /// The mapping table: its reads, its programs, and the search for valid pages, which reads it.
+    Mapping,
+}
+
+impl FreeWork {
+    /// All of them.
+    pub const ALL: [FreeWork; 3] = [FreeWork::Nothing, FreeWork::Gc, FreeWork::Mapping];
+
+    /// The names by which they are chosen.
+    pub fn name(self) -> &'static str {
+        match self {
+            FreeWork::Nothing => "nothing",
+            FreeWork::Gc => "gc",
+            FreeWork::Mapping => "mapping",
+        }
+    }
+
+    /// The one of this name.
+    pub fn from_name(name: &str) -> Option<FreeWork> {
+        FreeWork::ALL.into_iter().find(|free| free.name() == name)
+    }
+
+    /// Is an operation of this cause among it?
+    #[inline]
+    pub fn covers(self, cause: Cause) -> bool {
+        match self {
+            FreeWork::Nothing => false,
+            FreeWork::Gc => matches!(cause, Cause::GcRead | Cause::GcWrite | Cause::ValidPageSearch),
+            FreeWork::Mapping => matches!(cause, Cause::MapRead | Cause::MapWrite | Cause::ValidPageSearch),
+        }
+    }
+}
