@@ -14,7 +14,6 @@
 mod apps;
 mod freed;
 mod policy;
-mod preload;
 mod reorder;
 mod segment_cache;
 mod survey;
@@ -29,7 +28,6 @@ use units::{AppId, Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superbloc
 use self::apps::Apps;
 use self::freed::Freed;
 use self::policy::Pending;
-use self::preload::Preload;
 use self::reorder::{ReorderBuffer, remainder};
 use self::segment_cache::{Lookup, SegmentCache, SlotIndex};
 use self::survey::Survey;
@@ -53,7 +51,6 @@ pub(crate) struct HpUfs {
     pending: Pending,
     /// After a power cut, until it is known which pages are valid.
     survey: Option<Survey>,
-    preload: Preload,
     /// With HPBvalve's policy.
     apps: Option<Apps>,
     /// The latest change applied; all before it are applied too.
@@ -76,7 +73,6 @@ impl Booster for HpUfs {
             freed: Freed::new(info.superblocks as usize),
             pending: Pending::new(info),
             survey: None,
-            preload: Preload::default(),
             apps: None,
             host_seq: Seq(0),
             told_seq: Seq(0),
@@ -137,7 +133,6 @@ impl Booster for HpUfs {
 
     #[inline]
     fn stamp(&mut self, command: &mut Command) {
-        self.preload.go_on(&self.cache);
         command.host_seq = self.host_seq;
         self.told_seq = self.host_seq;
         if !matches!(command.op, Op::MappedRead { .. }) {

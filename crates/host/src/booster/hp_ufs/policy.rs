@@ -220,7 +220,6 @@ impl HpUfs {
             return;
         }
         self.pending.hinted.push_back(segment);
-        self.preload.after(segment, &self.cache);
         self.pending.work = true;
     }
 

@@ -95,13 +95,6 @@ impl SegmentCache {
         self.images[at..].first_chunk().expect("every slot has its place")
     }
 
-    /// The entries in a slot, unless it is empty or loading.
-    #[inline]
-    pub fn loaded(&self, slot: SlotIndex) -> Option<&SegmentImage> {
-        let holds = self.slots.get(slot as usize).is_some_and(|s| s.loaded);
-        holds.then(|| self.image(slot))
-    }
-
     /// The entries of a cached segment, to change them. Whoever does calls [`SegmentCache::mark_dirty`] for each.
     #[inline]
     pub fn image_mut(&mut self, slot: SlotIndex) -> &mut SegmentImage {
