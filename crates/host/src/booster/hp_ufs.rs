@@ -400,10 +400,13 @@ impl HpUfs {
             return;
         };
         if entry.seq == self.host_seq.plus(1)
-            && self.reorder.is_empty()
             && let Lookup::Cached(slot) = self.cache.lookup(entry.lpa.segment())
         {
             self.apply(slot, &entry);
+            if !self.reorder.is_empty() {
+                self.reorder.pass();
+                self.apply_waiting();
+            }
             return;
         }
         if !self.reorder.insert(entry) {
