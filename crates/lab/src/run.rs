@@ -272,12 +272,13 @@ impl System {
 
     fn take_requests(&mut self, source: &mut dyn Source) {
         loop {
-            match source.next(self.now) {
+            // Looked at where it is: what has just been put together is slow to move.
+            match &source.next(self.now) {
                 Next::Request(issued) => {
                     if issued.measured && !self.measure.began() {
                         self.measure.begin(self.now, self.snapshot(), self.requests.outstanding());
                     }
-                    let slot = self.requests.enter(&issued);
+                    let slot = self.requests.enter(issued);
                     self.measure.submitted(slot, issued.request.is_aligned());
                     let empty = slot.len == 0 && slot.kind != WorkOp::Flush;
                     match empty {
@@ -285,7 +286,7 @@ impl System {
                         false => self.submit(issued.ticket),
                     }
                 }
-                Next::Wait(at) => {
+                &Next::Wait(at) => {
                     if self.source_wake.is_none_or(|wake| at < wake) {
                         self.source_wake = Some(at);
                         self.queue.push(at, Event::Source);
@@ -293,7 +294,7 @@ impl System {
                     return;
                 }
                 Next::Blocked => return,
-                Next::Driver(call) => {
+                &Next::Driver(call) => {
                     let answer = self.call_driver(call);
                     source.answered(answer, self.now);
                 }
