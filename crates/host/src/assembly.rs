@@ -87,15 +87,12 @@ impl RequestTable {
             return false;
         }
         let (id, status) = (active.request.id, active.status);
-        match (status, is_read, whole) {
-            (Status::Good, true, true) => ended.push_back(Completion { id, status, data }),
-            (Status::Good, true, false) => {
-                let data = DataIn::Many(std::mem::take(&mut active.contents));
-                ended.push_back(Completion { id, status, data });
-            }
-            _ => ended.push_back(Completion { id, status, data: DataIn::None }),
+        let contents = std::mem::take(&mut active.contents);
+        if is_read && status == Status::Good {
+            ended.push_back(Completion { id, status, data: if whole { data } else { DataIn::Many(contents) } });
+        } else {
+            ended.push_back(Completion { id, status, data: DataIn::None });
         }
-        active.contents = Vec::new();
         self.free.push(owner.request);
         true
     }

@@ -104,6 +104,24 @@ impl Driver {
     /// The same for a scheduler that knows what the device's mapping cache holds from `device`, as a laboratory can arrange
     /// and a phone can not ([`CacheKnowledge::Full`](crate::CacheKnowledge::Full)).
     pub fn next_command_seeing(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Command> {
+        self.issue(now, device).map(|tag| self.fetch(tag))
+    }
+
+    /// The command that [`issue`](Driver::issue) has made ready under this tag.
+    #[inline]
+    pub fn command(&self, tag: Tag) -> &Command {
+        self.tags.command(tag)
+    }
+
+    /// Gives this command to the device: once, when it has crossed the link.
+    #[inline]
+    pub fn fetch(&mut self, tag: Tag) -> Command {
+        self.tags.fetch(tag)
+    }
+
+    /// Makes the next command to put on the link ready, if any can be sent now; see
+    /// [`next_command_seeing`](Driver::next_command_seeing). It lies under its tag until the device fetches it.
+    pub fn issue(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Tag> {
         if self.reorders {
             self.scheduler.admit(now, self.knowledge.view(device));
             if let Some((simulated, right)) = self.knowledge.compare(device) {
@@ -212,7 +230,7 @@ impl Driver {
     /// The request to which the read in flight under this tag belongs, and what the driver knew of its mapping; `None` for
     /// other commands. For a laboratory, which asks before it hands the response in.
     pub fn read_in_flight(&self, tag: Tag) -> Option<(u32, HostMapping)> {
-        let Sent { op, owner: Some(owner) } = *self.tags.sent(tag)? else { return None };
+        let Sent { op, owner: Some(owner) } = self.tags.sent(tag)? else { return None };
         let mapping = match op {
             Op::HpbRead { .. } => HostMapping::Known,
             Op::MappedRead { .. } if self.requests.has_parked(owner.request) => HostMapping::Fetched,
@@ -255,7 +273,7 @@ impl Driver {
     }
 
     #[inline]
-    fn send_user(&mut self, part: Part, op: Op, units: u32) -> Command {
+    fn send_user(&mut self, part: Part, op: Op, units: u32) -> Tag {
         self.stats.user_commands += 1;
         if self.reorders && part.op != RequestOp::Flush {
             self.knowledge.accessed(part.lpa, units);
@@ -270,21 +288,22 @@ impl Driver {
             self.ready.push_front(rest);
         }
         let owner = Some(Owner { request: part.request, offset, units });
-        self.send(Sent { op, owner }, data)
-    }
-
-    fn send_internal(&mut self, internal: Internal) -> Command {
-        assert!(!internal.op.is_user(), "a booster sent {:?} on its own account", internal.op);
-        self.stats.internal_commands += 1;
-        self.send(Sent { op: internal.op, owner: None }, internal.data)
+        self.send(op, owner, data)
     }
 
     #[inline]
-    fn send(&mut self, sent: Sent, data: DataOut) -> Command {
-        let tag = self.tags.take(sent);
-        let mut command = Command { tag, op: sent.op, host_seq: Seq(0), freed: None, data };
-        self.booster.stamp(&mut command);
-        command
+    fn send_internal(&mut self, internal: Internal) -> Tag {
+        assert!(!internal.op.is_user(), "a booster sent {:?} on its own account", internal.op);
+        self.stats.internal_commands += 1;
+        self.send(internal.op, None, internal.data)
+    }
+
+    #[inline]
+    fn send(&mut self, op: Op, owner: Option<Owner>, data: DataOut) -> Tag {
+        let command = self.tags.take(op, owner);
+        command.data = data;
+        self.booster.stamp(command);
+        command.tag
     }
 }
 

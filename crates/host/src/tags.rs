@@ -1,6 +1,7 @@
 //! The commands in flight, by tag.
 
-use ufs::{Op, Tag};
+use ufs::{Command, DataOut, Op, Tag};
+use units::Seq;
 
 use crate::config::MAX_TAGS;
 
@@ -24,25 +25,33 @@ pub(crate) struct Owner {
     pub units: u32,
 }
 
+/// The place of a tag. A command stays in it until the device fetches it, as it does in the memory of a phone: one that is handed
+/// from function to function is slow to move, since it has just been put together.
+struct Place {
+    command: Command,
+    owner: Option<Owner>,
+}
+
 /// Free tags and commands in flight.
 pub(crate) struct TagTable {
+    /// Bit by tag.
+    all: u32,
     free: u32,
     users: u8,
     user_limit: u8,
-    sent: [Option<Sent>; MAX_TAGS as usize],
+    places: [Place; MAX_TAGS as usize],
     peak: u32,
 }
 
 impl TagTable {
     /// `tags` tags, of which user commands leave `internal` alone.
     pub fn new(tags: u8, internal: u8) -> TagTable {
-        TagTable {
-            free: u32::MAX >> (MAX_TAGS - tags),
-            users: 0,
-            user_limit: tags - internal,
-            sent: [None; MAX_TAGS as usize],
-            peak: 0,
-        }
+        let all = u32::MAX >> (MAX_TAGS - tags);
+        let place = |tag| Place {
+            command: Command { tag: Tag(tag as u8), op: Op::Flush, host_seq: Seq(0), freed: None, data: DataOut::None },
+            owner: None,
+        };
+        TagTable { all, free: all, users: 0, user_limit: tags - internal, places: std::array::from_fn(place), peak: 0 }
     }
 
     /// Can an internal command be sent?
@@ -62,28 +71,55 @@ impl TagTable {
         self.peak
     }
 
-    /// Takes a tag.
+    /// Takes a tag for a command, to which whoever calls adds what is missing.
     #[inline]
-    pub fn take(&mut self, sent: Sent) -> Tag {
+    pub fn take(&mut self, op: Op, owner: Option<Owner>) -> &mut Command {
         assert!(self.free != 0, "a command was made without a free tag");
         let tag = self.free.trailing_zeros();
         self.free &= self.free - 1;
-        self.users += u8::from(sent.owner.is_some());
+        self.users += u8::from(owner.is_some());
         self.peak = self.peak.max(tag + 1);
-        self.sent[tag as usize] = Some(sent);
-        Tag(tag as u8)
+        let place = &mut self.places[tag as usize];
+        place.owner = owner;
+        let command = &mut place.command;
+        (command.op, command.host_seq, command.freed) = (op, Seq(0), None);
+        command.data = DataOut::None;
+        command
     }
 
-    /// The command in flight under a tag.
-    pub fn sent(&self, tag: Tag) -> Option<&Sent> {
-        self.sent.get(usize::from(tag.0))?.as_ref()
+    /// The command under a tag that has been taken.
+    #[inline]
+    pub fn command(&self, tag: Tag) -> &Command {
+        &self.places[usize::from(tag.0)].command
+    }
+
+    /// Gives this command to the device, its data for good.
+    #[inline]
+    pub fn fetch(&mut self, tag: Tag) -> Command {
+        let command = &mut self.places[usize::from(tag.0)].command;
+        let data = std::mem::take(&mut command.data);
+        Command { data, ..*command }
+    }
+
+    /// What is remembered of the command in flight under a tag.
+    pub fn sent(&self, tag: Tag) -> Option<Sent> {
+        self.is_taken(tag).then(|| {
+            let place = &self.places[usize::from(tag.0)];
+            Sent { op: place.command.op, owner: place.owner }
+        })
+    }
+
+    #[inline]
+    fn is_taken(&self, tag: Tag) -> bool {
+        tag.0 < MAX_TAGS && (self.all & !self.free) >> tag.0 & 1 != 0
     }
 
     /// Gives a tag back.
     #[inline]
     pub fn release(&mut self, tag: Tag) -> Sent {
-        let sent = self.sent.get_mut(usize::from(tag.0)).and_then(Option::take);
-        let sent = sent.unwrap_or_else(|| panic!("a response came for tag {}, which names no command", tag.0));
+        assert!(self.is_taken(tag), "a response came for tag {}, which names no command", tag.0);
+        let place = &self.places[usize::from(tag.0)];
+        let sent = Sent { op: place.command.op, owner: place.owner };
         self.users -= u8::from(sent.owner.is_some());
         self.free |= 1 << tag.0;
         sent
@@ -94,12 +130,27 @@ impl TagTable {
 mod tests {
     use super::*;
 
-    fn user() -> Sent {
-        Sent { op: Op::Flush, owner: Some(Owner { request: 0, offset: 0, units: 1 }) }
+    fn take_user(tags: &mut TagTable) -> Tag {
+        tags.take(Op::Flush, Some(Owner { request: 0, offset: 0, units: 1 })).tag
     }
 
-    fn internal() -> Sent {
-        Sent { op: Op::EntryTransfer, owner: None }
+    fn take_internal(tags: &mut TagTable) -> Tag {
+        tags.take(Op::EntryTransfer, None).tag
+    }
+
+    #[test]
+    fn a_command_is_remembered_until_its_answer_but_its_data_are_given_away() {
+        let mut tags = TagTable::new(2, 1);
+        let tag = take_user(&mut tags);
+        assert!(tags.sent(Tag(1)).is_none());
+        let command = tags.take(Op::SegmentWrite { segment: units::SegmentId(3) }, None);
+        command.data = DataOut::Stamp(7);
+        assert_eq!((command.tag, tag), (Tag(1), Tag(0)));
+        assert_eq!(tags.fetch(Tag(1)).data, DataOut::Stamp(7));
+        assert_eq!(tags.command(Tag(1)).data, DataOut::None);
+        assert!(matches!(tags.sent(Tag(1)), Some(Sent { op: Op::SegmentWrite { .. }, owner: None })));
+        tags.release(Tag(1));
+        assert!(tags.sent(Tag(1)).is_none());
     }
 
     #[test]
@@ -107,11 +158,11 @@ mod tests {
         let mut tags = TagTable::new(4, 1);
         for _ in 0..3 {
             assert!(tags.user_free());
-            tags.take(user());
+            take_user(&mut tags);
         }
         assert!(!tags.user_free());
         assert!(tags.any_free());
-        assert_eq!(tags.take(internal()), Tag(3));
+        assert_eq!(take_internal(&mut tags), Tag(3));
         assert!(!tags.any_free());
         tags.release(Tag(1));
         assert!(tags.user_free());
@@ -121,7 +172,7 @@ mod tests {
     fn internal_commands_may_take_every_tag() {
         let mut tags = TagTable::new(3, 1);
         for _ in 0..3 {
-            tags.take(internal());
+            take_internal(&mut tags);
         }
         assert!(!tags.user_free(), "no tag is left, whatever the share of user commands");
         assert_eq!(tags.peak(), 3);

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use device::{Device, DeviceEvent};
 use host::{AppSignal, Completion, Driver, Request, RequestOp};
 use thiserror::Error;
-use ufs::{Command, Link, Response, Status, Tag, wire_bytes, wire_bytes_response};
+use ufs::{Link, Response, Status, Tag, wire_bytes, wire_bytes_response};
 use units::{Lpa, Nanos, Seq, SimTime};
 use workload::{DriverCall, Footprint, Next, Progress, Source, Ticket, WorkOp};
 
@@ -75,7 +75,6 @@ pub struct System {
     queue: EventQueue<Event>,
     oracle: Oracle,
     requests: Requests,
-    commands: ByTag<Command>,
     responses: ByTag<Response>,
     measure: Measure,
     /// For each read it is found out where its mapping came from.
@@ -105,7 +104,6 @@ impl System {
             queue: EventQueue::default(),
             oracle: Oracle::new(capacity),
             requests: Requests::default(),
-            commands: ByTag::default(),
             responses: ByTag::default(),
             measure: Measure::default(),
             notes_outcomes: false,
@@ -198,7 +196,7 @@ impl System {
                 Ok(())
             }
             Event::CommandAtDevice(tag) => {
-                self.device.command(at, self.commands.take(tag));
+                self.device.command(at, self.driver.fetch(tag));
                 self.schedule_device();
                 Ok(())
             }
@@ -259,10 +257,9 @@ impl System {
 
     #[inline]
     fn send_commands(&mut self) {
-        while let Some(command) = self.driver.next_command_seeing(self.now, &CacheOf(&self.device)) {
-            let at = self.link.send_down(self.now, wire_bytes(&command));
-            self.queue.push(at, Event::CommandAtDevice(command.tag));
-            self.commands.put(command.tag, command);
+        while let Some(tag) = self.driver.issue(self.now, &CacheOf(&self.device)) {
+            let at = self.link.send_down(self.now, wire_bytes(self.driver.command(tag)));
+            self.queue.push(at, Event::CommandAtDevice(tag));
         }
         if let Some(at) = self.driver.next_wake()
             && at > self.now
@@ -275,12 +272,13 @@ impl System {
 
     fn take_requests(&mut self, source: &mut dyn Source) {
         loop {
-            match source.next(self.now) {
+            // Looked at where it is: what has just been put together is slow to move.
+            match &source.next(self.now) {
                 Next::Request(issued) => {
                     if issued.measured && !self.measure.began() {
                         self.measure.begin(self.now, self.snapshot(), self.requests.outstanding());
                     }
-                    let slot = self.requests.enter(&issued);
+                    let slot = self.requests.enter(issued);
                     self.measure.submitted(slot, issued.request.is_aligned());
                     let empty = slot.len == 0 && slot.kind != WorkOp::Flush;
                     match empty {
@@ -288,7 +286,7 @@ impl System {
                         false => self.submit(issued.ticket),
                     }
                 }
-                Next::Wait(at) => {
+                &Next::Wait(at) => {
                     if self.source_wake.is_none_or(|wake| at < wake) {
                         self.source_wake = Some(at);
                         self.queue.push(at, Event::Source);
@@ -296,7 +294,7 @@ impl System {
                     return;
                 }
                 Next::Blocked => return,
-                Next::Driver(call) => {
+                &Next::Driver(call) => {
                     let answer = self.call_driver(call);
                     source.answered(answer, self.now);
                 }

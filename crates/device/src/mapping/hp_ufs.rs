@@ -34,10 +34,21 @@ struct Writeback {
     unit: SegmentId,
     /// Host sequence number that it came with: it holds every change up to it.
     seq: Seq,
-    /// Where it is being programmed.
-    ppa: Option<Ppa>,
     /// Its entries, packed.
     image: Box<[u32]>,
+}
+
+/// One that is being programmed, and where.
+#[derive(Debug)]
+struct Programming {
+    ppa: Ppa,
+    copy: Writeback,
+}
+
+impl Programming {
+    fn is(&self, piece: Piece, ppa: Ppa) -> bool {
+        self.ppa == ppa && self.copy.unit.0 == piece.0
+    }
 }
 
 /// The entries of these addresses in their segment.
@@ -74,9 +85,10 @@ pub struct HpUfs {
     /// Highest number given out so far, to refuse a host that claims to know the future.
     newest: Seq,
     log_blocks: LogBlocks,
-    /// Map units that wait for a full row, those being programmed, and the buffers that all of them take.
+    /// Map units that wait for a full row, those being programmed, and the buffers that all of them take. Both lists are in the
+    /// order in which the host sent them: of two copies of one unit the latter is the newer.
     queued: VecDeque<Writeback>,
-    programming: Vec<Writeback>,
+    programming: VecDeque<Programming>,
     held: u16,
     /// Highest number among the copies of each map unit in these two; 0 = none. An index of the simulator: the lists are as
     /// short as the pool, so that firmware would look through them.
@@ -124,7 +136,7 @@ impl HpUfs {
         if self.coming[unit.index()] == Seq(0) {
             return None;
         }
-        let newest = self.queued.iter().chain(&self.programming);
+        let newest = self.queued.iter().chain(self.programming.iter().map(|p| &p.copy));
         newest.filter(|w| w.unit == unit).max_by_key(|w| w.seq).map(|w| &*w.image)
     }
 
@@ -176,7 +188,7 @@ impl HpUfs {
             (older.seq, older.image) = (older.seq.max(seq), image);
             return;
         }
-        self.queued.push_back(Writeback { unit, seq, ppa: None, image });
+        self.queued.push_back(Writeback { unit, seq, image });
         let more = self.buffers(core) - self.held;
         let taken = core.sram.take(Owner::Load, more);
         assert!(taken, "a segment write starts only with a buffer");
@@ -209,7 +221,7 @@ impl HpUfs {
             core.meta.raise_segment_seq(unit, seq);
             return;
         }
-        let copies = self.programming.iter_mut().chain(&mut self.queued);
+        let copies = self.programming.iter_mut().map(|p| &mut p.copy).chain(&mut self.queued);
         if let Some(latest) = copies.filter(|w| w.unit == unit).last() {
             latest.seq = latest.seq.max(seq);
             self.coming[unit.index()] = latest.seq;
@@ -314,7 +326,7 @@ impl Mapping for HpUfs {
             newest: Seq(0),
             log_blocks: LogBlocks::new(&core.cfg),
             queued: VecDeque::new(),
-            programming: Vec::new(),
+            programming: VecDeque::new(),
             held: 0,
             coming: vec![Seq(0); core.meta.units().count() as usize],
             victim: None,
@@ -485,7 +497,7 @@ impl Mapping for HpUfs {
             core.stats.segment_writes += taken as u64;
             let mut placing = core.meta.placing();
             let mut place = |w: &Writeback| ppa.offset(placing.put(core.meta.segment_piece(w.unit)).start);
-            let placed = self.queued.drain(..taken).map(|w| Writeback { ppa: Some(place(&w)), ..w });
+            let placed = self.queued.drain(..taken).map(|copy| Programming { ppa: place(&copy), copy });
             self.programming.extend(placed);
         }
     }
@@ -500,8 +512,10 @@ impl Mapping for HpUfs {
 
     /// A map unit from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
     fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) {
-        let at = self.programming.iter().position(|w| w.ppa == Some(ppa) && w.unit.0 == piece.0);
-        let written = self.programming.swap_remove(at.expect("a map unit is listed until it is on flash"));
+        // Programs finish nearly in the order in which they began, so that it stands near the front.
+        let at = self.programming.iter().position(|p| p.is(piece, ppa));
+        let written = at.and_then(|at| self.programming.remove(at)).expect("a map unit is listed until it is on flash");
+        let written = written.copy;
         let less = self.held - self.buffers(core);
         core.sram.give(Owner::Load, less);
         self.held -= less;
@@ -515,9 +529,8 @@ impl Mapping for HpUfs {
     }
 
     fn piece_moved(&mut self, piece: Piece, from: Ppa, to: Ppa) {
-        let moved = |w: &&mut Writeback| w.ppa == Some(from) && w.unit.0 == piece.0;
-        if let Some(written) = self.programming.iter_mut().find(moved) {
-            written.ppa = Some(to);
+        if let Some(written) = self.programming.iter_mut().find(|p| p.is(piece, from)) {
+            written.ppa = to;
         }
     }
 
@@ -531,10 +544,9 @@ impl Mapping for HpUfs {
 
     /// Copies that made it to flash count, in the order in which they were written.
     fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        for written in std::mem::take(&mut self.programming) {
-            let ppa = written.ppa.expect("a map unit being programmed has a place");
-            if !lost.contains(&(Piece(written.unit.0), ppa)) {
-                keep_content(core, written);
+        for Programming { ppa, copy } in std::mem::take(&mut self.programming) {
+            if !lost.contains(&(Piece(copy.unit.0), ppa)) {
+                keep_content(core, copy);
             }
         }
     }

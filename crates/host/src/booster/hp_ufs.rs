@@ -14,7 +14,6 @@
 mod apps;
 mod freed;
 mod policy;
-mod preload;
 mod reorder;
 mod segment_cache;
 mod survey;
@@ -29,7 +28,6 @@ use units::{AppId, Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, SimTime, Superbloc
 use self::apps::Apps;
 use self::freed::Freed;
 use self::policy::Pending;
-use self::preload::Preload;
 use self::reorder::{ReorderBuffer, remainder};
 use self::segment_cache::{Lookup, SegmentCache, SlotIndex};
 use self::survey::Survey;
@@ -53,7 +51,6 @@ pub(crate) struct HpUfs {
     pending: Pending,
     /// After a power cut, until it is known which pages are valid.
     survey: Option<Survey>,
-    preload: Preload,
     /// With HPBvalve's policy.
     apps: Option<Apps>,
     /// The latest change applied; all before it are applied too.
@@ -76,7 +73,6 @@ impl Booster for HpUfs {
             freed: Freed::new(info.superblocks as usize),
             pending: Pending::new(info),
             survey: None,
-            preload: Preload::default(),
             apps: None,
             host_seq: Seq(0),
             told_seq: Seq(0),
@@ -137,12 +133,14 @@ impl Booster for HpUfs {
 
     #[inline]
     fn stamp(&mut self, command: &mut Command) {
-        self.preload.go_on(&self.cache);
         command.host_seq = self.host_seq;
         self.told_seq = self.host_seq;
         if !matches!(command.op, Op::MappedRead { .. }) {
             command.freed = self.freed.pop(&self.validity);
             self.stats.freed_sent += u64::from(command.freed.is_some());
+        }
+        if let Op::SegmentWrite { segment } = command.op {
+            command.data = self.data_of(segment);
         }
     }
 
@@ -402,10 +400,13 @@ impl HpUfs {
             return;
         };
         if entry.seq == self.host_seq.plus(1)
-            && self.reorder.is_empty()
             && let Lookup::Cached(slot) = self.cache.lookup(entry.lpa.segment())
         {
             self.apply(slot, &entry);
+            if !self.reorder.is_empty() {
+                self.reorder.pass();
+                self.apply_waiting();
+            }
             return;
         }
         if !self.reorder.insert(entry) {

@@ -62,6 +62,12 @@ impl ReorderBuffer {
         true
     }
 
+    /// An entry is applied before those that wait: for a moment it had a place in the buffer.
+    #[inline]
+    pub fn pass(&mut self) {
+        self.peak = self.peak.max(self.entries.len() + 1);
+    }
+
     /// The earliest entry.
     #[inline]
     pub fn first(&self) -> Option<&L2pEntry> {
@@ -110,6 +116,9 @@ mod tests {
         let order: Vec<u64> = std::iter::from_fn(|| buffer.pop()).map(|e| e.seq.0).collect();
         assert_eq!(order, [1, 3, 4, 5, 9]);
         assert_eq!(buffer.peak(), 5);
+        (10..15).for_each(|seq| assert!(buffer.insert(entry(seq, 1))));
+        buffer.pass();
+        assert_eq!(buffer.peak(), 6, "one that passes needs a place, too");
     }
 
     #[test]

@@ -95,13 +95,6 @@ impl SegmentCache {
         self.images[at..].first_chunk().expect("every slot has its place")
     }
 
-    /// The entries in a slot, unless it is empty or loading.
-    #[inline]
-    pub fn loaded(&self, slot: SlotIndex) -> Option<&SegmentImage> {
-        let holds = self.slots.get(slot as usize).is_some_and(|s| s.loaded);
-        holds.then(|| self.image(slot))
-    }
-
     /// The entries of a cached segment, to change them. Whoever does calls [`SegmentCache::mark_dirty`] for each.
     #[inline]
     pub fn image_mut(&mut self, slot: SlotIndex) -> &mut SegmentImage {
@@ -178,21 +171,23 @@ impl SegmentCache {
         self.slots[slot as usize].dirty != 0
     }
 
-    /// Takes a copy of what is dirty of a segment for a writeback, or, if it is to be dropped after that, of all of it: when it
-    /// is needed again it has to be read, and what is written together is read together.
-    pub fn start_write(&mut self, slot: SlotIndex, leave: bool) -> DataOut {
-        let dirty = self.slots[slot as usize].dirty;
-        let data = match Quarters::new(dirty).filter(|_| !leave) {
-            Some(quarters) => DataOut::SegmentParts(quarters, quarters.of(self.image(slot))),
-            None => DataOut::Segment(copy_segment_cold(self.image(slot))),
-        };
+    /// Begins a writeback of what is dirty of a segment; it may be to be dropped after that.
+    pub fn start_write(&mut self, slot: SlotIndex, leave: bool) {
         let slot = &mut self.slots[slot as usize];
-        assert!(dirty != 0 && slot.writing == 0, "{} is written back without need", slot.segment);
-        slot.dirty = 0;
-        slot.writing = dirty;
+        assert!(slot.dirty != 0 && slot.writing == 0, "{} is written back without need", slot.segment);
+        slot.writing = std::mem::take(&mut slot.dirty);
         slot.leaving = leave;
         self.leaving += usize::from(leave);
-        data
+    }
+
+    /// The data of a writeback that has just begun: a copy of what was dirty, or, of a segment to be dropped, of all of it. When it
+    /// is needed again it has to be read, and what is written together is read together.
+    pub fn data_to_write(&self, slot: SlotIndex) -> DataOut {
+        let Slot { writing, leaving, .. } = self.slots[slot as usize];
+        match Quarters::new(writing).filter(|_| !leaving) {
+            Some(quarters) => DataOut::SegmentParts(quarters, quarters.of(self.image(slot))),
+            None => DataOut::Segment(copy_segment_cold(self.image(slot))),
+        }
     }
 
     /// Ends a writeback; if it failed the segment is dirty again. True if the segment was dropped.
@@ -339,6 +334,11 @@ mod tests {
         cache.mark_dirty(slot, at);
     }
 
+    fn write(cache: &mut SegmentCache, slot: SlotIndex, leave: bool) -> DataOut {
+        cache.start_write(slot, leave);
+        cache.data_to_write(slot)
+    }
+
     fn sent(data: DataOut) -> Box<SegmentImage> {
         let DataOut::Segment(image) = data else { panic!("{data:?} is not a whole segment") };
         image
@@ -352,7 +352,7 @@ mod tests {
             let mut cache = SegmentCache::new(8, 2, entries);
             let slot = loaded(&mut cache, 5);
             changed.iter().for_each(|&at| change(&mut cache, slot, at, 77));
-            let DataOut::SegmentParts(quarters, image) = cache.start_write(slot, false) else { panic!("not in parts") };
+            let DataOut::SegmentParts(quarters, image) = write(&mut cache, slot, false) else { panic!("not in parts") };
             assert_eq!(quarters.bits(), expected);
             for (at, &packed) in image.iter().enumerate() {
                 let in_part = expected >> (at / 256) & 1 != 0;
@@ -367,15 +367,15 @@ mod tests {
         let mut cache = SegmentCache::new(8, 2, 256);
         let slot = loaded(&mut cache, 5);
         change(&mut cache, slot, 0, 9);
-        assert_eq!(sent(cache.start_write(slot, true))[1], 5, "a segment that leaves is sent whole");
+        assert_eq!(sent(write(&mut cache, slot, true))[1], 5, "a segment that leaves is sent whole");
         change(&mut cache, slot, 300, 9);
         assert!(!cache.finish_write(SegmentId(5), false));
-        let DataOut::SegmentParts(quarters, _) = cache.start_write(slot, false) else { panic!("not in parts") };
+        let DataOut::SegmentParts(quarters, _) = write(&mut cache, slot, false) else { panic!("not in parts") };
         assert_eq!(quarters.bits(), 0b0011);
         assert!(!cache.finish_write(SegmentId(5), true));
         assert!(!cache.is_dirty(slot));
         (0..4).for_each(|quarter| change(&mut cache, slot, quarter * 256, 9));
-        assert_eq!(sent(cache.start_write(slot, false))[256], 9, "all parts are a whole segment");
+        assert_eq!(sent(write(&mut cache, slot, false))[256], 9, "all parts are a whole segment");
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
         assert!(!cache.is_dirty(slot));
         change(&mut cache, slot, 3, 77);
         assert!(cache.is_dirty(slot));
-        assert_eq!(sent(cache.start_write(slot, true))[3], 77);
+        assert_eq!(sent(write(&mut cache, slot, true))[3], 77);
         assert!(!cache.is_dirty(slot));
         assert_eq!(cache.leaving(), 1);
         assert!(cache.finish_write(SegmentId(5), true));
@@ -399,11 +399,11 @@ mod tests {
         let mut cache = SegmentCache::new(8, 2, 1024);
         let slot = loaded(&mut cache, 5);
         cache.mark_dirty(slot, 0);
-        cache.start_write(slot, true);
+        write(&mut cache, slot, true);
         change(&mut cache, slot, 0, 9);
         assert!(!cache.finish_write(SegmentId(5), true));
         assert!(cache.is_dirty(slot));
-        cache.start_write(slot, true);
+        write(&mut cache, slot, true);
         cache.touch(slot);
         assert!(!cache.finish_write(SegmentId(5), true));
         assert!(!cache.is_dirty(slot));
@@ -415,7 +415,7 @@ mod tests {
         let mut cache = SegmentCache::new(8, 2, 1024);
         let slot = loaded(&mut cache, 5);
         change(&mut cache, slot, 0, 9);
-        cache.start_write(slot, true);
+        write(&mut cache, slot, true);
         assert!(!cache.finish_write(SegmentId(5), false));
         assert!(cache.is_dirty(slot));
         assert_eq!(cache.image(slot)[0], 9);
@@ -430,7 +430,7 @@ mod tests {
         cache.pin(slots[1], 2);
         assert_eq!(cache.victim(|_| false), Some(slots[2]));
         cache.mark_dirty(slots[2], 0);
-        cache.start_write(slots[2], false);
+        write(&mut cache, slots[2], false);
         assert_eq!(cache.victim(|_| false), Some(slots[3]));
         cache.unpin(slots[1]);
         assert_eq!((cache.pinned(), cache.victim(|_| false)), (1, Some(slots[3])));
