@@ -11,6 +11,8 @@ mod log_blocks;
 mod msftl;
 mod portions;
 mod segment_log;
+#[cfg(test)]
+mod small;
 
 use nand::Counters;
 use ufs::{Command, DataIn, DataOut, DeviceInfo, LpaRun, Op, Response, Status};
