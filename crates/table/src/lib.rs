@@ -73,14 +73,15 @@ pub fn copy_cold(from: &[u32], to: &mut [u32]) {
     #[cfg(target_arch = "x86_64")]
     if (to.as_ptr() as usize).is_multiple_of(16) {
         use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
-        let (blocks, rest) = from.as_chunks::<4>();
-        let (targets, target_rest) = to.as_chunks_mut::<4>();
-        for (block, target) in blocks.iter().zip(targets) {
-            // SAFETY: both are 16 bytes of live memory, the target is aligned because the first one is, and SSE2
+        let (lines, rest) = from.as_chunks::<16>();
+        let (targets, target_rest) = to.as_chunks_mut::<16>();
+        for (line, target) in lines.iter().zip(targets) {
+            let (line, target) = (line.as_ptr().cast::<__m128i>(), target.as_mut_ptr().cast::<__m128i>());
+            // SAFETY: both are 64 bytes of live memory, the target is aligned to 16 because the first one is, and SSE2
             // belongs to every processor of this architecture.
             unsafe {
-                let value = _mm_loadu_si128(std::ptr::from_ref(block).cast::<__m128i>());
-                _mm_stream_si128(std::ptr::from_mut(target).cast::<__m128i>(), value);
+                let quarters = [0, 1, 2, 3].map(|i| _mm_loadu_si128(line.add(i)));
+                quarters.into_iter().enumerate().for_each(|(i, value)| _mm_stream_si128(target.add(i), value));
             }
         }
         // SAFETY: an instruction without operands. It orders the streamed stores before whatever follows.
