@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use ufs::{SegmentImage, copy_segment, recycle_segment};
+use ufs::{SegmentImage, SegmentState, copy_segment, recycle_segment};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use crate::map_units::MapUnits;
@@ -66,12 +66,62 @@ pub struct Snapshot {
 /// Snapshots that may still be needed: that of the open superblock may be incomplete at a power cut.
 pub const SNAPSHOTS: usize = 3;
 
+/// The entries of a segment.
+#[derive(Debug)]
+enum Entries {
+    /// Never written.
+    None,
+    /// What the device has put together.
+    Own(Box<SegmentImage>),
+    /// As they came from the host.
+    State(SegmentState),
+}
+
+impl Entries {
+    #[inline]
+    fn get(&self, at: usize) -> u32 {
+        match self {
+            Entries::None => 0,
+            Entries::Own(image) => image[at],
+            Entries::State(state) => state.entry(at),
+        }
+    }
+
+    /// Adds copies of some of them.
+    fn copy(&self, range: Range<usize>, to: &mut Vec<u32>) {
+        match self {
+            Entries::None => to.resize(to.len() + range.len(), 0),
+            Entries::Own(image) => to.extend_from_slice(&image[range]),
+            Entries::State(state) => to.extend_from_slice(&state.image()[range]),
+        }
+    }
+
+    /// A copy of all of them.
+    fn image(&self) -> Box<SegmentImage> {
+        match self {
+            Entries::None => Box::new([0; SEGMENT_ENTRIES as usize]),
+            Entries::Own(image) => copy_segment(image),
+            Entries::State(state) => state.image(),
+        }
+    }
+
+    /// To change them.
+    fn own(&mut self) -> &mut SegmentImage {
+        if !matches!(self, Entries::Own(_)) {
+            *self = Entries::Own(self.image());
+        }
+        match self {
+            Entries::Own(image) => image,
+            _ => unreachable!("made so above"),
+        }
+    }
+}
+
 /// Contents of metadata pages.
 #[derive(Debug)]
 pub struct Pages {
-    /// L2P entries, packed, by 1024 addresses whatever the size of a map unit; `None` = never written. A segment that
-    /// comes from the host is moved in here, not copied.
-    pub(super) images: Vec<Option<Box<SegmentImage>>>,
+    /// L2P entries, packed, by 1024 addresses whatever the size of a map unit.
+    segments: Vec<Entries>,
     /// The sequence number stored with each map unit: it holds every change up to it.
     pub(super) seqs: Vec<Seq>,
     /// Two places for records take turns, so that one is always whole.
@@ -89,7 +139,7 @@ impl Pages {
     /// Nothing written yet.
     pub fn new(units: MapUnits, journal_pages: usize) -> Pages {
         Pages {
-            images: (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| None).collect(),
+            segments: (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| Entries::None).collect(),
             seqs: vec![Seq(0); units.count() as usize],
             records: Default::default(),
             labels: Vec::new(),
@@ -101,19 +151,25 @@ impl Pages {
     /// The entry of an address.
     #[inline]
     pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
-        self.images[lpa.segment().index()].as_ref().and_then(|image| Ppa::unpack(image[lpa.slot()]))
+        Ppa::unpack(self.segments[lpa.segment().index()].get(lpa.slot()))
     }
 
     /// Sets an entry of a segment that has just been programmed.
     #[inline]
     pub fn set_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
-        let image = self.images[lpa.segment().index()].get_or_insert_with(|| Box::new([0; SEGMENT_ENTRIES as usize]));
-        image[lpa.slot()] = Ppa::pack(ppa);
+        self.segments[lpa.segment().index()].own()[lpa.slot()] = Ppa::pack(ppa);
     }
 
     /// Copies of the entries of some addresses, packed.
     pub fn entries(&self, range: Range<u32>) -> Vec<u32> {
-        range.map(|lpa| Ppa::pack(self.entry(Lpa(lpa)))).collect()
+        let mut packed = Vec::with_capacity(range.len());
+        let mut lpa = Lpa(range.start);
+        while lpa.0 < range.end {
+            let n = (SEGMENT_ENTRIES - lpa.slot() as u32).min(range.end - lpa.0);
+            self.segments[lpa.segment().index()].copy(lpa.slot()..lpa.slot() + n as usize, &mut packed);
+            lpa = lpa.offset(n);
+        }
+        packed
     }
 
     /// Replaces the entries of some addresses.
@@ -122,8 +178,7 @@ impl Pages {
         let (mut lpa, mut rest) = (Lpa(range.start), packed);
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(SEGMENT_ENTRIES as usize - lpa.slot()));
-            let image =
-                self.images[lpa.segment().index()].get_or_insert_with(|| Box::new([0; SEGMENT_ENTRIES as usize]));
+            let image = self.segments[lpa.segment().index()].own();
             image[lpa.slot()..lpa.slot() + now.len()].copy_from_slice(now);
             (lpa, rest) = (lpa.offset(now.len() as u32), later);
         }
@@ -131,31 +186,29 @@ impl Pages {
 
     /// A copy of a whole segment.
     pub fn segment(&self, segment: SegmentId) -> Box<SegmentImage> {
-        match &self.images[segment.index()] {
-            Some(image) => copy_segment(image),
-            None => Box::new([0; SEGMENT_ENTRIES as usize]),
-        }
+        self.segments[segment.index()].image()
     }
 
-    /// A segment, if it was ever written.
-    pub fn image(&self, segment: SegmentId) -> Option<&SegmentImage> {
-        self.images[segment.index()].as_deref()
+    /// Was a segment ever written?
+    pub fn is_written(&self, segment: SegmentId) -> bool {
+        !matches!(self.segments[segment.index()], Entries::None)
+    }
+
+    /// All that were.
+    pub fn written_segments(&self) -> impl Iterator<Item = SegmentId> {
+        (0..self.segments.len() as u32).map(SegmentId).filter(|&segment| self.is_written(segment))
     }
 
     /// Replaces a whole segment.
     pub fn set_segment(&mut self, segment: SegmentId, image: Box<SegmentImage>) {
-        if let Some(old) = self.images[segment.index()].replace(image) {
+        if let Entries::Own(old) = std::mem::replace(&mut self.segments[segment.index()], Entries::Own(image)) {
             recycle_segment(old);
         }
     }
 
-    /// Replaces the entries of a map unit: `range` is that of its addresses. A whole segment is moved in.
-    pub fn set_unit(&mut self, range: Range<u32>, packed: Box<[u32]>) {
-        let first = Lpa(range.start);
-        match <Box<SegmentImage>>::try_from(packed) {
-            Ok(whole) => self.set_segment(first.segment(), whole),
-            Err(part) => self.set_entries(range, &part),
-        }
+    /// Replaces a whole segment by what came from the host.
+    pub fn set_state(&mut self, segment: SegmentId, state: SegmentState) {
+        self.segments[segment.index()] = Entries::State(state);
     }
 
     /// The sequence number stored with a map unit.
@@ -194,9 +247,9 @@ mod tests {
         pages.set_entries(900..2400, &packed);
         assert_eq!(pages.entries(900..2400), packed);
         assert_eq!((pages.entry(Lpa(899)), pages.entry(Lpa(2400))), (None, None));
-        pages.set_unit(1024..1280, vec![7; 256].into());
+        pages.set_entries(1024..1280, &[7; 256]);
         assert_eq!(pages.entries(1023..1281), [&[124][..], &[7; 256], &[381]].concat());
-        pages.set_unit(1024..2048, vec![8; 1024].into());
+        pages.set_state(SegmentId(1), SegmentState::of(&[8; 1024]));
         assert_eq!(pages.entries(1023..2049), [&[124][..], &[8; 1024], &[1149]].concat());
     }
 }

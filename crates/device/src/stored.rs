@@ -77,11 +77,10 @@ impl Pages {
     /// # Errors
     /// What the file gives.
     pub fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
-        let segments = 0..self.images.len() as u32;
-        let written: Vec<u32> = segments.filter(|&s| self.images[s as usize].is_some()).collect();
+        let written: Vec<u32> = self.written_segments().map(|segment| segment.0).collect();
         to.table("segments.written", &written)?;
-        for image in self.images.iter().flatten() {
-            to.table("segment", &image[..])?;
+        for segment in self.written_segments() {
+            to.table("segment", &self.segment(segment)[..])?;
         }
         to.table("segments.seq", &self.seqs.iter().map(|seq| seq.0).collect::<Vec<_>>())?;
         self.records.iter().try_for_each(|record| record.save(to))?;

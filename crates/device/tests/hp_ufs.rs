@@ -6,7 +6,7 @@ mod kit;
 
 use kit::{Bench, tiny};
 use nand::Geometry;
-use ufs::{Content, DataIn, DataOut, Notice, Op, Quarters, SegmentImage, Status};
+use ufs::{Content, DataIn, DataOut, Notice, Op, Quarters, SegmentImage, SegmentState, Status};
 use ufsim_device::{DeviceConfig, MappingKind};
 use units::{Lpa, Ppa, SegmentId, Seq};
 
@@ -52,7 +52,8 @@ fn write_and_send(bench: &mut Bench, slot: u32, bytes: u32) -> Vec<Ppa> {
         let mut image: Box<SegmentImage> = Box::new([0; 1024]);
         image[slot as usize] = Ppa::pack(Some(ppa));
         let quarters = Quarters::new(((1 << (bytes / 1024)) - 1) << (slot * 4 / bytes * bytes / 1024));
-        let data = quarters.map_or(DataOut::Segment(image.clone()), |q| DataOut::SegmentParts(q, q.of(&image)));
+        let data =
+            quarters.map_or(DataOut::Segment(SegmentState::of(&image)), |q| DataOut::SegmentParts(q, q.of(&image)));
         bench.send_with(Op::SegmentWrite { segment: SegmentId(segment as u32) }, data);
     }
     bench.settle();
@@ -103,7 +104,7 @@ fn parts_that_share_a_page_are_read_once() {
     let mut bench = in_parts(1024);
     write(&mut bench, Lpa(0));
     bench.host_seq = Seq(1);
-    bench.send_with(Op::SegmentWrite { segment: SegmentId(0) }, DataOut::Segment(Box::new([7; 1024])));
+    bench.send_with(Op::SegmentWrite { segment: SegmentId(0) }, DataOut::Segment(SegmentState::of(&[7; 1024])));
     bench.settle();
     bench.send(Op::SegmentRead { segment: SegmentId(0) });
     bench.settle();
@@ -121,7 +122,7 @@ fn a_whole_segment_is_read_once_whatever_it_is_written_with() {
     let first = Quarters::new(0b0001).expect("neither none nor all");
     let programmed = bench.device.stats().map_units_programmed;
     bench.send_with(Op::SegmentWrite { segment: SegmentId(0) }, DataOut::SegmentParts(first, first.of(&image)));
-    bench.send_with(Op::SegmentWrite { segment: SegmentId(1) }, DataOut::Segment(image));
+    bench.send_with(Op::SegmentWrite { segment: SegmentId(1) }, DataOut::Segment(SegmentState::of(&image)));
     bench.settle();
     assert_eq!(bench.device.stats().map_units_programmed - programmed, 2, "five parts in one program");
     bench.send(Op::SegmentRead { segment: SegmentId(1) });

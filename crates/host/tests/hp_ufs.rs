@@ -260,7 +260,8 @@ fn a_hint_brings_a_dirty_segment_once_and_attests_after_that() {
     host.change(7, Some(9), None);
     let sent = host.notice(note(Notice::WriteSegment(SegmentId(0))));
     assert_eq!((ops(&sent), sent[0].host_seq), (vec![segment_write(0)], Seq(1)));
-    let DataOut::Segment(image) = &sent[0].data else { panic!("no segment came along") };
+    let DataOut::Segment(state) = &sent[0].data else { panic!("no segment came along") };
+    let image = state.image();
     assert_eq!((image[7], image.iter().filter(|&&raw| raw != 0).count()), (10, 1));
     assert_eq!(host.notice(note(Notice::WriteSegment(SegmentId(0)))), [], "it is on its way");
     host.good(&sent[0], DataIn::None);

@@ -4,12 +4,38 @@
 //! 4 KiB of flash. Untouched parts must cost no memory, so they are zeroed by the operating system; and with pages of
 //! 4 KiB every access would miss the processor's TLB, so huge pages are asked for.
 
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
 /// `n` zeroes. Memory is used as it is touched.
 pub fn zeroed<T: Zero>(n: usize) -> Vec<T> {
     let table = T::zeroes(n);
     advise(&table);
     table
 }
+
+/// `n` zeroes that can be shared.
+pub fn zeroed_atomics<A: Atomic>(n: usize) -> Vec<A> {
+    let mut table = std::mem::ManuallyDrop::new(zeroed::<A::Plain>(n));
+    // SAFETY: an atomic integer has the size, the alignment and the representation of a plain one on the platforms that the assertion
+    // below lets pass, and nobody else has the table.
+    unsafe { Vec::from_raw_parts(table.as_mut_ptr().cast(), table.len(), table.capacity()) }
+}
+
+/// What a shared table may hold.
+pub trait Atomic {
+    /// The same without sharing.
+    type Plain: Zero;
+}
+
+impl Atomic for AtomicU32 {
+    type Plain = u32;
+}
+
+impl Atomic for AtomicU64 {
+    type Plain = u64;
+}
+
+const _: () = assert!(align_of::<AtomicU32>() == align_of::<u32>() && align_of::<AtomicU64>() == align_of::<u64>());
 
 /// What a table may hold. Per type, because only a literal zero of a primitive type is allocated without being written.
 pub trait Zero: Sized {

@@ -4,7 +4,7 @@
 use device::{Device, DeviceConfig, MappingKind, registered_mappings};
 use lab::profile::Profile;
 use proptest::prelude::*;
-use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, Tag};
+use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, SegmentState, Tag};
 use ufsim_testkit::hostile::Hostile;
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
@@ -61,7 +61,7 @@ fn data(s: Sizes) -> impl Strategy<Value = DataOut> {
         1 => Just(DataOut::None),
         2 => (number(s.pages), any::<u32>()).prop_map(|(first, step)| {
             let entry = |i: usize| first.wrapping_add((i as u32).wrapping_mul(step % 7));
-            DataOut::Segment(Box::new(std::array::from_fn(entry)))
+            DataOut::Segment(SegmentState::of(&std::array::from_fn(entry)))
         }),
         1 => (number(s.pages), 1..15u8).prop_map(|(first, bits)| {
             let quarters = Quarters::new(bits).expect("neither none nor all");

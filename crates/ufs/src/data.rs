@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use units::SEGMENT_ENTRIES;
 
+use crate::live::SegmentState;
 use crate::response::L2pEntry;
 
 /// The content of one 4 KiB unit: which address it was written to, and by which write.
@@ -87,7 +88,7 @@ pub enum DataOut {
     /// User data: every unit of the command carries this stamp.
     Stamp(u32),
     /// One L2P segment.
-    Segment(Box<SegmentImage>),
+    Segment(SegmentState),
     /// These quarters of one; the entries of others are zeroes.
     SegmentParts(Quarters, Box<SegmentImage>),
     /// Valid page bitmap of one block, bit i = unit i in fill order, least significant bit first.

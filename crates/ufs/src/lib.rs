@@ -15,6 +15,7 @@ mod command;
 mod data;
 mod info;
 pub mod link;
+mod live;
 mod pool;
 mod response;
 
@@ -24,5 +25,6 @@ pub use command::{BitmapFor, Command, Op, Tag};
 pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters, SegmentImage};
 pub use info::DeviceInfo;
 pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
-pub use pool::{copy_segment, copy_segment_cold, recycle_segment};
+pub use live::{LiveSegments, SegmentState};
+pub use pool::{copy_segment, recycle_segment};
 pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Recommendation, Response, Status};

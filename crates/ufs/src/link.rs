@@ -8,7 +8,7 @@ use units::{Nanos, SimTime, UNIT_BYTES};
 
 use crate::codec::cdb::UNMAP_LIST_BYTES;
 use crate::codec::hpb::{HPB_NOTICE_BYTES, SEALED_ENTRY_BYTES};
-use crate::codec::hpufs::{COMMAND_EXTENSION_BYTES, PIGGYBACK_BYTES, has_extension};
+use crate::codec::hpufs::{COMMAND_EXTENSION_BYTES, PIGGYBACK_BYTES, SEGMENT_BYTES, has_extension};
 use crate::codec::mapplus::RUN_BYTES;
 use crate::codec::upiu::{MAX_DATA_SEGMENT, SENSE_BYTES, UPIU_BYTES};
 use crate::command::{Command, Op};
@@ -90,7 +90,7 @@ pub fn wire_bytes(command: &Command) -> u64 {
     let data = match (&command.op, &command.data) {
         (Op::Write { len, .. }, _) => u64::from(*len) * UNIT_BYTES,
         (Op::Unmap { .. }, _) => u64::from(UNMAP_LIST_BYTES),
-        (_, DataOut::Segment(image)) => size_of_val(&**image) as u64,
+        (_, DataOut::Segment(_)) => SEGMENT_BYTES.into(),
         (_, DataOut::SegmentParts(quarters, _)) => 4 * u64::from(quarters.entries()),
         (_, DataOut::Bitmap(words)) => size_of_val(&**words) as u64,
         (_, DataOut::Runs(runs)) => (runs.len() * RUN_BYTES) as u64,
@@ -185,7 +185,10 @@ mod tests {
         assert_eq!(wire_bytes(&with_freed), 32 + 8);
         assert_eq!(wire_bytes(&command(Op::Unmap { lpa, len: 5 }, DataOut::None)), 32 + 32 + 24);
         let segment = Op::SegmentWrite { segment: SegmentId(0) };
-        assert_eq!(wire_bytes(&command(segment, DataOut::Segment(Box::new([0; 1024])))), 32 + 32 + 4096);
+        assert_eq!(
+            wire_bytes(&command(segment, DataOut::Segment(crate::SegmentState::of(&[0; 1024])))),
+            32 + 32 + 4096
+        );
         let parts = DataOut::SegmentParts(Quarters::new(0b1010).unwrap(), Box::new([0; 1024]));
         assert_eq!(wire_bytes(&command(segment, parts)), 32 + 32 + 2048);
         assert_eq!(wire_bytes(&command(segment, DataOut::None)), 32);

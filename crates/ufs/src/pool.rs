@@ -12,20 +12,11 @@ thread_local! {
     static FREE: RefCell<Vec<Box<SegmentImage>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A copy of a segment that is used at once, in a buffer that was used before if there is one.
+/// A copy of a segment, in a buffer that was used before if there is one.
 pub fn copy_segment(image: &SegmentImage) -> Box<SegmentImage> {
-    copy(image, |buffer| buffer.copy_from_slice(image))
-}
-
-/// A copy of a segment that lies still for a long time, as one that goes to flash does.
-pub fn copy_segment_cold(image: &SegmentImage) -> Box<SegmentImage> {
-    copy(image, |buffer| table::copy_cold(image, buffer))
-}
-
-fn copy(image: &SegmentImage, fill: impl FnOnce(&mut SegmentImage)) -> Box<SegmentImage> {
     match FREE.with_borrow_mut(Vec::pop) {
         Some(mut buffer) => {
-            fill(&mut buffer);
+            buffer.copy_from_slice(image);
             buffer
         }
         None => {
@@ -54,8 +45,6 @@ mod tests {
         let mut image = [0; 1024];
         image[5] = 9;
         assert_eq!(*copy_segment(&image), image);
-        recycle_segment(Box::new([8; 1024]));
-        assert_eq!(*copy_segment_cold(&image), image);
         assert_eq!(*copy_segment(&image), image);
     }
 }

@@ -52,7 +52,10 @@ fn sending() -> impl Strategy<Value = (Op, DataOut)> {
         (Op::Write { lpa, len, fua }, data)
     });
     let segment = (any::<u32>(), option::of(image())).prop_map(|(segment, image)| {
-        (Op::SegmentWrite { segment: SegmentId(segment) }, image.map_or(DataOut::None, DataOut::Segment))
+        (
+            Op::SegmentWrite { segment: SegmentId(segment) },
+            image.map_or(DataOut::None, |image| DataOut::Segment(SegmentState::of(&image))),
+        )
     });
     let parts = (any::<u32>(), image(), 1u8..15).prop_map(|(segment, image, bits)| {
         let quarters = Quarters::new(bits).unwrap();

@@ -458,7 +458,7 @@ impl<M: Mapping> Firmware<M> {
         evidence.last_seq = evidence.last_seq.max(newest);
         let concerns = |segment: &SegmentId| {
             let range = units.range(*segment);
-            let written = M::TABLE == Table::Dram && pages.image(Lpa(range.start).segment()).is_some();
+            let written = M::TABLE == Table::Dram && pages.is_written(Lpa(range.start).segment());
             let complete = match units.numbered() {
                 Numbered::Directory => pages.seq(*segment),
                 // Only the segment says: any that the scan has found something of is read.

@@ -12,7 +12,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use ufs::{
-    BitmapFor, DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Quarters, Response, Status, recycle_segment,
+    BitmapFor, DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Quarters, Response, SegmentImage,
+    SegmentState, Status, recycle_segment,
 };
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
@@ -23,7 +24,7 @@ use crate::config::DeviceConfig;
 use crate::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
-use crate::map_units::{MapShape, UnitSet};
+use crate::map_units::{MapShape, UnitRun, UnitSet};
 use crate::meta::Piece;
 use crate::ops::Errand;
 use crate::sram::Owner;
@@ -34,8 +35,16 @@ struct Writeback {
     unit: SegmentId,
     /// Host sequence number that it came with: it holds every change up to it.
     seq: Seq,
-    /// Its entries, packed.
-    image: Box<[u32]>,
+    entries: Entries,
+}
+
+/// The entries of a map unit, packed.
+#[derive(Debug)]
+enum Entries {
+    /// A whole segment.
+    Whole(SegmentState),
+    /// Less than one.
+    Part(Box<[u32]>),
 }
 
 /// One that is being programmed, and where.
@@ -74,7 +83,10 @@ fn under_way(core: &Core, coming: &[Seq], segment: SegmentId) -> Option<Seq> {
 fn keep_content(core: &mut Core, written: Writeback) {
     core.meta.segment_written(written.unit, written.seq);
     let range = core.meta.units().range(written.unit);
-    core.meta.pages.set_unit(range, written.image);
+    match written.entries {
+        Entries::Whole(state) => core.meta.pages.set_state(Lpa(range.start).segment(), state),
+        Entries::Part(packed) => core.meta.pages.set_entries(range, &packed),
+    }
 }
 
 /// State of the scheme.
@@ -132,12 +144,12 @@ impl HpUfs {
     }
 
     /// Latest copy of a map unit that has not reached the image yet.
-    fn in_sram(&self, unit: SegmentId) -> Option<&[u32]> {
+    fn in_sram(&self, unit: SegmentId) -> Option<&Entries> {
         if self.coming[unit.index()] == Seq(0) {
             return None;
         }
         let newest = self.queued.iter().chain(self.programming.iter().map(|p| &p.copy));
-        newest.filter(|w| w.unit == unit).max_by_key(|w| w.seq).map(|w| &*w.image)
+        newest.filter(|w| w.unit == unit).max_by_key(|w| w.seq).map(|w| &w.entries)
     }
 
     fn segment_write(&mut self, core: &mut Core, segment: SegmentId, data: DataOut, seq: Seq) -> Status {
@@ -157,25 +169,30 @@ impl HpUfs {
         for unit in run.iter().filter(|&unit| units.quarters(unit) & sent == 0) {
             self.attest(core, unit, seq);
         }
-        match data {
-            DataOut::Segment(whole) if units.is_plain() => self.queue(core, run.first, seq, whole),
-            DataOut::Segment(image) | DataOut::SegmentParts(_, image) => {
-                for unit in run.iter().filter(|&unit| units.quarters(unit) & sent != 0) {
-                    let entries = slots_in_segment(units.range(unit));
-                    self.queue(core, unit, seq, image[entries].into());
-                }
-                recycle_segment(image);
-            }
-            _ => {
-                core.stats.segment_attests += 1;
-                return Status::Good;
-            }
+        if sent == 0 {
+            core.stats.segment_attests += 1;
+            return Status::Good;
         }
         core.stats.segment_writebacks += 1;
+        match data {
+            DataOut::Segment(whole) if units.is_plain() => self.queue(core, run.first, seq, Entries::Whole(whole)),
+            DataOut::Segment(whole) => self.queue_parts(core, run, (sent, whole.image()), seq),
+            DataOut::SegmentParts(_, image) => self.queue_parts(core, run, (sent, image), seq),
+            _ => {}
+        }
         Status::Good
     }
 
-    fn queue(&mut self, core: &mut Core, unit: SegmentId, seq: Seq, image: Box<[u32]>) {
+    fn queue_parts(&mut self, core: &mut Core, run: UnitRun, (sent, image): (u8, Box<SegmentImage>), seq: Seq) {
+        let units = core.meta.units();
+        for unit in run.iter().filter(|&unit| units.quarters(unit) & sent != 0) {
+            let entries = slots_in_segment(units.range(unit));
+            self.queue(core, unit, seq, Entries::Part(image[entries].into()));
+        }
+        recycle_segment(image);
+    }
+
+    fn queue(&mut self, core: &mut Core, unit: SegmentId, seq: Seq, entries: Entries) {
         let coming = &mut self.coming[unit.index()];
         let fresh = *coming == Seq(0);
         *coming = (*coming).max(seq);
@@ -185,10 +202,10 @@ impl HpUfs {
             && !fresh
             && let Some(older) = self.queued.iter_mut().find(|w| w.unit == unit)
         {
-            (older.seq, older.image) = (older.seq.max(seq), image);
+            (older.seq, older.entries) = (older.seq.max(seq), entries);
             return;
         }
-        self.queued.push_back(Writeback { unit, seq, image });
+        self.queued.push_back(Writeback { unit, seq, entries });
         let more = self.buffers(core) - self.held;
         let taken = core.sram.take(Owner::Load, more);
         assert!(taken, "a segment write starts only with a buffer");
@@ -232,10 +249,14 @@ impl HpUfs {
         let mut image = core.meta.pages.segment(segment);
         let units = core.meta.units();
         for unit in units.of_segment(segment).iter() {
-            if let Some(newer) = self.in_sram(unit) {
-                let entries = slots_in_segment(units.range(unit));
-                let len = entries.len();
-                image[entries].copy_from_slice(&newer[..len]);
+            match self.in_sram(unit) {
+                None => {}
+                Some(Entries::Whole(newer)) => recycle_segment(std::mem::replace(&mut image, newer.image())),
+                Some(Entries::Part(newer)) => {
+                    let entries = slots_in_segment(units.range(unit));
+                    let len = entries.len();
+                    image[entries].copy_from_slice(&newer[..len]);
+                }
             }
         }
         DataIn::Segment(image)
@@ -644,7 +665,7 @@ mod tests {
     const LPA: Lpa = Lpa(1024 + 7);
 
     fn copy(seq: u64) -> Writeback {
-        Writeback { unit: UNIT, seq: Seq(seq), image: vec![seq as u32; 1024].into() }
+        Writeback { unit: UNIT, seq: Seq(seq), entries: Entries::Whole(SegmentState::of(&[seq as u32; 1024])) }
     }
 
     /// Two copies of a map unit are being programmed, one that holds all changes up to 5 and one up to 9.

@@ -122,7 +122,7 @@ impl Booster for HpUfs {
         if lpa.0 < self.info.capacity_units
             && let Lookup::Cached(slot) = self.cache.lookup(lpa.segment())
         {
-            table::prefetch(&self.cache.image(slot)[lpa.slot()]);
+            self.cache.prefetch(slot, lpa.slot());
         }
     }
 
@@ -209,13 +209,13 @@ impl Booster for HpUfs {
 
     fn tamper(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> bool {
         let Lookup::Cached(slot) = self.cache.lookup(lpa.segment()) else { return false };
-        self.cache.image_mut(slot)[lpa.slot()] = Ppa::pack(ppa);
+        self.cache.tamper(slot, lpa.slot(), Ppa::pack(ppa));
         true
     }
 
     fn mapping(&self, lpa: Lpa) -> Option<Option<Ppa>> {
         match self.cache.lookup(lpa.segment()) {
-            Lookup::Cached(slot) => Some(Ppa::unpack(self.cache.image(slot)[lpa.slot()])),
+            Lookup::Cached(slot) => Some(Ppa::unpack(self.cache.entry(slot, lpa.slot()))),
             _ => None,
         }
     }
@@ -277,18 +277,17 @@ impl HpUfs {
     }
 
     /// The run at the start of a range: its length, and where it starts on flash.
-    fn run(&self, slot: SlotIndex, lpa: Lpa, len: u32) -> (u32, Option<Ppa>) {
-        let mut image = self.cache.image(slot);
-        let first = image[lpa.slot()];
+    fn run(&self, mut slot: SlotIndex, lpa: Lpa, len: u32) -> (u32, Option<Ppa>) {
+        let first = self.cache.entry(slot, lpa.slot());
         let mut units = 1;
         while units < len {
             let next = lpa.offset(units);
             if next.slot() == 0 {
-                let Lookup::Cached(slot) = self.cache.lookup(next.segment()) else { break };
-                image = self.cache.image(slot);
+                let Lookup::Cached(following) = self.cache.lookup(next.segment()) else { break };
+                slot = following;
             }
             let expected = if first == 0 { 0 } else { first + units };
-            if image[next.slot()] != expected {
+            if self.cache.entry(slot, next.slot()) != expected {
                 break;
             }
             units += 1;
@@ -461,13 +460,12 @@ impl HpUfs {
         for i in 0..u32::from(entry.len) {
             let at = start + i as usize;
             let new = entry.ppa.map(|ppa| ppa.offset(i));
-            let packed = &mut self.cache.image_mut(slot)[at];
-            let old = Ppa::unpack(*packed);
+            let old = Ppa::unpack(self.cache.entry(slot, at));
             if entry.source.is_some() && entry.source != old.map(|ppa| self.validity.block_of(ppa)) {
                 self.discard(new);
                 continue;
             }
-            *packed = Ppa::pack(new);
+            self.cache.change(slot, at, Ppa::pack(new));
             if let Some(block) = old.and_then(|ppa| self.validity.clear(ppa)) {
                 self.freed.push(block);
             }
@@ -475,7 +473,6 @@ impl HpUfs {
                 let block = self.validity.set(ppa);
                 self.pending.refused.remove(block.index());
             }
-            self.cache.mark_dirty(slot, at);
             self.stats.units_applied += 1;
         }
         self.host_seq = entry.last_seq();

@@ -177,7 +177,8 @@ impl Device {
     fn segment_write(&mut self, segment: SegmentId, data: DataOut) -> Option<DataIn> {
         let range = segment.index() * 1024..(segment.index() + 1) * 1024;
         match data {
-            DataOut::Segment(image) => {
+            DataOut::Segment(state) => {
+                let image = state.image();
                 assert!(image[..] == self.known[range.clone()], "{segment} is not the state of {}", self.host_seq);
                 if self.random.percent(self.nature.fail) {
                     return Some(DataIn::None);

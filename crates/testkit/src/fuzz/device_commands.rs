@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use device::{DeviceConfig, MappingKind};
 use nand::Faults;
-use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, Tag};
+use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, SegmentState, Tag};
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
 use super::input::Input;
@@ -178,7 +178,7 @@ impl Host {
                 let image = Box::new(std::array::from_fn(|i| first.wrapping_add(i as u32 * step)));
                 match Quarters::new(style >> 4) {
                     Some(quarters) if style & 2 != 0 => DataOut::SegmentParts(quarters, quarters.of(&image)),
-                    _ => DataOut::Segment(image),
+                    _ => DataOut::Segment(SegmentState::of(&image)),
                 }
             }
             2 => {

@@ -29,6 +29,7 @@ use super::error::{Allowed, DecodeError, EncodeError};
 use super::{cdb, hpb, hpufs, mapplus};
 use crate::command::Op;
 use crate::data::{Content, DataIn, DataOut, Quarters, SegmentImage};
+use crate::live::SegmentState;
 use crate::response::Status;
 
 /// Flag of a DATA UPIU whose segment stands for user data; simulator only.
@@ -122,7 +123,7 @@ pub(super) fn out(op: &Op, data: &DataOut) -> Result<Payload, EncodeError> {
         }
         (Op::Write { len: 0, .. }, DataOut::None) => Ok(Payload::exact(Vec::new())),
         (Op::Write { .. }, _) => refuse("a stamp, or nothing when it writes no block"),
-        (Op::SegmentWrite { .. }, DataOut::Segment(image)) => Ok(Payload::exact(segment_bytes(&image[..]))),
+        (Op::SegmentWrite { .. }, DataOut::Segment(state)) => Ok(Payload::exact(segment_bytes(&state.image()[..]))),
         (Op::SegmentWrite { .. }, DataOut::SegmentParts(quarters, image)) => {
             Ok(Payload::exact(quarter_bytes(*quarters, image)))
         }
@@ -158,7 +159,10 @@ pub(super) fn decode_out(parsed: cdb::Parsed, payload: &Payload, expected: u32) 
     };
     let data = match op {
         Op::Write { len: 1.., .. } => DataOut::Stamp(payload.expect(STAMP_BYTES, true)?.u32(0, "stamp")?),
-        Op::SegmentWrite { .. } if expected > 0 => DataOut::Segment(decode_segment(payload.expect(expected, false)?)?),
+        Op::SegmentWrite { .. } if expected > 0 => {
+            let image = decode_segment(payload.expect(expected, false)?)?;
+            DataOut::Segment(SegmentState::of(&image))
+        }
         Op::ValidBitmap { .. } => {
             let bytes = payload.expect(expected, false)?;
             let word = |i| bytes.u64(8 * i, "bitmap word").map(u64::swap_bytes);

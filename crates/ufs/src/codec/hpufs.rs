@@ -77,7 +77,7 @@ pub const ENTRY_TRANSFER: u8 = 0xC2;
 /// Operation code of the valid page bitmap transfer.
 pub const VALID_BITMAP: u8 = 0xC3;
 
-pub(super) const SEGMENT_BYTES: u32 = UNIT_BYTES as u32;
+pub(crate) const SEGMENT_BYTES: u32 = UNIT_BYTES as u32;
 pub(super) const ENTRY_TRANSFER_BYTES: u32 = MAX_TRANSFER_ENTRIES * PIGGYBACK_BYTES as u32;
 
 const KIND_ENTRY: u8 = 1;

@@ -252,7 +252,7 @@ impl HpUfs {
 
     /// The data of the writeback that has just been begun. They are copied last of all: the copy goes past the processor's caches, and
     /// what is stored after it has to wait for its turn.
-    pub(super) fn data_of(&self, segment: SegmentId) -> DataOut {
+    pub(super) fn data_of(&mut self, segment: SegmentId) -> DataOut {
         match (self.pending.writing.last(), self.cache.lookup(segment)) {
             (Some(Writing { with_data: true, .. }), Lookup::Cached(slot)) => self.cache.data_to_write(slot),
             _ => DataOut::None,

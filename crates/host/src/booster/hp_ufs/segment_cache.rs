@@ -6,8 +6,8 @@
 //! A device that writes segments in parts gets those with changes of a segment that stays. So what is dirty is noted by quarters, as the smallest part is
 //! one; a change makes all quarters of its part dirty.
 
-use ufs::{DataOut, QUARTER_ENTRIES, Quarters, SegmentImage, copy_segment_cold, recycle_segment};
-use units::{SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
+use ufs::{DataOut, LiveSegments, QUARTER_ENTRIES, Quarters, SegmentImage, recycle_segment};
+use units::{SegmentId, UNIT_BYTES};
 
 use crate::booster::app_lists::{AFG, AppLists, BG, IFG};
 use crate::lru::Lru;
@@ -41,9 +41,9 @@ pub(crate) struct SegmentCache {
     /// Per segment: 0, or its slot plus one.
     slot_of: Vec<u32>,
     slots: Vec<Slot>,
-    /// The entries, slot by slot. One table with room for every segment: the part in use is dense and in huge pages,
-    /// the rest is never touched.
-    images: Vec<u32>,
+    /// The entries, slot by slot. With room for every segment: the part in use is dense and in huge pages, the rest is never
+    /// touched.
+    live: LiveSegments,
     free: Vec<SlotIndex>,
     /// Over the cached segments.
     lru: Lru,
@@ -66,7 +66,7 @@ impl SegmentCache {
             part_of,
             slot_of: vec![0; segments as usize],
             slots: Vec::new(),
-            images: table::zeroed(segments as usize * SEGMENT_ENTRIES as usize),
+            live: LiveSegments::new(segments),
             free: Vec::new(),
             lru: Lru::new(),
             lists: None,
@@ -87,25 +87,29 @@ impl SegmentCache {
         }
     }
 
-    /// The entries of a cached segment.
+    /// An entry of a cached segment.
     #[inline]
-    pub fn image(&self, slot: SlotIndex) -> &SegmentImage {
+    pub fn entry(&self, slot: SlotIndex, at: usize) -> u32 {
         assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
-        let at = slot as usize * SEGMENT_ENTRIES as usize;
-        self.images[at..].first_chunk().expect("every slot has its place")
+        self.live.get(slot, at)
     }
 
-    /// The entries of a cached segment, to change them. Whoever does calls [`SegmentCache::mark_dirty`] for each.
+    /// Begins to load an entry that will be needed soon.
     #[inline]
-    pub fn image_mut(&mut self, slot: SlotIndex) -> &mut SegmentImage {
-        assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
-        let at = slot as usize * SEGMENT_ENTRIES as usize;
-        self.images[at..].first_chunk_mut().expect("every slot has its place")
+    pub fn prefetch(&self, slot: SlotIndex, at: usize) {
+        self.live.prefetch(slot, at);
     }
 
-    /// Notes a change of the entry at this position of a cached segment: it is dirty from here on.
+    /// Changes the entry at this position of a cached segment without making it dirty.
+    pub fn tamper(&mut self, slot: SlotIndex, at: usize, packed: u32) {
+        self.live.change(slot, at, packed);
+    }
+
+    /// Changes the entry at this position of a cached segment: it is dirty from here on.
     #[inline]
-    pub fn mark_dirty(&mut self, slot: SlotIndex, at: usize) {
+    pub fn change(&mut self, slot: SlotIndex, at: usize, packed: u32) {
+        assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
+        self.live.change(slot, at, packed);
         self.stay(slot);
         self.slots[slot as usize].dirty |= self.part_of[at / QUARTER_ENTRIES as usize];
     }
@@ -149,7 +153,7 @@ impl SegmentCache {
     pub fn finish_load(&mut self, segment: SegmentId, image: Box<SegmentImage>) -> SlotIndex {
         let index = self.loading_slot(segment);
         self.slots[index as usize].loaded = true;
-        *self.image_mut(index) = *image;
+        self.live.load(index, &image);
         recycle_segment(image);
         self.lru.insert(index);
         index
@@ -182,11 +186,11 @@ impl SegmentCache {
 
     /// The data of a writeback that has just begun: a copy of what was dirty, or, of a segment to be dropped, of all of it. When it
     /// is needed again it has to be read, and what is written together is read together.
-    pub fn data_to_write(&self, slot: SlotIndex) -> DataOut {
+    pub fn data_to_write(&mut self, slot: SlotIndex) -> DataOut {
         let Slot { writing, leaving, .. } = self.slots[slot as usize];
         match Quarters::new(writing).filter(|_| !leaving) {
-            Some(quarters) => DataOut::SegmentParts(quarters, quarters.of(self.image(slot))),
-            None => DataOut::Segment(copy_segment_cold(self.image(slot))),
+            Some(quarters) => DataOut::SegmentParts(quarters, quarters.of(&self.live.image(slot))),
+            None => DataOut::Segment(self.live.state(slot)),
         }
     }
 
@@ -330,8 +334,7 @@ mod tests {
     }
 
     fn change(cache: &mut SegmentCache, slot: SlotIndex, at: usize, packed: u32) {
-        cache.image_mut(slot)[at] = packed;
-        cache.mark_dirty(slot, at);
+        cache.change(slot, at, packed);
     }
 
     fn write(cache: &mut SegmentCache, slot: SlotIndex, leave: bool) -> DataOut {
@@ -340,8 +343,8 @@ mod tests {
     }
 
     fn sent(data: DataOut) -> Box<SegmentImage> {
-        let DataOut::Segment(image) = data else { panic!("{data:?} is not a whole segment") };
-        image
+        let DataOut::Segment(state) = data else { panic!("{data:?} is not a whole segment") };
+        state.image()
     }
 
     #[test]
@@ -398,7 +401,7 @@ mod tests {
     fn a_change_or_a_use_during_the_writeback_keeps_the_segment() {
         let mut cache = SegmentCache::new(8, 2, 1024);
         let slot = loaded(&mut cache, 5);
-        cache.mark_dirty(slot, 0);
+        cache.change(slot, 0, 5);
         write(&mut cache, slot, true);
         change(&mut cache, slot, 0, 9);
         assert!(!cache.finish_write(SegmentId(5), true));
@@ -418,7 +421,7 @@ mod tests {
         write(&mut cache, slot, true);
         assert!(!cache.finish_write(SegmentId(5), false));
         assert!(cache.is_dirty(slot));
-        assert_eq!(cache.image(slot)[0], 9);
+        assert_eq!(cache.entry(slot, 0), 9);
     }
 
     #[test]
@@ -429,7 +432,7 @@ mod tests {
         assert_eq!(cache.victim(|_| false), Some(slots[1]));
         cache.pin(slots[1], 2);
         assert_eq!(cache.victim(|_| false), Some(slots[2]));
-        cache.mark_dirty(slots[2], 0);
+        cache.change(slots[2], 0, 7);
         write(&mut cache, slots[2], false);
         assert_eq!(cache.victim(|_| false), Some(slots[3]));
         cache.unpin(slots[1]);

@@ -1,0 +1,345 @@
+//! Segments that keep changing, and states of them that cost nothing to take.
+//!
+//! A host writes the segments that it keeps back again and again, with a few changes in between. All entries travel every time; but
+//! copying 4 KiB out of cold memory into cold memory took more than a fifth of the time of a simulated random write. So a state
+//! names its segment and a moment, and each change notes what it has replaced: what a segment was at a moment is what it is now,
+//! with the changes since then taken back. Before that is forgotten a state gets a copy of its own.
+//!
+//! - **slot**: a place for a segment. **state**: all entries of a segment at one moment.
+//! - **number** of a change: how many there were in its slot before.
+//! - **moment** of a state: the number of the first change after it. **kept**: entries of states whose changes can not be taken back
+//!   any more.
+//!
+//! States may outlive the table. They are values: nobody can tell where the entries are. Table and states are used by one thread
+//! at a time; the atomics are there to share memory without locks, and order nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use units::SEGMENT_ENTRIES;
+
+use crate::data::SegmentImage;
+use crate::pool::{copy_segment, recycle_segment};
+
+const ENTRIES: usize = SEGMENT_ENTRIES as usize;
+
+/// Changes of a slot that can be taken back. Most segments change less often than this between two writebacks.
+const UNDO: u32 = 16;
+
+/// States of a slot that may be about without copies of their own: one on flash, one on its way there.
+const PLACES: u32 = 2;
+
+struct Shared {
+    /// By slot, [`ENTRIES`] each.
+    entries: Vec<AtomicU32>,
+    /// By slot, [`UNDO`] each, in turns: position and what stood there before the change whose number leads here.
+    undo: Vec<AtomicU64>,
+    /// By slot: changes so far.
+    changes: Vec<AtomicU32>,
+    /// By slot: places of states that are about without copies, one bit each.
+    about: Vec<AtomicU32>,
+    kept: Mutex<BTreeMap<u32, Box<SegmentImage>>>,
+    /// How many there are in `kept`.
+    kept_count: AtomicUsize,
+}
+
+/// Segments that change, by slot.
+pub struct LiveSegments {
+    shared: Arc<Shared>,
+    /// By slot and place: moment and name of a state that is about.
+    moments: Vec<[(u32, u32); PLACES as usize]>,
+    /// Name of the next state.
+    next: u32,
+}
+
+/// The state of a segment at one moment.
+pub struct SegmentState {
+    shared: Arc<Shared>,
+    slot_and_place: u32,
+    /// Number of the first change after it.
+    moment: u32,
+    /// Its name among those kept.
+    name: u32,
+}
+
+impl Shared {
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<u32, Box<SegmentImage>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    fn slot(&self, slot: u32) -> &[AtomicU32; ENTRIES] {
+        self.entries[slot as usize * ENTRIES..].first_chunk().expect("every slot has its place")
+    }
+
+    #[inline]
+    fn undo(&self, slot: u32, number: u32) -> &AtomicU64 {
+        &self.undo[(slot * UNDO + number % UNDO) as usize]
+    }
+
+    /// The entries of a slot as they were before the change of this number.
+    fn at(&self, slot: u32, moment: u32) -> Box<SegmentImage> {
+        let mut image = copy_segment(&[0; ENTRIES]);
+        image.iter_mut().zip(self.slot(slot)).for_each(|(entry, now)| *entry = now.load(Relaxed));
+        let mut number = self.changes[slot as usize].load(Relaxed);
+        while number != moment {
+            number = number.wrapping_sub(1);
+            let undo = self.undo(slot, number).load(Relaxed);
+            image[(undo >> 32) as usize] = undo as u32;
+        }
+        image
+    }
+}
+
+impl LiveSegments {
+    /// So many slots, all entries 0.
+    pub fn new(slots: u32) -> LiveSegments {
+        let n = slots as usize;
+        let shared = Shared {
+            entries: table::zeroed_atomics(n * ENTRIES),
+            undo: table::zeroed_atomics(n * UNDO as usize),
+            changes: table::zeroed_atomics(n),
+            about: table::zeroed_atomics(n),
+            kept: Mutex::default(),
+            kept_count: AtomicUsize::new(0),
+        };
+        LiveSegments { shared: Arc::new(shared), moments: vec![Default::default(); n], next: 0 }
+    }
+
+    /// An entry.
+    #[inline]
+    pub fn get(&self, slot: u32, at: usize) -> u32 {
+        self.shared.slot(slot)[at].load(Relaxed)
+    }
+
+    /// Begins to load an entry that will be needed soon.
+    #[inline]
+    pub fn prefetch(&self, slot: u32, at: usize) {
+        table::prefetch(&self.shared.slot(slot)[at]);
+    }
+
+    /// A copy of all entries of a slot.
+    pub fn image(&self, slot: u32) -> Box<SegmentImage> {
+        self.shared.at(slot, self.shared.changes[slot as usize].load(Relaxed))
+    }
+
+    /// Changes an entry.
+    #[inline]
+    pub fn change(&mut self, slot: u32, at: usize, packed: u32) {
+        let shared = &*self.shared;
+        let number = shared.changes[slot as usize].load(Relaxed);
+        let about = shared.about[slot as usize].load(Relaxed);
+        let moments = &self.moments[slot as usize];
+        if (0..PLACES).any(|i| about >> i & 1 != 0 && number.wrapping_sub(moments[i as usize].0) >= UNDO) {
+            self.keep(slot);
+        }
+        let shared = &*self.shared;
+        let entry = &shared.slot(slot)[at];
+        shared.undo(slot, number).store((at as u64) << 32 | u64::from(entry.load(Relaxed)), Relaxed);
+        shared.changes[slot as usize].store(number.wrapping_add(1), Relaxed);
+        entry.store(packed, Relaxed);
+    }
+
+    /// Puts a segment into a slot.
+    pub fn load(&mut self, slot: u32, image: &SegmentImage) {
+        self.keep(slot);
+        self.shared.slot(slot).iter().zip(image).for_each(|(entry, &packed)| entry.store(packed, Relaxed));
+    }
+
+    /// The state of a slot's segment now.
+    pub fn state(&mut self, slot: u32) -> SegmentState {
+        if self.shared.about[slot as usize].load(Relaxed).count_ones() == PLACES {
+            self.keep(slot);
+        }
+        let about = &self.shared.about[slot as usize];
+        let place = about.load(Relaxed).trailing_ones();
+        about.store(about.load(Relaxed) | 1 << place, Relaxed);
+        let moment = self.shared.changes[slot as usize].load(Relaxed);
+        let name = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.moments[slot as usize][place as usize] = (moment, name);
+        SegmentState { shared: Arc::clone(&self.shared), slot_and_place: slot * PLACES + place, moment, name }
+    }
+
+    /// States of a slot that are about get copies of their own: what they name will be forgotten.
+    fn keep(&mut self, slot: u32) {
+        let shared = &*self.shared;
+        let about = shared.about[slot as usize].swap(0, Relaxed);
+        if about == 0 {
+            return;
+        }
+        let mut kept = shared.kept();
+        for place in (0..PLACES).filter(|&i| about >> i & 1 != 0) {
+            let (moment, name) = self.moments[slot as usize][place as usize];
+            kept.insert(name, shared.at(slot, moment));
+        }
+        shared.kept_count.store(kept.len(), Relaxed);
+    }
+}
+
+impl SegmentState {
+    /// The state of a segment with these entries.
+    pub fn of(image: &SegmentImage) -> SegmentState {
+        let mut alone = LiveSegments::new(1);
+        alone.load(0, image);
+        alone.state(0)
+    }
+
+    fn slot(&self) -> u32 {
+        self.slot_and_place / PLACES
+    }
+
+    /// A copy of all entries.
+    pub fn image(&self) -> Box<SegmentImage> {
+        if self.shared.kept_count.load(Relaxed) > 0
+            && let Some(own) = self.shared.kept().get(&self.name)
+        {
+            return copy_segment(own);
+        }
+        self.shared.at(self.slot(), self.moment)
+    }
+
+    /// An entry.
+    pub fn entry(&self, at: usize) -> u32 {
+        let shared = &*self.shared;
+        if shared.kept_count.load(Relaxed) > 0
+            && let Some(own) = shared.kept().get(&self.name)
+        {
+            return own[at];
+        }
+        let slot = self.slot();
+        let since = shared.changes[slot as usize].load(Relaxed).wrapping_sub(self.moment);
+        let mut undone = (0..since).map(|i| shared.undo(slot, self.moment.wrapping_add(i)).load(Relaxed));
+        undone
+            .find(|undo| (undo >> 32) as usize == at)
+            .map_or_else(|| shared.slot(slot)[at].load(Relaxed), |undo| undo as u32)
+    }
+}
+
+// Neither prints its entries: there are millions of them.
+
+impl fmt::Debug for LiveSegments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveSegments").field("slots", &self.moments.len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SegmentState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentState").field("slot", &self.slot()).field("moment", &self.moment).finish_non_exhaustive()
+    }
+}
+
+impl Drop for SegmentState {
+    fn drop(&mut self) {
+        if self.shared.kept_count.load(Relaxed) > 0 {
+            let mut kept = self.shared.kept();
+            if let Some(own) = kept.remove(&self.name) {
+                self.shared.kept_count.store(kept.len(), Relaxed);
+                recycle_segment(own);
+                return;
+            }
+        }
+        let about = &self.shared.about[self.slot() as usize];
+        about.store(about.load(Relaxed) & !(1 << (self.slot_and_place % PLACES)), Relaxed);
+    }
+}
+
+impl Clone for SegmentState {
+    fn clone(&self) -> SegmentState {
+        SegmentState::of(&self.image())
+    }
+}
+
+/// Two states are the same if their entries are.
+impl PartialEq for SegmentState {
+    fn eq(&self, other: &SegmentState) -> bool {
+        self.image() == other.image()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn image(first: u32) -> SegmentImage {
+        std::array::from_fn(|at| first + at as u32)
+    }
+
+    #[test]
+    fn a_state_keeps_its_entries_whatever_becomes_of_the_segment() {
+        let mut live = LiveSegments::new(2);
+        live.load(1, &image(10));
+        live.change(1, 5, 77);
+        let before = live.state(1);
+        live.change(1, 5, 78);
+        live.change(1, 5, 79);
+        live.change(1, 6, 80);
+        assert_eq!((before.entry(5), before.entry(6), before.entry(7)), (77, 16, 17));
+        assert_eq!((live.get(1, 5), live.get(1, 6)), (79, 80));
+        live.load(1, &image(5000));
+        drop(live);
+        assert_eq!((before.entry(5), before.image()[6]), (77, 16));
+        assert!(before == before.clone() && before != SegmentState::of(&image(10)));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Act {
+        Change { slot: u32, at: usize, times: u32 },
+        Take { slot: u32 },
+        Drop { which: usize },
+        Load { slot: u32 },
+    }
+
+    fn acts() -> impl Strategy<Value = Vec<Act>> {
+        let slot = || 0..2u32;
+        let act = prop_oneof![
+            6 => (slot(), 0..8usize, 1..20u32).prop_map(|(slot, at, times)| Act::Change { slot, at: at * 100, times }),
+            4 => slot().prop_map(|slot| Act::Take { slot }),
+            3 => (0..8usize).prop_map(|which| Act::Drop { which }),
+            1 => slot().prop_map(|slot| Act::Load { slot }),
+        ];
+        prop::collection::vec(act, 1..60)
+    }
+
+    proptest! {
+        /// Against copies: whatever changes, is taken, given up or loaded, in any order, also beyond what can be taken back.
+        #[test]
+        fn states_are_as_good_as_copies(acts in acts()) {
+            let mut live = LiveSegments::new(2);
+            let mut model = [[0; ENTRIES]; 2];
+            let mut states: Vec<(SegmentState, SegmentImage)> = Vec::new();
+            let mut next = 1;
+            for act in acts {
+                match act {
+                    Act::Change { slot, at, times } => for _ in 0..times {
+                        live.change(slot, at, next);
+                        model[slot as usize][at] = next;
+                        next += 1;
+                    },
+                    Act::Take { slot } => states.push((live.state(slot), model[slot as usize])),
+                    Act::Drop { which } => if which < states.len() { drop(states.swap_remove(which)) },
+                    Act::Load { slot } => {
+                        model[slot as usize] = image(next);
+                        next += ENTRIES as u32;
+                        live.load(slot, &model[slot as usize]);
+                    }
+                }
+                for slot in 0..2 {
+                    prop_assert_eq!(&*live.image(slot), &model[slot as usize]);
+                }
+                for (state, copy) in &states {
+                    prop_assert_eq!(&*state.image(), copy);
+                    prop_assert!((0..ENTRIES).step_by(50).all(|at| state.entry(at) == copy[at]));
+                }
+            }
+            drop(states);
+            prop_assert_eq!(live.shared.kept().len(), 0, "nothing is kept for nobody");
+            prop_assert!(live.shared.about.iter().all(|about| about.load(Relaxed) == 0));
+        }
+    }
+}
