@@ -66,62 +66,14 @@ pub struct Snapshot {
 /// Snapshots that may still be needed: that of the open superblock may be incomplete at a power cut.
 pub const SNAPSHOTS: usize = 3;
 
-/// The entries of a segment.
-#[derive(Debug)]
-enum Entries {
-    /// Never written.
-    None,
-    /// What the device has put together.
-    Own(Box<SegmentImage>),
-    /// As they came from the host.
-    State(SegmentState),
-}
-
-impl Entries {
-    #[inline]
-    fn get(&self, at: usize) -> u32 {
-        match self {
-            Entries::None => 0,
-            Entries::Own(image) => image[at],
-            Entries::State(state) => state.entry(at),
-        }
-    }
-
-    /// Adds copies of some of them.
-    fn copy(&self, range: Range<usize>, to: &mut Vec<u32>) {
-        match self {
-            Entries::None => to.resize(to.len() + range.len(), 0),
-            Entries::Own(image) => to.extend_from_slice(&image[range]),
-            Entries::State(state) => to.extend_from_slice(&state.image()[range]),
-        }
-    }
-
-    /// A copy of all of them.
-    fn image(&self) -> Box<SegmentImage> {
-        match self {
-            Entries::None => Box::new([0; SEGMENT_ENTRIES as usize]),
-            Entries::Own(image) => copy_segment(image),
-            Entries::State(state) => state.image(),
-        }
-    }
-
-    /// To change them.
-    fn own(&mut self) -> &mut SegmentImage {
-        if !matches!(self, Entries::Own(_)) {
-            *self = Entries::Own(self.image());
-        }
-        match self {
-            Entries::Own(image) => image,
-            _ => unreachable!("made so above"),
-        }
-    }
-}
-
 /// Contents of metadata pages.
 #[derive(Debug)]
 pub struct Pages {
-    /// L2P entries, packed, by 1024 addresses whatever the size of a map unit.
-    segments: Vec<Entries>,
+    /// L2P entries, packed, by 1024 addresses whatever the size of a map unit, as the device has put them together.
+    images: Vec<Option<Box<SegmentImage>>>,
+    /// Whole segments as they came from a host, where there is no image; empty before the first one. With neither, a segment was
+    /// never written.
+    states: Vec<Option<SegmentState>>,
     /// The sequence number stored with each map unit: it holds every change up to it.
     pub(super) seqs: Vec<Seq>,
     /// Two places for records take turns, so that one is always whole.
@@ -139,7 +91,8 @@ impl Pages {
     /// Nothing written yet.
     pub fn new(units: MapUnits, journal_pages: usize) -> Pages {
         Pages {
-            segments: (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| Entries::None).collect(),
+            images: (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| None).collect(),
+            states: Vec::new(),
             seqs: vec![Seq(0); units.count() as usize],
             records: Default::default(),
             labels: Vec::new(),
@@ -151,13 +104,16 @@ impl Pages {
     /// The entry of an address.
     #[inline]
     pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
-        Ppa::unpack(self.segments[lpa.segment().index()].get(lpa.slot()))
+        match &self.images[lpa.segment().index()] {
+            Some(image) => Ppa::unpack(image[lpa.slot()]),
+            None => self.state(lpa.segment()).and_then(|state| Ppa::unpack(state.entry(lpa.slot()))),
+        }
     }
 
     /// Sets an entry of a segment that has just been programmed.
     #[inline]
     pub fn set_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
-        self.segments[lpa.segment().index()].own()[lpa.slot()] = Ppa::pack(ppa);
+        self.own(lpa.segment())[lpa.slot()] = Ppa::pack(ppa);
     }
 
     /// Copies of the entries of some addresses, packed.
@@ -166,7 +122,11 @@ impl Pages {
         let mut lpa = Lpa(range.start);
         while lpa.0 < range.end {
             let n = (SEGMENT_ENTRIES - lpa.slot() as u32).min(range.end - lpa.0);
-            self.segments[lpa.segment().index()].copy(lpa.slot()..lpa.slot() + n as usize, &mut packed);
+            let slots = lpa.slot()..lpa.slot() + n as usize;
+            match &self.images[lpa.segment().index()] {
+                Some(image) => packed.extend_from_slice(&image[slots]),
+                None => packed.extend_from_slice(&self.segment(lpa.segment())[slots]),
+            }
             lpa = lpa.offset(n);
         }
         packed
@@ -178,7 +138,7 @@ impl Pages {
         let (mut lpa, mut rest) = (Lpa(range.start), packed);
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(SEGMENT_ENTRIES as usize - lpa.slot()));
-            let image = self.segments[lpa.segment().index()].own();
+            let image = self.own(lpa.segment());
             image[lpa.slot()..lpa.slot() + now.len()].copy_from_slice(now);
             (lpa, rest) = (lpa.offset(now.len() as u32), later);
         }
@@ -186,29 +146,49 @@ impl Pages {
 
     /// A copy of a whole segment.
     pub fn segment(&self, segment: SegmentId) -> Box<SegmentImage> {
-        self.segments[segment.index()].image()
+        match (&self.images[segment.index()], self.state(segment)) {
+            (Some(image), _) => copy_segment(image),
+            (None, Some(state)) => state.image(),
+            (None, None) => Box::new([0; SEGMENT_ENTRIES as usize]),
+        }
     }
 
     /// Was a segment ever written?
     pub fn is_written(&self, segment: SegmentId) -> bool {
-        !matches!(self.segments[segment.index()], Entries::None)
+        self.images[segment.index()].is_some() || self.state(segment).is_some()
     }
 
     /// All that were.
     pub fn written_segments(&self) -> impl Iterator<Item = SegmentId> {
-        (0..self.segments.len() as u32).map(SegmentId).filter(|&segment| self.is_written(segment))
+        (0..self.images.len() as u32).map(SegmentId).filter(|&segment| self.is_written(segment))
     }
 
-    /// Replaces a whole segment.
-    pub fn set_segment(&mut self, segment: SegmentId, image: Box<SegmentImage>) {
-        if let Entries::Own(old) = std::mem::replace(&mut self.segments[segment.index()], Entries::Own(image)) {
+    #[inline]
+    fn state(&self, segment: SegmentId) -> Option<&SegmentState> {
+        self.states.get(segment.index())?.as_ref()
+    }
+
+    /// The entries of a segment, to change them.
+    #[inline]
+    fn own(&mut self, segment: SegmentId) -> &mut SegmentImage {
+        if self.images[segment.index()].is_none() {
+            self.images[segment.index()] = Some(self.segment(segment));
+            if let Some(state) = self.states.get_mut(segment.index()) {
+                *state = None;
+            }
+        }
+        self.images[segment.index()].as_mut().expect("made so above")
+    }
+
+    /// Replaces a whole segment by what came from a host.
+    pub fn set_state(&mut self, segment: SegmentId, state: SegmentState) {
+        if self.states.is_empty() {
+            self.states.resize_with(self.images.len(), || None);
+        }
+        self.states[segment.index()] = Some(state);
+        if let Some(old) = self.images[segment.index()].take() {
             recycle_segment(old);
         }
-    }
-
-    /// Replaces a whole segment by what came from the host.
-    pub fn set_state(&mut self, segment: SegmentId, state: SegmentState) {
-        self.segments[segment.index()] = Entries::State(state);
     }
 
     /// The sequence number stored with a map unit.

@@ -119,9 +119,10 @@ impl Pages {
             return Err(ArchiveError::table("segments.written", what));
         }
         for segment in written.into_iter().map(SegmentId) {
-            let mut image: Box<SegmentImage> = Box::new([0; SEGMENT_ENTRIES as usize]);
+            let mut image: SegmentImage = [0; SEGMENT_ENTRIES as usize];
             from.table_into("segment", &mut image[..])?;
-            pages.set_segment(segment, image);
+            let first = segment.first_lpa().0;
+            pages.set_entries(first..first + SEGMENT_ENTRIES, &image);
         }
         let mut seqs = vec![0; units.count() as usize];
         from.table_into("segments.seq", &mut seqs)?;

@@ -88,46 +88,19 @@ pub fn prefetch<T>(entry: &T) {
     let _ = entry;
 }
 
-/// Copies a table that will not be read again soon, past the processor's caches: the copy need not be loaded before it
-/// is written, and pushes nothing else out.
-///
-/// # Panics
-/// If the lengths differ.
-#[inline]
-pub fn copy_cold(from: &[u32], to: &mut [u32]) {
-    assert_eq!(from.len(), to.len(), "a copy is as long as its original");
-    #[cfg(target_arch = "x86_64")]
-    if (to.as_ptr() as usize).is_multiple_of(16) {
-        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
-        let (lines, rest) = from.as_chunks::<16>();
-        let (targets, target_rest) = to.as_chunks_mut::<16>();
-        for (line, target) in lines.iter().zip(targets) {
-            let (line, target) = (line.as_ptr().cast::<__m128i>(), target.as_mut_ptr().cast::<__m128i>());
-            // SAFETY: both are 64 bytes of live memory, the target is aligned to 16 because the first one is, and SSE2
-            // belongs to every processor of this architecture.
-            unsafe {
-                let quarters = [0, 1, 2, 3].map(|i| _mm_loadu_si128(line.add(i)));
-                quarters.into_iter().enumerate().for_each(|(i, value)| _mm_stream_si128(target.add(i), value));
-            }
-        }
-        // SAFETY: an instruction without operands. It orders the streamed stores before whatever follows.
-        unsafe { _mm_sfence() };
-        target_rest.copy_from_slice(rest);
-        return;
-    }
-    to.copy_from_slice(from);
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_cold_copy_is_a_copy_whatever_its_place() {
-        let from: Vec<u32> = (0..1031).collect();
-        for start in 0..4 {
-            let mut to = vec![u32::MAX; 1040];
-            super::copy_cold(&from[start..], &mut to[start..from.len()]);
-            assert_eq!(to[start..from.len()], from[start..]);
-            assert!(to[..start].iter().chain(&to[from.len()..]).all(|&x| x == u32::MAX));
+    fn shared_tables_are_zero_and_keep_what_is_stored() {
+        use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+        for n in [0, 1, 3 << 20] {
+            let (narrow, wide): (Vec<AtomicU32>, Vec<AtomicU64>) = (super::zeroed_atomics(n), super::zeroed_atomics(n));
+            assert_eq!((narrow.len(), wide.len()), (n, n));
+            assert!(narrow.iter().all(|x| x.load(Relaxed) == 0) && wide.iter().all(|x| x.load(Relaxed) == 0));
+            if let Some(last) = wide.last() {
+                last.store(u64::MAX, Relaxed);
+                assert_eq!(wide[n - 1].load(Relaxed), u64::MAX);
+            }
         }
     }
 

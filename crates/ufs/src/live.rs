@@ -5,7 +5,7 @@
 //! names its segment and a moment, and each change notes what it has replaced: what a segment was at a moment is what it is now,
 //! with the changes since then taken back. Before that is forgotten a state gets a copy of its own.
 //!
-//! - **slot**: a place for a segment. **state**: all entries of a segment at one moment.
+//! - **slot**: room for a segment. **state**: all entries of a segment at one moment. **place**: room for what a slot knows of a state.
 //! - **number** of a change: how many there were in its slot before.
 //! - **moment** of a state: the number of the first change after it. **kept**: entries of states whose changes can not be taken back
 //!   any more.
@@ -40,6 +40,8 @@ struct Shared {
     changes: Vec<AtomicU32>,
     /// By slot: places of states that are about without copies, one bit each.
     about: Vec<AtomicU32>,
+    /// By slot and place: moment of a state that is about.
+    moments: Vec<AtomicU32>,
     kept: Mutex<BTreeMap<u32, Box<SegmentImage>>>,
     /// How many there are in `kept`.
     kept_count: AtomicUsize,
@@ -48,8 +50,8 @@ struct Shared {
 /// Segments that change, by slot.
 pub struct LiveSegments {
     shared: Arc<Shared>,
-    /// By slot and place: moment and name of a state that is about.
-    moments: Vec<[(u32, u32); PLACES as usize]>,
+    /// By slot and place: name of a state that is about.
+    names: Vec<u32>,
     /// Name of the next state.
     next: u32,
 }
@@ -57,9 +59,7 @@ pub struct LiveSegments {
 /// The state of a segment at one moment.
 pub struct SegmentState {
     shared: Arc<Shared>,
-    slot_and_place: u32,
-    /// Number of the first change after it.
-    moment: u32,
+    place: u32,
     /// Its name among those kept.
     name: u32,
 }
@@ -77,6 +77,12 @@ impl Shared {
     #[inline]
     fn undo(&self, slot: u32, number: u32) -> &AtomicU64 {
         &self.undo[(slot * UNDO + number % UNDO) as usize]
+    }
+
+    /// Number of the first change after the state at a place.
+    #[inline]
+    fn moment(&self, place: u32) -> u32 {
+        self.moments[place as usize].load(Relaxed)
     }
 
     /// The entries of a slot as they were before the change of this number.
@@ -102,10 +108,11 @@ impl LiveSegments {
             undo: table::zeroed_atomics(n * UNDO as usize),
             changes: table::zeroed_atomics(n),
             about: table::zeroed_atomics(n),
+            moments: table::zeroed_atomics(n * PLACES as usize),
             kept: Mutex::default(),
             kept_count: AtomicUsize::new(0),
         };
-        LiveSegments { shared: Arc::new(shared), moments: vec![Default::default(); n], next: 0 }
+        LiveSegments { shared: Arc::new(shared), names: vec![0; n * PLACES as usize], next: 0 }
     }
 
     /// An entry.
@@ -131,8 +138,8 @@ impl LiveSegments {
         let shared = &*self.shared;
         let number = shared.changes[slot as usize].load(Relaxed);
         let about = shared.about[slot as usize].load(Relaxed);
-        let moments = &self.moments[slot as usize];
-        if (0..PLACES).any(|i| about >> i & 1 != 0 && number.wrapping_sub(moments[i as usize].0) >= UNDO) {
+        let since = |i: u32| number.wrapping_sub(shared.moment(slot * PLACES + i));
+        if (0..PLACES).any(|i| about >> i & 1 != 0 && since(i) >= UNDO) {
             self.keep(slot);
         }
         let shared = &*self.shared;
@@ -154,13 +161,14 @@ impl LiveSegments {
             self.keep(slot);
         }
         let about = &self.shared.about[slot as usize];
-        let place = about.load(Relaxed).trailing_ones();
-        about.store(about.load(Relaxed) | 1 << place, Relaxed);
-        let moment = self.shared.changes[slot as usize].load(Relaxed);
-        let name = self.next;
+        let free = about.load(Relaxed).trailing_ones();
+        about.store(about.load(Relaxed) | 1 << free, Relaxed);
+        let (place, name) = (slot * PLACES + free, self.next);
         self.next = self.next.wrapping_add(1);
-        self.moments[slot as usize][place as usize] = (moment, name);
-        SegmentState { shared: Arc::clone(&self.shared), slot_and_place: slot * PLACES + place, moment, name }
+        self.names[place as usize] = name;
+        let now = self.shared.changes[slot as usize].load(Relaxed);
+        self.shared.moments[place as usize].store(now, Relaxed);
+        SegmentState { shared: Arc::clone(&self.shared), place, name }
     }
 
     /// States of a slot that are about get copies of their own: what they name will be forgotten.
@@ -171,9 +179,8 @@ impl LiveSegments {
             return;
         }
         let mut kept = shared.kept();
-        for place in (0..PLACES).filter(|&i| about >> i & 1 != 0) {
-            let (moment, name) = self.moments[slot as usize][place as usize];
-            kept.insert(name, shared.at(slot, moment));
+        for place in (0..PLACES).filter(|&i| about >> i & 1 != 0).map(|i| slot * PLACES + i) {
+            kept.insert(self.names[place as usize], shared.at(slot, shared.moment(place)));
         }
         shared.kept_count.store(kept.len(), Relaxed);
     }
@@ -188,7 +195,7 @@ impl SegmentState {
     }
 
     fn slot(&self) -> u32 {
-        self.slot_and_place / PLACES
+        self.place / PLACES
     }
 
     /// A copy of all entries.
@@ -198,7 +205,7 @@ impl SegmentState {
         {
             return copy_segment(own);
         }
-        self.shared.at(self.slot(), self.moment)
+        self.shared.at(self.slot(), self.shared.moment(self.place))
     }
 
     /// An entry.
@@ -209,9 +216,9 @@ impl SegmentState {
         {
             return own[at];
         }
-        let slot = self.slot();
-        let since = shared.changes[slot as usize].load(Relaxed).wrapping_sub(self.moment);
-        let mut undone = (0..since).map(|i| shared.undo(slot, self.moment.wrapping_add(i)).load(Relaxed));
+        let (slot, moment) = (self.slot(), shared.moment(self.place));
+        let since = shared.changes[slot as usize].load(Relaxed).wrapping_sub(moment);
+        let mut undone = (0..since).map(|i| shared.undo(slot, moment.wrapping_add(i)).load(Relaxed));
         undone
             .find(|undo| (undo >> 32) as usize == at)
             .map_or_else(|| shared.slot(slot)[at].load(Relaxed), |undo| undo as u32)
@@ -222,13 +229,13 @@ impl SegmentState {
 
 impl fmt::Debug for LiveSegments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LiveSegments").field("slots", &self.moments.len()).finish_non_exhaustive()
+        f.debug_struct("LiveSegments").field("slots", &self.shared.changes.len()).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for SegmentState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SegmentState").field("slot", &self.slot()).field("moment", &self.moment).finish_non_exhaustive()
+        f.debug_struct("SegmentState").field("slot", &self.slot()).field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -243,7 +250,7 @@ impl Drop for SegmentState {
             }
         }
         let about = &self.shared.about[self.slot() as usize];
-        about.store(about.load(Relaxed) & !(1 << (self.slot_and_place % PLACES)), Relaxed);
+        about.store(about.load(Relaxed) & !(1 << (self.place % PLACES)), Relaxed);
     }
 }
 
