@@ -42,7 +42,8 @@ struct Shared {
     about: Vec<AtomicU32>,
     /// By slot and place: moment of a state that is about.
     moments: Vec<AtomicU32>,
-    kept: Mutex<BTreeMap<u32, Box<SegmentImage>>>,
+    /// By name.
+    kept: Mutex<BTreeMap<u64, Box<SegmentImage>>>,
     /// How many there are in `kept`.
     kept_count: AtomicUsize,
 }
@@ -51,9 +52,9 @@ struct Shared {
 pub struct LiveSegments {
     shared: Arc<Shared>,
     /// By slot and place: name of a state that is about.
-    names: Vec<u32>,
+    names: Vec<u64>,
     /// Name of the next state.
-    next: u32,
+    next: u64,
 }
 
 /// The state of a segment at one moment.
@@ -61,11 +62,11 @@ pub struct SegmentState {
     shared: Arc<Shared>,
     place: u32,
     /// Its name among those kept.
-    name: u32,
+    name: u64,
 }
 
 impl Shared {
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<u32, Box<SegmentImage>>> {
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<u64, Box<SegmentImage>>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -164,7 +165,7 @@ impl LiveSegments {
         let free = about.load(Relaxed).trailing_ones();
         about.store(about.load(Relaxed) | 1 << free, Relaxed);
         let (place, name) = (slot * PLACES + free, self.next);
-        self.next = self.next.wrapping_add(1);
+        self.next += 1;
         self.names[place as usize] = name;
         let now = self.shared.changes[slot as usize].load(Relaxed);
         self.shared.moments[place as usize].store(now, Relaxed);
