@@ -16,22 +16,26 @@ pub fn zeroed<T: Zero>(n: usize) -> Vec<T> {
 /// `n` zeroes that can be shared.
 pub fn zeroed_atomics<A: Atomic>(n: usize) -> Vec<A> {
     let mut table = std::mem::ManuallyDrop::new(zeroed::<A::Plain>(n));
-    // SAFETY: an atomic integer has the size, the alignment and the representation of a plain one on the platforms that the assertion
-    // below lets pass, and nobody else has the table.
+    // SAFETY: `Atomic` promises that one can stand for the other, and nobody else has the table.
     unsafe { Vec::from_raw_parts(table.as_mut_ptr().cast(), table.len(), table.capacity()) }
 }
 
 /// What a shared table may hold.
-pub trait Atomic {
+///
+/// # Safety
+/// It has the size, the alignment and the representation of `Plain`.
+pub unsafe trait Atomic {
     /// The same without sharing.
     type Plain: Zero;
 }
 
-impl Atomic for AtomicU32 {
+// SAFETY: so the standard library documents it, but for the alignment, which is asserted below.
+unsafe impl Atomic for AtomicU32 {
     type Plain = u32;
 }
 
-impl Atomic for AtomicU64 {
+// SAFETY: the same.
+unsafe impl Atomic for AtomicU64 {
     type Plain = u64;
 }
 
