@@ -139,9 +139,6 @@ impl Booster for HpUfs {
             command.freed = self.freed.pop(&self.validity);
             self.stats.freed_sent += u64::from(command.freed.is_some());
         }
-        if let Op::SegmentWrite { segment } = command.op {
-            command.data = self.data_of(segment);
-        }
     }
 
     #[inline]

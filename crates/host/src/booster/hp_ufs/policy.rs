@@ -235,28 +235,19 @@ impl HpUfs {
 
     /// Sends what is dirty of a segment. One that is clean or absent has no change that is not on flash: saying so is enough.
     pub(super) fn write_back(&mut self, segment: SegmentId, leave: bool) -> Internal {
-        let with_data = match self.cache.lookup(segment) {
+        let data = match self.cache.lookup(segment) {
             Lookup::Cached(slot) if self.cache.is_dirty(slot) => {
                 self.stats.segment_writebacks += 1;
-                self.cache.start_write(slot, leave);
-                true
+                self.cache.start_write(slot, leave)
             }
             _ => {
                 self.stats.attests += 1;
-                false
+                DataOut::None
             }
         };
+        let with_data = !matches!(data, DataOut::None);
         self.pending.writing.push(Writing { segment, seq: self.host_seq, with_data });
-        Op::SegmentWrite { segment }.into()
-    }
-
-    /// The data of the writeback that has just been begun. They are copied last of all: the copy goes past the processor's caches, and
-    /// what is stored after it has to wait for its turn.
-    pub(super) fn data_of(&mut self, segment: SegmentId) -> DataOut {
-        match (self.pending.writing.last(), self.cache.lookup(segment)) {
-            (Some(Writing { with_data: true, .. }), Lookup::Cached(slot)) => self.cache.data_to_write(slot),
-            _ => DataOut::None,
-        }
+        Internal { op: Op::SegmentWrite { segment }, data }
     }
 
     /// A writeback or attest has ended.

@@ -100,7 +100,7 @@ impl SegmentCache {
         self.live.prefetch(slot, at);
     }
 
-    /// Changes the entry at this position of a cached segment without making it dirty.
+    /// Test support: changes an entry of a cached segment that stays as clean or dirty as it is.
     pub fn tamper(&mut self, slot: SlotIndex, at: usize, packed: u32) {
         self.live.change(slot, at, packed);
     }
@@ -175,22 +175,17 @@ impl SegmentCache {
         self.slots[slot as usize].dirty != 0
     }
 
-    /// Begins a writeback of what is dirty of a segment; it may be to be dropped after that.
-    pub fn start_write(&mut self, slot: SlotIndex, leave: bool) {
-        let slot = &mut self.slots[slot as usize];
+    /// Begins a writeback of what is dirty of a segment, or, if it is to be dropped after that, of all of it: when it is needed again it
+    /// has to be read, and what is written together is read together.
+    pub fn start_write(&mut self, index: SlotIndex, leave: bool) -> DataOut {
+        let slot = &mut self.slots[index as usize];
         assert!(slot.dirty != 0 && slot.writing == 0, "{} is written back without need", slot.segment);
         slot.writing = std::mem::take(&mut slot.dirty);
         slot.leaving = leave;
         self.leaving += usize::from(leave);
-    }
-
-    /// The data of a writeback that has just begun: a copy of what was dirty, or, of a segment to be dropped, of all of it. When it
-    /// is needed again it has to be read, and what is written together is read together.
-    pub fn data_to_write(&mut self, slot: SlotIndex) -> DataOut {
-        let Slot { writing, leaving, .. } = self.slots[slot as usize];
-        match Quarters::new(writing).filter(|_| !leaving) {
-            Some(quarters) => DataOut::SegmentParts(quarters, quarters.of(&self.live.image(slot))),
-            None => DataOut::Segment(self.live.state(slot)),
+        match Quarters::new(slot.writing).filter(|_| !leave) {
+            Some(quarters) => DataOut::SegmentParts(quarters, quarters.of(&self.live.image(index))),
+            None => DataOut::Segment(self.live.state(index)),
         }
     }
 
@@ -337,11 +332,6 @@ mod tests {
         cache.change(slot, at, packed);
     }
 
-    fn write(cache: &mut SegmentCache, slot: SlotIndex, leave: bool) -> DataOut {
-        cache.start_write(slot, leave);
-        cache.data_to_write(slot)
-    }
-
     fn sent(data: DataOut) -> Box<SegmentImage> {
         let DataOut::Segment(state) = data else { panic!("{data:?} is not a whole segment") };
         state.image()
@@ -355,7 +345,7 @@ mod tests {
             let mut cache = SegmentCache::new(8, 2, entries);
             let slot = loaded(&mut cache, 5);
             changed.iter().for_each(|&at| change(&mut cache, slot, at, 77));
-            let DataOut::SegmentParts(quarters, image) = write(&mut cache, slot, false) else { panic!("not in parts") };
+            let DataOut::SegmentParts(quarters, image) = cache.start_write(slot, false) else { panic!("not in parts") };
             assert_eq!(quarters.bits(), expected);
             for (at, &packed) in image.iter().enumerate() {
                 let in_part = expected >> (at / 256) & 1 != 0;
@@ -370,15 +360,15 @@ mod tests {
         let mut cache = SegmentCache::new(8, 2, 256);
         let slot = loaded(&mut cache, 5);
         change(&mut cache, slot, 0, 9);
-        assert_eq!(sent(write(&mut cache, slot, true))[1], 5, "a segment that leaves is sent whole");
+        assert_eq!(sent(cache.start_write(slot, true))[1], 5, "a segment that leaves is sent whole");
         change(&mut cache, slot, 300, 9);
         assert!(!cache.finish_write(SegmentId(5), false));
-        let DataOut::SegmentParts(quarters, _) = write(&mut cache, slot, false) else { panic!("not in parts") };
+        let DataOut::SegmentParts(quarters, _) = cache.start_write(slot, false) else { panic!("not in parts") };
         assert_eq!(quarters.bits(), 0b0011);
         assert!(!cache.finish_write(SegmentId(5), true));
         assert!(!cache.is_dirty(slot));
         (0..4).for_each(|quarter| change(&mut cache, slot, quarter * 256, 9));
-        assert_eq!(sent(write(&mut cache, slot, false))[256], 9, "all parts are a whole segment");
+        assert_eq!(sent(cache.start_write(slot, false))[256], 9, "all parts are a whole segment");
     }
 
     #[test]
@@ -389,7 +379,7 @@ mod tests {
         assert!(!cache.is_dirty(slot));
         change(&mut cache, slot, 3, 77);
         assert!(cache.is_dirty(slot));
-        assert_eq!(sent(write(&mut cache, slot, true))[3], 77);
+        assert_eq!(sent(cache.start_write(slot, true))[3], 77);
         assert!(!cache.is_dirty(slot));
         assert_eq!(cache.leaving(), 1);
         assert!(cache.finish_write(SegmentId(5), true));
@@ -402,11 +392,11 @@ mod tests {
         let mut cache = SegmentCache::new(8, 2, 1024);
         let slot = loaded(&mut cache, 5);
         cache.change(slot, 0, 5);
-        write(&mut cache, slot, true);
+        cache.start_write(slot, true);
         change(&mut cache, slot, 0, 9);
         assert!(!cache.finish_write(SegmentId(5), true));
         assert!(cache.is_dirty(slot));
-        write(&mut cache, slot, true);
+        cache.start_write(slot, true);
         cache.touch(slot);
         assert!(!cache.finish_write(SegmentId(5), true));
         assert!(!cache.is_dirty(slot));
@@ -418,7 +408,7 @@ mod tests {
         let mut cache = SegmentCache::new(8, 2, 1024);
         let slot = loaded(&mut cache, 5);
         change(&mut cache, slot, 0, 9);
-        write(&mut cache, slot, true);
+        cache.start_write(slot, true);
         assert!(!cache.finish_write(SegmentId(5), false));
         assert!(cache.is_dirty(slot));
         assert_eq!(cache.entry(slot, 0), 9);
@@ -433,7 +423,7 @@ mod tests {
         cache.pin(slots[1], 2);
         assert_eq!(cache.victim(|_| false), Some(slots[2]));
         cache.change(slots[2], 0, 7);
-        write(&mut cache, slots[2], false);
+        cache.start_write(slots[2], false);
         assert_eq!(cache.victim(|_| false), Some(slots[3]));
         cache.unpin(slots[1]);
         assert_eq!((cache.pinned(), cache.victim(|_| false)), (1, Some(slots[3])));
