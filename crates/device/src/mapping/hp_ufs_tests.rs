@@ -1,0 +1,50 @@
+//! Two copies of a map unit on their way to flash.
+
+use super::*;
+use crate::mapping::small;
+
+const UNIT: SegmentId = SegmentId(1);
+const LPA: Lpa = Lpa(1024 + 7);
+
+fn copy(seq: u64) -> Writeback {
+    Writeback { unit: UNIT, seq: Seq(seq), entries: Entries::Whole(SegmentState::of(&[seq as u32; 1024])) }
+}
+
+/// Two copies of a map unit are being programmed, one that holds all changes up to 5 and one up to 9.
+fn two_copies() -> (Core, HpUfs) {
+    let cfg = small::config(64);
+    let units = HpUfs::map_units(&cfg);
+    let core = Core::new(cfg, units);
+    let mut map = HpUfs::new(&core);
+    map.programming = [(Ppa(10), 5), (Ppa(20), 9)].map(|(ppa, seq)| Programming { ppa, copy: copy(seq) }).into();
+    map.coming[UNIT.index()] = Seq(9);
+    (core, map)
+}
+
+#[test]
+fn an_attest_is_for_the_newer_of_two_copies() {
+    let (mut core, mut map) = two_copies();
+    map.attest(&mut core, UNIT, Seq(12));
+    assert_eq!(map.programming.iter().map(|p| p.copy.seq.0).collect::<Vec<_>>(), [5, 12]);
+    assert_eq!(map.coming[UNIT.index()], Seq(12));
+}
+
+#[test]
+fn of_two_copies_the_newer_one_counts_whichever_survives_a_power_cut() {
+    let piece = Piece(UNIT.0);
+    for (lost, expected) in [(vec![], 9), (vec![(piece, Ppa(10))], 9), (vec![(piece, Ppa(20))], 5)] {
+        let (mut core, mut map) = two_copies();
+        map.cut(&mut core, &lost);
+        assert_eq!(core.meta.pages.entry(LPA), Ppa::unpack(expected), "{lost:?}");
+        assert_eq!(core.meta.pages.seq(UNIT), Seq(expected.into()));
+    }
+}
+
+#[test]
+fn a_copy_that_was_overtaken_does_not_come_back_after_a_power_cut() {
+    let (mut core, mut map) = two_copies();
+    let newer = map.programming.pop_back().expect("two copies").copy;
+    keep_content(&mut core, newer);
+    map.cut(&mut core, &[]);
+    assert_eq!((core.meta.pages.entry(LPA), core.meta.pages.seq(UNIT)), (Ppa::unpack(9), Seq(9)));
+}
