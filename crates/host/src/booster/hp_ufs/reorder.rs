@@ -1,17 +1,26 @@
 //! L2P reorder buffer (HP-UFS Sec. III-B): entries arrive nearly in order and leave strictly in order.
 
-use std::collections::VecDeque;
-
 use ufs::L2pEntry;
-use units::Seq;
+use units::{Lpa, Seq};
 
 /// Entries that wait for an earlier one, or for their segment.
 pub(crate) struct ReorderBuffer {
-    /// Sorted by sequence number, no number twice.
-    entries: VecDeque<L2pEntry>,
+    /// The entry with sequence number n has place n modulo the number of places, which is a power of two. There are more places
+    /// than numbers between the first and the last entry, and usually a hundred of them wait, into whose middle the next one goes:
+    /// nothing has to make room for it.
+    places: Box<[L2pEntry]>,
+    /// The places in use, a bit each.
+    used: Box<[u64]>,
+    /// The lowest and the highest number in the buffer, unless it is empty.
+    first: u64,
+    last: u64,
+    len: usize,
     capacity: usize,
     peak: usize,
 }
+
+/// What an unused place holds.
+const NOTHING: L2pEntry = L2pEntry { lpa: Lpa(0), ppa: None, len: 0, seq: Seq(0), source: None };
 
 /// What is left of an entry once the changes up to `applied` are taken off; `None` if nothing is. The device lengthens
 /// the entries in its log, so that an entry may come again with more units than before.
@@ -34,56 +43,72 @@ pub(crate) fn remainder(mut entry: L2pEntry, applied: Seq) -> Option<L2pEntry> {
 impl ReorderBuffer {
     /// A buffer for `capacity` entries.
     pub fn new(capacity: u32) -> ReorderBuffer {
-        ReorderBuffer { entries: VecDeque::new(), capacity: capacity as usize, peak: 0 }
+        let capacity = capacity as usize;
+        let (places, used) = places(capacity);
+        ReorderBuffer { places, used, first: 0, last: 0, len: 0, capacity, peak: 0 }
     }
 
     /// Takes in an entry; false if it was in already.
+    #[inline(always)]
     pub fn insert(&mut self, entry: L2pEntry) -> bool {
-        let position = match self.entries.back() {
-            Some(last) if last.seq > entry.seq => self.entries.partition_point(|waiting| waiting.seq <= entry.seq),
-            _ => self.entries.len(),
+        let number = entry.seq.0;
+        let (first, last) = match self.len {
+            0 => (number, number),
+            _ => (self.first.min(number), self.last.max(number)),
         };
-        if let Some(same) = position.checked_sub(1).map(|i| &mut self.entries[i])
-            && same.seq == entry.seq
-        {
-            let longer = entry.len > same.len;
+        if last - first >= self.places.len() as u64 {
+            self.widen(last - first + 1);
+        }
+        let at = self.place(number);
+        if self.is_used(at) {
+            let longer = entry.len > self.places[at].len;
             if longer {
-                *same = entry;
+                self.places[at] = entry;
             }
             return longer;
         }
         assert!(
-            self.entries.len() < self.capacity,
+            self.len < self.capacity,
             "the reorder buffer overflows its {} entries: the device has more changes on their way than it promised",
             self.capacity
         );
-        self.entries.insert(position, entry);
-        self.peak = self.peak.max(self.entries.len());
+        self.places[at] = entry;
+        self.used[at / 64] |= 1 << (at % 64);
+        (self.first, self.last) = (first, last);
+        self.len += 1;
+        self.peak = self.peak.max(self.len);
         true
     }
 
     /// An entry is applied before those that wait: for a moment it had a place in the buffer.
     #[inline]
     pub fn pass(&mut self) {
-        self.peak = self.peak.max(self.entries.len() + 1);
+        self.peak = self.peak.max(self.len + 1);
     }
 
     /// The earliest entry.
     #[inline]
     pub fn first(&self) -> Option<&L2pEntry> {
-        self.entries.front()
+        if self.len == 0 { None } else { Some(&self.places[self.place(self.first)]) }
     }
 
     /// Takes out the earliest entry.
     #[inline]
     pub fn pop(&mut self) -> Option<L2pEntry> {
-        self.entries.pop_front()
+        let entry = *self.first()?;
+        let at = self.place(self.first);
+        self.used[at / 64] &= !(1 << (at % 64));
+        self.len -= 1;
+        if self.len > 0 {
+            self.first += self.to_next(at);
+        }
+        Some(entry)
     }
 
     /// Is nothing waiting?
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len == 0
     }
 
     /// Most entries that ever waited.
@@ -95,12 +120,64 @@ impl ReorderBuffer {
     pub fn bytes(&self) -> u64 {
         self.capacity as u64 * 16
     }
+
+    #[inline]
+    fn place(&self, number: u64) -> usize {
+        number as usize & (self.places.len() - 1)
+    }
+
+    #[inline]
+    fn is_used(&self, at: usize) -> bool {
+        self.used[at / 64] >> (at % 64) & 1 != 0
+    }
+
+    /// How many places after an unused one the next used one comes, going around. There has to be one.
+    #[inline]
+    fn to_next(&self, at: usize) -> u64 {
+        let rest = self.used[at / 64] >> (at % 64);
+        if rest != 0 {
+            return rest.trailing_zeros().into();
+        }
+        let words = self.used.len();
+        let mut steps = 64 - at as u64 % 64;
+        for word in (1..=words).map(|i| self.used[(at / 64 + i) & (words - 1)]) {
+            if word != 0 {
+                return steps + u64::from(word.trailing_zeros());
+            }
+            steps += 64;
+        }
+        unreachable!("no entry waits")
+    }
+
+    /// Makes places for numbers that lie `span` apart: entries of several units each.
+    #[cold]
+    fn widen(&mut self, span: u64) {
+        let (places, used) = places(span as usize);
+        let old = std::mem::replace(&mut self.places, places);
+        let old_used = std::mem::replace(&mut self.used, used);
+        for (i, entry) in old.iter().enumerate().filter(|(i, _)| old_used[i / 64] >> (i % 64) & 1 != 0) {
+            debug_assert_eq!(i, entry.seq.0 as usize & (old.len() - 1));
+            let at = self.place(entry.seq.0);
+            self.places[at] = *entry;
+            self.used[at / 64] |= 1 << (at % 64);
+        }
+    }
+}
+
+/// At least `n` unused places.
+fn places(n: usize) -> (Box<[L2pEntry]>, Box<[u64]>) {
+    let n = n.next_power_of_two().max(64);
+    (vec![NOTHING; n].into(), vec![0; n / 64].into())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use units::Ppa;
+
     use super::*;
-    use units::{Lpa, Ppa};
 
     fn entry(seq: u64, len: u8) -> L2pEntry {
         L2pEntry { lpa: Lpa(100), ppa: Some(Ppa(500)), len, seq: Seq(seq), source: None }
@@ -119,6 +196,40 @@ mod tests {
         (10..15).for_each(|seq| assert!(buffer.insert(entry(seq, 1))));
         buffer.pass();
         assert_eq!(buffer.peak(), 6, "one that passes needs a place, too");
+    }
+
+    #[test]
+    fn numbers_may_lie_further_apart_than_there_are_places() {
+        let mut buffer = ReorderBuffer::new(4);
+        let numbers = [1000, 63, 64, 5000];
+        numbers.iter().for_each(|&seq| assert!(buffer.insert(entry(seq, 1))));
+        let order: Vec<u64> = std::iter::from_fn(|| buffer.pop()).map(|e| e.seq.0).collect();
+        assert_eq!(order, [63, 64, 1000, 5000]);
+        assert!(buffer.is_empty() && buffer.first().is_none());
+    }
+
+    proptest! {
+        /// Against a sorted map: entries of any length, from a window that moves on, taken out now and then.
+        #[test]
+        fn it_is_a_sorted_map(steps in prop::collection::vec((0..300_u64, 1..32_u8, 0..3_usize), 1..400)) {
+            let mut buffer = ReorderBuffer::new(1024);
+            let mut map = BTreeMap::new();
+            for (i, &(ahead, len, pops)) in steps.iter().enumerate() {
+                let new = entry(1 + i as u64 * 7 + ahead, len);
+                let known = map.get(&new.seq).is_some_and(|old: &L2pEntry| old.len >= len);
+                prop_assert_eq!(buffer.insert(new), !known);
+                if !known {
+                    map.insert(new.seq, new);
+                }
+                for _ in 0..pops {
+                    prop_assert_eq!(buffer.first().copied(), map.first_key_value().map(|(_, &e)| e));
+                    prop_assert_eq!(buffer.pop(), map.pop_first().map(|(_, e)| e));
+                }
+                prop_assert_eq!(buffer.is_empty(), map.is_empty());
+            }
+            let rest: Vec<L2pEntry> = std::iter::from_fn(|| buffer.pop()).collect();
+            prop_assert_eq!(rest, map.into_values().collect::<Vec<_>>());
+        }
     }
 
     #[test]
