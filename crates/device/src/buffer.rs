@@ -74,7 +74,7 @@ impl WriteBuffer {
     }
 
     /// Accepts one unit. The caller has taken a pool buffer for it.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, lpa: Lpa, stamp: u32, fua: Option<u8>) {
         self.hide(lpa);
         let id = self.free.pop().expect("one write buffer per pool buffer");
@@ -127,7 +127,7 @@ impl WriteBuffer {
     }
 
     /// The unit is on flash: frees the buffer.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&mut self, id: BufId) -> Finished {
         let buf = self.bufs[usize::from(id)];
         self.unchain(id, buf.lpa, buf.chain);

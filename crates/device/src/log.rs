@@ -88,7 +88,7 @@ impl Log {
 
     /// Adds a change, extending the last entry if the change continues it. `superblock_of` gives the block of an
     /// address. Returns true if the change holds, false if a newer one is here already or it was overtaken.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, c: Change, superblock_of: impl Fn(Ppa) -> Superblock) -> bool {
         if !self.extend_last(&c) {
             assert!(self.entries.len() < self.capacity, "L2P log buffer overflow at {}", c.seq);
@@ -224,7 +224,7 @@ impl Index {
     }
 
     /// Decides between a new change and the one that holds so far.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, c: Change, superblock_of: impl Fn(Ppa) -> Superblock) -> bool {
         if self.len * 2 > self.mask {
             self.grow();

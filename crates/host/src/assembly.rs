@@ -27,7 +27,7 @@ pub(crate) struct RequestTable {
 
 impl RequestTable {
     /// Enters a request of `units` units; gives its index.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, request: Request, units: u32) -> u32 {
         let entry = Active { request, open_units: units, status: Status::Good, parked: false, contents: Vec::new() };
         match self.free.pop() {
@@ -66,7 +66,7 @@ impl RequestTable {
     }
 
     /// Takes in the answer to one command. If it was the last one, adds the completion to `ended` and gives true.
-    #[inline]
+    #[inline(always)]
     pub fn answer(&mut self, owner: Owner, status: Status, data: DataIn, ended: &mut VecDeque<Completion>) -> bool {
         let active = &mut self.active[owner.request as usize];
         assert!(

@@ -75,6 +75,7 @@ impl Driver {
 
     /// Takes in a request of the block layer. One that is empty or reaches beyond the device completes at once with
     /// [`Status::OutOfRange`].
+    #[inline(always)]
     pub fn submit(&mut self, now: SimTime, request: Request) {
         self.stats.requests += 1;
         let flush = request.op == RequestOp::Flush;
@@ -114,7 +115,7 @@ impl Driver {
     }
 
     /// Gives this command to the device: once, when it has crossed the link.
-    #[inline]
+    #[inline(always)]
     pub fn fetch(&mut self, tag: Tag) -> Command {
         self.tags.fetch(tag)
     }
@@ -272,7 +273,7 @@ impl Driver {
         self.completions.push_back(completion);
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_user(&mut self, part: Part, op: Op, units: u32) -> Tag {
         self.stats.user_commands += 1;
         if self.reorders && part.op != RequestOp::Flush {
@@ -291,17 +292,16 @@ impl Driver {
         self.send(op, owner, data)
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_internal(&mut self, internal: Internal) -> Tag {
         assert!(!internal.op.is_user(), "a booster sent {:?} on its own account", internal.op);
         self.stats.internal_commands += 1;
         self.send(internal.op, None, internal.data)
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, op: Op, owner: Option<Owner>, data: DataOut) -> Tag {
-        let command = self.tags.take(op, owner);
-        command.data = data;
+        let command = self.tags.take(op, owner, data);
         self.booster.stamp(command);
         command.tag
     }

@@ -123,7 +123,7 @@ impl Measure {
     }
 
     /// A request is being submitted.
-    #[inline]
+    #[inline(always)]
     pub fn submitted(&mut self, slot: &Slot, aligned: bool) {
         if slot.measured {
             self.submitted += 1;
@@ -134,7 +134,7 @@ impl Measure {
     }
 
     /// A request has completed.
-    #[inline]
+    #[inline(always)]
     pub fn completed(&mut self, slot: &Slot, now: SimTime) {
         self.digest.word((slot.kind as u64) << 32 | u64::from(slot.lpa.0));
         self.digest.word(now.0);

@@ -138,7 +138,7 @@ impl Oracle {
     }
 
     /// An older request acknowledged late changes nothing: the newer one has replaced its data.
-    #[inline]
+    #[inline(always)]
     fn ack(&mut self, lpa: Lpa, len: u32, state: u32) {
         for slot in &mut self.acked[lpa.index()..lpa.index() + len as usize] {
             if *slot & !TRIM < state & !TRIM {

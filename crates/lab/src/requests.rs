@@ -50,7 +50,7 @@ impl Requests {
     ///
     /// # Panics
     /// If its ticket is taken: the source breaks its contract.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, issued: &Issued) -> &mut Slot {
         let index = issued.ticket.index();
         while self.slots.len() <= index {

@@ -174,12 +174,19 @@ impl System {
     pub fn settle(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
         let limit = self.now + SETTLE_LIMIT;
         while self.queue.next_time().is_some_and(|at| at <= limit) {
-            self.step(source)?;
+            self.step_once(source)?;
         }
         Ok(())
     }
 
+    /// The next event, where few come.
+    #[inline(never)]
+    fn step_once(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
+        self.step(source)
+    }
+
     /// The next event.
+    #[inline(always)]
     fn step(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
         let Some((at, event)) = self.queue.pop() else { return Ok(()) };
         debug_assert!(at >= self.now, "the queue went back in time");
@@ -188,37 +195,36 @@ impl System {
         match event {
             Event::Source => {
                 self.source_wake = self.source_wake.filter(|&wake| wake > at);
-                self.host_turn(source)
             }
             Event::Driver => {
                 self.driver_wake = self.driver_wake.filter(|&wake| wake > at);
                 self.send_commands();
-                Ok(())
+                return Ok(());
             }
             Event::CommandAtDevice(tag) => {
                 self.device.command(at, self.driver.fetch(tag));
                 self.schedule_device();
-                Ok(())
+                return Ok(());
             }
             Event::Device(event) => {
                 self.device.wake(at, event);
                 self.schedule_device();
-                Ok(())
+                return Ok(());
             }
             Event::ResponseAtHost(tag) => {
-                self.note_translation(tag);
+                if self.notes_outcomes {
+                    self.note_translation(tag);
+                }
                 self.driver.on_response(at, self.responses.take(tag));
-                self.host_turn(source)
             }
         }
+        self.host_turn(source)
     }
 
     /// For the log of reads and for sources that want to know: asks both ends of the link how the command has been translated.
-    #[inline]
+    #[inline(never)]
     fn note_translation(&mut self, tag: Tag) {
-        if self.notes_outcomes
-            && let Some((id, host)) = self.driver.read_in_flight(tag)
-        {
+        if let Some((id, host)) = self.driver.read_in_flight(tag) {
             let outcome = reads::outcome(host, self.device.translation(tag));
             let slot = self.requests.get(Ticket(id));
             slot.outcome = slot.outcome.max(Some(outcome));
@@ -226,17 +232,18 @@ impl System {
     }
 
     /// The host's turn: ended requests to the workload, new ones to the driver, commands to the link.
+    #[inline(always)]
     fn host_turn(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
         self.hand_back(source)?;
         self.take_requests(source);
         self.send_commands();
         self.note_reads();
         // What the driver refuses, it completes at once.
-        self.hand_back(source)
+        if self.driver.completion().is_some() { self.hand_back_refused(source) } else { Ok(()) }
     }
 
     /// Schedules what the device wants done later.
-    #[inline]
+    #[inline(always)]
     fn schedule_device(&mut self) {
         let effects = self.device.effects();
         for &(at, event) in &effects.wakes {
@@ -255,7 +262,7 @@ impl System {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_commands(&mut self) {
         while let Some(tag) = self.driver.issue(self.now, &CacheOf(&self.device)) {
             let at = self.link.send_down(self.now, wire_bytes(self.driver.command(tag)));
@@ -270,6 +277,7 @@ impl System {
         }
     }
 
+    #[inline(always)]
     fn take_requests(&mut self, source: &mut dyn Source) {
         loop {
             // Looked at where it is: what has just been put together is slow to move.
@@ -282,7 +290,7 @@ impl System {
                     self.measure.submitted(slot, issued.request.is_aligned());
                     let empty = slot.len == 0 && slot.kind != WorkOp::Flush;
                     match empty {
-                        true => self.finish(issued.ticket, source),
+                        true => self.finish_empty(issued.ticket, source),
                         false => self.submit(issued.ticket),
                     }
                 }
@@ -319,7 +327,7 @@ impl System {
     }
 
     /// Hands a request, or the flush before it, to the driver.
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, ticket: Ticket) {
         let slot = self.requests.get(ticket);
         let op = slot.driver_op();
@@ -336,9 +344,15 @@ impl System {
         self.driver.submit(self.now, request);
     }
 
+    /// Hands over a request after the flush before it.
+    #[inline(never)]
+    fn submit_data(&mut self, ticket: Ticket) {
+        self.submit(ticket);
+    }
+
     /// Notes what has been acknowledged for the reads just submitted: after the commands have been sent, so that the
     /// memory has had time to answer, and before anything else can be acknowledged.
-    #[inline]
+    #[inline(always)]
     fn note_reads(&mut self) {
         while let Some(ticket) = self.reads_to_note.pop() {
             let slot = self.requests.get(ticket);
@@ -346,7 +360,12 @@ impl System {
         }
     }
 
-    #[inline]
+    #[cold]
+    fn hand_back_refused(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
+        self.hand_back(source)
+    }
+
+    #[inline(always)]
     fn hand_back(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
         while let Some(completion) = self.driver.completion() {
             let ticket = Ticket(completion.id);
@@ -363,7 +382,7 @@ impl System {
             self.driver.pop_completion();
             if slot.data_follows {
                 slot.data_follows = false;
-                self.submit(ticket);
+                self.submit_data(ticket);
             } else {
                 self.finish(ticket, source);
             }
@@ -371,7 +390,13 @@ impl System {
         Ok(())
     }
 
-    #[inline]
+    /// Ends a request that asks for nothing.
+    #[cold]
+    fn finish_empty(&mut self, ticket: Ticket, source: &mut dyn Source) {
+        self.finish(ticket, source);
+    }
+
+    #[inline(always)]
     fn finish(&mut self, ticket: Ticket, source: &mut dyn Source) {
         self.last_completion = self.events;
         let slot = self.requests.get(ticket);
@@ -405,7 +430,7 @@ impl System {
         self.schedule_device();
         while !self.device.is_ready() {
             assert!(!self.queue.is_empty(), "the device stands still during its recovery");
-            self.step(&mut nothing).expect("nothing is requested yet");
+            self.step_once(&mut nothing).expect("nothing is requested yet");
         }
         self.driver = attach(self.device.applied());
         self.send_commands();
@@ -434,7 +459,7 @@ fn is_fault(status: Status) -> bool {
 }
 
 /// Checks a completion against the oracle.
-#[inline]
+#[inline(always)]
 fn check(oracle: &mut Oracle, slot: &Slot, completion: &Completion) -> Result<(), Stop> {
     let (lpa, len) = (slot.lpa, slot.len);
     if completion.status != Status::Good {

@@ -97,6 +97,18 @@ pub enum DataOut {
     Runs(Box<[LpaRun]>),
 }
 
+impl DataOut {
+    /// Puts other data in place of these. Most commands have none that need to be freed, and it is cheap to see that.
+    #[inline(always)]
+    pub fn put(&mut self, data: DataOut) {
+        let old = std::mem::replace(self, data);
+        match old {
+            DataOut::None | DataOut::Stamp(_) => std::mem::forget(old),
+            _ => drop(old),
+        }
+    }
+}
+
 /// Device to host.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum DataIn {

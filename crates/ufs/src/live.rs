@@ -134,7 +134,7 @@ impl LiveSegments {
     }
 
     /// Changes an entry.
-    #[inline]
+    #[inline(always)]
     pub fn change(&mut self, slot: u32, at: usize, packed: u32) {
         let shared = &*self.shared;
         let number = shared.changes[slot as usize].load(Relaxed);

@@ -47,6 +47,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Answers a cache query. The list takes a command's time of the firmware thread and its bytes on the link.
+    #[inline(never)]
     pub(super) fn answer_cache_query(&mut self, tag: u8) {
         let mut runs = Vec::new();
         self.map.cached_runs(&self.core, &mut runs);

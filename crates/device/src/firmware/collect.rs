@@ -25,11 +25,14 @@ pub struct MetaGc {
 
 impl<M: Mapping> Firmware<M> {
     /// Begins a GC step if one is due and everything it needs is there.
+    #[inline(always)]
     pub(super) fn begin_gc_step(&mut self) -> bool {
         let free = self.core.blocks.free();
-        if !self.gc.due(free) || !self.map.gc_ready(&self.core) {
-            return false;
-        }
+        self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free)
+    }
+
+    #[inline(never)]
+    fn begin_due_gc_step(&mut self, free: u32) -> bool {
         if self.gc.victim.is_none() && !self.choose_victim(free) {
             return self.begin_last_row(free);
         }

@@ -77,6 +77,7 @@ impl<M: Mapping> Firmware<M> {
 
     /// Programs what could not be programmed, also while an exclusive job waits for it. The numbers stay: a host that
     /// applies changes in order would wait for a missing one for ever.
+    #[inline(never)]
     pub(super) fn program_again(&mut self) {
         while let Some(row) = self.failed_rows.front() {
             let stream = row.stream;

@@ -13,6 +13,7 @@ use crate::sram::Owner;
 const MAX_TRANSFER_UNITS: u32 = 0xffff;
 
 impl<M: Mapping> Firmware<M> {
+    #[inline(always)]
     pub(super) fn arrive(&mut self, cmd: Command) {
         let tag = cmd.tag.0;
         let slot = &mut self.commands[usize::from(tag)];
@@ -35,12 +36,13 @@ impl<M: Mapping> Firmware<M> {
         slot.status = Status::Good;
         slot.translation = Translation::default();
         slot.freed = cmd.freed;
-        slot.data = cmd.data;
+        slot.data.put(cmd.data);
         self.incoming.push_back(tag);
     }
 
     /// Starts commands as the firmware thread gets to them. A command keeps the thread busy from its start on; the
     /// time that this takes is added to its latency when it is answered.
+    #[inline(always)]
     pub(super) fn start_commands(&mut self) {
         while let Some(&tag) = self.incoming.front() {
             if self.core.now < self.thread_until {
@@ -56,6 +58,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
+    #[inline(always)]
     fn start(&mut self, tag: u8) {
         let Pending { op, host_seq, freed, .. } = self.commands[usize::from(tag)];
         // Commands start in the order in which they were sent, and a read is resolved as it starts. So a mapping is
@@ -102,6 +105,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Whatever a host may get wrong in a command, checked before anything acts on it.
+    #[inline(always)]
     fn refuse(&self, op: &Op) -> Option<Status> {
         let capacity = self.core.cfg.capacity_units;
         let outside = |lpa: Lpa, len: u32| lpa.0.checked_add(len).is_none_or(|end| end > capacity);
@@ -203,12 +207,24 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Whatever had to wait for a buffer tries again.
+    #[inline(always)]
     pub(super) fn retry_waiting(&mut self) {
+        if !self.waiting_metadata.is_empty() {
+            self.retry_metadata();
+        }
+        if self.loads.is_waiting() {
+            self.retry_loads();
+        }
+        if !self.waiting_reads.is_empty() {
+            self.retry_reads();
+        }
+    }
+
+    #[inline(never)]
+    fn retry_metadata(&mut self) {
         while self.core.sram.available(Owner::Load) > 0 {
-            let Some(tag) = self.waiting_metadata.pop_front() else { break };
+            let Some(tag) = self.waiting_metadata.pop_front() else { return };
             self.metadata(tag);
         }
-        self.retry_loads();
-        self.retry_reads();
     }
 }

@@ -48,6 +48,14 @@ pub struct Loads {
     group_queue: VecDeque<u8>,
 }
 
+impl Loads {
+    /// Some wait for buffers.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+}
+
 impl<M: Mapping> Firmware<M> {
     pub(super) fn load_for_unit(&mut self, segment: SegmentId, tag: u8, i: u32) {
         let cmd = &mut self.commands[usize::from(tag)];
@@ -105,6 +113,7 @@ impl<M: Mapping> Firmware<M> {
         true
     }
 
+    #[inline(never)]
     pub(super) fn retry_loads(&mut self) {
         let mut i = 0;
         while self.loads.waiting > 0 && i < self.loads.active.len() {

@@ -170,6 +170,7 @@ impl<M: Mapping> Firmware<M> {
         self.go_on();
     }
 
+    #[inline(always)]
     fn finish_op(&mut self, done: Done) {
         if done.failed && self.operation_failed(&done) {
             return;
@@ -192,9 +193,12 @@ impl<M: Mapping> Firmware<M> {
 
     /// Everything that can go on goes on. While a job runs, no command starts; between two jobs those that came
     /// meanwhile do.
+    #[inline(always)]
     fn go_on(&mut self) {
         loop {
-            self.program_again();
+            if !self.failed_rows.is_empty() {
+                self.program_again();
+            }
             if let Some(job) = self.core.job {
                 if self.core.job_ops > 0 || !self.advance(job) {
                     return;
@@ -206,7 +210,7 @@ impl<M: Mapping> Firmware<M> {
             self.accept_ordered();
             let behind = self.gc.behind(self.core.blocks.free());
             if !behind {
-                self.program_host_data();
+                self.program_rows();
             }
             self.retry_waiting();
             self.write_trims();
@@ -222,6 +226,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
+    #[inline(always)]
     fn begin_due_job(&mut self) -> bool {
         if self.core.meta.free() <= META_RESERVE {
             self.core.begin_job(Job::MetaGc);
@@ -274,13 +279,14 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Ends a command that gives no data.
+    #[inline(never)]
     fn respond(&mut self, tag: u8) {
         self.respond_with(tag, |_| {});
     }
 
     /// Ends a command. The response is filled in where it stays until the link takes it: one that has just been put
     /// together is slow to move.
-    #[inline]
+    #[inline(always)]
     fn respond_with(&mut self, tag: u8, give: impl FnOnce(&mut DataIn)) {
         const BLANK: Response = Response {
             tag: Tag(0),

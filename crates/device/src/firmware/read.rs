@@ -124,6 +124,7 @@ impl<M: Mapping> Firmware<M> {
         true
     }
 
+    #[inline(never)]
     pub(super) fn retry_reads(&mut self) {
         while let Some(&read) = self.waiting_reads.front() {
             if !self.submit_read(read) {

@@ -10,7 +10,7 @@ use crate::ops::{MAX_ROW, Purpose};
 
 impl<M: Mapping> Firmware<M> {
     /// Programs `items`, write buffers or copies, with numbers from `seq` where the stream stands. They fit its row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn submit_row(&mut self, stream: Stream, items: &[u32], seq: Seq) {
         let n = items.len() as u32;
         let page = self.core.layout.geometry().units_per_page;

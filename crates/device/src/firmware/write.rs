@@ -28,6 +28,7 @@ const TRIM_RUN: u32 = 32;
 
 impl<M: Mapping> Firmware<M> {
     /// Accepts writes, flushes and trims in order, as far as there is room.
+    #[inline(always)]
     pub(super) fn accept_ordered(&mut self) {
         if self.core.job.is_some() {
             return;
@@ -48,6 +49,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
+    #[inline(always)]
     fn accept_write(&mut self, tag: u8, lpa: Lpa, len: u32, fua: bool) -> bool {
         let DataOut::Stamp(stamp) = self.commands[usize::from(tag)].data else {
             self.commands[usize::from(tag)].status = ufs::Status::InvalidField;
@@ -81,7 +83,7 @@ impl<M: Mapping> Firmware<M> {
         if fua {
             self.core.buffer.force_all();
         } else {
-            self.respond(tag);
+            self.respond_with(tag, |_| {});
         }
         true
     }
@@ -112,14 +114,19 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Writes trims to their journal when somebody waits for that, or when a page is full.
+    #[inline(always)]
     pub(super) fn write_trims(&mut self) {
         // A map flush may have made trims safe.
         if !self.flushes.is_empty() {
             self.finish_flushes();
         }
-        if self.core.job.is_some() || !self.core.trims.due() {
-            return;
+        if self.core.job.is_none() && self.core.trims.due() {
+            self.write_due_trims();
         }
+    }
+
+    #[inline(never)]
+    fn write_due_trims(&mut self) {
         if self.core.trims.crowded() {
             self.map.absorb_trims(&mut self.core);
         }
@@ -163,7 +170,14 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Programs full rows, and short ones where a flush, a FUA write or the idle timer asks for it.
+    #[inline(never)]
     pub(super) fn program_host_data(&mut self) {
+        self.program_rows();
+    }
+
+    /// The same in the flow of every event.
+    #[inline(always)]
+    pub(super) fn program_rows(&mut self) {
         while self.core.job.is_none() && !self.core.buffer.queue.is_empty() {
             let mut row = self.core.blocks.room_in_row(Stream::Host);
             if row == 0 {
@@ -210,6 +224,7 @@ impl<M: Mapping> Firmware<M> {
         self.core.write_record(stream, log_blocks, errand);
     }
 
+    #[inline(always)]
     fn program_row(&mut self, n: u32) {
         let seq = self.core.take_seq(n);
         let mut items = [0u32; MAX_ROW];
@@ -221,6 +236,7 @@ impl<M: Mapping> Firmware<M> {
         self.gc.earn(n, self.core.blocks.free());
     }
 
+    #[inline(always)]
     pub(super) fn host_program_done(&mut self, token: u32, ppa: Ppa, n: u32, seq: Seq) {
         let sb = self.core.superblock_of(ppa);
         self.core.programs -= 1;
@@ -259,6 +275,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Answers the flushes that wait for nothing any more.
+    #[inline(never)]
     pub(super) fn finish_flushes(&mut self) {
         if self.flushes.iter().all(|f| f.left > 0) {
             return;

@@ -101,6 +101,8 @@ pub struct HpUfs {
     /// order in which the host sent them: of two copies of one unit the latter is the newer.
     queued: VecDeque<Writeback>,
     programming: VecDeque<Programming>,
+    /// Where in `programming` the last one was found; that of the next unit of the same row stands there now.
+    found_at: usize,
     held: u16,
     /// Highest number among the copies of each map unit in these two; 0 = none. An index of the simulator: the lists are as
     /// short as the pool, so that firmware would look through them.
@@ -316,6 +318,13 @@ impl HpUfs {
         DataIn::Entries(entries)
     }
 
+    fn take_programming(&mut self, piece: Piece, ppa: Ppa) -> Option<Writeback> {
+        if !self.programming.get(self.found_at).is_some_and(|p| p.is(piece, ppa)) {
+            self.found_at = self.programming.iter().position(|p| p.is(piece, ppa))?;
+        }
+        self.programming.remove(self.found_at).map(|p| p.copy)
+    }
+
     /// The segment to ask for next, if the oldest log block is due.
     #[inline]
     fn writeback_hint(&mut self, core: &Core) -> Option<SegmentId> {
@@ -328,6 +337,7 @@ impl HpUfs {
         self.log_blocks.next_to_write(self.host_seq, &core.blocks, written, coming)
     }
 
+    #[inline(always)]
     fn log(&mut self, core: &mut Core, change: Change) {
         self.newest = self.newest.max(change.seq);
         core.log_change(change);
@@ -348,6 +358,7 @@ impl Mapping for HpUfs {
             log_blocks: LogBlocks::new(&core.cfg),
             queued: VecDeque::new(),
             programming: VecDeque::new(),
+            found_at: 0,
             held: 0,
             coming: vec![Seq(0); core.meta.units().count() as usize],
             victim: None,
@@ -361,7 +372,7 @@ impl Mapping for HpUfs {
     }
 
     /// The host sequence number says which entries the host has applied; they leave the log (Sec. III-C).
-    #[inline]
+    #[inline(always)]
     fn on_command(&mut self, core: &mut Core, host_seq: Seq, freed: Option<Superblock>) {
         if host_seq > self.host_seq && host_seq <= self.newest {
             self.host_seq = host_seq;
@@ -439,7 +450,7 @@ impl Mapping for HpUfs {
         core.stats.max_log_blocks = core.stats.max_log_blocks.max(self.log_blocks.len() as u64);
     }
 
-    #[inline]
+    #[inline(always)]
     fn committed(&mut self, core: &mut Core, unit: Commit) {
         self.log_blocks.note(core.superblock_of(unit.ppa), unit.lpa.segment(), unit.seq);
         if let Some(source) = unit.source {
@@ -485,7 +496,7 @@ impl Mapping for HpUfs {
 
     /// Entries and writeback hints share the piggyback bytes. Hints go first: without them the host's stream comes to
     /// a stop, while a backlog of entries has a command of its own.
-    #[inline]
+    #[inline(always)]
     fn respond(&mut self, core: &mut Core, response: &mut Response) {
         response.piggyback.want_entries = core.log.unsent() > usize::from(core.cfg.log.handover_above);
         response.piggyback.want_victim = self.want_victim;
@@ -533,10 +544,7 @@ impl Mapping for HpUfs {
 
     /// A map unit from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
     fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) {
-        // Programs finish nearly in the order in which they began, so that it stands near the front.
-        let at = self.programming.iter().position(|p| p.is(piece, ppa));
-        let written = at.and_then(|at| self.programming.remove(at)).expect("a map unit is listed until it is on flash");
-        let written = written.copy;
+        let written = self.take_programming(piece, ppa).expect("a map unit is listed until it is on flash");
         let less = self.held - self.buffers(core);
         core.sram.give(Owner::Load, less);
         self.held -= less;

@@ -131,7 +131,7 @@ impl Booster for HpUfs {
         self.last_activity = now;
     }
 
-    #[inline]
+    #[inline(always)]
     fn stamp(&mut self, command: &mut Command) {
         command.host_seq = self.host_seq;
         self.told_seq = self.host_seq;
@@ -338,7 +338,7 @@ impl HpUfs {
 
 /// What comes from the device.
 impl HpUfs {
-    #[inline]
+    #[inline(always)]
     fn take_piggyback(&mut self, piggyback: &PiggyBack) {
         match piggyback.notice {
             Notice::None => {}
@@ -376,7 +376,7 @@ impl HpUfs {
             Op::EntryTransfer => {
                 self.pending.transferring = false;
                 if let DataIn::Entries(entries) = &response.data {
-                    entries.iter().for_each(|&entry| self.take_entry(entry));
+                    self.take_entries(entries);
                 }
             }
             Op::ValidBitmap { block, reason } => self.bitmap_answered(block, reason, response.status),
@@ -386,8 +386,13 @@ impl HpUfs {
         }
     }
 
+    #[inline(never)]
+    fn take_entries(&mut self, entries: &[L2pEntry]) {
+        entries.iter().for_each(|&entry| self.take_entry(entry));
+    }
+
     /// Takes in one entry: applies it if it is next, keeps it otherwise.
-    #[inline]
+    #[inline(always)]
     fn take_entry(&mut self, entry: L2pEntry) {
         self.stats.entries_received += 1;
         self.check_entry(&entry);
@@ -427,6 +432,7 @@ impl HpUfs {
     }
 
     /// Applies what can be applied of the reorder buffer, strictly in order and without gaps.
+    #[inline(never)]
     fn apply_waiting(&mut self) {
         let stalled_at = self.pending.head.take();
         while let Some(&first) = self.reorder.first() {
@@ -451,7 +457,7 @@ impl HpUfs {
     }
 
     /// Applies the changes of one entry (Sec. III-B, III-E).
-    #[inline]
+    #[inline(always)]
     fn apply(&mut self, slot: SlotIndex, entry: &L2pEntry) {
         let start = entry.lpa.slot();
         for i in 0..u32::from(entry.len) {

@@ -277,7 +277,7 @@ impl Booster for AnyBooster {
         with_booster!(self, b => b.resume(now));
     }
 
-    #[inline]
+    #[inline(always)]
     fn stamp(&mut self, command: &mut Command) {
         with_booster!(self, b => b.stamp(command));
     }

@@ -205,7 +205,7 @@ impl Worker {
     }
 
     /// What to do at `now`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn step(&mut self, now: SimTime) -> Step {
         if self.flush != Flush::None {
             return self.step_flush();
@@ -253,7 +253,7 @@ impl Worker {
     }
 
     /// Offset and length of the next request, or `None` if there is none in this or any further loop.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, direction: usize) -> Option<(u64, u64)> {
         loop {
             let p = &self.plan;

@@ -53,8 +53,15 @@ impl Apps {
 
 impl HpUfs {
     /// An app reads or changes a segment.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_use(&mut self, app: AppId, segment: SegmentId, read: bool) {
+        if self.apps.is_some() {
+            self.note_use_by(app, segment, read);
+        }
+    }
+
+    #[inline(never)]
+    fn note_use_by(&mut self, app: AppId, segment: SegmentId, read: bool) {
         let (Some(apps), Some(lists)) = (&mut self.apps, &mut self.cache.lists) else { return };
         if read && lists.foreground() == Some(app) {
             apps.profiles.record(apps.phase, segment.0);

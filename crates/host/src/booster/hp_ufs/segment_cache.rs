@@ -115,7 +115,7 @@ impl SegmentCache {
     }
 
     /// Notes that a request uses a cached segment.
-    #[inline]
+    #[inline(always)]
     pub fn touch(&mut self, slot: SlotIndex) {
         self.stay(slot);
         self.lru.touch(slot);
