@@ -31,17 +31,22 @@ const UNDO: u32 = 16;
 /// States of a slot that may be about without copies of their own: one on flash, one on its way there.
 const PLACES: u32 = 2;
 
+/// What is known of a slot, side by side because it is needed together: [`CHANGES`], [`ABOUT`], and from [`MOMENTS`] on by place the
+/// moment of a state that is about.
+const HEAD: usize = MOMENTS + PLACES as usize;
+/// Changes so far.
+const CHANGES: usize = 0;
+/// Places of states that are about without copies, one bit each.
+const ABOUT: usize = 1;
+const MOMENTS: usize = 2;
+
 struct Shared {
     /// By slot, [`ENTRIES`] each.
     entries: Vec<AtomicU32>,
     /// By slot, [`UNDO`] each, in turns: position and what stood there before the change whose number leads here.
     undo: Vec<AtomicU64>,
-    /// By slot: changes so far.
-    changes: Vec<AtomicU32>,
-    /// By slot: places of states that are about without copies, one bit each.
-    about: Vec<AtomicU32>,
-    /// By slot and place: moment of a state that is about.
-    moments: Vec<AtomicU32>,
+    /// By slot, [`HEAD`] each.
+    heads: Vec<AtomicU32>,
     /// By name.
     kept: Mutex<BTreeMap<u64, Box<SegmentImage>>>,
     /// How many there are in `kept`.
@@ -80,17 +85,22 @@ impl Shared {
         &self.undo[(slot * UNDO + number % UNDO) as usize]
     }
 
+    #[inline]
+    fn head(&self, slot: u32) -> &[AtomicU32; HEAD] {
+        self.heads[slot as usize * HEAD..].first_chunk().expect("every slot has its place")
+    }
+
     /// Number of the first change after the state at a place.
     #[inline]
     fn moment(&self, place: u32) -> u32 {
-        self.moments[place as usize].load(Relaxed)
+        self.head(place / PLACES)[MOMENTS + (place % PLACES) as usize].load(Relaxed)
     }
 
     /// The entries of a slot as they were before the change of this number.
     fn at(&self, slot: u32, moment: u32) -> Box<SegmentImage> {
         let mut image = copy_segment(&[0; ENTRIES]);
         image.iter_mut().zip(self.slot(slot)).for_each(|(entry, now)| *entry = now.load(Relaxed));
-        let mut number = self.changes[slot as usize].load(Relaxed);
+        let mut number = self.head(slot)[CHANGES].load(Relaxed);
         while number != moment {
             number = number.wrapping_sub(1);
             let undo = self.undo(slot, number).load(Relaxed);
@@ -107,9 +117,7 @@ impl LiveSegments {
         let shared = Shared {
             entries: table::zeroed_atomics(n * ENTRIES),
             undo: table::zeroed_atomics(n * UNDO as usize),
-            changes: table::zeroed_atomics(n),
-            about: table::zeroed_atomics(n),
-            moments: table::zeroed_atomics(n * PLACES as usize),
+            heads: table::zeroed_atomics(n * HEAD),
             kept: Mutex::default(),
             kept_count: AtomicUsize::new(0),
         };
@@ -130,23 +138,22 @@ impl LiveSegments {
 
     /// A copy of all entries of a slot.
     pub fn image(&self, slot: u32) -> Box<SegmentImage> {
-        self.shared.at(slot, self.shared.changes[slot as usize].load(Relaxed))
+        self.shared.at(slot, self.shared.head(slot)[CHANGES].load(Relaxed))
     }
 
     /// Changes an entry.
     #[inline(always)]
     pub fn change(&mut self, slot: u32, at: usize, packed: u32) {
-        let shared = &*self.shared;
-        let number = shared.changes[slot as usize].load(Relaxed);
-        let about = shared.about[slot as usize].load(Relaxed);
-        let since = |i: u32| number.wrapping_sub(shared.moment(slot * PLACES + i));
-        if (0..PLACES).any(|i| about >> i & 1 != 0 && since(i) >= UNDO) {
+        let head = self.shared.head(slot);
+        let (number, about) = (head[CHANGES].load(Relaxed), head[ABOUT].load(Relaxed));
+        let since = |i: u32| number.wrapping_sub(head[MOMENTS + i as usize].load(Relaxed));
+        if about != 0 && (0..PLACES).any(|i| about >> i & 1 != 0 && since(i) >= UNDO) {
             self.keep(slot);
         }
-        let shared = &*self.shared;
-        let entry = &shared.slot(slot)[at];
-        shared.undo(slot, number).store((at as u64) << 32 | u64::from(entry.load(Relaxed)), Relaxed);
-        shared.changes[slot as usize].store(number.wrapping_add(1), Relaxed);
+        head[CHANGES].store(number.wrapping_add(1), Relaxed);
+        let entry = &self.shared.slot(slot)[at];
+        let undo = (at as u64) << 32 | u64::from(entry.load(Relaxed));
+        self.shared.undo(slot, number).store(undo, Relaxed);
         entry.store(packed, Relaxed);
     }
 
@@ -158,24 +165,25 @@ impl LiveSegments {
 
     /// The state of a slot's segment now.
     pub fn state(&mut self, slot: u32) -> SegmentState {
-        if self.shared.about[slot as usize].load(Relaxed).count_ones() == PLACES {
+        if self.shared.head(slot)[ABOUT].load(Relaxed).count_ones() == PLACES {
             self.keep(slot);
         }
-        let about = &self.shared.about[slot as usize];
-        let free = about.load(Relaxed).trailing_ones();
-        about.store(about.load(Relaxed) | 1 << free, Relaxed);
+        let head = self.shared.head(slot);
+        let about = head[ABOUT].load(Relaxed);
+        let free = about.trailing_ones();
+        head[ABOUT].store(about | 1 << free, Relaxed);
+        head[MOMENTS + free as usize].store(head[CHANGES].load(Relaxed), Relaxed);
         let (place, name) = (slot * PLACES + free, self.next);
         self.next += 1;
         self.names[place as usize] = name;
-        let now = self.shared.changes[slot as usize].load(Relaxed);
-        self.shared.moments[place as usize].store(now, Relaxed);
         SegmentState { shared: Arc::clone(&self.shared), place, name }
     }
 
     /// States of a slot that are about get copies of their own: what they name will be forgotten.
-    fn keep(&mut self, slot: u32) {
+    #[cold]
+    fn keep(&self, slot: u32) {
         let shared = &*self.shared;
-        let about = shared.about[slot as usize].swap(0, Relaxed);
+        let about = shared.head(slot)[ABOUT].swap(0, Relaxed);
         if about == 0 {
             return;
         }
@@ -218,7 +226,7 @@ impl SegmentState {
             return own[at];
         }
         let (slot, moment) = (self.slot(), shared.moment(self.place));
-        let since = shared.changes[slot as usize].load(Relaxed).wrapping_sub(moment);
+        let since = shared.head(slot)[CHANGES].load(Relaxed).wrapping_sub(moment);
         let mut undone = (0..since).map(|i| shared.undo(slot, moment.wrapping_add(i)).load(Relaxed));
         undone
             .find(|undo| (undo >> 32) as usize == at)
@@ -230,7 +238,7 @@ impl SegmentState {
 
 impl fmt::Debug for LiveSegments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LiveSegments").field("slots", &self.shared.changes.len()).finish_non_exhaustive()
+        f.debug_struct("LiveSegments").field("slots", &(self.shared.heads.len() / HEAD)).finish_non_exhaustive()
     }
 }
 
@@ -250,7 +258,7 @@ impl Drop for SegmentState {
                 return;
             }
         }
-        let about = &self.shared.about[self.slot() as usize];
+        let about = &self.shared.head(self.slot())[ABOUT];
         about.store(about.load(Relaxed) & !(1 << (self.place % PLACES)), Relaxed);
     }
 }
@@ -347,7 +355,7 @@ mod tests {
             }
             drop(states);
             prop_assert_eq!(live.shared.kept().len(), 0, "nothing is kept for nobody");
-            prop_assert!(live.shared.about.iter().all(|about| about.load(Relaxed) == 0));
+            prop_assert!((0..2).all(|slot| live.shared.head(slot)[ABOUT].load(Relaxed) == 0));
         }
     }
 }

@@ -318,6 +318,19 @@ impl HpUfs {
         DataIn::Entries(entries)
     }
 
+    #[inline(never)]
+    fn program_queued(&mut self, core: &mut Core, room: usize) {
+        let n = self.queued.len().min(room);
+        self.put_whole_segments_first(core, n);
+        let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta.segment_piece(w.unit)).collect();
+        let (ppa, taken) = core.program_pieces(&pieces, Errand::Background);
+        core.stats.segment_writes += taken as u64;
+        let mut placing = core.meta.placing();
+        let mut place = |w: &Writeback| ppa.offset(placing.put(core.meta.segment_piece(w.unit)).start);
+        let placed = self.queued.drain(..taken).map(|copy| Programming { ppa: place(&copy), copy });
+        self.programming.extend(placed);
+    }
+
     fn take_programming(&mut self, piece: Piece, ppa: Ppa) -> Option<Writeback> {
         if !self.programming.get(self.found_at).is_some_and(|p| p.is(piece, ppa)) {
             self.found_at = self.programming.iter().position(|p| p.is(piece, ppa))?;
@@ -514,23 +527,18 @@ impl Mapping for HpUfs {
     }
 
     /// Programs map units from the host when a row is full. The last ones that a log block waits for go at once.
+    #[inline(always)]
     fn background(&mut self, core: &mut Core, idle: bool) {
-        core.trims_covered(self.log_blocks.trims_covered_below());
+        if !core.trims.none() {
+            core.trims_covered(self.log_blocks.trims_covered_below());
+        }
         while !self.queued.is_empty() {
             let units = core.meta_room() as u32;
             let room = core.meta.units().fitting(units) as usize;
             if self.queued.len() < room && !idle && !self.log_blocks.waits_for_last() {
                 return;
             }
-            let n = self.queued.len().min(room);
-            self.put_whole_segments_first(core, n);
-            let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta.segment_piece(w.unit)).collect();
-            let (ppa, taken) = core.program_pieces(&pieces, Errand::Background);
-            core.stats.segment_writes += taken as u64;
-            let mut placing = core.meta.placing();
-            let mut place = |w: &Writeback| ppa.offset(placing.put(core.meta.segment_piece(w.unit)).start);
-            let placed = self.queued.drain(..taken).map(|copy| Programming { ppa: place(&copy), copy });
-            self.programming.extend(placed);
+            self.program_queued(core, room);
         }
     }
 

@@ -181,16 +181,12 @@ impl LogBlocks {
         }
     }
 
-    /// Chooses what to work off: trims, then the oldest full block. Ready once the host has applied all of its changes:
-    /// before, a writeback could not contain them.
-    fn choose(&mut self, host_seq: Seq, blocks: &Blocks) -> Option<()> {
-        if self.target.is_none() {
-            let oldest = || self.blocks.iter().find(|b| blocks.settled(b.sb)).map(|b| Target::Block(b.sb));
-            let trims = self.closing.as_ref().map(|_| Target::Trims);
-            self.target = Some(trims.or_else(oldest)?);
-            (self.cursor, self.verified) = (0, 0);
-        }
-        self.work().filter(|&(_, last)| last <= host_seq).map(|_| ())
+    /// Chooses what to work off: trims, then the oldest full block.
+    fn choose(&mut self, blocks: &Blocks) {
+        let oldest = || self.blocks.iter().find(|b| blocks.settled(b.sb)).map(|b| Target::Block(b.sb));
+        let trims = self.closing.as_ref().map(|_| Target::Trims);
+        self.target = trims.or_else(oldest);
+        (self.cursor, self.verified) = (0, 0);
     }
 
     fn finish_target(&mut self) {
@@ -212,9 +208,15 @@ impl LogBlocks {
         coming: impl Fn(SegmentId) -> Option<Seq>,
     ) -> Option<SegmentId> {
         while self.due() {
-            self.choose(host_seq, blocks)?;
+            if self.target.is_none() {
+                self.choose(blocks);
+            }
             let (mut cursor, mut verified) = (self.cursor, self.verified);
             let (segments, last) = self.work()?;
+            if last > host_seq {
+                // Before the host has applied all of its changes, a writeback could not contain them.
+                return None;
+            }
             let mut ask = None;
             while let Some(segment) = next_set(segments, cursor) {
                 cursor = segment.index() + 1;
