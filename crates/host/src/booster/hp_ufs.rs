@@ -12,6 +12,7 @@
 //! - `policy`: which internal command goes next.
 
 mod apps;
+mod bits;
 mod freed;
 mod policy;
 mod reorder;

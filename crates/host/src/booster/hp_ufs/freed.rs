@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use units::Superblock;
 
-use super::validity::{Bits, Validity};
+use super::bits::Bits;
+use super::validity::Validity;
 
 /// Freed blocks in the order in which they became free, each once.
 pub(crate) struct Freed {

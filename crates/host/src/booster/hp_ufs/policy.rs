@@ -11,7 +11,7 @@ use units::{Nanos, SegmentId, Seq, SimTime, Superblock};
 
 use super::HpUfs;
 use super::segment_cache::Lookup;
-use super::validity::Bits;
+use super::bits::Bits;
 use crate::booster::Internal;
 use crate::request::Part;
 

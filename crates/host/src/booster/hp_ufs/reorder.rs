@@ -3,14 +3,16 @@
 use ufs::L2pEntry;
 use units::{Lpa, Seq};
 
+use super::bits::Bits;
+
 /// Entries that wait for an earlier one, or for their segment.
 pub(crate) struct ReorderBuffer {
     /// The entry with sequence number n has place n modulo the number of places, which is a power of two. There are more places
     /// than numbers between the first and the last entry, and usually a hundred of them wait, into whose middle the next one goes:
     /// nothing has to make room for it.
     places: Box<[L2pEntry]>,
-    /// The places in use, a bit each.
-    used: Box<[u64]>,
+    /// The places in use.
+    used: Bits,
     /// The lowest and the highest number in the buffer, unless it is empty.
     first: u64,
     last: u64,
@@ -60,7 +62,7 @@ impl ReorderBuffer {
             self.widen(last - first + 1);
         }
         let at = self.place(number);
-        if self.is_used(at) {
+        if self.used.get(at) {
             let longer = entry.len > self.places[at].len;
             if longer {
                 self.places[at] = entry;
@@ -73,7 +75,7 @@ impl ReorderBuffer {
             self.capacity
         );
         self.places[at] = entry;
-        self.used[at / 64] |= 1 << (at % 64);
+        self.used.insert(at);
         (self.first, self.last) = (first, last);
         self.len += 1;
         self.peak = self.peak.max(self.len);
@@ -97,10 +99,12 @@ impl ReorderBuffer {
     pub fn pop(&mut self) -> Option<L2pEntry> {
         let entry = *self.first()?;
         let at = self.place(self.first);
-        self.used[at / 64] &= !(1 << (at % 64));
+        self.used.remove(at);
         self.len -= 1;
         if self.len > 0 {
-            self.first += self.to_next(at);
+            // All numbers lie within one turn, so that the next one in use is the next number.
+            let next = self.used.first_from(at).or_else(|| self.used.first_from(0)).expect("an entry waits");
+            self.first += (next.wrapping_sub(at) & (self.places.len() - 1)) as u64;
         }
         Some(entry)
     }
@@ -126,48 +130,24 @@ impl ReorderBuffer {
         number as usize & (self.places.len() - 1)
     }
 
-    #[inline]
-    fn is_used(&self, at: usize) -> bool {
-        self.used[at / 64] >> (at % 64) & 1 != 0
-    }
-
-    /// How many places after an unused one the next used one comes, going around. There has to be one.
-    #[inline]
-    fn to_next(&self, at: usize) -> u64 {
-        let rest = self.used[at / 64] >> (at % 64);
-        if rest != 0 {
-            return rest.trailing_zeros().into();
-        }
-        let words = self.used.len();
-        let mut steps = 64 - at as u64 % 64;
-        for word in (1..=words).map(|i| self.used[(at / 64 + i) & (words - 1)]) {
-            if word != 0 {
-                return steps + u64::from(word.trailing_zeros());
-            }
-            steps += 64;
-        }
-        unreachable!("no entry waits")
-    }
-
     /// Makes places for numbers that lie `span` apart: entries of several units each.
     #[cold]
     fn widen(&mut self, span: u64) {
         let (places, used) = places(span as usize);
         let old = std::mem::replace(&mut self.places, places);
         let old_used = std::mem::replace(&mut self.used, used);
-        for (i, entry) in old.iter().enumerate().filter(|(i, _)| old_used[i / 64] >> (i % 64) & 1 != 0) {
-            debug_assert_eq!(i, entry.seq.0 as usize & (old.len() - 1));
+        for (_, entry) in old.iter().enumerate().filter(|&(at, _)| old_used.get(at)) {
             let at = self.place(entry.seq.0);
             self.places[at] = *entry;
-            self.used[at / 64] |= 1 << (at % 64);
+            self.used.insert(at);
         }
     }
 }
 
 /// At least `n` unused places.
-fn places(n: usize) -> (Box<[L2pEntry]>, Box<[u64]>) {
-    let n = n.next_power_of_two().max(64);
-    (vec![NOTHING; n].into(), vec![0; n / 64].into())
+fn places(n: usize) -> (Box<[L2pEntry]>, Bits) {
+    let n = n.next_power_of_two();
+    (vec![NOTHING; n].into(), Bits::new(n))
 }
 
 #[cfg(test)]

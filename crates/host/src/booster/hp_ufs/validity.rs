@@ -3,6 +3,8 @@
 use ufs::DeviceInfo;
 use units::{Ppa, Superblock};
 
+use super::bits::Bits;
+
 /// Which units on flash hold current data, as far as the host knows.
 pub(crate) struct Validity {
     bits: Vec<u64>,
@@ -104,42 +106,6 @@ impl Validity {
     /// Bytes of all counts.
     pub fn count_bytes(&self) -> u64 {
         self.counts.len() as u64 * 4
-    }
-}
-
-/// A set of small numbers.
-#[derive(Clone, Debug)]
-pub(crate) struct Bits(Vec<u64>);
-
-impl Bits {
-    /// None of the numbers below `len` is in.
-    pub fn new(len: usize) -> Bits {
-        Bits(vec![0; len.div_ceil(64)])
-    }
-
-    /// Is `index` in?
-    #[inline]
-    pub fn get(&self, index: usize) -> bool {
-        self.0[index / 64] & (1 << (index % 64)) != 0
-    }
-
-    /// Puts `index` in; false if it was in.
-    #[inline]
-    pub fn insert(&mut self, index: usize) -> bool {
-        let fresh = !self.get(index);
-        self.0[index / 64] |= 1 << (index % 64);
-        fresh
-    }
-
-    /// Takes everything out.
-    pub fn clear(&mut self) {
-        self.0.fill(0);
-    }
-
-    /// Takes `index` out.
-    #[inline]
-    pub fn remove(&mut self, index: usize) {
-        self.0[index / 64] &= !(1 << (index % 64));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use units::SegmentId;
 
-use super::validity::Bits;
+use super::bits::Bits;
 use crate::request::Part;
 
 /// Loads to come, in order, and parked parts by segment.
