@@ -10,8 +10,8 @@
 //! done later; the loop puts that into the queue. The oracle stands between workload and driver and checks every
 //! read.
 //!
-//! What every request passes through, here as in the driver and the firmware, is `#[inline(always)]`, so that it becomes a few
-//! large functions; what is rare is kept out of them. The compiler can not know which is which, and calls were a tenth of a run.
+//! Most of what every request passes through, here as in the driver and the firmware, is `#[inline(always)]`, so that it becomes a
+//! few large functions; what is rare is kept out of them. The compiler can not know which is which, and calls were a tenth of a run.
 
 use std::ops::ControlFlow;
 
@@ -347,7 +347,7 @@ impl System {
         self.driver.submit(self.now, request);
     }
 
-    /// Hands over a request after the flush before it.
+    /// [`System::submit`] after the flush before a request, out of the way of those without one.
     #[inline(never)]
     fn submit_data(&mut self, ticket: Ticket) {
         self.submit(ticket);
@@ -363,6 +363,7 @@ impl System {
         }
     }
 
+    /// [`System::hand_back`], out of the way: what is sent is refused only if it reaches beyond the device.
     #[cold]
     fn hand_back_refused(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
         self.hand_back(source)

@@ -33,11 +33,12 @@ const PLACES: u32 = 2;
 
 /// What is known of a slot, side by side because it is needed together: [`CHANGES`], [`ABOUT`], and from [`MOMENTS`] on by place the
 /// moment of a state that is about.
-const HEAD: usize = MOMENTS + PLACES as usize;
+const HEAD_WORDS: usize = MOMENTS + PLACES as usize;
 /// Changes so far.
 const CHANGES: usize = 0;
 /// Places of states that are about without copies, one bit each.
 const ABOUT: usize = 1;
+/// First of the moments.
 const MOMENTS: usize = 2;
 
 struct Shared {
@@ -45,7 +46,7 @@ struct Shared {
     entries: Vec<AtomicU32>,
     /// By slot, [`UNDO`] each, in turns: position and what stood there before the change whose number leads here.
     undo: Vec<AtomicU64>,
-    /// By slot, [`HEAD`] each.
+    /// By slot, [`HEAD_WORDS`] each.
     heads: Vec<AtomicU32>,
     /// By name.
     kept: Mutex<BTreeMap<u64, Box<SegmentImage>>>,
@@ -86,8 +87,8 @@ impl Shared {
     }
 
     #[inline]
-    fn head(&self, slot: u32) -> &[AtomicU32; HEAD] {
-        self.heads[slot as usize * HEAD..].first_chunk().expect("every slot has its place")
+    fn head(&self, slot: u32) -> &[AtomicU32; HEAD_WORDS] {
+        self.heads[slot as usize * HEAD_WORDS..].first_chunk().expect("every slot has its place")
     }
 
     /// Number of the first change after the state at a place.
@@ -117,7 +118,7 @@ impl LiveSegments {
         let shared = Shared {
             entries: table::zeroed_atomics(n * ENTRIES),
             undo: table::zeroed_atomics(n * UNDO as usize),
-            heads: table::zeroed_atomics(n * HEAD),
+            heads: table::zeroed_atomics(n * HEAD_WORDS),
             kept: Mutex::default(),
             kept_count: AtomicUsize::new(0),
         };
@@ -150,10 +151,10 @@ impl LiveSegments {
         if about != 0 && (0..PLACES).any(|i| about >> i & 1 != 0 && since(i) >= UNDO) {
             self.keep(slot);
         }
-        head[CHANGES].store(number.wrapping_add(1), Relaxed);
         let entry = &self.shared.slot(slot)[at];
         let undo = (at as u64) << 32 | u64::from(entry.load(Relaxed));
         self.shared.undo(slot, number).store(undo, Relaxed);
+        head[CHANGES].store(number.wrapping_add(1), Relaxed);
         entry.store(packed, Relaxed);
     }
 
@@ -180,7 +181,7 @@ impl LiveSegments {
     }
 
     /// States of a slot that are about get copies of their own: what they name will be forgotten.
-    #[cold]
+    #[inline(never)]
     fn keep(&self, slot: u32) {
         let shared = &*self.shared;
         let about = shared.head(slot)[ABOUT].swap(0, Relaxed);
@@ -238,7 +239,7 @@ impl SegmentState {
 
 impl fmt::Debug for LiveSegments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LiveSegments").field("slots", &(self.shared.heads.len() / HEAD)).finish_non_exhaustive()
+        f.debug_struct("LiveSegments").field("slots", &(self.shared.heads.len() / HEAD_WORDS)).finish_non_exhaustive()
     }
 }
 

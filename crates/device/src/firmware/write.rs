@@ -83,6 +83,7 @@ impl<M: Mapping> Firmware<M> {
         if fua {
             self.core.buffer.force_all();
         } else {
+            // As `respond`, inlined: most commands end here.
             self.respond_with(tag, |_| {});
         }
         true
@@ -175,7 +176,7 @@ impl<M: Mapping> Firmware<M> {
         self.program_rows();
     }
 
-    /// The same in the flow of every event.
+    /// [`Firmware::program_host_data`], inlined: every event comes by.
     #[inline(always)]
     pub(super) fn program_rows(&mut self) {
         while self.core.job.is_none() && !self.core.buffer.queue.is_empty() {

@@ -529,9 +529,7 @@ impl Mapping for HpUfs {
     /// Programs map units from the host when a row is full. The last ones that a log block waits for go at once.
     #[inline(always)]
     fn background(&mut self, core: &mut Core, idle: bool) {
-        if !core.trims.none() {
-            core.trims_covered(self.log_blocks.trims_covered_below());
-        }
+        core.trims_covered(self.log_blocks.trims_covered_below());
         while !self.queued.is_empty() {
             let units = core.meta_room() as u32;
             let room = core.meta.units().fitting(units) as usize;

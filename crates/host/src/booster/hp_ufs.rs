@@ -9,7 +9,8 @@
 //!
 //! - `segment_cache`: which segments are held; `wants`: which are to be loaded, and who waits for them.
 //! - `reorder`: changes that came too early. `validity`: valid page bitmap and counts. `freed`: empty blocks.
-//! - `policy`: which internal command goes next.
+//! - `policy`: which internal command goes next. `survey`: what is valid, found out after a power cut. `apps`: what HPBvalve's policy
+//!   notes here. `bits`: sets of small numbers.
 
 mod apps;
 mod bits;

@@ -56,12 +56,12 @@ impl HpUfs {
     #[inline(always)]
     pub(super) fn note_use(&mut self, app: AppId, segment: SegmentId, read: bool) {
         if self.apps.is_some() {
-            self.note_use_by(app, segment, read);
+            self.note_use_of_app(app, segment, read);
         }
     }
 
     #[inline(never)]
-    fn note_use_by(&mut self, app: AppId, segment: SegmentId, read: bool) {
+    fn note_use_of_app(&mut self, app: AppId, segment: SegmentId, read: bool) {
         let (Some(apps), Some(lists)) = (&mut self.apps, &mut self.cache.lists) else { return };
         if read && lists.foreground() == Some(app) {
             apps.profiles.record(apps.phase, segment.0);

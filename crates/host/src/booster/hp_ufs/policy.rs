@@ -10,8 +10,8 @@ use ufs::{BitmapFor, DataOut, DeviceInfo, Op, SegmentImage, Status};
 use units::{Nanos, SegmentId, Seq, SimTime, Superblock};
 
 use super::HpUfs;
-use super::segment_cache::Lookup;
 use super::bits::Bits;
+use super::segment_cache::Lookup;
 use crate::booster::Internal;
 use crate::request::Part;
 

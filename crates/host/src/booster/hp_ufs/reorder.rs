@@ -7,9 +7,9 @@ use super::bits::Bits;
 
 /// Entries that wait for an earlier one, or for their segment.
 pub(crate) struct ReorderBuffer {
-    /// The entry with sequence number n has place n modulo the number of places, which is a power of two. There are more places
-    /// than numbers between the first and the last entry, and usually a hundred of them wait, into whose middle the next one goes:
-    /// nothing has to make room for it.
+    /// The entry with number n has place n modulo the number of places: a power of two, and no less than there are numbers from the
+    /// first to the last, so that no two entries meet. Most entries go into the middle of a hundred others, and none has to move
+    /// for them. An index of the simulator; what a phone needs is [`ReorderBuffer::bytes`].
     places: Box<[L2pEntry]>,
     /// The places in use.
     used: Bits,
@@ -20,6 +20,9 @@ pub(crate) struct ReorderBuffer {
     capacity: usize,
     peak: usize,
 }
+
+/// So many places at first. Few numbers wait at a time, whatever the capacity.
+const PLACES: usize = 256;
 
 /// What an unused place holds.
 const NOTHING: L2pEntry = L2pEntry { lpa: Lpa(0), ppa: None, len: 0, seq: Seq(0), source: None };
@@ -45,9 +48,8 @@ pub(crate) fn remainder(mut entry: L2pEntry, applied: Seq) -> Option<L2pEntry> {
 impl ReorderBuffer {
     /// A buffer for `capacity` entries.
     pub fn new(capacity: u32) -> ReorderBuffer {
-        let capacity = capacity as usize;
-        let (places, used) = places(capacity);
-        ReorderBuffer { places, used, first: 0, last: 0, len: 0, capacity, peak: 0 }
+        let (places, used) = unused(PLACES);
+        ReorderBuffer { places, used, first: 0, last: 0, len: 0, capacity: capacity as usize, peak: 0 }
     }
 
     /// Takes in an entry; false if it was in already.
@@ -59,21 +61,15 @@ impl ReorderBuffer {
             _ => (self.first.min(number), self.last.max(number)),
         };
         if last - first >= self.places.len() as u64 {
-            self.widen(last - first + 1);
+            self.widen((last - first).saturating_add(1));
         }
         let at = self.place(number);
         if self.used.get(at) {
-            let longer = entry.len > self.places[at].len;
-            if longer {
-                self.places[at] = entry;
-            }
-            return longer;
+            return self.lengthen(at, entry);
         }
-        assert!(
-            self.len < self.capacity,
-            "the reorder buffer overflows its {} entries: the device has more changes on their way than it promised",
-            self.capacity
-        );
+        if self.len == self.capacity {
+            self.overflow();
+        }
         self.places[at] = entry;
         self.used.insert(at);
         (self.first, self.last) = (first, last);
@@ -97,7 +93,9 @@ impl ReorderBuffer {
     /// Takes out the earliest entry.
     #[inline]
     pub fn pop(&mut self) -> Option<L2pEntry> {
-        let entry = *self.first()?;
+        if self.len == 0 {
+            return None;
+        }
         let at = self.place(self.first);
         self.used.remove(at);
         self.len -= 1;
@@ -106,7 +104,7 @@ impl ReorderBuffer {
             let next = self.used.first_from(at).or_else(|| self.used.first_from(0)).expect("an entry waits");
             self.first += (next.wrapping_sub(at) & (self.places.len() - 1)) as u64;
         }
-        Some(entry)
+        Some(self.places[at])
     }
 
     /// Is nothing waiting?
@@ -130,10 +128,21 @@ impl ReorderBuffer {
         number as usize & (self.places.len() - 1)
     }
 
-    /// Makes places for numbers that lie `span` apart: entries of several units each.
+    fn lengthen(&mut self, at: usize, entry: L2pEntry) -> bool {
+        let longer = entry.len > self.places[at].len;
+        if longer {
+            self.places[at] = entry;
+        }
+        longer
+    }
+
+    /// Makes places for `span` consecutive numbers: an entry of several units has as many.
     #[cold]
     fn widen(&mut self, span: u64) {
-        let (places, used) = places(span as usize);
+        if span > self.capacity as u64 * u64::from(u8::MAX) {
+            self.overflow();
+        }
+        let (places, used) = unused(span.next_power_of_two() as usize);
         let old = std::mem::replace(&mut self.places, places);
         let old_used = std::mem::replace(&mut self.used, used);
         for (_, entry) in old.iter().enumerate().filter(|&(at, _)| old_used.get(at)) {
@@ -142,11 +151,18 @@ impl ReorderBuffer {
             self.used.insert(at);
         }
     }
+
+    #[cold]
+    fn overflow(&self) -> ! {
+        panic!(
+            "the reorder buffer overflows its {} entries: the device has more changes on their way than it promised",
+            self.capacity
+        )
+    }
 }
 
-/// At least `n` unused places.
-fn places(n: usize) -> (Box<[L2pEntry]>, Bits) {
-    let n = n.next_power_of_two();
+/// `n` places, a power of two.
+fn unused(n: usize) -> (Box<[L2pEntry]>, Bits) {
     (vec![NOTHING; n].into(), Bits::new(n))
 }
 
@@ -180,7 +196,7 @@ mod tests {
 
     #[test]
     fn numbers_may_lie_further_apart_than_there_are_places() {
-        let mut buffer = ReorderBuffer::new(4);
+        let mut buffer = ReorderBuffer::new(20);
         let numbers = [1000, 63, 64, 5000];
         numbers.iter().for_each(|&seq| assert!(buffer.insert(entry(seq, 1))));
         let order: Vec<u64> = std::iter::from_fn(|| buffer.pop()).map(|e| e.seq.0).collect();
@@ -227,6 +243,14 @@ mod tests {
         assert_eq!(remainder(entry(3, 4), Seq(6)), None);
         let rest = remainder(entry(3, 4), Seq(5)).unwrap();
         assert_eq!((rest.lpa, rest.ppa, rest.seq, rest.len), (Lpa(103), Some(Ppa(503)), Seq(6), 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "overflows")]
+    fn numbers_that_no_log_can_hold_are_a_bug() {
+        let mut buffer = ReorderBuffer::new(4);
+        buffer.insert(entry(1, 1));
+        buffer.insert(entry(u64::MAX, 1));
     }
 
     #[test]
