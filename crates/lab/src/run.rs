@@ -1,4 +1,4 @@
-//! The run loop. Read this page first: everything that happens in a simulation happens in [`System::step`].
+//! The run loop. Read this page first: everything that happens in a simulation happens in `System::step`.
 //!
 //! ```text
 //!   workload --request--> driver --command--> link --> device --> flash

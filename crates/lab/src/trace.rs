@@ -152,7 +152,7 @@ pub struct TraceInfo {
     pub cleaned: Vec<CleanedInfo>,
     /// Devices, where they lie, and their requests.
     pub devices: Vec<DeviceInfo>,
-    /// Processes by number of requests, at most [`MOST_PROCESSES`].
+    /// Processes by number of requests, at most `MOST_PROCESSES`.
     pub processes: Vec<ProcessInfo>,
     /// What one should know before believing a run of it.
     pub warnings: Vec<String>,

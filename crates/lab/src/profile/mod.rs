@@ -1,6 +1,6 @@
 //! Device profiles: TOML to configuration, with every value checked and every value's source known.
 //!
-//! [`schema`] lists the keys once; [`checks`] holds what no single key can say; [`lower`] turns a profile into the
+//! `schema` lists the keys once; `checks` holds what no single key can say; `lower` turns a profile into the
 //! configurations of device, driver and link.
 
 mod checks;
