@@ -443,6 +443,7 @@ impl Core {
         }
         let trims = (!self.trims.all_safe()).then_some(self.next_seq);
         self.trims.wanted |= trims.is_some();
+        self.trims.hold(sb, self.next_seq);
         if self.blocks.retire(sb, trims) {
             self.erase(sb);
         }

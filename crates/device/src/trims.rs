@@ -3,8 +3,11 @@
 //! A trim is *volatile* while it is only here, *journaled* once its page of the journal is on flash, and *covered* when
 //! the segment on flash has it too. A flush waits until no trim before it is volatile; so does the erase of a superblock,
 //! for a trim may have freed it, and after a power cut the old mapping would name a page that is no more.
+//!
+//! A volatile trim may be lost, and then what it took away has to be found. So a superblock that recovery has to look at is *held*
+//! in the record of log blocks while the only reason to leave it out is a volatile trim.
 
-use units::{Lpa, Seq};
+use units::{Lpa, Seq, Superblock};
 
 use crate::pages::TrimRecord;
 
@@ -29,7 +32,9 @@ pub struct Trims {
     /// What is being programmed, by page.
     coming: Vec<(usize, Vec<TrimRecord>)>,
     /// Pages on flash.
-    held: usize,
+    journaled: usize,
+    /// Superblocks that are held, until every trim with a number below this is safe.
+    held: Vec<(Superblock, Seq)>,
     /// Flushes and erases that wait want volatile trims written at once.
     pub wanted: bool,
 }
@@ -37,7 +42,8 @@ pub struct Trims {
 impl Trims {
     /// None.
     pub fn new(pages: usize) -> Trims {
-        Trims { volatile: Vec::new(), pages: vec![Page::Free; pages], coming: Vec::new(), held: 0, wanted: false }
+        let pages = vec![Page::Free; pages];
+        Trims { volatile: Vec::new(), pages, coming: Vec::new(), journaled: 0, held: Vec::new(), wanted: false }
     }
 
     /// Can another trim be taken in?
@@ -63,9 +69,30 @@ impl Trims {
         waiting.map(|r| r.seq).min().unwrap_or(Seq(u64::MAX))
     }
 
+    /// Trims with numbers below `below` are why this superblock may be left out of the record.
+    pub fn hold(&mut self, sb: Superblock, below: Seq) {
+        if self.all_safe() {
+            return;
+        }
+        match self.held.iter_mut().find(|(held, _)| *held == sb) {
+            Some((_, until)) => *until = below,
+            None => self.held.push((sb, below)),
+        }
+    }
+
+    /// Superblocks that a record has to hold. The trims that they wait for are wanted in the journal now, for each of these
+    /// superblocks costs a recovery time.
+    pub fn held(&mut self) -> impl Iterator<Item = Superblock> {
+        let safe = self.safe_below();
+        self.held.retain(|&(_, below)| below > safe);
+        let last = self.held.iter().map(|&(_, below)| below).max();
+        self.wanted |= last.is_some_and(|below| self.volatile.iter().any(|r| r.seq < below));
+        self.held.iter().map(|&(sb, _)| sb)
+    }
+
     /// Is there no trim at all that a segment on flash may lack?
     pub fn none(&self) -> bool {
-        self.held == 0 && self.all_safe()
+        self.journaled == 0 && self.all_safe()
     }
 
     /// Is every trim journaled?
@@ -88,7 +115,7 @@ impl Trims {
         let last = records.iter().map(|r| r.seq.plus(r.len - 1)).max();
         if let Some(last) = last {
             self.pages[page] = Page::Holds(last);
-            self.held += 1;
+            self.journaled += 1;
         }
     }
 
@@ -107,7 +134,7 @@ impl Trims {
         let (_, records) = self.coming.swap_remove(at.expect("a page is programmed once at a time"));
         let last = records.iter().map(|r| r.seq.plus(r.len - 1)).max();
         self.pages[page] = Page::Holds(last.expect("a page is written with records"));
-        self.held += 1;
+        self.journaled += 1;
         records
     }
 
@@ -120,12 +147,12 @@ impl Trims {
 
     /// Every trim with a number below this is in a segment on flash: gives a page that is not needed any more.
     pub fn take_covered(&mut self, below: Seq) -> Option<usize> {
-        if self.held == 0 {
+        if self.journaled == 0 {
             return None;
         }
         let page = self.pages.iter().position(|page| matches!(page, Page::Holds(last) if *last < below))?;
         self.pages[page] = Page::Free;
-        self.held -= 1;
+        self.journaled -= 1;
         Some(page)
     }
 }
@@ -133,6 +160,25 @@ impl Trims {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_superblock_is_held_until_the_trims_before_are_safe() {
+        let mut trims = Trims::new(2);
+        trims.hold(Superblock(1), Seq(5));
+        assert_eq!(trims.held().count(), 0, "there is no trim to wait for");
+        trims.push(Lpa(0), 1, Seq(5));
+        trims.hold(Superblock(1), Seq(6));
+        assert!(trims.held().count() == 1 && trims.due());
+        let page = trims.start_write().unwrap();
+        assert!(trims.held().count() == 1 && !trims.wanted, "it is on its way");
+        trims.push(Lpa(9), 1, Seq(7));
+        trims.hold(Superblock(2), Seq(8));
+        assert_eq!(trims.held().collect::<Vec<_>>(), [1, 2].map(Superblock));
+        trims.written(page);
+        assert_eq!(trims.held().collect::<Vec<_>>(), [Superblock(2)]);
+        trims.drop_covered(Seq(8));
+        assert_eq!(trims.held().count(), 0);
+    }
 
     #[test]
     fn a_trim_is_safe_once_its_page_is_on_flash() {

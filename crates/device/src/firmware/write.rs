@@ -221,6 +221,8 @@ impl<M: Mapping> Firmware<M> {
     pub(super) fn opened(&mut self, stream: Stream, sb: Superblock, errand: Errand) {
         self.map.opened(&mut self.core, sb);
         let mut log_blocks = self.map.log_blocks(&self.core);
+        let held: Vec<Superblock> = self.core.trims.held().filter(|sb| !log_blocks.contains(sb)).collect();
+        log_blocks.extend(held);
         log_blocks.retain(|&block| block != sb || !self.core.sabotaged(Sabotage::ForgetLogBlock));
         self.core.write_record(stream, log_blocks, errand);
     }

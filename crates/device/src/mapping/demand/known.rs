@@ -29,14 +29,14 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     pub(super) fn change(&mut self, core: &mut Core, lpa: Lpa, ppa: Option<Ppa>) {
         let (old, counted) = if self.cmt.is_cached(lpa) {
             if let Some(stale) = self.ctp.forget_change(lpa) {
-                self.uncount(core, stale);
+                self.overtaken(core, stale, ppa);
             }
             self.cmt.set(lpa, ppa)
         } else {
             self.ctp.set(lpa, ppa)
         };
         if counted {
-            self.uncount(core, old);
+            self.overtaken(core, old, ppa);
         }
         self.count(core, ppa);
         if let Some(new) = ppa {
@@ -49,6 +49,14 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     pub(super) fn count(&mut self, core: &Core, ppa: Option<Ppa>) {
         if let Some(ppa) = ppa {
             self.changed_in[core.superblock_of(ppa).index()] += 1;
+        }
+    }
+
+    /// The changed entry changes again. If that is a trim, it may be lost with the power.
+    fn overtaken(&mut self, core: &mut Core, old: Option<Ppa>, new: Option<Ppa>) {
+        self.uncount(core, old);
+        if let (Some(old), None) = (old, new) {
+            core.trims.hold(core.superblock_of(old), core.next_seq());
         }
     }
 
