@@ -39,17 +39,16 @@ fn a_lost_trim_brings_back_what_it_took_away() {
     for preset in lab::schemes() {
         for opened in 0..6 {
             let mut rig = Rig::new(&small_profile(), preset.parts, Nanos::from_micros(5));
-            let row = |rig: &mut Rig, op, first: u32| (0..8).for_each(|i| rig.submit(op, Lpa(first + 64 * i), 4, 8));
-            let fill = |rig: &mut Rig, units: u32| {
-                (0..units / 4).for_each(|i| rig.submit(WRITE, Lpa(2000 + 4 * i % 1000), 4, 8))
-            };
-            row(&mut rig, WRITE, 0);
-            fill(&mut rig, 1500);
-            row(&mut rig, WRITE, 0);
+            let victims = |rig: &mut Rig, op| (0..8).for_each(|i| rig.submit(op, Lpa(64 * i), 4, 8));
+            let others = |rig: &mut Rig, n: u32| (0..n).for_each(|i| rig.submit(WRITE, Lpa(2000 + 4 * i % 1000), 4, 8));
+            victims(&mut rig, WRITE);
+            others(&mut rig, 375);
+            victims(&mut rig, WRITE);
             rig.submit(RequestOp::Flush, Lpa(0), 0, 8);
             rig.wait();
-            row(&mut rig, RequestOp::Unmap, 0);
-            fill(&mut rig, 40 * opened);
+            victims(&mut rig, RequestOp::Unmap);
+            // Superblocks are opened, each with a new record.
+            others(&mut rig, 10 * opened);
             rig.wait();
             rig.power_cut(&mut Rng::new(1), 0);
         }
