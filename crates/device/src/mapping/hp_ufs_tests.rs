@@ -1,4 +1,4 @@
-//! Two copies of a map unit on their way to flash.
+//! Two copies of a map unit on their way to flash; a trim that the host has applied before it is safe.
 
 use super::*;
 use crate::mapping::small;
@@ -47,4 +47,23 @@ fn a_copy_that_was_overtaken_does_not_come_back_after_a_power_cut() {
     keep_content(&mut core, newer);
     map.cut(&mut core, &[]);
     assert_eq!((core.meta.pages.entry(LPA), core.meta.pages.seq(UNIT)), (Ppa::unpack(9), Seq(9)));
+}
+
+#[test]
+fn a_block_that_a_trim_has_emptied_stays_in_the_record_until_the_trim_is_safe() {
+    let (mut core, mut map) = two_copies();
+    let sb = core.blocks.open_next(Stream::Host).expect("a free superblock");
+    map.opened(&mut core, sb);
+    let units = core.layout.superblock_units();
+    let seq = core.take_seq(units);
+    core.blocks.place(Stream::Host, units, units, seq.plus(units - 1));
+    core.blocks.programmed(sb, units);
+    let trim = core.take_seq(units);
+    core.trims.push(Lpa(0), units, trim);
+    map.retire(&mut core, sb);
+    assert!(map.log_blocks(&core).is_empty(), "the mapping does not need it any more");
+    assert_eq!(core.trims.held().collect::<Vec<_>>(), [sb]);
+    let page = core.trims.start_write().expect("an empty journal");
+    core.trims.written(page);
+    assert_eq!(core.trims.held().count(), 0);
 }
