@@ -209,10 +209,12 @@ impl<M: Mapping> Firmware<M> {
                 return false;
             }
             let queued = self.gc.queue.len() as u32;
-            if queued < row && !force {
+            let n = queued.min(row);
+            // A step may read more than it has room for in the log: pages that the one before has found and left.
+            if queued < row && !force || self.map.room(&self.core) < n as usize {
                 break;
             }
-            self.program_copy_row(queued.min(row));
+            self.program_copy_row(n);
         }
         true
     }
