@@ -4,7 +4,7 @@ use units::{Ppa, SegmentId, Seq};
 
 use crate::core::Core;
 use crate::meta::Piece;
-use crate::ops::Errand;
+use crate::ops::ProgramReason;
 
 /// Map units on their way to flash with their entries, packed, and the last change that they hold.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl Batch {
         let pieces: Vec<Piece> = images.iter().map(|(segment, _)| core.meta.segment_piece(*segment)).collect();
         (self.images, self.seq) = (images, seq);
         core.stats.segment_writes += pieces.len() as u64;
-        core.program_all_pieces(&pieces, Errand::Job);
+        core.program_all_pieces(&pieces, ProgramReason::Job);
     }
 
     /// The programs are over; the pieces `lost` did not make it.

@@ -10,7 +10,7 @@ use crate::config::{DeviceConfig, Sabotage};
 use crate::log::{Change, Log, Logged};
 use crate::map_units::MapUnits;
 use crate::meta::{JOURNAL_PAGES, Kind, Meta, Piece};
-use crate::ops::{Errand, MAX_ITEMS, MAX_ROW, Ops, Purpose};
+use crate::ops::{MAX_ITEMS, MAX_ROW, Ops, ProgramReason, Purpose};
 use crate::pages::Pages;
 use crate::publish::Publisher;
 use crate::records::Records;
@@ -273,7 +273,7 @@ impl Core {
 
     /// Programs up to a row of metadata pieces and gives where it put the first and how many it took. The directory
     /// follows when the program is done.
-    pub fn program_pieces(&mut self, pieces: &[Piece], errand: Errand) -> (Ppa, usize) {
+    pub fn program_pieces(&mut self, pieces: &[Piece], reason: ProgramReason) -> (Ppa, usize) {
         let room = self.meta_room() as u32;
         let mut items = [0u32; MAX_ITEMS];
         let mut marks = [0u32; MAX_ROW];
@@ -293,19 +293,19 @@ impl Core {
             placing = next;
         }
         let marks = &marks[..placing.units() as usize];
-        let ppa = self.program_meta_row(marks, &items[..n], |ppa| Purpose::MetaProgram { ppa, n: n as u32, errand });
+        let ppa = self.program_meta_row(marks, &items[..n], |ppa| Purpose::MetaProgram { ppa, n: n as u32, reason });
         self.meta.label(ppa, &items[..n]);
-        self.count_pieces(pieces[0], errand, marks.len() as u32);
-        if errand != Errand::Background {
+        self.count_pieces(pieces[0], reason, marks.len() as u32);
+        if reason != ProgramReason::Background {
             self.job_ops += 1;
         }
         (ppa, n)
     }
 
-    fn count_pieces(&mut self, first: Piece, errand: Errand, units: u32) {
+    fn count_pieces(&mut self, first: Piece, reason: ProgramReason, units: u32) {
         let kinds = &mut self.map_programs;
-        let count = match (errand, self.meta.kind(first)) {
-            (Errand::Move, _) => &mut kinds.moved,
+        let count = match (reason, self.meta.kind(first)) {
+            (ProgramReason::Move, _) => &mut kinds.moved,
             (_, Kind::Segment(_)) => &mut kinds.segments,
             _ => &mut kinds.others,
         };
@@ -313,10 +313,10 @@ impl Core {
     }
 
     /// The same with as many programs as it takes.
-    pub fn program_all_pieces(&mut self, pieces: &[Piece], errand: Errand) {
+    pub fn program_all_pieces(&mut self, pieces: &[Piece], reason: ProgramReason) {
         let mut at = 0;
         while at < pieces.len() {
-            at += self.program_pieces(&pieces[at..], errand).1;
+            at += self.program_pieces(&pieces[at..], reason).1;
         }
     }
 
@@ -370,16 +370,16 @@ impl Core {
 
     /// Notes on flash that a stream has opened a superblock. Nothing is programmed there before the record is on flash,
     /// see [`Core::recorded`].
-    pub fn write_record(&mut self, stream: Stream, log_blocks: Vec<Superblock>, errand: Errand) {
+    pub fn write_record(&mut self, stream: Stream, log_blocks: Vec<Superblock>, reason: ProgramReason) {
         let slot = self.records.begin(Some(stream), log_blocks, &self.blocks);
-        self.program_record(slot, errand);
+        self.program_record(slot, reason);
     }
 
     /// Programs the parts of a record that has begun.
-    pub fn program_record(&mut self, slot: usize, errand: Errand) {
+    pub fn program_record(&mut self, slot: usize, reason: ProgramReason) {
         let pieces = self.meta.record_pieces(slot);
         self.records.expect(slot, pieces.len());
-        self.program_all_pieces(&pieces, errand);
+        self.program_all_pieces(&pieces, reason);
     }
 
     /// A piece that is neither a segment nor the bitmap of one is on flash.

@@ -12,7 +12,7 @@ pub const MAX_ITEMS: usize = 4 * MAX_ROW;
 
 /// For whom metadata is programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Errand {
+pub enum ProgramReason {
     /// Nobody waits.
     Background,
     /// The exclusive job waits.
@@ -38,7 +38,7 @@ pub enum Purpose {
     /// As above, and its SRAM buffer goes back to the pool at once.
     GcRead { ppa: Ppa, n: u32 },
     /// Metadata: pieces `pieces[..n]` of the operation's slot, laid out from `ppa` on as `Meta::placing` says.
-    MetaProgram { ppa: Ppa, n: u32, errand: Errand },
+    MetaProgram { ppa: Ppa, n: u32, reason: ProgramReason },
     /// A row of a snapshot of the directory.
     Snapshot,
     /// Recovery reads `n` units.

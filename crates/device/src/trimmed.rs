@@ -61,7 +61,7 @@ impl TrimmedSegments {
     }
 
     /// The power is gone: segments that made it to flash count.
-    pub fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    pub fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         self.batch.finish(core, lost);
     }
 

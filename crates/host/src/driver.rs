@@ -85,7 +85,7 @@ impl Driver {
             return;
         }
         let len = if flush { 1 } else { request.len };
-        self.booster.announce(request.lpa);
+        self.booster.prefetch(request.lpa);
         if self.idle_since.take().is_some() {
             self.booster.resume(now);
         }

@@ -19,7 +19,7 @@ pub struct Driven {
 
 impl Driven {
     /// Lets `events` more events happen. False if the workload ended before.
-    pub fn go_on(&mut self, rig: &mut Rig, source: &mut dyn Source, events: u32) -> bool {
+    pub fn run_events(&mut self, rig: &mut Rig, source: &mut dyn Source, events: u32) -> bool {
         for _ in 0..events {
             if self.take_requests(rig, source) && self.tickets.is_empty() {
                 return false;

@@ -37,7 +37,7 @@ fn cut(seed: u64, sabotage: Option<Sabotage>) -> Option<Result<(), String>> {
     let mut source = SqliteSource::new(&spec(seed), profile.capacity_units()).expect("a workload that fits");
     let mut rng = Rng::new(seed);
     let mut driven = Driven::default();
-    if !driven.go_on(&mut rig, &mut source, 2500 + rng.below(9000)) {
+    if !driven.run_events(&mut rig, &mut source, 2500 + rng.below(9000)) {
         return None;
     }
     let moment = rig.now();

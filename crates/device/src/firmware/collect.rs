@@ -9,7 +9,7 @@ use crate::core::Job;
 use crate::gc::{PageCopy, Phase, Victim};
 use crate::mapping::{Commit, Mapping, Search};
 use crate::meta::Piece;
-use crate::ops::{Errand, MAX_ROW, Purpose};
+use crate::ops::{MAX_ROW, ProgramReason, Purpose};
 use crate::sram::Owner;
 
 /// A metadata superblock being collected.
@@ -202,7 +202,7 @@ impl<M: Mapping> Firmware<M> {
             let mut row = self.core.blocks.room_in_row(Stream::Gc);
             if row == 0 {
                 let sb = self.core.blocks.open_next(Stream::Gc).expect("a step begins only with a free superblock");
-                self.opened(Stream::Gc, sb, Errand::Job);
+                self.opened(Stream::Gc, sb, ProgramReason::Job);
                 row = self.core.blocks.room_in_row(Stream::Gc);
             }
             if !self.core.records.recorded(Stream::Gc) {
@@ -400,7 +400,7 @@ impl<M: Mapping> Firmware<M> {
     /// The round's pieces are in SRAM, or just programmed.
     fn write_back_pieces(&mut self) -> bool {
         let round: Vec<Piece> = self.meta_gc.pieces.drain(..self.meta_gc.round).map(|(_, piece)| piece).collect();
-        self.core.program_all_pieces(&round, Errand::Move);
+        self.core.program_all_pieces(&round, ProgramReason::Move);
         self.core.sram.give(Owner::Map, self.meta_gc.held);
         self.meta_gc.held = 0;
         false

@@ -13,7 +13,7 @@ use units::{Ppa, Seq};
 use super::Firmware;
 use crate::blocks::Stream;
 use crate::mapping::Mapping;
-use crate::ops::{Errand, Purpose};
+use crate::ops::{ProgramReason, Purpose};
 
 /// A row that could not be programmed.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl<M: Mapping> Firmware<M> {
             }
             Purpose::HostProgram { ppa, n, seq } => self.row_failed(Stream::Host, token, (ppa, n, seq)),
             Purpose::GcProgram { ppa, n, seq } => self.row_failed(Stream::Gc, token, (ppa, n, seq)),
-            Purpose::MetaProgram { ppa, n, errand } => self.pieces_failed(token, ppa, n, errand),
+            Purpose::MetaProgram { ppa, n, reason } => self.pieces_failed(token, ppa, n, reason),
             Purpose::Snapshot => {
                 self.core.programs -= 1;
                 if let Work::Program { ppa, .. } = done.work {
@@ -63,14 +63,14 @@ impl<M: Mapping> Firmware<M> {
         self.failed_rows.push_back(FailedRow { stream, items, seq });
     }
 
-    fn pieces_failed(&mut self, token: u32, ppa: Ppa, n: u32, errand: Errand) {
+    fn pieces_failed(&mut self, token: u32, ppa: Ppa, n: u32, reason: ProgramReason) {
         self.core.programs -= 1;
-        self.core.job_ops -= u32::from(errand != Errand::Background);
+        self.core.job_ops -= u32::from(reason != ProgramReason::Background);
         let mut placing = self.core.meta.placing();
         for i in 0..n {
             let piece = self.core.ops.piece(token, i);
             let from = ppa.offset(placing.put(piece).start);
-            let (place, _) = self.core.program_pieces(&[piece], errand);
+            let (place, _) = self.core.program_pieces(&[piece], reason);
             self.map.piece_moved(piece, from, place);
         }
     }
@@ -97,7 +97,7 @@ impl<M: Mapping> Firmware<M> {
             return false;
         }
         let Some(sb) = self.core.blocks.open_next(stream) else { return false };
-        self.opened(stream, sb, Errand::Background);
+        self.opened(stream, sb, ProgramReason::Background);
         true
     }
 

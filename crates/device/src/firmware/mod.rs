@@ -23,7 +23,7 @@ use crate::core::{Core, DeviceEvent, Job};
 use crate::gc::Gc;
 use crate::mapping::Mapping;
 use crate::meta::Kind;
-use crate::ops::{Errand, Purpose};
+use crate::ops::{ProgramReason, Purpose};
 use crate::stats::DeviceStats;
 use batch::Pack;
 use collect::MetaGc;
@@ -151,7 +151,7 @@ impl<M: Mapping> Firmware<M> {
     pub fn command(&mut self, now: SimTime, cmd: Command) {
         self.core.now = now;
         self.arrive(cmd);
-        self.go_on();
+        self.run_until_blocked();
     }
 
     /// Something the device asked to be woken for is due.
@@ -167,7 +167,7 @@ impl<M: Mapping> Firmware<M> {
             DeviceEvent::IdleFlush => self.idle_timer(),
             DeviceEvent::Quiet => self.lookups.quiet_over(),
         }
-        self.go_on();
+        self.run_until_blocked();
     }
 
     #[inline(always)]
@@ -183,7 +183,7 @@ impl<M: Mapping> Firmware<M> {
             Purpose::SegmentLoad { units } => self.units_loaded(units),
             Purpose::JobRead => self.core.job_ops -= 1,
             Purpose::GcRead { ppa, n } => self.gc_read_done(&done, ppa, n),
-            Purpose::MetaProgram { ppa, n, errand } => self.pieces_programmed(token, ppa, n, errand),
+            Purpose::MetaProgram { ppa, n, reason } => self.pieces_programmed(token, ppa, n, reason),
             Purpose::Snapshot => self.core.programs -= 1,
             Purpose::Recover { n } => self.recover_read_done(&done, n),
             Purpose::Erase { superblock } => self.erase_done(superblock, done.failed),
@@ -194,7 +194,7 @@ impl<M: Mapping> Firmware<M> {
     /// Everything that can go on goes on. While a job runs, no command starts; between two jobs those that came
     /// meanwhile do.
     #[inline(always)]
-    fn go_on(&mut self) {
+    fn run_until_blocked(&mut self) {
         loop {
             if !self.failed_rows.is_empty() {
                 self.program_again();
@@ -256,24 +256,24 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    fn pieces_programmed(&mut self, token: u32, ppa: units::Ppa, n: u32, errand: Errand) {
+    fn pieces_programmed(&mut self, token: u32, ppa: units::Ppa, n: u32, reason: ProgramReason) {
         self.core.programs -= 1;
         let mut placing = self.core.meta.placing();
         for i in 0..n {
             let piece = self.core.ops.piece(token, i);
             let kind = self.core.meta.kind(piece);
             let place = ppa.offset(placing.put(piece).start);
-            if errand != Errand::Background || matches!(kind, Kind::Record(_) | Kind::Journal(_)) {
+            if reason != ProgramReason::Background || matches!(kind, Kind::Record(_) | Kind::Journal(_)) {
                 self.core.meta.moved(piece, place);
             } else {
                 self.map.piece_programmed(&mut self.core, piece, place);
             }
-            if errand != Errand::Move {
+            if reason != ProgramReason::Move {
                 self.core.own_piece_programmed(kind);
                 self.finish_flushes();
             }
         }
-        if errand != Errand::Background {
+        if reason != ProgramReason::Background {
             self.core.job_ops -= 1;
         }
     }

@@ -9,7 +9,7 @@ use crate::config::DeviceConfig;
 use crate::core::{Core, Job};
 use crate::mapping::Mapping;
 use crate::meta::{Kind, Piece};
-use crate::ops::{Errand, Purpose};
+use crate::ops::{ProgramReason, Purpose};
 use crate::pages::Pages;
 use crate::stats::DeviceStats;
 
@@ -48,7 +48,7 @@ impl<M: Mapping> Firmware<M> {
             match slot.purpose {
                 Purpose::HostProgram { .. } => moment.program = true,
                 Purpose::Erase { .. } => moment.erase = true,
-                Purpose::MetaProgram { errand: Errand::Background, n, .. } => {
+                Purpose::MetaProgram { reason: ProgramReason::Background, n, .. } => {
                     let segment = |&i: &u32| matches!(self.core.meta.kind(Piece(i)), Kind::Segment(_));
                     moment.writeback |= slot.items[..n as usize].iter().any(segment);
                 }
@@ -77,7 +77,7 @@ impl<M: Mapping> Firmware<M> {
             let gone = placed.filter(|(_, units)| units.clone().any(|unit| readable >> unit & 1 == 0));
             lost.extend(gone.map(|(piece, units)| (piece, ppa.offset(units.start))));
         }
-        self.map.cut(&mut self.core, &lost);
+        self.map.on_power_loss(&mut self.core, &lost);
         if let Some(recovery) = &mut self.recovery {
             recovery.batch.finish(&mut self.core, &lost);
         }
@@ -109,7 +109,7 @@ impl<M: Mapping> Firmware<M> {
         let mut firmware = Firmware::with(core, map);
         firmware.recovery = Some(Box::new(recovery));
         firmware.core.begin_job(Job::Recovery);
-        firmware.go_on();
+        firmware.run_until_blocked();
         firmware
     }
 
@@ -127,7 +127,7 @@ impl<M: Mapping> Firmware<M> {
 
 fn carried(slot: &crate::ops::Slot) -> Vec<Piece> {
     match slot.purpose {
-        Purpose::MetaProgram { n, errand, .. } if errand != Errand::Move => {
+        Purpose::MetaProgram { n, reason, .. } if reason != ProgramReason::Move => {
             slot.items[..n as usize].iter().map(|&i| Piece(i)).collect()
         }
         _ => Vec::new(),

@@ -27,7 +27,7 @@ use crate::core::{Core, DeviceEvent};
 use crate::map_units::Numbered;
 use crate::mapping::{Mapping, Table};
 use crate::meta::{JOURNAL_PAGES, Piece, Rebuilt};
-use crate::ops::{Errand, Purpose};
+use crate::ops::{ProgramReason, Purpose};
 use crate::sram::Owner;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -391,9 +391,9 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Goes on, after metadata has been collected if it has to be.
-    fn collect_or(&mut self, go_on: impl FnOnce(&mut Firmware<M>)) {
+    fn collect_or(&mut self, run_until_blocked: impl FnOnce(&mut Firmware<M>)) {
         if self.core.meta.free() > META_RESERVE {
-            go_on(self);
+            run_until_blocked(self);
             return;
         }
         self.rec().after_collecting = self.rec().phase;
@@ -571,7 +571,7 @@ impl<M: Mapping> Firmware<M> {
     fn write_last_record(&mut self) {
         self.part_done(Part::Count);
         let slot = self.core.records.begin(None, Vec::new(), &self.core.blocks);
-        self.core.program_record(slot, Errand::Job);
+        self.core.program_record(slot, ProgramReason::Job);
         if M::TABLE != Table::Dram {
             let covered = self.core.next_seq();
             self.core.trims_covered(covered);

@@ -19,7 +19,7 @@ impl<M: Mapping> Firmware<M> {
         let mut spares = [None; MAX_ROW];
         for (i, &item) in items.iter().enumerate() {
             let spare = self.spare_of(stream, item, seq.plus(i as u32));
-            self.map.announce(Lpa(spare.lpa));
+            self.map.prefetch(Lpa(spare.lpa));
             spares[i] = Some(spare);
         }
         let (purpose, priority, cause) = match stream {

@@ -8,7 +8,7 @@ use crate::blocks::Stream;
 use crate::config::Sabotage;
 use crate::core::DeviceEvent;
 use crate::mapping::{Commit, Mapping};
-use crate::ops::{Errand, MAX_ROW};
+use crate::ops::{MAX_ROW, ProgramReason};
 use crate::sram::Owner;
 
 /// A flush that waits for data accepted before it.
@@ -133,7 +133,7 @@ impl<M: Mapping> Firmware<M> {
         }
         if let Some(page) = self.core.trims.start_write() {
             let piece = self.core.meta.journal_piece(page);
-            self.core.program_pieces(&[piece], Errand::Background);
+            self.core.program_pieces(&[piece], ProgramReason::Background);
         }
     }
 
@@ -213,18 +213,18 @@ impl<M: Mapping> Firmware<M> {
             return false;
         }
         let Some(sb) = self.core.blocks.open_next(Stream::Host) else { return false };
-        self.opened(Stream::Host, sb, Errand::Background);
+        self.opened(Stream::Host, sb, ProgramReason::Background);
         true
     }
 
     /// A superblock has been opened: whoever rebuilds the mapping after a power cut has to know.
-    pub(super) fn opened(&mut self, stream: Stream, sb: Superblock, errand: Errand) {
+    pub(super) fn opened(&mut self, stream: Stream, sb: Superblock, reason: ProgramReason) {
         self.map.opened(&mut self.core, sb);
         let mut log_blocks = self.map.log_blocks(&self.core);
         let held: Vec<Superblock> = self.core.trims.held().filter(|sb| !log_blocks.contains(sb)).collect();
         log_blocks.extend(held);
         log_blocks.retain(|&block| block != sb || !self.core.sabotaged(Sabotage::ForgetLogBlock));
-        self.core.write_record(stream, log_blocks, errand);
+        self.core.write_record(stream, log_blocks, reason);
     }
 
     #[inline(always)]

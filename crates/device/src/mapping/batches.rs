@@ -53,7 +53,7 @@ pub(super) trait InBatches {
 }
 
 /// Goes on with a flush. True when it has ended; see [`Mapping::flush`](super::Mapping::flush).
-pub(super) fn go_on(map: &mut impl InBatches, core: &mut Core) -> bool {
+pub(super) fn run_until_blocked(map: &mut impl InBatches, core: &mut Core) -> bool {
     loop {
         match *map.phase() {
             Phase::Start => {

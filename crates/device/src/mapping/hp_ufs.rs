@@ -26,7 +26,7 @@ use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, UnitRun, UnitSet};
 use crate::meta::Piece;
-use crate::ops::Errand;
+use crate::ops::ProgramReason;
 use crate::sram::Owner;
 
 /// A map unit from the host, in SRAM until it is on flash.
@@ -323,7 +323,7 @@ impl HpUfs {
         let n = self.queued.len().min(room);
         self.put_whole_segments_first(core, n);
         let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta.segment_piece(w.unit)).collect();
-        let (ppa, taken) = core.program_pieces(&pieces, Errand::Background);
+        let (ppa, taken) = core.program_pieces(&pieces, ProgramReason::Background);
         core.stats.segment_writes += taken as u64;
         let mut placing = core.meta.placing();
         let mut place = |w: &Writeback| ppa.offset(placing.put(core.meta.segment_piece(w.unit)).start);
@@ -578,7 +578,7 @@ impl Mapping for HpUfs {
     }
 
     /// Copies that made it to flash count, in the order in which they were written, unless a newer one got there first.
-    fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         for Programming { ppa, copy } in std::mem::take(&mut self.programming) {
             let survived = !lost.contains(&(Piece(copy.unit.0), ppa));
             if survived && copy.seq >= core.meta.segment_seq(copy.unit) {

@@ -34,7 +34,7 @@ fn of_two_copies_the_newer_one_counts_whichever_survives_a_power_cut() {
     let piece = Piece(UNIT.0);
     for (lost, expected) in [(vec![], 9), (vec![(piece, Ppa(10))], 9), (vec![(piece, Ppa(20))], 5)] {
         let (mut core, mut map) = two_copies();
-        map.cut(&mut core, &lost);
+        map.on_power_loss(&mut core, &lost);
         assert_eq!(core.meta.pages.entry(LPA), Ppa::unpack(expected), "{lost:?}");
         assert_eq!(core.meta.pages.seq(UNIT), Seq(expected.into()));
     }
@@ -45,7 +45,7 @@ fn a_copy_that_was_overtaken_does_not_come_back_after_a_power_cut() {
     let (mut core, mut map) = two_copies();
     let newer = map.programming.pop_back().expect("two copies").copy;
     keep_content(&mut core, newer);
-    map.cut(&mut core, &[]);
+    map.on_power_loss(&mut core, &[]);
     assert_eq!((core.meta.pages.entry(LPA), core.meta.pages.seq(UNIT)), (Ppa::unpack(9), Seq(9)));
 }
 

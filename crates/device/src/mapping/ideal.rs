@@ -85,7 +85,7 @@ impl Mapping for Ideal {
     }
 
     #[inline]
-    fn announce(&self, lpa: Lpa) {
+    fn prefetch(&self, lpa: Lpa) {
         table::prefetch(&self.table[lpa.index()]);
     }
 
@@ -133,8 +133,8 @@ impl Mapping for Ideal {
         self.trims.flush(core, &self.table)
     }
 
-    fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.trims.cut(core, lost);
+    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        self.trims.on_power_loss(core, lost);
     }
 
     fn restored(core: &mut Core) -> Ideal {

@@ -21,15 +21,15 @@ struct LogBlock {
 /// Segments with trims. A trim leaves no page behind, so it belongs to no log block; and it outlives the block that was
 /// open when it came, which may be erased before the segment is on flash.
 #[derive(Debug)]
-struct TrimmedSegments {
+struct UnwrittenTrims {
     segments: Vec<u64>,
     first_seq: Seq,
     last_seq: Seq,
 }
 
-impl TrimmedSegments {
-    fn new(words: usize) -> TrimmedSegments {
-        TrimmedSegments { segments: vec![0; words], first_seq: Seq(u64::MAX), last_seq: Seq(0) }
+impl UnwrittenTrims {
+    fn new(words: usize) -> UnwrittenTrims {
+        UnwrittenTrims { segments: vec![0; words], first_seq: Seq(u64::MAX), last_seq: Seq(0) }
     }
 
     fn mention(&self, segment: SegmentId, on_flash: Seq) -> bool {
@@ -52,8 +52,8 @@ pub struct LogBlocks {
     blocks: VecDeque<LogBlock>,
     spare: Vec<Vec<u64>>,
     /// Trims that a segment on flash may lack: those noted now, and those being worked off.
-    trims: TrimmedSegments,
-    closing: Option<TrimmedSegments>,
+    trims: UnwrittenTrims,
+    closing: Option<UnwrittenTrims>,
     /// What is being worked off, and its next segment to look at.
     target: Option<Target>,
     cursor: usize,
@@ -78,7 +78,7 @@ impl LogBlocks {
             words,
             blocks: VecDeque::new(),
             spare: Vec::new(),
-            trims: TrimmedSegments::new(words),
+            trims: UnwrittenTrims::new(words),
             closing: None,
             target: None,
             cursor: 0,
@@ -133,7 +133,7 @@ impl LogBlocks {
     /// Wants the segments of all trims so far on flash.
     pub fn close_trims(&mut self) {
         if self.closing.is_none() && self.trims.last_seq > Seq(0) {
-            self.closing = Some(std::mem::replace(&mut self.trims, TrimmedSegments::new(self.words)));
+            self.closing = Some(std::mem::replace(&mut self.trims, UnwrittenTrims::new(self.words)));
         }
     }
 

@@ -225,7 +225,7 @@ pub trait Mapping: Sized {
     }
 
     /// A change of this address is coming; a hint for the processor's caches.
-    fn announce(&self, lpa: Lpa) {
+    fn prefetch(&self, lpa: Lpa) {
         let _ = lpa;
     }
 
@@ -333,7 +333,7 @@ pub trait Mapping: Sized {
     fn absorb_trims(&mut self, core: &mut Core);
 
     /// The power is gone. What this scheme was programming becomes the content of its pages, but for the pieces `lost`.
-    fn cut(&mut self, core: &mut Core, lost: &[(crate::meta::Piece, Ppa)]) {
+    fn on_power_loss(&mut self, core: &mut Core, lost: &[(crate::meta::Piece, Ppa)]) {
         let _ = (core, lost);
     }
 

@@ -23,7 +23,7 @@ use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, MapUnits};
 use crate::meta::Piece;
-use crate::ops::Errand;
+use crate::ops::ProgramReason;
 use crate::sram::Owner;
 use crate::validity::ValidCounts;
 
@@ -184,7 +184,7 @@ impl SegmentLog {
             }
         }
         core.stats.segment_writes += self.batch.len() as u64;
-        core.program_all_pieces(&self.batch, Errand::Job);
+        core.program_all_pieces(&self.batch, ProgramReason::Job);
     }
 
     /// The map units of the batch are on flash: what was written becomes their content.
@@ -391,7 +391,7 @@ impl Mapping for SegmentLog {
                     // The log of one flush touches the host's and the collector's superblock, rarely one more each.
                     let parts = |&sb: &Superblock| core.meta.bitmap_pieces(sb);
                     let bitmaps: Vec<Piece> = self.concerned.iter().flat_map(parts).collect();
-                    core.program_all_pieces(&bitmaps, Errand::Job);
+                    core.program_all_pieces(&bitmaps, ProgramReason::Job);
                     if !bitmaps.is_empty() {
                         return false;
                     }
@@ -497,7 +497,7 @@ impl Mapping for SegmentLog {
     }
 
     /// Segments of the batch that made it to flash count.
-    fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         if self.phase == Phase::Written {
             self.batch_content(core, lost);
         }

@@ -120,7 +120,7 @@ impl Booster for HpUfs {
 
     /// A read is resolved, or a change applied, with this entry.
     #[inline]
-    fn announce(&self, lpa: Lpa) {
+    fn prefetch(&self, lpa: Lpa) {
         if lpa.0 < self.info.capacity_units
             && let Lookup::Cached(slot) = self.cache.lookup(lpa.segment())
         {

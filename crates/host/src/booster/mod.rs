@@ -57,7 +57,7 @@ pub(crate) trait Booster: Sized {
     }
 
     /// A request for this address has come; a hint for the processor's caches.
-    fn announce(&self, _lpa: Lpa) {}
+    fn prefetch(&self, _lpa: Lpa) {}
 
     /// The first request after a time without any has come.
     fn resume(&mut self, _now: SimTime) {}
@@ -268,8 +268,8 @@ impl Booster for AnyBooster {
     }
 
     #[inline]
-    fn announce(&self, lpa: Lpa) {
-        with_booster!(self, b => b.announce(lpa));
+    fn prefetch(&self, lpa: Lpa) {
+        with_booster!(self, b => b.prefetch(lpa));
     }
 
     #[inline]

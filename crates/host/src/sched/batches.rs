@@ -130,12 +130,12 @@ impl Batches {
     fn begin_batch(&mut self, id: u16) -> Option<u16> {
         self.withdraw(id);
         self.sending = Some(id);
-        self.go_on()
+        self.continue_batch()
     }
 
     /// The next request of the batch being sent.
     #[inline]
-    pub fn go_on(&mut self) -> Option<u16> {
+    pub fn continue_batch(&mut self) -> Option<u16> {
         let id = self.sending?;
         let slot = self.members.pop_front(id);
         if self.members.is_empty(id) {
@@ -210,7 +210,7 @@ mod tests {
     fn all(batches: &mut Batches) -> Vec<Vec<u16>> {
         let mut sent = Vec::new();
         while let Some(first) = batches.begin() {
-            let rest = std::iter::from_fn(|| batches.go_on());
+            let rest = std::iter::from_fn(|| batches.continue_batch());
             sent.push(std::iter::once(first).chain(rest).collect());
         }
         sent
@@ -244,7 +244,10 @@ mod tests {
     #[test]
     fn a_request_takes_its_batch_with_it() {
         let mut batches = filled(Rank::Densest);
-        assert_eq!((batches.begin_with(4), batches.go_on(), batches.go_on()), (Some(0), Some(4), None));
+        assert_eq!(
+            (batches.begin_with(4), batches.continue_batch(), batches.continue_batch()),
+            (Some(0), Some(4), None)
+        );
         assert_eq!(all(&mut batches), [vec![1, 2], vec![3]]);
     }
 
@@ -254,7 +257,7 @@ mod tests {
         assert_eq!(batches.begin(), Some(0));
         batches.join(5, 7, 1);
         assert_eq!(batches.rest().collect::<Vec<_>>(), [4]);
-        assert_eq!((batches.go_on(), batches.go_on()), (Some(4), None));
+        assert_eq!((batches.continue_batch(), batches.continue_batch()), (Some(4), None));
         assert_eq!(all(&mut batches), [vec![1, 2], vec![3], vec![5]]);
         assert!(batches.is_empty());
     }

@@ -110,8 +110,8 @@ impl<F: Flavour> Policy for Batching<F> {
     }
 
     #[inline]
-    fn go_on(&mut self) -> Option<u16> {
-        self.of(self.sending).go_on()
+    fn continue_batch(&mut self) -> Option<u16> {
+        self.of(self.sending).continue_batch()
     }
 
     /// The runs are sorted, and joined where they meet.

@@ -56,7 +56,7 @@ pub(crate) trait Policy {
     fn choose(&mut self, now: SimTime, pending: &Pending) -> Option<(u16, Why)>;
 
     /// The next part of the batch being sent.
-    fn go_on(&mut self) -> Option<u16> {
+    fn continue_batch(&mut self) -> Option<u16> {
         None
     }
 
@@ -95,7 +95,7 @@ impl<P: Policy> Ordered<P> {
     /// The part to send next. It leaves the policy, but not yet the pending queue.
     #[inline]
     fn decide(&mut self, now: SimTime) -> Option<u16> {
-        let (slot, why) = match self.policy.go_on() {
+        let (slot, why) = match self.policy.continue_batch() {
             Some(slot) => (slot, Why::InBatch),
             None => match self.due(now) {
                 Some(due) => due,

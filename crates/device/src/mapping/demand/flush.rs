@@ -14,7 +14,7 @@ use crate::blocks::State;
 use crate::core::Core;
 use crate::mapping::batches::{InBatches, Load, Phase};
 use crate::meta::Piece;
-use crate::ops::Errand;
+use crate::ops::ProgramReason;
 use crate::sram::Owner;
 
 /// Translation pages that are read and written together, if there are buffers for as many.
@@ -147,7 +147,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         core.stats.cmt_entries_written += content.len() as u64;
         core.stats.cmt_background_flushes += u64::from(self.flush.idle);
         self.flush.content = content;
-        core.program_all_pieces(&pieces, Errand::Job);
+        core.program_all_pieces(&pieces, ProgramReason::Job);
     }
 
     fn batch_written(&mut self, core: &mut Core) {

@@ -300,7 +300,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     /// The first miss of the batch reads the translation page, and takes in the entries of all of it.
     fn batch(&mut self, core: &mut Core, runs: &[LpaRun], _write: bool) -> Option<SegmentId> {
         let announced = runs.iter().flat_map(|run| (run.lpa.0..run.end().0).map(Lpa));
-        self.prefetch(core, announced);
+        self.load_ahead(core, announced);
         None
     }
 
@@ -361,7 +361,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
-        batches::go_on(self, core)
+        batches::run_until_blocked(self, core)
     }
 
     fn wants_idle_flush(&self) -> bool {
@@ -411,7 +411,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
         self.wanted.trims = true;
     }
 
-    fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         self.flush_cut(core, lost);
     }
 

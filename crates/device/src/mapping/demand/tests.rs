@@ -61,7 +61,7 @@ fn a_page_cache_below_makes_neighbours_hit() {
 fn what_was_announced_comes_with_the_first_miss_of_its_page() {
     let mut core = core(64);
     let mut map = Dftl::new(&core);
-    map.prefetch(&core, [3, 4, 9, 600].map(Lpa));
+    map.load_ahead(&core, [3, 4, 9, 600].map(Lpa));
     assert_eq!(read(&mut map, &mut core, 4), Resolved::Load(SegmentId(0)));
     assert_eq!(map.in_caches(&core).collect::<Vec<_>>(), [Lpa(3), Lpa(4), Lpa(9)]);
     assert_eq!(read(&mut map, &mut core, 9), at(9));

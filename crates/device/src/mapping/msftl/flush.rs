@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::firmware::META_RESERVE;
 use crate::mapping::batches::{self, InBatches, Load, Phase};
 use crate::meta::Piece;
-use crate::ops::Errand;
+use crate::ops::ProgramReason;
 use crate::sram::Owner;
 
 /// Buffers that a flush works in, if there are as many: programs for every die of a large device.
@@ -132,7 +132,7 @@ impl Flush {
     }
 
     /// The power is gone: pieces of the batch that made it to flash count.
-    pub(super) fn cut(&self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    pub(super) fn on_power_loss(&self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         if self.phase == Phase::Written {
             self.batch_content(core, lost);
         }
@@ -181,7 +181,7 @@ impl<S> Flushed<S> {
             }
         }
         self.flush.count_batch(core);
-        core.program_all_pieces(&self.flush.batch, Errand::Job);
+        core.program_all_pieces(&self.flush.batch, ProgramReason::Job);
     }
 
     /// Translation blocks have run short. What has been written leaves the mapping cache; the rest follows in a flush after

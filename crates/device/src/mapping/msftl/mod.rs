@@ -232,7 +232,7 @@ impl<S: PieceSize> Mapping for Flushed<S> {
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
-        batches::go_on(self, core)
+        batches::run_until_blocked(self, core)
     }
 
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
@@ -285,8 +285,8 @@ impl<S: PieceSize> Mapping for Flushed<S> {
         self.flush_wanted = true;
     }
 
-    fn cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.flush.cut(core, lost);
+    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        self.flush.on_power_loss(core, lost);
     }
 
     /// Valid page counts follow from the pieces, all of which have been read.
