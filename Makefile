@@ -41,6 +41,7 @@ check-format: .venv/.packages
 
 check-rust: .venv/.packages
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 	cargo test --locked --workspace
 
 check-python: install

@@ -3,6 +3,8 @@
 //! A VFS belongs to the thread that made it, and so does its connection. SQLite's list of VFSs is global and guarded by
 //! SQLite; other threads walk over an entry but never call it, because every name is used once.
 
+#![allow(unsafe_code)]
+
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::size_of;
