@@ -1,0 +1,179 @@
+//! What a parameter may hold.
+
+use toml::Value;
+
+/// What a parameter may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Words for people.
+    Text,
+    /// `true` or `false`.
+    Switch,
+    /// An integer of 32 bits, bounds included.
+    Count { min: u32, max: u32 },
+    /// An integer, bounds included.
+    Wide { min: u64, max: u64 },
+    /// An integer of 32 bits, bounds included, or one word.
+    CountOr { min: u32, max: u32, word: &'static str },
+    /// One of some words.
+    Choice { words: &'static [&'static str] },
+    /// A list of at least one of some words.
+    Choices { words: &'static [&'static str] },
+}
+
+impl Kind {
+    /// Its name, as the list of all keys gives it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Switch => "switch",
+            Kind::Count { .. } | Kind::Wide { .. } => "count",
+            Kind::CountOr { .. } => "count_or",
+            Kind::Choice { .. } => "choice",
+            Kind::Choices { .. } => "choices",
+        }
+    }
+
+    /// The allowed values, as an error message and the documentation name them.
+    pub fn allowed(self) -> String {
+        match self {
+            Kind::Text => "a non-empty string".into(),
+            Kind::Switch => "true or false".into(),
+            Kind::Count { min, max } => format!("{min}..={max}"),
+            Kind::Wide { min, max } => format!("{min}..={max}"),
+            Kind::CountOr { min, max, word } => format!("{min}..={max} or \"{word}\""),
+            Kind::Choice { words } => format!("one of \"{}\"", words.join("\", \"")),
+            Kind::Choices { words } => format!("a list of \"{}\"", words.join("\", \"")),
+        }
+    }
+
+    /// True if `value` has the right type and lies in the range.
+    pub fn admits(self, value: &Value) -> bool {
+        let inside = |min: u64, max: u64| {
+            value.as_integer().and_then(|n| u64::try_from(n).ok()).is_some_and(|n| (min..=max).contains(&n))
+        };
+        let known = |words: &[&str], value: &Value| value.as_str().is_some_and(|word| words.contains(&word));
+        match self {
+            Kind::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
+            Kind::Switch => value.is_bool(),
+            Kind::Count { min, max } => inside(min.into(), max.into()),
+            Kind::Wide { min, max } => inside(min, max),
+            Kind::CountOr { min, max, word } => inside(min.into(), max.into()) || value.as_str() == Some(word),
+            Kind::Choice { words } => known(words, value),
+            Kind::Choices { words } => {
+                value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(|value| known(words, value)))
+            }
+        }
+    }
+
+    /// True if the value needs a source: words for people do not.
+    pub fn needs_source(self) -> bool {
+        self != Kind::Text
+    }
+}
+
+/// The value of a [`Kind::CountOr`] parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CountOr {
+    /// The integer.
+    Count(u32),
+    /// The word.
+    Word(&'static str),
+}
+
+impl CountOr {
+    /// The integer; `None` stands for the word.
+    pub fn count(self) -> Option<u32> {
+        match self {
+            CountOr::Count(n) => Some(n),
+            CountOr::Word(_) => None,
+        }
+    }
+}
+
+/// The value of a parameter that no file names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Default {
+    /// `true` or `false`.
+    Switch(bool),
+    /// An integer.
+    Count(u64),
+    /// A word.
+    Word(&'static str),
+    /// A list of words.
+    Words(&'static [&'static str]),
+}
+
+impl Default {
+    /// As it would stand in a file.
+    pub fn value(self) -> Value {
+        match self {
+            Default::Switch(on) => on.into(),
+            Default::Count(n) => Value::Integer(n as i64),
+            Default::Word(word) => word.into(),
+            Default::Words(words) => words.to_vec().into(),
+        }
+    }
+}
+
+/// One parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// Name, with its unit as a suffix.
+    pub key: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// What it may hold.
+    pub kind: Kind,
+    /// Its value where a file does not name it; `None`: a file has to.
+    pub default: Option<Default>,
+    /// Where the default comes from.
+    pub source: &'static str,
+    /// It decides where things are on flash: a state that was made with one value can not be used with another.
+    pub fixed: bool,
+}
+
+/// The unit that the suffix of a key names.
+pub fn unit_of(key: &str) -> &'static str {
+    const SUFFIXES: &[(&str, &str)] = &[
+        ("_mib_per_s", "MiB/s"),
+        ("_mib", "MiB"),
+        ("_kib", "KiB"),
+        ("_bytes", "bytes"),
+        ("_us", "us"),
+        ("_ns", "ns"),
+        ("_ms", "ms"),
+        ("_entries", "entries"),
+        ("_superblocks", "superblocks"),
+        ("_erases", "erases"),
+    ];
+    SUFFIXES.iter().find(|(suffix, _)| key.ends_with(suffix)).map_or("", |(_, unit)| unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_range() {
+        let cases: [(Kind, &[&str], &[&str]); 7] = [
+            (Kind::Text, &["'a'"], &["' '", "7"]),
+            (Kind::Switch, &["true"], &["1", "'true'"]),
+            (Kind::Count { min: 2, max: 5 }, &["2", "5"], &["1", "6", "-2", "2.5", "'2'"]),
+            (Kind::Wide { min: 0, max: i64::MAX as u64 }, &["0", "9223372036854775807"], &["-1"]),
+            (Kind::CountOr { min: 2, max: 5, word: "all" }, &["2", "'all'"], &["1", "'none'"]),
+            (Kind::Choice { words: &["a", "b"] }, &["'a'"], &["'c'", "0", "['a']"]),
+            (Kind::Choices { words: &["a", "b"] }, &["['a']", "['b', 'a', 'b']"], &["'a'", "[]", "['c']"]),
+        ];
+        for (kind, right, wrong) in cases {
+            let value = |text: &str| format!("v = {text}").parse::<toml::Table>().unwrap().remove("v").unwrap();
+            right.iter().for_each(|text| assert!(kind.admits(&value(text)), "{kind:?}: {text}"));
+            wrong.iter().for_each(|text| assert!(!kind.admits(&value(text)), "{kind:?}: {text}"));
+        }
+    }
+
+    #[test]
+    fn a_suffix_names_the_unit() {
+        assert_eq!([unit_of("up_mib_per_s"), unit_of("cache_kib"), unit_of("tags")], ["MiB/s", "KiB", ""]);
+    }
+}

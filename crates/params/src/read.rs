@@ -1,0 +1,89 @@
+//! Reading a table of a TOML file.
+
+use std::fmt;
+
+use toml::{Table, Value};
+
+use crate::{Field, Params};
+
+/// A value that is not allowed, a key that does not exist, or one that is missing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParamError {
+    /// The table, as errors name it.
+    pub table: String,
+    /// The key.
+    pub key: String,
+    /// The value, if there is one.
+    pub value: Option<String>,
+    /// What is wrong, and what would be allowed.
+    pub problem: String,
+}
+
+impl ParamError {
+    /// `table.key = value: must be allowed`.
+    pub fn must_be(table: &str, key: &str, value: &Value, allowed: impl fmt::Display) -> ParamError {
+        let problem = format!(": must be {allowed}");
+        ParamError { table: table.into(), key: key.into(), value: Some(value.to_string()), problem }
+    }
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.table, self.key)?;
+        if let Some(value) = &self.value {
+            write!(f, " = {value}")?;
+        }
+        f.write_str(&self.problem)
+    }
+}
+
+impl std::error::Error for ParamError {}
+
+/// Reads the table `name`: keys that the set does not have are refused, those that the file does not name have their defaults.
+///
+/// # Errors
+/// Unknown and missing keys, wrong types, values out of range.
+pub fn read<P: Params>(name: &str, table: &Table) -> Result<P, ParamError> {
+    let fields = P::fields();
+    known_keys_only(name, table, &fields)?;
+    check(name, table, &fields).map(|table| P::from_checked(&table))
+}
+
+/// Refuses keys that are none of `fields`.
+///
+/// # Errors
+/// The first such key, with its value and the keys there are.
+pub fn known_keys_only(name: &str, table: &Table, fields: &[Field]) -> Result<(), ParamError> {
+    let Some((key, value)) = table.iter().find(|(key, _)| !fields.iter().any(|f| f.key == *key)) else {
+        return Ok(());
+    };
+    let keys: Vec<&str> = fields.iter().map(|f| f.key).collect();
+    let problem = match keys.is_empty() {
+        true => ": unknown key, there are none".into(),
+        false => format!(": unknown key, must be one of {}", keys.join(", ")),
+    };
+    Err(ParamError { table: name.into(), key: key.clone(), value: Some(value.to_string()), problem })
+}
+
+/// The values of `fields` in a table, each inside its range; other keys are left out.
+///
+/// # Errors
+/// A value out of its range, or a missing one without a default.
+pub fn check(name: &str, table: &Table, fields: &[Field]) -> Result<Table, ParamError> {
+    let mut checked = Table::new();
+    for f in fields {
+        let value = match (table.get(f.key), f.default) {
+            (Some(value), _) => value.clone(),
+            (None, Some(default)) => default.value(),
+            (None, None) => {
+                let problem = format!(" is missing: must be {}", f.kind.allowed());
+                return Err(ParamError { table: name.into(), key: f.key.into(), value: None, problem });
+            }
+        };
+        if !f.kind.admits(&value) {
+            return Err(ParamError::must_be(name, f.key, &value, f.kind.allowed()));
+        }
+        checked.insert(f.key.into(), value);
+    }
+    Ok(checked)
+}
