@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use ufs::{SegmentImage, SegmentState, copy_segment, recycle_segment};
+use live::{SegmentImage, SegmentState, copy_segment, recycle_segment};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use crate::map_units::MapUnits;

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
+use live::{SegmentImage, SegmentState};
 use units::SEGMENT_ENTRIES;
 
-use crate::live::SegmentState;
 use crate::response::L2pEntry;
 
 /// The content of one 4 KiB unit: which address it was written to, and by which write.
@@ -16,9 +16,6 @@ pub struct Content {
     /// Number of the write request, from 1.
     pub stamp: u32,
 }
-
-/// The entries of one L2P segment, packed as [`units::Ppa::pack`] does.
-pub type SegmentImage = [u32; SEGMENT_ENTRIES as usize];
 
 /// Entries of a quarter of a segment, 1 KiB: no device writes less of the mapping table (MSFTL Sec. 3.1).
 pub const QUARTER_ENTRIES: u32 = SEGMENT_ENTRIES / 4;

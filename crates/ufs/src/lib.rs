@@ -15,16 +15,13 @@ mod command;
 mod data;
 mod info;
 pub mod link;
-mod live;
-mod pool;
 mod response;
 
 pub use codec::hpufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
 pub use codec::mapplus::{MAX_BATCH_RUNS, MAX_CACHED_RUNS};
 pub use command::{BitmapFor, Command, Op, Tag};
-pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters, SegmentImage};
+pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters};
 pub use info::DeviceInfo;
 pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
-pub use live::{LiveSegments, SegmentState};
-pub use pool::{copy_segment, recycle_segment};
+pub use live::{SegmentImage, SegmentState};
 pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Recommendation, Response, Status};

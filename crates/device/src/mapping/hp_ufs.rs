@@ -11,9 +11,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use live::recycle_segment;
 use ufs::{
     BitmapFor, DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Quarters, Response, SegmentImage,
-    SegmentState, Status, recycle_segment,
+    SegmentState, Status,
 };
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 

@@ -22,14 +22,14 @@
 //! | DATA OUT | 4: stamp of all units of the write, big-endian |
 //! | DATA IN | 8 per unit: LPA, stamp; stamp 0 is a unit that reads as zeroes, its LPA is 0 |
 
+use live::{SegmentImage, SegmentState};
 use units::{Lpa, Seq};
 
 use super::bytes::Reader;
 use super::error::{Allowed, DecodeError, EncodeError};
 use super::{cdb, hpb, hpufs, mapplus};
 use crate::command::Op;
-use crate::data::{Content, DataIn, DataOut, Quarters, SegmentImage};
-use crate::live::SegmentState;
+use crate::data::{Content, DataIn, DataOut, Quarters};
 use crate::response::Status;
 
 /// Flag of a DATA UPIU whose segment stands for user data; simulator only.

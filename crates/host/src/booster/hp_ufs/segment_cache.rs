@@ -6,7 +6,8 @@
 //! A device that writes segments in parts gets those with changes of a segment that stays. So what is dirty is noted by quarters, as the smallest part is
 //! one; a change makes all quarters of its part dirty.
 
-use ufs::{DataOut, LiveSegments, QUARTER_ENTRIES, Quarters, SegmentImage, recycle_segment};
+use live::{LiveSegments, SegmentImage, recycle_segment};
+use ufs::{DataOut, QUARTER_ENTRIES, Quarters};
 use units::{SegmentId, UNIT_BYTES};
 
 use crate::booster::app_lists::{AFG, AppLists, BG, IFG};

@@ -1,11 +1,11 @@
-//! Reuse of segment buffers. Driver and device pass segments back and forth all the time; asking the allocator for every
-//! one took an eighth of the time of a simulated random write.
+//! Reuse of segment buffers. Driver and device exchange segments all the time. Asking the allocator for every buffer took
+//! an eighth of the time of a simulated random write.
 
 use std::cell::RefCell;
 
-use crate::data::SegmentImage;
+use crate::SegmentImage;
 
-/// More than are ever under way at once; the rest goes back to the allocator.
+/// Buffers that are kept for reuse, more than are ever in use at once. Others go back to the allocator.
 const KEPT: usize = 512;
 
 thread_local! {

@@ -1,17 +1,15 @@
-//! Segments that keep changing, and states of them that cost nothing to take.
+//! Segments that change, and states of them.
 //!
-//! A host writes the segments that it keeps back again and again, with a few changes in between. All entries travel every time; but
-//! copying 4 KiB out of cold memory into cold memory took more than a fifth of the time of a simulated random write. So a state
-//! names its segment and a moment, and each change notes what it has replaced: what a segment was at a moment is what it is now,
-//! with the changes since then taken back. Before that is forgotten a state gets a copy of its own.
+//! # Glossary
+//! - **slot**: storage for one segment that changes.
+//! - **state**: all entries of a segment at one moment.
+//! - **place**: what a slot stores about one state. A slot has [`PLACES`] of them.
+//! - **number** of a change: how many changes its slot had before it.
+//! - **moment** of a state: the number of the first change after it.
+//! - **kept**: copies of the entries of states whose changes can no longer be taken back.
 //!
-//! - **slot**: room for a segment. **state**: all entries of a segment at one moment. **place**: room for what a slot knows of a state.
-//! - **number** of a change: how many there were in its slot before.
-//! - **moment** of a state: the number of the first change after it. **kept**: entries of states whose changes can not be taken back
-//!   any more.
-//!
-//! States may outlive the table. They are values: nobody can tell where the entries are. Table and states are used by one thread
-//! at a time; the atomics are there to share memory without locks, and order nothing.
+//! One thread at a time uses a table and its states. The atomics allow storage to be shared without locks; they impose
+//! no order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use units::SEGMENT_ENTRIES;
 
-use crate::data::SegmentImage;
+use crate::SegmentImage;
 use crate::pool::{copy_segment, recycle_segment};
 
 const ENTRIES: usize = SEGMENT_ENTRIES as usize;
@@ -28,46 +26,46 @@ const ENTRIES: usize = SEGMENT_ENTRIES as usize;
 /// Changes of a slot that can be taken back. Most segments change less often than this between two writebacks.
 const UNDO: u32 = 16;
 
-/// States of a slot that may be about without copies of their own: one on flash, one on its way there.
+/// States of a slot that can exist without copies of their own: one on flash and one on its way there.
 const PLACES: u32 = 2;
 
-/// What is known of a slot, side by side because it is needed together: [`CHANGES`], [`ABOUT`], and from [`MOMENTS`] on by place the
-/// moment of a state that is about.
+/// Words in the head of a slot. They are used together, so they are stored together.
 const HEAD_WORDS: usize = MOMENTS + PLACES as usize;
-/// Changes so far.
+/// Word of the head: number of changes so far.
 const CHANGES: usize = 0;
-/// Places of states that are about without copies, one bit each.
-const ABOUT: usize = 1;
-/// First of the moments.
+/// Word of the head: a bit for each place, set while a state without a copy of its own uses it.
+const IN_USE: usize = 1;
+/// Words of the head from here on: the moment of the state at each place.
 const MOMENTS: usize = 2;
 
 struct Shared {
-    /// By slot, [`ENTRIES`] each.
+    /// [`ENTRIES`] per slot.
     entries: Vec<AtomicU32>,
-    /// By slot, [`UNDO`] each, in turns: position and what stood there before the change whose number leads here.
+    /// [`UNDO`] per slot. Change `n` is noted in word `n % UNDO`: the position in the upper half, the replaced entry in
+    /// the lower half.
     undo: Vec<AtomicU64>,
-    /// By slot, [`HEAD_WORDS`] each.
+    /// [`HEAD_WORDS`] per slot.
     heads: Vec<AtomicU32>,
-    /// By name.
+    /// Copies, by the name of their state.
     kept: Mutex<BTreeMap<u64, Box<SegmentImage>>>,
-    /// How many there are in `kept`.
+    /// Length of `kept`, readable without the lock.
     kept_count: AtomicUsize,
 }
 
-/// Segments that change, by slot.
+/// Segments that change, one per slot. States can be taken of them without a copy.
 pub struct LiveSegments {
     shared: Arc<Shared>,
-    /// By slot and place: name of a state that is about.
+    /// The name of the state at each place of each slot.
     names: Vec<u64>,
     /// Name of the next state.
     next: u64,
 }
 
-/// The state of a segment at one moment.
+/// The entries of a segment at one moment: a value that no later change of the segment can alter.
 pub struct SegmentState {
     shared: Arc<Shared>,
     place: u32,
-    /// Its name among those kept.
+    /// Key of its copy in `kept`, if it has one.
     name: u64,
 }
 
@@ -91,7 +89,7 @@ impl Shared {
         self.heads[slot as usize * HEAD_WORDS..].first_chunk().expect("every slot has its place")
     }
 
-    /// Number of the first change after the state at a place.
+    /// The moment of the state at a place.
     #[inline]
     fn moment(&self, place: u32) -> u32 {
         self.head(place / PLACES)[MOMENTS + (place % PLACES) as usize].load(Relaxed)
@@ -112,7 +110,7 @@ impl Shared {
 }
 
 impl LiveSegments {
-    /// So many slots, all entries 0.
+    /// A table of `slots` segments whose entries are all 0.
     pub fn new(slots: u32) -> LiveSegments {
         let n = slots as usize;
         let shared = Shared {
@@ -146,10 +144,10 @@ impl LiveSegments {
     #[inline(always)]
     pub fn change(&mut self, slot: u32, at: usize, packed: u32) {
         let head = self.shared.head(slot);
-        let (number, about) = (head[CHANGES].load(Relaxed), head[ABOUT].load(Relaxed));
+        let (number, in_use) = (head[CHANGES].load(Relaxed), head[IN_USE].load(Relaxed));
         let since = |i: u32| number.wrapping_sub(head[MOMENTS + i as usize].load(Relaxed));
-        if about != 0 && (0..PLACES).any(|i| about >> i & 1 != 0 && since(i) >= UNDO) {
-            self.keep(slot);
+        if in_use != 0 && (0..PLACES).any(|i| in_use >> i & 1 != 0 && since(i) >= UNDO) {
+            self.give_copies(slot);
         }
         let entry = &self.shared.slot(slot)[at];
         let undo = (at as u64) << 32 | u64::from(entry.load(Relaxed));
@@ -158,21 +156,21 @@ impl LiveSegments {
         entry.store(packed, Relaxed);
     }
 
-    /// Puts a segment into a slot.
+    /// Replaces all entries of a slot.
     pub fn load(&mut self, slot: u32, image: &SegmentImage) {
-        self.keep(slot);
+        self.give_copies(slot);
         self.shared.slot(slot).iter().zip(image).for_each(|(entry, &packed)| entry.store(packed, Relaxed));
     }
 
-    /// The state of a slot's segment now.
+    /// The present state of a slot's segment.
     pub fn state(&mut self, slot: u32) -> SegmentState {
-        if self.shared.head(slot)[ABOUT].load(Relaxed).count_ones() == PLACES {
-            self.keep(slot);
+        if self.shared.head(slot)[IN_USE].load(Relaxed).count_ones() == PLACES {
+            self.give_copies(slot);
         }
         let head = self.shared.head(slot);
-        let about = head[ABOUT].load(Relaxed);
-        let free = about.trailing_ones();
-        head[ABOUT].store(about | 1 << free, Relaxed);
+        let in_use = head[IN_USE].load(Relaxed);
+        let free = in_use.trailing_ones();
+        head[IN_USE].store(in_use | 1 << free, Relaxed);
         head[MOMENTS + free as usize].store(head[CHANGES].load(Relaxed), Relaxed);
         let (place, name) = (slot * PLACES + free, self.next);
         self.next += 1;
@@ -180,16 +178,16 @@ impl LiveSegments {
         SegmentState { shared: Arc::clone(&self.shared), place, name }
     }
 
-    /// States of a slot that are about get copies of their own: what they name will be forgotten.
+    /// Gives every state of a slot a copy of its own, because changes that it needs are about to be forgotten.
     #[inline(never)]
-    fn keep(&self, slot: u32) {
+    fn give_copies(&self, slot: u32) {
         let shared = &*self.shared;
-        let about = shared.head(slot)[ABOUT].swap(0, Relaxed);
-        if about == 0 {
+        let in_use = shared.head(slot)[IN_USE].swap(0, Relaxed);
+        if in_use == 0 {
             return;
         }
         let mut kept = shared.kept();
-        for place in (0..PLACES).filter(|&i| about >> i & 1 != 0).map(|i| slot * PLACES + i) {
+        for place in (0..PLACES).filter(|&i| in_use >> i & 1 != 0).map(|i| slot * PLACES + i) {
             kept.insert(self.names[place as usize], shared.at(slot, shared.moment(place)));
         }
         shared.kept_count.store(kept.len(), Relaxed);
@@ -235,7 +233,7 @@ impl SegmentState {
     }
 }
 
-// Neither prints its entries: there are millions of them.
+// Debug output leaves the entries out: there are millions of them.
 
 impl fmt::Debug for LiveSegments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -259,8 +257,8 @@ impl Drop for SegmentState {
                 return;
             }
         }
-        let about = &self.shared.head(self.slot())[ABOUT];
-        about.store(about.load(Relaxed) & !(1 << (self.place % PLACES)), Relaxed);
+        let in_use = &self.shared.head(self.slot())[IN_USE];
+        in_use.store(in_use.load(Relaxed) & !(1 << (self.place % PLACES)), Relaxed);
     }
 }
 
@@ -270,7 +268,7 @@ impl Clone for SegmentState {
     }
 }
 
-/// Two states are the same if their entries are.
+/// Two states are equal if their entries are.
 impl PartialEq for SegmentState {
     fn eq(&self, other: &SegmentState) -> bool {
         self.image() == other.image()
@@ -324,7 +322,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against copies: whatever changes, is taken, given up or loaded, in any order, also beyond what can be taken back.
+        /// Changes, loads, and states taken and dropped in any order: every state equals the copy made when it was
+        /// taken. The number of changes exceeds what can be taken back.
         #[test]
         fn states_are_as_good_as_copies(acts in acts()) {
             let mut live = LiveSegments::new(2);
@@ -355,8 +354,8 @@ mod tests {
                 }
             }
             drop(states);
-            prop_assert_eq!(live.shared.kept().len(), 0, "nothing is kept for nobody");
-            prop_assert!((0..2).all(|slot| live.shared.head(slot)[ABOUT].load(Relaxed) == 0));
+            prop_assert_eq!(live.shared.kept().len(), 0, "a copy outlives its state");
+            prop_assert!((0..2).all(|slot| live.shared.head(slot)[IN_USE].load(Relaxed) == 0));
         }
     }
 }
