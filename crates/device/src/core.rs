@@ -1,6 +1,6 @@
 //! What every part of the firmware works on: flash, SRAM, tables, and the effects of the current call.
 
-use nand::{Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
+use nand::{Cause, Layout, Nand, NandEvent, Op, Priority, Sensed, Spare, Work};
 use ufs::{LpaRun, Response};
 use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
@@ -261,7 +261,7 @@ impl Core {
 
     /// Tells the flash of a finished phase.
     #[inline]
-    pub fn nand_wake(&mut self, event: NandEvent) -> Option<nand::Done> {
+    pub fn nand_wake(&mut self, event: NandEvent) -> Option<nand::Completed> {
         self.nand.wake(self.now, event, &mut self.effects.wakes)
     }
 
@@ -490,10 +490,9 @@ impl Core {
     }
 
     /// Repeats a read that has failed. Only the host is told of failed reads.
-    pub fn repeat(&mut self, done: nand::Done) {
+    pub fn repeat(&mut self, failed: nand::Completed) {
         self.stats.read_retries += 1;
-        let op = Op { work: done.work, priority: done.priority, cause: done.cause, token: done.token };
-        self.nand.submit(self.now, op, &mut self.effects.wakes);
+        self.nand.submit(self.now, failed.read_again(), &mut self.effects.wakes);
     }
 
     /// So few superblocks are left that writes could come to a stop: nothing is written any more. GC gains nothing by
@@ -520,16 +519,10 @@ impl Core {
 
     /// The same of `units` units, whole rows, from `first` on.
     pub fn addresses_from(&self, first: Ppa, units: u32) -> Vec<(Lpa, Ppa)> {
-        let row = self.layout.row_units();
         let mut found = Vec::with_capacity(units as usize);
-        for start in (0..units).step_by(row as usize) {
-            let work = Work::Read { ppa: first.offset(start), units: row };
-            let (cause, priority) = (Cause::ValidPageSearch, Priority::Gc);
-            let seen = nand::Done { token: 0, work, cause, priority, failed: false };
-            for i in 0..row {
-                if let Some(spare) = self.nand.spare(&seen, i) {
-                    found.push((Lpa(spare.lpa), first.offset(start + i)));
-                }
+        for ppa in (0..units).map(|i| first.offset(i)) {
+            if let (Sensed::Unit(spare), _) = self.nand.observe(ppa) {
+                found.push((Lpa(spare.lpa), ppa));
             }
         }
         found

@@ -33,6 +33,8 @@
 //!   before it, and not while the erase of its block is queued or running. Programs of a block, and its erase after
 //!   them, must also run in the order of submission; a priority that lets a later one overtake fails when it finishes.
 //!   Breaking a rule is a bug of the firmware and panics.
+//! - What flash holds is given only for a [`Completed`] read, which only [`Nand::wake`] makes. [`Nand::observe`] is for
+//!   observers outside of the device.
 //! - A program is readable when it is finished, and until an erase of its block is finished. Reading anything else is
 //!   no error, because an address may come from a host: it gives no spare.
 //! - A power cut ([`Nand::power_cut`]) can leave half written pages and half erased blocks. Operations fail at random at
@@ -76,7 +78,7 @@
 //! assert_eq!(array.wake(end, event, &mut wakes), None);
 //! let (end, event) = wakes.remove(0);
 //! assert_eq!((end, event), (SimTime(566_000), NandEvent::Die(0)));
-//! assert_eq!(array.wake(end, event, &mut wakes).map(|done| done.token), Some(1));
+//! assert_eq!(array.wake(end, event, &mut wakes).map(|done| done.token()), Some(1));
 //!
 //! // The firmware learns what a unit holds by reading it: tR, then 8 us on the channel.
 //! let work = Work::Read { ppa: Ppa(2), units: 2 };
@@ -94,6 +96,7 @@
 //! assert!(array.idle());
 //! ```
 
+mod completed;
 mod counters;
 mod cut;
 mod fault;
@@ -107,11 +110,12 @@ mod timeline;
 mod timing;
 mod versions;
 
+pub use completed::Completed;
 pub use counters::Counters;
 pub use cut::CutProgram;
 pub use fault::Faults;
 pub use free::FreeWork;
 pub use geometry::{CellType, Geometry, Layout, Place};
 pub use nand::Nand;
-pub use op::{Cause, Done, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
+pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
 pub use timing::{CellTiming, Timing};

@@ -2,10 +2,11 @@
 
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
+use crate::completed::Completed;
 use crate::counters::Counters;
 use crate::fault::{Faults, Injector};
 use crate::geometry::{Geometry, Layout};
-use crate::op::{Done, NandEvent, Op, Sensed, Spare, Work};
+use crate::op::{NandEvent, Op, Sensed, Spare, Work};
 use crate::state::{Mark, State};
 use crate::timeline::{Task, Timeline};
 use crate::timing::Timing;
@@ -125,9 +126,9 @@ impl Nand {
         now: SimTime,
         event: NandEvent,
         wakes: &mut Vec<(SimTime, E)>,
-    ) -> Option<Done> {
+    ) -> Option<Completed> {
         let finished = self.timeline.wake(now, event, wakes)?;
-        let Op { work, priority, cause, token } = finished.op;
+        let work = finished.op.work;
         let failed = self.faults.as_mut().is_some_and(|faults| faults.strike(work.kind()));
         match work {
             Work::Read { .. } => {}
@@ -138,39 +139,39 @@ impl Nand {
             self.fail(work);
         }
         self.counters.count(&finished.op, now - finished.started, finished.register_hit);
-        Some(Done { token, work, cause, priority, failed })
+        Some(Completed::new(finished.op, failed))
     }
 
     /// The spare of unit `i` of a finished read: `None` for units that are padding, not programmed or not readable. To
     /// be asked before the next call that changes the array.
     ///
     /// # Panics
-    /// If `done` is not a read, or has no unit `i`.
+    /// If `read` is not a read, or has no unit `i`.
     #[inline]
-    pub fn spare(&self, done: &Done, i: u32) -> Option<Spare> {
-        let ppa = read_unit(done, i);
-        if done.failed { None } else { self.state.spare(ppa) }
+    pub fn spare(&self, read: &Completed, i: u32) -> Option<Spare> {
+        let ppa = read.unit(i);
+        if read.failed() { None } else { self.state.spare(ppa) }
     }
 
     /// What a finished read found in its unit `i`. To be asked before the next call that changes the array.
     ///
     /// # Panics
-    /// If `done` is not a read, or has no unit `i`.
+    /// If `read` is not a read, or has no unit `i`.
     #[inline]
-    pub fn sensed(&self, done: &Done, i: u32) -> Sensed {
-        let ppa = read_unit(done, i);
-        if done.failed { Sensed::Unreadable } else { self.state.sensed(ppa) }
+    pub fn sensed(&self, read: &Completed, i: u32) -> Sensed {
+        let ppa = read.unit(i);
+        if read.failed() { Sensed::Unreadable } else { self.state.sensed(ppa) }
     }
 
     /// The sequence number of the first unit of the plane page in which a finished read begins; 0 if the first unit of
     /// the read is blank or not readable.
     ///
     /// # Panics
-    /// If `done` is not a read.
-    pub fn seq(&self, done: &Done) -> Seq {
-        match self.sensed(done, 0) {
+    /// If `read` is not a read.
+    pub fn seq(&self, read: &Completed) -> Seq {
+        match self.sensed(read, 0) {
             Sensed::Blank | Sensed::Unreadable => Seq(0),
-            Sensed::Padding | Sensed::Unit(_) => self.state.page_seq(read_unit(done, 0)),
+            Sensed::Padding | Sensed::Unit(_) => self.state.page_seq(read.unit(0)),
         }
     }
 
@@ -178,12 +179,21 @@ impl Nand {
     /// readable.
     ///
     /// # Panics
-    /// If `done` is not a read, or has no unit `i`.
+    /// If `read` is not a read, or has no unit `i`.
     #[inline]
-    pub fn unit_seq(&self, done: &Done, i: u32) -> Seq {
-        match self.spare(done, i) {
-            Some(_) => self.state.unit_seq(read_unit(done, i)),
+    pub fn unit_seq(&self, read: &Completed, i: u32) -> Seq {
+        match self.spare(read, i) {
+            Some(_) => self.state.unit_seq(read.unit(i)),
             None => Seq(0),
+        }
+    }
+
+    /// What stands in a unit, and its sequence number (0 if it has none), without a read. Only an observer outside of the
+    /// device can know this: a test, or a simulator that takes a shortcut which it can argue for. Firmware reads.
+    pub fn observe(&self, ppa: Ppa) -> (Sensed, Seq) {
+        match self.state.sensed(ppa) {
+            unit @ Sensed::Unit(_) => (unit, self.state.unit_seq(ppa)),
+            other => (other, Seq(0)),
         }
     }
 
@@ -270,13 +280,5 @@ impl Nand {
         assert!(ppa.0 < self.layout.total_units(), "{ppa} is outside the array of {} units", self.layout.total_units());
         let left = self.layout.units_left_in_row(ppa);
         assert!(units >= 1 && units <= left, "{units} units at {ppa}: its row has {left} from there");
-    }
-}
-
-#[inline]
-fn read_unit(done: &Done, i: u32) -> Ppa {
-    match done.work {
-        Work::Read { ppa, units } if i < units => ppa.offset(i),
-        _ => panic!("spare area of unit {i} of {:?}: only what was read has one", done.work),
     }
 }

@@ -182,23 +182,8 @@ pub struct Op {
     pub priority: Priority,
     /// What it is accounted under.
     pub cause: Cause,
-    /// The submitter's own number, handed back in [`Done`].
+    /// The submitter's own number, handed back in [`Completed`](crate::Completed).
     pub token: u32,
-}
-
-/// A finished operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Done {
-    /// The submitter's own number.
-    pub token: u32,
-    /// What was done.
-    pub work: Work,
-    /// What it was accounted under.
-    pub cause: Cause,
-    /// Queue it was in.
-    pub priority: Priority,
-    /// It failed by itself (see [`Faults`](crate::Faults)). False for a read that found damage done earlier.
-    pub failed: bool,
 }
 
 /// What the firmware notes in the spare area of a unit.

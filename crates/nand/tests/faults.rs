@@ -21,10 +21,10 @@ fn a_failed_program_uses_its_pages_up() {
     sim.nand.set_faults(Faults { program_per_million: ALL, ..Faults::default() });
     sim.program(program(0, HostWrite, 0, 4), &[spares(0, 3), vec![None]].concat(), 1);
     sim.drain();
-    assert!(sim.done[0].1.failed);
+    assert!(sim.done[0].failed);
     sim.nand.set_faults(Faults::default());
     let done = run(&mut sim, read(1, HostRead, 0, 4));
-    assert!(!done.failed);
+    assert!(!done.failed());
     assert!((0..4).all(|i| sim.nand.sensed(&done, i) == Sensed::Unreadable && sim.nand.spare(&done, i).is_none()));
     assert_eq!((sim.nand.seq(&done), sim.nand.unit_seq(&done, 1)), (Seq(0), Seq(0)));
     let again = refusal(|| sim.program(program(2, HostWrite, 0, 4), &spares(0, 4), 5));
@@ -66,7 +66,7 @@ fn a_failed_read_does_no_harm() {
     sim.drain();
     sim.nand.set_faults(Faults { read_per_million: ALL, ..Faults::default() });
     let failed = run(&mut sim, read(1, HostRead, 0, 4));
-    assert!(failed.failed);
+    assert!(failed.failed());
     for i in 0..4 {
         assert_eq!((sim.nand.sensed(&failed, i), sim.nand.spare(&failed, i)), (Sensed::Unreadable, None));
         assert_eq!((sim.nand.seq(&failed), sim.nand.unit_seq(&failed, i)), (Seq(0), Seq(0)));
@@ -88,7 +88,7 @@ fn history(faults: Faults) -> Vec<bool> {
         run(&mut sim, read(1, HostRead, 0, 4));
         run(&mut sim, erase(2, Background, 0, 0));
     }
-    sim.done.iter().map(|(_, done)| done.failed).collect()
+    sim.done.iter().map(|done| done.failed).collect()
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn torn_pages_are_used_up_and_those_after_them_are_not() {
         (sim.nand.seq(&done), sim.nand.unit_seq(&done, 2), sim.nand.unit_seq(&done, 3)),
         (Seq(0), Seq(0), Seq(4))
     );
-    assert!(!done.failed, "the read did what it could");
+    assert!(!done.failed(), "the read did what it could");
     for ppa in [0, 2] {
         let again = refusal(|| sim.program(program(3, HostWrite, ppa, 2), &spares(8, 2), 9));
         assert!(again.ends_with("page 0: it is already programmed and not erased since"), "{again}");

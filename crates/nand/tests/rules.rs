@@ -20,7 +20,7 @@ fn a_spare_is_readable_when_its_program_is_finished_until_it_is_erased() {
     sim.submit(erase(3, Background, 0, 0));
     let mut seen = Vec::new();
     while sim.next().is_some() {
-        if let Some(done) = sim.step().filter(|done| done.token != 1 && done.token != 3) {
+        if let Some(done) = sim.step().filter(|done| ![1, 3].contains(&done.token())) {
             seen.push((sim.nand.spare(&done, 0), sim.nand.unit_seq(&done, 0)));
         }
     }

@@ -153,7 +153,7 @@ fn the_page_register_saves_sensing_the_same_row_again() {
     sim.now = SimTime(us(1_000));
     sim.submit(read(5, HostRead, 7, 1));
     sim.drain();
-    assert_eq!(sim.done.last().map(|(time, _)| time.0), Some(us(1_004)));
+    assert_eq!(sim.done.last().map(|done| done.time.0), Some(us(1_004)));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The exclusive jobs of collection: GC and wear levelling steps, and garbage collection of metadata superblocks.
 
-use nand::{Cause, Done, Priority, Work};
+use nand::{Cause, Completed, Priority, Work};
 use units::{Lpa, Ppa, Seq, Superblock};
 
 use super::Firmware;
@@ -178,7 +178,7 @@ impl<M: Mapping> Firmware<M> {
         at > 0
     }
 
-    pub(super) fn gc_read_done(&mut self, done: &Done, ppa: Ppa, n: u32) {
+    pub(super) fn gc_read_done(&mut self, done: &Completed, ppa: Ppa, n: u32) {
         self.core.job_ops -= 1;
         let source = self.core.superblock_of(ppa);
         for i in 0..n {

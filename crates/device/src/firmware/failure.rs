@@ -7,7 +7,7 @@
 //! - When too few data superblocks are left, those not counted that are to be given up, the device only reads. What it has
 //!   accepted is still written; of a write that has begun, the rest is refused.
 
-use nand::{Done, Work};
+use nand::{Completed, Work};
 use units::{Ppa, Seq};
 
 use super::Firmware;
@@ -26,22 +26,22 @@ pub struct FailedRow {
 }
 
 impl<M: Mapping> Firmware<M> {
-    /// True if the operation needs nothing else.
-    pub(super) fn operation_failed(&mut self, done: &Done) -> bool {
-        let token = done.token;
+    /// Deals with a failed operation, unless the usual handling of its kind sees the failure: then gives it back.
+    #[cold]
+    pub(super) fn operation_failed(&mut self, done: Completed) -> Option<Completed> {
+        let token = done.token();
         match self.core.ops.purpose(token) {
-            // Their usual handling sees the failure.
-            Purpose::HostRead { .. } | Purpose::Erase { .. } => return false,
+            Purpose::HostRead { .. } | Purpose::Erase { .. } => return Some(done),
             Purpose::SegmentLoad { .. } | Purpose::JobRead | Purpose::GcRead { .. } | Purpose::Recover { .. } => {
-                self.core.repeat(*done);
-                return true;
+                self.core.repeat(done);
+                return None;
             }
             Purpose::HostProgram { ppa, n, seq } => self.row_failed(Stream::Host, token, (ppa, n, seq)),
             Purpose::GcProgram { ppa, n, seq } => self.row_failed(Stream::Gc, token, (ppa, n, seq)),
             Purpose::MetaProgram { ppa, n, reason } => self.pieces_failed(token, ppa, n, reason),
             Purpose::Snapshot => {
                 self.core.programs -= 1;
-                if let Work::Program { ppa, .. } = done.work {
+                if let Work::Program { ppa, .. } = done.work() {
                     let sb = self.core.superblock_of(ppa);
                     self.core.meta.abandon(sb);
                 }
@@ -49,7 +49,7 @@ impl<M: Mapping> Firmware<M> {
         }
         self.core.stats.program_failures += 1;
         self.core.ops.finish(token);
-        true
+        None
     }
 
     /// The row counts as a program in flight until it has been submitted again: nobody may take the log for complete, and

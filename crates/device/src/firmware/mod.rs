@@ -14,7 +14,7 @@ mod write;
 
 use std::collections::VecDeque;
 
-use nand::Done;
+use nand::Completed;
 use ufs::{Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, Notice, Op, PiggyBack, Response, Status, Tag};
 use units::{Nanos, Seq, SimTime};
 
@@ -171,11 +171,15 @@ impl<M: Mapping> Firmware<M> {
     }
 
     #[inline(always)]
-    fn finish_op(&mut self, done: Done) {
-        if done.failed && self.operation_failed(&done) {
-            return;
-        }
-        let token = done.token;
+    fn finish_op(&mut self, done: Completed) {
+        let done = match done.failed() {
+            false => done,
+            true => match self.operation_failed(done) {
+                Some(done) => done,
+                None => return,
+            },
+        };
+        let token = done.token();
         match self.core.ops.purpose(token) {
             Purpose::HostRead { tag, first, ppa, n } => self.host_read_done(&done, tag, first, ppa, n),
             Purpose::HostProgram { ppa, n, seq } => self.host_program_done(token, ppa, n, seq),
@@ -186,7 +190,7 @@ impl<M: Mapping> Firmware<M> {
             Purpose::MetaProgram { ppa, n, reason } => self.pieces_programmed(token, ppa, n, reason),
             Purpose::Snapshot => self.core.programs -= 1,
             Purpose::Recover { n } => self.recover_read_done(&done, n),
-            Purpose::Erase { superblock } => self.erase_done(superblock, done.failed),
+            Purpose::Erase { superblock } => self.erase_done(superblock, done.failed()),
         }
         self.core.ops.finish(token);
     }

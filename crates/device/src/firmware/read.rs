@@ -1,7 +1,7 @@
 //! Reads: every unit is resolved, runs of consecutive pages become flash reads, every page is checked against the
 //! address in its spare area.
 
-use nand::{Cause, Done, Priority, Sensed, Work};
+use nand::{Cause, Completed, Priority, Sensed, Work};
 use ufs::{Content, DataIn, Op, Status};
 use units::{Lpa, Ppa};
 
@@ -134,7 +134,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    pub(super) fn host_read_done(&mut self, done: &Done, tag: u8, first: u32, ppa: Ppa, n: u32) {
+    pub(super) fn host_read_done(&mut self, done: &Completed, tag: u8, first: u32, ppa: Ppa, n: u32) {
         self.core.sram.give(Owner::Read, n as u16);
         for j in 0..n {
             let i = first + j;

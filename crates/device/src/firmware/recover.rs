@@ -13,7 +13,7 @@ mod scanner;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use nand::{Cause, Done, Priority, Sensed, Work};
+use nand::{Cause, Completed, Priority, Sensed, Work};
 use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock, UNIT_BYTES};
 
 use evidence::Evidence;
@@ -240,10 +240,10 @@ impl<M: Mapping> Firmware<M> {
         self.core.job_ops > 0
     }
 
-    pub(super) fn recover_read_done(&mut self, done: &Done, n: u32) {
+    pub(super) fn recover_read_done(&mut self, done: &Completed, n: u32) {
         self.core.job_ops -= 1;
         self.core.sram.give(Owner::Map, n as u16);
-        let Work::Read { ppa, .. } = done.work else { return };
+        let Work::Read { ppa, .. } = done.work() else { return };
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         if recovery.phase == Phase::Scan {
             self.core.stats.recovery_units_scanned += u64::from(n);

@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ufsim_nand::{
-    Cause, CellTiming, CutProgram, Done, FreeWork, Geometry, Nand, NandEvent, Op, Priority, Sensed, Spare, Timing, Work,
+    Cause, CellTiming, Completed, CutProgram, FreeWork, Geometry, Nand, NandEvent, Op, Priority, Sensed, Spare, Timing,
+    Work,
 };
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
@@ -41,11 +42,20 @@ pub const CELLS: Timing = Timing {
     free: FreeWork::Nothing,
 };
 
+/// What is noted of a finished operation.
+#[derive(Clone, Copy)]
+pub struct Finished {
+    pub time: SimTime,
+    pub token: u32,
+    pub work: Work,
+    pub failed: bool,
+}
+
 pub struct Sim {
     pub nand: Nand,
     pub now: SimTime,
     /// Finished operations, in order.
-    pub done: Vec<(SimTime, Done)>,
+    pub done: Vec<Finished>,
     pub pending: BinaryHeap<Reverse<(SimTime, u64, NandEvent)>>,
     wakes: Vec<(SimTime, NandEvent)>,
     pushed: u64,
@@ -74,13 +84,15 @@ impl Sim {
     }
 
     /// Handles the earliest event. Gives the operation that it finished.
-    pub fn step(&mut self) -> Option<Done> {
+    pub fn step(&mut self) -> Option<Completed> {
         let Reverse((now, _, event)) = self.pending.pop()?;
         assert!(now >= self.now, "an event lies in the past");
         self.now = now;
         let done = self.nand.wake(now, event, &mut self.wakes);
         self.collect();
-        self.done.extend(done.map(|done| (now, done)));
+        let note =
+            |done: &Completed| Finished { time: now, token: done.token(), work: done.work(), failed: done.failed() };
+        self.done.extend(done.as_ref().map(note));
         done
     }
 
@@ -94,17 +106,7 @@ impl Sim {
 
     /// What a read of a unit would find at this moment, if it took no time.
     pub fn sensed(&self, ppa: u32) -> (Sensed, Seq) {
-        let done = Done {
-            token: 0,
-            work: Work::Read { ppa: Ppa(ppa), units: 1 },
-            cause: Cause::HostRead,
-            priority: Priority::HostRead,
-            failed: false,
-        };
-        let sensed = self.nand.sensed(&done, 0);
-        let spare = if let Sensed::Unit(spare) = sensed { Some(spare) } else { None };
-        assert_eq!(self.nand.spare(&done, 0), spare);
-        (sensed, self.nand.unit_seq(&done, 0))
+        self.nand.observe(Ppa(ppa))
     }
 
     /// Time of the earliest event.
@@ -114,15 +116,22 @@ impl Sim {
 
     /// Runs until nothing is left to do.
     pub fn drain(&mut self) {
+        self.last();
+    }
+
+    /// Runs until nothing is left to do. Gives the operation that finished last.
+    pub fn last(&mut self) -> Option<Completed> {
+        let mut last = None;
         while !self.pending.is_empty() {
-            self.step();
+            last = self.step().or(last);
         }
         assert!(self.nand.idle(), "{} operations have no event left", self.nand.inflight());
+        last
     }
 
     /// The finished operations as (time in ns, token).
     pub fn history(&self) -> Vec<(u64, u32)> {
-        self.done.iter().map(|(time, done)| (time.0, done.token)).collect()
+        self.done.iter().map(|done| (done.time.0, done.token)).collect()
     }
 
     fn collect(&mut self) {
@@ -158,10 +167,9 @@ pub fn spares(lpa: u32, units: u32) -> Vec<Option<Spare>> {
 }
 
 /// Runs one operation to its end.
-pub fn run(sim: &mut Sim, op: Op) -> Done {
+pub fn run(sim: &mut Sim, op: Op) -> Completed {
     sim.submit(op);
-    sim.drain();
-    sim.done.last().expect("the operation has finished").1
+    sim.last().expect("the operation has finished")
 }
 
 /// Erases a superblock on all its dies.

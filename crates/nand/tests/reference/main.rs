@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use common::Sim;
 use model::{Reference, Stage};
 use proptest::prelude::*;
-use ufsim_nand::{Cause, CellTiming, Faults, FreeWork, Geometry, Kind, Op, Priority, Sensed, Spare, Timing, Work};
+use ufsim_nand::{
+    Cause, CellTiming, Completed, Faults, FreeWork, Geometry, Kind, Op, Priority, Sensed, Spare, Timing, Work,
+};
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
 /// Both simulations, and what the generator has to know to stay within the rules.
@@ -188,16 +190,16 @@ impl Pair {
     /// Ends one phase in both and compares what comes out of it.
     fn step(&mut self) {
         let done = self.sim.step();
-        self.reference.step(done.is_some_and(|done| done.failed));
+        self.reference.step(done.as_ref().is_some_and(Completed::failed));
         assert_eq!(self.sim.done.len(), self.reference.history.len(), "at {}", self.sim.now);
         let Some(done) = done else { return };
-        let last = (self.sim.now.0, done.token);
+        let last = (self.sim.now.0, done.token());
         assert_eq!(self.reference.history.last(), Some(&last), "another operation finished");
-        match done.work {
+        match done.work() {
             Work::Read { ppa, units } => {
                 for i in 0..units {
                     let found = self.reference.sensed(ppa.0 + i);
-                    let (sensed, seq) = if done.failed { (Sensed::Unreadable, Seq(0)) } else { found };
+                    let (sensed, seq) = if done.failed() { (Sensed::Unreadable, Seq(0)) } else { found };
                     let spare = if let Sensed::Unit(spare) = sensed { Some(spare) } else { None };
                     assert_eq!(self.sim.nand.sensed(&done, i), sensed);
                     assert_eq!(self.sim.nand.spare(&done, i), spare);
@@ -208,7 +210,7 @@ impl Pair {
             Work::Erase { superblock, die } => {
                 self.erasing.retain(|erasing| *erasing != (superblock.0, die));
                 self.next_page.retain(|&(s, d, _), _| (s, d) != (superblock.0, die));
-                if done.failed {
+                if done.failed() {
                     self.use_up(superblock.0, die);
                 }
             }
@@ -240,7 +242,7 @@ impl Pair {
             }
         }
         for kind in Kind::ALL {
-            let failed = self.sim.done.iter().filter(|(_, done)| done.failed && done.work.kind() == kind);
+            let failed = self.sim.done.iter().filter(|done| done.failed && done.work.kind() == kind);
             assert_eq!(nand.counters().failures(kind), failed.count() as u64);
         }
         self.compare_contents();
