@@ -15,7 +15,7 @@ SECONDS ?= 600
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test reproduce crash fuzz check-format check-rust check-python install bench format clean
+.PHONY: help demo test reproduce crash fuzz check-format check-rust check-clippy check-python install bench format clean
 
 help:
 	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
@@ -39,10 +39,12 @@ check-format: .venv/.packages
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-check-rust: .venv/.packages
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+check-rust: check-clippy
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 	cargo test --locked --workspace
+
+check-clippy: .venv/.packages
+	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 check-python: install
 	$(BIN)/pytest
