@@ -5,7 +5,7 @@ use std::fmt;
 use ufs::DeviceInfo;
 use units::{Nanos, UNIT_BYTES};
 
-use crate::booster::BoosterKind;
+use crate::booster::registry::BoosterKind;
 use crate::sched::{SchedConfig, SchedulerKind};
 
 /// Tags that a UFS host has (JESD220C clause 10.7.1).

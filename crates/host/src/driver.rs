@@ -1,13 +1,15 @@
 //! The driver: queue, tags, splitting. Read [`Driver::next_command`] first.
 
+mod tamper;
+
 use std::collections::VecDeque;
 
 use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status, Tag};
-use units::{AppId, Lpa, Ppa, Seq, SimTime, Superblock};
+use units::{AppId, Seq, SimTime};
 
 use crate::app::AppSignal;
 use crate::assembly::RequestTable;
-use crate::booster::{AnyBooster, Booster, Internal, Step};
+use crate::booster::{AnyBooster, Apps, Booster, HostMemory, Internal, OwnCommands, Step};
 use crate::config::{HostConfig, HostConfigError};
 use crate::knowledge::{Blind, CacheView, Knowledge};
 use crate::request::{Completion, HostMapping, Part, Request, RequestOp};
@@ -304,33 +306,5 @@ impl Driver {
         let command = self.tags.take(op, owner, data);
         self.booster.stamp(command);
         command.tag
-    }
-}
-
-/// Test support: the host is not trusted (HPB 2017 Sec. 2.2.5), so tests look into its tables and falsify them.
-impl Driver {
-    /// `hp-ufs`: overwrites the cached address of an LPA, but neither bitmap nor counts. False if it is not cached.
-    pub fn tamper(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> bool {
-        self.booster.tamper(lpa, ppa)
-    }
-
-    /// `hpb`: overwrites the cached sealed entry of an LPA. False if its group is not cached.
-    pub fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
-        self.booster.tamper_sealed(lpa, entry)
-    }
-
-    /// `hpb`: the cached sealed entry of an LPA; 0 is "none known".
-    pub fn sealed(&self, lpa: Lpa) -> Option<u64> {
-        self.booster.sealed(lpa)
-    }
-
-    /// `hp-ufs`: the cached address of an LPA; `None` if its segment is not cached.
-    pub fn mapping(&self, lpa: Lpa) -> Option<Option<Ppa>> {
-        self.booster.mapping(lpa)
-    }
-
-    /// `hp-ufs`: valid page count and bitmap of a block.
-    pub fn validity(&self, block: Superblock) -> Option<(u32, Box<[u64]>)> {
-        self.booster.validity(block)
     }
 }

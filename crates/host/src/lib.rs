@@ -58,7 +58,7 @@ mod stats;
 mod tags;
 
 pub use app::AppSignal;
-pub use booster::BoosterKind;
+pub use booster::registry::BoosterKind;
 pub use config::{HostConfig, HostConfigError, HpbParams, HpbvalveConfig};
 pub use driver::Driver;
 pub use knowledge::{Blind, CacheKnowledge, CacheView};

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use ufs::{DataIn, DeviceInfo, HpbNotice, Op, PiggyBack, Recommendation, Response, Status, Tag};
 use units::{AppId, Lpa, SimTime};
 
-use super::{Booster, Step};
+use super::seat::{Apps, Booster, HostMemory, OwnCommands, Step};
+use super::tamper::Tamper;
 use crate::app::AppSignal;
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
@@ -38,7 +39,7 @@ pub(super) struct Bench<B> {
     pub now: SimTime,
 }
 
-impl<B: Booster> Bench<B> {
+impl<B: Booster + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
     pub fn new(config: &HostConfig, info: &DeviceInfo) -> Bench<B> {
         Bench { booster: B::attach(config, info), now: SimTime::START }
     }

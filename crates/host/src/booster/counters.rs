@@ -2,6 +2,18 @@
 //! manager "measures reference counts of LBAs and fetches L2P entries that have a large number of reads").
 
 use crate::config::HpbParams;
+use crate::stats::HostStats;
+
+/// Counts a read of a length that HPB supports: sent with an entry, or without.
+#[inline]
+pub(super) fn count_lookup(stats: &mut HostStats, hit: bool) {
+    let (hit, miss) = (u64::from(hit), u64::from(!hit));
+    stats.hit_cnt += hit;
+    stats.hpb_reads += hit;
+    stats.booster_hits += hit;
+    stats.miss_cnt += miss;
+    stats.booster_misses += miss;
+}
 
 /// Reads of each subregion since it was written or dropped last, normalized.
 pub(super) struct Counters {

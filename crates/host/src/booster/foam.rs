@@ -15,8 +15,9 @@ use units::{AppId, Lpa, Nanos, SimTime};
 use super::counters::Counters;
 use super::fetches::Fetches;
 use super::lists::Lists;
+use super::seat::{self, Apps, Booster, HostMemory, Internal, OwnCommands, Step, plain};
 use super::subregions::{State, Subregions};
-use super::{Booster, Internal, Step, plain};
+use super::tamper::Tamper;
 use crate::app::AppSignal;
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
@@ -98,7 +99,7 @@ impl Booster for Foam {
     #[inline]
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
         if let Op::HpbReadBuffer { group } = *op {
-            let sealed = super::sealed_in(response);
+            let sealed = seat::sealed_in(response);
             self.loaded(now, group, sealed);
         }
         match response.hpb {
@@ -112,6 +113,13 @@ impl Booster for Foam {
         }
     }
 
+    fn report(&self, stats: &mut HostStats) {
+        stats.add(&self.stats);
+        self.subregions.report(stats);
+    }
+}
+
+impl OwnCommands for Foam {
     #[inline]
     fn urgent(&mut self) -> Option<Internal> {
         while let Some((group, _)) = self.fetches.pop() {
@@ -134,12 +142,21 @@ impl Booster for Foam {
     fn next_wake(&self, _: Option<SimTime>) -> Option<SimTime> {
         self.next_poll
     }
+}
 
+impl HostMemory for Foam {
     fn set_limit(&mut self, bytes: u64) {
         self.subregions.set_limit(bytes);
         while self.subregions.is_over() && self.evict() {}
     }
 
+    /// What is reserved is taken, used or not.
+    fn memory_bytes(&self) -> u64 {
+        self.subregions.bytes_taken(self.reserved)
+    }
+}
+
+impl Apps for Foam {
     fn signal(&mut self, _: SimTime, signal: AppSignal) {
         match signal {
             AppSignal::LaunchStart(app) => self.foreground = Some(app),
@@ -147,17 +164,9 @@ impl Booster for Foam {
             AppSignal::LaunchEnd(_) | AppSignal::Ended(_) => {}
         }
     }
+}
 
-    /// What is reserved is taken, used or not.
-    fn memory_bytes(&self) -> u64 {
-        self.subregions.bytes_taken(self.reserved)
-    }
-
-    fn report(&self, stats: &mut HostStats) {
-        stats.add(&self.stats);
-        self.subregions.report(stats);
-    }
-
+impl Tamper for Foam {
     fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
         self.subregions.tamper_sealed(lpa, entry)
     }
@@ -186,7 +195,7 @@ impl Foam {
                 self.stats.rcmd_active_cnt += 1;
             }
         }
-        super::count_lookup(&mut self.stats, entry.is_some());
+        super::counters::count_lookup(&mut self.stats, entry.is_some());
         entry
     }
 

@@ -36,7 +36,9 @@ use self::survey::Survey;
 use self::validity::Validity;
 use self::wants::Wants;
 use super::app_lists::AppLists;
-use super::{Booster, BoosterKind, Internal, Step, plain};
+use super::registry::BoosterKind;
+use super::seat::{self, Booster, HostMemory, Internal, OwnCommands, Step, plain};
+use super::tamper::Tamper;
 use crate::app::AppSignal;
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
@@ -89,15 +91,14 @@ impl Booster for HpUfs {
         hp_ufs
     }
 
-    fn after_power_cut(&mut self, applied: Seq) {
-        (self.host_seq, self.told_seq) = (applied, applied);
-        self.survey = Some(Survey::new(self.info.segments()));
-        self.pending.work = true;
-    }
-
+    /// A read is resolved, or a change applied, with this entry.
     #[inline]
-    fn holds_back(&self) -> bool {
-        self.survey.is_some()
+    fn prefetch(&self, lpa: Lpa) {
+        if lpa.0 < self.info.capacity_units
+            && let Lookup::Cached(slot) = self.cache.lookup(lpa.segment())
+        {
+            self.cache.prefetch(slot, lpa.slot());
+        }
     }
 
     #[inline]
@@ -106,6 +107,16 @@ impl Booster for HpUfs {
             RequestOp::Read => self.plan_read(part, max_units),
             RequestOp::Write { .. } | RequestOp::Unmap => self.plan_change(part, max_units),
             RequestOp::Flush => plain(part, max_units),
+        }
+    }
+
+    #[inline(always)]
+    fn stamp(&mut self, command: &mut Command) {
+        command.host_seq = self.host_seq;
+        self.told_seq = self.host_seq;
+        if !matches!(command.op, Op::MappedRead { .. }) {
+            command.freed = self.freed.pop(&self.validity);
+            self.stats.freed_sent += u64::from(command.freed.is_some());
         }
     }
 
@@ -118,14 +129,24 @@ impl Booster for HpUfs {
         self.take_piggyback(&response.piggyback);
     }
 
-    /// A read is resolved, or a change applied, with this entry.
-    #[inline]
-    fn prefetch(&self, lpa: Lpa) {
-        if lpa.0 < self.info.capacity_units
-            && let Lookup::Cached(slot) = self.cache.lookup(lpa.segment())
-        {
-            self.cache.prefetch(slot, lpa.slot());
-        }
+    fn report(&self, stats: &mut HostStats) {
+        stats.add(&self.stats);
+        stats.hpbvalve_profile_bytes = self.apps.as_ref().map_or(0, Apps::bytes);
+        stats.host_seq = self.host_seq.0;
+        stats.reorder_peak = self.reorder.peak();
+        stats.reorder_buffer_bytes = self.reorder.bytes();
+        stats.valid_bitmap_bytes = self.validity.bitmap_bytes();
+        stats.valid_count_bytes = self.validity.count_bytes();
+        stats.dram_bytes_used = self.cache.bytes_used();
+        stats.dram_bytes_limit = self.cache.limit() as u64 * UNIT_BYTES;
+    }
+}
+
+impl OwnCommands for HpUfs {
+    fn after_power_cut(&mut self, applied: Seq) {
+        (self.host_seq, self.told_seq) = (applied, applied);
+        self.survey = Some(Survey::new(self.info.segments()));
+        self.pending.work = true;
     }
 
     #[inline]
@@ -133,14 +154,9 @@ impl Booster for HpUfs {
         self.last_activity = now;
     }
 
-    #[inline(always)]
-    fn stamp(&mut self, command: &mut Command) {
-        command.host_seq = self.host_seq;
-        self.told_seq = self.host_seq;
-        if !matches!(command.op, Op::MappedRead { .. }) {
-            command.freed = self.freed.pop(&self.validity);
-            self.stats.freed_sent += u64::from(command.freed.is_some());
-        }
+    #[inline]
+    fn holds_back(&self) -> bool {
+        self.survey.is_some()
     }
 
     #[inline]
@@ -170,31 +186,13 @@ impl Booster for HpUfs {
     fn next_wake(&self, idle_since: Option<SimTime>) -> Option<SimTime> {
         if self.survey.is_some() { None } else { self.poll_due(idle_since) }
     }
+}
 
+impl HostMemory for HpUfs {
     fn set_limit(&mut self, bytes: u64) {
         let limit = (bytes / UNIT_BYTES).min(self.info.segments().max(2).into());
         self.cache.set_limit(limit as usize);
         self.pending.work = true;
-    }
-
-    fn signal(&mut self, _: SimTime, signal: AppSignal) {
-        self.app_signal(signal);
-    }
-
-    fn reclaim(&mut self, _: SimTime, victim: AppId, bytes: u64) -> u64 {
-        self.give_back(victim, bytes)
-    }
-
-    fn report(&self, stats: &mut HostStats) {
-        stats.add(&self.stats);
-        stats.hpbvalve_profile_bytes = self.apps.as_ref().map_or(0, Apps::bytes);
-        stats.host_seq = self.host_seq.0;
-        stats.reorder_peak = self.reorder.peak();
-        stats.reorder_buffer_bytes = self.reorder.bytes();
-        stats.valid_bitmap_bytes = self.validity.bitmap_bytes();
-        stats.valid_count_bytes = self.validity.count_bytes();
-        stats.dram_bytes_used = self.cache.bytes_used();
-        stats.dram_bytes_limit = self.cache.limit() as u64 * UNIT_BYTES;
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -205,7 +203,19 @@ impl Booster for HpUfs {
             + self.validity.bitmap_bytes()
             + self.validity.count_bytes()
     }
+}
 
+impl seat::Apps for HpUfs {
+    fn signal(&mut self, _: SimTime, signal: AppSignal) {
+        self.app_signal(signal);
+    }
+
+    fn reclaim(&mut self, _: SimTime, victim: AppId, bytes: u64) -> u64 {
+        self.give_back(victim, bytes)
+    }
+}
+
+impl Tamper for HpUfs {
     fn tamper(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> bool {
         let Lookup::Cached(slot) = self.cache.lookup(lpa.segment()) else { return false };
         self.cache.tamper(slot, lpa.slot(), Ppa::pack(ppa));

@@ -10,7 +10,8 @@ use std::collections::VecDeque;
 use ufs::{DeviceInfo, HpbNotice, Op, Response};
 use units::{Lpa, Nanos, SimTime};
 
-use super::{Booster, Internal, Step, plain};
+use super::seat::{self, Apps, Booster, HostMemory, Internal, OwnCommands, Step, plain};
+use super::tamper::Tamper;
 use crate::config::{HostConfig, SEALED_BYTES};
 use crate::lru::Lru;
 use crate::request::{Part, RequestOp};
@@ -108,7 +109,7 @@ impl Booster for Hpb {
     #[inline]
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
         if let Op::HpbReadBuffer { group } = *op {
-            let sealed = super::sealed_in(response);
+            let sealed = seat::sealed_in(response);
             self.loaded(now, group, sealed);
         }
         match response.hpb {
@@ -124,6 +125,14 @@ impl Booster for Hpb {
         }
     }
 
+    fn report(&self, stats: &mut HostStats) {
+        stats.add(&self.stats);
+        stats.dram_bytes_used = self.memory_bytes();
+        stats.dram_bytes_limit = self.limit as u64 * self.group_bytes();
+    }
+}
+
+impl OwnCommands for Hpb {
     fn lazy(&mut self, now: SimTime, idle_since: Option<SimTime>) -> Option<Internal> {
         if self.next_wake(idle_since)? > now {
             return None;
@@ -143,7 +152,9 @@ impl Booster for Hpb {
         let at_the_latest = self.max_defer.and_then(|defer| wanted.map(|since| since + defer));
         [in_idle_time, at_the_latest].into_iter().flatten().min()
     }
+}
 
+impl HostMemory for Hpb {
     fn set_limit(&mut self, bytes: u64) {
         let fitting = bytes / self.group_bytes();
         self.limit = fitting.min(self.groups.len() as u64).max(1) as usize;
@@ -153,13 +164,11 @@ impl Booster for Hpb {
     fn memory_bytes(&self) -> u64 {
         self.in_use as u64 * self.group_bytes()
     }
+}
 
-    fn report(&self, stats: &mut HostStats) {
-        stats.add(&self.stats);
-        stats.dram_bytes_used = self.memory_bytes();
-        stats.dram_bytes_limit = self.limit as u64 * self.group_bytes();
-    }
+impl Apps for Hpb {}
 
+impl Tamper for Hpb {
     fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
         self.entry_mut(lpa).map(|sealed| *sealed = entry).is_some()
     }

@@ -16,8 +16,9 @@ use ufs::{DeviceInfo, HpbNotice, Op, Recommendation, Response};
 use units::{Lpa, SimTime};
 
 use super::fetches::Fetches;
+use super::seat::{self, Apps, Booster, HostMemory, Internal, OwnCommands, Step, plain};
 use super::subregions::{State, Subregions};
-use super::{Booster, Internal, Step, plain};
+use super::tamper::Tamper;
 use crate::config::{HostConfig, HpbParams};
 use crate::lru::Lru;
 use crate::request::{Part, RequestOp};
@@ -119,7 +120,7 @@ impl Booster for HpbLinux {
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
         self.now = now;
         if let Op::HpbReadBuffer { group } = *op {
-            let sealed = super::sealed_in(response).unwrap_or_default();
+            let sealed = seat::sealed_in(response).unwrap_or_default();
             self.fetches.answered();
             self.subregions.loaded(group, Some(sealed));
             self.make_room();
@@ -135,6 +136,13 @@ impl Booster for HpbLinux {
         }
     }
 
+    fn report(&self, stats: &mut HostStats) {
+        stats.add(&self.stats);
+        self.subregions.report(stats);
+    }
+}
+
+impl OwnCommands for HpbLinux {
     #[inline]
     fn urgent(&mut self) -> Option<Internal> {
         if self.work && self.commands.is_empty() {
@@ -158,7 +166,9 @@ impl Booster for HpbLinux {
     fn next_wake(&self, _: Option<SimTime>) -> Option<SimTime> {
         self.next_poll
     }
+}
 
+impl HostMemory for HpbLinux {
     fn set_limit(&mut self, bytes: u64) {
         let region = self.subregions.bytes_each() * u64::from(self.region_groups);
         self.max_active = (bytes / region).clamp(1, self.regions.len() as u64) as usize;
@@ -170,12 +180,11 @@ impl Booster for HpbLinux {
     fn memory_bytes(&self) -> u64 {
         self.subregions.bytes_taken(self.reserved)
     }
+}
 
-    fn report(&self, stats: &mut HostStats) {
-        stats.add(&self.stats);
-        self.subregions.report(stats);
-    }
+impl Apps for HpbLinux {}
 
+impl Tamper for HpbLinux {
     fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
         self.subregions.tamper_sealed(lpa, entry)
     }
@@ -196,7 +205,7 @@ impl HpbLinux {
             self.count_read(lpa, len);
         }
         let entry = self.subregions.entry_for(lpa, len);
-        super::count_lookup(&mut self.stats, entry.is_some());
+        super::counters::count_lookup(&mut self.stats, entry.is_some());
         entry
     }
 

@@ -4,7 +4,7 @@ use ufs::{DataIn, PiggyBack, Status, Tag};
 use units::AppId;
 
 use super::*;
-use crate::booster::BoosterKind;
+use crate::BoosterKind;
 
 const GROUP: u32 = 16;
 const T0: SimTime = SimTime(0);

@@ -18,8 +18,9 @@ use super::app_lists::{AFG, AppLists, BG, IFG};
 use super::counters::Counters;
 use super::fetches::Fetches;
 use super::profiles::{Phase, Profiles};
+use super::seat::{self, Apps, Booster, HostMemory, Internal, OwnCommands, Step, plain};
 use super::subregions::{State, Subregions};
-use super::{Booster, Internal, Step, plain};
+use super::tamper::Tamper;
 use crate::app::AppSignal;
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
@@ -88,7 +89,7 @@ impl Booster for Hpbvalve {
     #[inline]
     fn on_response(&mut self, _: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
         if let Op::HpbReadBuffer { group } = *op {
-            let sealed = super::sealed_in(response);
+            let sealed = seat::sealed_in(response);
             self.loaded(group, sealed);
         }
         match response.hpb {
@@ -102,6 +103,14 @@ impl Booster for Hpbvalve {
         }
     }
 
+    fn report(&self, stats: &mut HostStats) {
+        stats.add(&self.stats);
+        stats.hpbvalve_profile_bytes = self.profiles.bytes();
+        self.subregions.report(stats);
+    }
+}
+
+impl OwnCommands for Hpbvalve {
     #[inline]
     fn urgent(&mut self) -> Option<Internal> {
         while let Some((group, class)) = self.fetches.pop() {
@@ -116,12 +125,20 @@ impl Booster for Hpbvalve {
         }
         None
     }
+}
 
+impl HostMemory for Hpbvalve {
     fn set_limit(&mut self, bytes: u64) {
         self.subregions.set_limit(bytes);
         self.shrink();
     }
 
+    fn memory_bytes(&self) -> u64 {
+        self.subregions.bytes() + self.profiles.bytes()
+    }
+}
+
+impl Apps for Hpbvalve {
     fn signal(&mut self, _: SimTime, signal: AppSignal) {
         match signal {
             AppSignal::LaunchStart(app) => self.launch(app),
@@ -145,17 +162,9 @@ impl Booster for Hpbvalve {
         self.stats.hpbvalve_reclaims_short += u64::from(freed < bytes);
         freed
     }
+}
 
-    fn memory_bytes(&self) -> u64 {
-        self.subregions.bytes() + self.profiles.bytes()
-    }
-
-    fn report(&self, stats: &mut HostStats) {
-        stats.add(&self.stats);
-        stats.hpbvalve_profile_bytes = self.profiles.bytes();
-        self.subregions.report(stats);
-    }
-
+impl Tamper for Hpbvalve {
     fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
         self.subregions.tamper_sealed(lpa, entry)
     }
@@ -186,7 +195,7 @@ impl Hpbvalve {
             }
         }
         match supported {
-            true => super::count_lookup(&mut self.stats, entry.is_some()),
+            true => super::counters::count_lookup(&mut self.stats, entry.is_some()),
             false => self.stats.booster_misses += 1,
         }
         entry

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use ufs::{Op, Response};
 use units::SimTime;
 
-use super::{Booster, Step, plain};
+use super::seat::{Apps, Booster, HostMemory, OwnCommands, Step, plain};
+use super::tamper::Tamper;
 use crate::config::HostConfig;
 use crate::request::Part;
 
@@ -24,3 +25,11 @@ impl Booster for NoBooster {
 
     fn on_response(&mut self, _: SimTime, _: &Op, _: &mut Response, _: &mut VecDeque<Part>) {}
 }
+
+impl OwnCommands for NoBooster {}
+
+impl HostMemory for NoBooster {}
+
+impl Apps for NoBooster {}
+
+impl Tamper for NoBooster {}

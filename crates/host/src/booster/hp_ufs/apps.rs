@@ -14,9 +14,9 @@ use units::{AppId, SegmentId, UNIT_BYTES};
 use super::HpUfs;
 use super::segment_cache::{Lookup, SlotIndex};
 use crate::app::AppSignal;
-use crate::booster::Internal;
 use crate::booster::app_lists::{AFG, BG, IFG};
 use crate::booster::profiles::{Phase, Profiles};
+use crate::booster::seat::Internal;
 use crate::config::HpbvalveConfig;
 
 /// Segments fetched ahead at a time.

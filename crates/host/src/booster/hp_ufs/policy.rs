@@ -12,7 +12,7 @@ use units::{Nanos, SegmentId, Seq, SimTime, Superblock};
 use super::HpUfs;
 use super::bits::Bits;
 use super::segment_cache::Lookup;
-use crate::booster::Internal;
+use crate::booster::seat::Internal;
 use crate::request::Part;
 
 /// Evictions that may write back at a time.

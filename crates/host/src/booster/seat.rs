@@ -1,0 +1,137 @@
+//! What a booster is asked. It decides and returns values; the driver acts.
+//!
+//! A booster implements four traits: [`Booster`], [`OwnCommands`], [`HostMemory`] and [`Apps`], and [`Tamper`](super::Tamper) for
+//! tests. All but the first have a default for the trait as a whole: a booster without commands of its own says
+//! `impl OwnCommands for NoBooster {}`.
+
+use std::collections::VecDeque;
+
+use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status};
+use units::{AppId, Lpa, Seq, SimTime};
+
+use crate::app::AppSignal;
+use crate::config::HostConfig;
+use crate::request::{Part, RequestOp};
+use crate::stats::HostStats;
+
+/// What a booster decides about a part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Send this command, which covers the first `units` units of the part.
+    Send { op: Op, units: u32 },
+    /// The booster keeps the part until it can be sent, and returns it through `ready`.
+    Park,
+    /// An internal command goes first; ask again after it.
+    InternalFirst,
+}
+
+/// A command that the booster wants sent on its own account.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Internal {
+    /// What is asked.
+    pub op: Op,
+    /// What goes with it.
+    pub data: DataOut,
+}
+
+impl From<Op> for Internal {
+    fn from(op: Op) -> Internal {
+        Internal { op, data: DataOut::None }
+    }
+}
+
+/// The way of a request through the booster.
+pub(crate) trait Booster: Sized {
+    /// A booster for a device that has just been attached and holds no data yet.
+    fn attach(config: &HostConfig, info: &DeviceInfo) -> Self;
+
+    /// A request for this address has come: a hint for the processor's caches. Must not change any state.
+    fn prefetch(&self, _lpa: Lpa) {}
+
+    /// What to do about a part. Commands are at most `max_units` long.
+    fn plan(&mut self, now: SimTime, part: &mut Part, max_units: u32) -> Step;
+
+    /// Adds what travels along with every command.
+    fn stamp(&mut self, _command: &mut Command) {}
+
+    /// Takes in the answer to `op`. Parts whose wait is over go to the end of `ready`.
+    fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>);
+
+    /// Adds its counters.
+    fn report(&self, _stats: &mut HostStats) {}
+}
+
+/// Commands that a booster sends on its own account. By default it sends none.
+pub(crate) trait OwnCommands {
+    /// The device has come back from a power cut. Segments on flash hold every change up to `applied`.
+    fn after_power_cut(&mut self, _applied: Seq) {}
+
+    /// The first request after a time without any has come.
+    fn resume(&mut self, _now: SimTime) {}
+
+    /// True while no user command may be sent.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// The next command that goes before user commands.
+    fn urgent(&mut self) -> Option<Internal> {
+        None
+    }
+
+    /// The next command that goes when no user command can be sent. `idle_since`: when the last user request completed,
+    /// `None` while one is under way.
+    fn lazy(&mut self, _now: SimTime, _idle_since: Option<SimTime>) -> Option<Internal> {
+        None
+    }
+
+    /// The earliest time at which `lazy` could give a command without any other event.
+    fn next_wake(&self, _idle_since: Option<SimTime>) -> Option<SimTime> {
+        None
+    }
+}
+
+/// Host DRAM. By default a booster takes none.
+pub(crate) trait HostMemory {
+    /// Sets another limit. What no longer fits is dropped at once or by the commands that follow.
+    fn set_limit(&mut self, _bytes: u64) {}
+
+    /// DRAM that is taken from the phone now, in bytes.
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// What the phone tells of its apps. By default a booster ignores it.
+pub(crate) trait Apps {
+    /// The state of an app has changed.
+    fn signal(&mut self, _now: SimTime, _signal: AppSignal) {}
+
+    /// `victim` is about to be killed for `bytes` of memory. Gives back as much of them as can be spared, at once. Returns
+    /// the bytes given back.
+    fn reclaim(&mut self, _now: SimTime, _victim: AppId, _bytes: u64) -> u64 {
+        0
+    }
+}
+
+/// The command for a part without any booster's help.
+#[inline]
+pub(super) fn plain(part: &Part, max_units: u32) -> Step {
+    let len = part.len.min(max_units);
+    let lpa = part.lpa;
+    let op = match part.op {
+        RequestOp::Read => Op::Read { lpa, len },
+        RequestOp::Write { fua } => Op::Write { lpa, len, fua },
+        RequestOp::Flush => Op::Flush,
+        RequestOp::Unmap => Op::Unmap { lpa, len },
+    };
+    Step::Send { op, units: len }
+}
+
+/// The sealed entries that answer a READ BUFFER, unless it has failed.
+pub(super) fn sealed_in(response: &mut Response) -> Option<Vec<u64>> {
+    match std::mem::take(&mut response.data) {
+        DataIn::Sealed(sealed) if response.status == Status::Good => Some(sealed),
+        _ => None,
+    }
+}
