@@ -4,14 +4,14 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use campaign::recovery::{PAGES, SEGMENTS};
+use campaign::{Case, MOMENTS, Report, sabotages};
 use lab::profile::{self, EMBEDDED};
 use lab::trace::{TraceInfo, TraceSpec};
 use lab::{LabError, OnProgress, ReadLog, RunResult, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use testkit::campaign::{Case, MOMENTS, Report, sabotages};
-use testkit::recovery::{PAGES, SEGMENTS};
 
 pyo3::create_exception!(_core, ConfigError, PyValueError, "Wrong input; the message names field, value and range.");
 pyo3::create_exception!(_core, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
@@ -162,7 +162,7 @@ fn crash_case(
     let mut case = Case::new(seed);
     case.rounds = rounds.unwrap_or(case.rounds);
     case.requests = requests.unwrap_or(case.requests);
-    case.sabotage = sabotage.map(|name| testkit::campaign::sabotage(name).map_err(ConfigError::new_err)).transpose()?;
+    case.sabotage = sabotage.map(|name| campaign::sabotage(name).map_err(ConfigError::new_err)).transpose()?;
     let report = match py.detach(|| case.run()) {
         Ok(report) => report_json(&report),
         Err(failure) => serde_json::json!({
@@ -201,7 +201,7 @@ fn recovery(py: Python<'_>, segments: u32, pages: u32, segment_kib: u32) -> PyRe
     if !(segments..=PAGES).contains(&pages) {
         return Err(ConfigError::new_err(format!("pages is {pages}; allowed: {segments} to {PAGES}")));
     }
-    let stats = py.detach(|| testkit::recovery::recovery(segments, pages, segment_kib));
+    let stats = py.detach(|| campaign::recovery::recovery(segments, pages, segment_kib));
     let ms = |ns: u64| ns as f64 / 1e6;
     let parts = serde_json::json!({
         "total_ms": ms(stats.recovery_ns),

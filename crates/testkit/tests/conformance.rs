@@ -1,9 +1,9 @@
 //! What every registered mapping scheme must do, whatever it is: one set of tests per line of the registration.
 
+use campaign::{Rig, Rng};
 use device::{DeviceStats, MappingKind, registered_mappings};
 use lab::profile::{Override, Profile, parse_override};
 use lab::schemes;
-use ufsim_testkit::{Rig, Rng};
 use units::Nanos;
 
 /// Runs `body` on the tiny profile for every preset with this mapping scheme.

@@ -1,10 +1,11 @@
 //! Flash that fails: what fails is told, nothing else is lost.
 
+use campaign::{Defects, Rig, Rng};
 use device::{MappingKind, registered_mappings};
 use host::RequestOp;
 use lab::{profile::Profile, schemes};
 use nand::Faults;
-use ufsim_testkit::{Rig, Rng, small_profile};
+use ufsim_testkit::small_profile;
 use units::{Lpa, Nanos};
 
 fn rigs(kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str, Rig)> {
@@ -13,7 +14,7 @@ fn rigs(kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str
 
 fn rigs_of(profile: Profile, kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str, Rig)> {
     let presets = schemes().iter().filter(move |preset| preset.parts.mapping == kind);
-    let rig = move |parts| Rig::with_faults(&profile, parts, Nanos::from_micros(3), (faults, None));
+    let rig = move |parts| Rig::defective(&profile, parts, Nanos::from_micros(3), Defects { faults, sabotage: None });
     presets.map(move |preset| (preset.name, rig(preset.parts)))
 }
 

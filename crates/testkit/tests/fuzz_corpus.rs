@@ -7,7 +7,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use ufsim_testkit::Rng;
+use campaign::Rng;
 use ufsim_testkit::fuzz::TARGETS;
 
 /// Mutations of every file.

@@ -1,9 +1,10 @@
 //! Power cuts at any moment: what was acknowledged and made durable is there, nothing is torn, nothing comes back.
 
+use campaign::{Case, MOMENTS, Report};
+use campaign::{Rig, Rng};
 use device::Sabotage;
 use host::RequestOp;
-use ufsim_testkit::campaign::{Case, MOMENTS, Report};
-use ufsim_testkit::{Rig, Rng, small_profile};
+use ufsim_testkit::small_profile;
 use units::{Lpa, Nanos};
 
 fn cases(seeds: std::ops::Range<u64>) -> Report {

@@ -1,9 +1,9 @@
 //! HP-UFS Sec. III-E: a host write and a GC copy of the same address cross each other. The device copies a page whose
 //! bitmap bit is out of date, and the host has to discard the copy by its source block.
 
+use campaign::{Rig, Rng};
 use lab::{profile::Profile, schemes};
 use proptest::prelude::*;
-use ufsim_testkit::{Rig, Rng};
 use units::Nanos;
 
 /// A slow link, so that the host's bitmap is out of date when it arrives, and writes to few addresses, so that they

@@ -2,11 +2,11 @@
 //!
 //! `cargo test --release -p ufsim-testkit --test recovery_time -- --nocapture` prints the figures.
 
+use campaign::Rng;
+use campaign::recovery::{PAGES, SEGMENTS, recovered, recovery, rig};
 use device::DeviceStats;
 use host::RequestOp;
 use proptest::prelude::*;
-use ufsim_testkit::Rng;
-use ufsim_testkit::recovery::{PAGES, SEGMENTS, recovered, recovery, rig};
 use units::Lpa;
 
 const LIMIT_NS: u64 = 1_500_000_000;

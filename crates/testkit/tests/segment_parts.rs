@@ -1,10 +1,11 @@
 //! Segments written in parts of 1 and 2 KiB (`map.segment_kib`): nothing is lost, and less is written.
 
+use campaign::{Rig, Rng};
 use device::DeviceStats;
 use lab::profile::{Profile, parse_override};
 use lab::schemes;
 use proptest::prelude::*;
-use ufsim_testkit::{Rig, Rng, small_profile_with};
+use ufsim_testkit::small_profile_with;
 use units::Nanos;
 
 const SCHEMES: [&str; 3] = ["ufs", "hpb", "hp-ufs"];

@@ -1,15 +1,14 @@
 //! SQLite on a device that loses power at any moment: the database comes back whole, with every transaction that had
 //! returned.
 
+use campaign::driven::Driven;
+use campaign::{Defects, Rig, Rng};
 use device::Sabotage;
 use lab::profile::Profile;
 use lab::schemes;
-use nand::Faults;
 use sqlite_load::fs::Kind;
 use sqlite_load::spec::{JournalMode, Synchronous};
 use sqlite_load::{SqliteSource, SqliteSpec};
-use ufsim_testkit::driven::Driven;
-use ufsim_testkit::{Rig, Rng};
 use units::Nanos;
 
 const FILE_SYSTEMS: [Kind; 2] = [Kind::Ext4, Kind::F2fs];
@@ -33,7 +32,8 @@ fn spec(seed: u64) -> SqliteSpec {
 fn cut(seed: u64, sabotage: Option<Sabotage>) -> Option<Result<(), String>> {
     let preset = &schemes()[(seed % 4) as usize];
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
-    let mut rig = Rig::with_faults(&profile, preset.parts, Nanos::from_micros(3), (Faults::default(), sabotage));
+    let defects = Defects { sabotage, ..Defects::default() };
+    let mut rig = Rig::defective(&profile, preset.parts, Nanos::from_micros(3), defects);
     let mut source = SqliteSource::new(&spec(seed), profile.capacity_units()).expect("a workload that fits");
     let mut rng = Rng::new(seed);
     let mut driven = Driven::default();

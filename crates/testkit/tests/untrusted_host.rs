@@ -1,10 +1,10 @@
 //! The host's memory is not trusted: whatever stands in its tables, a read gives the right data, or an error where
 //! nothing better can be had, and never the data of another address.
 
+use campaign::{Expect, Rig, Rng};
 use host::AppSignal;
 use lab::profile::{Override, Profile, parse_override};
 use lab::{Parts, schemes};
-use ufsim_testkit::{Expect, Rig, Rng};
 use units::{AppId, Lpa, Nanos, Ppa};
 
 const SPAN: u32 = 8192;

@@ -10,7 +10,9 @@ use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
 use super::input::Input;
 use crate::hostile::Hostile;
-use crate::{Rng, small_profile};
+use campaign::Rng;
+
+use crate::small_profile;
 
 /// Bounds the time of one input.
 const MOST_STEPS: usize = 400;

@@ -4,7 +4,7 @@ use lab::profile::{Override, Profile, ProfileError, parse_override};
 use lab::system::PRESETS;
 use units::Nanos;
 
-use crate::{Rig, Rng};
+use campaign::{Defects, Rig, Rng};
 
 /// Systems are built and used up to this size of their flash, 1 GiB.
 const MOST_UNITS: u32 = 1 << 18;
@@ -43,7 +43,8 @@ fn accept(profile: Result<Profile, ProfileError>, choice: usize) {
 fn use_it(profile: &Profile, choice: usize) {
     let preset = &PRESETS[choice % PRESETS.len()];
     let faults = profile.device_config([3, 5]).faults;
-    let mut rig = Rig::with_faults(profile, preset.parts, Nanos::from_micros(5), (faults, None));
+    let defects = Defects { faults, sabotage: None };
+    let mut rig = Rig::defective(profile, preset.parts, Nanos::from_micros(5), defects);
     let span = rig.device().info().capacity_units.min(300);
     rig.churn(&mut Rng::new(7), 40, span, 6);
     rig.settle();

@@ -7,7 +7,8 @@ use lab::profile::{Profile, parse_override};
 use lab::schemes;
 use units::{Lpa, Nanos, SimTime};
 
-use crate::{Rig, Rng};
+use crate::rig::Rig;
+use crate::rng::Rng;
 
 /// Segments of the paper's device.
 pub const SEGMENTS: u32 = 32_768;

@@ -13,7 +13,8 @@ use lab::{Preset, schemes};
 use nand::Faults;
 use units::Nanos;
 
-use crate::{Rig, Rng};
+use crate::rig::{Defects, Rig};
+use crate::rng::Rng;
 
 /// One case of the campaign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,7 +166,8 @@ impl Case {
         set.extend([self.segment_parts(), self.gc_pace()]);
         let profile = Profile::load("tiny", &set).expect("overrides within their limits");
         let delay = Nanos::from_micros(u64::from(1 + rng.below(20)));
-        let mut rig = Rig::with_faults(&profile, preset.parts, delay, (faults(self.seed), self.sabotage));
+        let defects = Defects { faults: faults(self.seed), sabotage: self.sabotage };
+        let mut rig = Rig::defective(&profile, preset.parts, delay, defects);
         let span = [300, 2000, u32::MAX][rng.below(3) as usize].min(rig.device().info().capacity_units);
         let depth = 1 + rng.below(24) as usize;
         let mut report = Report { scheme: preset.name, ..Report::default() };

@@ -6,7 +6,7 @@ use host::RequestOp;
 use units::{Lpa, SimTime};
 use workload::{Next, Source, Ticket, WorkOp};
 
-use crate::{Event, Rig};
+use crate::rig::{Event, Rig};
 
 /// A workload under way on a bench.
 #[derive(Debug, Default)]
