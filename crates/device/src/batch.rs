@@ -2,7 +2,7 @@
 
 use units::{Ppa, SegmentId, Seq};
 
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::meta::Piece;
 use crate::ops::ProgramReason;
 

@@ -8,9 +8,10 @@ use ufs::SegmentImage;
 use units::{Lpa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use crate::config::DeviceConfig;
-use crate::firmware::Flash;
+use crate::device::Unpowered;
+use crate::engine::power::Flash;
 use crate::map_units::MapUnits;
-use crate::mapping::{MappingKind, Unpowered};
+use crate::mapping::MappingKind;
 use crate::meta::{JOURNAL_PAGES, Meta};
 use crate::pages::{Pages, Record, SNAPSHOTS, Snapshot, TrimRecord};
 use crate::trims::RECORDS_PER_PAGE;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use units::{Ppa, SegmentId, Seq};
 
 use crate::batch::Batch;
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::meta::Piece;
 use crate::sram::Owner;
 

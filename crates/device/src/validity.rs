@@ -3,7 +3,7 @@
 use units::{Lpa, Superblock};
 
 use crate::blocks::Blocks;
-use crate::core::Core;
+use crate::engine::core::Core;
 
 /// Valid page counts of all data superblocks.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::meta::Piece;
 use crate::sram::Owner;
 use crate::validity::ValidCounts;

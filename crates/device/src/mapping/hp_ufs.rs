@@ -19,15 +19,15 @@ use ufs::{
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::log_blocks::LogBlocks;
-use super::{Answer, Commit, HostRole, HostSays, Mapping, Resolved, Search};
 use crate::blocks::Stream;
 use crate::config::DeviceConfig;
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, UnitRun, UnitSet};
 use crate::meta::Piece;
 use crate::ops::ProgramReason;
+use crate::seat::{Answer, Commit, HostRole, HostSays, Mapping, Resolved, Search};
 use crate::sram::Owner;
 
 /// A map unit from the host, in SRAM until it is on flash.

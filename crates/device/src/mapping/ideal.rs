@@ -4,10 +4,10 @@
 use ufs::LpaRun;
 use units::{Lpa, Ppa, Seq, Superblock};
 
-use super::{Commit, HostSays, Mapping, Resolved, Search, Table};
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::meta::Piece;
+use crate::seat::{Commit, HostSays, Mapping, Resolved, Search, Table};
 use crate::trimmed::TrimmedSegments;
 use crate::validity::ValidCounts;
 

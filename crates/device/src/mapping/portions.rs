@@ -7,9 +7,9 @@
 use nand::Cause;
 use units::{Lpa, Ppa};
 
-use super::Search;
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::gc::Victim;
+use crate::seat::Search;
 use crate::sram::Owner;
 
 /// Units of a portion: addresses and places of 8 bytes fill one SRAM buffer.

@@ -14,16 +14,16 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use super::batches;
 use super::portions::read_map_units;
-use super::{Commit, HostRole, HostSays, Mapping, Resolved, Search, Table};
 use crate::blocks::{State, Stream};
 use crate::config::DeviceConfig;
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::entry_cache::EntryCache;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, MapUnits};
 use crate::meta::Piece;
 use crate::ops::ProgramReason;
+use crate::seat::{Commit, HostRole, HostSays, Mapping, Resolved, Search, Table};
 use crate::sram::Owner;
 use crate::validity::ValidCounts;
 

@@ -3,7 +3,7 @@
 use units::{Lpa, SegmentId};
 
 use super::Demand;
-use crate::core::Core;
+use crate::engine::core::Core;
 
 /// Entries that are taken in beside the one that was missed fill at most one of so many parts of the cache.
 const AHEAD_ONE_IN: u64 = 4;

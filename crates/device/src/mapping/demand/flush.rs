@@ -11,7 +11,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use super::Demand;
 use super::known::{live, logged_in};
 use crate::blocks::State;
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::mapping::batches::{InBatches, Load, Phase};
 use crate::meta::Piece;
 use crate::ops::ProgramReason;

@@ -7,7 +7,7 @@
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::Demand;
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::log::Change;
 
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {

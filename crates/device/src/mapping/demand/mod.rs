@@ -29,14 +29,15 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 use self::cmt::Cmt;
 use self::ctp::Ctp;
 use self::flush::{Flush, Wanted};
-use super::{Admission, Commit, HostSays, Mapping, Resolved, Search, Table, batches, portions};
+use super::{batches, portions};
 use crate::blocks::Stream;
 use crate::config::{CmtConfig, DeviceConfig};
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, Numbered};
 use crate::meta::Piece;
+use crate::seat::{Admission, Commit, HostSays, Mapping, Resolved, Search, Table};
 use crate::validity::ValidCounts;
 
 /// One level of caching.

@@ -4,7 +4,7 @@ use nand::Cause;
 use units::{Lpa, Ppa};
 
 use super::Demand;
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::mapping::portions::LooksUp;
 use crate::sram::Owner;

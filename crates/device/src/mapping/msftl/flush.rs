@@ -6,8 +6,8 @@ use nand::Cause;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::Flushed;
-use crate::core::Core;
-use crate::firmware::META_RESERVE;
+use crate::engine::core::Core;
+use crate::engine::core::META_RESERVE;
 use crate::mapping::batches::{self, InBatches, Load, Phase};
 use crate::meta::Piece;
 use crate::ops::ProgramReason;

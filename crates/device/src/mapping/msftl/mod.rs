@@ -12,7 +12,7 @@
 //! programs it elsewhere; pieces that are smaller than a NAND page are collected, whatever their addresses, until one is full
 //! (Sec. 3.2). Their places, the MSD, are all in SRAM, and written when a translation block is opened (Sec. 3.3), which is what
 //! GC of the translation blocks begins with; it assembles the up-to-date pieces of its victim, the block with the fewest
-//! (Sec. 3.4). Both are those of `meta` and `firmware/collect.rs`.
+//! (Sec. 3.4). Both are those of `meta` and `engine/collect.rs`.
 //!
 //! The paper does not say how GC finds the valid pages of user blocks, nor what is cached for reads. Here the spare areas of
 //! the victim are read, and the pieces that they name (`search`); pieces in SRAM are those of `sram.segment_cache_kib`.
@@ -26,14 +26,15 @@ use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use self::flush::Flush;
-use super::{Commit, HostSays, Mapping, Resolved, Search, Table, batches, portions};
+use super::{batches, portions};
 use crate::blocks::{State, Stream};
 use crate::config::{DeviceConfig, MsftlConfig};
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, Numbered};
 use crate::meta::Piece;
+use crate::seat::{Commit, HostSays, Mapping, Resolved, Search, Table};
 use crate::stats::DeviceStats;
 use crate::validity::ValidCounts;
 

@@ -3,7 +3,7 @@
 use units::{Lpa, Ppa};
 
 use super::Flushed;
-use crate::core::Core;
+use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::mapping::portions::{LooksUp, read_map_units};
 

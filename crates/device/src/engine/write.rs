@@ -3,25 +3,14 @@
 use ufs::{DataOut, Op};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
 
-use super::Firmware;
+use super::core::DeviceEvent;
+use super::state::Firmware;
+use super::waiting::Flushing;
 use crate::blocks::Stream;
 use crate::config::Sabotage;
-use crate::core::DeviceEvent;
-use crate::mapping::{Commit, Mapping};
 use crate::ops::{MAX_ROW, ProgramReason};
+use crate::seat::{Commit, Mapping};
 use crate::sram::Owner;
-
-/// A flush that waits for data accepted before it.
-#[derive(Clone, Copy, Debug)]
-pub struct Flushing {
-    tag: u8,
-    /// Units with an order below this belong to it.
-    below: u64,
-    /// How many of them are not on flash yet.
-    left: usize,
-    /// Trims with a number below this belong to it.
-    trims_below: Seq,
-}
 
 /// Units that a trim handles at a time: one log entry.
 const TRIM_RUN: u32 = 32;

@@ -3,10 +3,10 @@
 use ufs::{Command, DataOut, Op, Status};
 use units::{Lpa, Nanos, Ppa};
 
-use super::{Firmware, Pending, Translation};
+use super::core::DeviceEvent;
+use super::state::{Firmware, Pending, Translation};
 use crate::config::Sabotage;
-use crate::core::DeviceEvent;
-use crate::mapping::{Answer, HostRole, HostSays, Mapping};
+use crate::seat::{Answer, HostRole, HostSays, Mapping};
 use crate::sram::Owner;
 
 /// Longest read or write: the TRANSFER LENGTH of READ(10) and WRITE(10) has 16 bits (SBC-4 clause 5.12).

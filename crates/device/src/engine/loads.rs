@@ -1,60 +1,18 @@
 //! Map units on their way from flash to SRAM, and who waits for them.
 
-use std::collections::VecDeque;
-
 use nand::{Cause, Priority, Work};
 use ufs::{DataIn, Op};
 use units::{Lpa, Ppa, SegmentId};
 
-use super::Firmware;
-use super::read::Run;
+use super::state::Firmware;
+use super::waiting::{Load, Run, Waiter};
 use crate::map_units::UnitSet;
-use crate::mapping::Mapping;
 use crate::ops::Purpose;
+use crate::seat::Mapping;
 use crate::sram::Owner;
 
 /// Most flash reads of one load: as many as a segment has parts.
 const MOST_READS: usize = 8;
-
-/// Who goes on when a segment is there.
-#[derive(Clone, Copy, Debug)]
-enum Waiter {
-    /// Unit `i` of a read command.
-    Unit { tag: u8, i: u32 },
-    /// A metadata command.
-    Command { tag: u8 },
-    /// The write that is accepted next, with [`Mapping::ON_DEMAND`].
-    Write { lpa: Lpa },
-}
-
-#[derive(Debug, Default)]
-struct Load {
-    units: UnitSet,
-    /// Reads under way; 0 = it waits for buffers.
-    reads: u32,
-    /// Buffers that it holds until the last of them is done: what came earlier waits there.
-    held: u16,
-    waiters: Vec<Waiter>,
-}
-
-/// All loads under way. There are few, so a scan finds one fastest.
-#[derive(Debug, Default)]
-pub struct Loads {
-    active: Vec<Load>,
-    spare_lists: Vec<Vec<Waiter>>,
-    waiting: usize,
-    /// The READ BUFFER command that has the group buffer, and those that wait for it.
-    group: Option<u8>,
-    group_queue: VecDeque<u8>,
-}
-
-impl Loads {
-    /// Some wait for buffers.
-    #[inline]
-    pub fn is_waiting(&self) -> bool {
-        self.waiting > 0
-    }
-}
 
 impl<M: Mapping> Firmware<M> {
     pub(super) fn load_for_unit(&mut self, segment: SegmentId, tag: u8, i: u32) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use units::{Ppa, Superblock};
 
-use crate::core::Core;
+use crate::engine::core::Core;
 
 /// Row by row through superblocks, each die up to its first blank page.
 #[derive(Debug, Default)]

@@ -10,20 +10,11 @@
 use nand::{Completed, Work};
 use units::{Ppa, Seq};
 
-use super::Firmware;
+use super::state::Firmware;
+use super::waiting::FailedRow;
 use crate::blocks::Stream;
-use crate::mapping::Mapping;
 use crate::ops::{ProgramReason, Purpose};
-
-/// A row that could not be programmed.
-#[derive(Debug)]
-pub struct FailedRow {
-    stream: Stream,
-    /// Write buffers or copies.
-    items: Vec<u32>,
-    /// Number of the first.
-    seq: Seq,
-}
+use crate::seat::Mapping;
 
 impl<M: Mapping> Firmware<M> {
     /// Deals with a failed operation, unless the usual handling of its kind sees the failure: then gives it back.

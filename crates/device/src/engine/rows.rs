@@ -3,10 +3,10 @@
 use nand::{Cause, Op as NandOp, Priority, Spare, Work};
 use units::{Lpa, Seq};
 
-use super::Firmware;
+use super::state::Firmware;
 use crate::blocks::Stream;
-use crate::mapping::Mapping;
 use crate::ops::{MAX_ROW, Purpose};
+use crate::seat::Mapping;
 
 impl<M: Mapping> Firmware<M> {
     /// Programs `items`, write buffers or copies, with numbers from `seq` where the stream stands. They fit its row.

@@ -4,29 +4,12 @@
 use ufs::{DataIn, DataOut, LpaRun, MAX_BATCH_RUNS, MAX_CACHED_RUNS, Op, Status};
 use units::{Lpa, Nanos};
 
-use super::Firmware;
+use super::state::Firmware;
 use crate::map_units::UnitSet;
-use crate::mapping::Mapping;
+use crate::seat::Mapping;
 
 /// Most requests of a packed command (eMMC 5.0, JESD84-B50 clause 6.6.29.1: up to 63 entries in a packed command header).
 const MAX_PACKED: u32 = 63;
-
-/// The commands that a notice has announced as one packed command.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pack {
-    /// Commands to come.
-    left: u32,
-}
-
-impl Pack {
-    /// True if this command belongs to the pack, whose cost the notice has paid.
-    fn takes(&mut self, op: &Op) -> bool {
-        let packable = op.is_user() && *op != Op::Flush;
-        let takes = packable && self.left > 0;
-        self.left -= u32::from(takes);
-        takes
-    }
-}
 
 impl<M: Mapping> Firmware<M> {
     /// Would no translation of these units need a flash read now?

@@ -3,48 +3,12 @@
 //! One firmware thread translates page by page: it makes room in the mapping cache, loads the entry, and only then looks at
 //! the next page (MAP+ Sec. IV-A, Fig. 1). Reads of data that has been found go on meanwhile.
 
-use std::collections::VecDeque;
+use units::{Lpa, SegmentId};
 
-use units::{Lpa, SegmentId, SimTime};
-
-use super::Firmware;
-use super::read::Run;
-use crate::core::{DeviceEvent, Job};
-use crate::mapping::{Admission, HostSays, Mapping, Resolved};
-
-/// Lookups under way, and since when there has been nothing to do.
-#[derive(Debug, Default)]
-pub struct Lookups {
-    /// Reads with units that have not been looked up: tag, next unit.
-    reads: VecDeque<(u8, u32)>,
-    /// A unit of a read, or of the first write, waits for a map unit.
-    read_loading: bool,
-    write_loading: bool,
-    quiet_since: Option<SimTime>,
-    quiet_wake: bool,
-}
-
-impl Lookups {
-    /// A read has started.
-    pub fn add(&mut self, tag: u8) {
-        self.reads.push_back((tag, 0));
-    }
-
-    /// The map unit is there that a read waited for.
-    pub fn read_loaded(&mut self) {
-        self.read_loading = false;
-    }
-
-    /// The map unit is there that a write waited for.
-    pub fn write_loaded(&mut self) {
-        self.write_loading = false;
-    }
-
-    /// The wake for idle time has come.
-    pub fn quiet_over(&mut self) {
-        self.quiet_wake = false;
-    }
-}
+use super::core::{DeviceEvent, Job};
+use super::state::Firmware;
+use super::waiting::Run;
+use crate::seat::{Admission, HostSays, Mapping, Resolved};
 
 impl<M: Mapping> Firmware<M> {
     /// Goes on with the reads that have started, in order.

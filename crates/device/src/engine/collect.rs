@@ -3,25 +3,15 @@
 use nand::{Cause, Completed, Priority, Work};
 use units::{Lpa, Ppa, Seq, Superblock};
 
-use super::Firmware;
+use super::core::Job;
+use super::state::Firmware;
+use super::waiting::MetaGc;
 use crate::blocks::{State, Stream};
-use crate::core::Job;
 use crate::gc::{PageCopy, Phase, Victim};
-use crate::mapping::{Commit, Mapping, Search};
 use crate::meta::Piece;
 use crate::ops::{MAX_ROW, ProgramReason, Purpose};
+use crate::seat::{Commit, Mapping, Search};
 use crate::sram::Owner;
-
-/// A metadata superblock being collected.
-#[derive(Debug, Default)]
-pub struct MetaGc {
-    victim: Option<Superblock>,
-    pieces: Vec<(Ppa, Piece)>,
-    /// Buffers with the first `round` of the pieces.
-    held: u16,
-    round: usize,
-    erasing: bool,
-}
 
 impl<M: Mapping> Firmware<M> {
     /// Begins a GC step if one is due and everything it needs is there.

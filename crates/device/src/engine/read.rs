@@ -5,27 +5,11 @@ use nand::{Cause, Completed, Priority, Sensed, Work};
 use ufs::{Content, DataIn, Op, Status};
 use units::{Lpa, Ppa};
 
-use super::Firmware;
-use crate::mapping::{HostRole, HostSays, Mapping, Resolved};
+use super::state::Firmware;
+use super::waiting::{Run, WaitingRead};
 use crate::ops::Purpose;
+use crate::seat::{HostRole, HostSays, Mapping, Resolved};
 use crate::sram::Owner;
-
-/// A run of pages that waits for SRAM buffers.
-#[derive(Clone, Copy, Debug)]
-pub struct WaitingRead {
-    tag: u8,
-    first: u32,
-    ppa: Ppa,
-    n: u32,
-}
-
-/// Units resolved to consecutive pages of one row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
-    pub first: u32,
-    pub ppa: Ppa,
-    pub n: u32,
-}
 
 impl<M: Mapping> Firmware<M> {
     /// Starts a read. `says` is where the host says that its first unit is; the others follow it.

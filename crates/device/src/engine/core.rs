@@ -18,6 +18,9 @@ use crate::sram::Sram;
 use crate::stats::DeviceStats;
 use crate::trims::Trims;
 
+/// Metadata superblocks that must stay free: garbage collection starts at this many (facts of the authors' prototype).
+pub const META_RESERVE: usize = 2;
+
 /// Something the device wants to be woken for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeviceEvent {

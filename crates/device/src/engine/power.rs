@@ -3,14 +3,14 @@
 use nand::Nand;
 use units::{Ppa, Seq, SimTime};
 
-use super::Firmware;
-use super::recover::Recovery;
+use super::core::{Core, Job};
+use super::recover::state::Recovery;
+use super::state::Firmware;
 use crate::config::DeviceConfig;
-use crate::core::{Core, Job};
-use crate::mapping::Mapping;
 use crate::meta::{Kind, Piece};
 use crate::ops::{ProgramReason, Purpose};
 use crate::pages::Pages;
+use crate::seat::Mapping;
 use crate::stats::DeviceStats;
 
 /// What a power cut leaves of a device: its flash.

@@ -2,151 +2,32 @@
 
 mod batch;
 mod collect;
+pub(crate) mod core;
 mod failure;
 mod front;
 mod loads;
 mod lookups;
-mod power;
+pub(crate) mod power;
 mod read;
 mod recover;
 mod rows;
+pub(crate) mod state;
+mod waiting;
 mod write;
 
-use std::collections::VecDeque;
+use nand::{Completed, Counters};
+use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Notice, PiggyBack, Response, Status, Tag};
+use units::SimTime;
 
-use nand::Completed;
-use ufs::{Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, Notice, Op, PiggyBack, Response, Status, Tag};
-use units::{Nanos, Seq, SimTime};
-
-use crate::config::DeviceConfig;
-use crate::core::{Core, DeviceEvent, Job};
-use crate::gc::Gc;
-use crate::mapping::Mapping;
+use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
+use self::state::{Firmware, Translation};
 use crate::meta::Kind;
 use crate::ops::{ProgramReason, Purpose};
+use crate::seat::Mapping;
+use crate::sram::Owner;
 use crate::stats::DeviceStats;
-use batch::Pack;
-use collect::MetaGc;
-use failure::FailedRow;
-use loads::Loads;
-use lookups::Lookups;
-pub use power::{Flash, Moment};
-use read::WaitingRead;
-use recover::Recovery;
-use write::Flushing;
-
-/// A command between its arrival and its response.
-#[derive(Debug)]
-struct Pending {
-    op: Op,
-    host_seq: Seq,
-    freed: Option<units::Superblock>,
-    data: DataOut,
-    /// What still has to happen before the response: units to be read or written, plus one while more are added.
-    remaining: u32,
-    /// Units of a write or trim that were accepted.
-    accepted: u32,
-    /// Time that the firmware thread spends on it, and on seals for it.
-    cost: Nanos,
-    sealing: Nanos,
-    status: Status,
-    contents: Vec<Option<Content>>,
-    translation: Translation,
-    active: bool,
-}
-
-/// How the firmware has found the places of a read's units: what a laboratory wants to know of each read, and a host can
-/// not tell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Translation {
-    /// Units that waited for a piece of the mapping table to be read from flash.
-    pub map_reads: u32,
-    /// The entry that came with the command was not accepted.
-    pub refused: bool,
-}
-
-/// The firmware with one mapping scheme.
-#[derive(Debug)]
-pub struct Firmware<M> {
-    /// What every part works on.
-    pub core: Core,
-    map: M,
-    gc: Gc,
-    commands: Vec<Pending>,
-    /// Arrived, not started.
-    incoming: VecDeque<u8>,
-    /// When the firmware thread will be done with the command started last, and whether a wake for that is due.
-    thread_until: SimTime,
-    /// When the last answer leaves.
-    answered: SimTime,
-    thread_wake: bool,
-    /// Writes, flushes and trims, in order.
-    ordered: VecDeque<u8>,
-    flushes: Vec<Flushing>,
-    waiting_reads: VecDeque<WaitingRead>,
-    /// Metadata commands that wait for a buffer.
-    waiting_metadata: VecDeque<u8>,
-    loads: Loads,
-    pack: Pack,
-    lookups: Lookups,
-    meta_gc: MetaGc,
-    /// While the mapping is being rebuilt after a power cut.
-    recovery: Option<Box<Recovery>>,
-    /// Rows that could not be programmed.
-    failed_rows: VecDeque<FailedRow>,
-    /// Order of the oldest queued unit when the idle timer was set.
-    idle_mark: Option<u64>,
-}
 
 impl<M: Mapping> Firmware<M> {
-    /// A device fresh from the factory.
-    pub fn new(mut cfg: DeviceConfig) -> Firmware<M> {
-        cfg.log.entries = M::log_entries(&cfg);
-        cfg.sram.entries &= M::CACHES_ENTRIES;
-        let units = M::map_units(&cfg);
-        let core = Core::new(cfg, units);
-        let map = M::new(&core);
-        Firmware::with(core, map)
-    }
-
-    fn with(core: Core, map: M) -> Firmware<M> {
-        let idle = || Pending {
-            op: Op::Flush,
-            host_seq: Seq(0),
-            freed: None,
-            data: DataOut::None,
-            remaining: 0,
-            accepted: 0,
-            cost: Nanos(0),
-            sealing: Nanos(0),
-            status: Status::Good,
-            contents: Vec::new(),
-            translation: Translation::default(),
-            active: false,
-        };
-        Firmware {
-            map,
-            gc: Gc::new(core.cfg.gc, core.layout.superblock_units()),
-            commands: std::iter::repeat_with(idle).take(256).collect(),
-            incoming: VecDeque::new(),
-            thread_until: SimTime::START,
-            answered: SimTime::START,
-            thread_wake: false,
-            ordered: VecDeque::new(),
-            flushes: Vec::new(),
-            waiting_reads: VecDeque::new(),
-            waiting_metadata: VecDeque::new(),
-            loads: Loads::default(),
-            pack: Pack::default(),
-            lookups: Lookups::default(),
-            meta_gc: MetaGc::default(),
-            recovery: None,
-            failed_rows: VecDeque::new(),
-            idle_mark: None,
-            core,
-        }
-    }
-
     /// A command arrives.
     pub fn command(&mut self, now: SimTime, cmd: Command) {
         self.core.now = now;
@@ -323,6 +204,27 @@ impl<M: Mapping> Firmware<M> {
         self.core.effects.responses = responses;
     }
 
+    /// What the last calls want done; the caller takes it away.
+    #[inline(always)]
+    pub fn effects(&mut self) -> &mut Effects {
+        &mut self.core.effects
+    }
+
+    /// Other faults from now on.
+    pub fn set_faults(&mut self, faults: nand::Faults) {
+        self.core.nand.set_faults(faults);
+    }
+
+    /// True if so few spare superblocks are left that the device only reads.
+    pub fn is_read_only(&self) -> bool {
+        self.core.is_read_only()
+    }
+
+    /// Flash counters since power-on.
+    pub fn nand_counters(&self) -> &Counters {
+        self.core.nand.counters()
+    }
+
     /// What the host reads from the descriptors.
     pub fn info(&self) -> DeviceInfo {
         DeviceInfo {
@@ -372,10 +274,9 @@ impl<M: Mapping> Firmware<M> {
     pub fn check(&self) {
         self.core.blocks.check();
         let held = self.core.buffer.held();
-        let owned = usize::from(self.core.sram.used(crate::sram::Owner::Write));
+        let owned = usize::from(self.core.sram.used(Owner::Write));
         assert_eq!(held, owned, "write buffers and SRAM buffers owned by writes");
         if self.is_idle() {
-            use crate::sram::Owner;
             let used = |owner| usize::from(self.core.sram.used(owner));
             let held = self.map.held_map_buffers();
             for (owner, expected) in
@@ -386,6 +287,3 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 }
-
-/// Metadata superblocks that must stay free: garbage collection starts at this many (facts of the authors' prototype).
-pub(crate) const META_RESERVE: usize = 2;

@@ -10,214 +10,26 @@
 
 mod evidence;
 mod scanner;
+pub(super) mod state;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
-use nand::{Cause, Completed, Priority, Sensed, Work};
-use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock, UNIT_BYTES};
+use nand::{Cause, Completed, Priority, Work};
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use evidence::Evidence;
 use scanner::Scanner;
+use state::{Phase, Recovery};
 
+use super::core::{Core, DeviceEvent, META_RESERVE};
 use super::power::{Part, add_time};
-use super::{Firmware, META_RESERVE};
-use crate::batch::Batch;
+use super::state::Firmware;
 use crate::config::Sabotage;
-use crate::core::{Core, DeviceEvent};
 use crate::map_units::Numbered;
-use crate::mapping::{Mapping, Table};
-use crate::meta::{JOURNAL_PAGES, Piece, Rebuilt};
+use crate::meta::{JOURNAL_PAGES, Piece};
 use crate::ops::{ProgramReason, Purpose};
+use crate::seat::{Mapping, Table};
 use crate::sram::Owner;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
-    FirstPages,
-    Snapshot,
-    Metadata,
-    /// A free superblock for the metadata to come.
-    Room,
-    /// The snapshot there.
-    Opened,
-    Records,
-    Scan,
-    /// The segments of the next batch.
-    Segments,
-    /// Pages that these name, where a copy by GC competes.
-    Bases,
-    /// The processor changes them.
-    Changing,
-    Written,
-    NextBatch,
-    /// Metadata superblocks have run short.
-    Collecting,
-    Count,
-    LastRecord,
-}
-
-/// What the first pages of a metadata superblock, one per die, have shown.
-#[derive(Clone, Copy, Debug)]
-struct FirstPages {
-    sb: Superblock,
-    blank: bool,
-    /// Lowest stamp that could be read.
-    stamp: Option<u32>,
-}
-
-/// State of a recovery.
-#[derive(Debug)]
-pub struct Recovery {
-    phase: Phase,
-    after_collecting: Phase,
-    part_began: SimTime,
-    reads: VecDeque<(Ppa, u32)>,
-    scanner: Scanner,
-    firsts: Vec<FirstPages>,
-    /// Snapshots to try, newest first: positions in `firsts`.
-    snapshots: VecDeque<usize>,
-    whole: bool,
-    /// Superblocks whose age is not known, and the lowest stamp there that counts.
-    ageless: Vec<Superblock>,
-    since: u32,
-    /// Metadata superblocks that may have been opened since the snapshot was written.
-    next: Vec<Superblock>,
-    rebuilt: Rebuilt,
-    /// Newest stamp of every piece found by scanning.
-    newest: BTreeMap<u32, (u32, Ppa)>,
-    /// The units of a map unit of several that have been seen in a row: the first, and how many.
-    begun: (Ppa, u32),
-    begun_mark: u32,
-    evidence: Evidence,
-    /// Segments to be worked on, and those of the batch.
-    todo: VecDeque<SegmentId>,
-    now: Vec<SegmentId>,
-    busy_until: SimTime,
-    /// Segments being written.
-    pub batch: Batch,
-}
-
-impl Recovery {
-    /// About to begin.
-    pub fn new(core: &Core) -> Recovery {
-        let geometry = *core.layout.geometry();
-        let row = core.layout.row_units();
-        let metadata = geometry.data_superblocks..geometry.superblocks();
-        let firsts = metadata.map(|sb| FirstPages { sb: Superblock(sb), blank: true, stamp: None });
-        let firsts: Vec<FirstPages> = firsts.collect();
-        let reads = firsts.iter().flat_map(|f| {
-            let first = core.layout.first_ppa(f.sb);
-            (0..geometry.dies()).map(move |die| (first.offset(die * row), 1))
-        });
-        Recovery {
-            phase: Phase::FirstPages,
-            after_collecting: Phase::FirstPages,
-            part_began: core.now,
-            reads: reads.collect(),
-            scanner: Scanner::default(),
-            firsts,
-            snapshots: VecDeque::new(),
-            whole: true,
-            ageless: Vec::new(),
-            since: 0,
-            next: Vec::new(),
-            rebuilt: Rebuilt::default(),
-            newest: BTreeMap::new(),
-            begun: (Ppa(0), 0),
-            begun_mark: 0,
-            evidence: Evidence::default(),
-            todo: VecDeque::new(),
-            now: Vec::new(),
-            busy_until: core.now,
-            batch: Batch::default(),
-        }
-    }
-
-    /// Superblocks in the order in which they were filled, as far as anything in them can be read.
-    fn by_age(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.firsts.len()).filter(|&i| self.firsts[i].stamp.is_some()).collect();
-        order.sort_unstable_by_key(|&i| self.firsts[i].stamp);
-        order
-    }
-
-    /// Superblocks that are not erased, but whose first pages cannot be read: erased by half, or given up because the
-    /// snapshot could not be programmed. What was on its way then stands behind it.
-    fn ageless(&self) -> Vec<Superblock> {
-        self.firsts.iter().filter(|f| !f.blank && f.stamp.is_none()).map(|f| f.sb).collect()
-    }
-
-    /// One unit that a read has shown.
-    fn saw(&mut self, core: &Core, ppa: Ppa, sensed: Sensed, seq: Seq) {
-        match self.phase {
-            Phase::FirstPages => {
-                let first = core.layout.geometry().data_superblocks;
-                let entry = &mut self.firsts[(core.superblock_of(ppa).0 - first) as usize];
-                entry.blank &= sensed == Sensed::Blank;
-                if let Sensed::Unit(spare) = sensed {
-                    entry.stamp = Some(entry.stamp.map_or(spare.stamp, |s| s.min(spare.stamp)));
-                }
-            }
-            Phase::Snapshot => {
-                let at = ppa.0 - core.layout.first_ppa(core.superblock_of(ppa)).0;
-                let expected = core.meta.snapshot_mark(at);
-                self.whole &= matches!(sensed, Sensed::Unit(spare) if spare.lpa == expected);
-            }
-            Phase::Metadata => self.saw_metadata(core, ppa, sensed),
-            Phase::Scan => self.saw_data(core, ppa, sensed, seq),
-            Phase::Bases => {
-                let content = match sensed {
-                    Sensed::Unit(spare) => Some((Lpa(spare.lpa), spare.version, seq)),
-                    _ => None,
-                };
-                self.evidence.add_base(ppa, content);
-            }
-            _ => {}
-        }
-    }
-
-    fn saw_metadata(&mut self, core: &Core, ppa: Ppa, sensed: Sensed) {
-        match sensed {
-            Sensed::Blank => self.scanner.saw_blank(core, ppa),
-            Sensed::Unit(spare) => {
-                self.rebuilt.stamp = self.rebuilt.stamp.max(spare.stamp);
-                if spare.stamp < self.since && self.ageless.contains(&core.superblock_of(ppa)) {
-                    return;
-                }
-                let Some(ppa) = self.whole_piece(core, ppa, spare.lpa) else { return };
-                for piece in core.meta.pieces_at(ppa, spare.lpa) {
-                    let newest = self.newest.entry(piece.0).or_insert((spare.stamp, ppa));
-                    if piece.0 < core.meta.pieces() && spare.stamp >= newest.0 {
-                        *newest = (spare.stamp, ppa);
-                    }
-                }
-            }
-            Sensed::Padding | Sensed::Unreadable => {}
-        }
-    }
-
-    /// Where the piece begins that ends with this unit. One of several units counts only if all of them can be read; they
-    /// are in one row, so they are seen one after the other.
-    fn whole_piece(&mut self, core: &Core, ppa: Ppa, mark: u32) -> Option<Ppa> {
-        let units = core.meta.units_of(Piece(mark));
-        if units == 1 {
-            return Some(ppa);
-        }
-        let (first, seen) = self.begun;
-        let goes_on = seen > 0 && seen < units && first.offset(seen) == ppa && self.begun_mark == mark;
-        self.begun = if goes_on { (first, seen + 1) } else { (ppa, 1) };
-        self.begun_mark = mark;
-        (self.begun.1 == units).then_some(self.begun.0)
-    }
-
-    fn saw_data(&mut self, core: &Core, ppa: Ppa, sensed: Sensed, seq: Seq) {
-        match sensed {
-            Sensed::Blank => self.scanner.saw_blank(core, ppa),
-            Sensed::Unit(spare) if spare.lpa < core.cfg.capacity_units => {
-                self.evidence.add_page(Lpa(spare.lpa), spare.version, seq, ppa);
-            }
-            _ => {}
-        }
-    }
-}
 
 impl<M: Mapping> Firmware<M> {
     fn rec(&mut self) -> &mut Recovery {

@@ -1,0 +1,164 @@
+//! The device from outside: one type over the firmware of every registered mapping scheme.
+
+use nand::Counters;
+use ufs::{Command, DeviceInfo};
+use units::{Lpa, Seq, SimTime};
+
+use crate::config::DeviceConfig;
+use crate::engine::core::{DeviceEvent, Effects};
+use crate::engine::power::{Flash, Moment};
+use crate::engine::state::{Firmware, Translation};
+use crate::mapping::{MappingKind, schemes};
+use crate::stats::DeviceStats;
+
+macro_rules! dispatch {
+    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {
+        #[derive(Debug)]
+        enum Inner { $($variant(Box<Firmware<schemes::$variant>>),)* }
+
+        impl Inner {
+            fn new(cfg: DeviceConfig, kind: MappingKind) -> Inner {
+                match kind { $(MappingKind::$variant => Inner::$variant(Box::new(Firmware::new(cfg))),)* }
+            }
+
+            fn power_cut(self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> (MappingKind, Flash) {
+                match self { $(Inner::$variant(fw) => (MappingKind::$variant, fw.power_cut(now, dice)),)* }
+            }
+
+            fn power_on(kind: MappingKind, flash: Flash, now: SimTime) -> Inner {
+                match kind { $(MappingKind::$variant => Inner::$variant(Box::new(Firmware::power_on(flash, now))),)* }
+            }
+        }
+
+        macro_rules! each {
+            ($inner:expr, $fw:ident => $body:expr) => {
+                match $inner { $(Inner::$variant($fw) => $body,)* }
+            };
+        }
+    };
+}
+crate::registered_mappings!(dispatch);
+
+/// A device without power: flash, and the firmware that is installed.
+#[derive(Debug)]
+pub struct Unpowered {
+    pub(crate) kind: MappingKind,
+    pub(crate) flash: Flash,
+}
+
+impl Unpowered {
+    /// Flash counters since the device was new.
+    pub fn nand_counters(&self) -> &Counters {
+        self.flash.counters()
+    }
+}
+
+/// A device: firmware with one of the registered mapping schemes.
+#[derive(Debug)]
+pub struct Device {
+    inner: Inner,
+}
+
+impl Device {
+    /// A device fresh from the factory.
+    pub fn new(cfg: DeviceConfig, kind: MappingKind) -> Device {
+        Device { inner: Inner::new(cfg, kind) }
+    }
+
+    /// The power goes at `now`: SRAM, everything the host was told, and operations in flight are lost. `dice(n)` decides
+    /// with a number in `0..n` what is left of pages that were being programmed. Whoever holds events and responses of
+    /// this device drops them.
+    pub fn power_cut(self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Unpowered {
+        let (kind, flash) = self.inner.power_cut(now, dice);
+        Unpowered { kind, flash }
+    }
+
+    /// The power comes back. The device rebuilds its mapping, in simulated time, before it starts any command.
+    pub fn power_on(unpowered: Unpowered, now: SimTime) -> Device {
+        Device { inner: Inner::power_on(unpowered.kind, unpowered.flash, now) }
+    }
+
+    /// False while the mapping is being rebuilt.
+    pub fn is_ready(&self) -> bool {
+        each!(&self.inner, fw => fw.is_ready())
+    }
+
+    /// The last change that the segments on flash hold; a driver that keeps the mapping begins there. To be asked when
+    /// the device is ready.
+    pub fn applied(&self) -> Seq {
+        each!(&self.inner, fw => fw.applied())
+    }
+
+    /// Other faults from now on.
+    pub fn set_faults(&mut self, faults: nand::Faults) {
+        each!(&mut self.inner, fw => fw.set_faults(faults));
+    }
+
+    /// True if so few spare superblocks are left that the device only reads.
+    pub fn is_read_only(&self) -> bool {
+        each!(&self.inner, fw => fw.is_read_only())
+    }
+
+    /// What the device is doing.
+    pub fn moment(&self) -> Moment {
+        each!(&self.inner, fw => fw.moment())
+    }
+
+    /// A command arrives at `now`.
+    #[inline]
+    pub fn command(&mut self, now: SimTime, cmd: Command) {
+        each!(&mut self.inner, fw => fw.command(now, cmd));
+    }
+
+    /// Something the device asked to be woken for is due.
+    #[inline]
+    pub fn wake(&mut self, now: SimTime, event: DeviceEvent) {
+        each!(&mut self.inner, fw => fw.wake(now, event));
+    }
+
+    /// What the last calls want done; the caller takes it away.
+    #[inline]
+    pub fn effects(&mut self) -> &mut Effects {
+        each!(&mut self.inner, fw => fw.effects())
+    }
+
+    /// Counters since power-on.
+    pub fn stats(&self) -> DeviceStats {
+        each!(&self.inner, fw => fw.stats())
+    }
+
+    /// How the command of this tag has been translated; to be asked when its response arrives at the host, before the tag
+    /// is used again. What only a laboratory can ask.
+    #[inline]
+    pub fn translation(&self, tag: ufs::Tag) -> Translation {
+        each!(&self.inner, fw => fw.translation(tag))
+    }
+
+    /// Flash counters since power-on.
+    pub fn nand_counters(&self) -> &Counters {
+        each!(&self.inner, fw => fw.nand_counters())
+    }
+
+    /// Would no translation of these units need a flash read now? What only a laboratory can ask; a host has
+    /// [`ufs::Op::CacheQuery`].
+    #[inline]
+    pub fn cached(&self, lpa: Lpa, len: u32) -> bool {
+        each!(&self.inner, fw => fw.cached(lpa, len))
+    }
+
+    /// What the host reads from the descriptors.
+    pub fn info(&self) -> DeviceInfo {
+        each!(&self.inner, fw => fw.info())
+    }
+
+    /// True if nothing is in flight and nothing waits: no command, no flash operation, no buffered data.
+    pub fn is_idle(&self) -> bool {
+        each!(&self.inner, fw => fw.is_idle())
+    }
+
+    /// Checks the sums that must always hold; panics if one does not. Cheap enough to call every few thousand
+    /// commands in tests.
+    pub fn check(&self) {
+        each!(&self.inner, fw => fw.check());
+    }
+}

@@ -1,0 +1,126 @@
+//! The firmware's state: one command per tag, and queues between them.
+
+use std::collections::VecDeque;
+
+use ufs::{Content, DataOut, Op, Status};
+use units::{Nanos, Seq, SimTime};
+
+use super::core::Core;
+use super::recover::state::Recovery;
+use super::waiting::{FailedRow, Flushing, Loads, Lookups, MetaGc, Pack, WaitingRead};
+use crate::config::DeviceConfig;
+use crate::gc::Gc;
+use crate::seat::Mapping;
+
+/// A command between its arrival and its response.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) op: Op,
+    pub(super) host_seq: Seq,
+    pub(super) freed: Option<units::Superblock>,
+    pub(super) data: DataOut,
+    /// What still has to happen before the response: units to be read or written, plus one while more are added.
+    pub(super) remaining: u32,
+    /// Units of a write or trim that were accepted.
+    pub(super) accepted: u32,
+    /// Time that the firmware thread spends on it, and on seals for it.
+    pub(super) cost: Nanos,
+    pub(super) sealing: Nanos,
+    pub(super) status: Status,
+    pub(super) contents: Vec<Option<Content>>,
+    pub(super) translation: Translation,
+    pub(super) active: bool,
+}
+
+/// How the firmware has found the places of a read's units: what a laboratory wants to know of each read, and a host can
+/// not tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Translation {
+    /// Units that waited for a piece of the mapping table to be read from flash.
+    pub map_reads: u32,
+    /// The entry that came with the command was not accepted.
+    pub refused: bool,
+}
+
+/// The firmware with one mapping scheme.
+#[derive(Debug)]
+pub struct Firmware<M> {
+    /// What every part works on.
+    pub(super) core: Core,
+    pub(super) map: M,
+    pub(super) gc: Gc,
+    pub(super) commands: Vec<Pending>,
+    /// Arrived, not started.
+    pub(super) incoming: VecDeque<u8>,
+    /// When the firmware thread will be done with the command started last, and whether a wake for that is due.
+    pub(super) thread_until: SimTime,
+    /// When the last answer leaves.
+    pub(super) answered: SimTime,
+    pub(super) thread_wake: bool,
+    /// Writes, flushes and trims, in order.
+    pub(super) ordered: VecDeque<u8>,
+    pub(super) flushes: Vec<Flushing>,
+    pub(super) waiting_reads: VecDeque<WaitingRead>,
+    /// Metadata commands that wait for a buffer.
+    pub(super) waiting_metadata: VecDeque<u8>,
+    pub(super) loads: Loads,
+    pub(super) pack: Pack,
+    pub(super) lookups: Lookups,
+    pub(super) meta_gc: MetaGc,
+    /// While the mapping is being rebuilt after a power cut.
+    pub(super) recovery: Option<Box<Recovery>>,
+    /// Rows that could not be programmed.
+    pub(super) failed_rows: VecDeque<FailedRow>,
+    /// Order of the oldest queued unit when the idle timer was set.
+    pub(super) idle_mark: Option<u64>,
+}
+
+impl<M: Mapping> Firmware<M> {
+    /// A device fresh from the factory.
+    pub fn new(mut cfg: DeviceConfig) -> Firmware<M> {
+        cfg.log.entries = M::log_entries(&cfg);
+        cfg.sram.entries &= M::CACHES_ENTRIES;
+        let units = M::map_units(&cfg);
+        let core = Core::new(cfg, units);
+        let map = M::new(&core);
+        Firmware::with(core, map)
+    }
+
+    pub(super) fn with(core: Core, map: M) -> Firmware<M> {
+        let idle = || Pending {
+            op: Op::Flush,
+            host_seq: Seq(0),
+            freed: None,
+            data: DataOut::None,
+            remaining: 0,
+            accepted: 0,
+            cost: Nanos(0),
+            sealing: Nanos(0),
+            status: Status::Good,
+            contents: Vec::new(),
+            translation: Translation::default(),
+            active: false,
+        };
+        Firmware {
+            map,
+            gc: Gc::new(core.cfg.gc, core.layout.superblock_units()),
+            commands: std::iter::repeat_with(idle).take(256).collect(),
+            incoming: VecDeque::new(),
+            thread_until: SimTime::START,
+            answered: SimTime::START,
+            thread_wake: false,
+            ordered: VecDeque::new(),
+            flushes: Vec::new(),
+            waiting_reads: VecDeque::new(),
+            waiting_metadata: VecDeque::new(),
+            loads: Loads::default(),
+            pack: Pack::default(),
+            lookups: Lookups::default(),
+            meta_gc: MetaGc::default(),
+            recovery: None,
+            failed_rows: VecDeque::new(),
+            idle_mark: None,
+            core,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What waits inside the firmware, and for what.
+
+use std::collections::VecDeque;
+
+use ufs::Op;
+use units::{Lpa, Ppa, Seq, SimTime, Superblock};
+
+use crate::blocks::Stream;
+use crate::map_units::UnitSet;
+use crate::meta::Piece;
+
+/// A run of pages that waits for SRAM buffers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitingRead {
+    pub(super) tag: u8,
+    pub(super) first: u32,
+    pub(super) ppa: Ppa,
+    pub(super) n: u32,
+}
+
+/// Units resolved to consecutive pages of one row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) first: u32,
+    pub(super) ppa: Ppa,
+    pub(super) n: u32,
+}
+
+/// Who goes on when a segment is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Waiter {
+    /// Unit `i` of a read command.
+    Unit { tag: u8, i: u32 },
+    /// A metadata command.
+    Command { tag: u8 },
+    /// The write that is accepted next, with [`Mapping::ON_DEMAND`].
+    Write { lpa: Lpa },
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    pub(super) units: UnitSet,
+    /// Reads under way; 0 = it waits for buffers.
+    pub(super) reads: u32,
+    /// Buffers that it holds until the last of them is done: what came earlier waits there.
+    pub(super) held: u16,
+    pub(super) waiters: Vec<Waiter>,
+}
+
+/// All loads under way. There are few, so a scan finds one fastest.
+#[derive(Debug, Default)]
+pub(super) struct Loads {
+    pub(super) active: Vec<Load>,
+    pub(super) spare_lists: Vec<Vec<Waiter>>,
+    pub(super) waiting: usize,
+    /// The READ BUFFER command that has the group buffer, and those that wait for it.
+    pub(super) group: Option<u8>,
+    pub(super) group_queue: VecDeque<u8>,
+}
+
+impl Loads {
+    /// Some wait for buffers.
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+}
+
+/// Lookups under way, and since when there has been nothing to do.
+#[derive(Debug, Default)]
+pub(super) struct Lookups {
+    /// Reads with units that have not been looked up: tag, next unit.
+    pub(super) reads: VecDeque<(u8, u32)>,
+    /// A unit of a read, or of the first write, waits for a map unit.
+    pub(super) read_loading: bool,
+    pub(super) write_loading: bool,
+    pub(super) quiet_since: Option<SimTime>,
+    pub(super) quiet_wake: bool,
+}
+
+impl Lookups {
+    /// A read has started.
+    pub(super) fn add(&mut self, tag: u8) {
+        self.reads.push_back((tag, 0));
+    }
+
+    /// The map unit is there that a read waited for.
+    pub(super) fn read_loaded(&mut self) {
+        self.read_loading = false;
+    }
+
+    /// The map unit is there that a write waited for.
+    pub(super) fn write_loaded(&mut self) {
+        self.write_loading = false;
+    }
+
+    /// The wake for idle time has come.
+    pub(super) fn quiet_over(&mut self) {
+        self.quiet_wake = false;
+    }
+}
+
+/// The commands that a notice has announced as one packed command.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pack {
+    /// Commands to come.
+    pub(super) left: u32,
+}
+
+impl Pack {
+    /// True if this command belongs to the pack, whose cost the notice has paid.
+    pub(super) fn takes(&mut self, op: &Op) -> bool {
+        let packable = op.is_user() && *op != Op::Flush;
+        let takes = packable && self.left > 0;
+        self.left -= u32::from(takes);
+        takes
+    }
+}
+
+/// A flush that waits for data accepted before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flushing {
+    pub(super) tag: u8,
+    /// Units with an order below this belong to it.
+    pub(super) below: u64,
+    /// How many of them are not on flash yet.
+    pub(super) left: usize,
+    /// Trims with a number below this belong to it.
+    pub(super) trims_below: Seq,
+}
+
+/// A metadata superblock being collected.
+#[derive(Debug, Default)]
+pub(super) struct MetaGc {
+    pub(super) victim: Option<Superblock>,
+    pub(super) pieces: Vec<(Ppa, Piece)>,
+    /// Buffers with the first `round` of the pieces.
+    pub(super) held: u16,
+    pub(super) round: usize,
+    pub(super) erasing: bool,
+}
+
+/// A row that could not be programmed.
+#[derive(Debug)]
+pub(super) struct FailedRow {
+    pub(super) stream: Stream,
+    /// Write buffers or copies.
+    pub(super) items: Vec<u32>,
+    /// Number of the first.
+    pub(super) seq: Seq,
+}
