@@ -1,7 +1,8 @@
 use proptest::prelude::*;
-use ufs::Status;
+use ufs::{HpbNotice, Status};
 
-use super::super::bench::{Bench, INFO, happenings};
+use super::super::seat::{Apps as _, HostMemory as _, OwnCommands as _};
+use super::super::subregion::bench::{Bench, INFO, happenings};
 use super::*;
 
 const FRONT: u16 = 1;

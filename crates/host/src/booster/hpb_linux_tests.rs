@@ -2,7 +2,8 @@ use proptest::prelude::*;
 use ufs::{HpbNotice, Status};
 use units::Nanos;
 
-use super::super::bench::{Bench, INFO, happenings};
+use super::super::seat::{HostMemory as _, OwnCommands as _};
+use super::super::subregion::bench::{Bench, INFO, happenings};
 use super::*;
 
 /// As many regions as `regions`.
@@ -72,9 +73,9 @@ fn counts_are_halved_when_a_region_has_more_than_a_subregion_has_entries() {
     let mut b = bench(1, false);
     reads(&mut b, 0, 512);
     reads(&mut b, 4, 1);
-    assert_eq!((b.booster.reads[0], b.booster.reads[4]), (512, 1));
+    assert_eq!((b.booster.policy.reads[0], b.booster.policy.reads[4]), (512, 1));
     reads(&mut b, 0, 1);
-    assert_eq!((b.booster.reads[0], b.booster.reads[4], b.booster.regions[1].reads), (256, 0, 0));
+    assert_eq!((b.booster.policy.reads[0], b.booster.policy.reads[4], b.booster.policy.regions[1].reads), (256, 0, 0));
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn regions_that_are_not_read_leave_after_100_timeouts_and_written_ones_after_one
     assert_eq!(b.serve().len(), 2);
     b.write(0, 4);
     let mut gone = Vec::new();
-    while b.booster.active > 0 {
+    while b.booster.policy.active > 0 {
         b.now = b.booster.next_wake(None).expect("it looks again");
         gone.extend(b.serve().into_iter().map(|op| (op, b.now)));
     }

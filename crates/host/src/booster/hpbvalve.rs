@@ -9,304 +9,240 @@
 //! - **Reclaim** (HPB-Regulator): when an app that was used lately is about to be killed, as many bytes as its end would bring
 //!   are given back from BG and IFG; for any other app nothing is.
 
-use std::collections::VecDeque;
-
-use ufs::{DeviceInfo, HpbNotice, Op, Response};
-use units::{AppId, Lpa, SimTime};
+use ufs::{DeviceInfo, Recommendation};
+use units::AppId;
 
 use super::app_lists::{AFG, AppLists, BG, IFG};
-use super::counters::Counters;
-use super::fetches::Fetches;
 use super::profiles::{Phase, Profiles};
-use super::seat::{self, Apps, Booster, HostMemory, Internal, OwnCommands, Step, plain};
-use super::subregions::{State, Subregions};
-use super::tamper::Tamper;
+use super::subregion::{
+    Access, Choice, Keeping, Lookup, Policy, Quirks, ReadCounts, Setup, State, SubregionBooster, SubregionCache,
+    Urgency, Wish,
+};
 use crate::app::AppSignal;
 use crate::config::HostConfig;
-use crate::request::{Part, RequestOp};
 use crate::stats::HostStats;
 
-/// Classes of fetches in the order of urgency.
-const MISS: usize = 0;
-const LAUNCH: usize = 1;
-const RUNNING: usize = 2;
-const COUNTED: usize = 3;
+/// HPBvalve.
+pub(crate) type Hpbvalve = SubregionBooster<Valve>;
 
 /// A fetch under way.
 #[derive(Clone, Copy, Debug)]
 struct Loading {
     group: u32,
-    class: usize,
-    /// Which app was in the foreground when it belonged to one; `None` for what goes into BG.
+    /// Nobody has referenced it since it was wanted.
+    prefetched: bool,
+    /// The time in the foreground to which it belongs; `None` for what goes into BG.
     session: Option<u32>,
 }
 
-/// HPBvalve.
-pub(crate) struct Hpbvalve {
-    subregions: Subregions,
-    counters: Counters,
-    fetches: Fetches<4>,
+/// HPBvalve's policy.
+pub(crate) struct Valve {
+    read_counts: ReadCounts,
     loading: Vec<Loading>,
     phase: Phase,
     lists: AppLists,
     profiles: Profiles,
-    stats: HostStats,
 }
 
-impl Booster for Hpbvalve {
-    fn attach(config: &HostConfig, info: &DeviceInfo) -> Hpbvalve {
-        let subregions = Subregions::new(info, true);
-        let (groups, params) = (subregions.count(), config.hpb_params);
-        let mut hpbvalve = Hpbvalve {
-            subregions,
-            counters: Counters::new(groups, &params, info.hpb_group_entries),
-            fetches: Fetches::new(groups, params.inflight_map_req.into()),
+fn is_prefetch(urgency: Urgency) -> bool {
+    matches!(urgency, Urgency::Launch | Urgency::Running)
+}
+
+impl Policy for Valve {
+    const QUIRKS: Quirks =
+        Quirks { notes_writes_during_fetch: true, drops_failed_fetch: true, takes_single_entries: true };
+
+    fn setup(config: &HostConfig) -> Setup {
+        Setup {
+            fetches_at_a_time: config.hpb_params.inflight_map_req.into(),
+            reserved_bytes: Some(0),
+            polling_interval: config.hpb_params.timeout_polling_interval,
+        }
+    }
+
+    fn new(config: &HostConfig, info: &DeviceInfo, subregions: u32) -> Valve {
+        Valve {
+            read_counts: ReadCounts::new(subregions, &config.hpb_params, info.hpb_group_entries),
             loading: Vec::new(),
             phase: Phase::Running,
             lists: AppLists::new(),
             profiles: Profiles::new(config.hpbvalve),
-            stats: HostStats::default(),
-        };
-        hpbvalve.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
-        hpbvalve
+        }
     }
 
     #[inline]
-    fn plan(&mut self, _: SimTime, part: &mut Part, max_units: u32) -> Step {
-        let len = part.len.min(max_units);
-        match part.op {
-            RequestOp::Read => {
-                if let Some(entry) = self.read(part.lpa, len, part.app) {
-                    return Step::Send { op: Op::HpbRead { lpa: part.lpa, len, entry }, units: len };
+    fn on_read(&mut self, cache: &mut SubregionCache, read: Access, lookup: Lookup) {
+        let in_front = self.lists.foreground() == Some(read.app);
+        for group in cache.subregions.of(read.lpa, read.len) {
+            let counted = self.read_counts.read(group);
+            self.reference(cache, group, read.app);
+            if in_front {
+                self.profiles.record(self.phase, group);
+            }
+            if lookup == Lookup::Missing && cache.subregions.lacks(group) {
+                if in_front {
+                    cache.fetches.want(group, Urgency::Missed);
+                } else if counted && cache.fetches.want(group, Urgency::Counted) {
+                    cache.stats.rcmd_active_cnt += 1;
                 }
             }
-            RequestOp::Write { .. } | RequestOp::Unmap => self.changed(part.lpa, len, part.app),
-            RequestOp::Flush => {}
         }
-        plain(part, max_units)
     }
 
-    #[inline]
-    fn on_response(&mut self, _: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
-        if let Op::HpbReadBuffer { group } = *op {
-            let sealed = seat::sealed_in(response);
-            self.loaded(group, sealed);
+    fn on_change(&mut self, cache: &mut SubregionCache, change: Access) {
+        for group in cache.subregions.of(change.lpa, change.len) {
+            self.read_counts.reset(group);
+            self.reference(cache, group, change.app);
         }
-        match response.hpb {
-            HpbNotice::None => {}
-            HpbNotice::Entry { lpa, entry } => {
-                self.stats.hpb_entries += 1;
-                self.subregions.take_entry(lpa, entry);
+    }
+
+    /// What has changed is fetched again when it is needed. That of the foreground app, unless it has written there itself, is
+    /// fetched at once.
+    fn on_recommendation(&mut self, cache: &mut SubregionCache, recommendation: &Recommendation) {
+        for group in recommendation.activate.into_iter().flatten() {
+            if cache.invalidated(group) && cache.subregions.slot(group).is_some_and(|slot| self.lists.is_active(slot)) {
+                cache.fetches.want(group, Urgency::Missed);
             }
-            HpbNotice::DirtyGroup(group) => self.invalidated(group),
-            HpbNotice::Recommend(next) => next.activate.into_iter().flatten().for_each(|group| self.invalidated(group)),
         }
     }
 
-    fn report(&self, stats: &mut HostStats) {
-        stats.add(&self.stats);
-        stats.hpbvalve_profile_bytes = self.profiles.bytes();
-        self.subregions.report(stats);
+    fn choose(&mut self, cache: &mut SubregionCache, Wish { group, urgency }: Wish) -> Choice {
+        let usable = cache.subregions.state(group) == State::Valid && !cache.subregions.is_dirty(group);
+        if is_prefetch(urgency) && usable {
+            return Choice::Skip;
+        }
+        Choice::by_room(cache.find_room(group, |cache| self.evict(cache)))
+    }
+
+    fn on_fetch(&mut self, cache: &mut SubregionCache, Wish { group, urgency }: Wish, slot: u32) {
+        // What only has to be refreshed stays what it was.
+        let session = match urgency {
+            Urgency::Counted => self.lists.session_of(slot),
+            _ => Some(self.lists.session()),
+        };
+        self.lists.unlist(slot);
+        self.loading.push(Loading { group, prefetched: is_prefetch(urgency), session });
+        match urgency {
+            Urgency::Missed => cache.stats.hpbvalve_miss_fetches += 1,
+            Urgency::Launch => cache.stats.hpbvalve_launch_fetches += 1,
+            Urgency::Running => cache.stats.hpbvalve_running_fetches += 1,
+            Urgency::Counted => {}
+        }
+    }
+
+    fn on_fetched(&mut self, _: &mut SubregionCache, group: u32, slot: Option<u32>) {
+        let at = self.loading.iter().position(|loading| loading.group == group);
+        let loading = self.loading.swap_remove(at.expect("what comes has been asked for"));
+        let Some(slot) = slot else { return };
+        match loading.session {
+            Some(session) if self.lists.is_now(session) => self.lists.place(slot, AFG, loading.prefetched),
+            Some(_) => self.lists.place(slot, IFG, false),
+            None => self.lists.place(slot, BG, false),
+        }
     }
 }
 
-impl OwnCommands for Hpbvalve {
-    #[inline]
-    fn urgent(&mut self) -> Option<Internal> {
-        while let Some((group, class)) = self.fetches.pop() {
-            let prefetch = class == LAUNCH || class == RUNNING;
-            if prefetch && self.subregions.state(group) == State::Valid && !self.subregions.is_dirty(group) {
-                continue;
+impl Keeping for Valve {
+    /// A limit that has been lowered takes AFG, too.
+    fn make_room(&mut self, cache: &mut SubregionCache) {
+        while cache.subregions.is_over() {
+            if !self.evict(cache) {
+                let Some(slot) = self.lists.oldest(AFG) else { return };
+                self.release(cache, slot);
             }
-            if self.make_place(group) {
-                return Some(self.fetch(group, class));
-            }
-            self.stats.subregions_refused += 1;
         }
-        None
-    }
-}
-
-impl HostMemory for Hpbvalve {
-    fn set_limit(&mut self, bytes: u64) {
-        self.subregions.set_limit(bytes);
-        self.shrink();
     }
 
-    fn memory_bytes(&self) -> u64 {
-        self.subregions.bytes() + self.profiles.bytes()
-    }
-}
-
-impl Apps for Hpbvalve {
-    fn signal(&mut self, _: SimTime, signal: AppSignal) {
+    fn signal(&mut self, cache: &mut SubregionCache, signal: AppSignal) {
         match signal {
-            AppSignal::LaunchStart(app) => self.launch(app),
+            AppSignal::LaunchStart(app) => self.launch(cache, app),
             AppSignal::LaunchEnd(app) if self.lists.foreground() == Some(app) => self.phase = Phase::Running,
-            AppSignal::Ended(app) if self.lists.foreground() == Some(app) => self.leave(),
+            AppSignal::Ended(app) if self.lists.foreground() == Some(app) => self.leave(cache),
             AppSignal::LaunchEnd(_) | AppSignal::Ended(_) => {}
         }
     }
 
     /// Sec. 5.3: "if the victim app is not found in the per-app L2P profiling list [...] the signal is ignored".
-    fn reclaim(&mut self, _: SimTime, victim: AppId, bytes: u64) -> u64 {
+    fn reclaim(&mut self, cache: &mut SubregionCache, victim: AppId, bytes: u64) -> u64 {
         if !self.profiles.knows(victim) {
             return 0;
         }
-        let each = self.subregions.bytes_each();
+        let each = cache.subregions.bytes_each();
         let mut freed = 0;
-        while freed < bytes && self.evict() {
+        while freed < bytes && self.evict(cache) {
             freed += each;
         }
-        self.stats.hpbvalve_reclaimed_bytes += freed;
-        self.stats.hpbvalve_reclaims_short += u64::from(freed < bytes);
+        cache.stats.hpbvalve_reclaimed_bytes += freed;
+        cache.stats.hpbvalve_reclaims_short += u64::from(freed < bytes);
         freed
     }
-}
 
-impl Tamper for Hpbvalve {
-    fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
-        self.subregions.tamper_sealed(lpa, entry)
+    fn memory_bytes(&self) -> u64 {
+        self.profiles.bytes()
     }
 
-    fn sealed(&self, lpa: Lpa) -> Option<u64> {
-        self.subregions.sealed(lpa)
-    }
-}
-
-/// Requests of the block layer.
-impl Hpbvalve {
-    fn read(&mut self, lpa: Lpa, len: u32, app: AppId) -> Option<u64> {
-        let supported = self.subregions.supports(len);
-        let entry = if supported { self.subregions.entry_for(lpa, len) } else { None };
-        let in_front = self.lists.foreground() == Some(app);
-        for group in self.subregions.of(lpa, len) {
-            let counted = self.counters.read(group);
-            self.reference(group, app);
-            if in_front {
-                self.profiles.record(self.phase, group);
-            }
-            if entry.is_none() && supported && self.lacks(group) {
-                if in_front {
-                    self.fetches.want(group, MISS);
-                } else if counted && self.fetches.want(group, COUNTED) {
-                    self.stats.rcmd_active_cnt += 1;
-                }
-            }
-        }
-        match supported {
-            true => super::counters::count_lookup(&mut self.stats, entry.is_some()),
-            false => self.stats.booster_misses += 1,
-        }
-        entry
-    }
-
-    /// Would a fetch bring anything that the host has not got?
-    fn lacks(&self, group: u32) -> bool {
-        match self.subregions.state(group) {
-            State::Absent | State::Invalid => true,
-            State::Valid => self.subregions.is_dirty(group),
-            State::Loading => false,
-        }
-    }
-
-    fn changed(&mut self, lpa: Lpa, len: u32, app: AppId) {
-        self.subregions.changed(lpa, len);
-        for group in self.subregions.of(lpa, len) {
-            self.counters.reset(group);
-            self.reference(group, app);
-        }
-    }
-
-    /// The device has said that entries have changed. They are fetched again when they are needed; those of the foreground
-    /// app, unless it has written there itself, at once.
-    fn invalidated(&mut self, group: u32) {
-        self.stats.rcmd_noti_cnt += 1;
-        self.stats.hpb_dirty_notices += 1;
-        if group >= self.subregions.count() || !self.subregions.invalidate(group) {
-            return;
-        }
-        let active = self.subregions.slot(group).is_some_and(|slot| self.lists.is_active(slot));
-        if active && !self.subregions.is_dirty(group) {
-            self.fetches.want(group, MISS);
-        }
+    fn report(&self, stats: &mut HostStats) {
+        stats.hpbvalve_profile_bytes = self.profiles.bytes();
     }
 }
 
 /// The three lists.
-impl Hpbvalve {
-    fn reference(&mut self, group: u32, app: AppId) {
-        let Some(slot) = self.subregions.slot(group) else { return };
-        let in_front = self.lists.foreground() == Some(app);
-        if self.subregions.state(group) == State::Loading {
-            // What was being prefetched has been referenced.
-            let loading = self.loading.iter_mut().find(|loading| loading.group == group && in_front);
-            loading
-                .into_iter()
-                .for_each(|loading| (loading.class, loading.session) = (MISS, Some(self.lists.session())));
-        } else {
+impl Valve {
+    fn reference(&mut self, cache: &SubregionCache, group: u32, app: AppId) {
+        let Some(slot) = cache.subregions.slot(group) else { return };
+        if cache.subregions.state(group) != State::Loading {
             let profiles = &self.profiles;
             self.lists.reference(slot, app, || profiles.knows(app));
+        } else if self.lists.foreground() == Some(app)
+            && let Some(loading) = self.loading.iter_mut().find(|loading| loading.group == group)
+        {
+            loading.prefetched = false;
+            loading.session = Some(self.lists.session());
         }
     }
 
-    /// Drops the oldest subregion of BG or else of IFG.
-    fn evict(&mut self) -> bool {
+    /// Drops the oldest subregion of BG or else of IFG. False if there is none.
+    fn evict(&mut self, cache: &mut SubregionCache) -> bool {
         let oldest = self.lists.oldest(BG).or_else(|| self.lists.oldest(IFG));
-        oldest.inspect(|&slot| self.release(slot)).is_some()
+        oldest.inspect(|&slot| self.release(cache, slot)).is_some()
     }
 
-    fn release(&mut self, slot: u32) {
-        let group = self.subregions.group(slot);
+    fn release(&mut self, cache: &mut SubregionCache, slot: u32) {
+        let group = cache.subregions.group(slot);
         self.lists.unlist(slot);
-        self.subregions.release(group);
-        self.counters.reset(group);
-    }
-
-    /// The limit has been lowered: now AFG may have to go as well.
-    fn shrink(&mut self) {
-        while self.subregions.is_over() {
-            if !self.evict() {
-                let Some(slot) = self.lists.oldest(AFG) else { return };
-                self.release(slot);
-            }
-        }
+        cache.subregions.release(group);
+        self.read_counts.reset(group);
     }
 }
 
 /// Apps.
-impl Hpbvalve {
-    fn launch(&mut self, app: AppId) {
+impl Valve {
+    fn launch(&mut self, cache: &mut SubregionCache, app: AppId) {
         if self.lists.enter(app) {
-            self.forget_wishes();
+            forget_wishes(cache);
         }
         self.phase = Phase::Launch;
         self.profiles.launched(app);
-        for (phase, class) in [(Phase::Launch, LAUNCH), (Phase::Running, RUNNING)] {
+        for (phase, urgency) in [(Phase::Launch, Urgency::Launch), (Phase::Running, Urgency::Running)] {
             let listed: Vec<u32> = self.profiles.list(phase).collect();
-            listed.into_iter().for_each(|group| self.prefetch(group, class));
+            listed.into_iter().for_each(|group| self.prefetch(cache, Wish { group, urgency }));
         }
     }
 
-    fn leave(&mut self) {
+    fn leave(&mut self, cache: &mut SubregionCache) {
         self.lists.leave();
         self.phase = Phase::Running;
         self.profiles.left();
-        self.forget_wishes();
+        forget_wishes(cache);
     }
 
-    /// What the app that was in the foreground wanted is not urgent any more.
-    fn forget_wishes(&mut self) {
-        [MISS, LAUNCH, RUNNING].into_iter().for_each(|class| self.fetches.cancel_class(class));
-    }
-
-    /// What is cached already is kept for the app from now on.
-    fn prefetch(&mut self, group: u32, class: usize) {
-        if self.lacks(group) {
-            self.fetches.want(group, class);
+    /// Fetches a subregion of an app that is being launched. What is cached already belongs to the app from now on.
+    fn prefetch(&mut self, cache: &mut SubregionCache, Wish { group, urgency }: Wish) {
+        if cache.subregions.lacks(group) {
+            cache.fetches.want(group, urgency);
         }
-        if let Some(slot) = self.subregions.slot(group)
-            && self.subregions.state(group) != State::Loading
+        if let Some(slot) = cache.subregions.slot(group)
+            && cache.subregions.state(group) != State::Loading
             && !self.lists.is_active(slot)
         {
             self.lists.place(slot, AFG, true);
@@ -314,52 +250,11 @@ impl Hpbvalve {
     }
 }
 
-/// READ BUFFER.
-impl Hpbvalve {
-    /// Makes room if the subregion needs any. False if there is none.
-    fn make_place(&mut self, group: u32) -> bool {
-        let cached = self.subregions.slot(group).is_some();
-        if cached || !self.subregions.is_full() {
-            return true;
-        }
-        let evicted = self.evict();
-        self.stats.subregions_evicted += u64::from(evicted);
-        evicted
-    }
-
-    fn fetch(&mut self, group: u32, class: usize) -> Internal {
-        let slot = self.subregions.start_load(group);
-        // What only has to be refreshed stays what it was.
-        let own = if class == COUNTED { self.lists.session_of(slot) } else { Some(self.lists.session()) };
-        self.lists.unlist(slot);
-        self.fetches.sent();
-        self.loading.push(Loading { group, class, session: own });
-        let by_class = match class {
-            MISS => &mut self.stats.hpbvalve_miss_fetches,
-            LAUNCH => &mut self.stats.hpbvalve_launch_fetches,
-            RUNNING => &mut self.stats.hpbvalve_running_fetches,
-            _ => &mut self.stats.map_req_cnt,
-        };
-        *by_class += 1;
-        self.stats.map_req_cnt += u64::from(class != COUNTED);
-        self.stats.hpb_read_buffers += 1;
-        Op::HpbReadBuffer { group }.into()
-    }
-
-    fn loaded(&mut self, group: u32, sealed: Option<Vec<u64>>) {
-        self.fetches.answered();
-        let at = self.loading.iter().position(|loading| loading.group == group);
-        let loading = self.loading.swap_remove(at.expect("what comes has been asked for"));
-        let Some(slot) = self.subregions.loaded(group, sealed) else { return };
-        match loading.session {
-            Some(session) if self.lists.is_now(session) => {
-                self.lists.place(slot, AFG, loading.class == LAUNCH || loading.class == RUNNING);
-            }
-            Some(_) => self.lists.place(slot, IFG, false),
-            None => self.lists.place(slot, BG, false),
-        }
-        self.shrink();
-    }
+/// What the app that was in the foreground wanted is not urgent any more.
+fn forget_wishes(cache: &mut SubregionCache) {
+    [Urgency::Missed, Urgency::Launch, Urgency::Running]
+        .into_iter()
+        .for_each(|urgency| cache.fetches.cancel_all(urgency));
 }
 
 #[cfg(test)]

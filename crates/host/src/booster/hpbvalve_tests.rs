@@ -1,9 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use ufs::{HpbNotice, Status};
+use ufs::{HpbNotice, Op, Status};
 
-use super::super::bench::{Bench, INFO, happenings};
+use super::super::seat::{Apps as _, HostMemory as _};
+use super::super::subregion::bench::{Bench, INFO, happenings};
 use super::*;
 use crate::config::HpbvalveConfig;
 
@@ -25,7 +26,7 @@ fn end(b: &mut Bench<Hpbvalve>, app: u16) {
 
 /// A list, oldest first.
 fn list(b: &Bench<Hpbvalve>, list: usize) -> Vec<u32> {
-    b.booster.lists.oldest_first(list).map(|slot| b.booster.subregions.group(slot)).collect()
+    b.booster.policy.lists.oldest_first(list).map(|slot| b.booster.cache.subregions.group(slot)).collect()
 }
 
 /// An app in the background reads until the subregion has been fetched.
@@ -159,7 +160,7 @@ fn an_ended_app_is_remembered_but_not_in_front() {
     assert_eq!(list(&b, IFG), [0]);
     assert!(!b.read(FRONT, 5));
     assert_eq!(b.fetched(), [], "an app in the background has to read eight times");
-    assert!(b.booster.profiles.knows(AppId(FRONT)));
+    assert!(b.booster.policy.profiles.knows(AppId(FRONT)));
     assert_eq!(b.booster.memory_bytes(), 4096 + 4);
 }
 

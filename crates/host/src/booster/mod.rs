@@ -2,15 +2,11 @@
 //! lists the boosters; here stands the one in use, with enum dispatch.
 
 mod app_lists;
-#[cfg(test)]
-mod bench;
-mod counters;
-mod fetches;
 mod lists;
 mod profiles;
 pub(crate) mod registry;
 mod seat;
-mod subregions;
+mod subregion;
 
 use std::collections::VecDeque;
 

@@ -6,15 +6,15 @@ use proptest::prelude::*;
 use ufs::{DataIn, DeviceInfo, HpbNotice, Op, PiggyBack, Recommendation, Response, Status, Tag};
 use units::{AppId, Lpa, SimTime};
 
-use super::seat::{Apps, Booster, HostMemory, OwnCommands, Step};
-use super::tamper::Tamper;
 use crate::app::AppSignal;
+use crate::booster::seat::{Apps, Booster, HostMemory, OwnCommands, Step};
+use crate::booster::tamper::Tamper;
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
 use crate::stats::HostStats;
 
 /// 64 subregions of 512 entries, in regions of 4.
-pub(super) const INFO: DeviceInfo = DeviceInfo {
+pub(crate) const INFO: DeviceInfo = DeviceInfo {
     capacity_units: 64 * 512,
     superblocks: 16,
     superblock_units: 4096,
@@ -26,15 +26,15 @@ pub(super) const INFO: DeviceInfo = DeviceInfo {
 };
 
 /// Something that may happen to a booster: what, by or to which app, and where. Numbers beyond the device are a lying device's.
-pub(super) type Happening = (u8, u16, u32);
+pub(crate) type Happening = (u8, u16, u32);
 
 /// Any sequence of these.
-pub(super) fn happenings() -> impl Strategy<Value = Vec<Happening>> {
+pub(crate) fn happenings() -> impl Strategy<Value = Vec<Happening>> {
     prop::collection::vec((0..20u8, 0..4u16, 0..70u32), 0..400)
 }
 
 /// A booster and the time.
-pub(super) struct Bench<B> {
+pub(crate) struct Bench<B> {
     pub booster: B,
     pub now: SimTime,
 }

@@ -1,8 +1,8 @@
-//! Subregions of sealed L2P entries in host DRAM: what `hpb-linux`, `foam` and `hpbvalve` share.
+//! Subregions of sealed L2P entries in host DRAM.
 //!
-//! A group of the crate `ufs` is a subregion of HPB 2.0. What is cached takes a slot; policies keep what they know of a slot
-//! in arrays of their own. Whether an entry is still good only the device can tell, and it checks every one; here stands
-//! what the host knows by itself: blocks that it has written since are dirty, and it sends no entry for them.
+//! What is cached takes a slot. Policies keep what they know of a slot in arrays of their own. Only the device can tell whether
+//! an entry is still good, and it checks every one. Here stands what the host knows by itself: blocks that it has written since
+//! are dirty, and it sends no entry for them.
 
 use ufs::DeviceInfo;
 use units::Lpa;
@@ -12,7 +12,7 @@ use crate::stats::HostStats;
 
 /// What the host may do with a subregion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
+pub(crate) enum State {
     /// Not cached.
     Absent,
     /// READ BUFFER is under way.
@@ -39,11 +39,11 @@ struct Slot {
 }
 
 /// All subregions.
-pub(super) struct Subregions {
+pub(crate) struct Subregions {
     group_entries: u32,
     max_blocks: u32,
-    /// Writes during READ BUFFER are noted.
-    tracks_loading: bool,
+    /// What the host writes during a READ BUFFER is noted.
+    notes_writes_during_fetch: bool,
     limit: usize,
     groups: Vec<Group>,
     slots: Vec<Slot>,
@@ -52,14 +52,14 @@ pub(super) struct Subregions {
 }
 
 impl Subregions {
-    /// Nothing is cached. With `tracks_loading` what the host writes during a READ BUFFER is dirty afterwards; Linux 6.1 does
+    /// Nothing is cached. With `notes_writes_during_fetch` what the host writes during a READ BUFFER is dirty afterwards; Linux 6.1 does
     /// not note it.
-    pub fn new(info: &DeviceInfo, tracks_loading: bool) -> Subregions {
+    pub fn new(info: &DeviceInfo, notes_writes_during_fetch: bool) -> Subregions {
         let groups = info.capacity_units.div_ceil(info.hpb_group_entries);
         Subregions {
             group_entries: info.hpb_group_entries,
             max_blocks: info.hpb_max_blocks,
-            tracks_loading,
+            notes_writes_during_fetch,
             limit: 0,
             groups: vec![Group { state: State::Absent, slot: 0 }; groups as usize],
             slots: Vec::new(),
@@ -114,6 +114,20 @@ impl Subregions {
     /// No other one may be cached.
     pub fn is_full(&self) -> bool {
         self.in_use >= self.limit
+    }
+
+    /// True if a subregion has a slot or there is a free one for it.
+    pub fn has_room_for(&self, group: u32) -> bool {
+        self.slot(group).is_some() || !self.is_full()
+    }
+
+    /// True if a fetch would bring entries that the host has not got.
+    pub fn lacks(&self, group: u32) -> bool {
+        match self.state(group) {
+            State::Absent | State::Invalid => true,
+            State::Valid => self.is_dirty(group),
+            State::Loading => false,
+        }
     }
 
     /// The subregions of a range.
@@ -175,7 +189,7 @@ impl Subregions {
             let Group { state, slot } = self.groups[(next / entries) as usize];
             let noted = match state {
                 State::Absent => false,
-                State::Loading => self.tracks_loading,
+                State::Loading => self.notes_writes_during_fetch,
                 State::Valid | State::Invalid => true,
             };
             if noted {

@@ -2,21 +2,9 @@
 //! manager "measures reference counts of LBAs and fetches L2P entries that have a large number of reads").
 
 use crate::config::HpbParams;
-use crate::stats::HostStats;
-
-/// Counts a read of a length that HPB supports: sent with an entry, or without.
-#[inline]
-pub(super) fn count_lookup(stats: &mut HostStats, hit: bool) {
-    let (hit, miss) = (u64::from(hit), u64::from(!hit));
-    stats.hit_cnt += hit;
-    stats.hpb_reads += hit;
-    stats.booster_hits += hit;
-    stats.miss_cnt += miss;
-    stats.booster_misses += miss;
-}
 
 /// Reads of each subregion since it was written or dropped last, normalized.
-pub(super) struct Counters {
+pub(crate) struct ReadCounts {
     threshold: u32,
     /// Above this all counts are divided.
     most: u32,
@@ -27,10 +15,10 @@ pub(super) struct Counters {
     is_counted: Vec<bool>,
 }
 
-impl Counters {
+impl ReadCounts {
     /// All 0.
-    pub fn new(groups: u32, params: &HpbParams, group_entries: u32) -> Counters {
-        Counters {
+    pub fn new(groups: u32, params: &HpbParams, group_entries: u32) -> ReadCounts {
+        ReadCounts {
             threshold: params.activation_thld,
             most: group_entries,
             shift: params.normalization_factor,
@@ -75,30 +63,27 @@ mod tests {
 
     #[test]
     fn enough_reads_without_a_write_between_them() {
-        let mut counters = Counters::new(4, &HpbParams { activation_thld: 3, ..HpbParams::default() }, 512);
-        let three = |counters: &mut Counters| [(); 3].map(|()| counters.read(1));
-        assert_eq!(three(&mut counters), [false, false, true]);
-        assert_eq!(three(&mut counters), [true; 3]);
-        counters.reset(1);
-        assert_eq!(three(&mut counters), [false, false, true]);
-        assert!(!counters.read(2));
+        let mut counts = ReadCounts::new(4, &HpbParams { activation_thld: 3, ..HpbParams::default() }, 512);
+        let three = |counts: &mut ReadCounts| [(); 3].map(|()| counts.read(1));
+        assert_eq!(three(&mut counts), [false, false, true]);
+        assert_eq!(three(&mut counts), [true; 3]);
+        counts.reset(1);
+        assert_eq!(three(&mut counts), [false, false, true]);
+        assert!(!counts.read(2));
     }
 
     #[test]
     fn counts_are_divided_when_one_is_large() {
-        let mut counters = Counters::new(4, &HpbParams { activation_thld: 8, ..HpbParams::default() }, 16);
+        let mut counts = ReadCounts::new(4, &HpbParams { activation_thld: 8, ..HpbParams::default() }, 16);
         (0..9).for_each(|_| {
-            counters.read(0);
+            counts.read(0);
         });
-        counters.read(1);
+        counts.read(1);
         (0..16).for_each(|_| {
-            counters.read(2);
+            counts.read(2);
         });
-        assert_eq!(counters.reads, [9, 1, 16, 0]);
-        counters.read(2);
-        assert_eq!(
-            (counters.reads.as_slice(), counters.counted.as_slice()),
-            ([4, 0, 8, 0].as_slice(), [0, 2].as_slice())
-        );
+        assert_eq!(counts.reads, [9, 1, 16, 0]);
+        counts.read(2);
+        assert_eq!((counts.reads.as_slice(), counts.counted.as_slice()), ([4, 0, 8, 0].as_slice(), [0, 2].as_slice()));
     }
 }

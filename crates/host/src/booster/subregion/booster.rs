@@ -1,0 +1,203 @@
+//! The booster that caches subregions as its policy says.
+
+use std::collections::VecDeque;
+
+use ufs::{DeviceInfo, HpbNotice, Op, Recommendation, Response};
+use units::{AppId, Lpa, SimTime};
+
+use super::cache::SubregionCache;
+use super::fetches::Wish;
+use super::policy::{Access, Choice, Lookup, Policy};
+use crate::app::AppSignal;
+use crate::booster::seat::{Apps, Booster, HostMemory, Internal, OwnCommands, Step, plain, sealed_in};
+use crate::booster::tamper::Tamper;
+use crate::config::HostConfig;
+use crate::request::{Part, RequestOp};
+use crate::stats::HostStats;
+
+/// A booster of some policy.
+pub(crate) struct SubregionBooster<P> {
+    pub(crate) cache: SubregionCache,
+    pub(crate) policy: P,
+}
+
+impl<P: Policy> Booster for SubregionBooster<P> {
+    fn attach(config: &HostConfig, info: &DeviceInfo) -> SubregionBooster<P> {
+        let cache = SubregionCache::new(info, &P::setup(config), P::QUIRKS.notes_writes_during_fetch);
+        let policy = P::new(config, info, cache.subregions.count());
+        let mut booster = SubregionBooster { cache, policy };
+        booster.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
+        booster
+    }
+
+    #[inline]
+    fn plan(&mut self, now: SimTime, part: &mut Part, max_units: u32) -> Step {
+        self.cache.now = now;
+        let access = Access { lpa: part.lpa, len: part.len.min(max_units), app: part.app };
+        match part.op {
+            RequestOp::Read => {
+                if let Some(entry) = self.read(access) {
+                    let Access { lpa, len, .. } = access;
+                    return Step::Send { op: Op::HpbRead { lpa, len, entry }, units: len };
+                }
+            }
+            RequestOp::Write { .. } | RequestOp::Unmap => {
+                self.cache.subregions.changed(access.lpa, access.len);
+                self.policy.on_change(&mut self.cache, access);
+            }
+            RequestOp::Flush => {}
+        }
+        plain(part, max_units)
+    }
+
+    #[inline]
+    fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
+        self.cache.now = now;
+        if let Op::HpbReadBuffer { group } = *op {
+            let sealed = sealed_in(response);
+            self.fetched(group, sealed);
+        }
+        match response.hpb {
+            HpbNotice::None => {}
+            HpbNotice::Entry { lpa, entry } if P::QUIRKS.takes_single_entries => {
+                self.cache.stats.hpb_entries += 1;
+                self.cache.subregions.take_entry(lpa, entry);
+            }
+            HpbNotice::Entry { .. } => {}
+            HpbNotice::DirtyGroup(group) => {
+                let recommendation = Recommendation { activate: [Some(group), None], inactivate: [None; 2] };
+                self.policy.on_recommendation(&mut self.cache, &recommendation);
+            }
+            HpbNotice::Recommend(recommendation) => {
+                self.policy.on_recommendation(&mut self.cache, &recommendation);
+            }
+        }
+    }
+
+    fn report(&self, stats: &mut HostStats) {
+        stats.add(&self.cache.stats);
+        self.cache.subregions.report(stats);
+        self.policy.report(stats);
+    }
+}
+
+impl<P: Policy> SubregionBooster<P> {
+    /// The entry that goes along with a read.
+    #[inline]
+    fn read(&mut self, read: Access) -> Option<u64> {
+        let Access { lpa, len, .. } = read;
+        if !self.cache.subregions.supports(len) {
+            self.cache.stats.booster_misses += 1;
+            self.policy.on_read(&mut self.cache, read, Lookup::TooLong);
+            return None;
+        }
+        let entry = self.cache.subregions.entry_for(lpa, len);
+        let lookup = if entry.is_some() { Lookup::Entry } else { Lookup::Missing };
+        self.policy.on_read(&mut self.cache, read, lookup);
+        count_lookup(&mut self.cache.stats, entry.is_some());
+        entry
+    }
+
+    /// Sends the next fetch for which the policy finds room.
+    fn fetch_next(&mut self) {
+        while let Some(wish) = self.cache.fetches.pop() {
+            match self.policy.choose(&mut self.cache, wish) {
+                Choice::Fetch => return self.fetch(wish),
+                Choice::Skip => {}
+                Choice::Later => {
+                    self.cache.fetches.want(wish.group, wish.urgency);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn fetch(&mut self, wish: Wish) {
+        let slot = self.cache.subregions.start_load(wish.group);
+        self.cache.fetches.sent();
+        self.cache.stats.map_req_cnt += 1;
+        self.cache.stats.hpb_read_buffers += 1;
+        self.policy.on_fetch(&mut self.cache, wish, slot);
+        self.cache.commands.push_back(Op::HpbReadBuffer { group: wish.group });
+    }
+
+    /// READ BUFFER has ended, badly if there is nothing sealed.
+    fn fetched(&mut self, group: u32, sealed: Option<Vec<u64>>) {
+        self.cache.fetches.answered();
+        let sealed = if P::QUIRKS.drops_failed_fetch { sealed } else { Some(sealed.unwrap_or_default()) };
+        let slot = self.cache.subregions.loaded(group, sealed);
+        self.policy.on_fetched(&mut self.cache, group, slot);
+        self.policy.make_room(&mut self.cache);
+    }
+}
+
+/// Counts a read of a length that HPB supports: sent with an entry, or without.
+#[inline]
+fn count_lookup(stats: &mut HostStats, hit: bool) {
+    let (hit, miss) = (u64::from(hit), u64::from(!hit));
+    stats.hit_cnt += hit;
+    stats.hpb_reads += hit;
+    stats.booster_hits += hit;
+    stats.miss_cnt += miss;
+    stats.booster_misses += miss;
+}
+
+impl<P: Policy> OwnCommands for SubregionBooster<P> {
+    #[inline]
+    fn urgent(&mut self) -> Option<Internal> {
+        if self.cache.commands.is_empty() && self.policy.before_fetch(&mut self.cache) {
+            self.fetch_next();
+        }
+        self.cache.commands.pop_front().map(Internal::from)
+    }
+
+    /// The polling clock. What it leads to goes with the next commands.
+    fn lazy(&mut self, now: SimTime, _: Option<SimTime>) -> Option<Internal> {
+        if self.cache.next_tick()? > now {
+            return None;
+        }
+        self.cache.now = now;
+        if self.policy.on_tick(&mut self.cache) {
+            self.cache.restart_clock();
+        } else {
+            self.cache.stop_clock();
+        }
+        self.urgent()
+    }
+
+    fn next_wake(&self, _: Option<SimTime>) -> Option<SimTime> {
+        self.cache.next_tick()
+    }
+}
+
+impl<P: Policy> HostMemory for SubregionBooster<P> {
+    fn set_limit(&mut self, bytes: u64) {
+        let usable = self.policy.usable_bytes(&self.cache, bytes);
+        self.cache.subregions.set_limit(usable);
+        self.policy.make_room(&mut self.cache);
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.cache.memory_bytes() + self.policy.memory_bytes()
+    }
+}
+
+impl<P: Policy> Apps for SubregionBooster<P> {
+    fn signal(&mut self, _: SimTime, signal: AppSignal) {
+        self.policy.signal(&mut self.cache, signal);
+    }
+
+    fn reclaim(&mut self, _: SimTime, victim: AppId, bytes: u64) -> u64 {
+        self.policy.reclaim(&mut self.cache, victim, bytes)
+    }
+}
+
+impl<P: Policy> Tamper for SubregionBooster<P> {
+    fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
+        self.cache.subregions.tamper_sealed(lpa, entry)
+    }
+
+    fn sealed(&self, lpa: Lpa) -> Option<u64> {
+        self.cache.subregions.sealed(lpa)
+    }
+}
