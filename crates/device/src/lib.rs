@@ -18,7 +18,6 @@
 //! stands in [`Device::effects`]. It decides only from its SRAM, from flash it has read (and been charged for), and
 //! from what the host sent.
 
-mod batch;
 mod blocks;
 mod buffer;
 mod config;
@@ -36,7 +35,8 @@ mod pages;
 mod publish;
 mod recommend;
 mod records;
-mod seat;
+mod round;
+pub mod seat;
 mod sram;
 mod stats;
 mod stored;

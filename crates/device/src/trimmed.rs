@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use units::{Ppa, SegmentId, Seq};
 
-use crate::batch::Batch;
 use crate::engine::core::Core;
 use crate::meta::Piece;
+use crate::round::Round;
 use crate::sram::Owner;
 
 /// Segments with trims that are not on flash.
@@ -16,7 +16,7 @@ pub struct TrimmedSegments {
     touched: BTreeSet<SegmentId>,
     /// A flush is wanted.
     pub wanted: bool,
-    batch: Batch,
+    round: Round,
     held: u16,
     /// The last change that the present flush covers.
     seq: Seq,
@@ -39,7 +39,7 @@ impl TrimmedSegments {
             self.flushing = true;
             self.seq = Seq(core.next_seq().0 - 1);
         }
-        self.batch.finish(core, &[]);
+        self.round.finish(core, &[]);
         core.sram.give(Owner::Map, std::mem::take(&mut self.held));
         let mut images = Vec::new();
         while core.sram.available(Owner::Map) > 0
@@ -56,13 +56,13 @@ impl TrimmedSegments {
             (self.wanted, self.flushing) = (false, false);
             return true;
         }
-        self.batch.write(core, images, self.seq);
+        self.round.write(core, images, self.seq);
         false
     }
 
     /// The power is gone: segments that made it to flash count.
     pub fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.batch.finish(core, lost);
+        self.round.finish(core, lost);
     }
 
     /// After recovery: what the journal still holds.

@@ -5,6 +5,7 @@ use ufs::{DataIn, DataOut, LpaRun, MAX_BATCH_RUNS, MAX_CACHED_RUNS, Op, Status};
 use units::{Lpa, Nanos};
 
 use super::state::Firmware;
+use super::waiting::Then;
 use crate::map_units::UnitSet;
 use crate::seat::Mapping;
 
@@ -55,7 +56,7 @@ impl<M: Mapping> Firmware<M> {
             None => self.respond(tag),
             Some(segment) => {
                 self.commands[usize::from(tag)].remaining = 1;
-                self.load_for_command(UnitSet::one(segment), tag);
+                self.load_for_command(UnitSet::one(segment), tag, Then::Done);
             }
         }
     }

@@ -5,6 +5,7 @@ use units::{Lpa, Nanos, Ppa};
 
 use super::core::DeviceEvent;
 use super::state::{Firmware, Pending, Translation};
+use super::waiting::Then;
 use crate::config::Sabotage;
 use crate::seat::{Answer, HostRole, HostSays, Mapping};
 use crate::sram::Owner;
@@ -199,9 +200,9 @@ impl<M: Mapping> Firmware<M> {
                 self.commands[usize::from(tag)].status = status;
                 self.respond_with(tag, |to| *to = data);
             }
-            Answer::AfterLoad(units) => {
+            Answer::AfterLoad(units, awaited) => {
                 self.commands[usize::from(tag)].remaining = 1;
-                self.load_for_command(units, tag);
+                self.load_for_command(units, tag, Then::Ask(awaited));
             }
         }
     }

@@ -5,10 +5,10 @@ use ufs::{DataIn, Op};
 use units::{Lpa, Ppa, SegmentId};
 
 use super::state::Firmware;
-use super::waiting::{Load, Run, Waiter};
+use super::waiting::{Load, Run, Then, Waiter};
 use crate::map_units::UnitSet;
 use crate::ops::Purpose;
-use crate::seat::Mapping;
+use crate::seat::{LoadedFor, Mapping};
 use crate::sram::Owner;
 
 /// Most flash reads of one load: as many as a segment has parts.
@@ -24,15 +24,15 @@ impl<M: Mapping> Firmware<M> {
         self.load(UnitSet::one(segment), Waiter::Unit { tag, i });
     }
 
-    pub(super) fn load_for_command(&mut self, units: UnitSet, tag: u8) {
-        self.load(units, Waiter::Command { tag });
+    pub(super) fn load_for_command(&mut self, units: UnitSet, tag: u8, then: Then<M::Awaited>) {
+        self.load(units, Waiter::Command { tag, then });
     }
 
     pub(super) fn load_for_write(&mut self, segment: SegmentId, lpa: Lpa) {
         self.load(UnitSet::one(segment), Waiter::Write { lpa });
     }
 
-    fn load(&mut self, units: UnitSet, waiter: Waiter) {
+    fn load(&mut self, units: UnitSet, waiter: Waiter<M::Awaited>) {
         if let Some(load) = self.loads.active.iter_mut().find(|l| l.units == units) {
             load.waiters.push(waiter);
             return;
@@ -45,7 +45,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Submits the reads of a load, one for all map units in the same flash unit. False if there are not buffers enough.
-    fn read_units(&mut self, load: &mut Load) -> bool {
+    fn read_units(&mut self, load: &mut Load<M::Awaited>) -> bool {
         let meta = &self.core.meta;
         let flash_units = meta.units().flash_units();
         let mut places = [Ppa(0); MOST_READS];
@@ -117,10 +117,10 @@ impl<M: Mapping> Firmware<M> {
                         (_, None) => self.read_part_done(tag),
                     }
                 }
-                Waiter::Command { tag } => self.command_loaded(tag),
+                Waiter::Command { tag, then } => self.command_loaded(tag, then),
                 Waiter::Write { lpa } => {
                     self.lookups.write_loaded();
-                    self.map.resolve_loaded(&mut self.core, lpa);
+                    self.map.resolve_loaded(&mut self.core, lpa, LoadedFor::Write);
                 }
             }
         }
@@ -138,8 +138,7 @@ impl<M: Mapping> Firmware<M> {
     /// The page of a unit whose segment has come, if flash has to be read for it.
     fn unit_resolved(&mut self, tag: u8, i: u32) -> Option<Ppa> {
         let lpa = self.read_lpa(tag, i);
-        let found = self.map.resolve_loaded(&mut self.core, lpa);
-        self.map.unit_loaded(lpa);
+        let found = self.map.resolve_loaded(&mut self.core, lpa, LoadedFor::Read);
         // Newer data may have come and gone through the write buffer while the segment was read.
         if let Some(stamp) = self.core.buffer.get(lpa) {
             self.read_from_buffer(tag, i, lpa, stamp);
@@ -149,17 +148,16 @@ impl<M: Mapping> Firmware<M> {
         found
     }
 
-    fn command_loaded(&mut self, tag: u8) {
+    fn command_loaded(&mut self, tag: u8, then: Then<M::Awaited>) {
         let cmd = &mut self.commands[usize::from(tag)];
         cmd.remaining -= 1;
         if cmd.remaining > 0 {
             return;
         }
-        let op = cmd.op;
-        let data = match op {
-            Op::HpbReadBuffer { group } => self.publish(tag, group),
-            Op::BatchNotice { .. } => DataIn::None,
-            _ => self.map.metadata_loaded(&mut self.core, op),
+        let data = match then {
+            Then::Done => DataIn::None,
+            Then::Publish(group) => self.publish(tag, group),
+            Then::Ask(awaited) => self.map.metadata_loaded(&mut self.core, awaited),
         };
         self.respond_with(tag, |to| *to = data);
         if self.loads.group == Some(tag) {
@@ -195,15 +193,15 @@ impl<M: Mapping> Firmware<M> {
             }
             if !missing.is_empty() {
                 self.commands[usize::from(tag)].remaining += 1;
-                self.load_for_command(missing, tag);
+                self.load_for_command(missing, tag, Then::Publish(group));
             }
         }
-        self.command_loaded(tag);
+        self.command_loaded(tag, Then::Publish(group));
     }
 
     fn publish(&mut self, tag: u8, group: u32) -> DataIn {
         let (first, n) = self.core.publisher.range(group);
-        let place = |i| self.map.resolve_loaded(&mut self.core, Lpa(first.0 + i));
+        let place = |i| self.map.resolve_loaded(&mut self.core, Lpa(first.0 + i), LoadedFor::Group);
         let mapping: Vec<Option<Ppa>> = (0..n).map(place).collect();
         self.work_on_seals(tag, mapping.iter().flatten().count() as u32);
         DataIn::Sealed(self.core.publisher.publish(group, &mapping))

@@ -23,7 +23,7 @@ use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
 use self::state::{Firmware, Translation};
 use crate::meta::Kind;
 use crate::ops::{ProgramReason, Purpose};
-use crate::seat::Mapping;
+use crate::seat::{MapMemory, Mapping};
 use crate::sram::Owner;
 use crate::stats::DeviceStats;
 
@@ -148,10 +148,9 @@ impl<M: Mapping> Firmware<M> {
             let piece = self.core.ops.piece(token, i);
             let kind = self.core.meta.kind(piece);
             let place = ppa.offset(placing.put(piece).start);
-            if reason != ProgramReason::Background || matches!(kind, Kind::Record(_) | Kind::Journal(_)) {
+            let own = reason != ProgramReason::Background || matches!(kind, Kind::Record(_) | Kind::Journal(_));
+            if own || self.map.piece_programmed(&mut self.core, piece, place) {
                 self.core.meta.moved(piece, place);
-            } else {
-                self.map.piece_programmed(&mut self.core, piece, place);
             }
             if reason != ProgramReason::Move {
                 self.core.own_piece_programmed(kind);
@@ -246,7 +245,7 @@ impl<M: Mapping> Firmware<M> {
 
     /// Counters since power-on.
     pub fn stats(&self) -> DeviceStats {
-        let (sram, dram) = self.map.table_bytes(&self.core);
+        let MapMemory { sram, dram } = self.map.memory(&self.core);
         let pool = u64::from(self.core.cfg.sram.pool) * units::UNIT_BYTES;
         let mut stats = DeviceStats {
             sram_bytes: pool + sram + self.core.publisher.table_bytes() + self.core.blocks.table_bytes(),

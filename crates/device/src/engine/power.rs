@@ -79,7 +79,7 @@ impl<M: Mapping> Firmware<M> {
         }
         self.map.on_power_loss(&mut self.core, &lost);
         if let Some(recovery) = &mut self.recovery {
-            recovery.batch.finish(&mut self.core, &lost);
+            recovery.round.finish(&mut self.core, &lost);
         }
         // Parts of records and pages of the journal that made it although nobody was told.
         let in_flight: Vec<Piece> = self.core.ops.in_flight().flat_map(|(_, slot)| carried(slot)).collect();

@@ -89,8 +89,8 @@ impl<M: Mapping> Firmware<M> {
                 Phase::Segments => self.read_bases(),
                 Phase::Bases => self.begin_change(),
                 Phase::Changing => self.write_segments(),
-                Phase::Written => self.batch_done(),
-                Phase::NextBatch => self.collect_or(Firmware::next_batch),
+                Phase::Written => self.round_done(),
+                Phase::NextRound => self.collect_or(Firmware::next_round),
                 Phase::Collecting => {
                     if !self.advance_meta_gc() {
                         return false;
@@ -283,12 +283,12 @@ impl<M: Mapping> Firmware<M> {
             self.core.rebuilt = vec![0; self.core.cfg.capacity_units as usize];
         }
         self.core.resume_seq(self.recovery.as_ref().expect("as above").evidence.last_seq);
-        self.rec().phase = Phase::NextBatch;
+        self.rec().phase = Phase::NextRound;
     }
 
     /// Reads the next segments, as many as fit SRAM beside what the scan has found, at 16 bytes per page. Where that
     /// alone is too much, as for a table in DRAM, they are few.
-    fn next_batch(&mut self) {
+    fn next_round(&mut self) {
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         let taken =
             (16 * recovery.evidence.len()).div_ceil(UNIT_BYTES as usize) + self.core.layout.row_units() as usize;
@@ -360,14 +360,14 @@ impl<M: Mapping> Firmware<M> {
         if self.core.sabotaged(Sabotage::ForgetRecovered) {
             return;
         }
-        recovery.batch.write(&mut self.core, images, recovery.evidence.last_seq);
+        recovery.round.write(&mut self.core, images, recovery.evidence.last_seq);
     }
 
-    fn batch_done(&mut self) {
+    fn round_done(&mut self) {
         self.part_done(Part::SegmentWrite);
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
-        recovery.batch.finish(&mut self.core, &[]);
-        recovery.phase = Phase::NextBatch;
+        recovery.round.finish(&mut self.core, &[]);
+        recovery.phase = Phase::NextRound;
     }
 
     fn begin_count(&mut self) {

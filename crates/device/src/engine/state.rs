@@ -44,7 +44,7 @@ pub struct Translation {
 
 /// The firmware with one mapping scheme.
 #[derive(Debug)]
-pub struct Firmware<M> {
+pub struct Firmware<M: Mapping> {
     /// What every part works on.
     pub(super) core: Core,
     pub(super) map: M,
@@ -63,7 +63,7 @@ pub struct Firmware<M> {
     pub(super) waiting_reads: VecDeque<WaitingRead>,
     /// Metadata commands that wait for a buffer.
     pub(super) waiting_metadata: VecDeque<u8>,
-    pub(super) loads: Loads,
+    pub(super) loads: Loads<M::Awaited>,
     pub(super) pack: Pack,
     pub(super) lookups: Lookups,
     pub(super) meta_gc: MetaGc,

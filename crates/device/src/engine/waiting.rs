@@ -28,37 +28,60 @@ pub(super) struct Run {
 
 /// Who goes on when a segment is there.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Waiter {
+pub(super) enum Waiter<A> {
     /// Unit `i` of a read command.
     Unit { tag: u8, i: u32 },
-    /// A metadata command.
-    Command { tag: u8 },
-    /// The write that is accepted next, with [`Mapping::ON_DEMAND`].
+    /// A command that is answered when the last of its loads is done.
+    Command { tag: u8, then: Then<A> },
+    /// The write that is accepted next, with [`Translate::ON_DEMAND`](crate::seat::Translate::ON_DEMAND).
     Write { lpa: Lpa },
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Load {
+/// How a command is answered whose loads are done.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Then<A> {
+    /// With nothing.
+    Done,
+    /// With the entries of this group.
+    Publish(u32),
+    /// With what the scheme has for it.
+    Ask(A),
+}
+
+#[derive(Debug)]
+pub(super) struct Load<A> {
     pub(super) units: UnitSet,
     /// Reads under way; 0 = it waits for buffers.
     pub(super) reads: u32,
     /// Buffers that it holds until the last of them is done: what came earlier waits there.
     pub(super) held: u16,
-    pub(super) waiters: Vec<Waiter>,
+    pub(super) waiters: Vec<Waiter<A>>,
+}
+
+impl<A> Default for Load<A> {
+    fn default() -> Load<A> {
+        Load { units: UnitSet::default(), reads: 0, held: 0, waiters: Vec::new() }
+    }
 }
 
 /// All loads under way. There are few, so a scan finds one fastest.
-#[derive(Debug, Default)]
-pub(super) struct Loads {
-    pub(super) active: Vec<Load>,
-    pub(super) spare_lists: Vec<Vec<Waiter>>,
+#[derive(Debug)]
+pub(super) struct Loads<A> {
+    pub(super) active: Vec<Load<A>>,
+    pub(super) spare_lists: Vec<Vec<Waiter<A>>>,
     pub(super) waiting: usize,
     /// The READ BUFFER command that has the group buffer, and those that wait for it.
     pub(super) group: Option<u8>,
     pub(super) group_queue: VecDeque<u8>,
 }
 
-impl Loads {
+impl<A> Default for Loads<A> {
+    fn default() -> Loads<A> {
+        Loads { active: Vec::new(), spare_lists: Vec::new(), waiting: 0, group: None, group_queue: VecDeque::new() }
+    }
+}
+
+impl<A> Loads<A> {
     /// Some wait for buffers.
     #[inline]
     pub(super) fn is_waiting(&self) -> bool {

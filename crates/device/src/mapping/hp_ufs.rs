@@ -27,7 +27,10 @@ use crate::log::Change;
 use crate::map_units::{MapShape, UnitRun, UnitSet};
 use crate::meta::Piece;
 use crate::ops::ProgramReason;
-use crate::seat::{Answer, Commit, HostRole, HostSays, Mapping, Resolved, Search};
+use crate::seat::{
+    Absorb, Answer, Background, Commit, HostProtocol, HostRole, HostSays, LoadedFor, MapMemory, NoFlush, Placement,
+    Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
+};
 use crate::sram::Owner;
 
 /// A map unit from the host, in SRAM until it is on flash.
@@ -358,7 +361,7 @@ impl HpUfs {
     }
 }
 
-impl Mapping for HpUfs {
+impl Scheme for HpUfs {
     const HOST: HostRole = HostRole::KeepsMapping;
 
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
@@ -385,18 +388,14 @@ impl Mapping for HpUfs {
         }
     }
 
-    /// The host sequence number says which entries the host has applied; they leave the log (Sec. III-C).
-    #[inline(always)]
-    fn on_command(&mut self, core: &mut Core, host_seq: Seq, freed: Option<Superblock>) {
-        if host_seq > self.host_seq && host_seq <= self.newest {
-            self.host_seq = host_seq;
-            core.log.forget_applied(host_seq);
-        }
-        if let Some(sb) = freed {
-            self.freed(core, sb);
-        }
+    fn memory(&self, core: &Core) -> MapMemory {
+        let log = u64::from(core.cfg.log.entries) * 16;
+        let collected = 4 * u64::from(core.blocks.count());
+        MapMemory { sram: log + core.meta.table_bytes() + self.log_blocks.table_bytes() + collected, dram: 0 }
     }
+}
 
+impl Translate for HpUfs {
     /// The host's address, corrected by what the host has not applied yet (Sec. III-C).
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
@@ -415,13 +414,8 @@ impl Mapping for HpUfs {
         }
     }
 
-    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
-        // The host wrote this entry.
-        let base = core.meta.pages.entry(lpa).filter(|&ppa| core.is_data(ppa, 1));
-        match core.log.get(lpa) {
-            Some(logged) => core.logged_over(logged, base),
-            None => base,
-        }
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
+        Self::current(core, lpa)
     }
 
     /// What the device could say without the host's address; see [`HpUfs::resolve_alone`]. With it no read needs flash.
@@ -438,12 +432,37 @@ impl Mapping for HpUfs {
         let complete = |unit| !self.log_blocks.mention(segment(unit), core.meta.segment_seq(unit));
         core.list_cached(runs, complete, |lpa| self.cached(core, lpa));
     }
+}
 
+impl Absorb for HpUfs {
     #[inline]
     fn room(&self, core: &Core) -> usize {
         core.log.room().saturating_sub(core.units_to_log)
     }
 
+    #[inline(always)]
+    fn committed(&mut self, core: &mut Core, unit: Commit) {
+        self.log_blocks.note(core.superblock_of(unit.ppa), unit.lpa.segment(), unit.seq);
+        if let Some(source) = unit.source {
+            self.collected_at[source.index()] = unit.seq;
+        }
+        let change = Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source };
+        self.log(core, change);
+    }
+
+    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
+        self.log_blocks.note_trim(lpa.segment(), seq, seq.plus(n - 1));
+        for i in 0..n {
+            self.log(core, Change { lpa: lpa.offset(i), ppa: None, seq: seq.plus(i), source: None });
+        }
+    }
+
+    fn absorb_trims(&mut self, _core: &mut Core) {
+        self.log_blocks.close_trims();
+    }
+}
+
+impl Placement for HpUfs {
     /// The number of log blocks bounds the time of a recovery (Sec. III-G). The last one is kept for the collector,
     /// without which no superblock would become free.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
@@ -464,69 +483,12 @@ impl Mapping for HpUfs {
         core.stats.max_log_blocks = core.stats.max_log_blocks.max(self.log_blocks.len() as u64);
     }
 
-    #[inline(always)]
-    fn committed(&mut self, core: &mut Core, unit: Commit) {
-        self.log_blocks.note(core.superblock_of(unit.ppa), unit.lpa.segment(), unit.seq);
-        if let Some(source) = unit.source {
-            self.collected_at[source.index()] = unit.seq;
-        }
-        let change = Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source };
-        self.log(core, change);
+    fn log_blocks(&self, _core: &Core) -> Vec<Superblock> {
+        self.log_blocks.superblocks().collect()
     }
+}
 
-    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
-        self.log_blocks.note_trim(lpa.segment(), seq, seq.plus(n - 1));
-        for i in 0..n {
-            self.log(core, Change { lpa: lpa.offset(i), ppa: None, seq: seq.plus(i), source: None });
-        }
-    }
-
-    fn metadata(&mut self, core: &mut Core, op: Op, data: DataOut, host_seq: Seq) -> Answer {
-        match op {
-            Op::SegmentRead { segment } => {
-                let missing = self.missing(core, segment);
-                if missing.is_empty() {
-                    return Answer::Now(Status::Good, self.segment_image(core, segment));
-                }
-                Answer::AfterLoad(missing)
-            }
-            Op::SegmentWrite { segment } => {
-                // A host can not have applied more than it was told.
-                let seq = host_seq.min(self.host_seq);
-                Answer::Now(self.segment_write(core, segment, data, seq), DataIn::None)
-            }
-            Op::EntryTransfer => Answer::Now(Status::Good, self.all_entries(core)),
-            Op::ValidBitmap { block, reason } => Answer::Now(self.bitmap(core, block, reason, data), DataIn::None),
-            _ => Answer::Now(Status::InvalidField, DataIn::None),
-        }
-    }
-
-    fn metadata_loaded(&mut self, core: &mut Core, op: Op) -> DataIn {
-        match op {
-            Op::SegmentRead { segment } => self.segment_image(core, segment),
-            _ => unreachable!("{op:?} never waits for a segment"),
-        }
-    }
-
-    /// Entries and writeback hints share the piggyback bytes. Hints go first: without them the host's stream comes to
-    /// a stop, while a backlog of entries has a command of its own.
-    #[inline(always)]
-    fn respond(&mut self, core: &mut Core, response: &mut Response) {
-        response.piggyback.want_entries = core.log.unsent() > usize::from(core.cfg.log.handover_above);
-        response.piggyback.want_victim = self.want_victim;
-        if let Some((sb, told @ false)) = &mut self.want_bitmap {
-            *told = true;
-            response.piggyback.notice = Notice::BitmapOf(*sb);
-            return;
-        }
-        if let Some(segment) = self.writeback_hint(core) {
-            response.piggyback.notice = Notice::WriteSegment(segment);
-        } else if let Some(entry) = core.log.send_next() {
-            core.stats.entries_piggybacked += 1;
-            response.piggyback.notice = Notice::Entry(entry);
-        }
-    }
-
+impl Background for HpUfs {
     /// Programs map units from the host when a row is full. The last ones that a log block waits for go at once.
     #[inline(always)]
     fn background(&mut self, core: &mut Core, idle: bool) {
@@ -550,7 +512,7 @@ impl Mapping for HpUfs {
     }
 
     /// A map unit from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
-    fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) {
+    fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) -> bool {
         let written = self.take_programming(piece, ppa).expect("a map unit is listed until it is on flash");
         let less = self.held - self.buffers(core);
         core.sram.give(Owner::Load, less);
@@ -558,10 +520,11 @@ impl Mapping for HpUfs {
         if written.seq == self.coming[written.unit.index()] {
             self.coming[written.unit.index()] = Seq(0);
         }
-        if written.seq >= core.meta.segment_seq(written.unit) {
-            core.meta.moved(piece, ppa);
+        let newest = written.seq >= core.meta.segment_seq(written.unit);
+        if newest {
             keep_content(core, written);
         }
+        newest
     }
 
     fn piece_moved(&mut self, piece: Piece, from: Ppa, to: Ppa) {
@@ -569,31 +532,9 @@ impl Mapping for HpUfs {
             written.ppa = to;
         }
     }
+}
 
-    fn log_blocks(&self, _core: &Core) -> Vec<Superblock> {
-        self.log_blocks.superblocks().collect()
-    }
-
-    fn absorb_trims(&mut self, _core: &mut Core) {
-        self.log_blocks.close_trims();
-    }
-
-    /// Copies that made it to flash count, in the order in which they were written, unless a newer one got there first.
-    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        for Programming { ppa, copy } in std::mem::take(&mut self.programming) {
-            let survived = !lost.contains(&(Piece(copy.unit.0), ppa));
-            if survived && copy.seq >= core.meta.segment_seq(copy.unit) {
-                keep_content(core, copy);
-            }
-        }
-    }
-
-    /// The segments on flash hold every change; the host begins from there.
-    fn restored(core: &mut Core) -> HpUfs {
-        let last = Seq(core.next_seq().0 - 1);
-        HpUfs { host_seq: last, newest: last, ..HpUfs::new(core) }
-    }
-
+impl Reclaim for HpUfs {
     /// A step makes entries, and the log has to have room for them: none is taken while the host lags behind
     /// (facts, "GC").
     fn gc_ready(&self, core: &Core) -> bool {
@@ -637,24 +578,108 @@ impl Mapping for HpUfs {
             self.retire(core, sb);
         }
     }
+}
 
-    fn table_bytes(&self, core: &Core) -> (u64, u64) {
-        let log = u64::from(core.cfg.log.entries) * 16;
-        let collected = 4 * u64::from(core.blocks.count());
-        (log + core.meta.table_bytes() + self.log_blocks.table_bytes() + collected, 0)
+impl Recover for HpUfs {
+    const TABLE: Table = Table::Segments;
+
+    /// Copies that made it to flash count, in the order in which they were written, unless a newer one got there first.
+    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        for Programming { ppa, copy } in std::mem::take(&mut self.programming) {
+            let survived = !lost.contains(&(Piece(copy.unit.0), ppa));
+            if survived && copy.seq >= core.meta.segment_seq(copy.unit) {
+                keep_content(core, copy);
+            }
+        }
+    }
+
+    /// The segments on flash hold every change; the host begins from there.
+    fn restored(core: &mut Core) -> HpUfs {
+        let last = Seq(core.next_seq().0 - 1);
+        HpUfs { host_seq: last, newest: last, ..HpUfs::new(core) }
     }
 }
 
+impl HostProtocol for HpUfs {
+    /// A segment that the host wants to read.
+    type Awaited = SegmentId;
+
+    /// The host sequence number says which entries the host has applied; they leave the log (Sec. III-C).
+    #[inline(always)]
+    fn on_command(&mut self, core: &mut Core, host_seq: Seq, freed: Option<Superblock>) {
+        if host_seq > self.host_seq && host_seq <= self.newest {
+            self.host_seq = host_seq;
+            core.log.forget_applied(host_seq);
+        }
+        if let Some(sb) = freed {
+            self.freed(core, sb);
+        }
+    }
+
+    fn metadata(&mut self, core: &mut Core, op: Op, data: DataOut, host_seq: Seq) -> Answer<SegmentId> {
+        match op {
+            Op::SegmentRead { segment } => {
+                let missing = self.missing(core, segment);
+                if missing.is_empty() {
+                    return Answer::Now(Status::Good, self.segment_image(core, segment));
+                }
+                Answer::AfterLoad(missing, segment)
+            }
+            Op::SegmentWrite { segment } => {
+                // A host can not have applied more than it was told.
+                let seq = host_seq.min(self.host_seq);
+                Answer::Now(self.segment_write(core, segment, data, seq), DataIn::None)
+            }
+            Op::EntryTransfer => Answer::Now(Status::Good, self.all_entries(core)),
+            Op::ValidBitmap { block, reason } => Answer::Now(self.bitmap(core, block, reason, data), DataIn::None),
+            _ => Answer::Now(Status::InvalidField, DataIn::None),
+        }
+    }
+
+    fn metadata_loaded(&mut self, core: &mut Core, segment: SegmentId) -> DataIn {
+        self.segment_image(core, segment)
+    }
+
+    /// Entries and writeback hints share the piggyback bytes. Hints go first: without them the host's stream comes to
+    /// a stop, while a backlog of entries has a command of its own.
+    #[inline(always)]
+    fn respond(&mut self, core: &mut Core, response: &mut Response) {
+        response.piggyback.want_entries = core.log.unsent() > usize::from(core.cfg.log.handover_above);
+        response.piggyback.want_victim = self.want_victim;
+        if let Some((sb, told @ false)) = &mut self.want_bitmap {
+            *told = true;
+            response.piggyback.notice = Notice::BitmapOf(*sb);
+            return;
+        }
+        if let Some(segment) = self.writeback_hint(core) {
+            response.piggyback.notice = Notice::WriteSegment(segment);
+        } else if let Some(entry) = core.log.send_next() {
+            core.stats.entries_piggybacked += 1;
+            response.piggyback.notice = Notice::Entry(entry);
+        }
+    }
+}
+
+impl NoFlush for HpUfs {}
+
 impl HpUfs {
+    /// The mapping of an address whose map unit is in SRAM, or has just been read.
+    fn current(core: &Core, lpa: Lpa) -> Option<Ppa> {
+        // The host wrote this entry.
+        let base = core.meta.pages.entry(lpa).filter(|&ppa| core.is_data(ppa, 1));
+        match core.log.get(lpa) {
+            Some(logged) => core.logged_over(logged, base),
+            None => base,
+        }
+    }
+
     /// Without an address from the host, or with a wrong one. What is on flash is good only if the segment has no
     /// change that is missing there.
     fn resolve_alone(&mut self, core: &mut Core, lpa: Lpa) -> Resolved {
         let unit = core.meta.units().of(lpa);
         if self.log_blocks.mention(lpa.segment(), core.meta.segment_seq(unit)) {
             return match core.log.get(lpa) {
-                Some(logged) if logged.source.is_none() => {
-                    logged.ppa.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false })
-                }
+                Some(logged) if logged.source.is_none() => Resolved::own(logged.ppa),
                 _ => Resolved::Unknown,
             };
         }
@@ -663,8 +688,7 @@ impl HpUfs {
         }
         if core.sram.segment_hit(unit) {
             core.stats.segment_hits += 1;
-            let place = self.resolve_loaded(core, lpa);
-            return place.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
+            return Resolved::own(Self::current(core, lpa));
         }
         core.stats.segment_misses += 1;
         Resolved::Load(unit)

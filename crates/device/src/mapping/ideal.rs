@@ -7,7 +7,10 @@ use units::{Lpa, Ppa, Seq, Superblock};
 use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::meta::Piece;
-use crate::seat::{Commit, HostSays, Mapping, Resolved, Search, Table};
+use crate::seat::{
+    Absorb, Commit, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoPlacement, NoProtocol, Reclaim, Recover,
+    Resolved, Scheme, Search, Table, Translate,
+};
 use crate::trimmed::TrimmedSegments;
 use crate::validity::ValidCounts;
 
@@ -46,9 +49,7 @@ impl Ideal {
     }
 }
 
-impl Mapping for Ideal {
-    const TABLE: Table = Table::Dram;
-
+impl Scheme for Ideal {
     fn new(core: &Core) -> Ideal {
         let units = core.blocks.count() as usize * core.layout.superblock_units() as usize;
         Ideal {
@@ -60,15 +61,19 @@ impl Mapping for Ideal {
         }
     }
 
+    fn memory(&self, _core: &Core) -> MapMemory {
+        let dram = 4 * self.table.len() as u64 + 8 * self.bitmap.len() as u64 + self.valid.table_bytes();
+        MapMemory { sram: 0, dram }
+    }
+}
+
+impl Translate for Ideal {
     #[inline]
     fn resolve(&mut self, _core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
-        match self.mapped(lpa) {
-            Some(ppa) => Resolved::Page { ppa, from_host: false },
-            None => Resolved::Unmapped,
-        }
+        Resolved::own(self.mapped(lpa))
     }
 
-    fn resolve_loaded(&mut self, _core: &mut Core, lpa: Lpa) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, _core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
         self.mapped(lpa)
     }
 
@@ -80,13 +85,15 @@ impl Mapping for Ideal {
         runs.push(LpaRun { lpa: Lpa(0), len: core.cfg.capacity_units });
     }
 
-    fn room(&self, _core: &Core) -> usize {
-        usize::MAX
-    }
-
     #[inline]
     fn prefetch(&self, lpa: Lpa) {
         table::prefetch(&self.table[lpa.index()]);
+    }
+}
+
+impl Absorb for Ideal {
+    fn room(&self, _core: &Core) -> usize {
+        usize::MAX
     }
 
     #[inline]
@@ -124,7 +131,9 @@ impl Mapping for Ideal {
     fn absorb_trims(&mut self, _core: &mut Core) {
         self.trims.wanted = true;
     }
+}
 
+impl Flush for Ideal {
     fn wants_flush(&self, _core: &Core) -> bool {
         self.trims.wanted
     }
@@ -132,26 +141,9 @@ impl Mapping for Ideal {
     fn flush(&mut self, core: &mut Core) -> bool {
         self.trims.flush(core, &self.table)
     }
+}
 
-    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.trims.on_power_loss(core, lost);
-    }
-
-    fn restored(core: &mut Core) -> Ideal {
-        let mut map = Ideal::new(core);
-        map.table.copy_from_slice(&std::mem::take(&mut core.rebuilt));
-        for at in 0..map.table.len() {
-            if let Some(ppa) = Ppa::unpack(map.table[at]) {
-                map.set_valid(core, ppa);
-            }
-        }
-        for sb in (0..core.blocks.count()).map(Superblock) {
-            map.retire_if_empty(core, sb);
-        }
-        map.trims = TrimmedSegments::restored(core);
-        map
-    }
-
+impl Reclaim for Ideal {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         let usable = |sb: &Superblock| core.blocks.settled(*sb) && !self.valid.is_collected(*sb);
         let (sb, wear) = match named.filter(usable) {
@@ -183,9 +175,31 @@ impl Mapping for Ideal {
         self.valid.mark_collected(sb);
         self.retire_if_empty(core, sb);
     }
+}
 
-    fn table_bytes(&self, _core: &Core) -> (u64, u64) {
-        let dram = 4 * self.table.len() as u64 + 8 * self.bitmap.len() as u64 + self.valid.table_bytes();
-        (0, dram)
+impl Recover for Ideal {
+    const TABLE: Table = Table::Dram;
+
+    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        self.trims.on_power_loss(core, lost);
+    }
+
+    fn restored(core: &mut Core) -> Ideal {
+        let mut map = Ideal::new(core);
+        map.table.copy_from_slice(&std::mem::take(&mut core.rebuilt));
+        for at in 0..map.table.len() {
+            if let Some(ppa) = Ppa::unpack(map.table[at]) {
+                map.set_valid(core, ppa);
+            }
+        }
+        for sb in (0..core.blocks.count()).map(Superblock) {
+            map.retire_if_empty(core, sb);
+        }
+        map.trims = TrimmedSegments::restored(core);
+        map
     }
 }
+
+impl NoPlacement for Ideal {}
+impl NoBackground for Ideal {}
+impl NoProtocol for Ideal {}

@@ -3,13 +3,13 @@
 //! A scheme decides; the firmware acts. To add one: write a file here with a type that implements [`Mapping`](crate::seat::Mapping), and add
 //! a line to the registration at the end. The enum, the names, the dispatch and the conformance tests follow from it.
 
-mod batches;
 mod demand;
 mod hp_ufs;
 mod ideal;
 mod log_blocks;
 mod msftl;
 mod portions;
+mod rounds;
 mod segment_log;
 #[cfg(test)]
 mod small;
@@ -18,7 +18,7 @@ use crate::blocks::Stream;
 use crate::config::DeviceConfig;
 use crate::engine::core::Core;
 use crate::map_units::MapUnits;
-use crate::seat::Mapping;
+use crate::seat::Scheme;
 
 /// May this stream open one more log block beside `log_blocks`? The last one is left to GC, without which nothing becomes
 /// free.
@@ -46,7 +46,7 @@ macro_rules! mappings {
 
             /// How the mapping table is divided into pieces of metadata.
             pub(crate) fn map_units(self, cfg: &DeviceConfig) -> MapUnits {
-                match self { $(MappingKind::$variant => <$scheme as Mapping>::map_units(cfg),)* }
+                match self { $(MappingKind::$variant => <$scheme as Scheme>::map_units(cfg),)* }
             }
 
             /// The name of a scheme.

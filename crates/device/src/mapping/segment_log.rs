@@ -12,8 +12,8 @@ use nand::Cause;
 use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
-use super::batches;
 use super::portions::read_map_units;
+use super::rounds;
 use crate::blocks::{State, Stream};
 use crate::config::DeviceConfig;
 use crate::engine::core::Core;
@@ -23,7 +23,10 @@ use crate::log::Change;
 use crate::map_units::{MapShape, MapUnits};
 use crate::meta::Piece;
 use crate::ops::ProgramReason;
-use crate::seat::{Commit, HostRole, HostSays, Mapping, Resolved, Search, Table};
+use crate::seat::{
+    Absorb, Commit, Flush, HostRole, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement, Reclaim,
+    Recover, Resolved, Scheme, Search, Table, Translate,
+};
 use crate::sram::Owner;
 use crate::validity::ValidCounts;
 
@@ -72,9 +75,9 @@ pub struct SegmentLog {
     /// Updates of map units that are on flash already.
     done: usize,
     /// End of the updates of the map units in SRAM.
-    batch_end: usize,
+    round_end: usize,
     /// Map units in SRAM, and the buffers that they take.
-    batch: Vec<Piece>,
+    round: Vec<Piece>,
     held: u16,
     /// Superblocks that the log names or that lost a page.
     concerned: Vec<Superblock>,
@@ -140,20 +143,20 @@ impl SegmentLog {
     }
 
     /// Brings as many map units into SRAM as there are buffers. True if flash has to be read for any.
-    fn read_batch(&mut self, core: &mut Core) -> bool {
-        self.batch.clear();
-        self.batch_end = self.done;
+    fn read_round(&mut self, core: &mut Core) -> bool {
+        self.round.clear();
+        self.round_end = self.done;
         let units = core.meta.units();
         let limit = units.fitting(core.cfg.sram.segment_cache.into()) as usize;
         let (mut reads, mut shared) = (Vec::new(), BTreeSet::new());
-        while self.batch_end < self.updates.len() && self.batch.len() < limit {
-            let unit = units.of(self.updates[self.batch_end].lpa);
+        while self.round_end < self.updates.len() && self.round.len() < limit {
+            let unit = units.of(self.updates[self.round_end].lpa);
             let cached = core.sram.segment_hit(unit);
             if cached {
                 // Its buffer goes over to the flush.
                 core.sram.drop_segment(unit);
             }
-            let more = units.buffers(self.batch.len() as u32 + 1) as u16 - self.held;
+            let more = units.buffers(self.round.len() as u32 + 1) as u16 - self.held;
             if !core.sram.take(Owner::Map, more) {
                 break;
             }
@@ -162,11 +165,11 @@ impl SegmentLog {
             // page register loaded more often for a reason that has nothing to do with their size.
             let place = Self::on_flash(core, unit).filter(|_| !cached);
             reads.extend(place.filter(|&ppa| units.is_plain() || shared.insert(ppa)));
-            self.batch.push(core.meta.segment_piece(unit));
-            let rest = &self.updates[self.batch_end..];
-            self.batch_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
+            self.round.push(core.meta.segment_piece(unit));
+            let rest = &self.updates[self.round_end..];
+            self.round_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
         }
-        assert!(!self.batch.is_empty(), "the reserve leaves buffers for a map flush");
+        assert!(!self.round.is_empty(), "the reserve leaves buffers for a map flush");
         core.stats.segment_reads += reads.len() as u64;
         for &ppa in &reads {
             core.job_read(ppa, 1, Cause::MapRead);
@@ -174,30 +177,30 @@ impl SegmentLog {
         !reads.is_empty()
     }
 
-    fn apply_batch(&mut self, core: &mut Core) {
-        for at in self.done..self.batch_end {
+    fn apply_round(&mut self, core: &mut Core) {
+        for at in self.done..self.round_end {
             let update = self.updates[at];
-            match batches::settle(core, &mut self.valid, update.lpa, update.ppa, update.source) {
+            match rounds::settle(core, &mut self.valid, update.lpa, update.ppa, update.source) {
                 None => self.updates[at].holds = false,
                 Some(Some(sb)) if self.valid.get(sb) == 0 => self.concern(sb),
                 Some(_) => {}
             }
         }
-        core.stats.segment_writes += self.batch.len() as u64;
-        core.program_all_pieces(&self.batch, ProgramReason::Job);
+        core.stats.segment_writes += self.round.len() as u64;
+        core.program_all_pieces(&self.round, ProgramReason::Job);
     }
 
-    /// The map units of the batch are on flash: what was written becomes their content.
-    fn batch_content(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        let updates = self.updates[self.done..self.batch_end].iter();
+    /// The map units of the round are on flash: what was written becomes their content.
+    fn round_content(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        let updates = self.updates[self.done..self.round_end].iter();
         let changes = updates.filter(|update| update.holds).map(|update| (update.lpa, update.ppa));
-        batches::on_flash(core, &self.batch, self.flush_seq, lost, changes);
+        rounds::on_flash(core, &self.round, self.flush_seq, lost, changes);
     }
 
-    fn batch_written(&mut self, core: &mut Core) {
-        self.batch_content(core, &[]);
-        batches::release(core, &self.batch, &mut self.held);
-        self.done = self.batch_end;
+    fn round_written(&mut self, core: &mut Core) {
+        self.round_content(core, &[]);
+        rounds::release(core, &self.round, &mut self.held);
+        self.done = self.round_end;
     }
 
     /// Superblocks that the flush has emptied become free.
@@ -215,9 +218,8 @@ impl SegmentLog {
     }
 }
 
-impl Mapping for SegmentLog {
+impl Scheme for SegmentLog {
     const HOST: HostRole = HostRole::KeepsEntries;
-    const TABLE: Table = Table::CountedSegments;
     const CACHES_ENTRIES: bool = true;
 
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
@@ -243,8 +245,8 @@ impl Mapping for SegmentLog {
             flush_number: 0,
             flush_seq: Seq(0),
             done: 0,
-            batch_end: 0,
-            batch: Vec::new(),
+            round_end: 0,
+            round: Vec::new(),
             held: 0,
             concerned: Vec::new(),
             no_victim_at: None,
@@ -252,6 +254,13 @@ impl Mapping for SegmentLog {
         }
     }
 
+    fn memory(&self, core: &Core) -> MapMemory {
+        let log = u64::from(core.cfg.log.entries) * 16;
+        MapMemory { sram: log + core.meta.table_bytes() + self.valid.table_bytes(), dram: 0 }
+    }
+}
+
+impl Translate for SegmentLog {
     /// Log buffer, then segments in SRAM, then the host's entry, then flash (facts, "Read path").
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
@@ -260,7 +269,7 @@ impl Mapping for SegmentLog {
             // A copy in the log without a newer write beside it is one that was valid when it was made, and the
             // log is flushed as a whole, so nothing newer can be on flash.
             core.stats.log_hits += 1;
-            return logged.ppa.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
+            return Resolved::own(logged.ppa);
         }
         let hit = match &mut self.entries {
             Some(entries) => entries.touch(lpa),
@@ -268,11 +277,7 @@ impl Mapping for SegmentLog {
         };
         if hit {
             core.stats.segment_hits += 1;
-            return core
-                .meta
-                .pages
-                .entry(lpa)
-                .map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
+            return Resolved::own(core.meta.pages.entry(lpa));
         }
         if let HostSays::At(ppa) = host {
             return Resolved::Page { ppa, from_host: true };
@@ -284,14 +289,11 @@ impl Mapping for SegmentLog {
         Resolved::Load(unit)
     }
 
-    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
-        self.current(core, lpa)
-    }
-
-    fn unit_loaded(&mut self, lpa: Lpa) {
-        if let Some(entries) = &mut self.entries {
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, purpose: LoadedFor) -> Option<Ppa> {
+        if let (LoadedFor::Read, Some(entries)) = (purpose, &mut self.entries) {
             entries.insert(lpa);
         }
+        self.current(core, lpa)
     }
 
     /// In a segment in SRAM or an entry there, in the log, or in a segment that was never written.
@@ -314,25 +316,12 @@ impl Mapping for SegmentLog {
         let missing = !write && !runs.iter().all(cached);
         missing.then(|| core.meta.units().of(runs[0].lpa))
     }
+}
 
+impl Absorb for SegmentLog {
     #[inline]
     fn room(&self, core: &Core) -> usize {
         core.log.room().saturating_sub(core.units_to_log)
-    }
-
-    /// The number of log blocks bounds the time of a recovery. A map flush makes them normal blocks.
-    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let may = super::log_block_fits(core, self.log_blocks(core).len(), stream);
-        self.flush_wanted |= !may;
-        may
-    }
-
-    fn placed(&mut self, sb: Superblock, n: u32) {
-        self.unapplied[sb.index()] += n;
-    }
-
-    fn unplaced(&mut self, sb: Superblock, n: u32) {
-        self.unapplied[sb.index()] -= n;
     }
 
     #[inline]
@@ -351,6 +340,35 @@ impl Mapping for SegmentLog {
         }
     }
 
+    fn absorb_trims(&mut self, _core: &mut Core) {
+        self.flush_wanted = true;
+    }
+}
+
+impl Placement for SegmentLog {
+    /// The number of log blocks bounds the time of a recovery. A map flush makes them normal blocks.
+    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
+        let may = super::log_block_fits(core, self.log_blocks(core).len(), stream);
+        self.flush_wanted |= !may;
+        may
+    }
+
+    fn placed(&mut self, sb: Superblock, n: u32) {
+        self.unapplied[sb.index()] += n;
+    }
+
+    fn unplaced(&mut self, sb: Superblock, n: u32) {
+        self.unapplied[sb.index()] -= n;
+    }
+
+    /// Open superblocks, and those with changes that have not been flushed.
+    fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
+        let all = (0..core.blocks.count()).map(Superblock);
+        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks.state(sb) == State::Open).collect()
+    }
+}
+
+impl Flush for SegmentLog {
     #[inline]
     fn wants_flush(&self, core: &Core) -> bool {
         core.log.len() > usize::from(core.cfg.log.flush_above) || self.flush_wanted
@@ -372,17 +390,17 @@ impl Mapping for SegmentLog {
                 }
                 Phase::Read => {
                     self.phase = Phase::Apply;
-                    if self.read_batch(core) {
+                    if self.read_round(core) {
                         return false;
                     }
                 }
                 Phase::Apply => {
                     self.phase = Phase::Written;
-                    self.apply_batch(core);
+                    self.apply_round(core);
                     return false;
                 }
                 Phase::Written => {
-                    self.batch_written(core);
+                    self.round_written(core);
                     if self.done < self.updates.len() {
                         self.phase = Phase::Read;
                         continue;
@@ -404,7 +422,9 @@ impl Mapping for SegmentLog {
             }
         }
     }
+}
 
+impl Reclaim for SegmentLog {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         let settled = |sb: Superblock| self.unapplied[sb.index()] == 0;
         let usable = |sb: &Superblock| core.blocks.settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
@@ -485,21 +505,15 @@ impl Mapping for SegmentLog {
         let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.stats.map_flushes);
         self.flush_wanted |= core.log.len() > 0 && pending;
     }
+}
 
-    /// Open superblocks, and those with changes that have not been flushed.
-    fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
-        let all = (0..core.blocks.count()).map(Superblock);
-        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks.state(sb) == State::Open).collect()
-    }
+impl Recover for SegmentLog {
+    const TABLE: Table = Table::CountedSegments;
 
-    fn absorb_trims(&mut self, _core: &mut Core) {
-        self.flush_wanted = true;
-    }
-
-    /// Segments of the batch that made it to flash count.
+    /// Segments of the round that made it to flash count.
     fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         if self.phase == Phase::Written {
-            self.batch_content(core, lost);
+            self.round_content(core, lost);
         }
     }
 
@@ -514,9 +528,7 @@ impl Mapping for SegmentLog {
         }
         map
     }
-
-    fn table_bytes(&self, core: &Core) -> (u64, u64) {
-        let log = u64::from(core.cfg.log.entries) * 16;
-        (log + core.meta.table_bytes() + self.valid.table_bytes(), 0)
-    }
 }
+
+impl NoBackground for SegmentLog {}
+impl NoProtocol for SegmentLog {}

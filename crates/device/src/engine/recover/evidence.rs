@@ -62,7 +62,7 @@ impl Evidence {
         self.bases.insert(ppa, content.map(|(lpa, version, seq)| (lpa, full(version, seq))));
     }
 
-    /// Forgets the bases of the last batch.
+    /// Forgets the bases of the last round.
     pub fn clear_bases(&mut self) {
         self.bases.clear();
     }

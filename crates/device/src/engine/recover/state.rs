@@ -7,9 +7,9 @@ use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 use super::evidence::Evidence;
 use super::scanner::Scanner;
-use crate::batch::Batch;
 use crate::engine::core::Core;
 use crate::meta::{Piece, Rebuilt};
+use crate::round::Round;
 
 /// Steps of a recovery, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,14 +23,14 @@ pub(super) enum Phase {
     Opened,
     Records,
     Scan,
-    /// The segments of the next batch.
+    /// The segments of the next round.
     Segments,
     /// Pages that these name, where a copy by GC competes.
     Bases,
     /// The processor changes them.
     Changing,
     Written,
-    NextBatch,
+    NextRound,
     /// Metadata superblocks have run short.
     Collecting,
     Count,
@@ -70,12 +70,12 @@ pub struct Recovery {
     pub(super) begun: (Ppa, u32),
     pub(super) begun_mark: u32,
     pub(super) evidence: Evidence,
-    /// Segments to be worked on, and those of the batch.
+    /// Segments to be worked on, and those of the round.
     pub(super) todo: VecDeque<SegmentId>,
     pub(super) now: Vec<SegmentId>,
     pub(super) busy_until: SimTime,
     /// Segments being written.
-    pub batch: Batch,
+    pub round: Round,
 }
 
 impl Recovery {
@@ -110,7 +110,7 @@ impl Recovery {
             todo: VecDeque::new(),
             now: Vec::new(),
             busy_until: core.now,
-            batch: Batch::default(),
+            round: Round::default(),
         }
     }
 

@@ -12,7 +12,7 @@ use super::Demand;
 use super::known::{live, logged_in};
 use crate::blocks::State;
 use crate::engine::core::Core;
-use crate::mapping::batches::{InBatches, Load, Phase};
+use crate::mapping::rounds::{InRounds, Load, Phase};
 use crate::meta::Piece;
 use crate::ops::ProgramReason;
 use crate::sram::Owner;
@@ -39,18 +39,18 @@ pub struct Wanted {
 
 /// State of a flush.
 #[derive(Debug, Default)]
-pub struct Flush {
+pub struct FlushState {
     phase: Phase,
     todo: VecDeque<SegmentId>,
-    batch: Vec<SegmentId>,
-    /// Changes in the pages of the batch.
+    round: Vec<SegmentId>,
+    /// Changes in the pages of the round.
     content: Vec<(SegmentId, Lpa, Option<Ppa>)>,
     /// The last change that the flush covers.
     seq: Seq,
     idle: bool,
 }
 
-impl<const TWO_LEVELS: bool> InBatches for Demand<TWO_LEVELS> {
+impl<const TWO_LEVELS: bool> InRounds for Demand<TWO_LEVELS> {
     fn phase(&mut self) -> &mut Phase {
         &mut self.flush.phase
     }
@@ -83,23 +83,23 @@ impl<const TWO_LEVELS: bool> InBatches for Demand<TWO_LEVELS> {
             self.finish(core);
             return Load::Over;
         }
-        if self.read_batch(core) { Load::Reading } else { Load::There }
+        if self.read_round(core) { Load::Reading } else { Load::There }
     }
 
     fn program(&mut self, core: &mut Core) -> bool {
         if self.flush.idle && core.command_waits {
             // Nobody needs this page to be written, and somebody waits.
-            core.sram.give(Owner::Map, self.flush.batch.len() as u16);
+            core.sram.give(Owner::Map, self.flush.round.len() as u16);
             self.flush.todo.clear();
             self.finish(core);
             return false;
         }
-        self.program_batch(core);
+        self.program_round(core);
         true
     }
 
     fn written(&mut self, core: &mut Core) {
-        self.batch_written(core);
+        self.round_written(core);
     }
 }
 
@@ -116,13 +116,13 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 
     /// Brings the next pages into SRAM. True if flash has to be read for any.
-    fn read_batch(&mut self, core: &mut Core) -> bool {
+    fn read_round(&mut self, core: &mut Core) -> bool {
         let n = core.sram.available(Owner::Map).min(PAGES_AT_ONCE).min(self.flush.todo.len() as u16);
         let taken = n > 0 && core.sram.take(Owner::Map, n);
         assert!(taken, "the reserve leaves buffers for a map flush");
-        self.flush.batch = self.flush.todo.drain(..usize::from(n)).collect();
+        self.flush.round = self.flush.todo.drain(..usize::from(n)).collect();
         let mut reading = false;
-        for &unit in &self.flush.batch {
+        for &unit in &self.flush.round {
             let place = core.meta.place(core.meta.segment_piece(unit)).filter(|_| !self.ctp.holds(unit));
             if let Some(ppa) = place {
                 core.job_read(ppa, 1, Cause::MapRead);
@@ -133,15 +133,15 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         reading
     }
 
-    fn program_batch(&mut self, core: &mut Core) {
+    fn program_round(&mut self, core: &mut Core) {
         let mut content = std::mem::take(&mut self.flush.content);
         content.clear();
-        for &unit in &self.flush.batch {
+        for &unit in &self.flush.round {
             let in_sram = self.cmt.dirty_in(unit).chain(self.ctp.changed_in(unit));
             let changed = in_sram.chain(logged_in(core, unit));
             content.extend(changed.map(|lpa| (unit, lpa, self.mapping_of(core, lpa))));
         }
-        let pieces: Vec<Piece> = self.flush.batch.iter().map(|&unit| core.meta.segment_piece(unit)).collect();
+        let pieces: Vec<Piece> = self.flush.round.iter().map(|&unit| core.meta.segment_piece(unit)).collect();
         core.stats.segment_writes += pieces.len() as u64;
         core.stats.cmt_page_writes += pieces.len() as u64;
         core.stats.cmt_entries_written += content.len() as u64;
@@ -150,8 +150,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         core.program_all_pieces(&pieces, ProgramReason::Job);
     }
 
-    fn batch_written(&mut self, core: &mut Core) {
-        for unit in std::mem::take(&mut self.flush.batch) {
+    fn round_written(&mut self, core: &mut Core) {
+        for unit in std::mem::take(&mut self.flush.round) {
             for lpa in logged_in(core, unit) {
                 self.settle(core, lpa);
             }
@@ -180,7 +180,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         if self.trimmed.is_empty() {
             core.trims_covered(self.flush.seq.plus(1));
         }
-        self.flush.batch.clear();
+        self.flush.round.clear();
     }
 
     /// The power is gone: pages that made it to flash count.
@@ -189,7 +189,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             return;
         }
         let survives = |core: &Core, unit| !lost.iter().any(|&(gone, _)| gone == core.meta.segment_piece(unit));
-        for &unit in &self.flush.batch {
+        for &unit in &self.flush.round {
             if survives(core, unit) {
                 core.meta.segment_written(unit, self.flush.seq);
             }

@@ -28,8 +28,8 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use self::cmt::Cmt;
 use self::ctp::Ctp;
-use self::flush::{Flush, Wanted};
-use super::{batches, portions};
+use self::flush::{FlushState, Wanted};
+use super::{portions, rounds};
 use crate::blocks::Stream;
 use crate::config::{CmtConfig, DeviceConfig};
 use crate::engine::core::Core;
@@ -37,7 +37,10 @@ use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, Numbered};
 use crate::meta::Piece;
-use crate::seat::{Admission, Commit, HostSays, Mapping, Resolved, Search, Table};
+use crate::seat::{
+    Absorb, Admission, Commit, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement, Reclaim,
+    Recover, Resolved, Scheme, Search, Table, Translate,
+};
 use crate::validity::ValidCounts;
 
 /// One level of caching.
@@ -85,7 +88,7 @@ pub struct Demand<const TWO_LEVELS: bool> {
     /// Translation pages with trims that flash lacks.
     trimmed: BTreeSet<SegmentId>,
     wanted: Wanted,
-    flush: Flush,
+    flush: FlushState,
     superblock_units: u32,
 }
 
@@ -209,10 +212,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 }
 
-impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
-    const TABLE: Table = Table::CountedSegments;
-    const ON_DEMAND: bool = true;
-
+impl<const TWO_LEVELS: bool> Scheme for Demand<TWO_LEVELS> {
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
         MapShape { entries: cfg.cmt.page_entries(), bytes: UNIT_BYTES as u32, numbered: Numbered::Directory }
     }
@@ -232,10 +232,22 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
             changed_in: vec![0; superblocks as usize],
             trimmed: BTreeSet::new(),
             wanted: Wanted::default(),
-            flush: Flush::default(),
+            flush: FlushState::default(),
             superblock_units: core.layout.superblock_units(),
         }
     }
+
+    fn memory(&self, core: &Core) -> MapMemory {
+        let log = u64::from(core.cfg.log.entries) * 16;
+        let cfg = &core.cfg.cmt;
+        let (entries, pages) = division(cfg, core.cfg.capacity_units, TWO_LEVELS);
+        let caches = entries * u64::from(cfg.entry_bytes) + pages * UNIT_BYTES;
+        MapMemory { sram: caches + log + core.meta.table_bytes() + self.valid.table_bytes(), dram: 0 }
+    }
+}
+
+impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
+    const ON_DEMAND: bool = true;
 
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
         if !self.is_cached(core, lpa) && core.log.get(lpa).is_some_and(|logged| logged.ppa.is_none()) {
@@ -254,7 +266,7 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     }
 
     /// The entry of a read that was looked up goes into the cache, where a place has been kept for it.
-    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
         self.loading -= 1;
         let unit = core.meta.units().of(lpa);
         if self.loading_pages.remove(&unit) {
@@ -304,18 +316,11 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
         self.load_ahead(core, announced);
         None
     }
+}
 
+impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
     fn room(&self, core: &Core) -> usize {
         core.log.room().saturating_sub(core.units_to_log + TRIM_ENTRIES)
-    }
-
-    /// The number of log blocks bounds the time of a recovery.
-    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
-        let needed = self.unsettled_blocks(core).len() + usize::from(for_gc);
-        let may = needed < usize::from(core.cfg.log.max_log_blocks);
-        self.wanted.blocks |= !may;
-        may
     }
 
     fn committed(&mut self, core: &mut Core, unit: Commit) {
@@ -356,13 +361,34 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
         }
     }
 
+    fn absorb_trims(&mut self, _core: &mut Core) {
+        self.wanted.trims = true;
+    }
+}
+
+impl<const TWO_LEVELS: bool> Placement for Demand<TWO_LEVELS> {
+    /// The number of log blocks bounds the time of a recovery.
+    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
+        let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
+        let needed = self.unsettled_blocks(core).len() + usize::from(for_gc);
+        let may = needed < usize::from(core.cfg.log.max_log_blocks);
+        self.wanted.blocks |= !may;
+        may
+    }
+
+    fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
+        self.unsettled_blocks(core)
+    }
+}
+
+impl<const TWO_LEVELS: bool> Flush for Demand<TWO_LEVELS> {
     fn wants_flush(&self, core: &Core) -> bool {
         let Wanted { evict, log, trims, blocks, .. } = &self.wanted;
         evict.is_some() || *log || *trims || *blocks || self.log_is_crowded(core)
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
-        batches::run_until_blocked(self, core)
+        rounds::run_until_blocked(self, core)
     }
 
     fn wants_idle_flush(&self) -> bool {
@@ -372,7 +398,9 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     fn begin_idle_flush(&mut self) {
         self.wanted.idle = true;
     }
+}
 
+impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         // A copy of a copy that only the log knows could not be told from one that was overtaken.
         let logged = self.logged_blocks(core);
@@ -403,14 +431,10 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
     fn starved(&mut self, core: &mut Core) {
         self.wanted.log |= core.log.len() > 0;
     }
+}
 
-    fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
-        self.unsettled_blocks(core)
-    }
-
-    fn absorb_trims(&mut self, _core: &mut Core) {
-        self.wanted.trims = true;
-    }
+impl<const TWO_LEVELS: bool> Recover for Demand<TWO_LEVELS> {
+    const TABLE: Table = Table::CountedSegments;
 
     fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         self.flush_cut(core, lost);
@@ -425,15 +449,10 @@ impl<const TWO_LEVELS: bool> Mapping for Demand<TWO_LEVELS> {
         }
         map
     }
-
-    fn table_bytes(&self, core: &Core) -> (u64, u64) {
-        let log = u64::from(core.cfg.log.entries) * 16;
-        let cfg = &core.cfg.cmt;
-        let (entries, pages) = division(cfg, core.cfg.capacity_units, TWO_LEVELS);
-        let caches = entries * u64::from(cfg.entry_bytes) + pages * UNIT_BYTES;
-        (caches + log + core.meta.table_bytes() + self.valid.table_bytes(), 0)
-    }
 }
+
+impl<const TWO_LEVELS: bool> NoBackground for Demand<TWO_LEVELS> {}
+impl<const TWO_LEVELS: bool> NoProtocol for Demand<TWO_LEVELS> {}
 
 #[cfg(test)]
 mod tests;

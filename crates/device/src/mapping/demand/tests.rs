@@ -22,7 +22,7 @@ fn core(entries: u64) -> Core {
 fn read<const TWO_LEVELS: bool>(map: &mut Demand<TWO_LEVELS>, core: &mut Core, lpa: u32) -> Resolved {
     let said = map.resolve(core, Lpa(lpa), HostSays::Nothing);
     if let Resolved::Load(_) = said {
-        assert_eq!(map.resolve_loaded(core, Lpa(lpa)), Some(Ppa(lpa)));
+        assert_eq!(map.resolve_loaded(core, Lpa(lpa), LoadedFor::Read), Some(Ppa(lpa)));
     }
     said
 }

@@ -8,7 +8,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use super::Flushed;
 use crate::engine::core::Core;
 use crate::engine::core::META_RESERVE;
-use crate::mapping::batches::{self, InBatches, Load, Phase};
+use crate::mapping::rounds::{self, InRounds, Load, Phase};
 use crate::meta::Piece;
 use crate::ops::ProgramReason;
 use crate::sram::Owner;
@@ -28,7 +28,7 @@ struct Update {
 
 /// State of a flush.
 #[derive(Debug, Default)]
-pub struct Flush {
+pub struct FlushState {
     phase: Phase,
     /// In order of address.
     updates: Vec<Update>,
@@ -37,15 +37,15 @@ pub struct Flush {
     /// Updates in pieces that are on flash already.
     done: usize,
     /// End of the updates in the pieces in SRAM.
-    batch_end: usize,
+    round_end: usize,
     /// Pieces in SRAM, and the buffers that they take.
-    batch: Vec<Piece>,
+    round: Vec<Piece>,
     held: u16,
     /// Superblocks that may have become empty.
     concerned: BTreeSet<Superblock>,
 }
 
-impl Flush {
+impl FlushState {
     /// Collects the changes that hold.
     fn sort_log(&mut self, core: &Core) {
         self.updates.clear();
@@ -65,9 +65,9 @@ impl Flush {
     }
 
     /// Brings the next pieces into SRAM, as many as fill whole programs. True if flash has to be read for any.
-    fn read_batch(&mut self, core: &mut Core) -> bool {
-        self.batch.clear();
-        self.batch_end = self.done;
+    fn read_round(&mut self, core: &mut Core) -> bool {
+        self.round.clear();
+        self.round_end = self.done;
         let units = core.meta.units();
         let (row, program) = (core.layout.row_units(), core.meta.program_units());
         let mut room = u32::from(core.sram.available(Owner::Map)).min(BUFFERS.max(row));
@@ -76,7 +76,7 @@ impl Flush {
         }
         let mut placing = core.meta.placing();
         let mut reads = BTreeSet::new();
-        while let Some(update) = self.updates.get(self.batch_end) {
+        while let Some(update) = self.updates.get(self.round_end) {
             let unit = units.of(update.lpa);
             let piece = core.meta.segment_piece(unit);
             let mut next = placing;
@@ -91,11 +91,11 @@ impl Flush {
             } else {
                 reads.extend(core.meta.place(piece));
             }
-            self.batch.push(piece);
-            let rest = &self.updates[self.batch_end..];
-            self.batch_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
+            self.round.push(piece);
+            let rest = &self.updates[self.round_end..];
+            self.round_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
         }
-        assert!(!self.batch.is_empty(), "the reserve leaves buffers for a map flush");
+        assert!(!self.round.is_empty(), "the reserve leaves buffers for a map flush");
         self.held = placing.units() as u16;
         let taken = core.sram.take(Owner::Map, self.held);
         assert!(taken, "asked above");
@@ -107,39 +107,39 @@ impl Flush {
         !reads.is_empty()
     }
 
-    fn count_batch(&self, core: &mut Core) {
+    fn count_round(&self, core: &mut Core) {
         let units = core.meta.units();
         let entries = |piece: &Piece| units.range(SegmentId(piece.0)).len() as u64;
-        let changed = self.updates[self.done..self.batch_end].iter().filter(|u| u.holds).count();
+        let changed = self.updates[self.done..self.round_end].iter().filter(|u| u.holds).count();
         let stats = &mut core.stats;
-        stats.segment_writes += self.batch.len() as u64;
-        stats.pmt_pieces_written += self.batch.len() as u64;
-        stats.pmt_entries_written += self.batch.iter().map(entries).sum::<u64>();
+        stats.segment_writes += self.round.len() as u64;
+        stats.pmt_pieces_written += self.round.len() as u64;
+        stats.pmt_entries_written += self.round.iter().map(entries).sum::<u64>();
         stats.pmt_entries_changed += changed as u64;
     }
 
-    /// The pieces of the batch are on flash: what was written becomes their content.
-    fn batch_content(&self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        let updates = self.updates[self.done..self.batch_end].iter();
+    /// The pieces of the round are on flash: what was written becomes their content.
+    fn round_content(&self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        let updates = self.updates[self.done..self.round_end].iter();
         let changes = updates.filter(|update| update.holds).map(|update| (update.lpa, update.ppa));
-        batches::on_flash(core, &self.batch, self.seq, lost, changes);
+        rounds::on_flash(core, &self.round, self.seq, lost, changes);
     }
 
-    fn batch_written(&mut self, core: &mut Core) {
-        self.batch_content(core, &[]);
-        batches::release(core, &self.batch, &mut self.held);
-        self.done = self.batch_end;
+    fn round_written(&mut self, core: &mut Core) {
+        self.round_content(core, &[]);
+        rounds::release(core, &self.round, &mut self.held);
+        self.done = self.round_end;
     }
 
-    /// The power is gone: pieces of the batch that made it to flash count.
+    /// The power is gone: pieces of the round that made it to flash count.
     pub(super) fn on_power_loss(&self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         if self.phase == Phase::Written {
-            self.batch_content(core, lost);
+            self.round_content(core, lost);
         }
     }
 }
 
-impl<S> InBatches for Flushed<S> {
+impl<S> InRounds for Flushed<S> {
     fn phase(&mut self) -> &mut Phase {
         &mut self.flush.phase
     }
@@ -157,31 +157,31 @@ impl<S> InBatches for Flushed<S> {
             self.pause_flush(core);
             return Load::Over;
         }
-        if self.flush.read_batch(core) { Load::Reading } else { Load::There }
+        if self.flush.read_round(core) { Load::Reading } else { Load::There }
     }
 
     fn program(&mut self, core: &mut Core) -> bool {
-        self.apply_batch(core);
+        self.apply_round(core);
         true
     }
 
     fn written(&mut self, core: &mut Core) {
-        self.flush.batch_written(core);
+        self.flush.round_written(core);
     }
 }
 
 impl<S> Flushed<S> {
     /// The old entries are seen now: they tell which copies have been overtaken, and which pages are garbage.
-    fn apply_batch(&mut self, core: &mut Core) {
-        for at in self.flush.done..self.flush.batch_end {
+    fn apply_round(&mut self, core: &mut Core) {
+        for at in self.flush.done..self.flush.round_end {
             let update = self.flush.updates[at];
-            match batches::settle(core, &mut self.valid, update.lpa, update.ppa, update.source) {
+            match rounds::settle(core, &mut self.valid, update.lpa, update.ppa, update.source) {
                 None => self.flush.updates[at].holds = false,
                 Some(sb) => self.flush.concerned.extend(sb),
             }
         }
-        self.flush.count_batch(core);
-        core.program_all_pieces(&self.flush.batch, ProgramReason::Job);
+        self.flush.count_round(core);
+        core.program_all_pieces(&self.flush.round, ProgramReason::Job);
     }
 
     /// Translation blocks have run short. What has been written leaves the mapping cache; the rest follows in a flush after

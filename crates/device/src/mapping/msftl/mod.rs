@@ -25,8 +25,8 @@ use std::marker::PhantomData;
 use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
-use self::flush::Flush;
-use super::{batches, portions};
+use self::flush::FlushState;
+use super::{portions, rounds};
 use crate::blocks::{State, Stream};
 use crate::config::{DeviceConfig, MsftlConfig};
 use crate::engine::core::Core;
@@ -34,7 +34,10 @@ use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, Numbered};
 use crate::meta::Piece;
-use crate::seat::{Commit, HostSays, Mapping, Resolved, Search, Table};
+use crate::seat::{
+    Absorb, Commit, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement, Reclaim, Recover,
+    Resolved, Scheme, Search, Table, Translate,
+};
 use crate::stats::DeviceStats;
 use crate::validity::ValidCounts;
 
@@ -93,7 +96,7 @@ pub struct Flushed<S> {
     /// Units of user and GC data since the last mapping flush.
     written: u32,
     flush_wanted: bool,
-    flush: Flush,
+    flush: FlushState,
     /// Map flushes at the time when no victim was found: before the next one there will be none.
     no_victim_at: Option<u64>,
     superblock_units: u32,
@@ -119,9 +122,7 @@ impl<S> Flushed<S> {
     }
 }
 
-impl<S: PieceSize> Mapping for Flushed<S> {
-    const TABLE: Table = Table::CountedSegments;
-
+impl<S: PieceSize> Scheme for Flushed<S> {
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
         let bytes = S::bytes(&cfg.msftl);
         MapShape { entries: bytes / ENTRY_BYTES, bytes, numbered: Numbered::Spare }
@@ -140,27 +141,42 @@ impl<S: PieceSize> Mapping for Flushed<S> {
             unapplied: vec![0; superblocks as usize],
             written: 0,
             flush_wanted: false,
-            flush: Flush::default(),
+            flush: FlushState::default(),
             no_victim_at: None,
             superblock_units: core.layout.superblock_units(),
             size: PhantomData,
         }
     }
 
+    fn memory(&self, core: &Core) -> MapMemory {
+        let log = u64::from(core.cfg.log.entries) * 16;
+        MapMemory { sram: log + core.meta.table_bytes() + self.valid.table_bytes(), dram: 0 }
+    }
+
+    fn report(&self, core: &Core, stats: &mut DeviceStats) {
+        let kinds = &core.map_programs;
+        stats.pmt_flush_units = kinds.segments;
+        stats.pmt_moved_units = kinds.moved;
+        stats.pmt_directory_units = kinds.directory;
+        stats.pmt_bookkeeping_units = kinds.others;
+        stats.pmt_directory_bytes = core.meta.map_directory_bytes();
+    }
+}
+
+impl<S: PieceSize> Translate for Flushed<S> {
     /// Mapping cache, then pieces in SRAM, then flash.
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
-        let page = |ppa: Option<Ppa>| ppa.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: false });
         if let Some(logged) = core.log.get(lpa) {
             // A copy without a newer write beside it was valid when it was made. Those that wait for a full row are dropped
             // before a flush that writes a newer place of their address, so nothing newer can be on flash.
             core.stats.log_hits += 1;
-            return page(logged.ppa);
+            return Resolved::own(logged.ppa);
         }
         let unit = core.meta.units().of(lpa);
         if core.sram.segment_hit(unit) {
             core.stats.segment_hits += 1;
-            return page(core.meta.pages.entry(lpa));
+            return Resolved::own(core.meta.pages.entry(lpa));
         }
         if Self::place(core, unit).is_none() {
             return Resolved::Unmapped;
@@ -169,7 +185,7 @@ impl<S: PieceSize> Mapping for Flushed<S> {
         Resolved::Load(unit)
     }
 
-    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
         self.mapping_of(core, lpa)
     }
 
@@ -189,7 +205,9 @@ impl<S: PieceSize> Mapping for Flushed<S> {
         let missing = !write && !runs.iter().all(cached);
         missing.then(|| core.meta.units().of(runs[0].lpa))
     }
+}
 
+impl<S: PieceSize> Absorb for Flushed<S> {
     /// No more is programmed than the next mapping flush is to cover, but for the row that reaches it.
     #[inline]
     fn room(&self, core: &Core) -> usize {
@@ -199,6 +217,24 @@ impl<S: PieceSize> Mapping for Flushed<S> {
         if before_flush == 0 { 0 } else { log.min(before_flush + core.layout.row_units() as usize - 1) }
     }
 
+    #[inline]
+    fn committed(&mut self, core: &mut Core, unit: Commit) {
+        self.written += 1;
+        core.log_change(Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source });
+    }
+
+    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
+        for i in 0..n {
+            core.log_change(Change { lpa: lpa.offset(i), ppa: None, seq: seq.plus(i), source: None });
+        }
+    }
+
+    fn absorb_trims(&mut self, _core: &mut Core) {
+        self.flush_wanted = true;
+    }
+}
+
+impl<S: PieceSize> Placement for Flushed<S> {
     /// The number of log blocks bounds the time of a recovery. A map flush makes them normal blocks.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
         let may = super::log_block_fits(core, self.log_blocks(core).len(), stream);
@@ -214,18 +250,14 @@ impl<S: PieceSize> Mapping for Flushed<S> {
         self.unapplied[sb.index()] -= n;
     }
 
-    #[inline]
-    fn committed(&mut self, core: &mut Core, unit: Commit) {
-        self.written += 1;
-        core.log_change(Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source });
+    /// Open superblocks, and those with changes that have not been flushed.
+    fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
+        let all = (0..core.blocks.count()).map(Superblock);
+        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks.state(sb) == State::Open).collect()
     }
+}
 
-    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
-        for i in 0..n {
-            core.log_change(Change { lpa: lpa.offset(i), ppa: None, seq: seq.plus(i), source: None });
-        }
-    }
-
+impl<S: PieceSize> Flush for Flushed<S> {
     #[inline]
     fn wants_flush(&self, core: &Core) -> bool {
         let crowded = core.log.room() < TRIM_ENTRIES + 2 * core.layout.row_units() as usize;
@@ -233,9 +265,11 @@ impl<S: PieceSize> Mapping for Flushed<S> {
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
-        batches::run_until_blocked(self, core)
+        rounds::run_until_blocked(self, core)
     }
+}
 
+impl<S: PieceSize> Reclaim for Flushed<S> {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         let settled = |sb: Superblock| self.unapplied[sb.index()] == 0;
         let usable = |sb: &Superblock| core.blocks.settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
@@ -275,16 +309,10 @@ impl<S: PieceSize> Mapping for Flushed<S> {
         let close = self.room(core) < 2 * core.layout.row_units() as usize;
         self.flush_wanted |= core.log.len() > 0 && (pending || close);
     }
+}
 
-    /// Open superblocks, and those with changes that have not been flushed.
-    fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
-        let all = (0..core.blocks.count()).map(Superblock);
-        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks.state(sb) == State::Open).collect()
-    }
-
-    fn absorb_trims(&mut self, _core: &mut Core) {
-        self.flush_wanted = true;
-    }
+impl<S: PieceSize> Recover for Flushed<S> {
+    const TABLE: Table = Table::CountedSegments;
 
     fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         self.flush.on_power_loss(core, lost);
@@ -299,21 +327,10 @@ impl<S: PieceSize> Mapping for Flushed<S> {
         }
         map
     }
-
-    fn table_bytes(&self, core: &Core) -> (u64, u64) {
-        let log = u64::from(core.cfg.log.entries) * 16;
-        (log + core.meta.table_bytes() + self.valid.table_bytes(), 0)
-    }
-
-    fn report(&self, core: &Core, stats: &mut DeviceStats) {
-        let kinds = &core.map_programs;
-        stats.pmt_flush_units = kinds.segments;
-        stats.pmt_moved_units = kinds.moved;
-        stats.pmt_directory_units = kinds.directory;
-        stats.pmt_bookkeeping_units = kinds.others;
-        stats.pmt_directory_bytes = core.meta.map_directory_bytes();
-    }
 }
+
+impl<S: PieceSize> NoBackground for Flushed<S> {}
+impl<S: PieceSize> NoProtocol for Flushed<S> {}
 
 #[cfg(test)]
 mod tests;

@@ -8,13 +8,13 @@ use crate::ops::ProgramReason;
 
 /// Map units on their way to flash with their entries, packed, and the last change that they hold.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub struct Round {
     images: Vec<(SegmentId, Vec<u32>)>,
     seq: Seq,
 }
 
-impl Batch {
-    /// Programs map units. They become the content of their pages with [`Batch::finish`].
+impl Round {
+    /// Programs map units. They become the content of their pages with [`Round::finish`].
     pub fn write(&mut self, core: &mut Core, images: Vec<(SegmentId, Vec<u32>)>, seq: Seq) {
         let pieces: Vec<Piece> = images.iter().map(|(segment, _)| core.meta.segment_piece(*segment)).collect();
         (self.images, self.seq) = (images, seq);

@@ -1,6 +1,6 @@
-//! Map flushes that take the pieces of the mapping table a batch at a time: read what has changes, change it, program it.
+//! Map flushes that take the pieces of the mapping table a round at a time: read what has changes, change it, program it.
 //!
-//! What has to be written, how many pieces fit a batch, and what they become is the scheme's ([`InBatches`]); the order is here.
+//! What has to be written, how many pieces fit a round, and what they become is the scheme's ([`InRounds`]); the order is here.
 
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
@@ -23,7 +23,7 @@ pub(super) enum Phase {
     Written,
 }
 
-/// What became of the next batch.
+/// What became of the next round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Load {
     /// Flash is being read.
@@ -34,8 +34,8 @@ pub(super) enum Load {
     Over,
 }
 
-/// What a scheme does for a flush in batches.
-pub(super) trait InBatches {
+/// What a scheme does for a flush in rounds.
+pub(super) trait InRounds {
     /// Where the flush stands.
     fn phase(&mut self) -> &mut Phase;
 
@@ -53,7 +53,7 @@ pub(super) trait InBatches {
 }
 
 /// Goes on with a flush. True when it has ended; see [`Mapping::flush`](super::Mapping::flush).
-pub(super) fn run_until_blocked(map: &mut impl InBatches, core: &mut Core) -> bool {
+pub(super) fn run_until_blocked(map: &mut impl InRounds, core: &mut Core) -> bool {
     loop {
         match *map.phase() {
             Phase::Start => {
@@ -110,17 +110,17 @@ pub(super) fn settle(
     Some(old)
 }
 
-/// The pieces of a batch are on flash, complete up to `seq`, but for those that a power cut has `lost`: their changes are what
+/// The pieces of a round are on flash, complete up to `seq`, but for those that a power cut has `lost`: their changes are what
 /// the pages hold from now on.
 pub(super) fn on_flash(
     core: &mut Core,
-    batch: &[Piece],
+    round: &[Piece],
     seq: Seq,
     lost: &[(Piece, Ppa)],
     changes: impl Iterator<Item = (Lpa, Option<Ppa>)>,
 ) {
     let survives = |piece: Piece| !lost.iter().any(|&(gone, _)| gone == piece);
-    for piece in batch.iter().filter(|&&piece| survives(piece)) {
+    for piece in round.iter().filter(|&&piece| survives(piece)) {
         core.meta.segment_written(SegmentId(piece.0), seq);
     }
     for (lpa, ppa) in changes {
@@ -131,10 +131,10 @@ pub(super) fn on_flash(
     }
 }
 
-/// The buffers of a batch go back, and what was in them stays cached where there is room.
-pub(super) fn release(core: &mut Core, batch: &[Piece], held: &mut u16) {
+/// The buffers of a round go back, and what was in them stays cached where there is room.
+pub(super) fn release(core: &mut Core, round: &[Piece], held: &mut u16) {
     core.sram.give(Owner::Map, std::mem::take(held));
-    for piece in batch {
+    for piece in round {
         core.sram.keep_segment(SegmentId(piece.0));
     }
 }

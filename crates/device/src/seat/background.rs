@@ -1,0 +1,47 @@
+//! Pieces of the table that are written beside commands.
+
+use units::Ppa;
+
+use crate::engine::core::Core;
+use crate::meta::Piece;
+
+/// Writing pieces of the table beside commands.
+pub trait Background {
+    /// Work that is due, e.g. programming a full row of segments. With `idle`, short rows too.
+    fn background(&mut self, core: &mut Core, idle: bool);
+
+    /// Does anything wait for [`Background::background`] with `idle`?
+    fn waits_for_idle(&self) -> bool;
+
+    /// SRAM buffers that the scheme may hold while the device is idle.
+    fn held_map_buffers(&self) -> usize;
+
+    /// The program of a piece at `ppa` is done. True if that is its place now, false if a newer copy got there first.
+    fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) -> bool;
+
+    /// The program of a piece of metadata at `from` has failed; it goes to `to`.
+    fn piece_moved(&mut self, piece: Piece, from: Ppa, to: Ppa);
+}
+
+/// Marks a scheme that writes its table in map flushes only.
+pub trait NoBackground {}
+
+impl<M: NoBackground> Background for M {
+    #[inline(always)]
+    fn background(&mut self, _core: &mut Core, _idle: bool) {}
+
+    #[inline(always)]
+    fn waits_for_idle(&self) -> bool {
+        false
+    }
+
+    fn held_map_buffers(&self) -> usize {
+        0
+    }
+
+    fn piece_programmed(&mut self, _core: &mut Core, _piece: Piece, _ppa: Ppa) -> bool {
+        true
+    }
+
+    fn piece_moved(&mut self, _piece: Piece, _from: Ppa, _to: Ppa) {}
+}

@@ -1,0 +1,45 @@
+//! Superblocks that are being filled, and those that recovery has to scan.
+
+use units::Superblock;
+
+use crate::blocks::Stream;
+use crate::engine::core::Core;
+
+/// Log blocks: superblocks whose changes are not all in segments on flash. Recovery scans them, so their number bounds its
+/// time.
+pub trait Placement {
+    /// May a stream open another superblock?
+    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool;
+
+    /// A stream has opened a superblock.
+    fn opened(&mut self, core: &mut Core, sb: Superblock) {
+        let _ = (core, sb);
+    }
+
+    /// `n` units were submitted for programming in this superblock.
+    fn placed(&mut self, sb: Superblock, n: u32) {
+        let _ = (sb, n);
+    }
+
+    /// The program of `n` units of this superblock has failed; they will be placed elsewhere.
+    fn unplaced(&mut self, sb: Superblock, n: u32) {
+        let _ = (sb, n);
+    }
+
+    /// The log blocks, open superblocks included.
+    fn log_blocks(&self, core: &Core) -> Vec<Superblock>;
+}
+
+/// Marks a scheme without log blocks: any number of superblocks may be open or full.
+pub trait NoPlacement {}
+
+impl<M: NoPlacement> Placement for M {
+    #[inline(always)]
+    fn may_open(&mut self, _core: &mut Core, _stream: Stream) -> bool {
+        true
+    }
+
+    fn log_blocks(&self, _core: &Core) -> Vec<Superblock> {
+        Vec::new()
+    }
+}
