@@ -149,14 +149,3 @@ impl Log {
         self.report.timeline.push(sample);
     }
 }
-
-impl Reads {
-    fn count(&mut self, outcome: ReadOutcome) {
-        self.reads += 1;
-        match outcome {
-            ReadOutcome::Host => self.host += 1,
-            ReadOutcome::Sram => self.sram += 1,
-            ReadOutcome::Map => self.map += 1,
-        }
-    }
-}

@@ -105,7 +105,7 @@ fn main() {
 fn run(case: &Case) -> RunResult {
     let mut spec = Spec::new(case.scheme, case.name);
     (spec.profile, spec.precondition) = (case.profile.into(), case.precondition.into());
-    let (_, profile) = spec.resolve().expect("a valid specification");
+    let profile = spec.resolve().expect("a valid specification").profile;
     if let Some(memory) = case.memory {
         spec.set.insert("host.memory_mib".into(), memory.into());
     }

@@ -12,13 +12,14 @@ use archive::{ArchiveError, Reader, Writer};
 use device::Unpowered;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use workload::named_seed;
 
-use crate::api::LabError;
+use crate::assemble::{misfit, sealing_key};
 use crate::digest::Digest;
+use crate::error::LabError;
 use crate::oracle::Oracle;
 use crate::profile::Profile;
 use crate::run::System;
+use crate::spec::{Machine, Spec};
 use crate::system::Parts;
 
 /// First line of the files, with the version of their format.
@@ -149,8 +150,7 @@ impl Aged {
         let driver = profile.host_config(parts);
         let device = self.device.reconfigured(config);
         let system = System::switched_on(device, self.oracle, driver, profile.link_config());
-        let mut system =
-            system.map_err(|error| LabError::Config(format!("profile {}: host.{error}", profile.origin)))?;
+        let mut system = system.map_err(|error| misfit(profile, &error))?;
         if faulty {
             system.allow_faults();
         }
@@ -158,24 +158,20 @@ impl Aged {
     }
 }
 
-/// Key with which an HPB device seals entries until its first reboot.
-pub(crate) fn sealing_key(seed: u64) -> [u64; 2] {
-    [0, 1].map(|half| named_seed(seed, "hpb sealing key", half))
-}
-
 impl Header {
-    /// The header of a state that is being made.
-    pub fn new(scheme: &str, parts: Parts, profile: &Profile, (age, seed): (&str, u64)) -> Header {
+    /// The header of a state of that machine, made by the job `age`.
+    pub(crate) fn new(spec: &Spec, machine: &Machine, age: &str) -> Header {
+        let Machine { parts, profile } = machine;
         Header {
             version: VERSION.into(),
-            scheme: scheme.into(),
+            scheme: spec.scheme.clone(),
             scheduler: parts.scheduler.name().into(),
             booster: parts.booster.name().into(),
             mapping: parts.mapping.name().into(),
             profile: profile.origin.clone(),
             values: serde_json::to_value(&profile.values).expect("a profile is plain values"),
             age: age.into(),
-            seed,
+            seed: spec.seed,
         }
     }
 

@@ -14,17 +14,20 @@
 //! wall-clock fields. Wrong input gives [`LabError::Config`]; a contradiction inside the simulator, [`LabError::Bug`].
 
 pub mod aged;
-pub mod api;
+mod assemble;
 mod cache;
 mod digest;
+mod engine;
+mod error;
 pub mod examples;
 pub mod fill;
 mod fio_json;
 mod measure;
+mod open;
 pub mod oracle;
-mod phone;
 mod power;
 pub mod profile;
+mod progress;
 mod queue;
 mod reads;
 mod report;
@@ -37,16 +40,19 @@ mod tags;
 pub mod trace;
 
 pub use aged::Aged;
-pub use android::ReadLog;
-pub use api::{LabError, OnProgress, Progress, Workload, age, age_header, assemble, simulate, simulate_workload};
+pub use assemble::assemble;
 pub use cache::CacheOf;
+pub use engine::{Ran, age, age_header, simulate, simulate_phone, simulate_workload};
+pub use error::LabError;
 pub use fio_json::fio_json;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
-pub use phone::simulate_phone;
+pub use open::Workload;
+pub use progress::{OnProgress, Progress};
 pub use reads::ReadRecord;
 pub use result::{
     AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Setup, Waf,
 };
 pub use run::{Stop, System};
-pub use spec::Spec;
+pub use spec::{Machine, Spec};
 pub use system::{Parts, Preset, SystemSpec, schemes};
+pub use workload::report::phone::ReadLog;

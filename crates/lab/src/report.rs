@@ -7,7 +7,8 @@ use hdrhistogram::Histogram;
 use host::HostStats;
 use nand::{Cause, Kind};
 use units::MIB;
-use workload::{Operations, WorkOp};
+use workload::WorkOp;
+use workload::report::{Operations, Report};
 
 use crate::measure::{GroupStats, KindStats, Measure, Snapshot};
 use crate::result::{
@@ -84,8 +85,8 @@ pub struct Context {
     pub start: Start,
     /// Warnings from readers of input.
     pub warnings: Vec<String>,
-    /// What a program above the block layer has done.
-    pub operations: Vec<Operations>,
+    /// What the workload itself reports.
+    pub own: Report,
 }
 
 /// Makes the report. `after` are the counters at the end of the run.
@@ -133,8 +134,8 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         device_dram_bytes: after.device.device_dram_bytes,
         counters,
         groups: measure.groups.iter().filter(|g| g.kinds.iter().any(Option::is_some)).map(group).collect(),
-        operations: context.operations.iter().map(operation).collect(),
-        phone: None,
+        operations: context.own.operations.iter().map(operation).collect(),
+        phone: context.own.phone,
         warnings,
         digest: String::new(),
     };

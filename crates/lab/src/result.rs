@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use android::PhoneReport;
 use serde::{Deserialize, Serialize};
+use workload::report::phone::PhoneReport;
 
 /// A number by name.
 pub type Named = BTreeMap<String, u64>;

@@ -283,7 +283,7 @@ impl System {
     #[inline(always)]
     fn take_requests(&mut self, source: &mut dyn Source) {
         loop {
-            // Looked at where it is: what has just been put together is slow to move.
+            // Borrow: moving the fresh `Next` is slow.
             match &source.next(self.now) {
                 Next::Request(issued) => {
                     if issued.measured && !self.measure.began() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 use workload::{ReplayMode, TraceOptions};
 
-use crate::api::LabError;
+use crate::error::LabError;
 use crate::profile::{Override, Profile};
 use crate::system::{Parts, SystemSpec};
 use crate::trace::trace_options;
@@ -105,6 +105,15 @@ fn one_of(field: &str, value: &str, allowed: &[&str]) -> Result<(), LabError> {
     Err(LabError::Config(format!("{field} = \"{value}\": must be one of {}", allowed.join(", "))))
 }
 
+/// What a system is built from.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Scheduler, booster and mapping scheme.
+    pub parts: Parts,
+    /// The numbers of the device, its link and its driver.
+    pub profile: Profile,
+}
+
 impl Spec {
     /// A run with all defaults.
     pub fn new(scheme: &str, workload: &str) -> Spec {
@@ -138,11 +147,11 @@ impl Spec {
         serde_json::from_str(text).map_err(|error| LabError::Config(format!("run specification: {error}")))
     }
 
-    /// The system and the profile asked for.
+    /// The machine asked for.
     ///
     /// # Errors
     /// Everything that is wrong with them.
-    pub fn resolve(&self) -> Result<(Parts, Profile), LabError> {
+    pub fn resolve(&self) -> Result<Machine, LabError> {
         one_of("replay", &self.replay, REPLAYS)?;
         one_of("precondition", &self.precondition, PRECONDITIONS)?;
         if let (Some(age), Some(from)) = (&self.age, &self.from) {
@@ -160,7 +169,7 @@ impl Spec {
         let profile = Profile::load(&self.profile, &self.overrides()?);
         let profile = profile.map_err(|e| LabError::Config(e.to_string()))?;
         profile.check_mapping(parts.mapping).map_err(|e| LabError::Config(e.to_string()))?;
-        Ok((parts, profile))
+        Ok(Machine { parts, profile })
     }
 
     /// Replaced values of the profile.
@@ -221,7 +230,7 @@ mod tests {
 
     fn error(json: &str) -> String {
         let spec = Spec::from_json(json);
-        match spec.and_then(|s| s.trace_options().and(s.resolve())) {
+        match spec.and_then(|s| s.trace_options().and_then(|_| s.resolve())) {
             Err(LabError::Config(text)) => text,
             other => panic!("expected a configuration error, got {other:?}"),
         }

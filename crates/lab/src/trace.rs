@@ -6,7 +6,7 @@ use serde::Serialize;
 use units::UNIT_BYTES;
 use workload::{CleanRule, Format, Lengths, Session, Trace, TraceOptions};
 
-use crate::api::LabError;
+use crate::error::LabError;
 
 /// What to read, and how.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Deserialize)]

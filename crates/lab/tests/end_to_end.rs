@@ -189,7 +189,7 @@ fn a_contradiction_becomes_an_error_that_says_how_to_repeat_it() {
 #[test]
 fn the_caller_can_stop_a_run() {
     let spec = tiny("ideal", 1);
-    let (_, profile) = spec.resolve().unwrap();
+    let profile = spec.resolve().unwrap().profile;
     let text = "[w]\nrw=randwrite\nbs=4k\nsize=64m\nio_size=1g\niodepth=8\n";
     let jobs = workload::fio::JobFile::parse(text, "inline.fio").unwrap();
     let source = Box::new(jobs.bind(profile.capacity_units(), 1).unwrap());

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::request;
-use ufsim_lab::{ReadRecord, Spec, assemble};
+use ufsim_lab::{Machine, ReadRecord, Spec, assemble};
 use workload::{ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// A GiB: twice as many entries as SRAM holds, and 512 subregions.
@@ -32,7 +32,7 @@ fn run(spec: &Spec, reads: Vec<WorkRequest>) -> Vec<ReadRecord> {
     let writes = (0..UNITS).step_by(128).map(|unit| request(WorkOp::Write, unit, 128));
     let flush = [request(WorkOp::Flush, 0, 0)];
     let requests: Vec<WorkRequest> = writes.chain(flush).chain(reads).collect();
-    let (parts, profile) = spec.resolve().expect("a preset on an embedded profile");
+    let Machine { parts, profile } = spec.resolve().expect("a preset on an embedded profile");
     let mut system = assemble(&profile, parts, 1).expect("the profile's own settings");
     system.log_reads();
     let trace = Trace { name: "generated".into(), requests, ..Trace::default() };

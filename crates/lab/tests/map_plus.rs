@@ -127,7 +127,7 @@ impl Source for Noted {
 }
 
 fn run(spec: &Spec, requests: Vec<WorkRequest>, mode: ReplayMode) -> (RunResult, Vec<(SimTime, SimTime)>) {
-    let (_, profile) = spec.resolve().expect("overrides within their limits");
+    let profile = spec.resolve().expect("overrides within their limits").profile;
     let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
     let inner = Replay::new(Arc::new(trace), mode, profile.capacity_units()).expect("requests within the device");
     let times = Times::default();

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use android::report::{PhoneReport, Use};
-use ufsim_lab::{LabError, RunResult, Spec, simulate, simulate_phone};
+use ufsim_lab::{LabError, Ran, RunResult, Spec, simulate, simulate_phone};
 
 /// A scenario in a file of its own, which stays for the run.
 fn scenario(name: &str, text: &str) -> PathBuf {
@@ -81,7 +81,7 @@ fn the_same_scenario_gives_the_same_bytes_and_the_log_changes_nothing() {
     let mut spec = Spec::new("hpbvalve", path.to_str().unwrap());
     spec.profile = "tiny".into();
     let go = |keep| simulate_phone(&spec, keep, &mut |_| ControlFlow::Continue(())).unwrap();
-    let ((one, none), (two, log)) = (go(false), go(true));
+    let (Ran { result: one, reads: none }, Ran { result: two, reads: log }) = (go(false), go(true));
     assert_eq!((&one.digest, &one.phone), (&two.digest, &two.phone));
     assert!(none.is_none());
     let log = log.unwrap();
@@ -89,7 +89,7 @@ fn the_same_scenario_gives_the_same_bytes_and_the_log_changes_nothing() {
     let background = log.phase.iter().filter(|&&phase| phase == 3).count() as u64;
     assert_eq!(background, report(&two).background.iter().map(|r| r.reads).sum::<u64>());
     spec.seed = 2;
-    let other = simulate_phone(&spec, false, &mut |_| ControlFlow::Continue(())).unwrap().0;
+    let other = simulate_phone(&spec, false, &mut |_| ControlFlow::Continue(())).unwrap().result;
     assert_ne!(other.phone, two.phone);
     std::fs::remove_file(path).unwrap();
 }
@@ -146,6 +146,12 @@ fn what_does_not_fit_is_told() {
     assert!(config(&path, "hpbvalve").contains("memory.system_mib = 256: must be above 256, the host memory"));
     let path = scenario("wrong", "[sqlite]\n");
     assert!(config(&path, "ufs").contains("is no scenario of a phone: it must be TOML with a table [phone]"));
+    let path = scenario("wrong", "[fone]\n");
+    assert!(
+        config(&path, "ufs").contains("it must have a table [phone], a scenario of a phone, or [sqlite], a SQLite")
+    );
+    let path = scenario("wrong", "[phone]\napps = [\n# [phone]\nx");
+    assert!(config(&path, "ufs").contains("line 4: "), "{}", config(&path, "ufs"));
     let path = scenario("wrong", "[phone]\napps = [\"UB\"]\n[recorded]\ntrace = \"nowhere.csv\"\n");
     assert!(config(&path, "ufs").contains("line 3: recorded.use is missing"));
     std::fs::remove_file(path).unwrap();

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{request, tiny};
-use ufsim_lab::{ReadRecord, Snapshot, assemble};
+use ufsim_lab::{Machine, ReadRecord, Snapshot, assemble};
 use workload::{ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// Writes all units, then reads single ones at random.
@@ -18,7 +18,7 @@ fn requests(count: u32) -> Vec<WorkRequest> {
 }
 
 fn run(scheme: &str, requests: Vec<WorkRequest>, log: bool) -> (Vec<ReadRecord>, Snapshot) {
-    let (parts, profile) = tiny(scheme, 1).resolve().expect("a preset on an embedded profile");
+    let Machine { parts, profile } = tiny(scheme, 1).resolve().expect("a preset on an embedded profile");
     let mut system = assemble(&profile, parts, 1).expect("the profile's own settings");
     if log {
         system.log_reads();

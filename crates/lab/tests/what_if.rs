@@ -12,7 +12,7 @@ fn run(scheme: &str, free: &str) -> RunResult {
     spec.set.insert("what_if.free".into(), free.into());
     spec.set.insert("sram.write_through".into(), true.into());
     spec.set.insert("host.memory_mib".into(), "unlimited".into());
-    let units = u64::from(spec.resolve().expect("a valid specification").1.capacity_units());
+    let units = u64::from(spec.resolve().expect("a valid specification").profile.capacity_units());
     let mut rng = Rng::from_seed(3);
     let fill = (0..units / 64).map(|i| request(WorkOp::Write, 64 * i, 64));
     let random = (0..2 * units).map(|_| request(WorkOp::Write, rng.below(units), 1));

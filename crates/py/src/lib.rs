@@ -75,9 +75,9 @@ fn simulate_phone<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<Bound<'py, PyDict>>)> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
-    let (result, reads) = watched(py, progress, |on_progress| lab::simulate_phone(&spec, keep_reads, on_progress))?;
-    let json = serde_json::to_string(&result).map_err(config_error)?;
-    Ok((json, reads.map(|reads| read_columns(py, &reads)).transpose()?))
+    let ran = watched(py, progress, |on_progress| lab::simulate_phone(&spec, keep_reads, on_progress))?;
+    let json = serde_json::to_string(&ran.result).map_err(config_error)?;
+    Ok((json, ran.reads.map(|reads| read_columns(py, &reads)).transpose()?))
 }
 
 fn read_columns<'py>(py: Python<'py>, reads: &ReadLog) -> PyResult<Bound<'py, PyDict>> {

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
+use workload::report::{Operations, Report};
 use workload::{
-    Fault, Flags, Footprint, GroupId, GroupInfo, Issued, Next, Operations, ProcessId, Progress, SECTOR_BYTES, Source,
-    StreamId, Ticket, WorkOp, WorkRequest,
+    Fault, Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId,
+    Ticket, WorkOp, WorkRequest,
 };
 
 use crate::block::{Block, Io};
@@ -360,8 +361,9 @@ impl Source for SqliteSource {
         Footprint::from_ranges([(Lpa(0), self.spec.geometry().units)])
     }
 
-    fn operations(&self) -> Vec<Operations> {
-        self.transactions.iter().map(Transactions::operations).collect()
+    fn report(&mut self) -> Report {
+        let operations = self.transactions.iter().map(Transactions::operations).collect();
+        Report { operations, ..Report::default() }
     }
 
     /// The database's own check of its integrity, and whether every row is there.

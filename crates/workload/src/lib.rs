@@ -30,6 +30,7 @@ mod formats;
 mod math;
 mod permutation;
 mod replay;
+pub mod report;
 mod request;
 mod rng;
 mod session;
@@ -40,13 +41,10 @@ mod trace;
 mod zones;
 
 pub use replay::{Replay, ReplayMode};
-pub use request::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
+pub use request::{Flags, ProcessId, ReadOutcome, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
 pub use rng::{Rng, named_seed, named_stream};
 pub use session::{Session, SessionKill, SessionLaunch};
-pub use source::{
-    DriverCall, Fault, Footprint, GroupId, GroupInfo, Issued, Next, Operations, Progress, ReadOutcome, Source, Ticket,
-    UnitRange,
-};
+pub use source::{DriverCall, Fault, Footprint, GroupId, GroupInfo, Issued, Next, Progress, Source, Ticket, UnitRange};
 pub use tickets::Tickets;
 pub use trace::{
     CleanRule, Cleaned, Format, Lengths, Trace, TraceDevice, TraceError, TraceFile, TraceOptions, TraceReport,

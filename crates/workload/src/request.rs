@@ -124,6 +124,17 @@ impl WorkRequest {
     }
 }
 
+/// Where the mapping of a read came from; of a read in several commands, the dearest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ReadOutcome {
+    /// The host had it and sent it along.
+    Host,
+    /// The device had it in SRAM (or needed none: the data were in its buffer).
+    Sram,
+    /// The device read it from flash.
+    Map,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

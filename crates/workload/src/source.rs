@@ -1,8 +1,9 @@
 //! What the run loop sees of a workload.
 
-use units::{AppId, Lpa, Nanos, SimTime};
+use units::{AppId, Lpa, SimTime};
 
-use crate::WorkRequest;
+use crate::report::Report;
+use crate::request::{ReadOutcome, WorkRequest};
 
 /// No source waits for a moment after this, 146 years: a run adds its own times to it, on a clock of 64 bits.
 pub(crate) const LATEST: SimTime = SimTime(1 << 62);
@@ -83,17 +84,6 @@ pub enum DriverCall {
     Memory,
 }
 
-/// Where the mapping of a read came from; of a read in several commands, the dearest.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum ReadOutcome {
-    /// The host had it and sent it along.
-    Host,
-    /// The device had it in SRAM (or needed none: the data were in its buffer).
-    Sram,
-    /// The device read it from flash.
-    Map,
-}
-
 /// How far a source is, in bytes of completed requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Progress {
@@ -140,10 +130,12 @@ pub trait Source {
     /// The units that the source may read, write or trim: what a preconditioning pass fills.
     fn preconditioning_ranges(&self) -> Footprint;
 
-    /// What a program above the block layer has done, with latencies as it sees them; empty for mere requests. To be asked
-    /// after the end.
-    fn operations(&self) -> Vec<Operations> {
-        Vec::new()
+    /// Asks the source to keep a log of its reads for its report. Sources that have none ignore it.
+    fn keep_reads(&mut self) {}
+
+    /// What the source has to say besides its requests. To be asked once, after the end.
+    fn report(&mut self) -> Report {
+        Report::default()
     }
 
     /// What the source itself has to say about the run, once it has ended.
@@ -153,19 +145,6 @@ pub trait Source {
     fn verdict(&self) -> Result<(), Fault> {
         Ok(())
     }
-}
-
-/// Operations of one kind of a program above the block layer, such as a database's inserts.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Operations {
-    /// What they do.
-    pub name: String,
-    /// Simulated time from call to return, one after another.
-    pub latencies_ns: Vec<u64>,
-    /// Simulated time from the first call to the last return.
-    pub duration: Nanos,
-    /// Requests to the block layer, by kind.
-    pub requests: Vec<(&'static str, u64)>,
 }
 
 /// Why a program above the block layer is not content.

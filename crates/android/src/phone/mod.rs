@@ -20,6 +20,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use units::{AppId, Lpa, Nanos, SimTime, UNIT_BYTES};
+use workload::report::Report;
+use workload::report::phone::PhoneReport;
 use workload::{
     DriverCall, Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, ReadOutcome, SECTOR_BYTES,
     Source, StreamId, Ticket, Tickets, WorkOp, WorkRequest,
@@ -31,7 +33,6 @@ use crate::log::{Log, Phase, ReadRow};
 use crate::memory::Memory;
 use crate::psi::Psi;
 use crate::recorded::{Recorded, fits};
-use crate::report::{PhoneReport, ReadLog};
 use crate::scenario::Scenario;
 use crate::thread::Thread;
 use crate::toml_reader::ScenarioError;
@@ -190,24 +191,6 @@ impl Phone {
             states,
             scenario: scenario.clone(),
         })
-    }
-
-    /// Keeps every read; see [`Phone::take_reads`].
-    pub fn log_reads(&mut self) {
-        self.log.keep_reads();
-    }
-
-    /// What has been recorded, at the end of the run.
-    pub fn report(&self) -> PhoneReport {
-        let report = self.log.report(self.now.since(self.began.unwrap_or(self.now)));
-        let mut recorded_kills = self.scenario.recorded.as_ref().map(|r| r.kills.clone()).unwrap_or_default();
-        recorded_kills.iter_mut().for_each(|kill| kill.at_ns += LEAD.0);
-        PhoneReport { recorded_kills, ..report }
-    }
-
-    /// Every read, if they were kept.
-    pub fn take_reads(&mut self) -> Option<ReadLog> {
-        self.log.take_reads()
     }
 
     fn state(&mut self, app: AppId) -> &mut State {
@@ -391,5 +374,17 @@ impl Source for Phone {
 
     fn preconditioning_ranges(&self) -> Footprint {
         self.footprint()
+    }
+
+    fn keep_reads(&mut self) {
+        self.log.keep_reads();
+    }
+
+    fn report(&mut self) -> Report {
+        let report = self.log.report(self.now.since(self.began.unwrap_or(self.now)));
+        let mut recorded_kills = self.scenario.recorded.as_ref().map(|r| r.kills.clone()).unwrap_or_default();
+        recorded_kills.iter_mut().for_each(|kill| kill.at_ns += LEAD.0);
+        let phone = PhoneReport { recorded_kills, ..report };
+        Report { phone: Some(phone), reads: self.log.take_reads(), ..Report::default() }
     }
 }

@@ -39,7 +39,7 @@ pub fn closed(spec: &Spec, requests: Vec<WorkRequest>, depth: u32) -> Result<Run
 
 /// Replays requests.
 pub fn replay(spec: &Spec, requests: Vec<WorkRequest>, mode: ReplayMode) -> Result<RunResult, LabError> {
-    let (_, profile) = spec.resolve()?;
+    let profile = spec.resolve()?.profile;
     let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
     let source = Replay::new(Arc::new(trace), mode, profile.capacity_units());
     let source = source.map_err(|e| LabError::Config(e.to_string()))?;

@@ -1,6 +1,8 @@
-//! What a phone has to say about its run. Times are simulated, from the start of the scenario, and end with their unit.
+//! What a phone reports of its run. Times are simulated, from the start of the scenario, and end with their unit.
 
 use serde::{Deserialize, Serialize};
+
+use crate::request::ReadOutcome;
 
 /// Reads by where their mapping came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -13,6 +15,18 @@ pub struct Reads {
     pub sram: u64,
     /// Read from flash: misses.
     pub map: u64,
+}
+
+impl Reads {
+    /// Adds a read.
+    pub fn count(&mut self, outcome: ReadOutcome) {
+        self.reads += 1;
+        match outcome {
+            ReadOutcome::Host => self.host += 1,
+            ReadOutcome::Sram => self.sram += 1,
+            ReadOutcome::Map => self.map += 1,
+        }
+    }
 }
 
 /// One use of an app by the user: from its launch to the next app's.

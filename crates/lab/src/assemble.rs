@@ -1,0 +1,39 @@
+//! From a profile and parts to a system.
+
+use device::Device;
+use host::{Driver, HostConfigError};
+use ufs::Link;
+use workload::named_seed;
+
+use crate::error::LabError;
+use crate::profile::Profile;
+use crate::run::System;
+use crate::system::Parts;
+
+/// Builds a system from a profile. `seed` decides the key with which an HPB device seals entries.
+///
+/// # Errors
+/// If the driver's settings do not fit the device.
+pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, LabError> {
+    let device_config = profile.device_config(sealing_key(seed));
+    let faulty = device_config.faults.any();
+    let device = Device::new(device_config, parts.mapping);
+    let config = profile.host_config(parts);
+    let info = device.info();
+    config.check(&info).map_err(|error| misfit(profile, &error))?;
+    let mut system = System::new(Driver::new(config, info), Link::new(profile.link_config()), device);
+    if faulty {
+        system.allow_faults();
+    }
+    Ok(system)
+}
+
+/// The driver's settings do not fit the device.
+pub(crate) fn misfit(profile: &Profile, error: &HostConfigError) -> LabError {
+    LabError::Config(format!("profile {}: host.{error}", profile.origin))
+}
+
+/// Key with which an HPB device seals entries until its first reboot.
+pub(crate) fn sealing_key(seed: u64) -> [u64; 2] {
+    [0, 1].map(|half| named_seed(seed, "hpb sealing key", half))
+}

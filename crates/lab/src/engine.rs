@@ -1,0 +1,270 @@
+//! The engine of a run: a system, new or aged; preconditioning; the workload; the report. Panics of the simulator become
+//! values here.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use host::BoosterKind;
+use workload::fio::JobFile;
+use workload::report::phone::ReadLog;
+use workload::{Fault, Footprint, Source};
+
+use crate::aged::{Aged, Header};
+use crate::assemble::assemble;
+use crate::error::LabError;
+use crate::fill::Fill;
+use crate::open::{Beneath, Workload, is_job_file, open};
+use crate::progress::{OnProgress, Wall, throttled};
+use crate::report::{Context, Start, report};
+use crate::result::{RunResult, Setup};
+use crate::run::{Stop, System};
+use crate::spec::{Machine, Spec};
+
+/// Bytes of a mapping entry in host memory, the larger of the boosters' two (an HPB entry has 8).
+const ENTRY_BYTES: u64 = 8;
+
+/// Runs one simulation.
+///
+/// # Errors
+/// [`LabError::Config`] for wrong input, [`LabError::Bug`] if the simulator contradicts itself, and
+/// [`LabError::Interrupted`] if `progress` breaks.
+pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, LabError> {
+    let run = Run::of(spec)?;
+    let workload = open(spec, run.beneath())?;
+    run.go(workload, progress).map(|ran| ran.result)
+}
+
+/// Runs a simulation with a workload of the caller's; the spec's `workload` is only a name then.
+///
+/// # Errors
+/// See [`simulate`].
+pub fn simulate_workload(spec: &Spec, workload: Workload, progress: &mut OnProgress) -> Result<RunResult, LabError> {
+    Run::of(spec)?.go(workload, progress).map(|ran| ran.result)
+}
+
+/// Runs a scenario of a phone, and keeps every read if `keep_reads`.
+///
+/// # Errors
+/// See [`simulate`]; a workload that is no scenario is one.
+pub fn simulate_phone(spec: &Spec, keep_reads: bool, progress: &mut OnProgress) -> Result<Ran, LabError> {
+    let run = Run::of(spec)?;
+    let mut workload = open(spec, run.beneath())?;
+    if workload.replay != "phone" {
+        let told = "is no scenario of a phone: it must be TOML with a table [phone]";
+        return Err(LabError::Config(format!("{}: {told}", spec.workload)));
+    }
+    if keep_reads {
+        workload.source.keep_reads();
+    }
+    run.go(workload, progress)
+}
+
+/// What a run gives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ran {
+    /// The report.
+    pub result: RunResult,
+    /// The log of reads, if the workload was asked to keep one and can.
+    pub reads: Option<ReadLog>,
+}
+
+/// Ages the device of a spec and switches it off. The spec's `workload` is not looked at.
+///
+/// # Errors
+/// See [`simulate`]; a spec without `age` is one.
+pub fn age(spec: &Spec, progress: &mut OnProgress) -> Result<(Aged, Header), LabError> {
+    Run::of(spec)?.wear_in(progress)
+}
+
+/// What the state that [`age`] makes will say about itself.
+///
+/// # Errors
+/// See [`age`].
+pub fn age_header(spec: &Spec) -> Result<Header, LabError> {
+    Ok(Header::new(spec, &spec.resolve()?, &AgeingJob::of(spec)?.text))
+}
+
+/// A run, from what was asked for.
+struct Run<'a> {
+    spec: &'a Spec,
+    machine: Machine,
+    wall: Wall,
+}
+
+impl Run<'_> {
+    fn of(spec: &Spec) -> Result<Run<'_>, LabError> {
+        let wall = Wall::start();
+        Ok(Run { spec, machine: spec.resolve()?, wall })
+    }
+
+    fn beneath(&self) -> Beneath {
+        let Machine { parts, profile } = &self.machine;
+        let capacity_units = profile.capacity_units();
+        let whole_table = u64::from(capacity_units) * ENTRY_BYTES;
+        let limit = profile.host_config(*parts).memory_limit_bytes.unwrap_or(whole_table).min(whole_table);
+        Beneath { capacity_units, driver_bytes: if parts.booster == BoosterKind::None { 0 } else { limit } }
+    }
+
+    /// The whole run of a workload.
+    fn go(&self, mut workload: Workload, progress: &mut OnProgress) -> Result<Ran, LabError> {
+        let (mut system, age) = self.begin(progress)?;
+        let source = &mut *workload.source;
+        let ran = self.guarded(|| self.phases(&mut system, source, progress));
+        let start = match ran.map_err(|bug| with_place(bug, &system))? {
+            Ok(start) => start,
+            Err(Stop::Interrupted) => return Err(LabError::Interrupted),
+            Err(stop) => return Err(with_place(self.bug(&stop.to_string()), &system)),
+        };
+        let (measure, after) = system.outcome();
+        if measure.submitted != measure.completed {
+            let lost = format!("{} requests submitted, {} completed", measure.submitted, measure.completed);
+            return Err(with_place(self.bug(&lost), &system));
+        }
+        match source.verdict() {
+            Ok(()) => {}
+            Err(Fault::Wish(what)) => return Err(LabError::Config(format!("{}: {what}", self.spec.workload))),
+            Err(Fault::Data(what)) => return Err(with_place(self.bug(&what), &system)),
+        }
+        let mut own = source.report();
+        let reads = own.reads.take();
+        let Machine { parts, profile } = &self.machine;
+        let context = Context {
+            own,
+            setup: self.setup(&workload, age)?,
+            host_dram_limit: profile.host_config(*parts).memory_limit_bytes,
+            wall_seconds: self.wall.seconds(),
+            start,
+            warnings: workload.warnings.into_iter().chain(profile.what_if()).collect(),
+        };
+        Ok(Ran { result: report(measure, &after, context), reads })
+    }
+
+    /// The system that the run begins with: new, aged, or aged before and read from a file. With it the job that aged it.
+    fn begin(&self, progress: &mut OnProgress) -> Result<(System, Option<String>), LabError> {
+        let (spec, Machine { parts, profile }) = (self.spec, &self.machine);
+        if let Some(from) = &spec.from {
+            let aged = Aged::load(Path::new(from), profile, *parts, spec.seed)?;
+            let age = aged.age.clone();
+            // The checksum is right, so only a file that was made to deceive gets beyond this.
+            let on = self.guarded(|| aged.switch_on(profile, *parts, spec.seed));
+            let system = on.map_err(|_| LabError::Config(format!("{from}: its tables contradict each other")))?;
+            return Ok((system?, Some(age)));
+        }
+        if spec.age.is_some() {
+            let (aged, _) = self.wear_in(progress)?;
+            let age = aged.age.clone();
+            return Ok((self.guarded(|| aged.switch_on(profile, *parts, spec.seed))??, Some(age)));
+        }
+        Ok((self.guarded(|| assemble(profile, *parts, spec.seed))??, None))
+    }
+
+    /// Ages a device and switches it off.
+    fn wear_in(&self, progress: &mut OnProgress) -> Result<(Aged, Header), LabError> {
+        let (spec, Machine { parts, profile }) = (self.spec, &self.machine);
+        let AgeingJob { name, text } = AgeingJob::of(spec)?;
+        let job = JobFile::parse(&text, &name).map_err(|error| wrong_age(&error))?;
+        let mut source = job.bind(profile.capacity_units(), spec.seed).map_err(|error| wrong_age(&error))?;
+        let mut system = self.guarded(|| assemble(profile, *parts, spec.seed))??;
+        let mut watch = throttled("age", &self.wall, progress);
+        let aged = self.guarded(|| {
+            system.run(&mut source, &mut watch)?;
+            system.switch_off(&mut watch)
+        })?;
+        match aged {
+            Ok((device, oracle)) => {
+                let header = Header::new(spec, &self.machine, &text);
+                Ok((Aged { device, oracle, age: text }, header))
+            }
+            Err(Stop::Interrupted) => Err(LabError::Interrupted),
+            Err(stop) => Err(self.bug(&stop.to_string())),
+        }
+    }
+
+    /// Preconditioning, then the workload. Gives the state between them.
+    fn phases(&self, system: &mut System, source: &mut dyn Source, progress: &mut OnProgress) -> Result<Start, Stop> {
+        let fill = match self.spec.precondition.as_str() {
+            "footprint" => source.footprint(),
+            "touched" => source.preconditioning_ranges(),
+            _ => Footprint::default(),
+        };
+        if !fill.is_empty() {
+            let mut fill = Fill::new(fill);
+            system.run(&mut fill, &mut throttled("precondition", &self.wall, progress))?;
+            system.settle(&mut fill)?;
+        }
+        let (measure, counters) = system.outcome();
+        let start = Start {
+            wall_seconds: self.wall.seconds(),
+            requests: measure.unmeasured,
+            operations: counters.operations(),
+        };
+        system.run(source, &mut throttled("run", &self.wall, progress))?;
+        Ok(start)
+    }
+
+    /// Turns a panic into a value.
+    fn guarded<T>(&self, run: impl FnOnce() -> T) -> Result<T, LabError> {
+        catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            self.bug(text.unwrap_or("a panic without a message"))
+        })
+    }
+
+    fn bug(&self, what: &str) -> LabError {
+        LabError::Bug(format!("{what} (seed {}; repeat with: {})", self.spec.seed, self.spec.command()))
+    }
+
+    fn setup(&self, workload: &Workload, age: Option<String>) -> Result<Setup, LabError> {
+        let (spec, parts) = (self.spec, self.machine.parts);
+        let overrides = spec.overrides()?;
+        Ok(Setup {
+            version: env!("CARGO_PKG_VERSION").into(),
+            scheme: spec.scheme.clone(),
+            scheduler: parts.scheduler.name().into(),
+            booster: parts.booster.name().into(),
+            mapping: parts.mapping.name().into(),
+            profile: spec.profile.clone(),
+            set: overrides.into_iter().map(|(key, value)| (key, value.to_string())).collect(),
+            workload: spec.workload.clone(),
+            replay: workload.replay.into(),
+            depth: workload.depth,
+            precondition: spec.precondition.clone(),
+            age,
+            seed: spec.seed,
+        })
+    }
+}
+
+/// The fio job that ages a device.
+struct AgeingJob {
+    name: String,
+    text: String,
+}
+
+impl AgeingJob {
+    /// That of a file, or one job of the options given.
+    fn of(spec: &Spec) -> Result<AgeingJob, LabError> {
+        let Some(age) = &spec.age else {
+            return Err(LabError::Config("age: no job was given that ages the device".into()));
+        };
+        if is_job_file(Path::new(age)) {
+            let text = std::fs::read_to_string(age).map_err(|e| LabError::Config(format!("age: {age}: {e}")))?;
+            return Ok(AgeingJob { name: age.clone(), text });
+        }
+        let options: Vec<&str> = age.split_whitespace().collect();
+        Ok(AgeingJob { name: "options".into(), text: format!("[age]\n{}\n", options.join("\n")) })
+    }
+}
+
+fn wrong_age(error: &dyn std::fmt::Display) -> LabError {
+    LabError::Config(format!("age: {error}"))
+}
+
+/// Adds to a bug when it was found.
+fn with_place(error: LabError, system: &System) -> LabError {
+    match error {
+        LabError::Bug(text) => LabError::Bug(format!("event {} at {}: {text}", system.events(), system.now())),
+        other => other,
+    }
+}

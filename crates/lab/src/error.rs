@@ -1,0 +1,24 @@
+//! Why there is no result.
+
+use thiserror::Error;
+
+/// Why there is no result.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum LabError {
+    /// Wrong input: names the field, its value and the allowed range.
+    #[error("{0}")]
+    Config(String),
+    /// Our own bug: says what was found, when, and how to repeat it.
+    #[error("simulation bug: {0}")]
+    Bug(String),
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl LabError {
+    /// Wrong input, in the words of whoever has found it.
+    pub(crate) fn config(what: impl ToString) -> LabError {
+        LabError::Config(what.to_string())
+    }
+}
