@@ -4,7 +4,6 @@ use units::{Ppa, SegmentId, Seq};
 
 use crate::engine::core::Core;
 use crate::meta::Piece;
-use crate::ops::ProgramReason;
 
 /// Map units on their way to flash with their entries, packed, and the last change that they hold.
 #[derive(Debug, Default)]
@@ -16,20 +15,19 @@ pub struct Round {
 impl Round {
     /// Programs map units. They become the content of their pages with [`Round::finish`].
     pub fn write(&mut self, core: &mut Core, images: Vec<(SegmentId, Vec<u32>)>, seq: Seq) {
-        let pieces: Vec<Piece> = images.iter().map(|(segment, _)| core.meta.segment_piece(*segment)).collect();
+        let pieces: Vec<Piece> = images.iter().map(|(segment, _)| core.meta().segment_piece(*segment)).collect();
         (self.images, self.seq) = (images, seq);
-        core.stats.segment_writes += pieces.len() as u64;
-        core.program_all_pieces(&pieces, ProgramReason::Job);
+        core.program_map_units(&pieces);
     }
 
     /// The programs are over; the pieces `lost` did not make it.
     pub fn finish(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         for (segment, image) in self.images.drain(..) {
-            let piece = core.meta.segment_piece(segment);
+            let piece = core.meta().segment_piece(segment);
             if !lost.iter().any(|&(gone, _)| gone == piece) {
-                core.meta.segment_written(segment, self.seq);
-                let range = core.meta.units().range(segment);
-                core.meta.pages.set_entries(range, &image);
+                core.segment_written(segment, self.seq);
+                let range = core.units().range(segment);
+                core.set_entries(range, &image);
             }
         }
     }

@@ -32,7 +32,7 @@ impl TrimmedSegments {
     /// Writes the segments, as many at a time as there are buffers; `table` is packed, by LPA. True when all are on
     /// flash.
     pub fn flush(&mut self, core: &mut Core, table: &[u32]) -> bool {
-        if core.programs > 0 {
+        if core.programs_in_flight() > 0 {
             return false;
         }
         if !self.flushing {
@@ -40,15 +40,15 @@ impl TrimmedSegments {
             self.seq = Seq(core.next_seq().0 - 1);
         }
         self.round.finish(core, &[]);
-        core.sram.give(Owner::Map, std::mem::take(&mut self.held));
+        core.give_buffers(Owner::Map, std::mem::take(&mut self.held));
         let mut images = Vec::new();
-        while core.sram.available(Owner::Map) > 0
+        while core.buffers_available(Owner::Map) > 0
             && let Some(segment) = self.touched.pop_first()
         {
-            let taken = core.sram.take(Owner::Map, 1);
+            let taken = core.take_buffers(Owner::Map, 1);
             assert!(taken, "asked just now");
             self.held += 1;
-            let range = core.meta.units().range(segment);
+            let range = core.units().range(segment);
             images.push((segment, table[range.start as usize..range.end as usize].to_vec()));
         }
         if images.is_empty() {
@@ -68,10 +68,10 @@ impl TrimmedSegments {
     /// After recovery: what the journal still holds.
     pub fn restored(core: &Core) -> TrimmedSegments {
         let mut trims = TrimmedSegments::default();
-        for (page, records) in core.meta.pages.journal.iter().enumerate() {
-            if core.meta.place(core.meta.journal_piece(page)).is_some() {
+        for (page, records) in core.meta().pages.journal.iter().enumerate() {
+            if core.meta().place(core.meta().journal_piece(page)).is_some() {
                 for trim in records {
-                    let units = core.meta.units();
+                    let units = core.units();
                     let last = units.of(trim.lpa.offset(trim.len - 1));
                     trims.touched.extend((units.of(trim.lpa).0..=last.0).map(SegmentId));
                 }

@@ -27,8 +27,8 @@ impl ValidCounts {
 
     /// What the pieces of the mapping table on flash say, all of which recovery has read.
     pub fn restored(core: &Core) -> ValidCounts {
-        let mut valid = ValidCounts::new(core.blocks.count());
-        for ppa in (0..core.cfg.capacity_units).filter_map(|lpa| core.meta.pages.entry(Lpa(lpa))) {
+        let mut valid = ValidCounts::new(core.blocks().count());
+        for ppa in (0..core.capacity_units()).filter_map(|lpa| core.meta().pages.entry(Lpa(lpa))) {
             valid.add(core.superblock_of(ppa));
         }
         valid

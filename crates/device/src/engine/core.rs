@@ -79,59 +79,59 @@ pub struct MapPrograms {
 #[derive(Debug)]
 pub struct Core {
     /// Profile.
-    pub cfg: DeviceConfig,
+    pub(super) cfg: DeviceConfig,
     /// Address arithmetic.
-    pub layout: Layout,
+    pub(super) layout: Layout,
     /// Flash.
-    pub nand: Nand,
+    pub(super) nand: Nand,
     /// Buffer pool and cached segments.
-    pub sram: Sram,
+    pub(super) sram: Sram,
     /// Host data on its way.
-    pub buffer: WriteBuffer,
+    pub(super) buffer: WriteBuffer,
     /// New mappings.
-    pub log: Log,
+    pub(super) log: Log,
     /// Data superblocks.
-    pub blocks: Blocks,
+    pub(super) blocks: Blocks,
     /// Metadata on flash.
-    pub meta: Meta,
+    pub(super) meta: Meta,
     /// The record of log blocks.
-    pub records: Records,
+    pub(super) records: Records,
     /// Trims on their way to flash.
-    pub trims: Trims,
+    pub(super) trims: Trims,
     /// Entries published to an HPB host.
-    pub publisher: Publisher,
+    pub(super) publisher: Publisher,
     /// Counters.
-    pub stats: DeviceStats,
+    pub(crate) stats: DeviceStats,
     /// What the metadata units programmed were for.
-    pub map_programs: MapPrograms,
+    pub(super) map_programs: MapPrograms,
     /// Results of the current call.
-    pub effects: Effects,
+    pub(super) effects: Effects,
     /// Time of the current call.
-    pub now: SimTime,
+    pub(super) now: SimTime,
     /// During a map flush: a command has arrived meanwhile.
-    pub command_waits: bool,
+    pub(super) command_waits: bool,
     /// Where the copies come from that wait for a full row.
-    pub waiting_sources: Vec<Superblock>,
+    pub(super) waiting_sources: Vec<Superblock>,
     /// The table that recovery has rebuilt for a scheme that keeps it in DRAM, packed, by LPA.
-    pub rebuilt: Vec<u32>,
+    pub(super) rebuilt: Vec<u32>,
     /// Operations in flight.
-    pub ops: Ops,
+    pub(super) ops: Ops,
     /// The exclusive job, and its operations in flight.
-    pub job: Option<Job>,
-    pub job_ops: u32,
+    pub(super) job: Option<Job>,
+    pub(super) job_ops: u32,
     /// Programs in flight, those that failed and are to be repeated included.
-    pub programs: u32,
+    pub(super) programs: u32,
     /// Superblocks being erased: dies that have not finished, and whether one has failed.
     erasing: Vec<(Superblock, u32, bool)>,
     /// Units in these programs that will need a log entry.
-    pub units_to_log: usize,
+    pub(super) units_to_log: usize,
     next_seq: Seq,
     job_began: SimTime,
 }
 
 impl Core {
     /// A device fresh from the factory, whose mapping table is divided like this.
-    pub fn new(cfg: DeviceConfig, units: MapUnits) -> Core {
+    pub(super) fn new(cfg: DeviceConfig, units: MapUnits) -> Core {
         let meta = Meta::new(cfg.geometry.layout(), units);
         let mut nand = Nand::new(cfg.geometry, cfg.timing);
         nand.set_faults(cfg.faults);
@@ -142,7 +142,7 @@ impl Core {
     }
 
     /// After a power cut: nothing but flash.
-    pub fn powered_on(nand: Nand, pages: Pages, cfg: DeviceConfig, units: MapUnits) -> Core {
+    pub(super) fn powered_on(nand: Nand, pages: Pages, cfg: DeviceConfig, units: MapUnits) -> Core {
         let meta = Meta::with_pages(cfg.geometry.layout(), units, pages);
         Core::with_flash(nand, meta, cfg)
     }
@@ -213,7 +213,7 @@ impl Core {
     }
 
     /// Is this promise to be broken?
-    pub fn sabotaged(&self, promise: Sabotage) -> bool {
+    pub(super) fn sabotaged(&self, promise: Sabotage) -> bool {
         self.cfg.sabotage == Some(promise)
     }
 
@@ -223,13 +223,13 @@ impl Core {
     }
 
     /// After a power cut: numbers go on after the last one found.
-    pub fn resume_seq(&mut self, last: Seq) {
+    pub(super) fn resume_seq(&mut self, last: Seq) {
         self.next_seq = last.plus(1);
     }
 
     /// Takes `n` sequence numbers.
     #[inline]
-    pub fn take_seq(&mut self, n: u32) -> Seq {
+    pub(super) fn take_seq(&mut self, n: u32) -> Seq {
         let first = self.next_seq;
         self.next_seq = first.plus(n);
         first
@@ -250,33 +250,33 @@ impl Core {
 
     /// Submits a read or an erase.
     #[inline]
-    pub fn submit(&mut self, work: Work, priority: Priority, cause: Cause, purpose: Purpose) {
+    pub(super) fn submit(&mut self, work: Work, priority: Priority, cause: Cause, purpose: Purpose) {
         let token = self.ops.start(purpose, &[]);
         self.nand.submit(self.now, Op { work, priority, cause, token }, &mut self.effects.wakes);
     }
 
     /// Submits a program of data or metadata units, padded with `None`.
     #[inline]
-    pub fn submit_program(&mut self, op: Op, spares: &[Option<Spare>], seq: Seq) {
+    pub(super) fn submit_program(&mut self, op: Op, spares: &[Option<Spare>], seq: Seq) {
         self.programs += 1;
         self.nand.submit_program(self.now, op, spares, seq, &mut self.effects.wakes);
     }
 
     /// Tells the flash of a finished phase.
     #[inline]
-    pub fn nand_wake(&mut self, event: NandEvent) -> Option<nand::Completed> {
+    pub(super) fn nand_wake(&mut self, event: NandEvent) -> Option<nand::Completed> {
         self.nand.wake(self.now, event, &mut self.effects.wakes)
     }
 
     /// Reads the row units of an exclusive job; the job goes on when all its operations are done.
-    pub fn job_read(&mut self, ppa: Ppa, units: u32, cause: Cause) {
+    pub(super) fn job_read(&mut self, ppa: Ppa, units: u32, cause: Cause) {
         self.job_ops += 1;
         self.submit(Work::Read { ppa, units }, Priority::MapRead, cause, Purpose::JobRead);
     }
 
     /// Programs up to a row of metadata pieces and gives where it put the first and how many it took. The directory
     /// follows when the program is done.
-    pub fn program_pieces(&mut self, pieces: &[Piece], reason: ProgramReason) -> (Ppa, usize) {
+    pub(super) fn program_pieces(&mut self, pieces: &[Piece], reason: ProgramReason) -> (Ppa, usize) {
         let room = self.meta_room() as u32;
         let mut items = [0u32; MAX_ITEMS];
         let mut marks = [0u32; MAX_ROW];
@@ -316,7 +316,7 @@ impl Core {
     }
 
     /// The same with as many programs as it takes.
-    pub fn program_all_pieces(&mut self, pieces: &[Piece], reason: ProgramReason) {
+    pub(super) fn program_all_pieces(&mut self, pieces: &[Piece], reason: ProgramReason) {
         let mut at = 0;
         while at < pieces.len() {
             at += self.program_pieces(&pieces[at..], reason).1;
@@ -330,7 +330,7 @@ impl Core {
     }
 
     /// Makes sure that a metadata superblock is open. A new one begins with a snapshot of the directory.
-    pub fn open_meta(&mut self) {
+    pub(super) fn open_meta(&mut self) {
         if !self.meta.open_next() {
             return;
         }
@@ -373,20 +373,20 @@ impl Core {
 
     /// Notes on flash that a stream has opened a superblock. Nothing is programmed there before the record is on flash,
     /// see [`Core::recorded`].
-    pub fn write_record(&mut self, stream: Stream, log_blocks: Vec<Superblock>, reason: ProgramReason) {
+    pub(super) fn write_record(&mut self, stream: Stream, log_blocks: Vec<Superblock>, reason: ProgramReason) {
         let slot = self.records.begin(Some(stream), log_blocks, &self.blocks);
         self.program_record(slot, reason);
     }
 
     /// Programs the parts of a record that has begun.
-    pub fn program_record(&mut self, slot: usize, reason: ProgramReason) {
+    pub(super) fn program_record(&mut self, slot: usize, reason: ProgramReason) {
         let pieces = self.meta.record_pieces(slot);
         self.records.expect(slot, pieces.len());
         self.program_all_pieces(&pieces, reason);
     }
 
     /// A piece that is neither a segment nor the bitmap of one is on flash.
-    pub fn own_piece_programmed(&mut self, kind: Kind) {
+    pub(super) fn own_piece_programmed(&mut self, kind: Kind) {
         self.piece_survived(kind);
         if matches!(kind, Kind::Journal(_)) {
             self.erase_unread();
@@ -394,7 +394,7 @@ impl Core {
     }
 
     /// The power went just as such a piece was programmed, and it can be read.
-    pub fn piece_survived(&mut self, kind: Kind) {
+    pub(super) fn piece_survived(&mut self, kind: Kind) {
         match kind {
             Kind::Record(slot) => {
                 if let Some(record) = self.records.part_written(slot) {
@@ -426,14 +426,14 @@ impl Core {
     }
 
     /// Begins an exclusive job.
-    pub fn begin_job(&mut self, job: Job) {
+    pub(super) fn begin_job(&mut self, job: Job) {
         assert!(self.job.is_none(), "{job:?} while {:?} runs", self.job);
         self.job = Some(job);
         self.job_began = self.now;
     }
 
     /// Ends it.
-    pub fn end_job(&mut self) {
+    pub(super) fn end_job(&mut self) {
         assert_eq!(self.job_ops, 0, "a job ended with operations in flight");
         self.job = None;
         self.stats.exclusive_ns += (self.now - self.job_began).0;
@@ -463,7 +463,7 @@ impl Core {
 
     /// Erases a superblock on all its dies, in turn with host writes: an urgent class would stall reads for longer,
     /// a lazy one would never run under load.
-    pub fn erase(&mut self, superblock: Superblock) {
+    pub(super) fn erase(&mut self, superblock: Superblock) {
         if self.blocks.exists(superblock) && self.blocks.is_suspect(superblock) {
             // A program in it has failed: it is not used again.
             self.blocks.set_bad(superblock);
@@ -479,7 +479,7 @@ impl Core {
     }
 
     /// A die has finished its share of an erase. When all have, gives whether the superblock can be used again.
-    pub fn die_erased(&mut self, superblock: Superblock, failed: bool) -> Option<bool> {
+    pub(super) fn die_erased(&mut self, superblock: Superblock, failed: bool) -> Option<bool> {
         let at = self.erasing.iter().position(|&(sb, ..)| sb == superblock);
         let entry = &mut self.erasing[at.expect("an erase is listed until all dies have finished")];
         entry.1 -= 1;
@@ -493,21 +493,21 @@ impl Core {
     }
 
     /// Repeats a read that has failed. Only the host is told of failed reads.
-    pub fn repeat(&mut self, failed: nand::Completed) {
+    pub(super) fn repeat(&mut self, failed: nand::Completed) {
         self.stats.read_retries += 1;
         self.nand.submit(self.now, failed.read_again(), &mut self.effects.wakes);
     }
 
     /// So few superblocks are left that writes could come to a stop: nothing is written any more. GC gains nothing by
     /// collecting one that will not be erased, so those do not count as left.
-    pub fn is_read_only(&self) -> bool {
+    pub(super) fn is_read_only(&self) -> bool {
         let full = self.cfg.capacity_units.div_ceil(self.layout.superblock_units());
         self.blocks.lost() > 0 && self.blocks.count() - self.blocks.lost() < full + self.cfg.gc.reserve + 8
     }
 
     /// One read of a page is over; its superblock may have waited for that to be erased.
     #[inline]
-    pub fn unpin(&mut self, ppa: Ppa) {
+    pub(super) fn unpin(&mut self, ppa: Ppa) {
         if self.blocks.unpin(self.layout.superblock_of(ppa)) {
             self.erase_unread();
         }

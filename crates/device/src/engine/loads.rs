@@ -19,6 +19,7 @@ impl<M: Mapping> Firmware<M> {
         let cmd = &mut self.commands[usize::from(tag)];
         cmd.remaining += 1;
         cmd.translation.map_reads += 1;
+        self.core.stats.segment_misses += 1;
         let lpa = self.read_lpa(tag, i);
         self.core.publisher.missed(lpa);
         self.load(UnitSet::one(segment), Waiter::Unit { tag, i });
@@ -29,6 +30,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     pub(super) fn load_for_write(&mut self, segment: SegmentId, lpa: Lpa) {
+        self.core.stats.segment_misses += 1;
         self.load(UnitSet::one(segment), Waiter::Write { lpa });
     }
 

@@ -5,6 +5,7 @@ mod collect;
 pub(crate) mod core;
 mod failure;
 mod front;
+mod lend;
 mod loads;
 mod lookups;
 pub(crate) mod power;

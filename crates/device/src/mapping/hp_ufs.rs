@@ -26,7 +26,6 @@ use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, UnitRun, UnitSet};
 use crate::meta::Piece;
-use crate::ops::ProgramReason;
 use crate::seat::{
     Absorb, Answer, Background, Commit, HostProtocol, HostRole, HostSays, LoadedFor, MapMemory, NoFlush, Placement,
     Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
@@ -72,24 +71,24 @@ fn slots_in_segment(range: Range<u32>) -> Range<usize> {
 
 /// Up to which change a whole segment is complete on flash.
 fn written(core: &Core, segment: SegmentId) -> Seq {
-    let parts = core.meta.units().of_segment(segment).iter();
-    parts.map(|unit| core.meta.segment_seq(unit)).min().unwrap_or(Seq(0))
+    let parts = core.units().of_segment(segment).iter();
+    parts.map(|unit| core.meta().segment_seq(unit)).min().unwrap_or(Seq(0))
 }
 
 /// Up to which change it will be, if any part of it is on its way there: `coming` are their numbers.
 fn under_way(core: &Core, coming: &[Seq], segment: SegmentId) -> Option<Seq> {
-    let parts = || core.meta.units().of_segment(segment).iter();
-    let then = |unit: SegmentId| coming[unit.index()].max(core.meta.segment_seq(unit));
+    let parts = || core.units().of_segment(segment).iter();
+    let then = |unit: SegmentId| coming[unit.index()].max(core.meta().segment_seq(unit));
     if parts().any(|unit| coming[unit.index()] > Seq(0)) { parts().map(then).min() } else { None }
 }
 
 /// A map unit is on flash.
 fn keep_content(core: &mut Core, written: Writeback) {
-    core.meta.segment_written(written.unit, written.seq);
-    let range = core.meta.units().range(written.unit);
+    core.segment_written(written.unit, written.seq);
+    let range = core.units().range(written.unit);
     match written.entries {
-        Entries::Whole(state) => core.meta.pages.set_state(Lpa(range.start).segment(), state),
-        Entries::Part(packed) => core.meta.pages.set_entries(range, &packed),
+        Entries::Whole(state) => core.set_state(Lpa(range.start).segment(), state),
+        Entries::Part(packed) => core.set_entries(range, &packed),
     }
 }
 
@@ -128,7 +127,7 @@ impl HpUfs {
     /// The host names a block without valid pages. It may be believed if the host has applied everything that was
     /// ever placed there.
     fn freed(&mut self, core: &mut Core, sb: Superblock) {
-        if !core.blocks.exists(sb) || !core.blocks.settled(sb) || core.blocks.last_seq(sb) > self.host_seq {
+        if !core.blocks().exists(sb) || !core.blocks().settled(sb) || core.blocks().last_seq(sb) > self.host_seq {
             return;
         }
         if let Some((victim, empty)) = &mut self.collecting
@@ -160,7 +159,7 @@ impl HpUfs {
 
     fn segment_write(&mut self, core: &mut Core, segment: SegmentId, data: DataOut, seq: Seq) -> Status {
         self.log_blocks.answered(segment);
-        let units = core.meta.units();
+        let units = core.units();
         let run = units.of_segment(segment);
         let sent = match &data {
             DataOut::None => 0,
@@ -190,7 +189,7 @@ impl HpUfs {
     }
 
     fn queue_parts(&mut self, core: &mut Core, run: UnitRun, (sent, image): (u8, Box<SegmentImage>), seq: Seq) {
-        let units = core.meta.units();
+        let units = core.units();
         for unit in run.iter().filter(|&unit| units.quarters(unit) & sent != 0) {
             let entries = slots_in_segment(units.range(unit));
             self.queue(core, unit, seq, Entries::Part(image[entries].into()));
@@ -203,7 +202,7 @@ impl HpUfs {
         let fresh = *coming == Seq(0);
         *coming = (*coming).max(seq);
         // Nothing would tell two copies in one flash unit apart: the older one gives way.
-        let shares = core.meta.units().per_flash_unit() > 1;
+        let shares = core.units().per_flash_unit() > 1;
         if shares
             && !fresh
             && let Some(older) = self.queued.iter_mut().find(|w| w.unit == unit)
@@ -213,7 +212,7 @@ impl HpUfs {
         }
         self.queued.push_back(Writeback { unit, seq, entries });
         let more = self.buffers(core) - self.held;
-        let taken = core.sram.take(Owner::Load, more);
+        let taken = core.take_buffers(Owner::Load, more);
         assert!(taken, "a segment write starts only with a buffer");
         self.held += more;
     }
@@ -221,7 +220,7 @@ impl HpUfs {
     /// Orders the first `n` of the queue so that segments whose parts are all among them share flash units with no other: they
     /// are read whole one day.
     fn put_whole_segments_first(&mut self, core: &Core, n: usize) {
-        let units = core.meta.units();
+        let units = core.units();
         if units.is_plain() {
             return;
         }
@@ -234,14 +233,14 @@ impl HpUfs {
 
     /// Buffers that the map units from the host take, those that share one side by side.
     fn buffers(&self, core: &Core) -> u16 {
-        core.meta.units().buffers((self.queued.len() + self.programming.len()) as u32) as u16
+        core.units().buffers((self.queued.len() + self.programming.len()) as u32) as u16
     }
 
     /// The host has no change of the map unit that it has not written: the latest copy is good up to `seq`, be it on
     /// flash or still on its way there.
     fn attest(&mut self, core: &mut Core, unit: SegmentId, seq: Seq) {
         if self.coming[unit.index()] == Seq(0) {
-            core.meta.raise_segment_seq(unit, seq);
+            core.raise_segment_seq(unit, seq);
             return;
         }
         let copies = self.programming.iter_mut().map(|p| &mut p.copy).chain(&mut self.queued);
@@ -252,8 +251,8 @@ impl HpUfs {
     }
 
     fn segment_image(&self, core: &Core, segment: SegmentId) -> DataIn {
-        let mut image = core.meta.pages.segment(segment);
-        let units = core.meta.units();
+        let mut image = core.meta().pages.segment(segment);
+        let units = core.units();
         for unit in units.of_segment(segment).iter() {
             match self.in_sram(unit) {
                 None => {}
@@ -271,9 +270,9 @@ impl HpUfs {
     /// The map units of a segment that the host wants to read which have to come from flash first.
     fn missing(&self, core: &mut Core, segment: SegmentId) -> UnitSet {
         let mut missing = UnitSet::default();
-        for unit in core.meta.units().of_segment(segment).iter() {
-            let on_flash = core.meta.place(core.meta.segment_piece(unit)).is_some();
-            if on_flash && self.in_sram(unit).is_none() && !core.sram.segment_hit(unit) {
+        for unit in core.units().of_segment(segment).iter() {
+            let on_flash = core.place_of(unit).is_some();
+            if on_flash && self.in_sram(unit).is_none() && !core.segment_hit(unit) {
                 missing.add(unit);
             }
         }
@@ -292,15 +291,15 @@ impl HpUfs {
             self.wear_refused = true;
         }
         let DataOut::Bitmap(bitmap) = data else { return Status::InvalidField };
-        let expected = (core.layout.superblock_units() as usize).div_ceil(64);
+        let expected = (core.layout().superblock_units() as usize).div_ceil(64);
         // A bitmap from before the host had applied all of the block's changes may name the older of two pages of one
         // address in this very block. Its copy would pass the source check, which knows blocks only (Sec. III-E).
-        let complete = core.blocks.last_seq(block) <= self.host_seq;
+        let complete = core.blocks().last_seq(block) <= self.host_seq;
         let current = complete && self.collected_at[block.index()] <= self.host_seq;
-        if bitmap.len() != expected || !core.blocks.settled(block) || !current || self.victim.is_some() {
+        if bitmap.len() != expected || !core.blocks().settled(block) || !current || self.victim.is_some() {
             return Status::InvalidField;
         }
-        if self.collecting.is_some_and(|(sb, _)| sb == block) || core.waiting_sources.contains(&block) {
+        if self.collecting.is_some_and(|(sb, _)| sb == block) || core.is_being_copied(block) {
             return Status::InvalidField;
         }
         if !wear && !self.want_victim {
@@ -316,8 +315,8 @@ impl HpUfs {
     }
 
     fn all_entries(&mut self, core: &mut Core) -> DataIn {
-        let n = core.log.unsent().min(MAX_TRANSFER_ENTRIES as usize);
-        let entries: Vec<_> = (0..n).map_while(|_| core.log.send_next()).collect();
+        let n = core.log().unsent().min(MAX_TRANSFER_ENTRIES as usize);
+        let entries: Vec<_> = (0..n).map_while(|_| core.send_next()).collect();
         core.stats.entries_transferred += entries.len() as u64;
         DataIn::Entries(entries)
     }
@@ -326,11 +325,10 @@ impl HpUfs {
     fn program_queued(&mut self, core: &mut Core, room: usize) {
         let n = self.queued.len().min(room);
         self.put_whole_segments_first(core, n);
-        let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta.segment_piece(w.unit)).collect();
-        let (ppa, taken) = core.program_pieces(&pieces, ProgramReason::Background);
-        core.stats.segment_writes += taken as u64;
-        let mut placing = core.meta.placing();
-        let mut place = |w: &Writeback| ppa.offset(placing.put(core.meta.segment_piece(w.unit)).start);
+        let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta().segment_piece(w.unit)).collect();
+        let (ppa, taken) = core.program_beside(&pieces);
+        let mut placing = core.meta().placing();
+        let mut place = |w: &Writeback| ppa.offset(placing.put(core.meta().segment_piece(w.unit)).start);
         let placed = self.queued.drain(..taken).map(|copy| Programming { ppa: place(&copy), copy });
         self.programming.extend(placed);
     }
@@ -351,7 +349,7 @@ impl HpUfs {
         let coming = &self.coming;
         let written = |segment| written(core, segment);
         let coming = |segment| under_way(core, coming, segment);
-        self.log_blocks.next_to_write(self.host_seq, &core.blocks, written, coming)
+        self.log_blocks.next_to_write(self.host_seq, core.blocks(), written, coming)
     }
 
     #[inline(always)]
@@ -372,15 +370,15 @@ impl Scheme for HpUfs {
         HpUfs {
             host_seq: Seq(0),
             newest: Seq(0),
-            log_blocks: LogBlocks::new(&core.cfg),
+            log_blocks: LogBlocks::new(core.cfg()),
             queued: VecDeque::new(),
             programming: VecDeque::new(),
             found_at: 0,
             held: 0,
-            coming: vec![Seq(0); core.meta.units().count() as usize],
+            coming: vec![Seq(0); core.units().count() as usize],
             victim: None,
             collecting: None,
-            collected_at: vec![Seq(0); core.blocks.count() as usize],
+            collected_at: vec![Seq(0); core.blocks().count() as usize],
             want_victim: false,
             want_bitmap: None,
             wear_refused: false,
@@ -389,9 +387,9 @@ impl Scheme for HpUfs {
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
-        let log = u64::from(core.cfg.log.entries) * 16;
-        let collected = 4 * u64::from(core.blocks.count());
-        MapMemory { sram: log + core.meta.table_bytes() + self.log_blocks.table_bytes() + collected, dram: 0 }
+        let log = u64::from(core.cfg().log.entries) * 16;
+        let collected = 4 * u64::from(core.blocks().count());
+        MapMemory { sram: log + core.meta().table_bytes() + self.log_blocks.table_bytes() + collected, dram: 0 }
     }
 }
 
@@ -404,10 +402,10 @@ impl Translate for HpUfs {
             HostSays::Unmapped => None,
             HostSays::Nothing => return self.resolve_alone(core, lpa),
         };
-        let Some(logged) = core.log.get(lpa) else {
+        let Some(logged) = core.log().get(lpa) else {
             return base.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: true });
         };
-        core.stats.log_hits += 1;
+        core.count_log_hit();
         match core.logged_over(logged, base) {
             Some(ppa) => Resolved::Page { ppa, from_host: Some(ppa) == base },
             None => Resolved::Unmapped,
@@ -420,16 +418,16 @@ impl Translate for HpUfs {
 
     /// What the device could say without the host's address; see [`HpUfs::resolve_alone`]. With it no read needs flash.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
-        let unit = core.meta.units().of(lpa);
-        if self.log_blocks.mention(lpa.segment(), core.meta.segment_seq(unit)) {
-            return core.log.get(lpa).is_some_and(|logged| logged.source.is_none());
+        let unit = core.units().of(lpa);
+        if self.log_blocks.mention(lpa.segment(), core.meta().segment_seq(unit)) {
+            return core.log().get(lpa).is_some_and(|logged| logged.source.is_none());
         }
-        core.sram.holds_segment(unit) || core.meta.place(core.meta.segment_piece(unit)).is_none()
+        core.holds_segment(unit) || core.place_of(unit).is_none()
     }
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
-        let segment = |unit| Lpa(core.meta.units().range(unit).start).segment();
-        let complete = |unit| !self.log_blocks.mention(segment(unit), core.meta.segment_seq(unit));
+        let segment = |unit| Lpa(core.units().range(unit).start).segment();
+        let complete = |unit| !self.log_blocks.mention(segment(unit), core.meta().segment_seq(unit));
         core.list_cached(runs, complete, |lpa| self.cached(core, lpa));
     }
 }
@@ -437,7 +435,7 @@ impl Translate for HpUfs {
 impl Absorb for HpUfs {
     #[inline]
     fn room(&self, core: &Core) -> usize {
-        core.log.room().saturating_sub(core.units_to_log)
+        core.log().room().saturating_sub(core.units_to_log())
     }
 
     #[inline(always)]
@@ -469,7 +467,7 @@ impl Placement for HpUfs {
         if stream == Stream::Gc {
             return self.log_blocks.len() < self.log_blocks.limit();
         }
-        let for_gc = core.blocks.open(Stream::Gc).is_none();
+        let for_gc = core.blocks().open(Stream::Gc).is_none();
         let may = self.log_blocks.len() + usize::from(for_gc) < self.log_blocks.limit();
         if !may && !self.stalled {
             core.stats.log_block_stalls += 1;
@@ -495,7 +493,7 @@ impl Background for HpUfs {
         core.trims_covered(self.log_blocks.trims_covered_below());
         while !self.queued.is_empty() {
             let units = core.meta_room() as u32;
-            let room = core.meta.units().fitting(units) as usize;
+            let room = core.units().fitting(units) as usize;
             if self.queued.len() < room && !idle && !self.log_blocks.waits_for_last() {
                 return;
             }
@@ -515,12 +513,12 @@ impl Background for HpUfs {
     fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) -> bool {
         let written = self.take_programming(piece, ppa).expect("a map unit is listed until it is on flash");
         let less = self.held - self.buffers(core);
-        core.sram.give(Owner::Load, less);
+        core.give_buffers(Owner::Load, less);
         self.held -= less;
         if written.seq == self.coming[written.unit.index()] {
             self.coming[written.unit.index()] = Seq(0);
         }
-        let newest = written.seq >= core.meta.segment_seq(written.unit);
+        let newest = written.seq >= core.meta().segment_seq(written.unit);
         if newest {
             keep_content(core, written);
         }
@@ -538,8 +536,8 @@ impl Reclaim for HpUfs {
     /// A step makes entries, and the log has to have room for them: none is taken while the host lags behind
     /// (facts, "GC").
     fn gc_ready(&self, core: &Core) -> bool {
-        let log = &core.cfg.log;
-        core.log.unsent() <= usize::from(log.handover_above) && core.log.len() < usize::from(log.gc_pause_at)
+        let log = &core.cfg().log;
+        core.log().unsent() <= usize::from(log.handover_above) && core.log().len() < usize::from(log.gc_pause_at)
     }
 
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
@@ -548,7 +546,7 @@ impl Reclaim for HpUfs {
             return Some(victim);
         }
         // One question at a time. After a refused answer about the cold block comes GC's turn.
-        match named.filter(|&sb| core.blocks.settled(sb) && !self.wear_refused) {
+        match named.filter(|&sb| core.blocks().settled(sb) && !self.wear_refused) {
             Some(sb) if self.want_bitmap.is_none() => self.want_bitmap = Some((sb, false)),
             Some(_) => {}
             None => {
@@ -560,16 +558,16 @@ impl Reclaim for HpUfs {
     }
 
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
-        let first = core.layout.first_ppa(victim.sb);
-        let units = core.layout.superblock_units();
+        let first = core.layout().first_ppa(victim.sb);
+        let units = core.layout().superblock_units();
         if victim.take_from_bitmap(first, units, budget) { Search::Exhausted } else { Search::Found }
     }
 
     /// The bitmap may be older than the log: a page that the log has a newer place for needs no copy. One that was
     /// overtaken unnoticed is copied in vain, and the host discards its entry by the source block (Sec. III-E).
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
-        lpa.0 < core.cfg.capacity_units
-            && core.log.get(lpa).is_none_or(|logged| core.logged_over(logged, Some(ppa)) == Some(ppa))
+        lpa.0 < core.capacity_units()
+            && core.log().get(lpa).is_none_or(|logged| core.logged_over(logged, Some(ppa)) == Some(ppa))
     }
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
@@ -587,7 +585,7 @@ impl Recover for HpUfs {
     fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
         for Programming { ppa, copy } in std::mem::take(&mut self.programming) {
             let survived = !lost.contains(&(Piece(copy.unit.0), ppa));
-            if survived && copy.seq >= core.meta.segment_seq(copy.unit) {
+            if survived && copy.seq >= core.meta().segment_seq(copy.unit) {
                 keep_content(core, copy);
             }
         }
@@ -609,7 +607,7 @@ impl HostProtocol for HpUfs {
     fn on_command(&mut self, core: &mut Core, host_seq: Seq, freed: Option<Superblock>) {
         if host_seq > self.host_seq && host_seq <= self.newest {
             self.host_seq = host_seq;
-            core.log.forget_applied(host_seq);
+            core.forget_applied(host_seq);
         }
         if let Some(sb) = freed {
             self.freed(core, sb);
@@ -644,7 +642,7 @@ impl HostProtocol for HpUfs {
     /// a stop, while a backlog of entries has a command of its own.
     #[inline(always)]
     fn respond(&mut self, core: &mut Core, response: &mut Response) {
-        response.piggyback.want_entries = core.log.unsent() > usize::from(core.cfg.log.handover_above);
+        response.piggyback.want_entries = core.log().unsent() > usize::from(core.cfg().log.handover_above);
         response.piggyback.want_victim = self.want_victim;
         if let Some((sb, told @ false)) = &mut self.want_bitmap {
             *told = true;
@@ -653,7 +651,7 @@ impl HostProtocol for HpUfs {
         }
         if let Some(segment) = self.writeback_hint(core) {
             response.piggyback.notice = Notice::WriteSegment(segment);
-        } else if let Some(entry) = core.log.send_next() {
+        } else if let Some(entry) = core.send_next() {
             core.stats.entries_piggybacked += 1;
             response.piggyback.notice = Notice::Entry(entry);
         }
@@ -666,8 +664,8 @@ impl HpUfs {
     /// The mapping of an address whose map unit is in SRAM, or has just been read.
     fn current(core: &Core, lpa: Lpa) -> Option<Ppa> {
         // The host wrote this entry.
-        let base = core.meta.pages.entry(lpa).filter(|&ppa| core.is_data(ppa, 1));
-        match core.log.get(lpa) {
+        let base = core.meta().pages.entry(lpa).filter(|&ppa| core.is_data(ppa, 1));
+        match core.log().get(lpa) {
             Some(logged) => core.logged_over(logged, base),
             None => base,
         }
@@ -676,21 +674,20 @@ impl HpUfs {
     /// Without an address from the host, or with a wrong one. What is on flash is good only if the segment has no
     /// change that is missing there.
     fn resolve_alone(&mut self, core: &mut Core, lpa: Lpa) -> Resolved {
-        let unit = core.meta.units().of(lpa);
-        if self.log_blocks.mention(lpa.segment(), core.meta.segment_seq(unit)) {
-            return match core.log.get(lpa) {
+        let unit = core.units().of(lpa);
+        if self.log_blocks.mention(lpa.segment(), core.meta().segment_seq(unit)) {
+            return match core.log().get(lpa) {
                 Some(logged) if logged.source.is_none() => Resolved::own(logged.ppa),
                 _ => Resolved::Unknown,
             };
         }
-        if core.meta.place(core.meta.segment_piece(unit)).is_none() {
+        if core.place_of(unit).is_none() {
             return Resolved::Unmapped;
         }
-        if core.sram.segment_hit(unit) {
-            core.stats.segment_hits += 1;
+        if core.segment_hit(unit) {
+            core.count_segment_hit();
             return Resolved::own(Self::current(core, lpa));
         }
-        core.stats.segment_misses += 1;
         Resolved::Load(unit)
     }
 }

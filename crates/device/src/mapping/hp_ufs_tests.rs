@@ -14,7 +14,7 @@ fn copy(seq: u64) -> Writeback {
 fn two_copies() -> (Core, HpUfs) {
     let cfg = small::config(64);
     let units = HpUfs::map_units(&cfg);
-    let core = Core::new(cfg, units);
+    let core = Core::in_test(cfg, units);
     let mut map = HpUfs::new(&core);
     map.programming = [(Ppa(10), 5), (Ppa(20), 9)].map(|(ppa, seq)| Programming { ppa, copy: copy(seq) }).into();
     map.coming[UNIT.index()] = Seq(9);
@@ -35,8 +35,8 @@ fn of_two_copies_the_newer_one_counts_whichever_survives_a_power_cut() {
     for (lost, expected) in [(vec![], 9), (vec![(piece, Ppa(10))], 9), (vec![(piece, Ppa(20))], 5)] {
         let (mut core, mut map) = two_copies();
         map.on_power_loss(&mut core, &lost);
-        assert_eq!(core.meta.pages.entry(LPA), Ppa::unpack(expected), "{lost:?}");
-        assert_eq!(core.meta.pages.seq(UNIT), Seq(expected.into()));
+        assert_eq!(core.meta().pages.entry(LPA), Ppa::unpack(expected), "{lost:?}");
+        assert_eq!(core.meta().pages.seq(UNIT), Seq(expected.into()));
     }
 }
 
@@ -46,24 +46,24 @@ fn a_copy_that_was_overtaken_does_not_come_back_after_a_power_cut() {
     let newer = map.programming.pop_back().expect("two copies").copy;
     keep_content(&mut core, newer);
     map.on_power_loss(&mut core, &[]);
-    assert_eq!((core.meta.pages.entry(LPA), core.meta.pages.seq(UNIT)), (Ppa::unpack(9), Seq(9)));
+    assert_eq!((core.meta().pages.entry(LPA), core.meta().pages.seq(UNIT)), (Ppa::unpack(9), Seq(9)));
 }
 
 #[test]
 fn a_block_that_a_trim_has_emptied_stays_in_the_record_until_the_trim_is_safe() {
     let (mut core, mut map) = two_copies();
-    let sb = core.blocks.open_next(Stream::Host).expect("a free superblock");
+    let sb = core.blocks_in_test().open_next(Stream::Host).expect("a free superblock");
     map.opened(&mut core, sb);
-    let units = core.layout.superblock_units();
-    let seq = core.take_seq(units);
-    core.blocks.place(Stream::Host, units, units, seq.plus(units - 1));
-    core.blocks.programmed(sb, units);
-    let trim = core.take_seq(units);
-    core.trims.push(Lpa(0), units, trim);
+    let units = core.layout().superblock_units();
+    let seq = core.take_seq_in_test(units);
+    core.blocks_in_test().place(Stream::Host, units, units, seq.plus(units - 1));
+    core.blocks_in_test().programmed(sb, units);
+    let trim = core.take_seq_in_test(units);
+    core.trims_in_test().push(Lpa(0), units, trim);
     map.retire(&mut core, sb);
     assert!(map.log_blocks(&core).is_empty(), "the mapping does not need it any more");
-    assert_eq!(core.trims.held().collect::<Vec<_>>(), [sb]);
-    let page = core.trims.start_write().expect("an empty journal");
-    core.trims.written(page);
-    assert_eq!(core.trims.held().count(), 0);
+    assert_eq!(core.trims_in_test().held().collect::<Vec<_>>(), [sb]);
+    let page = core.trims_in_test().start_write().expect("an empty journal");
+    core.trims_in_test().written(page);
+    assert_eq!(core.trims_in_test().held().count(), 0);
 }

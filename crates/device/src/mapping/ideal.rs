@@ -38,7 +38,7 @@ impl Ideal {
     }
 
     fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
-        if self.valid.get(sb) == 0 && core.blocks.settled(sb) {
+        if self.valid.get(sb) == 0 && core.blocks().settled(sb) {
             self.valid.forget(sb);
             core.retire(sb);
         }
@@ -51,12 +51,12 @@ impl Ideal {
 
 impl Scheme for Ideal {
     fn new(core: &Core) -> Ideal {
-        let units = core.blocks.count() as usize * core.layout.superblock_units() as usize;
+        let units = core.blocks().count() as usize * core.layout().superblock_units() as usize;
         Ideal {
-            table: table::zeroed(core.cfg.capacity_units as usize),
+            table: table::zeroed(core.capacity_units() as usize),
             bitmap: table::zeroed(units.div_ceil(64)),
-            valid: ValidCounts::new(core.blocks.count()),
-            superblock_units: core.layout.superblock_units(),
+            valid: ValidCounts::new(core.blocks().count()),
+            superblock_units: core.layout().superblock_units(),
             trims: TrimmedSegments::default(),
         }
     }
@@ -82,7 +82,7 @@ impl Translate for Ideal {
     }
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
-        runs.push(LpaRun { lpa: Lpa(0), len: core.cfg.capacity_units });
+        runs.push(LpaRun { lpa: Lpa(0), len: core.capacity_units() });
     }
 
     #[inline]
@@ -101,7 +101,7 @@ impl Absorb for Ideal {
         let old = self.mapped(unit.lpa);
         let holds = match unit.source {
             // While a newer write of the address is in SRAM, this page is what a power cut leaves.
-            None => unit.newest || core.buffer.get(unit.lpa).is_some(),
+            None => unit.newest || core.is_buffered(unit.lpa),
             Some(source) => old.is_some_and(|ppa| core.superblock_of(ppa) == source),
         };
         if !holds {
@@ -145,13 +145,13 @@ impl Flush for Ideal {
 
 impl Reclaim for Ideal {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
-        let usable = |sb: &Superblock| core.blocks.settled(*sb) && !self.valid.is_collected(*sb);
+        let usable = |sb: &Superblock| core.blocks().settled(*sb) && !self.valid.is_collected(*sb);
         let (sb, wear) = match named.filter(usable) {
             Some(sb) => (sb, true),
-            None => (self.valid.fewest(&core.blocks, self.superblock_units, |_| true)?, false),
+            None => (self.valid.fewest(core.blocks(), self.superblock_units, |_| true)?, false),
         };
         let mut victim = Victim::new(sb, wear, self.valid.get(sb));
-        let first = core.layout.first_ppa(sb).index();
+        let first = core.layout().first_ppa(sb).index();
         let last = first + self.superblock_units as usize;
         // Bits of a superblock need not start at a word border.
         let mut bits = vec![0u64; (last - first).div_ceil(64)];
@@ -163,7 +163,7 @@ impl Reclaim for Ideal {
     }
 
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
-        let first = core.layout.first_ppa(victim.sb);
+        let first = core.layout().first_ppa(victim.sb);
         if victim.take_from_bitmap(first, self.superblock_units, budget) { Search::Exhausted } else { Search::Found }
     }
 
@@ -186,13 +186,13 @@ impl Recover for Ideal {
 
     fn restored(core: &mut Core) -> Ideal {
         let mut map = Ideal::new(core);
-        map.table.copy_from_slice(&std::mem::take(&mut core.rebuilt));
+        map.table.copy_from_slice(&core.take_rebuilt());
         for at in 0..map.table.len() {
             if let Some(ppa) = Ppa::unpack(map.table[at]) {
                 map.set_valid(core, ppa);
             }
         }
-        for sb in (0..core.blocks.count()).map(Superblock) {
+        for sb in (0..core.blocks().count()).map(Superblock) {
             map.retire_if_empty(core, sb);
         }
         map.trims = TrimmedSegments::restored(core);

@@ -23,8 +23,8 @@ use crate::seat::Scheme;
 /// May this stream open one more log block beside `log_blocks`? The last one is left to GC, without which nothing becomes
 /// free.
 fn log_block_fits(core: &Core, log_blocks: usize, stream: Stream) -> bool {
-    let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
-    log_blocks + usize::from(for_gc) < usize::from(core.cfg.log.max_log_blocks)
+    let for_gc = stream == Stream::Host && core.blocks().open(Stream::Gc).is_none();
+    log_blocks + usize::from(for_gc) < usize::from(core.cfg().log.max_log_blocks)
 }
 
 macro_rules! mappings {

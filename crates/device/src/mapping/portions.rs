@@ -4,7 +4,6 @@
 //! up: in what the scheme has in SRAM, or else in its piece of the mapping table, which is read once for all its addresses in
 //! the portion. Pages found valid are read once more to be copied.
 
-use nand::Cause;
 use units::{Lpa, Ppa};
 
 use crate::engine::core::Core;
@@ -28,25 +27,24 @@ pub(super) trait LooksUp {
 /// Reads the map units of the next addresses of a plan that are not in SRAM, those that share a flash unit with one read if they
 /// follow each other. True if flash has to be read for any.
 pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
-    let units = core.meta.units();
+    let units = core.units();
     let mut read = 0;
     let mut last = None;
     victim.loaded = victim.cursor;
     while let Some(&(lpa, _)) = victim.plan.get(victim.loaded) {
         let unit = units.of(lpa);
-        if !core.sram.segment_hit(unit)
-            && let Some(ppa) = core.meta.place(core.meta.segment_piece(unit))
+        if !core.segment_hit(unit)
+            && let Some(ppa) = core.place_of(unit)
         {
             let more = units.buffers(read + 1) as u16 - victim.held;
-            if !core.sram.take(Owner::Map, more) {
+            if !core.take_buffers(Owner::Map, more) {
                 assert!(read > 0, "the reserve leaves buffers for a valid page search");
                 break;
             }
             victim.held += more;
             read += 1;
             if last.replace(ppa) != Some(ppa) {
-                core.job_read(ppa, units.flash_units(), Cause::ValidPageSearch);
-                core.stats.search_segment_reads += 1;
+                core.read_for_search(ppa, units.flash_units());
             }
         }
         let rest = &victim.plan[victim.loaded..];
@@ -57,7 +55,7 @@ pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
 
 /// See [`Mapping::search`](super::Mapping::search).
 pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
-    core.sram.give(Owner::Map, std::mem::take(&mut victim.held));
+    core.give_buffers(Owner::Map, std::mem::take(&mut victim.held));
     loop {
         while victim.cursor < victim.loaded && victim.found.len() < budget {
             let (lpa, ppa) = victim.plan[victim.cursor];
@@ -68,7 +66,7 @@ pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, b
         }
         let portion_done = victim.cursor == victim.plan.len();
         victim.searched = victim.scanned - (victim.plan.len() - victim.cursor) as u32;
-        if portion_done && victim.scanned == core.layout.superblock_units() {
+        if portion_done && victim.scanned == core.layout().superblock_units() {
             return Search::Exhausted;
         }
         if victim.found.len() >= budget {
@@ -88,11 +86,11 @@ pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, b
 
 /// Reads the spare areas of the next portion, which leave no more in SRAM than addresses.
 fn scan_portion(core: &mut Core, victim: &mut Victim) {
-    let row = core.layout.row_units();
-    let n = (PORTION / row * row).max(row).min(core.layout.superblock_units() - victim.scanned);
-    let first = core.layout.first_ppa(victim.sb).offset(victim.scanned);
+    let row = core.layout().row_units();
+    let n = (PORTION / row * row).max(row).min(core.layout().superblock_units() - victim.scanned);
+    let first = core.layout().first_ppa(victim.sb).offset(victim.scanned);
     for start in (0..n).step_by(row as usize) {
-        core.job_read(first.offset(start), row, Cause::ValidPageSearch);
+        core.scan_for_search(first.offset(start), row);
     }
     victim.plan = core.addresses_from(first, n);
     victim.plan.sort_unstable();

@@ -57,7 +57,7 @@ pub(super) fn run_until_blocked(map: &mut impl InRounds, core: &mut Core) -> boo
     loop {
         match *map.phase() {
             Phase::Start => {
-                if core.programs > 0 {
+                if core.programs_in_flight() > 0 {
                     return false;
                 }
                 map.begin(core);
@@ -97,7 +97,7 @@ pub(super) fn settle(
     ppa: Option<Ppa>,
     source: Option<Superblock>,
 ) -> Option<Option<Superblock>> {
-    let old = core.meta.pages.entry(lpa).map(|ppa| core.superblock_of(ppa));
+    let old = core.meta().pages.entry(lpa).map(|ppa| core.superblock_of(ppa));
     if source.is_some() && old != source {
         return None;
     }
@@ -121,20 +121,20 @@ pub(super) fn on_flash(
 ) {
     let survives = |piece: Piece| !lost.iter().any(|&(gone, _)| gone == piece);
     for piece in round.iter().filter(|&&piece| survives(piece)) {
-        core.meta.segment_written(SegmentId(piece.0), seq);
+        core.segment_written(SegmentId(piece.0), seq);
     }
     for (lpa, ppa) in changes {
-        let unit = core.meta.units().of(lpa);
-        if survives(core.meta.segment_piece(unit)) {
-            core.meta.pages.set_entry(lpa, ppa);
+        let unit = core.units().of(lpa);
+        if survives(core.meta().segment_piece(unit)) {
+            core.set_entry(lpa, ppa);
         }
     }
 }
 
 /// The buffers of a round go back, and what was in them stays cached where there is room.
 pub(super) fn release(core: &mut Core, round: &[Piece], held: &mut u16) {
-    core.sram.give(Owner::Map, std::mem::take(held));
+    core.give_buffers(Owner::Map, std::mem::take(held));
     for piece in round {
-        core.sram.keep_segment(SegmentId(piece.0));
+        core.keep_segment(SegmentId(piece.0));
     }
 }

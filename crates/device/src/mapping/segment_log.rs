@@ -8,7 +8,6 @@
 
 use std::collections::BTreeSet;
 
-use nand::Cause;
 use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
@@ -22,7 +21,6 @@ use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, MapUnits};
 use crate::meta::Piece;
-use crate::ops::ProgramReason;
 use crate::seat::{
     Absorb, Commit, Flush, HostRole, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement, Reclaim,
     Recover, Resolved, Scheme, Search, Table, Translate,
@@ -89,14 +87,14 @@ pub struct SegmentLog {
 impl SegmentLog {
     /// The mapping of an address, as far as the device would know it with the map unit in SRAM.
     fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
-        match core.log.get(lpa) {
-            Some(logged) => core.logged_over(logged, core.meta.pages.entry(lpa)),
-            None => core.meta.pages.entry(lpa),
+        match core.log().get(lpa) {
+            Some(logged) => core.logged_over(logged, core.meta().pages.entry(lpa)),
+            None => core.meta().pages.entry(lpa),
         }
     }
 
     fn on_flash(core: &Core, unit: SegmentId) -> Option<Ppa> {
-        core.meta.place(core.meta.segment_piece(unit))
+        core.place_of(unit)
     }
 
     fn concern(&mut self, sb: Superblock) {
@@ -109,11 +107,11 @@ impl SegmentLog {
     /// firmware goes through its log, it does not sort 1536 entries.
     fn sort_log(&mut self, core: &Core) {
         self.updates.clear();
-        let units = core.meta.units();
+        let units = core.units();
         let mut last = None;
         self.flush_number += 1;
         let mut seen_units = 0;
-        for entry in core.log.entries() {
+        for entry in core.log().entries() {
             for i in 0..u32::from(entry.len) {
                 let (lpa, seq) = (entry.lpa.offset(i), entry.seq.plus(i));
                 if let Some(first) = entry.ppa {
@@ -124,7 +122,7 @@ impl SegmentLog {
                         last = Some(sb);
                     }
                 }
-                let logged = core.log.get(lpa).expect("every logged address is in the index");
+                let logged = core.log().get(lpa).expect("every logged address is in the index");
                 if logged.seq == seq {
                     let seen = &mut self.seen[units.of(lpa).index()];
                     if seen.0 != self.flush_number {
@@ -146,18 +144,18 @@ impl SegmentLog {
     fn read_round(&mut self, core: &mut Core) -> bool {
         self.round.clear();
         self.round_end = self.done;
-        let units = core.meta.units();
-        let limit = units.fitting(core.cfg.sram.segment_cache.into()) as usize;
+        let units = core.units();
+        let limit = units.fitting(core.cfg().sram.segment_cache.into()) as usize;
         let (mut reads, mut shared) = (Vec::new(), BTreeSet::new());
         while self.round_end < self.updates.len() && self.round.len() < limit {
             let unit = units.of(self.updates[self.round_end].lpa);
-            let cached = core.sram.segment_hit(unit);
+            let cached = core.segment_hit(unit);
             if cached {
                 // Its buffer goes over to the flush.
-                core.sram.drop_segment(unit);
+                core.drop_segment(unit);
             }
             let more = units.buffers(self.round.len() as u32 + 1) as u16 - self.held;
-            if !core.sram.take(Owner::Map, more) {
+            if !core.take_buffers(Owner::Map, more) {
                 break;
             }
             self.held += more;
@@ -165,14 +163,13 @@ impl SegmentLog {
             // page register loaded more often for a reason that has nothing to do with their size.
             let place = Self::on_flash(core, unit).filter(|_| !cached);
             reads.extend(place.filter(|&ppa| units.is_plain() || shared.insert(ppa)));
-            self.round.push(core.meta.segment_piece(unit));
+            self.round.push(core.meta().segment_piece(unit));
             let rest = &self.updates[self.round_end..];
             self.round_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
         }
         assert!(!self.round.is_empty(), "the reserve leaves buffers for a map flush");
-        core.stats.segment_reads += reads.len() as u64;
         for &ppa in &reads {
-            core.job_read(ppa, 1, Cause::MapRead);
+            core.read_for_flush(ppa, 1);
         }
         !reads.is_empty()
     }
@@ -186,8 +183,7 @@ impl SegmentLog {
                 Some(_) => {}
             }
         }
-        core.stats.segment_writes += self.round.len() as u64;
-        core.program_all_pieces(&self.round, ProgramReason::Job);
+        core.program_map_units(&self.round);
     }
 
     /// The map units of the round are on flash: what was written becomes their content.
@@ -205,10 +201,10 @@ impl SegmentLog {
 
     /// Superblocks that the flush has emptied become free.
     fn finish(&mut self, core: &mut Core) {
-        core.log.clear();
+        core.clear_log();
         core.trims_covered(self.flush_seq.plus(1));
         for sb in std::mem::take(&mut self.concerned) {
-            if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks.settled(sb) {
+            if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks().settled(sb) {
                 self.valid.forget(sb);
                 core.retire(sb);
             }
@@ -231,8 +227,8 @@ impl Scheme for SegmentLog {
     }
 
     fn new(core: &Core) -> SegmentLog {
-        let superblocks = core.blocks.count();
-        let sram = &core.cfg.sram;
+        let superblocks = core.blocks().count();
+        let sram = &core.cfg().sram;
         let entries = || EntryCache::new(u64::from(sram.segment_cache) * UNIT_BYTES);
         SegmentLog {
             valid: ValidCounts::new(superblocks),
@@ -241,7 +237,7 @@ impl Scheme for SegmentLog {
             flush_wanted: false,
             phase: Phase::Start,
             updates: Vec::new(),
-            seen: vec![(0, 0); core.meta.units().count() as usize],
+            seen: vec![(0, 0); core.units().count() as usize],
             flush_number: 0,
             flush_seq: Seq(0),
             done: 0,
@@ -250,13 +246,13 @@ impl Scheme for SegmentLog {
             held: 0,
             concerned: Vec::new(),
             no_victim_at: None,
-            superblock_units: core.layout.superblock_units(),
+            superblock_units: core.layout().superblock_units(),
         }
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
-        let log = u64::from(core.cfg.log.entries) * 16;
-        MapMemory { sram: log + core.meta.table_bytes() + self.valid.table_bytes(), dram: 0 }
+        let log = u64::from(core.cfg().log.entries) * 16;
+        MapMemory { sram: log + core.meta().table_bytes() + self.valid.table_bytes(), dram: 0 }
     }
 }
 
@@ -264,20 +260,20 @@ impl Translate for SegmentLog {
     /// Log buffer, then segments in SRAM, then the host's entry, then flash (facts, "Read path").
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
-        let unit = core.meta.units().of(lpa);
-        if let Some(logged) = core.log.get(lpa) {
+        let unit = core.units().of(lpa);
+        if let Some(logged) = core.log().get(lpa) {
             // A copy in the log without a newer write beside it is one that was valid when it was made, and the
             // log is flushed as a whole, so nothing newer can be on flash.
-            core.stats.log_hits += 1;
+            core.count_log_hit();
             return Resolved::own(logged.ppa);
         }
         let hit = match &mut self.entries {
             Some(entries) => entries.touch(lpa),
-            None => core.sram.segment_hit(unit),
+            None => core.segment_hit(unit),
         };
         if hit {
-            core.stats.segment_hits += 1;
-            return Resolved::own(core.meta.pages.entry(lpa));
+            core.count_segment_hit();
+            return Resolved::own(core.meta().pages.entry(lpa));
         }
         if let HostSays::At(ppa) = host {
             return Resolved::Page { ppa, from_host: true };
@@ -285,7 +281,6 @@ impl Translate for SegmentLog {
         if Self::on_flash(core, unit).is_none() {
             return Resolved::Unmapped;
         }
-        core.stats.segment_misses += 1;
         Resolved::Load(unit)
     }
 
@@ -298,9 +293,9 @@ impl Translate for SegmentLog {
 
     /// In a segment in SRAM or an entry there, in the log, or in a segment that was never written.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
-        let unit = core.meta.units().of(lpa);
+        let unit = core.units().of(lpa);
         let entry = self.entries.as_ref().is_some_and(|entries| entries.holds(lpa));
-        entry || core.sram.holds_segment(unit) || core.log.get(lpa).is_some() || Self::on_flash(core, unit).is_none()
+        entry || core.holds_segment(unit) || core.log().get(lpa).is_some() || Self::on_flash(core, unit).is_none()
     }
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
@@ -314,21 +309,21 @@ impl Translate for SegmentLog {
     fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
         let cached = |run: &LpaRun| (0..run.len).all(|i| self.cached(core, run.lpa.offset(i)));
         let missing = !write && !runs.iter().all(cached);
-        missing.then(|| core.meta.units().of(runs[0].lpa))
+        missing.then(|| core.units().of(runs[0].lpa))
     }
 }
 
 impl Absorb for SegmentLog {
     #[inline]
     fn room(&self, core: &Core) -> usize {
-        core.log.room().saturating_sub(core.units_to_log)
+        core.log().room().saturating_sub(core.units_to_log())
     }
 
     #[inline]
     fn committed(&mut self, core: &mut Core, unit: Commit) {
         let change = Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source };
         if core.log_change(change) {
-            core.publisher.changed(unit.lpa, Some(unit.ppa));
+            core.publish_change(unit.lpa, Some(unit.ppa));
         }
     }
 
@@ -336,7 +331,7 @@ impl Absorb for SegmentLog {
         for i in 0..n {
             let lpa = lpa.offset(i);
             core.log_change(Change { lpa, ppa: None, seq: seq.plus(i), source: None });
-            core.publisher.changed(lpa, None);
+            core.publish_change(lpa, None);
         }
     }
 
@@ -363,22 +358,22 @@ impl Placement for SegmentLog {
 
     /// Open superblocks, and those with changes that have not been flushed.
     fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
-        let all = (0..core.blocks.count()).map(Superblock);
-        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks.state(sb) == State::Open).collect()
+        let all = (0..core.blocks().count()).map(Superblock);
+        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks().state(sb) == State::Open).collect()
     }
 }
 
 impl Flush for SegmentLog {
     #[inline]
     fn wants_flush(&self, core: &Core) -> bool {
-        core.log.len() > usize::from(core.cfg.log.flush_above) || self.flush_wanted
+        core.log().len() > usize::from(core.cfg().log.flush_above) || self.flush_wanted
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
         loop {
             match self.phase {
                 Phase::Start => {
-                    if core.programs > 0 {
+                    if core.programs_in_flight() > 0 {
                         return false;
                     }
                     self.sort_log(core);
@@ -407,9 +402,9 @@ impl Flush for SegmentLog {
                     }
                     self.phase = Phase::Bitmaps;
                     // The log of one flush touches the host's and the collector's superblock, rarely one more each.
-                    let parts = |&sb: &Superblock| core.meta.bitmap_pieces(sb);
+                    let parts = |&sb: &Superblock| core.meta().bitmap_pieces(sb);
                     let bitmaps: Vec<Piece> = self.concerned.iter().flat_map(parts).collect();
-                    core.program_all_pieces(&bitmaps, ProgramReason::Job);
+                    core.program_bitmaps(&bitmaps);
                     if !bitmaps.is_empty() {
                         return false;
                     }
@@ -427,17 +422,17 @@ impl Flush for SegmentLog {
 impl Reclaim for SegmentLog {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         let settled = |sb: Superblock| self.unapplied[sb.index()] == 0;
-        let usable = |sb: &Superblock| core.blocks.settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
+        let usable = |sb: &Superblock| core.blocks().settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
         if let Some(sb) = named.filter(usable) {
             return Some(Victim::new(sb, true, self.valid.get(sb)));
         }
-        if self.no_victim_at == Some(core.stats.map_flushes) {
+        if self.no_victim_at == Some(core.map_flushes()) {
             return None;
         }
-        match self.valid.fewest(&core.blocks, self.superblock_units, settled) {
+        match self.valid.fewest(core.blocks(), self.superblock_units, settled) {
             Some(sb) => Some(Victim::new(sb, false, self.valid.get(sb))),
             None => {
-                self.no_victim_at = Some(core.stats.map_flushes);
+                self.no_victim_at = Some(core.map_flushes());
                 None
             }
         }
@@ -447,14 +442,14 @@ impl Reclaim for SegmentLog {
     /// page valid. The simulator finds these entries by the addresses in the spare areas of the victim, which are the
     /// same ones, instead of scanning all entries of every segment.
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
-        core.sram.give(Owner::Map, std::mem::take(&mut victim.held));
+        core.give_buffers(Owner::Map, std::mem::take(&mut victim.held));
         if !victim.opened {
             victim.opened = true;
             victim.plan = core.addresses_in(victim.sb);
             victim.plan.sort_unstable();
             let bitmap: Vec<Ppa> =
-                core.meta.bitmap_pieces(victim.sb).filter_map(|part| core.meta.place(part)).collect();
-            bitmap.iter().for_each(|&ppa| core.job_read(ppa, 1, Cause::ValidPageSearch));
+                core.meta().bitmap_pieces(victim.sb).filter_map(|part| core.meta().place(part)).collect();
+            bitmap.iter().for_each(|&ppa| core.scan_for_search(ppa, 1));
             if !bitmap.is_empty() {
                 return Search::Reading;
             }
@@ -492,18 +487,18 @@ impl Reclaim for SegmentLog {
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
         self.valid.mark_collected(sb);
         // It becomes free with the next flush; when free ones are short, that has to be soon.
-        if core.blocks.free() <= core.cfg.gc.hurried.min(2 * core.cfg.gc.reserve) {
+        if core.blocks().free() <= core.cfg().gc.hurried.min(2 * core.cfg().gc.reserve) {
             self.flush_wanted = true;
         }
-        if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks.settled(sb) {
+        if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks().settled(sb) {
             self.valid.forget(sb);
             core.retire(sb);
         }
     }
 
     fn starved(&mut self, core: &mut Core) {
-        let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.stats.map_flushes);
-        self.flush_wanted |= core.log.len() > 0 && pending;
+        let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.map_flushes());
+        self.flush_wanted |= core.log().len() > 0 && pending;
     }
 }
 
@@ -521,8 +516,8 @@ impl Recover for SegmentLog {
     fn restored(core: &mut Core) -> SegmentLog {
         let mut map = SegmentLog::new(core);
         map.valid = ValidCounts::restored(core);
-        for sb in (0..core.blocks.count()).map(Superblock) {
-            if map.valid.get(sb) == 0 && core.blocks.settled(sb) {
+        for sb in (0..core.blocks().count()).map(Superblock) {
+            if map.valid.get(sb) == 0 && core.blocks().settled(sb) {
                 core.retire(sb);
             }
         }

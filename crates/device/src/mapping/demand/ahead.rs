@@ -11,7 +11,7 @@ const AHEAD_ONE_IN: u64 = 4;
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// The addresses whose entries need no flash read, in order.
     pub(super) fn in_caches<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = Lpa> + 'a {
-        let units = core.meta.units();
+        let units = core.units();
         (0..units.count()).map(SegmentId).flat_map(move |unit| {
             let page = if self.ctp.holds(unit) { units.range(unit) } else { 0..0 };
             let entries = (page.is_empty()).then(|| self.cmt.cached_in(unit));
@@ -23,13 +23,12 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// others of its translation page are taken in with it.
     pub(super) fn load_ahead(&mut self, core: &Core, lpas: impl IntoIterator<Item = Lpa>) {
         self.expected.clear();
-        self.expected
-            .extend(lpas.into_iter().filter(|&lpa| !self.cmt.is_cached(lpa) && lpa.0 < core.cfg.capacity_units));
+        self.expected.extend(lpas.into_iter().filter(|&lpa| !self.cmt.is_cached(lpa) && lpa.0 < core.capacity_units()));
     }
 
     /// How many entries will be taken in with one of this translation page.
     pub(super) fn expected_with(&self, core: &Core, unit: SegmentId) -> u64 {
-        let range = core.meta.units().range(unit);
+        let range = core.units().range(unit);
         let expected = self.expected.range(Lpa(range.start)..Lpa(range.end)).count() as u64;
         expected.min(self.cmt.capacity() / AHEAD_ONE_IN)
     }
@@ -39,7 +38,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         if self.expected.is_empty() {
             return;
         }
-        let range = core.meta.units().range(unit);
+        let range = core.units().range(unit);
         let wanted: Vec<Lpa> = self.expected.range(Lpa(range.start)..Lpa(range.end)).copied().collect();
         for lpa in wanted {
             self.expected.remove(&lpa);

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use nand::Cause;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::Demand;
@@ -14,7 +13,6 @@ use crate::blocks::State;
 use crate::engine::core::Core;
 use crate::mapping::rounds::{InRounds, Load, Phase};
 use crate::meta::Piece;
-use crate::ops::ProgramReason;
 use crate::sram::Owner;
 
 /// Translation pages that are read and written together, if there are buffers for as many.
@@ -58,7 +56,7 @@ impl<const TWO_LEVELS: bool> InRounds for Demand<TWO_LEVELS> {
     fn begin(&mut self, core: &mut Core) {
         let wanted = std::mem::take(&mut self.wanted);
         let mut pages: BTreeSet<SegmentId> = BTreeSet::new();
-        let units = core.meta.units();
+        let units = core.units();
         if wanted.log || wanted.blocks || self.log_is_crowded(core) {
             pages.extend(live(core).map(|lpa| units.of(lpa)));
         }
@@ -87,9 +85,9 @@ impl<const TWO_LEVELS: bool> InRounds for Demand<TWO_LEVELS> {
     }
 
     fn program(&mut self, core: &mut Core) -> bool {
-        if self.flush.idle && core.command_waits {
+        if self.flush.idle && core.command_waits() {
             // Nobody needs this page to be written, and somebody waits.
-            core.sram.give(Owner::Map, self.flush.round.len() as u16);
+            core.give_buffers(Owner::Map, self.flush.round.len() as u16);
             self.flush.todo.clear();
             self.finish(core);
             return false;
@@ -106,9 +104,9 @@ impl<const TWO_LEVELS: bool> InRounds for Demand<TWO_LEVELS> {
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// The pages that keep the oldest full superblock from being forgotten by recovery.
     fn pages_of_oldest_block(&self, core: &Core, pages: &mut BTreeSet<SegmentId>) {
-        let full = |sb: &Superblock| core.blocks.state(*sb) == State::Closed && self.changed_in[sb.index()] > 0;
-        let closed = (0..core.blocks.count()).map(Superblock).filter(full);
-        let Some(oldest) = closed.min_by_key(|&sb| (core.blocks.last_seq(sb), sb)) else { return };
+        let full = |sb: &Superblock| core.blocks().state(*sb) == State::Closed && self.changed_in[sb.index()] > 0;
+        let closed = (0..core.blocks().count()).map(Superblock).filter(full);
+        let Some(oldest) = closed.min_by_key(|&sb| (core.blocks().last_seq(sb), sb)) else { return };
         let names = |entry: Option<Option<Ppa>>| entry.flatten().is_some_and(|ppa| core.superblock_of(ppa) == oldest);
         let entries = |unit: &&SegmentId| self.cmt.dirty_in(**unit).any(|lpa| names(self.cmt.get(lpa)));
         pages.extend(self.cmt.dirty_units().iter().filter(entries));
@@ -117,16 +115,15 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
 
     /// Brings the next pages into SRAM. True if flash has to be read for any.
     fn read_round(&mut self, core: &mut Core) -> bool {
-        let n = core.sram.available(Owner::Map).min(PAGES_AT_ONCE).min(self.flush.todo.len() as u16);
-        let taken = n > 0 && core.sram.take(Owner::Map, n);
+        let n = core.buffers_available(Owner::Map).min(PAGES_AT_ONCE).min(self.flush.todo.len() as u16);
+        let taken = n > 0 && core.take_buffers(Owner::Map, n);
         assert!(taken, "the reserve leaves buffers for a map flush");
         self.flush.round = self.flush.todo.drain(..usize::from(n)).collect();
         let mut reading = false;
         for &unit in &self.flush.round {
-            let place = core.meta.place(core.meta.segment_piece(unit)).filter(|_| !self.ctp.holds(unit));
+            let place = core.place_of(unit).filter(|_| !self.ctp.holds(unit));
             if let Some(ppa) = place {
-                core.job_read(ppa, 1, Cause::MapRead);
-                core.stats.segment_reads += 1;
+                core.read_for_flush(ppa, 1);
                 reading = true;
             }
         }
@@ -141,13 +138,12 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             let changed = in_sram.chain(logged_in(core, unit));
             content.extend(changed.map(|lpa| (unit, lpa, self.mapping_of(core, lpa))));
         }
-        let pieces: Vec<Piece> = self.flush.round.iter().map(|&unit| core.meta.segment_piece(unit)).collect();
-        core.stats.segment_writes += pieces.len() as u64;
+        let pieces: Vec<Piece> = self.flush.round.iter().map(|&unit| core.meta().segment_piece(unit)).collect();
         core.stats.cmt_page_writes += pieces.len() as u64;
         core.stats.cmt_entries_written += content.len() as u64;
         core.stats.cmt_background_flushes += u64::from(self.flush.idle);
         self.flush.content = content;
-        core.program_all_pieces(&pieces, ProgramReason::Job);
+        core.program_map_units(&pieces);
     }
 
     fn round_written(&mut self, core: &mut Core) {
@@ -155,9 +151,9 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             for lpa in logged_in(core, unit) {
                 self.settle(core, lpa);
             }
-            core.meta.segment_written(unit, self.flush.seq);
+            core.segment_written(unit, self.flush.seq);
             self.trimmed.remove(&unit);
-            core.sram.give(Owner::Map, 1);
+            core.give_buffers(Owner::Map, 1);
         }
         let content = std::mem::take(&mut self.flush.content);
         for &(_, lpa, entry) in &content {
@@ -168,14 +164,14 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
                 self.uncount(core, entry);
             }
             self.ctp.note(lpa, entry);
-            core.meta.pages.set_entry(lpa, entry);
+            core.set_entry(lpa, entry);
         }
         self.flush.content = content;
     }
 
     fn finish(&mut self, core: &mut Core) {
         if live(core).next().is_none() {
-            core.log.clear();
+            core.clear_log();
         }
         if self.trimmed.is_empty() {
             core.trims_covered(self.flush.seq.plus(1));
@@ -188,15 +184,15 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         if self.flush.phase != Phase::Written {
             return;
         }
-        let survives = |core: &Core, unit| !lost.iter().any(|&(gone, _)| gone == core.meta.segment_piece(unit));
+        let survives = |core: &Core, unit| !lost.iter().any(|&(gone, _)| gone == core.meta().segment_piece(unit));
         for &unit in &self.flush.round {
             if survives(core, unit) {
-                core.meta.segment_written(unit, self.flush.seq);
+                core.segment_written(unit, self.flush.seq);
             }
         }
         for &(unit, lpa, entry) in &self.flush.content {
             if survives(core, unit) {
-                core.meta.pages.set_entry(lpa, entry);
+                core.set_entry(lpa, entry);
             }
         }
     }

@@ -16,13 +16,13 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         if let Some(entry) = self.cmt.get(lpa).or_else(|| self.ctp.get(lpa)) {
             return entry;
         }
-        let base = core.meta.pages.entry(lpa);
-        core.log.get(lpa).map_or(base, |logged| core.logged_over(logged, base))
+        let base = core.meta().pages.entry(lpa);
+        core.log().get(lpa).map_or(base, |logged| core.logged_over(logged, base))
     }
 
     /// Is the entry of this address in one of the caches?
     pub(super) fn is_cached(&self, core: &Core, lpa: Lpa) -> bool {
-        self.cmt.is_cached(lpa) || self.ctp.holds(core.meta.units().of(lpa))
+        self.cmt.is_cached(lpa) || self.ctp.holds(core.units().of(lpa))
     }
 
     /// Changes an entry that is in a cache. The new page counts as valid, the old one does not any more.
@@ -56,7 +56,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     fn overtaken(&mut self, core: &mut Core, old: Option<Ppa>, new: Option<Ppa>) {
         self.uncount(core, old);
         if let (Some(old), None) = (old, new) {
-            core.trims.hold(core.superblock_of(old), core.next_seq());
+            core.hold_for_trims(core.superblock_of(old));
         }
     }
 
@@ -77,7 +77,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 
     pub(super) fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
-        if self.valid.get(sb) == 0 && core.blocks.settled(sb) {
+        if self.valid.get(sb) == 0 && core.blocks().settled(sb) {
             self.valid.forget(sb);
             core.retire(sb);
         }
@@ -85,7 +85,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
 
     /// A change of an address that is in no cache. The page of a copy counts as valid until it is settled.
     pub(super) fn log_change(&mut self, core: &mut Core, change: Change) {
-        let before = core.log.get(change.lpa).and_then(|logged| logged.ppa);
+        let before = core.log().get(change.lpa).and_then(|logged| logged.ppa);
         if core.log_change(change) {
             if let Some(ppa) = change.ppa {
                 self.valid.add(core.superblock_of(ppa));
@@ -97,9 +97,9 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// The entry of an address whose translation page is in SRAM now, with what the log knows of it; true if flash lacks
     /// that. The log forgets it: the caller keeps it.
     pub(super) fn settle(&mut self, core: &mut Core, lpa: Lpa) -> (Option<Ppa>, bool) {
-        let base = core.meta.pages.entry(lpa);
-        let Some(logged) = core.log.get(lpa) else { return (base, false) };
-        core.log.forget(lpa);
+        let base = core.meta().pages.entry(lpa);
+        let Some(logged) = core.log().get(lpa) else { return (base, false) };
+        core.forget_change(lpa);
         let entry = core.logged_over(logged, base);
         let overtaken = logged.ppa.is_some() && entry != logged.ppa;
         self.release(core, if overtaken { logged.ppa } else { base });
@@ -123,8 +123,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
 
     /// Takes a translation page that has just been read into the page cache.
     pub(super) fn cache_page(&mut self, core: &mut Core, unit: SegmentId) {
-        let range = core.meta.units().range(unit);
-        self.ctp.insert(unit, core.meta.pages.entries(range));
+        let range = core.units().range(unit);
+        self.ctp.insert(unit, core.meta().pages.entries(range));
         for lpa in logged_in(core, unit) {
             let (entry, changed) = self.settle(core, lpa);
             if changed {
@@ -138,10 +138,10 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     pub(super) fn unsettled_blocks(&self, core: &Core) -> Vec<Superblock> {
         use crate::blocks::State;
         let logged = self.logged_blocks(core);
-        let all = (0..core.blocks.count()).map(Superblock);
-        let needed = |sb: &Superblock| match core.blocks.state(*sb) {
+        let all = (0..core.blocks().count()).map(Superblock);
+        let needed = |sb: &Superblock| match core.blocks().state(*sb) {
             State::Open => true,
-            State::Closed => self.changed_in[sb.index()] > 0 || !core.blocks.settled(*sb) || logged.contains(sb),
+            State::Closed => self.changed_in[sb.index()] > 0 || !core.blocks().settled(*sb) || logged.contains(sb),
             _ => false,
         };
         all.filter(needed).collect()
@@ -150,7 +150,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// Superblocks with copies that only the log knows.
     pub(super) fn logged_blocks(&self, core: &Core) -> Vec<Superblock> {
         let mut blocks = Vec::new();
-        for entry in core.log.entries() {
+        for entry in core.log().entries() {
             for sb in entry.ppa.into_iter().map(|ppa| core.superblock_of(ppa)) {
                 if !blocks.contains(&sb) {
                     blocks.push(sb);
@@ -163,16 +163,16 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
 
 /// The addresses of a translation page that the log knows something of.
 pub(super) fn logged_in(core: &Core, unit: SegmentId) -> Vec<Lpa> {
-    let range = core.meta.units().range(unit);
+    let range = core.units().range(unit);
     live(core).filter(|lpa| range.contains(&lpa.0)).collect()
 }
 
 /// All addresses that the log knows something of.
 pub(super) fn live(core: &Core) -> impl Iterator<Item = Lpa> {
     let changes = core
-        .log
+        .log()
         .entries()
         .flat_map(|entry| (0..u32::from(entry.len)).map(move |i| (entry.lpa.offset(i), entry.seq.plus(i))));
-    let holds = |lpa: Lpa, seq: Seq| core.log.get(lpa).is_some_and(|logged| logged.seq == seq);
+    let holds = |lpa: Lpa, seq: Seq| core.log().get(lpa).is_some_and(|logged| logged.seq == seq);
     changes.filter(move |&(lpa, seq)| holds(lpa, seq)).map(|(lpa, _)| lpa)
 }

@@ -112,8 +112,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             self.count_lookup(core, lpa, access, true);
             return Found::Cached(entry);
         }
-        let unit = core.meta.units().of(lpa);
-        let on_flash = core.meta.place(core.meta.segment_piece(unit)).is_some();
+        let unit = core.units().of(lpa);
+        let on_flash = core.place_of(unit).is_some();
         let held = self.ctp.holds(unit);
         if !on_flash && !held && matches!(access, Access::Read) {
             return Found::Nowhere;
@@ -138,7 +138,6 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             return Found::NoRoom;
         }
         self.loading += 1;
-        core.stats.segment_misses += 1;
         Found::OnFlash(unit)
     }
 
@@ -174,7 +173,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
 
     fn drop_victim(&mut self, core: &mut Core) -> bool {
         let Some(victim) = self.cmt.victim() else { return false };
-        let unit = core.meta.units().of(victim);
+        let unit = core.units().of(victim);
         if self.cmt.is_dirty(victim) {
             if !self.ctp.holds(unit) {
                 self.wanted.evict = Some(unit);
@@ -208,7 +207,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
 
     /// Is the log so full that the next row, or trim, might not fit?
     fn log_is_crowded(&self, core: &Core) -> bool {
-        core.log.len() > 0 && core.log.room() < TRIM_ENTRIES + 2 * core.layout.row_units() as usize
+        core.log().len() > 0 && core.log().room() < TRIM_ENTRIES + 2 * core.layout().row_units() as usize
     }
 }
 
@@ -218,9 +217,9 @@ impl<const TWO_LEVELS: bool> Scheme for Demand<TWO_LEVELS> {
     }
 
     fn new(core: &Core) -> Demand<TWO_LEVELS> {
-        let units = core.meta.units();
-        let (entries, pages) = division(&core.cfg.cmt, units.capacity_units(), TWO_LEVELS);
-        let superblocks = core.blocks.count();
+        let units = core.units();
+        let (entries, pages) = division(&core.cfg().cmt, units.capacity_units(), TWO_LEVELS);
+        let superblocks = core.blocks().count();
         Demand {
             cmt: Cmt::new(entries, units),
             ctp: Ctp::new(pages, units),
@@ -233,16 +232,16 @@ impl<const TWO_LEVELS: bool> Scheme for Demand<TWO_LEVELS> {
             trimmed: BTreeSet::new(),
             wanted: Wanted::default(),
             flush: FlushState::default(),
-            superblock_units: core.layout.superblock_units(),
+            superblock_units: core.layout().superblock_units(),
         }
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
-        let log = u64::from(core.cfg.log.entries) * 16;
-        let cfg = &core.cfg.cmt;
-        let (entries, pages) = division(cfg, core.cfg.capacity_units, TWO_LEVELS);
+        let log = u64::from(core.cfg().log.entries) * 16;
+        let cfg = &core.cfg().cmt;
+        let (entries, pages) = division(cfg, core.capacity_units(), TWO_LEVELS);
         let caches = entries * u64::from(cfg.entry_bytes) + pages * UNIT_BYTES;
-        MapMemory { sram: caches + log + core.meta.table_bytes() + self.valid.table_bytes(), dram: 0 }
+        MapMemory { sram: caches + log + core.meta().table_bytes() + self.valid.table_bytes(), dram: 0 }
     }
 }
 
@@ -250,8 +249,8 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
     const ON_DEMAND: bool = true;
 
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
-        if !self.is_cached(core, lpa) && core.log.get(lpa).is_some_and(|logged| logged.ppa.is_none()) {
-            core.stats.log_hits += 1;
+        if !self.is_cached(core, lpa) && core.log().get(lpa).is_some_and(|logged| logged.ppa.is_none()) {
+            core.count_log_hit();
             return Resolved::Unmapped;
         }
         match self.find(core, lpa, Access::Read) {
@@ -268,7 +267,7 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
     /// The entry of a read that was looked up goes into the cache, where a place has been kept for it.
     fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
         self.loading -= 1;
-        let unit = core.meta.units().of(lpa);
+        let unit = core.units().of(lpa);
         if self.loading_pages.remove(&unit) {
             self.cache_page(core, unit);
         }
@@ -296,8 +295,8 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
 
     /// In a cache, trimmed in the log, or in a translation page that was never written.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
-        let trimmed = || core.log.get(lpa).is_some_and(|logged| logged.ppa.is_none());
-        let unwritten = || core.meta.place(core.meta.segment_piece(core.meta.units().of(lpa))).is_none();
+        let trimmed = || core.log().get(lpa).is_some_and(|logged| logged.ppa.is_none());
+        let unwritten = || core.place_of(core.units().of(lpa)).is_none();
         self.is_cached(core, lpa) || trimmed() || unwritten()
     }
 
@@ -320,7 +319,7 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
 
 impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
     fn room(&self, core: &Core) -> usize {
-        core.log.room().saturating_sub(core.units_to_log + TRIM_ENTRIES)
+        core.log().room().saturating_sub(core.units_to_log() + TRIM_ENTRIES)
     }
 
     fn committed(&mut self, core: &mut Core, unit: Commit) {
@@ -345,14 +344,14 @@ impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
     fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
         for i in 0..n {
             let (lpa, seq) = (lpa.offset(i), seq.plus(i));
-            let unit = core.meta.units().of(lpa);
+            let unit = core.units().of(lpa);
             let cached = self.cmt.is_cached(lpa);
             if cached {
                 self.cmt.trimmed(lpa, seq.0);
             }
             if cached || self.ctp.holds(unit) {
                 self.change(core, lpa, None);
-            } else if core.meta.place(core.meta.segment_piece(unit)).is_some() {
+            } else if core.place_of(unit).is_some() {
                 self.log_change(core, Change { lpa, ppa: None, seq, source: None });
             } else {
                 continue;
@@ -369,9 +368,9 @@ impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
 impl<const TWO_LEVELS: bool> Placement for Demand<TWO_LEVELS> {
     /// The number of log blocks bounds the time of a recovery.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let for_gc = stream == Stream::Host && core.blocks.open(Stream::Gc).is_none();
+        let for_gc = stream == Stream::Host && core.blocks().open(Stream::Gc).is_none();
         let needed = self.unsettled_blocks(core).len() + usize::from(for_gc);
-        let may = needed < usize::from(core.cfg.log.max_log_blocks);
+        let may = needed < usize::from(core.cfg().log.max_log_blocks);
         self.wanted.blocks |= !may;
         may
     }
@@ -405,11 +404,11 @@ impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
         // A copy of a copy that only the log knows could not be told from one that was overtaken.
         let logged = self.logged_blocks(core);
         let usable =
-            |sb: &Superblock| core.blocks.settled(*sb) && !self.valid.is_collected(*sb) && !logged.contains(sb);
+            |sb: &Superblock| core.blocks().settled(*sb) && !self.valid.is_collected(*sb) && !logged.contains(sb);
         if let Some(sb) = named.filter(usable) {
             return Some(Victim::new(sb, true, self.valid.get(sb)));
         }
-        let sb = self.valid.fewest(&core.blocks, self.superblock_units, |sb| !logged.contains(&sb))?;
+        let sb = self.valid.fewest(core.blocks(), self.superblock_units, |sb| !logged.contains(&sb))?;
         Some(Victim::new(sb, false, self.valid.get(sb)))
     }
 
@@ -424,12 +423,12 @@ impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
     /// The victim becomes free when its last translation page has been written.
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
         self.valid.mark_collected(sb);
-        self.wanted.log |= core.log.len() > 0;
+        self.wanted.log |= core.log().len() > 0;
         self.retire_if_empty(core, sb);
     }
 
     fn starved(&mut self, core: &mut Core) {
-        self.wanted.log |= core.log.len() > 0;
+        self.wanted.log |= core.log().len() > 0;
     }
 }
 
@@ -444,7 +443,7 @@ impl<const TWO_LEVELS: bool> Recover for Demand<TWO_LEVELS> {
     fn restored(core: &mut Core) -> Demand<TWO_LEVELS> {
         let mut map = Demand::new(core);
         map.valid = ValidCounts::restored(core);
-        for sb in (0..core.blocks.count()).map(Superblock) {
+        for sb in (0..core.blocks().count()).map(Superblock) {
             map.retire_if_empty(core, sb);
         }
         map

@@ -1,6 +1,5 @@
 //! Which pages of a GC victim are valid: looked up in the caches, or else in their translation pages.
 
-use nand::Cause;
 use units::{Lpa, Ppa};
 
 use super::Demand;
@@ -15,7 +14,7 @@ impl<const TWO_LEVELS: bool> LooksUp for Demand<TWO_LEVELS> {
     }
 
     fn read_plan(&self, core: &mut Core, victim: &mut Victim) -> bool {
-        let units = core.meta.units();
+        let units = core.units();
         let mut reading = false;
         victim.loaded = victim.cursor;
         while let Some(&(lpa, _)) = victim.plan.get(victim.loaded) {
@@ -23,15 +22,14 @@ impl<const TWO_LEVELS: bool> LooksUp for Demand<TWO_LEVELS> {
             let rest = &victim.plan[victim.loaded..];
             let same = rest.iter().take_while(|(lpa, _)| units.of(*lpa) == unit);
             let (n, known) = same.fold((0, true), |(n, known), (lpa, _)| (n + 1, known && self.is_cached(core, *lpa)));
-            let place = core.meta.place(core.meta.segment_piece(unit)).filter(|_| !known);
+            let place = core.place_of(unit).filter(|_| !known);
             if let Some(ppa) = place {
-                if !core.sram.take(Owner::Map, 1) {
+                if !core.take_buffers(Owner::Map, 1) {
                     assert!(reading, "the reserve leaves buffers for a valid page search");
                     break;
                 }
                 victim.held += 1;
-                core.job_read(ppa, 1, Cause::ValidPageSearch);
-                core.stats.search_segment_reads += 1;
+                core.read_for_search(ppa, 1);
                 reading = true;
             }
             victim.loaded += n;

@@ -7,13 +7,14 @@ use crate::mapping::small;
 fn core(entries: u64) -> Core {
     let cfg = small::config(entries);
     let units = Dftl::map_units(&cfg);
-    let mut core = Core::new(cfg, units);
-    let meta = core.layout.first_ppa(Superblock(80));
+    let mut core = Core::in_test(cfg, units);
+    let meta = core.layout().first_ppa(Superblock(80));
     for unit in (0..8).map(SegmentId) {
-        core.meta.moved(core.meta.segment_piece(unit), meta.offset(unit.0));
+        let piece = core.meta().segment_piece(unit);
+        core.meta_in_test().moved(piece, meta.offset(unit.0));
     }
     for lpa in (0..4096).map(Lpa) {
-        core.meta.pages.set_entry(lpa, Some(Ppa(lpa.0)));
+        core.set_entry(lpa, Some(Ppa(lpa.0)));
     }
     core
 }

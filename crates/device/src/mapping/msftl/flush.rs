@@ -2,15 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use nand::Cause;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::Flushed;
 use crate::engine::core::Core;
-use crate::engine::core::META_RESERVE;
 use crate::mapping::rounds::{self, InRounds, Load, Phase};
 use crate::meta::Piece;
-use crate::ops::ProgramReason;
 use crate::sram::Owner;
 
 /// Buffers that a flush works in, if there are as many: programs for every die of a large device.
@@ -49,11 +46,11 @@ impl FlushState {
     /// Collects the changes that hold.
     fn sort_log(&mut self, core: &Core) {
         self.updates.clear();
-        for entry in core.log.entries() {
+        for entry in core.log().entries() {
             for i in 0..u32::from(entry.len) {
                 let (lpa, seq) = (entry.lpa.offset(i), entry.seq.plus(i));
                 // What a flush in parts has dealt with has been forgotten.
-                if let Some(logged) = core.log.get(lpa).filter(|logged| logged.seq == seq) {
+                if let Some(logged) = core.log().get(lpa).filter(|logged| logged.seq == seq) {
                     self.updates.push(Update { lpa, ppa: logged.ppa, source: logged.source, holds: true });
                 }
             }
@@ -68,28 +65,28 @@ impl FlushState {
     fn read_round(&mut self, core: &mut Core) -> bool {
         self.round.clear();
         self.round_end = self.done;
-        let units = core.meta.units();
-        let (row, program) = (core.layout.row_units(), core.meta.program_units());
-        let mut room = u32::from(core.sram.available(Owner::Map)).min(BUFFERS.max(row));
+        let units = core.units();
+        let (row, program) = (core.layout().row_units(), core.meta().program_units());
+        let mut room = u32::from(core.buffers_available(Owner::Map)).min(BUFFERS.max(row));
         for whole in [row, program] {
             room -= if room >= whole { room % whole } else { 0 };
         }
-        let mut placing = core.meta.placing();
+        let mut placing = core.meta().placing();
         let mut reads = BTreeSet::new();
         while let Some(update) = self.updates.get(self.round_end) {
             let unit = units.of(update.lpa);
-            let piece = core.meta.segment_piece(unit);
+            let piece = core.meta().segment_piece(unit);
             let mut next = placing;
             next.put(piece);
             if next.units() > room {
                 break;
             }
             placing = next;
-            if core.sram.segment_hit(unit) {
+            if core.segment_hit(unit) {
                 // Its buffer goes over to the flush.
-                core.sram.drop_segment(unit);
+                core.drop_segment(unit);
             } else {
-                reads.extend(core.meta.place(piece));
+                reads.extend(core.meta().place(piece));
             }
             self.round.push(piece);
             let rest = &self.updates[self.round_end..];
@@ -97,22 +94,20 @@ impl FlushState {
         }
         assert!(!self.round.is_empty(), "the reserve leaves buffers for a map flush");
         self.held = placing.units() as u16;
-        let taken = core.sram.take(Owner::Map, self.held);
+        let taken = core.take_buffers(Owner::Map, self.held);
         assert!(taken, "asked above");
-        core.stats.segment_reads += reads.len() as u64;
         core.stats.pmt_flush_reads += reads.len() as u64;
         for &ppa in &reads {
-            core.job_read(ppa, units.flash_units(), Cause::MapRead);
+            core.read_for_flush(ppa, units.flash_units());
         }
         !reads.is_empty()
     }
 
     fn count_round(&self, core: &mut Core) {
-        let units = core.meta.units();
+        let units = core.units();
         let entries = |piece: &Piece| units.range(SegmentId(piece.0)).len() as u64;
         let changed = self.updates[self.done..self.round_end].iter().filter(|u| u.holds).count();
         let stats = &mut core.stats;
-        stats.segment_writes += self.round.len() as u64;
         stats.pmt_pieces_written += self.round.len() as u64;
         stats.pmt_entries_written += self.round.iter().map(entries).sum::<u64>();
         stats.pmt_entries_changed += changed as u64;
@@ -153,7 +148,7 @@ impl<S> InRounds for Flushed<S> {
             self.finish_flush(core);
             return Load::Over;
         }
-        if self.flush.done > 0 && core.meta.free() <= META_RESERVE {
+        if self.flush.done > 0 && core.metadata_runs_short() {
             self.pause_flush(core);
             return Load::Over;
         }
@@ -181,28 +176,28 @@ impl<S> Flushed<S> {
             }
         }
         self.flush.count_round(core);
-        core.program_all_pieces(&self.flush.round, ProgramReason::Job);
+        core.program_map_units(&self.flush.round);
     }
 
     /// Translation blocks have run short. What has been written leaves the mapping cache; the rest follows in a flush after
     /// their GC.
     fn pause_flush(&mut self, core: &mut Core) {
         for update in &self.flush.updates[..self.flush.done] {
-            core.log.forget(update.lpa);
+            core.forget_change(update.lpa);
         }
         self.flush_wanted = true;
     }
 
     /// Superblocks that the flush has emptied become free.
     fn finish_flush(&mut self, core: &mut Core) {
-        for entry in core.log.entries() {
+        for entry in core.log().entries() {
             for ppa in entry.ppa.iter().flat_map(|first| (0..u32::from(entry.len)).map(|i| first.offset(i))) {
                 let sb = core.superblock_of(ppa);
                 self.unapplied[sb.index()] -= 1;
                 self.flush.concerned.insert(sb);
             }
         }
-        core.log.clear();
+        core.clear_log();
         core.trims_covered(self.flush.seq.plus(1));
         for sb in std::mem::take(&mut self.flush.concerned) {
             self.retire_if_empty(core, sb);

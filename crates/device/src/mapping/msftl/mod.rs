@@ -106,16 +106,16 @@ pub struct Flushed<S> {
 impl<S> Flushed<S> {
     /// The mapping of an address, as far as the device would know it with the piece in SRAM.
     fn mapping_of(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
-        let base = core.meta.pages.entry(lpa);
-        core.log.get(lpa).map_or(base, |logged| core.logged_over(logged, base))
+        let base = core.meta().pages.entry(lpa);
+        core.log().get(lpa).map_or(base, |logged| core.logged_over(logged, base))
     }
 
     fn place(core: &Core, unit: SegmentId) -> Option<Ppa> {
-        core.meta.place(core.meta.segment_piece(unit))
+        core.place_of(unit)
     }
 
     fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
-        if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks.settled(sb) {
+        if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks().settled(sb) {
             self.valid.forget(sb);
             core.retire(sb);
         }
@@ -135,7 +135,7 @@ impl<S: PieceSize> Scheme for Flushed<S> {
     }
 
     fn new(core: &Core) -> Flushed<S> {
-        let superblocks = core.blocks.count();
+        let superblocks = core.blocks().count();
         Flushed {
             valid: ValidCounts::new(superblocks),
             unapplied: vec![0; superblocks as usize],
@@ -143,23 +143,23 @@ impl<S: PieceSize> Scheme for Flushed<S> {
             flush_wanted: false,
             flush: FlushState::default(),
             no_victim_at: None,
-            superblock_units: core.layout.superblock_units(),
+            superblock_units: core.layout().superblock_units(),
             size: PhantomData,
         }
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
-        let log = u64::from(core.cfg.log.entries) * 16;
-        MapMemory { sram: log + core.meta.table_bytes() + self.valid.table_bytes(), dram: 0 }
+        let log = u64::from(core.cfg().log.entries) * 16;
+        MapMemory { sram: log + core.meta().table_bytes() + self.valid.table_bytes(), dram: 0 }
     }
 
     fn report(&self, core: &Core, stats: &mut DeviceStats) {
-        let kinds = &core.map_programs;
+        let kinds = core.map_programs();
         stats.pmt_flush_units = kinds.segments;
         stats.pmt_moved_units = kinds.moved;
         stats.pmt_directory_units = kinds.directory;
         stats.pmt_bookkeeping_units = kinds.others;
-        stats.pmt_directory_bytes = core.meta.map_directory_bytes();
+        stats.pmt_directory_bytes = core.meta().map_directory_bytes();
     }
 }
 
@@ -167,21 +167,20 @@ impl<S: PieceSize> Translate for Flushed<S> {
     /// Mapping cache, then pieces in SRAM, then flash.
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
-        if let Some(logged) = core.log.get(lpa) {
+        if let Some(logged) = core.log().get(lpa) {
             // A copy without a newer write beside it was valid when it was made. Those that wait for a full row are dropped
             // before a flush that writes a newer place of their address, so nothing newer can be on flash.
-            core.stats.log_hits += 1;
+            core.count_log_hit();
             return Resolved::own(logged.ppa);
         }
-        let unit = core.meta.units().of(lpa);
-        if core.sram.segment_hit(unit) {
-            core.stats.segment_hits += 1;
-            return Resolved::own(core.meta.pages.entry(lpa));
+        let unit = core.units().of(lpa);
+        if core.segment_hit(unit) {
+            core.count_segment_hit();
+            return Resolved::own(core.meta().pages.entry(lpa));
         }
         if Self::place(core, unit).is_none() {
             return Resolved::Unmapped;
         }
-        core.stats.segment_misses += 1;
         Resolved::Load(unit)
     }
 
@@ -191,8 +190,8 @@ impl<S: PieceSize> Translate for Flushed<S> {
 
     /// In the mapping cache, in a piece in SRAM, or in one that was never written.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
-        let unit = core.meta.units().of(lpa);
-        core.sram.holds_segment(unit) || core.log.get(lpa).is_some() || Self::place(core, unit).is_none()
+        let unit = core.units().of(lpa);
+        core.holds_segment(unit) || core.log().get(lpa).is_some() || Self::place(core, unit).is_none()
     }
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
@@ -203,7 +202,7 @@ impl<S: PieceSize> Translate for Flushed<S> {
     fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
         let cached = |run: &LpaRun| (0..run.len).all(|i| self.cached(core, run.lpa.offset(i)));
         let missing = !write && !runs.iter().all(cached);
-        missing.then(|| core.meta.units().of(runs[0].lpa))
+        missing.then(|| core.units().of(runs[0].lpa))
     }
 }
 
@@ -211,10 +210,10 @@ impl<S: PieceSize> Absorb for Flushed<S> {
     /// No more is programmed than the next mapping flush is to cover, but for the row that reaches it.
     #[inline]
     fn room(&self, core: &Core) -> usize {
-        let log = core.log.room().saturating_sub(core.units_to_log);
+        let log = core.log().room().saturating_sub(core.units_to_log());
         let before_flush =
-            (core.cfg.msftl.flush_units as usize).saturating_sub(self.written as usize + core.units_to_log);
-        if before_flush == 0 { 0 } else { log.min(before_flush + core.layout.row_units() as usize - 1) }
+            (core.cfg().msftl.flush_units as usize).saturating_sub(self.written as usize + core.units_to_log());
+        if before_flush == 0 { 0 } else { log.min(before_flush + core.layout().row_units() as usize - 1) }
     }
 
     #[inline]
@@ -252,16 +251,16 @@ impl<S: PieceSize> Placement for Flushed<S> {
 
     /// Open superblocks, and those with changes that have not been flushed.
     fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
-        let all = (0..core.blocks.count()).map(Superblock);
-        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks.state(sb) == State::Open).collect()
+        let all = (0..core.blocks().count()).map(Superblock);
+        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks().state(sb) == State::Open).collect()
     }
 }
 
 impl<S: PieceSize> Flush for Flushed<S> {
     #[inline]
     fn wants_flush(&self, core: &Core) -> bool {
-        let crowded = core.log.room() < TRIM_ENTRIES + 2 * core.layout.row_units() as usize;
-        self.flush_wanted || self.written >= core.cfg.msftl.flush_units || crowded
+        let crowded = core.log().room() < TRIM_ENTRIES + 2 * core.layout().row_units() as usize;
+        self.flush_wanted || self.written >= core.cfg().msftl.flush_units || crowded
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
@@ -272,16 +271,16 @@ impl<S: PieceSize> Flush for Flushed<S> {
 impl<S: PieceSize> Reclaim for Flushed<S> {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         let settled = |sb: Superblock| self.unapplied[sb.index()] == 0;
-        let usable = |sb: &Superblock| core.blocks.settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
+        let usable = |sb: &Superblock| core.blocks().settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
         if let Some(sb) = named.filter(usable) {
             return Some(Victim::new(sb, true, self.valid.get(sb)));
         }
-        if self.no_victim_at == Some(core.stats.map_flushes) {
+        if self.no_victim_at == Some(core.map_flushes()) {
             return None;
         }
-        let victim = self.valid.fewest(&core.blocks, self.superblock_units, settled);
+        let victim = self.valid.fewest(core.blocks(), self.superblock_units, settled);
         if victim.is_none() {
-            self.no_victim_at = Some(core.stats.map_flushes);
+            self.no_victim_at = Some(core.map_flushes());
         }
         victim.map(|sb| Victim::new(sb, false, self.valid.get(sb)))
     }
@@ -297,17 +296,17 @@ impl<S: PieceSize> Reclaim for Flushed<S> {
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
         self.valid.mark_collected(sb);
         // It becomes free with the next flush; when free ones are short, that has to be soon.
-        if core.blocks.free() <= core.cfg.gc.hurried.min(2 * core.cfg.gc.reserve) {
+        if core.blocks().free() <= core.cfg().gc.hurried.min(2 * core.cfg().gc.reserve) {
             self.flush_wanted = true;
         }
         self.retire_if_empty(core, sb);
     }
 
     fn starved(&mut self, core: &mut Core) {
-        let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.stats.map_flushes);
+        let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.map_flushes());
         // A step needs a row, beside copies of another that wait already: the next flush comes a little early.
-        let close = self.room(core) < 2 * core.layout.row_units() as usize;
-        self.flush_wanted |= core.log.len() > 0 && (pending || close);
+        let close = self.room(core) < 2 * core.layout().row_units() as usize;
+        self.flush_wanted |= core.log().len() > 0 && (pending || close);
     }
 }
 
@@ -322,7 +321,7 @@ impl<S: PieceSize> Recover for Flushed<S> {
     fn restored(core: &mut Core) -> Flushed<S> {
         let mut map = Flushed::new(core);
         map.valid = ValidCounts::restored(core);
-        for sb in (0..core.blocks.count()).map(Superblock) {
+        for sb in (0..core.blocks().count()).map(Superblock) {
             map.retire_if_empty(core, sb);
         }
         map

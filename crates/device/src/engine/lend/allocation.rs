@@ -1,0 +1,32 @@
+//! Data superblocks.
+
+use nand::Layout;
+use units::Superblock;
+
+use crate::blocks::Blocks;
+use crate::engine::core::Core;
+
+impl Core {
+    /// Address arithmetic.
+    #[inline(always)]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The data superblocks and their lives.
+    #[inline(always)]
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// True if copies that wait for a full row come from this superblock.
+    pub fn is_being_copied(&self, sb: Superblock) -> bool {
+        self.waiting_sources.contains(&sb)
+    }
+
+    /// The superblock is empty, but only by trims that may yet be lost with the power: recovery has to scan it until they
+    /// are safe.
+    pub fn hold_for_trims(&mut self, sb: Superblock) {
+        self.trims.hold(sb, self.next_seq());
+    }
+}

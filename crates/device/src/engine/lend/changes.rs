@@ -1,0 +1,49 @@
+//! The log of changes, and what the host is told of them.
+
+use ufs::L2pEntry;
+use units::{Lpa, Ppa, Seq};
+
+use crate::engine::core::Core;
+use crate::log::Log;
+
+impl Core {
+    /// The log of changes.
+    #[inline(always)]
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Empties the log.
+    pub fn clear_log(&mut self) {
+        self.log.clear();
+    }
+
+    /// The log forgets what it knows of an address.
+    pub fn forget_change(&mut self, lpa: Lpa) {
+        self.log.forget(lpa);
+    }
+
+    /// The log forgets what the host has applied.
+    #[inline]
+    pub fn forget_applied(&mut self, host_seq: Seq) {
+        self.log.forget_applied(host_seq);
+    }
+
+    /// The oldest entry of the log that has not been sent to the host.
+    #[inline]
+    pub fn send_next(&mut self) -> Option<L2pEntry> {
+        self.log.send_next()
+    }
+
+    /// Units in programs in flight that will need a log entry.
+    #[inline]
+    pub fn units_to_log(&self) -> usize {
+        self.units_to_log
+    }
+
+    /// The mapping of an address has changed: entries of it that an HPB host keeps are out of date.
+    #[inline]
+    pub fn publish_change(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
+        self.publisher.changed(lpa, ppa);
+    }
+}

@@ -1,0 +1,37 @@
+//! What unit tests of schemes do in the engine's place.
+
+use units::Seq;
+
+use crate::blocks::Blocks;
+use crate::config::DeviceConfig;
+use crate::engine::core::Core;
+use crate::map_units::MapUnits;
+use crate::meta::Meta;
+use crate::stats::DeviceStats;
+use crate::trims::Trims;
+
+impl Core {
+    pub fn in_test(cfg: DeviceConfig, units: MapUnits) -> Core {
+        Core::new(cfg, units)
+    }
+
+    pub fn blocks_in_test(&mut self) -> &mut Blocks {
+        &mut self.blocks
+    }
+
+    pub fn meta_in_test(&mut self) -> &mut Meta {
+        &mut self.meta
+    }
+
+    pub fn trims_in_test(&mut self) -> &mut Trims {
+        &mut self.trims
+    }
+
+    pub fn take_seq_in_test(&mut self, n: u32) -> Seq {
+        self.take_seq(n)
+    }
+
+    pub fn stats_in_test(&self) -> &DeviceStats {
+        &self.stats
+    }
+}

@@ -1,0 +1,16 @@
+//! What the engine lends a mapping scheme, by subject: methods of [`Core`](super::core::Core), whose fields only the engine
+//! sees.
+//!
+//! - `allocation`: data superblocks, which are full, which are to be erased.
+//! - `table`: pieces of the mapping table on flash: where they are, reading, programming, content.
+//! - `sram`: buffers, and map units cached in them.
+//! - `changes`: the log of changes, sequence numbers, trims, entries that the host keeps.
+//! - `state`: configuration, and what the engine is doing.
+
+mod allocation;
+mod changes;
+#[cfg(test)]
+mod in_tests;
+mod sram;
+mod state;
+mod table;

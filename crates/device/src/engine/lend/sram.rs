@@ -1,0 +1,54 @@
+//! Buffers of the SRAM pool, and map units cached in them.
+
+use units::{Lpa, SegmentId};
+
+use crate::engine::core::Core;
+use crate::sram::Owner;
+
+impl Core {
+    /// Buffers that `owner` could get now.
+    #[inline]
+    pub fn buffers_available(&self, owner: Owner) -> u16 {
+        self.sram.available(owner)
+    }
+
+    /// Takes buffers. False, and none taken, if there are not enough.
+    #[inline]
+    pub fn take_buffers(&mut self, owner: Owner, n: u16) -> bool {
+        self.sram.take(owner, n)
+    }
+
+    /// Gives buffers back.
+    #[inline]
+    pub fn give_buffers(&mut self, owner: Owner, n: u16) {
+        self.sram.give(owner, n);
+    }
+
+    /// True if the map unit is in SRAM. It counts as used.
+    #[inline]
+    pub fn segment_hit(&mut self, unit: SegmentId) -> bool {
+        self.sram.segment_hit(unit)
+    }
+
+    /// True if the map unit is in SRAM. Nothing changes.
+    #[inline]
+    pub fn holds_segment(&self, unit: SegmentId) -> bool {
+        self.sram.holds_segment(unit)
+    }
+
+    /// Keeps a map unit that is in SRAM now, where there is room.
+    pub fn keep_segment(&mut self, unit: SegmentId) {
+        self.sram.keep_segment(unit);
+    }
+
+    /// Gives the buffer of a cached map unit up.
+    pub fn drop_segment(&mut self, unit: SegmentId) {
+        self.sram.drop_segment(unit);
+    }
+
+    /// True if a write of this unit is in SRAM and not on flash yet.
+    #[inline]
+    pub fn is_buffered(&self, lpa: Lpa) -> bool {
+        self.buffer.get(lpa).is_some()
+    }
+}
