@@ -22,7 +22,7 @@ help:
 	@echo "make test     everything that CI checks"
 	@echo "make reproduce  measure the papers' figures again (about 30 minutes); report in out/reproduce"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
-	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, installs cargo-fuzz into fuzz/"
+	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
 	@echo "make bench    print the simulator's speed and memory"
 	@echo "make format   format the Rust and Python sources"
@@ -38,6 +38,7 @@ check-format: .venv/.packages
 	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python scripts/tidy.py
 
 check-rust: check-clippy
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps

@@ -4,10 +4,10 @@
 #   sudo scripts/record_sample.sh OUTPUT_DIRECTORY [WORK_DIRECTORY]
 #
 # Runs on Debian 12 with the packages qemu-system-x86, mmdebstrap and e2fsprogs, as root (mmdebstrap), with network for
-# Debian's packages and about 6 GB free in WORK_DIRECTORY (default: a temporary directory). The virtual machine makes the
-# recording the same everywhere: kernel, file system and tools come from Debian, and no tracing right is needed outside.
-# It is emulated (no KVM), which takes about five minutes. Writes OUTPUT_DIRECTORY/trace.N.gz, one per virtual CPU, and
-# versions.txt. Every run gives another recording: the times are those of the machine.
+# Debian's packages and about 6 GB free in WORK_DIRECTORY (default: a temporary directory). The virtual machine makes
+# the recording the same everywhere: kernel, file system and tools come from Debian, and no tracing right is needed
+# outside. It is emulated (no KVM), which takes about five minutes. Writes OUTPUT_DIRECTORY/trace.N.gz, one per virtual
+# CPU, and versions.txt. Every run gives another recording: the times are those of the machine.
 set -euo pipefail
 
 out=${1:?usage: record_sample.sh OUTPUT_DIRECTORY [WORK_DIRECTORY]}
@@ -19,10 +19,12 @@ out=$(cd "$out" && pwd)
 if [ ! -e "$work/root.img" ]; then
     rm -rf "$work/root"
     mmdebstrap --variant=minbase \
-        --include=linux-image-amd64,initramfs-tools,kmod,udev,dmsetup,f2fs-tools,blktrace,python3-minimal,libpython3-stdlib \
+        --include=linux-image-amd64,initramfs-tools,kmod,udev,dmsetup \
+        --include=f2fs-tools,blktrace,python3-minimal,libpython3-stdlib \
         bookworm "$work/root" http://deb.debian.org/debian
     (cd "$work/root/var/cache" && chroot "$work/root" sh -c \
-        'apt-get update -q && cd /var/cache && apt-get download -q perl-modules-5.36 && mv perl-modules-5.36_*.deb package.deb')
+        'apt-get update -q && cd /var/cache && apt-get download -q perl-modules-5.36 \
+            && mv perl-modules-5.36_*.deb package.deb')
     cp "$work"/root/boot/vmlinuz-* "$work/vmlinuz"
     cp "$work"/root/boot/initrd.img-* "$work/initrd"
     truncate -s 2G "$work/root.img"

@@ -14,8 +14,8 @@
 //! - **closed replay**: a trace's requests in order, as fast as a fixed depth allows.
 //! - **footprint**: the units that a source may read; a run writes them beforehand, because reading a unit that was
 //!   never written costs a real device no flash operation.
-//! - **format**: how a file of a trace is written ([`Format`]); **volume**: a device of a trace that stands for itself and
-//!   has a range of its own.
+//! - **format**: how a file of a trace is written ([`Format`]); **volume**: a device of a trace that stands for itself
+//!   and has a range of its own.
 //! - **read-modify-write**: a write that covers a unit only in part waits for reads of the units at its ends.
 //! - **phone latency**: completion minus queue time of a traced request, measured on the phone that was traced.
 //!

@@ -1,5 +1,5 @@
-//! Replays a trace. A write that covers units of 4 KiB only in part waits for reads of these units, as a host that can write
-//! only whole units has to do it; its latency counts from its own arrival.
+//! Replays a trace. A write that covers units of 4 KiB only in part waits for reads of these units, as a host that can
+//! write only whole units has to do it; its latency counts from its own arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,9 +20,9 @@ const MAX_DEPTH: u32 = 1 << 16;
 pub enum ReplayMode {
     /// At their recorded times, counted from the first request.
     Timed,
-    /// At their recorded times, but at most `depth` are taken in at once. One that finds the queue full waits outside, as a
-    /// submitter does in Linux (`nr_requests`), and its latency counts from when it gets in, as that of an insert event in a
-    /// trace (`I` of blktrace, block_rq_insert) would.
+    /// At their recorded times, but at most `depth` are taken in at once. One that finds the queue full waits outside,
+    /// as a submitter does in Linux (`nr_requests`), and its latency counts from when it gets in, as that of an insert
+    /// event in a trace (`I` of blktrace, block_rq_insert) would.
     Queued {
         /// Outstanding requests, 1 to 65536.
         depth: u32,

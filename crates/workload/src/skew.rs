@@ -1,7 +1,7 @@
 //! Skewed choices of a block: Zipf, Pareto and normal, after fio's `lib/zipf.c` and `lib/gauss.c`.
 //!
-//! fio scatters ranks over the file with a hash, which lets several ranks fall on one block; here a permutation scatters
-//! them, so that the distribution over blocks is exactly the one asked for.
+//! fio scatters ranks over the file with a hash, which lets several ranks fall on one block; here a permutation
+//! scatters them, so that the distribution over blocks is exactly the one asked for.
 
 use crate::Rng;
 use crate::math::{ln, pow};

@@ -4,8 +4,8 @@ use crate::Ticket;
 
 /// Values of outstanding requests. The table grows to the largest number ever outstanding, and then allocates no more.
 ///
-/// The ticket freed last is issued first: its place is likely to be in the processor's caches still. Values are moved in
-/// and out, so `T` should be a few words.
+/// The ticket freed last is issued first: its place is likely to be in the processor's caches still. Values are moved
+/// in and out, so `T` should be a few words.
 #[derive(Clone, Debug)]
 pub struct Tickets<T> {
     values: Vec<Option<T>>,

@@ -27,8 +27,8 @@ pub(crate) struct Zones {
 }
 
 impl Zones {
-    /// Divides `blocks` blocks. Both shares of all zones add up to 100. A zone has at least one block, also where its share is
-    /// less than that.
+    /// Divides `blocks` blocks. Both shares of all zones add up to 100. A zone has at least one block, also where its
+    /// share is less than that.
     pub(crate) fn new(blocks: u64, zones: &[Zone]) -> Zones {
         let (mut up_to, mut percent) = (0, 0);
         let border = |percent: u32| (u128::from(blocks) * u128::from(percent) / 100) as u64;
@@ -60,7 +60,8 @@ mod tests {
         Zones::new(blocks, &zones)
     }
 
-    /// Of 200,000 requests a zone's share p has a standard deviation of sqrt(p (1 - p) / 200,000) < 0.0012; five of them.
+    /// Of 200,000 requests a zone's share p has a standard deviation of sqrt(p (1 - p) / 200,000) < 0.0012; five of
+    /// them.
     #[test]
     fn every_zone_gets_its_share_evenly() {
         let (blocks, draws) = (1000, 200_000_u32);

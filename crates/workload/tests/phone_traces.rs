@@ -1,6 +1,6 @@
 //! The HP-UFS authors' phone traces against numbers counted independently of this reader. They are not part of this
-//! repository: a user fetches them from github.com/s3yonsei/hpufs_public, `script/application/usage`, and puts them into
-//! `shared/traces/pixel4-hpufs` beside the repository. Without them the tests are skipped, and fail on CI.
+//! repository: a user fetches them from github.com/s3yonsei/hpufs_public, `script/application/usage`, and puts them
+//! into `shared/traces/pixel4-hpufs` beside the repository. Without them the tests are skipped, and fail on CI.
 
 use std::env::VarError;
 use std::path::{Path, PathBuf};
@@ -24,11 +24,16 @@ struct Expected {
 
 #[rustfmt::skip]
 const EXPECTED: [Expected; 5] = [
-    Expected { app: "twitter", requests: 13183, writes: 11612, read_mib: 13.92578125, write_mib: 80.9140625, seconds: 300, fua: 435 },
-    Expected { app: "chrome", requests: 32801, writes: 28257, read_mib: 37.203125, write_mib: 252.90234375, seconds: 342, fua: 162 },
-    Expected { app: "facebook", requests: 11720, writes: 11607, read_mib: 0.8203125, write_mib: 175.44921875, seconds: 300, fua: 109 },
-    Expected { app: "camera-picture", requests: 8939, writes: 8683, read_mib: 1.5078125, write_mib: 83.890625, seconds: 161, fua: 99 },
-    Expected { app: "genshinimpact", requests: 17374, writes: 871, read_mib: 163.57421875, write_mib: 10.390625, seconds: 300, fua: 27 },
+    Expected { app: "twitter", requests: 13183, writes: 11612,
+        read_mib: 13.92578125, write_mib: 80.9140625, seconds: 300, fua: 435 },
+    Expected { app: "chrome", requests: 32801, writes: 28257,
+        read_mib: 37.203125, write_mib: 252.90234375, seconds: 342, fua: 162 },
+    Expected { app: "facebook", requests: 11720, writes: 11607,
+        read_mib: 0.8203125, write_mib: 175.44921875, seconds: 300, fua: 109 },
+    Expected { app: "camera-picture", requests: 8939, writes: 8683,
+        read_mib: 1.5078125, write_mib: 83.890625, seconds: 161, fua: 99 },
+    Expected { app: "genshinimpact", requests: 17374, writes: 871,
+        read_mib: 163.57421875, write_mib: 10.390625, seconds: 300, fua: 27 },
 ];
 
 fn traces() -> Option<PathBuf> {

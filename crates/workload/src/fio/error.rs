@@ -59,7 +59,8 @@ pub enum ConfigError {
     },
     /// Files that do not fit on the device.
     #[error(
-        "{path}:{line}: job {job:?} needs bytes {begin} to {end} of the device, which has {capacity} ({capacity_units} units of 4 KiB)"
+        "{path}:{line}: job {job:?} needs bytes {begin} to {end} of the device, which has {capacity} \
+         ({capacity_units} units of 4 KiB)"
     )]
     BeyondDevice {
         /// The job file.

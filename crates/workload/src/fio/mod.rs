@@ -7,8 +7,8 @@
 //! - **region**: the part of the file from `offset` on, `size` bytes long.
 //! - **loop**: `io_size` (or `size`) bytes of requests; `loops` says how many.
 //! - **stage**: the jobs from one `stonewall` to the next.
-//! - **warm-up**: a job whose section has the comment line `; ufsim: warmup` is run but not measured. fio itself ignores
-//!   the comment, so the same file runs there.
+//! - **warm-up**: a job whose section has the comment line `; ufsim: warmup` is run but not measured. fio itself
+//!   ignores the comment, so the same file runs there.
 //!
 //! # Where this differs from fio
 //! - There are no files, page cache or engine: requests go to the device, `iodepth` of them at once (one, if
@@ -21,8 +21,8 @@
 //!   `randrepeat=1` repeats the sequence in every run and in every loop; `randrepeat=0` derives it from the run's seed.
 //! - `normal:d` is a normal distribution with `d` per cent standard deviation; fio's adds a uniform deviation to the
 //!   mean of twelve draws. Ranks of skewed distributions are scattered by a permutation instead of a hash.
-//! - `zoned` has whole percentages, the same for reads, writes and trims; none can be left out. A block may be taken again, also
-//!   without `norandommap`.
+//! - `zoned` has whole percentages, the same for reads, writes and trims; none can be left out. A block may be taken
+//!   again, also without `norandommap`.
 //! - `write_barrier=N` makes every Nth write one with preflush and force unit access.
 //! - A job that would go on longer ends after 2^62 ns (146 years) of simulated time.
 //! - `stonewall` waits for every job above it, including those whose `startdelay` has not passed yet.

@@ -1,7 +1,7 @@
 //! This project's own format, with everything that a trace has: CSV with the header
-//! `time_ns,op,device,sector,bytes,flags,latency_ns,process`. `op` is read, write, flush or trim; `device` a name without
-//! comma; `flags` any of fua, sync, meta, readahead and preflush with `|` between; `latency_ns` may be empty; `process`
-//! is the rest of the line.
+//! `time_ns,op,device,sector,bytes,flags,latency_ns,process`. `op` is read, write, flush or trim; `device` a name
+//! without comma; `flags` any of fua, sync, meta, readahead and preflush with `|` between; `latency_ns` may be empty;
+//! `process` is the rest of the line.
 
 use std::io::{self, Write};
 

@@ -1,9 +1,9 @@
-//! Text of Linux ftrace (`trace`, `trace_pipe`), atrace and Perfetto's systrace export, with the events `block_rq_insert`,
-//! `block_rq_issue`, `block_rq_requeue` and `block_rq_complete`; other lines are passed over.
+//! Text of Linux ftrace (`trace`, `trace_pipe`), atrace and Perfetto's systrace export, with the events
+//! `block_rq_insert`, `block_rq_issue`, `block_rq_requeue` and `block_rq_complete`; other lines are passed over.
 //!
-//! A request is what was issued, from the time when it was inserted if the trace has that; in a trace without issue events,
-//! it is what was inserted. Such a request may have grown by merging before it was issued: it gets the length with which it
-//! completes.
+//! A request is what was issued, from the time when it was inserted if the trace has that; in a trace without issue
+//! events, it is what was inserted. Such a request may have grown by merging before it was issued: it gets the length
+//! with which it completes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
-//! The formats in which people have block traces. Each is a file here and a line of the registration; recognition, error
-//! messages, listings and the tests of every format follow from it.
+//! The formats in which people have block traces. Each is a file here and a line of the registration; recognition,
+//! error messages, listings and the tests of every format follow from it.
 //!
-//! A reader knows what stands in a file, and nothing else: [`crate::trace`] puts its records in order, lays out the devices,
-//! cleans and checks them.
+//! A reader knows what stands in a file, and nothing else: [`crate::trace`] puts its records in order, lays out the
+//! devices, cleans and checks them.
 
 mod blkparse;
 mod blktrace;

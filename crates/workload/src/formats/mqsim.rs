@@ -1,5 +1,5 @@
-//! The traces of MQSim and SSDSim: five columns with white space between, `time_ns device LBA sectors type`. Type 1 is a
-//! read, 0 a write, in both simulators. LBA counts sectors of 512 B on its device.
+//! The traces of MQSim and SSDSim: five columns with white space between, `time_ns device LBA sectors type`. Type 1 is
+//! a read, 0 a write, in both simulators. LBA counts sectors of 512 B on its device.
 
 use std::io::{self, Write};
 

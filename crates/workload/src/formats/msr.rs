@@ -1,6 +1,6 @@
 //! MSR Cambridge block traces (Narayanan et al., FAST 2008), as SNIA distributes them: CSV without a header,
-//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. Times are Windows FILETIME, ticks of 100 ns since 1601;
-//! offset and size are bytes.
+//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. Times are Windows FILETIME, ticks of 100 ns since
+//! 1601; offset and size are bytes.
 
 use std::io::{self, Write};
 

@@ -1,6 +1,6 @@
-//! The Nexus 5 traces of Zhou et al. (IISWC 2015): columns with tabs between. Start sector; size in sectors; size in bytes;
-//! flags (bit 0 write, bit 2 did not wait); then the times, in seconds, when the request was generated, fetched by the
-//! driver, submitted to the hardware and finished.
+//! The Nexus 5 traces of Zhou et al. (IISWC 2015): columns with tabs between. Start sector; size in sectors; size in
+//! bytes; flags (bit 0 write, bit 2 did not wait); then the times, in seconds, when the request was generated, fetched
+//! by the driver, submitted to the hardware and finished.
 
 use units::{Nanos, SimTime};
 

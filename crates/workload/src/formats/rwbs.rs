@@ -1,5 +1,5 @@
-//! The letters by which Linux tells what a request does (`blk_fill_rwbs` in `kernel/trace/blktrace.c`, and `fill_rwbs` in
-//! blkparse): F before the operation for a flush, the operation, then F for FUA, A, S and M.
+//! The letters by which Linux tells what a request does (`blk_fill_rwbs` in `kernel/trace/blktrace.c`, and `fill_rwbs`
+//! in blkparse): F before the operation for a flush, the operation, then F for FUA, A, S and M.
 
 use crate::{Flags, WorkOp};
 

@@ -1,6 +1,6 @@
-//! SPC trace files (Storage Performance Council, trace file format specification 1.0.1), such as Financial1 and WebSearch1
-//! of the UMass repository: `ASU,LBA,Size,Opcode,Timestamp` and optional further fields. An application storage unit
-//! (ASU) is a device; LBA counts blocks of 512 B, size is bytes, time is seconds.
+//! SPC trace files (Storage Performance Council, trace file format specification 1.0.1), such as Financial1 and
+//! WebSearch1 of the UMass repository: `ASU,LBA,Size,Opcode,Timestamp` and optional further fields. An application
+//! storage unit (ASU) is a device; LBA counts blocks of 512 B, size is bytes, time is seconds.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! Rules that take out of a trace what its recording has put in, or make of it what a model wants. None is applied unless it is asked for.
+//! Rules that take out of a trace what its recording has put in, or make of it what a model wants. None is applied
+//! unless it is asked for.
 
 use std::fmt;
 
@@ -48,8 +49,8 @@ rules! {
     /// Lengths are cut to a multiple of 8 sectors, at least 8: a packed eMMC command has sectors more than its data
     /// (Zhou et al., IISWC 2015).
     Packed = "packed";
-    /// Reads and writes are widened to whole pages of 4 KiB, as by models that count pages (MAP+, eqs. 3 to 6): a write of
-    /// a part of a page then needs no read of the rest.
+    /// Reads and writes are widened to whole pages of 4 KiB, as by models that count pages (MAP+, eqs. 3 to 6): a write
+    /// of a part of a page then needs no read of the rest.
     Pages = "pages";
 }
 

@@ -24,8 +24,8 @@ impl Outstanding {
         self.waiting.entry(place).or_default().push_back((bytes, index));
     }
 
-    /// Takes out what completes: the oldest request of the same place and length, else (requests merged on their way down
-    /// complete as one) every request inside the range, in order of their sectors. None is a completion without a
+    /// Takes out what completes: the oldest request of the same place and length, else (requests merged on their way
+    /// down complete as one) every request inside the range, in order of their sectors. None is a completion without a
     /// request.
     pub fn completed(&mut self, place: Place, bytes: u64) -> Vec<usize> {
         if let Some(queue) = self.waiting.get_mut(&place)

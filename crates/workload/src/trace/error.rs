@@ -43,7 +43,8 @@ pub enum TraceError {
     },
     /// A file in which no reader finds a line or event of its own.
     #[error(
-        "{file}: no trace format fits its beginning; tried {tried}. With --format NAME the line is named that does not fit"
+        "{file}: no trace format fits its beginning; tried {tried}. With --format NAME the line is named that \
+         does not fit"
     )]
     UnknownFormat {
         /// The file.
@@ -95,7 +96,8 @@ pub enum TraceError {
     },
     /// No blktrace event where one has to begin.
     #[error(
-        "{file}: event {event} at byte offset {offset} begins with {found:#010x}, not with the blktrace magic 0x65617407"
+        "{file}: event {event} at byte offset {offset} begins with {found:#010x}, not with the blktrace magic \
+         0x65617407"
     )]
     BadMagic {
         /// The file.
@@ -147,8 +149,8 @@ pub enum TraceError {
     },
     /// A trace that does not tell which app was in the foreground.
     #[error(
-        "{name}: no launch of an app; the trace needs atrace's category am (markers \"launching: PACKAGE\") or the event \
-         oom:oom_score_adj_update"
+        "{name}: no launch of an app; the trace needs atrace's category am (markers \"launching: PACKAGE\") or the \
+         event oom:oom_score_adj_update"
     )]
     NoLaunches {
         /// The trace.

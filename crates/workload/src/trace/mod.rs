@@ -31,8 +31,8 @@ use crate::{Footprint, SECTOR_BYTES, WorkOp, WorkRequest};
 pub struct TraceOptions {
     /// Its format; `None` recognises it by what stands at the beginning.
     pub format: Option<Format>,
-    /// Name of the device whose requests to keep, such as 253:5. Needed only if the trace has requests of several that may
-    /// stand above each other.
+    /// Name of the device whose requests to keep, such as 253:5. Needed only if the trace has requests of several that
+    /// may stand above each other.
     pub device: Option<String>,
     /// Cleaning rules, applied in this order.
     pub clean: Vec<CleanRule>,
@@ -71,8 +71,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Reads a directory of per-CPU blktrace files (`trace.N`, `NAME.blktrace.N`) or a single file of any format, each plain
-    /// or compressed by gzip or xz.
+    /// Reads a directory of per-CPU blktrace files (`trace.N`, `NAME.blktrace.N`) or a single file of any format, each
+    /// plain or compressed by gzip or xz.
     ///
     /// # Errors
     /// [`TraceError`], naming file and event or line.

@@ -1,4 +1,5 @@
-//! Records of any format become a trace: one device chosen or all laid out, in order of time, cleaned, checked, counted.
+//! Records of any format become a trace: one device chosen or all laid out, in order of time, cleaned, checked,
+//! counted.
 
 use std::collections::BTreeMap;
 

@@ -34,8 +34,8 @@ pub(super) fn implausible(requests: u64, duration: Nanos, format: Format) -> Opt
     let (clock, ns) = CLOCKS.into_iter().min_by(|a, b| distance(a.1).total_cmp(&distance(b.1)))?;
     let own_clock = CLOCKS.iter().find(|(_, ns)| *ns == own).map_or("another unit", |(name, _)| name);
     Some(format!(
-        "the times imply {rate:.3} requests/s, which no device has: {requests} requests in {:.9} s with the {own_clock} of \
-         format {}; in units of {clock} it would be {:.3} requests/s",
+        "the times imply {rate:.3} requests/s, which no device has: {requests} requests in {:.9} s with the \
+         {own_clock} of format {}; in units of {clock} it would be {:.3} requests/s",
         duration.as_secs_f64(),
         format.name(),
         with(ns),

@@ -14,9 +14,9 @@ pub struct TraceStats {
     pub write_ratio: f64,
     /// Mean length of reads and writes together, in bytes: "average request size" of Table III.
     pub mean_bytes: f64,
-    /// Share of reads and writes that begin with the sector behind the last one of the read or write before them, in order
-    /// of arrival, whichever of the two kinds each is. Table III of MAP+ prints a "sequential ratio" without a definition;
-    /// this is the plainest one.
+    /// Share of reads and writes that begin with the sector behind the last one of the read or write before them, in
+    /// order of arrival, whichever of the two kinds each is. Table III of MAP+ prints a "sequential ratio" without a
+    /// definition; this is the plainest one.
     pub sequential_ratio: f64,
     /// Lengths of reads.
     pub reads: Lengths,
@@ -34,7 +34,8 @@ pub struct TraceStats {
     pub requests_per_second: f64,
     /// Most requests in one second of the trace, over the mean: 1 is an even load.
     pub peak_to_mean: f64,
-    /// Standard deviation over mean of the times between requests: 0 for a clock, 1 for Poisson arrivals, more for bursts.
+    /// Standard deviation over mean of the times between requests: 0 for a clock, 1 for Poisson arrivals, more for
+    /// bursts.
     pub interarrival_variation: f64,
     /// Requests with a latency of the traced device, and its mean in nanoseconds.
     pub traced_latency: Option<(u64, f64)>,

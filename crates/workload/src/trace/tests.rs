@@ -95,8 +95,8 @@ fn a_rate_that_no_device_has_names_the_unit_that_the_file_may_have() {
     let told = parse(&fast, &TraceOptions::default()).unwrap().report.implausible.unwrap();
     assert_eq!(
         told,
-        "the times imply 1000000000.000 requests/s, which no device has: 1000 requests in 0.000000999 s with the 1 ns of \
-         format mqsim; in units of 1 ms it would be 1000.000 requests/s"
+        "the times imply 1000000000.000 requests/s, which no device has: 1000 requests in 0.000000999 s with the 1 ns \
+         of format mqsim; in units of 1 ms it would be 1000.000 requests/s"
     );
     let usual: String = (0..1000).map(|i| format!("{} 0 {} 8 1\n", i * 100_000, i * 8)).collect();
     assert_eq!(parse(&usual, &TraceOptions::default()).unwrap().report.implausible, None);

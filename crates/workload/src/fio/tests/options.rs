@@ -55,8 +55,8 @@ fn bad_values_name_line_key_value_and_range() {
     bad("rate_iops=0", rate);
     bad("rate_iops=1,2,3,4", rate);
     let distribution = "random, zipf:theta (theta above 0, at most 10, not 1), pareto:h (0 < h < 1), \
-                        normal:deviation (above 0 to 100 per cent) or zoned:requests/blocks:... (per cent, each adding up \
-                        to 100)";
+                        normal:deviation (above 0 to 100 per cent) or zoned:requests/blocks:... (per cent, each adding \
+                        up to 100)";
     bad("random_distribution=zipf:1", distribution);
     bad("randseed=-1", "a whole number from 0 to 18446744073709551615");
     bad("kb_base=1000", "1024");
