@@ -51,7 +51,6 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("width", "crates/ufs/"): OLD_LINES,
     ("width", "docs/profile.md"): OLD_LINES,
     ("width", "profiles/"): OLD_LINES,
-    ("seats", "crates/device/src/seat/"): "the seats are still one trait, in crates/device/src/mapping/mod.rs",
     ("circles", "crates/device/src/"): OLD_CIRCLE,
     ("circles", "crates/host/src/"): OLD_CIRCLE,
     ("circles", "crates/lab/src/"): OLD_CIRCLE,
