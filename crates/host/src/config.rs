@@ -6,7 +6,8 @@ use ufs::DeviceInfo;
 use units::{Nanos, UNIT_BYTES};
 
 use crate::booster::registry::BoosterKind;
-use crate::sched::{SchedConfig, SchedulerKind};
+use crate::sched::config::SchedConfig;
+use crate::sched::registry::SchedulerKind;
 
 /// Tags that a UFS host has (JESD220C clause 10.7.1).
 pub(crate) const MAX_TAGS: u8 = 32;

@@ -11,9 +11,11 @@ use crate::app::AppSignal;
 use crate::assembly::RequestTable;
 use crate::booster::{AnyBooster, Apps, Booster, HostMemory, Internal, OwnCommands, Step};
 use crate::config::{HostConfig, HostConfigError};
-use crate::knowledge::{Blind, CacheView, Knowledge};
+use crate::knowledge::Knowledge;
+use crate::knowledge::view::{Blind, CacheView};
 use crate::request::{Completion, HostMapping, Part, Request, RequestOp};
-use crate::sched::{AnyScheduler, Batch, SchedulerKind};
+use crate::sched::registry::SchedulerKind;
+use crate::sched::{AnyScheduler, Batch};
 use crate::stats::HostStats;
 use crate::tags::{Owner, Sent, TagTable};
 

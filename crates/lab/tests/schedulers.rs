@@ -43,7 +43,7 @@ proptest! {
     fn random_requests_never_return_wrong_data(
         scheme in prop::sample::select(schemes().iter().map(|p| p.name).collect::<Vec<_>>()),
         scheduler in prop::sample::select(SchedulerKind::ALL),
-        knowledge in prop::sample::select(CacheKnowledge::ALL.as_slice()),
+        knowledge in prop::sample::select(CacheKnowledge::ALL),
         packed in any::<bool>(),
         queue in 1u32..200,
         requests in prop::collection::vec(any_request(), 1..600),
@@ -96,7 +96,7 @@ fn hits_first_and_batches_read_fewer_translation_pages() {
 
 #[test]
 fn every_way_of_knowing_the_cache_finds_hits() {
-    for knowledge in CacheKnowledge::ALL {
+    for &knowledge in CacheKnowledge::ALL {
         let result = reads(SchedulerKind::Hp, knowledge, &[]);
         let host = &result.counters.host;
         assert!(host["sched_prioritised"] > 50, "{}: {host:?}", knowledge.name());

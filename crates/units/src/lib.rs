@@ -13,6 +13,7 @@
 mod addr;
 mod app;
 mod counters;
+mod kinds;
 mod time;
 
 pub use addr::{Lpa, Ppa, SegmentId, Seq, Superblock};

@@ -24,33 +24,10 @@ macro_rules! boosters {
 pub(super) use boosters;
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
-        /// The boosters.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum BoosterKind {
-            $($(#[$doc])* $variant,)+
-        }
-
-        impl BoosterKind {
-            /// Every booster.
-            pub const ALL: &'static [BoosterKind] = &[$(BoosterKind::$variant),+];
-            /// The names by which they are chosen, in the order of `ALL`.
-            pub const NAMES: &'static [&'static str] = &[$($name),+];
-
-            /// The booster of this name.
-            pub fn from_name(name: &str) -> Option<BoosterKind> {
-                match name {
-                    $($name => Some(BoosterKind::$variant),)+
-                    _ => None,
-                }
-            }
-
-            /// Its name.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(BoosterKind::$variant => $name,)+
-                }
-            }
+    ($($line:tt)+) => {
+        units::kinds! {
+            /// The boosters.
+            BoosterKind { $($line)+ }
         }
     };
 }

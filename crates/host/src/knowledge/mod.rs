@@ -6,61 +6,19 @@
 //! | `poll` | a vendor command retrieves the cached addresses every N requests ([`ufs::Op::CacheQuery`]) |
 //! | `lru` | the host simulates a cache of the same size with the LRU algorithm |
 
+pub(crate) mod kind;
 mod polled;
 mod simulated;
+pub(crate) mod view;
 
 use ufs::{DataIn, DeviceInfo, Op};
 use units::Lpa;
 
-use crate::sched::SchedConfig;
-use polled::Polled;
-use simulated::Simulated;
-
-/// Tells which translations need no flash read in the device.
-pub trait CacheView {
-    /// Would none of these units need one now?
-    fn cached(&self, lpa: Lpa, len: u32) -> bool;
-}
-
-/// Nothing is cached, as far as anyone knows.
-#[derive(Clone, Copy, Debug)]
-pub struct Blind;
-
-impl CacheView for Blind {
-    fn cached(&self, _lpa: Lpa, _len: u32) -> bool {
-        false
-    }
-}
-
-/// How the host knows what the device's mapping cache holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CacheKnowledge {
-    /// The caller of the driver tells ([`Driver::next_command_seeing`](crate::Driver::next_command_seeing)), always exactly.
-    Full,
-    /// The driver asks the device now and then.
-    Poll,
-    /// The driver simulates the cache.
-    Lru,
-}
-
-impl CacheKnowledge {
-    /// All of them.
-    pub const ALL: [CacheKnowledge; 3] = [CacheKnowledge::Full, CacheKnowledge::Poll, CacheKnowledge::Lru];
-
-    /// The names by which they are chosen.
-    pub fn name(self) -> &'static str {
-        match self {
-            CacheKnowledge::Full => "full",
-            CacheKnowledge::Poll => "poll",
-            CacheKnowledge::Lru => "lru",
-        }
-    }
-
-    /// The kind of this name.
-    pub fn from_name(name: &str) -> Option<CacheKnowledge> {
-        CacheKnowledge::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
+use self::kind::CacheKnowledge;
+use self::polled::Polled;
+use self::simulated::Simulated;
+use self::view::{Blind, CacheView};
+use crate::sched::config::SchedConfig;
 
 /// The driver's knowledge.
 pub(crate) enum Knowledge {

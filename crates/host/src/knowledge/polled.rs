@@ -4,7 +4,7 @@
 use ufs::{LpaRun, Op};
 use units::Lpa;
 
-use super::CacheView;
+use super::view::CacheView;
 
 /// The last list, and when the next one is due.
 pub(crate) struct Polled {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use units::Lpa;
 
-use super::CacheView;
+use super::view::CacheView;
 use crate::index::Index;
 
 /// Requests between two comparisons with the device's cache.

@@ -5,12 +5,13 @@
 use ufs::LpaRun;
 use units::{Lpa, SimTime};
 
+use super::Batch;
 use super::batches::{Batches, Rank};
+use super::config::SchedConfig;
 use super::ordered::{Policy, Why};
 use super::pending::Pending;
 use super::rings::Rings;
 use super::turns::{DIRECTIONS, Direction, Turns};
-use super::{Batch, SchedConfig};
 
 /// Which of them.
 pub(crate) trait Flavour {

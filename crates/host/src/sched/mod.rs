@@ -1,5 +1,5 @@
-//! Schedulers: in which order parts that wait for a tag are sent. To add one, write its file and register it in the
-//! list below.
+//! Schedulers: in which order parts that wait for a tag are sent. `registry` lists them; here stands what a scheduler is asked,
+//! and the one in use, with enum dispatch.
 //!
 //! # Glossary
 //! - **pending queue**: the parts that a scheduler may choose from, at most [`SchedConfig::queue`] ([`pending`]).
@@ -10,51 +10,22 @@
 
 mod batches;
 mod batching;
+pub(crate) mod config;
 mod ordered;
 mod pending;
+pub(crate) mod registry;
 mod rings;
 mod sorted;
 mod turns;
 
 use ufs::LpaRun;
-use units::{Nanos, SimTime};
+use units::SimTime;
 
-use crate::knowledge::{CacheKnowledge, CacheView};
+use self::config::SchedConfig;
+use self::registry::SchedulerKind;
+use crate::knowledge::view::CacheView;
 use crate::request::Part;
 use crate::stats::HostStats;
-
-/// Settings of the schedulers. `noop` has none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SchedConfig {
-    /// Parts that a scheduler may choose from, 1..=1024 (MAP+ Sec. VI-A: 128).
-    pub queue: u16,
-    /// A part that has waited for so long goes before its turn (MAP+ Sec. V-A: 10 ms). `mq-deadline` has its own times.
-    pub deadline: Nanos,
-    /// How the host knows what the device's mapping cache holds.
-    pub knowledge: CacheKnowledge,
-    /// [`CacheKnowledge::Poll`]: requests between two queries, from 1 (MAP+ Sec. V-D: 1000).
-    pub poll_requests: u32,
-    /// [`CacheKnowledge::Lru`]: entries that the host believes the mapping cache to have, from 1.
-    pub cache_entries: u32,
-    /// The device is told of a batch before its requests (MAP+ Sec. V-D).
-    pub batch_notice: bool,
-    /// The requests of an announced batch share the firmware's cost of a command.
-    pub packed_commands: bool,
-}
-
-impl Default for SchedConfig {
-    fn default() -> SchedConfig {
-        SchedConfig {
-            queue: 128,
-            deadline: Nanos::from_millis(10),
-            knowledge: CacheKnowledge::Full,
-            poll_requests: 1000,
-            cache_entries: 2048,
-            batch_notice: true,
-            packed_commands: false,
-        }
-    }
-}
 
 /// A batch that is about to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,37 +77,9 @@ pub(crate) trait Scheduler {
     }
 }
 
-macro_rules! schedulers {
+macro_rules! dispatch {
     ($($(#[$doc:meta])* $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
         $(mod $module;)+
-
-        /// The schedulers.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum SchedulerKind {
-            $($(#[$doc])* $variant,)+
-        }
-
-        impl SchedulerKind {
-            /// Every scheduler.
-            pub const ALL: &'static [SchedulerKind] = &[$(SchedulerKind::$variant),+];
-            /// The names by which they are chosen, in the order of `ALL`.
-            pub const NAMES: &'static [&'static str] = &[$($name),+];
-
-            /// The scheduler of this name.
-            pub fn from_name(name: &str) -> Option<SchedulerKind> {
-                match name {
-                    $($name => Some(SchedulerKind::$variant),)+
-                    _ => None,
-                }
-            }
-
-            /// Its name.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(SchedulerKind::$variant => $name,)+
-                }
-            }
-        }
 
         /// The scheduler in use. There is one per driver, so its size does not matter.
         #[allow(clippy::large_enum_variant)]
@@ -210,24 +153,7 @@ macro_rules! schedulers {
     };
 }
 
-schedulers! {
-    /// First in, first out.
-    Noop = "noop" in noop::Fifo;
-    /// Read over write.
-    Row = "row" in row::Row;
-    /// The smallest first, with read over write.
-    Amphibian = "amphibian" in amphibian::Amphibian;
-    /// Hit prioritised (MAP+ Sec. V-A).
-    Hp = "hp" in hp::Hp;
-    /// Request batched (MAP+ Sec. V-B).
-    Rb = "rb" in rb::Rb;
-    /// Hit prioritised and request batched.
-    Map = "map" in map::Map;
-    /// The same with sorted batches (MAP+ Sec. V-C).
-    MapPlus = "map-plus" in map_plus::MapPlus;
-    /// Linux's deadline scheduler.
-    MqDeadline = "mq-deadline" in mq_deadline::MqDeadline;
-}
+registry::schedulers!(dispatch);
 
 impl AnyScheduler {
     /// Takes in a part.

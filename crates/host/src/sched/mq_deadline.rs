@@ -9,7 +9,7 @@
 
 use units::{Nanos, SimTime};
 
-use super::SchedConfig;
+use super::config::SchedConfig;
 use super::ordered::{Ordered, Policy, Why};
 use super::pending::Pending;
 use super::rings::Rings;

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use units::SimTime;
 
-use super::{SchedConfig, Scheduler};
-use crate::knowledge::CacheView;
+use super::Scheduler;
+use super::config::SchedConfig;
+use crate::knowledge::view::CacheView;
 use crate::request::Part;
 
 /// First in, first out, as Linux's `none` for multi-queue devices and `noop` before it.

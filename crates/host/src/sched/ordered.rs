@@ -7,9 +7,10 @@
 
 use units::{Nanos, SimTime};
 
+use super::config::SchedConfig;
 use super::pending::Pending;
-use super::{Batch, SchedConfig, Scheduler};
-use crate::knowledge::CacheView;
+use super::{Batch, Scheduler};
+use crate::knowledge::view::CacheView;
 use crate::request::Part;
 use crate::stats::HostStats;
 

@@ -2,7 +2,7 @@
 
 use units::SimTime;
 
-use super::SchedConfig;
+use super::config::SchedConfig;
 use super::ordered::{Ordered, Policy, Why};
 use super::pending::Pending;
 use super::rings::Rings;

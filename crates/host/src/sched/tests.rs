@@ -1,6 +1,6 @@
 //! What every registered scheduler must do, whatever it is.
 
-use units::{AppId, Lpa};
+use units::{AppId, Lpa, Nanos};
 
 use super::pending::writes;
 use super::*;
