@@ -16,10 +16,11 @@ use serde_json::Value;
 use crate::assemble::{misfit, sealing_key};
 use crate::digest::Digest;
 use crate::error::LabError;
+use crate::options::Spec;
 use crate::oracle::Oracle;
 use crate::profile::Profile;
 use crate::run::System;
-use crate::spec::{Machine, Spec};
+use crate::spec::Machine;
 use crate::system::Parts;
 
 /// First line of the files, with the version of their format.

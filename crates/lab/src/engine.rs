@@ -14,11 +14,12 @@ use crate::assemble::assemble;
 use crate::error::LabError;
 use crate::fill::Fill;
 use crate::open::{Beneath, Workload, is_job_file, open};
+use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
 use crate::report::{Context, Start, report};
-use crate::result::{RunResult, Setup};
+use crate::result::RunResult;
 use crate::run::{Stop, System};
-use crate::spec::{Machine, Spec};
+use crate::spec::Machine;
 
 /// Bytes of a mapping entry in host memory, the larger of the boosters' two (an HPB entry has 8).
 const ENTRY_BYTES: u64 = 8;
@@ -218,21 +219,7 @@ impl Run<'_> {
     fn setup(&self, workload: &Workload, age: Option<String>) -> Result<Setup, LabError> {
         let (spec, parts) = (self.spec, self.machine.parts);
         let overrides = spec.overrides()?;
-        Ok(Setup {
-            version: env!("CARGO_PKG_VERSION").into(),
-            scheme: spec.scheme.clone(),
-            scheduler: parts.scheduler.name().into(),
-            booster: parts.booster.name().into(),
-            mapping: parts.mapping.name().into(),
-            profile: spec.profile.clone(),
-            set: overrides.into_iter().map(|(key, value)| (key, value.to_string())).collect(),
-            workload: spec.workload.clone(),
-            replay: workload.replay.into(),
-            depth: workload.depth,
-            precondition: spec.precondition.clone(),
-            age,
-            seed: spec.seed,
-        })
+        Ok(Setup::of(&Settled { spec, parts, overrides, replay: workload.replay, depth: workload.depth, age }))
     }
 }
 

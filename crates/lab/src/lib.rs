@@ -24,6 +24,8 @@ pub mod fill;
 mod fio_json;
 mod measure;
 mod open;
+pub mod options;
+mod options_page;
 pub mod oracle;
 mod power;
 pub mod profile;
@@ -47,12 +49,14 @@ pub use error::LabError;
 pub use fio_json::fio_json;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
 pub use open::Workload;
+pub use options::{Setup, Spec};
+pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
 pub use reads::ReadRecord;
 pub use result::{
-    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Setup, Waf,
+    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Waf,
 };
 pub use run::{Stop, System};
-pub use spec::{Machine, Spec};
+pub use spec::Machine;
 pub use system::{Parts, Preset, SystemSpec, schemes};
 pub use workload::report::phone::ReadLog;

@@ -16,7 +16,7 @@ use workload::fio::JobFile;
 use workload::{Replay, ReplayMode, Source, Trace};
 
 use crate::error::LabError;
-use crate::spec::Spec;
+use crate::options::Spec;
 
 /// A workload that is ready to run.
 pub struct Workload {

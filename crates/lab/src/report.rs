@@ -11,8 +11,9 @@ use workload::WorkOp;
 use workload::report::{Operations, Report};
 
 use crate::measure::{GroupStats, KindStats, Measure, Snapshot};
+use crate::options::Setup;
 use crate::result::{
-    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Setup, Waf,
+    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Waf,
 };
 
 /// The percentiles that fio prints.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workload::report::phone::PhoneReport;
 
+use crate::options::Setup;
+
 /// A number by name.
 pub type Named = BTreeMap<String, u64>;
 
@@ -114,37 +116,6 @@ pub struct OperationResult {
     pub latency_ns: Latency,
     /// Requests to the block layer, by kind.
     pub requests: Named,
-}
-
-/// Choices that a run was made of.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Setup {
-    /// Version of the simulator.
-    pub version: String,
-    /// Preset.
-    pub scheme: String,
-    /// Host I/O scheduler.
-    pub scheduler: String,
-    /// Host booster.
-    pub booster: String,
-    /// Device mapping scheme.
-    pub mapping: String,
-    /// Name or path of the profile.
-    pub profile: String,
-    /// Replaced values of the profile.
-    pub set: BTreeMap<String, String>,
-    /// Path of the workload.
-    pub workload: String,
-    /// "timed" or "closed" for traces, "fio" for job files.
-    pub replay: String,
-    /// Depth of a closed replay.
-    pub depth: Option<u32>,
-    /// What was written before: "none", "footprint" or "touched".
-    pub precondition: String,
-    /// The fio job that aged the device, if it was not new.
-    pub age: Option<String>,
-    /// Seed.
-    pub seed: u64,
 }
 
 /// The report of one run. Everything but the three `wall` fields is a function of the setup.

@@ -1,109 +1,13 @@
-//! What a user asks for: one run, as plain values that a command line or a script can fill in.
+//! What a specification asks for: a machine, a way to replay a trace.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
 use toml::Value;
 use workload::{ReplayMode, TraceOptions};
 
 use crate::error::LabError;
+use crate::options::{OPTIONS, Spec};
 use crate::profile::{Override, Profile};
 use crate::system::{Parts, SystemSpec};
 use crate::trace::trace_options;
-
-/// What is written before the run.
-const PRECONDITIONS: &[&str] = &["none", "footprint", "touched"];
-const REPLAYS: &[&str] = &["timed", "queued", "closed"];
-
-/// One run. Fields left out take their defaults; unknown fields are errors.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Spec {
-    /// Preset; see [`crate::schemes`].
-    pub scheme: String,
-    /// Scheduler instead of the preset's.
-    #[serde(default)]
-    pub scheduler: Option<String>,
-    /// Booster instead of the preset's.
-    #[serde(default)]
-    pub booster: Option<String>,
-    /// Mapping scheme instead of the preset's.
-    #[serde(default)]
-    pub mapping: Option<String>,
-    /// Name of an embedded profile, or path of a file.
-    #[serde(default = "default_profile")]
-    pub profile: String,
-    /// Values of the profile to replace: `section.key` to a number, boolean or string.
-    #[serde(default)]
-    pub set: BTreeMap<String, serde_json::Value>,
-    /// Path of a fio job file (`.fio`, `.job`), a SQLite workload or a phone (`.toml`), a trace file, or a directory of per-CPU trace
-    /// files.
-    pub workload: String,
-    /// Traces: "timed" (by recorded time), "queued" (the same, but at most `depth` at once), "closed" (as fast as `depth`
-    /// allows).
-    #[serde(default = "default_replay")]
-    pub replay: String,
-    /// Queued and closed replay: outstanding requests, 1..=65536.
-    #[serde(default = "default_depth")]
-    pub depth: u32,
-    /// Closed replay: every per-CPU file is a stream with a depth of its own.
-    #[serde(default)]
-    pub per_cpu_streams: bool,
-    /// Seed of everything random.
-    #[serde(default = "default_seed")]
-    pub seed: u64,
-    /// Written before, unmeasured: "none", "footprint" (what the workload may read), "touched" (what it may read,
-    /// write or trim).
-    #[serde(default = "default_precondition")]
-    pub precondition: String,
-    /// Ages the device first and switches it off and on: a fio job file, or the options of one job, such as
-    /// "rw=randwrite bs=4k iodepth=16 size=52g".
-    #[serde(default)]
-    pub age: Option<String>,
-    /// Begins with a device that `ufsim age` has left in this file.
-    #[serde(default)]
-    pub from: Option<String>,
-    /// Short for `host.memory_mib`: a number or "unlimited".
-    #[serde(default)]
-    pub host_memory_mib: Option<serde_json::Value>,
-    /// Traces of several devices: which one, such as 253:5.
-    #[serde(default)]
-    pub device: Option<String>,
-    /// Traces: their format; left out, it is recognised. See [`crate::trace::trace_formats`].
-    #[serde(default)]
-    pub format: Option<String>,
-    /// Traces: cleaning rules. See [`crate::trace::clean_rules`].
-    #[serde(default)]
-    pub clean: Vec<String>,
-}
-
-fn default_profile() -> String {
-    "hp-ufs".into()
-}
-
-fn default_replay() -> String {
-    "timed".into()
-}
-
-fn default_depth() -> u32 {
-    8
-}
-
-fn default_seed() -> u64 {
-    1
-}
-
-fn default_precondition() -> String {
-    "footprint".into()
-}
-
-/// `field = "value": must be one of ...`, or nothing.
-fn one_of(field: &str, value: &str, allowed: &[&str]) -> Result<(), LabError> {
-    if allowed.contains(&value) {
-        return Ok(());
-    }
-    Err(LabError::Config(format!("{field} = \"{value}\": must be one of {}", allowed.join(", "))))
-}
 
 /// What a system is built from.
 #[derive(Clone, Debug)]
@@ -117,26 +21,7 @@ pub struct Machine {
 impl Spec {
     /// A run with all defaults.
     pub fn new(scheme: &str, workload: &str) -> Spec {
-        Spec {
-            scheme: scheme.into(),
-            scheduler: None,
-            booster: None,
-            mapping: None,
-            profile: default_profile(),
-            set: BTreeMap::new(),
-            workload: workload.into(),
-            replay: default_replay(),
-            depth: default_depth(),
-            per_cpu_streams: false,
-            seed: default_seed(),
-            precondition: default_precondition(),
-            age: None,
-            from: None,
-            host_memory_mib: None,
-            device: None,
-            format: None,
-            clean: Vec::new(),
-        }
+        Spec { scheme: scheme.into(), workload: workload.into(), ..Spec::default() }
     }
 
     /// Reads a spec from JSON.
@@ -144,7 +29,12 @@ impl Spec {
     /// # Errors
     /// Unknown or missing fields and wrong types.
     pub fn from_json(text: &str) -> Result<Spec, LabError> {
-        serde_json::from_str(text).map_err(|error| LabError::Config(format!("run specification: {error}")))
+        let wrong = |error: String| LabError::Config(format!("run specification: {error}"));
+        let given: serde_json::Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        if let Some(missing) = OPTIONS.iter().find(|option| option.required && given.get(option.key).is_none()) {
+            return Err(wrong(format!("missing field `{}`", missing.key)));
+        }
+        serde_json::from_value(given).map_err(|error| wrong(error.to_string()))
     }
 
     /// The machine asked for.
@@ -152,8 +42,7 @@ impl Spec {
     /// # Errors
     /// Everything that is wrong with them.
     pub fn resolve(&self) -> Result<Machine, LabError> {
-        one_of("replay", &self.replay, REPLAYS)?;
-        one_of("precondition", &self.precondition, PRECONDITIONS)?;
+        self.check_options()?;
         if let (Some(age), Some(from)) = (&self.age, &self.from) {
             return Err(LabError::Config(format!(
                 "age = \"{age}\" and from = \"{from}\": only one of them can be given"
@@ -191,26 +80,6 @@ impl Spec {
     /// How a trace is to be read.
     pub(crate) fn trace_options(&self) -> Result<TraceOptions, LabError> {
         trace_options(self.format.as_deref(), self.device.as_deref(), &self.clean)
-    }
-
-    /// The command that repeats the run.
-    pub fn command(&self) -> String {
-        let mut words = vec!["ufsim run".to_owned(), format!("--scheme {}", self.scheme)];
-        let parts = [("scheduler", &self.scheduler), ("booster", &self.booster), ("mapping", &self.mapping)];
-        words.extend(parts.iter().filter_map(|(name, value)| Some(format!("--{name} {}", value.as_ref()?))));
-        words.push(format!("--profile {} --seed {}", self.profile, self.seed));
-        words.push(format!("--replay {} --depth {} --precondition {}", self.replay, self.depth, self.precondition));
-        if self.per_cpu_streams {
-            words.push("--per-cpu-streams".into());
-        }
-        words.extend(self.overrides().unwrap_or_default().iter().map(|(key, value)| format!("--set '{key}={value}'")));
-        words.extend(self.age.iter().map(|age| format!("--age '{age}'")));
-        words.extend(self.from.iter().map(|from| format!("--from {from}")));
-        words.extend(self.device.iter().map(|device| format!("--device {device}")));
-        words.extend(self.format.iter().map(|format| format!("--format {format}")));
-        words.extend(self.clean.iter().map(|rule| format!("--clean {rule}")));
-        words.push(self.workload.clone());
-        words.join(" ")
     }
 }
 
@@ -278,18 +147,5 @@ mod tests {
             let got = error(json);
             assert!(got.contains(told), "{json}: {got}");
         }
-    }
-
-    #[test]
-    fn the_command_names_every_choice() {
-        let mut spec = Spec::new("hp-ufs", "traces/chrome");
-        spec.set.insert("host.memory_mib".into(), 5.into());
-        (spec.per_cpu_streams, spec.seed) = (true, 77);
-        (spec.format, spec.clean) = (Some("blktrace".into()), vec!["gaps".into()]);
-        assert_eq!(
-            spec.command(),
-            "ufsim run --scheme hp-ufs --profile hp-ufs --seed 77 --replay timed --depth 8 --precondition footprint \
-             --per-cpu-streams --set 'host.memory_mib=5' --format blktrace --clean gaps traces/chrome"
-        );
     }
 }

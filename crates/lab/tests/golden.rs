@@ -1,10 +1,12 @@
-//! Runs whose every byte is fixed, and the generated page of the documentation.
+//! Runs whose every byte is fixed, and the files that are made from declarations.
 //!
 //! After an intended change: `cargo run -p ufsim-lab --example bless`.
 
 mod common;
 #[path = "golden/cases.rs"]
 mod golden;
+#[path = "golden/pages.rs"]
+mod pages;
 
 #[test]
 fn digests_are_those_kept() {
@@ -17,8 +19,10 @@ fn digests_are_those_kept() {
 }
 
 #[test]
-fn the_page_of_profile_keys_is_up_to_date() {
-    let kept = include_str!("../../../docs/profile.md");
-    let made = ufsim_lab::profile::schema_markdown();
-    assert_eq!(made, kept, "docs/profile.md is out of date: cargo run -p ufsim-lab --example bless");
+fn files_made_from_declarations_are_up_to_date() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (path, made) in pages::pages() {
+        let kept = std::fs::read_to_string(root.join(path)).expect("a file of the project");
+        assert_eq!(made, kept, "{path} is out of date: cargo run -p ufsim-lab --example bless");
+    }
 }

@@ -1,0 +1,316 @@
+//! The options of a run, declared once: [`Spec`], what results say of a run ([`Setup`]), the Python dataclass and the command
+//! line (`python/ufsim/_options.py`), and docs/run.md are made from the list below.
+//!
+//! To add an option, add its entry and run `cargo run -p ufsim-lab --example bless`. An entry has documentation, which
+//! users read as well, and then
+//!
+//! - its name, which is its key in JSON; `alias` gives the one that Python uses, where it differs;
+//! - its kind, with what is allowed, and its default; a `text` without one has to be given;
+//! - its spelling on the command line, the word that stands for its value there, and the commands that have it;
+//! - after `echo`, what results say of it: type, value and meaning.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::LabError;
+use crate::profile::Override;
+use crate::system::Parts;
+
+/// What an option may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A text, or nothing.
+    Name,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// An integer, bounds included.
+    Number(u64, u64),
+    /// Yes or no; on the command line it is there or not.
+    Switch,
+    /// Any number of texts.
+    Names,
+    /// A number or a word, or nothing.
+    Value,
+    /// Numbers, booleans or words by key.
+    Values,
+}
+
+/// An option of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOption {
+    /// Its name in Rust and its key in JSON.
+    pub key: &'static str,
+    /// Its name in Python.
+    pub python: &'static str,
+    /// What it means.
+    doc: &'static str,
+    /// What it may hold.
+    pub kind: Kind,
+    /// It has no default.
+    pub required: bool,
+    /// Its spelling on the command line; empty for what is not spelled out.
+    pub flag: &'static str,
+    /// What stands for its value in the help of the command line; may be empty.
+    pub metavar: &'static str,
+    /// The commands that have it.
+    pub commands: &'static [&'static str],
+}
+
+impl RunOption {
+    /// What it means, on one line.
+    pub fn doc(&self) -> &'static str {
+        self.doc.trim_start()
+    }
+}
+
+/// What a run came to use where the specification leaves it open.
+pub(crate) struct Settled<'a> {
+    pub spec: &'a Spec,
+    pub parts: Parts,
+    pub overrides: Vec<Override>,
+    /// What kind of workload it was; for a trace, how it was replayed.
+    pub replay: &'static str,
+    pub depth: Option<u32>,
+    /// The fio job that aged the device.
+    pub age: Option<String>,
+}
+
+macro_rules! options {
+    ($(
+        $(#[doc = $doc:literal])+
+        $key:ident $(alias $alias:literal)?: $kind:ident $( ( $($allowed:tt)* ) )? $(= $default:literal)?,
+        cli $flag:literal $metavar:literal [$($command:ident)*]
+        $(, echo $Echo:ty = $echo:expr, $meaning:literal)?;
+    )+) => {
+        /// One run. Fields left out take their defaults; unknown fields are errors. docs/run.md lists them.
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Spec {
+            $( $(#[doc = $doc])+ $(#[serde(alias = $alias)])? pub $key: type_of!($kind), )+
+        }
+
+        impl Default for Spec {
+            fn default() -> Spec {
+                Spec { $($key: initial!($kind $($default)?),)+ }
+            }
+        }
+
+        /// Every option of a run, in the order in which users see them.
+        pub const OPTIONS: &[RunOption] = &[$(RunOption {
+            key: stringify!($key),
+            python: first!($($alias,)? stringify!($key),),
+            doc: concat!($($doc),+),
+            kind: kind_of!($kind $( ( $($allowed)* ) )?),
+            required: required!($kind $($default)?),
+            flag: $flag,
+            metavar: $metavar,
+            commands: &[$(stringify!($command)),*],
+        }),+];
+
+        /// Choices that a run was made of, as its result tells them.
+        #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+        pub struct Setup {
+            /// Version of the simulator.
+            pub version: String,
+            $($( #[doc = $meaning] pub $key: $Echo, )?)+
+        }
+
+        impl Setup {
+            /// What the result of a run tells of its choices.
+            pub(crate) fn of(run: &Settled) -> Setup {
+                Setup {
+                    version: env!("CARGO_PKG_VERSION").into(),
+                    $($( $key: { let echo: fn(&Settled) -> $Echo = $echo; echo(run) }, )?)+
+                }
+            }
+        }
+    };
+}
+
+macro_rules! first {
+    ($first:expr, $($rest:expr,)*) => {
+        $first
+    };
+}
+
+#[rustfmt::skip]
+macro_rules! type_of {
+    (text) => { String };
+    (name) => { Option<String> };
+    (choice) => { String };
+    (count) => { u32 };
+    (wide) => { u64 };
+    (switch) => { bool };
+    (names) => { Vec<String> };
+    (value) => { Option<Value> };
+    (values) => { BTreeMap<String, Value> };
+}
+
+#[rustfmt::skip]
+macro_rules! kind_of {
+    (text) => { Kind::Text };
+    (name) => { Kind::Name };
+    (choice($($word:literal)+)) => { Kind::Choice(&[$($word),+]) };
+    (count($min:literal to $max:literal)) => { Kind::Number($min, $max) };
+    (wide($min:literal to $max:literal)) => { Kind::Number($min, $max) };
+    (switch) => { Kind::Switch };
+    (names) => { Kind::Names };
+    (value) => { Kind::Value };
+    (values) => { Kind::Values };
+}
+
+#[rustfmt::skip]
+macro_rules! initial {
+    (text $default:literal) => { $default.to_owned() };
+    (choice $default:literal) => { $default.to_owned() };
+    ($kind:ident $default:literal) => { $default };
+    ($kind:ident) => { Default::default() };
+}
+
+#[rustfmt::skip]
+macro_rules! required {
+    (text) => { true };
+    ($($other:tt)*) => { false };
+}
+
+options! {
+    /// Trace file or directory of per-CPU files, fio job, SQLite workload, or scenario of a phone.
+    workload: text, cli "" "WORKLOAD" [run compare phone],
+        echo String = |run| run.spec.workload.clone(), "Path of the workload.";
+    /// Scheme: see `ufsim schemes`.
+    scheme: text, cli "--scheme" "NAME" [run age],
+        echo String = |run| run.spec.scheme.clone(), "Preset.";
+    /// Scheduler instead of the scheme's.
+    scheduler: name, cli "--scheduler" "NAME" [run compare],
+        echo String = |run| run.parts.scheduler.name().into(), "Host I/O scheduler.";
+    /// Booster instead of the scheme's.
+    booster: name, cli "--booster" "NAME" [run],
+        echo String = |run| run.parts.booster.name().into(), "Host booster.";
+    /// Mapping instead of the scheme's.
+    mapping: name, cli "--mapping" "NAME" [run],
+        echo String = |run| run.parts.mapping.name().into(), "Device mapping scheme.";
+    /// Device profile, or the path of its file: see `ufsim profiles`.
+    profile: text = "hp-ufs", cli "--profile" "NAME|FILE" [run compare phone age],
+        echo String = |run| run.spec.profile.clone(), "Name or path of the profile.";
+    /// Traces: replayed at their recorded times (timed), the same into a queue of the depth, outside of which others wait
+    /// uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
+    replay: choice("timed" "queued" "closed") = "timed", cli "--replay" "" [run compare],
+        echo String = |run| run.replay.into(),
+        "How a trace was replayed: \"timed\", \"queued\" or \"closed\"; for others, the kind of workload, such as \"fio\".";
+    /// Outstanding requests in a queued or closed replay.
+    depth: count(1 to 65_536) = 8, cli "--depth" "N" [run compare],
+        echo Option<u32> = |run| run.depth, "Depth of a queued or closed replay.";
+    /// Closed replay: a stream with its own depth for each per-CPU file.
+    per_cpu_streams: switch, cli "--per-cpu-streams" "" [run compare];
+    /// Seed of everything random.
+    seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age reproduce],
+        echo u64 = |run| run.spec.seed, "Seed.";
+    /// Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib.
+    host_memory_mib: value, cli "--host-memory" "MIB" [run compare phone];
+    /// Overrides a profile key; repeatable.
+    set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age],
+        echo BTreeMap<String, String> = |run| run.overrides.iter().map(|(key, v)| (key.clone(), v.to_string())).collect(),
+        "Replaced values of the profile.";
+    /// Written before the run, unmeasured: nothing, what the workload may read (footprint), or all that it may read, write or
+    /// trim (touched).
+    precondition: choice("none" "footprint" "touched") = "footprint", cli "--precondition" "" [run compare],
+        echo String = |run| run.spec.precondition.clone(), "What was written before: \"none\", \"footprint\" or \"touched\".";
+    /// The device to take from a trace of several, such as 253:5.
+    device: name, cli "--device" "NAME" [run compare trace];
+    /// Format of a trace; left out, it is recognised. See `ufsim trace formats`.
+    format: name, cli "--format" "NAME" [run compare trace];
+    /// Cleaning rule for traces; repeatable.
+    clean: names, cli "--clean" "RULE" [run compare trace];
+    /// Age the device first, and switch it off and on: a fio job file, or options of one job such as 'rw=randwrite bs=4k
+    /// size=52g'.
+    age: name, cli "--age" "JOB" [run compare phone],
+        echo Option<String> = |run| run.age.clone(), "The fio job that aged the device, if it was not new.";
+    /// Begin with a device that `ufsim age` has aged.
+    from alias "from_state": name, cli "--from" "FILE" [run compare phone];
+}
+
+impl Spec {
+    /// Refuses words and numbers that the declarations do not allow.
+    pub(crate) fn check_options(&self) -> Result<(), LabError> {
+        let given = serde_json::to_value(self).expect("options are plain values");
+        for option in OPTIONS {
+            let value = &given[option.key];
+            let allowed = match option.kind {
+                Kind::Choice(words) if !words.iter().any(|word| value == word) => {
+                    format!("one of {}", words.join(", "))
+                }
+                Kind::Number(min, max) if !value.as_u64().is_some_and(|n| (min..=max).contains(&n)) => {
+                    format!("{min}..={max}")
+                }
+                _ => continue,
+            };
+            return Err(LabError::Config(format!("{} = {value}: must be {allowed}", option.key)));
+        }
+        Ok(())
+    }
+
+    /// The command that repeats the run.
+    pub fn command(&self) -> String {
+        let given = serde_json::to_value(self).expect("options are plain values");
+        let mut words = vec!["ufsim run".to_owned()];
+        for option in OPTIONS.iter().filter(|option| !option.flag.is_empty()) {
+            let mut push = |value: &str| words.push(format!("{} {}", option.flag, quoted(value)));
+            match &given[option.key] {
+                Value::Null | Value::Bool(false) => {}
+                Value::Bool(true) => words.push(option.flag.into()),
+                Value::Array(values) => values.iter().for_each(|value| push(value.as_str().unwrap_or_default())),
+                Value::Object(values) => values.iter().for_each(|(key, value)| push(&format!("{key}={value}"))),
+                Value::String(text) => push(text),
+                Value::Number(number) => push(&number.to_string()),
+            }
+        }
+        words.push(quoted(&self.workload));
+        words.join(" ")
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:+,=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_names_every_choice() {
+        let mut spec = Spec::new("hp-ufs", "traces/chrome 2");
+        spec.set.insert("host.memory_mib".into(), 5.into());
+        spec.set.insert("gc.pace".into(), "gained".into());
+        (spec.per_cpu_streams, spec.seed) = (true, 77);
+        (spec.format, spec.clean) = (Some("blktrace".into()), vec!["gaps".into()]);
+        (spec.age, spec.host_memory_mib) = (Some("rw=randwrite size=5g".into()), Some(7.into()));
+        assert_eq!(
+            spec.command(),
+            "ufsim run --scheme hp-ufs --profile hp-ufs --replay timed --depth 8 --per-cpu-streams --seed 77 \
+             --host-memory 7 --set 'gc.pace=\"gained\"' --set host.memory_mib=5 --precondition footprint \
+             --format blktrace --clean gaps --age 'rw=randwrite size=5g' 'traces/chrome 2'"
+        );
+    }
+
+    #[test]
+    fn both_names_of_an_option_are_read() {
+        let text = r#"{"scheme": "ufs", "workload": "x", "settings": {"a.b": 1}, "from_state": "f"}"#;
+        let spec = Spec::from_json(text).unwrap();
+        assert_eq!((spec.set["a.b"].as_u64(), spec.from.as_deref()), (Some(1), Some("f")));
+    }
+
+    #[test]
+    fn what_every_option_says_is_there() {
+        for option in OPTIONS {
+            assert!(option.doc().ends_with('.') && !option.commands.is_empty(), "{option:?}");
+            assert_eq!(option.flag.is_empty(), option.key == "workload", "{option:?}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+"""The options of a run, made from crates/lab/src/options.rs by `cargo run -p ufsim-lab --example bless`."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Setting = str | int | float | bool
+Replay = Literal["timed", "queued", "closed"]
+Precondition = Literal["none", "footprint", "touched"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What can be said of a run. Each field's metadata has its help and its place on the command line."""
+
+    workload: str = field(
+        metadata={
+            "help": "Trace file or directory of per-CPU files, fio job, SQLite workload, or scenario of a phone.",
+            "flag": "",
+            "metavar": "WORKLOAD",
+            "commands": ("run", "compare", "phone"),
+        },
+    )
+    scheme: str = field(
+        metadata={
+            "help": "Scheme: see `ufsim schemes`.",
+            "flag": "--scheme",
+            "metavar": "NAME",
+            "commands": ("run", "age"),
+        },
+    )
+    scheduler: str | None = field(
+        default=None,
+        metadata={
+            "help": "Scheduler instead of the scheme's.",
+            "flag": "--scheduler",
+            "metavar": "NAME",
+            "commands": ("run", "compare"),
+        },
+    )
+    booster: str | None = field(
+        default=None,
+        metadata={
+            "help": "Booster instead of the scheme's.",
+            "flag": "--booster",
+            "metavar": "NAME",
+            "commands": ("run",),
+        },
+    )
+    mapping: str | None = field(
+        default=None,
+        metadata={
+            "help": "Mapping instead of the scheme's.",
+            "flag": "--mapping",
+            "metavar": "NAME",
+            "commands": ("run",),
+        },
+    )
+    profile: str = field(
+        default="hp-ufs",
+        metadata={
+            "help": "Device profile, or the path of its file: see `ufsim profiles`.",
+            "flag": "--profile",
+            "metavar": "NAME|FILE",
+            "commands": ("run", "compare", "phone", "age"),
+        },
+    )
+    replay: Replay = field(
+        default="timed",
+        metadata={
+            "help": (
+                "Traces: replayed at their recorded times (timed), the same into a queue of the depth, "
+                "outside of which others wait uncounted (queued), or as fast as the depth allows (closed). "
+                "Job files time themselves."
+            ),
+            "flag": "--replay",
+            "metavar": "",
+            "commands": ("run", "compare"),
+        },
+    )
+    depth: int = field(
+        default=8,
+        metadata={
+            "help": "Outstanding requests in a queued or closed replay.",
+            "flag": "--depth",
+            "metavar": "N",
+            "range": (1, 65536),
+            "commands": ("run", "compare"),
+        },
+    )
+    per_cpu_streams: bool = field(
+        default=False,
+        metadata={
+            "help": "Closed replay: a stream with its own depth for each per-CPU file.",
+            "flag": "--per-cpu-streams",
+            "metavar": "",
+            "commands": ("run", "compare"),
+        },
+    )
+    seed: int = field(
+        default=1,
+        metadata={
+            "help": "Seed of everything random.",
+            "flag": "--seed",
+            "metavar": "N",
+            "range": (0, 18446744073709551615),
+            "commands": ("run", "compare", "phone", "age", "reproduce"),
+        },
+    )
+    host_memory_mib: int | str | None = field(
+        default=None,
+        metadata={
+            "help": "Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib.",
+            "flag": "--host-memory",
+            "metavar": "MIB",
+            "commands": ("run", "compare", "phone"),
+        },
+    )
+    settings: dict[str, Setting] = field(
+        default_factory=dict,
+        metadata={
+            "help": "Overrides a profile key; repeatable.",
+            "flag": "--set",
+            "metavar": "SECTION.KEY=VALUE",
+            "commands": ("run", "compare", "phone", "age"),
+        },
+    )
+    precondition: Precondition = field(
+        default="footprint",
+        metadata={
+            "help": (
+                "Written before the run, unmeasured: nothing, what the workload may read (footprint), or all "
+                "that it may read, write or trim (touched)."
+            ),
+            "flag": "--precondition",
+            "metavar": "",
+            "commands": ("run", "compare"),
+        },
+    )
+    device: str | None = field(
+        default=None,
+        metadata={
+            "help": "The device to take from a trace of several, such as 253:5.",
+            "flag": "--device",
+            "metavar": "NAME",
+            "commands": ("run", "compare", "trace"),
+        },
+    )
+    format: str | None = field(
+        default=None,
+        metadata={
+            "help": "Format of a trace; left out, it is recognised. See `ufsim trace formats`.",
+            "flag": "--format",
+            "metavar": "NAME",
+            "commands": ("run", "compare", "trace"),
+        },
+    )
+    clean: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Cleaning rule for traces; repeatable.",
+            "flag": "--clean",
+            "metavar": "RULE",
+            "commands": ("run", "compare", "trace"),
+        },
+    )
+    age: str | None = field(
+        default=None,
+        metadata={
+            "help": (
+                "Age the device first, and switch it off and on: a fio job file, or options of one job such "
+                "as 'rw=randwrite bs=4k size=52g'."
+            ),
+            "flag": "--age",
+            "metavar": "JOB",
+            "commands": ("run", "compare", "phone"),
+        },
+    )
+    from_state: str | None = field(
+        default=None,
+        metadata={
+            "help": "Begin with a device that `ufsim age` has aged.",
+            "flag": "--from",
+            "metavar": "FILE",
+            "commands": ("run", "compare", "phone"),
+        },
+    )
