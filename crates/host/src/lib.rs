@@ -51,7 +51,6 @@ mod config;
 mod driver;
 mod index;
 mod knowledge;
-mod lru;
 mod request;
 mod sched;
 mod stats;

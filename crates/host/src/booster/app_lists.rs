@@ -1,9 +1,8 @@
 //! Slots in three lists by the app that referenced them last (HPBvalve Sec. 5.2, Fig. 8): AFG, the active foreground app; IFG, apps
 //! that were in the foreground before; BG, all others. When another app comes to the foreground, AFG goes into IFG as a whole.
 
+use lists::{Fixed, Rings};
 use units::AppId;
-
-use super::lists::Lists;
 
 /// Lists in the order of eviction.
 pub(super) const BG: usize = 0;
@@ -31,14 +30,14 @@ pub(super) struct AppLists {
     foreground: Option<AppId>,
     /// Grows whenever another app, or none, is in the foreground.
     session: u32,
-    lists: Lists<3>,
+    lists: Rings<u32, (), Fixed<3>>,
     places: Vec<Place>,
 }
 
 impl AppLists {
     /// No slots, nobody in the foreground.
     pub fn new() -> AppLists {
-        AppLists { foreground: None, session: 0, lists: Lists::new(), places: Vec::new() }
+        AppLists { foreground: None, session: 0, lists: Rings::new(), places: Vec::new() }
     }
 
     /// Who is in the foreground.

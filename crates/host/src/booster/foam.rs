@@ -7,10 +7,10 @@
 //! order that it spells out is taken. A timer drops what nobody has referenced for
 //! `read_timeout_ms` times `read_timeout_expiries` (Sec. 6.2.2: "a simple timer-based eviction policy").
 
+use lists::{Fixed, Rings};
 use ufs::{DeviceInfo, Recommendation};
 use units::{AppId, Nanos, SimTime};
 
-use super::lists::Lists;
 use super::subregion::{
     Access, Choice, Keeping, Lookup, Policy, Quirks, ReadCounts, Setup, SubregionBooster, SubregionCache, Urgency, Wish,
 };
@@ -40,7 +40,7 @@ struct Use {
 pub(crate) struct Partitions {
     read_counts: ReadCounts,
     foreground: Option<AppId>,
-    lists: Lists<PARTITIONS>,
+    lists: Rings<u32, (), Fixed<PARTITIONS>>,
     uses: Vec<Use>,
     /// Partition of each subregion by its last reference.
     partitions: Vec<u8>,
@@ -65,7 +65,7 @@ impl Policy for Partitions {
         Partitions {
             read_counts: ReadCounts::new(subregions, &params, info.hpb_group_entries),
             foreground: None,
-            lists: Lists::new(),
+            lists: Rings::new(),
             uses: Vec::new(),
             partitions: vec![0; subregions as usize],
             lifetime: Nanos(params.read_timeout.0 * u64::from(params.read_timeout_expiries)),

@@ -7,13 +7,13 @@
 
 use std::collections::VecDeque;
 
+use lists::Lru;
 use ufs::{DeviceInfo, HpbNotice, Op, Response};
 use units::{Lpa, Nanos, SimTime};
 
 use super::seat::{self, Apps, Booster, HostMemory, Internal, OwnCommands, Step, plain};
 use super::tamper::Tamper;
 use crate::config::{HostConfig, SEALED_BYTES};
-use crate::lru::Lru;
 use crate::request::{Part, RequestOp};
 use crate::stats::HostStats;
 
@@ -55,7 +55,7 @@ pub(crate) struct Hpb {
     free: Vec<u32>,
     in_use: usize,
     /// Over the cached groups but the one that is loading.
-    lru: Lru,
+    lru: Lru<u32>,
     loading: bool,
     stats: HostStats,
 }
@@ -318,7 +318,7 @@ impl Hpb {
 
     /// Drops the least recently used group, and with it the wish to read it again if it was dirty.
     fn evict(&mut self) -> bool {
-        let oldest = self.lru.oldest_first().next();
+        let oldest = self.lru.oldest();
         oldest.inspect(|&slot| self.release(slot)).is_some()
     }
 

@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 
+use lists::Lru;
 use ufs::{DeviceInfo, Op, Recommendation};
 use units::{Lpa, SimTime};
 
@@ -19,7 +20,6 @@ use super::subregion::{
     Access, Choice, Keeping, Lookup, Policy, Quirks, Setup, State, SubregionBooster, SubregionCache, Urgency, Wish,
 };
 use crate::config::{HostConfig, HpbParams};
-use crate::lru::Lru;
 
 /// The Linux HPB driver.
 pub(crate) type HpbLinux = SubregionBooster<Regions>;
@@ -56,7 +56,7 @@ pub(crate) struct Regions {
     /// There may be something to do.
     work: bool,
     /// Active regions in the order of their last activation.
-    lru: Lru,
+    lru: Lru<u32>,
     active: usize,
     max_active: usize,
 }

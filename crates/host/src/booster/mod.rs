@@ -2,7 +2,6 @@
 //! lists the boosters; here stands the one in use, with enum dispatch.
 
 mod app_lists;
-mod lists;
 mod profiles;
 pub(crate) mod registry;
 mod seat;

@@ -20,7 +20,7 @@ pub(crate) struct BySize {
 impl BySize {
     #[inline]
     fn queue(&mut self, direction: Direction) -> &mut Sorted {
-        &mut self.queues[usize::from(direction.index())]
+        &mut self.queues[direction.index()]
     }
 }
 

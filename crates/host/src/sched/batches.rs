@@ -4,7 +4,8 @@
 //! A batch is found by its translation page in a small open-addressed table, and the next one by a binary heap that knows
 //! where each batch is, so that joining and leaving costs a few steps.
 
-use super::rings::Rings;
+use lists::{Counted, Rings};
+
 use crate::index::Index;
 
 /// Which batch goes first.
@@ -36,7 +37,7 @@ pub(super) struct Batches {
     batches: Vec<Batch>,
     free: Vec<u16>,
     /// The requests of each batch, in order of arrival.
-    members: Rings,
+    members: Rings<u16, (), Counted>,
     /// The batch of each slot.
     batch_of: Vec<u16>,
     index: Index,
@@ -54,7 +55,7 @@ impl Batches {
             rank,
             batches: vec![Batch::default(); slots.into()],
             free: (0..slots).rev().collect(),
-            members: Rings::new(slots, slots),
+            members: Rings::with_slots(Counted(slots.into()), slots.into()),
             batch_of: vec![0; slots.into()],
             index: Index::new(usize::from(slots)),
             heap: Vec::with_capacity(slots.into()),
@@ -81,7 +82,7 @@ impl Batches {
         batch.units += u64::from(units);
         let at = batch.at;
         self.batch_of[usize::from(slot)] = id;
-        self.members.push_back(id, slot);
+        self.members.push_newest(id.into(), slot);
         self.settle(at);
     }
 
@@ -137,8 +138,8 @@ impl Batches {
     #[inline]
     pub fn continue_batch(&mut self) -> Option<u16> {
         let id = self.sending?;
-        let slot = self.members.pop_front(id);
-        if self.members.is_empty(id) {
+        let slot = self.members.pop_oldest(id.into());
+        if self.members.is_empty(id.into()) {
             self.sending = None;
             self.free.push(id);
         }
@@ -147,7 +148,7 @@ impl Batches {
 
     /// The requests that are left of the batch being sent.
     pub fn rest(&self) -> impl Iterator<Item = u16> + '_ {
-        self.sending.into_iter().flat_map(|id| self.members.iter(id))
+        self.sending.into_iter().flat_map(|id| self.members.oldest_first(id.into()))
     }
 
     /// A batch does not wait any more.

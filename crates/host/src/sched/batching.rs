@@ -2,6 +2,7 @@
 //! V-C, VI-A). "RB maintains separate batch lists for read requests and write requests" and favours reads; MAP has a hitting
 //! queue before them.
 
+use lists::{Fixed, Rings};
 use ufs::LpaRun;
 use units::{Lpa, SimTime};
 
@@ -10,7 +11,6 @@ use super::batches::{Batches, Rank};
 use super::config::SchedConfig;
 use super::ordered::{Policy, Why};
 use super::pending::Pending;
-use super::rings::Rings;
 use super::turns::{DIRECTIONS, Direction, Turns};
 
 /// Which of them.
@@ -25,7 +25,7 @@ pub(crate) trait Flavour {
 pub(crate) struct Batching<F> {
     map_page_entries: u32,
     /// Read hits, write hits.
-    hits: Rings,
+    hits: Rings<u16, (), Fixed<2>>,
     is_hit: Vec<bool>,
     batches: [Batches; 2],
     /// The direction of the batch being sent.
@@ -38,7 +38,7 @@ pub(crate) struct Batching<F> {
 impl<F> Batching<F> {
     #[inline]
     fn of(&mut self, direction: Direction) -> &mut Batches {
-        &mut self.batches[usize::from(direction.index())]
+        &mut self.batches[direction.index()]
     }
 
     /// What a request accesses of its translation page.
@@ -54,7 +54,7 @@ impl<F: Flavour> Policy for Batching<F> {
     fn new(config: &SchedConfig, map_page_entries: u32) -> Batching<F> {
         Batching {
             map_page_entries,
-            hits: Rings::new(config.queue, 2),
+            hits: Rings::with_slots(Fixed, config.queue.into()),
             is_hit: vec![false; config.queue.into()],
             batches: DIRECTIONS.map(|_| Batches::new(config.queue, F::RANK)),
             sending: Direction::Read,
@@ -71,7 +71,7 @@ impl<F: Flavour> Policy for Batching<F> {
         let direction = Direction::of(part);
         self.is_hit[usize::from(slot)] = hit;
         if hit {
-            self.hits.push_back(direction.index(), slot);
+            self.hits.push_newest(direction.index(), slot);
         } else {
             let page = part.lpa.0 / self.map_page_entries;
             self.of(direction).join(slot, page, part.len);
@@ -104,7 +104,7 @@ impl<F: Flavour> Policy for Batching<F> {
         if F::HITS
             && let Some(direction) = self.hit_turns.next(!self.hits.is_empty(0), !self.hits.is_empty(1))
         {
-            return Some((self.hits.pop_front(direction.index())?, Why::Hit));
+            return Some((self.hits.pop_oldest(direction.index())?, Why::Hit));
         }
         self.sending = self.batch_turns.next(!self.batches[0].is_empty(), !self.batches[1].is_empty())?;
         Some((self.of(self.sending).begin()?, Why::OpensBatch))
@@ -117,7 +117,7 @@ impl<F: Flavour> Policy for Batching<F> {
 
     /// The runs are sorted, and joined where they meet.
     fn batch(&self, first: u16, pending: &Pending) -> Option<Batch> {
-        let members = std::iter::once(first).chain(self.batches[usize::from(self.sending.index())].rest());
+        let members = std::iter::once(first).chain(self.batches[self.sending.index()].rest());
         let mut runs: Vec<LpaRun> = members.map(|slot| pending.part(slot)).map(|p| self.run(p.lpa, p.len)).collect();
         let requests = runs.len() as u32;
         runs.sort_unstable_by_key(|run| run.lpa);

@@ -1,12 +1,12 @@
 //! `hp`: hit prioritised (MAP+ Sec. V-A, VI-A). "HP serves in the order of the read hitting queue, write hitting queue, read
 //! missing queue, and write missing queue", each in order of arrival, with read over write within hits and within misses.
 
+use lists::{Fixed, Rings};
 use units::SimTime;
 
 use super::config::SchedConfig;
 use super::ordered::{Ordered, Policy, Why};
 use super::pending::Pending;
-use super::rings::Rings;
 use super::turns::{Direction, Turns};
 
 /// The scheduler.
@@ -15,7 +15,7 @@ pub(crate) type Hp = Ordered<HitsFirst>;
 /// Hits, then misses.
 pub(crate) struct HitsFirst {
     /// Read hits, write hits, read misses, write misses.
-    rings: Rings,
+    rings: Rings<u16, (), Fixed<4>>,
     hit_turns: Turns,
     miss_turns: Turns,
 }
@@ -24,13 +24,17 @@ impl Policy for HitsFirst {
     const QUERIES: bool = true;
 
     fn new(config: &SchedConfig, _map_page_entries: u32) -> HitsFirst {
-        HitsFirst { rings: Rings::new(config.queue, 4), hit_turns: Turns::default(), miss_turns: Turns::default() }
+        HitsFirst {
+            rings: Rings::with_slots(Fixed, config.queue.into()),
+            hit_turns: Turns::default(),
+            miss_turns: Turns::default(),
+        }
     }
 
     #[inline]
     fn insert(&mut self, slot: u16, pending: &Pending, hit: bool) {
         let level = if hit { 0 } else { 2 };
-        self.rings.push_back(level + Direction::of(pending.part(slot)).index(), slot);
+        self.rings.push_newest(level + Direction::of(pending.part(slot)).index(), slot);
     }
 
     #[inline]
@@ -42,9 +46,9 @@ impl Policy for HitsFirst {
     fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<(u16, Why)> {
         let waits = |ring| !self.rings.is_empty(ring);
         if let Some(direction) = self.hit_turns.next(waits(0), waits(1)) {
-            return Some((self.rings.pop_front(direction.index())?, Why::Hit));
+            return Some((self.rings.pop_oldest(direction.index())?, Why::Hit));
         }
         let direction = self.miss_turns.next(waits(2), waits(3))?;
-        Some((self.rings.pop_front(2 + direction.index())?, Why::Turn))
+        Some((self.rings.pop_oldest(2 + direction.index())?, Why::Turn))
     }
 }

@@ -14,7 +14,6 @@ pub(crate) mod config;
 mod ordered;
 mod pending;
 pub(crate) mod registry;
-mod rings;
 mod sorted;
 mod turns;
 

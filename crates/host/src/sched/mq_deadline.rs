@@ -7,12 +7,12 @@
 //! - A new batch reads if a read waits, unless writes have been passed over [`WRITES_STARVED`] times.
 //! - It begins with the oldest request of its direction if that has expired, or if nothing lies ahead.
 
+use lists::{Fixed, Rings};
 use units::{Nanos, SimTime};
 
 use super::config::SchedConfig;
 use super::ordered::{Ordered, Policy, Why};
 use super::pending::Pending;
-use super::rings::Rings;
 use super::sorted::Sorted;
 use super::turns::Direction;
 
@@ -29,7 +29,7 @@ pub(crate) type MqDeadline = Ordered<Elevator>;
 /// Two directions, sorted and by age.
 pub(crate) struct Elevator {
     sorted: [Sorted; 2],
-    by_age: Rings,
+    by_age: Rings<u16, (), Fixed<2>>,
     /// Where the last request of each direction ended.
     ahead_of: [u32; 2],
     direction: Direction,
@@ -42,13 +42,13 @@ pub(crate) struct Elevator {
 impl Elevator {
     fn take(&mut self, slot: u16, pending: &Pending) {
         let part = pending.part(slot);
-        self.sorted[usize::from(Direction::of(part).index())].remove(part.lpa.0, slot);
+        self.sorted[Direction::of(part).index()].remove(part.lpa.0, slot);
         self.by_age.remove(slot);
     }
 
     /// The next request of the direction in order of addresses.
     fn ahead(&self, direction: Direction) -> Option<u16> {
-        let index = usize::from(direction.index());
+        let index = direction.index();
         self.sorted[index].first_from(self.ahead_of[index])
     }
 
@@ -75,8 +75,8 @@ impl Elevator {
     fn begin(&mut self, now: SimTime, pending: &Pending) -> Option<(u16, Why)> {
         self.direction = self.next_direction()?;
         self.sent = 0;
-        let oldest = self.by_age.first(self.direction.index())?;
-        if pending.waited(oldest, now, EXPIRE[usize::from(self.direction.index())]) {
+        let oldest = self.by_age.oldest(self.direction.index())?;
+        if pending.waited(oldest, now, EXPIRE[self.direction.index()]) {
             return Some((oldest, Why::Due));
         }
         Some((self.ahead(self.direction).unwrap_or(oldest), Why::Turn))
@@ -89,7 +89,7 @@ impl Policy for Elevator {
     fn new(config: &SchedConfig, _map_page_entries: u32) -> Elevator {
         Elevator {
             sorted: [Sorted::new(config.queue), Sorted::new(config.queue)],
-            by_age: Rings::new(config.queue, 2),
+            by_age: Rings::with_slots(Fixed, config.queue.into()),
             ahead_of: [0; 2],
             direction: Direction::Read,
             sent: 0,
@@ -101,8 +101,8 @@ impl Policy for Elevator {
     fn insert(&mut self, slot: u16, pending: &Pending, _hit: bool) {
         let part = pending.part(slot);
         let direction = Direction::of(part).index();
-        self.sorted[usize::from(direction)].insert(part.lpa.0, slot);
-        self.by_age.push_back(direction, slot);
+        self.sorted[direction].insert(part.lpa.0, slot);
+        self.by_age.push_newest(direction, slot);
     }
 
     fn remove(&mut self, slot: u16, pending: &Pending) {
@@ -118,7 +118,7 @@ impl Policy for Elevator {
         };
         self.take(slot, pending);
         let part = pending.part(slot);
-        self.ahead_of[usize::from(self.direction.index())] = part.lpa.0 + part.len;
+        self.ahead_of[self.direction.index()] = part.lpa.0 + part.len;
         self.sent += 1;
         Some((slot, why))
     }

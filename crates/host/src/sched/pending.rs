@@ -9,9 +9,9 @@
 
 use std::collections::VecDeque;
 
+use lists::{Fixed, Rings};
 use units::{Nanos, SimTime};
 
-use super::rings::Rings;
 use crate::request::{Part, RequestOp};
 
 /// The pending queue. A *slot* names a visible part until it is taken out.
@@ -30,9 +30,9 @@ pub(crate) struct Pending {
     /// Earlier parts that must go first.
     holders: Vec<u16>,
     /// Parts that are held, in the order in which they became visible.
-    held: Rings,
+    held: Rings<u16, (), Fixed<1>>,
     /// Visible parts in the order in which they became visible.
-    order: Rings,
+    order: Rings<u16, (), Fixed<1>>,
     free: Vec<u16>,
 }
 
@@ -54,8 +54,8 @@ impl Pending {
             writes: vec![0; slots],
             since: vec![SimTime::START; slots],
             holders: vec![0; slots],
-            held: Rings::new(limit, 1),
-            order: Rings::new(limit, 1),
+            held: Rings::with_slots(Fixed, slots),
+            order: Rings::with_slots(Fixed, slots),
             free: (0..limit).rev().collect(),
         }
     }
@@ -98,9 +98,9 @@ impl Pending {
         self.since[at] = now;
         self.holders[at] = holders;
         if holders > 0 {
-            self.held.push_back(0, slot);
+            self.held.push_newest(0, slot);
         }
-        self.order.push_back(0, slot);
+        self.order.push_newest(0, slot);
         Some(slot)
     }
 
@@ -130,7 +130,7 @@ impl Pending {
     /// The part that has been visible longest. It is never held.
     #[inline]
     pub fn oldest(&self) -> Option<u16> {
-        self.order.first(0)
+        self.order.oldest(0)
     }
 
     /// True if a part has been visible for at least `time` at `now`.
@@ -158,7 +158,7 @@ impl Pending {
 
     fn release(&mut self, gone: &Part, released: &mut Vec<u16>) {
         let (first, end, write) = (gone.lpa.0, gone.lpa.0 + gone.len, u32::from(writes(gone.op)));
-        for slot in self.held.iter(0) {
+        for slot in self.held.oldest_first(0) {
             let at = usize::from(slot);
             if self.first[at] < end && first < self.end[at] && (self.writes[at] | write) != 0 {
                 self.holders[at] -= 1;

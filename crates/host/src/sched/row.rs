@@ -1,11 +1,11 @@
 //! `row`: read over write (MAP+ Sec. VI-A, "Read Over Write"; Kim et al., EMSOFT 2009). Two queues in order of arrival.
 
+use lists::{Fixed, Rings};
 use units::SimTime;
 
 use super::config::SchedConfig;
 use super::ordered::{Ordered, Policy, Why};
 use super::pending::Pending;
-use super::rings::Rings;
 use super::turns::{Direction, Turns};
 
 /// The scheduler.
@@ -13,18 +13,18 @@ pub(crate) type Row = Ordered<Queues>;
 
 /// Reads and writes, each first in, first out.
 pub(crate) struct Queues {
-    rings: Rings,
+    rings: Rings<u16, (), Fixed<2>>,
     turns: Turns,
 }
 
 impl Policy for Queues {
     fn new(config: &SchedConfig, _map_page_entries: u32) -> Queues {
-        Queues { rings: Rings::new(config.queue, 2), turns: Turns::default() }
+        Queues { rings: Rings::with_slots(Fixed, config.queue.into()), turns: Turns::default() }
     }
 
     #[inline]
     fn insert(&mut self, slot: u16, pending: &Pending, _hit: bool) {
-        self.rings.push_back(Direction::of(pending.part(slot)).index(), slot);
+        self.rings.push_newest(Direction::of(pending.part(slot)).index(), slot);
     }
 
     #[inline]
@@ -35,6 +35,6 @@ impl Policy for Queues {
     #[inline]
     fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<(u16, Why)> {
         let queue = self.turns.next(!self.rings.is_empty(0), !self.rings.is_empty(1))?;
-        Some((self.rings.pop_front(queue.index())?, Why::Turn))
+        Some((self.rings.pop_oldest(queue.index())?, Why::Turn))
     }
 }

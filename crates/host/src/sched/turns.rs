@@ -20,8 +20,8 @@ impl Direction {
     }
 
     /// Index of the queue.
-    pub fn index(self) -> u16 {
-        self as u16
+    pub fn index(self) -> usize {
+        self as usize
     }
 }
 

@@ -6,12 +6,12 @@
 //! A device that writes segments in parts gets those with changes of a segment that stays. So what is dirty is noted by quarters, as the smallest part is
 //! one; a change makes all quarters of its part dirty.
 
+use lists::Lru;
 use live::{LiveSegments, SegmentImage, recycle_segment};
 use ufs::{DataOut, QUARTER_ENTRIES, Quarters};
 use units::{SegmentId, UNIT_BYTES};
 
 use crate::booster::app_lists::{AFG, AppLists, BG, IFG};
-use crate::lru::Lru;
 
 /// Index of a slot.
 pub(crate) type SlotIndex = u32;
@@ -47,7 +47,7 @@ pub(crate) struct SegmentCache {
     live: LiveSegments,
     free: Vec<SlotIndex>,
     /// Over the cached segments.
-    lru: Lru,
+    lru: Lru<u32>,
     /// The same by app, if apps matter.
     pub lists: Option<AppLists>,
     in_use: usize,

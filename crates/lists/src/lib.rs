@@ -1,0 +1,32 @@
+//! Intrusive lists of numbered slots: queues and orders of use, from which a slot leaves without being searched for.
+//!
+//! - **slot**: a number from 0. The caller keeps in arrays of its own what it knows of a slot, or lets the list keep a *value*
+//!   beside the links.
+//! - **ring**: a list that ends where it begins, at its *anchor*, so that linking and unlinking need no branch. A slot is in
+//!   at most one ring of a [`Rings`].
+//! - **oldest** and **newest**: the two ends of a ring. A queue takes in the newest and gives out the oldest; in an order of
+//!   use the oldest is the least recently used.
+//!
+//! [`Rings`] are several lists over the same slots. [`Lru`] is one list with the words of an order of use. Nothing is allocated
+//! after all slots have been seen once. Links are as narrow as the type of the slots' numbers ([`SlotNumber`]).
+//!
+//! ```
+//! use ufsim_lists::{Fixed, Rings};
+//!
+//! let mut waiting: Rings<u16, (), Fixed<2>> = Rings::new();
+//! for slot in [4, 0, 2] {
+//!     waiting.push_newest(1, slot);
+//! }
+//! waiting.remove(0);
+//! waiting.move_all(1, 0);
+//! assert_eq!(waiting.oldest_first(0).collect::<Vec<_>>(), [4, 2]);
+//! assert!(waiting.is_empty(1));
+//! ```
+
+mod lru;
+mod number;
+mod rings;
+
+pub use lru::Lru;
+pub use number::SlotNumber;
+pub use rings::{Anchors, Counted, Fixed, Rings};
