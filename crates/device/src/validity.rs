@@ -1,9 +1,12 @@
 //! Valid pages per superblock, as a device can count them: it learns of an overwritten page when it sees the old entry.
+//!
+//! What every scheme with such counts does with them is here: it gives superblocks without valid pages back, and collects
+//! the one with the fewest.
 
-use units::{Lpa, Superblock};
+use units::{Lpa, Ppa, Superblock};
 
-use crate::blocks::Blocks;
 use crate::engine::core::Core;
+use crate::gc::Victim;
 
 /// Valid page counts of all data superblocks.
 #[derive(Debug)]
@@ -12,22 +15,19 @@ pub struct ValidCounts {
     /// Collected completely; pages only leave it from now on.
     collected: Vec<bool>,
     /// How many are collected and not erased.
-    pub awaiting_erase: u32,
+    awaiting_erase: u32,
 }
 
 impl ValidCounts {
     /// All zero.
-    pub fn new(superblocks: u32) -> ValidCounts {
-        ValidCounts {
-            counts: vec![0; superblocks as usize],
-            collected: vec![false; superblocks as usize],
-            awaiting_erase: 0,
-        }
+    pub fn new(core: &Core) -> ValidCounts {
+        let superblocks = core.blocks().count() as usize;
+        ValidCounts { counts: vec![0; superblocks], collected: vec![false; superblocks], awaiting_erase: 0 }
     }
 
     /// What the pieces of the mapping table on flash say, all of which recovery has read.
     pub fn restored(core: &Core) -> ValidCounts {
-        let mut valid = ValidCounts::new(core.blocks().count());
+        let mut valid = ValidCounts::new(core);
         for ppa in (0..core.capacity_units()).filter_map(|lpa| core.meta().pages.entry(Lpa(lpa))) {
             valid.add(core.superblock_of(ppa));
         }
@@ -48,41 +48,88 @@ impl ValidCounts {
         *count -= 1;
     }
 
+    /// The page is garbage. If it was the last valid one of a settled superblock, that is erased.
+    #[inline]
+    pub fn release(&mut self, core: &mut Core, ppa: Ppa) {
+        let sb = core.superblock_of(ppa);
+        self.remove(sb);
+        self.retire_if_empty(core, sb);
+    }
+
     /// Valid pages.
     #[inline]
     pub fn get(&self, sb: Superblock) -> u32 {
         self.counts[sb.index()]
     }
 
-    /// All valid pages have been copied.
+    /// A superblock without valid pages is erased, unless it is still being written.
+    #[inline]
+    pub fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
+        if self.get(sb) == 0 && core.blocks().settled(sb) {
+            self.retire(core, sb);
+        }
+    }
+
+    /// The same for all superblocks, after recovery.
+    pub fn retire_all_empty(&mut self, core: &mut Core) {
+        for sb in (0..core.blocks().count()).map(Superblock) {
+            self.retire_if_empty(core, sb);
+        }
+    }
+
+    fn retire(&mut self, core: &mut Core, sb: Superblock) {
+        self.awaiting_erase -= u32::from(self.collected[sb.index()]);
+        self.collected[sb.index()] = false;
+        core.retire(sb);
+    }
+
+    /// All valid pages of a superblock have been copied.
     pub fn mark_collected(&mut self, sb: Superblock) {
         self.awaiting_erase += u32::from(!self.collected[sb.index()]);
         self.collected[sb.index()] = true;
     }
 
-    /// It is being erased.
-    pub fn forget(&mut self, sb: Superblock) {
-        self.awaiting_erase -= u32::from(self.collected[sb.index()]);
-        self.collected[sb.index()] = false;
+    /// True if a superblock that has been collected is not being erased yet.
+    pub fn await_erase(&self) -> bool {
+        self.awaiting_erase > 0
     }
 
-    /// Was it collected already?
-    pub fn is_collected(&self, sb: Superblock) -> bool {
-        self.collected[sb.index()]
-    }
-
-    /// The settled superblock with the fewest valid pages for which `eligible` holds: greedy GC. A full one is no
-    /// victim: nothing would be gained.
-    pub fn fewest(&self, blocks: &Blocks, full: u32, eligible: impl Fn(Superblock) -> bool) -> Option<Superblock> {
+    /// What to collect among the settled superblocks for which `eligible` holds: `named`, for wear levelling, or the one with
+    /// the fewest valid pages (greedy GC). A full one is no victim: nothing would be gained.
+    pub fn victim(
+        &self,
+        core: &Core,
+        named: Option<Superblock>,
+        eligible: impl Fn(Superblock) -> bool,
+    ) -> Option<Victim> {
+        if let Some(victim) = self.named_victim(core, named, &eligible) {
+            return Some(victim);
+        }
         let mut best: Option<(u32, Superblock)> = None;
+        let full = core.layout().superblock_units();
         for (i, &count) in self.counts.iter().enumerate() {
             let sb = Superblock(i as u32);
             let better = count < best.map_or(full, |(n, _)| n);
-            if better && !self.collected[i] && blocks.settled(sb) && eligible(sb) {
+            if better && self.usable(core, sb) && eligible(sb) {
                 best = Some((count, sb));
             }
         }
-        best.map(|(_, sb)| sb)
+        best.map(|(count, sb)| Victim::new(sb, false, count))
+    }
+
+    /// The superblock that wear levelling has named, if it can be collected now.
+    pub fn named_victim(
+        &self,
+        core: &Core,
+        named: Option<Superblock>,
+        eligible: impl Fn(Superblock) -> bool,
+    ) -> Option<Victim> {
+        let sb = named.filter(|&sb| self.usable(core, sb) && eligible(sb))?;
+        Some(Victim::new(sb, true, self.get(sb)))
+    }
+
+    fn usable(&self, core: &Core, sb: Superblock) -> bool {
+        !self.collected[sb.index()] && core.blocks().settled(sb)
     }
 
     /// Bytes of SRAM for 16-bit counts.

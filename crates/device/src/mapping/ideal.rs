@@ -20,7 +20,6 @@ pub struct Ideal {
     table: Vec<u32>,
     bitmap: Vec<u64>,
     valid: ValidCounts,
-    superblock_units: u32,
     trims: TrimmedSegments,
 }
 
@@ -32,16 +31,7 @@ impl Ideal {
 
     fn clear_valid(&mut self, core: &mut Core, ppa: Ppa) {
         self.bitmap[ppa.index() / 64] &= !(1 << (ppa.0 % 64));
-        let sb = core.superblock_of(ppa);
-        self.valid.remove(sb);
-        self.retire_if_empty(core, sb);
-    }
-
-    fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
-        if self.valid.get(sb) == 0 && core.blocks().settled(sb) {
-            self.valid.forget(sb);
-            core.retire(sb);
-        }
+        self.valid.release(core, ppa);
     }
 
     fn mapped(&self, lpa: Lpa) -> Option<Ppa> {
@@ -55,8 +45,7 @@ impl Scheme for Ideal {
         Ideal {
             table: table::zeroed(core.capacity_units() as usize),
             bitmap: table::zeroed(units.div_ceil(64)),
-            valid: ValidCounts::new(core.blocks().count()),
-            superblock_units: core.layout().superblock_units(),
+            valid: ValidCounts::new(core),
             trims: TrimmedSegments::default(),
         }
     }
@@ -116,7 +105,7 @@ impl Absorb for Ideal {
 
     fn program_done(&mut self, core: &mut Core, sb: Superblock) {
         // A superblock may close with nothing valid in it.
-        self.retire_if_empty(core, sb);
+        self.valid.retire_if_empty(core, sb);
     }
 
     fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, _seq: Seq) {
@@ -145,14 +134,9 @@ impl Flush for Ideal {
 
 impl Reclaim for Ideal {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
-        let usable = |sb: &Superblock| core.blocks().settled(*sb) && !self.valid.is_collected(*sb);
-        let (sb, wear) = match named.filter(usable) {
-            Some(sb) => (sb, true),
-            None => (self.valid.fewest(core.blocks(), self.superblock_units, |_| true)?, false),
-        };
-        let mut victim = Victim::new(sb, wear, self.valid.get(sb));
-        let first = core.layout().first_ppa(sb).index();
-        let last = first + self.superblock_units as usize;
+        let mut victim = self.valid.victim(core, named, |_| true)?;
+        let first = core.layout().first_ppa(victim.sb).index();
+        let last = first + core.layout().superblock_units() as usize;
         // Bits of a superblock need not start at a word border.
         let mut bits = vec![0u64; (last - first).div_ceil(64)];
         for (i, ppa) in (first..last).enumerate() {
@@ -164,7 +148,11 @@ impl Reclaim for Ideal {
 
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
         let first = core.layout().first_ppa(victim.sb);
-        if victim.take_from_bitmap(first, self.superblock_units, budget) { Search::Exhausted } else { Search::Found }
+        if victim.take_from_bitmap(first, core.layout().superblock_units(), budget) {
+            Search::Exhausted
+        } else {
+            Search::Found
+        }
     }
 
     fn still_valid(&self, _core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
@@ -173,7 +161,7 @@ impl Reclaim for Ideal {
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
         self.valid.mark_collected(sb);
-        self.retire_if_empty(core, sb);
+        self.valid.retire_if_empty(core, sb);
     }
 }
 
@@ -192,9 +180,7 @@ impl Recover for Ideal {
                 map.set_valid(core, ppa);
             }
         }
-        for sb in (0..core.blocks().count()).map(Superblock) {
-            map.retire_if_empty(core, sb);
-        }
+        map.valid.retire_all_empty(core);
         map.trims = TrimmedSegments::restored(core);
         map
     }

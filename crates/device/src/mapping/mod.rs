@@ -6,13 +6,13 @@
 mod demand;
 mod hp_ufs;
 mod ideal;
-mod log_blocks;
 mod msftl;
 mod portions;
 mod rounds;
 mod segment_log;
 #[cfg(test)]
 mod small;
+mod unflushed;
 
 use crate::blocks::Stream;
 use crate::config::DeviceConfig;

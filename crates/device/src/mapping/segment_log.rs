@@ -13,7 +13,8 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use super::portions::read_map_units;
 use super::rounds;
-use crate::blocks::{State, Stream};
+use super::unflushed::Unflushed;
+use crate::blocks::Stream;
 use crate::config::DeviceConfig;
 use crate::engine::core::Core;
 use crate::entry_cache::EntryCache;
@@ -26,7 +27,6 @@ use crate::seat::{
     Recover, Resolved, Scheme, Search, Table, Translate,
 };
 use crate::sram::Owner;
-use crate::validity::ValidCounts;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -57,12 +57,9 @@ struct Update {
 /// State of the scheme.
 #[derive(Debug)]
 pub struct SegmentLog {
-    valid: ValidCounts,
+    unflushed: Unflushed,
     /// Instead of segments, if single entries are cached.
     entries: Option<EntryCache>,
-    /// Units of each superblock whose change has not been flushed.
-    unapplied: Vec<u32>,
-    flush_wanted: bool,
     phase: Phase,
     updates: Vec<Update>,
     /// Per map unit: the flush that saw it last, and its place in it. An index of the simulator: firmware would sort the log.
@@ -79,9 +76,6 @@ pub struct SegmentLog {
     held: u16,
     /// Superblocks that the log names or that lost a page.
     concerned: Vec<Superblock>,
-    /// Map flushes at the time when no victim was found: before the next one there will be none.
-    no_victim_at: Option<u64>,
-    superblock_units: u32,
 }
 
 impl SegmentLog {
@@ -116,7 +110,7 @@ impl SegmentLog {
                 let (lpa, seq) = (entry.lpa.offset(i), entry.seq.plus(i));
                 if let Some(first) = entry.ppa {
                     let sb = core.superblock_of(first.offset(i));
-                    self.unapplied[sb.index()] -= 1;
+                    self.unflushed.settle(sb, 1);
                     if last != Some(sb) {
                         self.concern(sb);
                         last = Some(sb);
@@ -177,9 +171,9 @@ impl SegmentLog {
     fn apply_round(&mut self, core: &mut Core) {
         for at in self.done..self.round_end {
             let update = self.updates[at];
-            match rounds::settle(core, &mut self.valid, update.lpa, update.ppa, update.source) {
+            match rounds::settle(core, &mut self.unflushed.valid, update.lpa, update.ppa, update.source) {
                 None => self.updates[at].holds = false,
-                Some(Some(sb)) if self.valid.get(sb) == 0 => self.concern(sb),
+                Some(Some(sb)) if self.unflushed.valid.get(sb) == 0 => self.concern(sb),
                 Some(_) => {}
             }
         }
@@ -204,12 +198,9 @@ impl SegmentLog {
         core.clear_log();
         core.trims_covered(self.flush_seq.plus(1));
         for sb in std::mem::take(&mut self.concerned) {
-            if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks().settled(sb) {
-                self.valid.forget(sb);
-                core.retire(sb);
-            }
+            self.unflushed.retire_if_empty(core, sb);
         }
-        self.flush_wanted = false;
+        self.unflushed.flush_wanted = false;
         self.phase = Phase::Start;
     }
 }
@@ -227,14 +218,11 @@ impl Scheme for SegmentLog {
     }
 
     fn new(core: &Core) -> SegmentLog {
-        let superblocks = core.blocks().count();
         let sram = &core.cfg().sram;
         let entries = || EntryCache::new(u64::from(sram.segment_cache) * UNIT_BYTES);
         SegmentLog {
-            valid: ValidCounts::new(superblocks),
+            unflushed: Unflushed::new(core),
             entries: sram.entries.then(entries),
-            unapplied: vec![0; superblocks as usize],
-            flush_wanted: false,
             phase: Phase::Start,
             updates: Vec::new(),
             seen: vec![(0, 0); core.units().count() as usize],
@@ -245,14 +233,12 @@ impl Scheme for SegmentLog {
             round: Vec::new(),
             held: 0,
             concerned: Vec::new(),
-            no_victim_at: None,
-            superblock_units: core.layout().superblock_units(),
         }
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
         let log = u64::from(core.cfg().log.entries) * 16;
-        MapMemory { sram: log + core.meta().table_bytes() + self.valid.table_bytes(), dram: 0 }
+        MapMemory { sram: log + core.meta().table_bytes() + self.unflushed.valid.table_bytes(), dram: 0 }
     }
 }
 
@@ -336,37 +322,32 @@ impl Absorb for SegmentLog {
     }
 
     fn absorb_trims(&mut self, _core: &mut Core) {
-        self.flush_wanted = true;
+        self.unflushed.flush_wanted = true;
     }
 }
 
 impl Placement for SegmentLog {
-    /// The number of log blocks bounds the time of a recovery. A map flush makes them normal blocks.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let may = super::log_block_fits(core, self.log_blocks(core).len(), stream);
-        self.flush_wanted |= !may;
-        may
+        self.unflushed.may_open(core, stream)
     }
 
     fn placed(&mut self, sb: Superblock, n: u32) {
-        self.unapplied[sb.index()] += n;
+        self.unflushed.placed(sb, n);
     }
 
     fn unplaced(&mut self, sb: Superblock, n: u32) {
-        self.unapplied[sb.index()] -= n;
+        self.unflushed.settle(sb, n);
     }
 
-    /// Open superblocks, and those with changes that have not been flushed.
     fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
-        let all = (0..core.blocks().count()).map(Superblock);
-        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks().state(sb) == State::Open).collect()
+        self.unflushed.log_blocks(core)
     }
 }
 
 impl Flush for SegmentLog {
     #[inline]
     fn wants_flush(&self, core: &Core) -> bool {
-        core.log().len() > usize::from(core.cfg().log.flush_above) || self.flush_wanted
+        core.log().len() > usize::from(core.cfg().log.flush_above) || self.unflushed.flush_wanted
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
@@ -421,21 +402,7 @@ impl Flush for SegmentLog {
 
 impl Reclaim for SegmentLog {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
-        let settled = |sb: Superblock| self.unapplied[sb.index()] == 0;
-        let usable = |sb: &Superblock| core.blocks().settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
-        if let Some(sb) = named.filter(usable) {
-            return Some(Victim::new(sb, true, self.valid.get(sb)));
-        }
-        if self.no_victim_at == Some(core.map_flushes()) {
-            return None;
-        }
-        match self.valid.fewest(core.blocks(), self.superblock_units, settled) {
-            Some(sb) => Some(Victim::new(sb, false, self.valid.get(sb))),
-            None => {
-                self.no_victim_at = Some(core.map_flushes());
-                None
-            }
-        }
+        self.unflushed.victim(core, named)
     }
 
     /// The victim's segment bitmap says which segments to read; an entry that names a page of the victim makes that
@@ -467,7 +434,8 @@ impl Reclaim for SegmentLog {
                 // The next step has to read again what it needs of these segments: their buffers go to the copies.
                 victim.loaded = victim.cursor;
             }
-            victim.searched = (victim.cursor * self.superblock_units as usize / victim.plan.len().max(1)) as u32;
+            victim.searched =
+                (victim.cursor * core.layout().superblock_units() as usize / victim.plan.len().max(1)) as u32;
             if found_all {
                 return Search::Exhausted;
             }
@@ -485,20 +453,12 @@ impl Reclaim for SegmentLog {
     }
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
-        self.valid.mark_collected(sb);
-        // It becomes free with the next flush; when free ones are short, that has to be soon.
-        if core.blocks().free() <= core.cfg().gc.hurried.min(2 * core.cfg().gc.reserve) {
-            self.flush_wanted = true;
-        }
-        if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks().settled(sb) {
-            self.valid.forget(sb);
-            core.retire(sb);
-        }
+        self.unflushed.collected(core, sb);
     }
 
     fn starved(&mut self, core: &mut Core) {
-        let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.map_flushes());
-        self.flush_wanted |= core.log().len() > 0 && pending;
+        let pending = self.unflushed.flush_would_help(core);
+        self.unflushed.flush_wanted |= core.log().len() > 0 && pending;
     }
 }
 
@@ -514,14 +474,8 @@ impl Recover for SegmentLog {
 
     /// Valid page counts follow from the segments, all of which have been read.
     fn restored(core: &mut Core) -> SegmentLog {
-        let mut map = SegmentLog::new(core);
-        map.valid = ValidCounts::restored(core);
-        for sb in (0..core.blocks().count()).map(Superblock) {
-            if map.valid.get(sb) == 0 && core.blocks().settled(sb) {
-                core.retire(sb);
-            }
-        }
-        map
+        let unflushed = Unflushed::restored(core);
+        SegmentLog { unflushed, ..SegmentLog::new(core) }
     }
 }
 

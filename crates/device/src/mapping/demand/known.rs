@@ -70,16 +70,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// The page that held a unit until now is garbage.
     fn release(&mut self, core: &mut Core, ppa: Option<Ppa>) {
         if let Some(ppa) = ppa {
-            let sb = core.superblock_of(ppa);
-            self.valid.remove(sb);
-            self.retire_if_empty(core, sb);
-        }
-    }
-
-    pub(super) fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
-        if self.valid.get(sb) == 0 && core.blocks().settled(sb) {
-            self.valid.forget(sb);
-            core.retire(sb);
+            self.valid.release(core, ppa);
         }
     }
 

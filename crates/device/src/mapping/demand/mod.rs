@@ -29,7 +29,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 use self::cmt::Cmt;
 use self::ctp::Ctp;
 use self::flush::{FlushState, Wanted};
-use super::{portions, rounds};
+use super::{log_block_fits, portions, rounds};
 use crate::blocks::Stream;
 use crate::config::{CmtConfig, DeviceConfig};
 use crate::engine::core::Core;
@@ -89,7 +89,6 @@ pub struct Demand<const TWO_LEVELS: bool> {
     trimmed: BTreeSet<SegmentId>,
     wanted: Wanted,
     flush: FlushState,
-    superblock_units: u32,
 }
 
 /// How the SRAM is divided: entries, and whole translation pages.
@@ -227,12 +226,11 @@ impl<const TWO_LEVELS: bool> Scheme for Demand<TWO_LEVELS> {
             loading_pages: BTreeSet::new(),
             expected: BTreeSet::new(),
             missed: [None; 2],
-            valid: ValidCounts::new(superblocks),
+            valid: ValidCounts::new(core),
             changed_in: vec![0; superblocks as usize],
             trimmed: BTreeSet::new(),
             wanted: Wanted::default(),
             flush: FlushState::default(),
-            superblock_units: core.layout().superblock_units(),
         }
     }
 
@@ -338,7 +336,7 @@ impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
     }
 
     fn program_done(&mut self, core: &mut Core, sb: Superblock) {
-        self.retire_if_empty(core, sb);
+        self.valid.retire_if_empty(core, sb);
     }
 
     fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
@@ -368,9 +366,7 @@ impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
 impl<const TWO_LEVELS: bool> Placement for Demand<TWO_LEVELS> {
     /// The number of log blocks bounds the time of a recovery.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let for_gc = stream == Stream::Host && core.blocks().open(Stream::Gc).is_none();
-        let needed = self.unsettled_blocks(core).len() + usize::from(for_gc);
-        let may = needed < usize::from(core.cfg().log.max_log_blocks);
+        let may = log_block_fits(core, self.unsettled_blocks(core).len(), stream);
         self.wanted.blocks |= !may;
         may
     }
@@ -403,13 +399,7 @@ impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         // A copy of a copy that only the log knows could not be told from one that was overtaken.
         let logged = self.logged_blocks(core);
-        let usable =
-            |sb: &Superblock| core.blocks().settled(*sb) && !self.valid.is_collected(*sb) && !logged.contains(sb);
-        if let Some(sb) = named.filter(usable) {
-            return Some(Victim::new(sb, true, self.valid.get(sb)));
-        }
-        let sb = self.valid.fewest(core.blocks(), self.superblock_units, |sb| !logged.contains(&sb))?;
-        Some(Victim::new(sb, false, self.valid.get(sb)))
+        self.valid.victim(core, named, |sb| !logged.contains(&sb))
     }
 
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
@@ -424,7 +414,7 @@ impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
         self.valid.mark_collected(sb);
         self.wanted.log |= core.log().len() > 0;
-        self.retire_if_empty(core, sb);
+        self.valid.retire_if_empty(core, sb);
     }
 
     fn starved(&mut self, core: &mut Core) {
@@ -443,9 +433,7 @@ impl<const TWO_LEVELS: bool> Recover for Demand<TWO_LEVELS> {
     fn restored(core: &mut Core) -> Demand<TWO_LEVELS> {
         let mut map = Demand::new(core);
         map.valid = ValidCounts::restored(core);
-        for sb in (0..core.blocks().count()).map(Superblock) {
-            map.retire_if_empty(core, sb);
-        }
+        map.valid.retire_all_empty(core);
         map
     }
 }

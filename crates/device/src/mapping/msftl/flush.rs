@@ -170,7 +170,7 @@ impl<S> Flushed<S> {
     fn apply_round(&mut self, core: &mut Core) {
         for at in self.flush.done..self.flush.round_end {
             let update = self.flush.updates[at];
-            match rounds::settle(core, &mut self.valid, update.lpa, update.ppa, update.source) {
+            match rounds::settle(core, &mut self.unflushed.valid, update.lpa, update.ppa, update.source) {
                 None => self.flush.updates[at].holds = false,
                 Some(sb) => self.flush.concerned.extend(sb),
             }
@@ -185,7 +185,7 @@ impl<S> Flushed<S> {
         for update in &self.flush.updates[..self.flush.done] {
             core.forget_change(update.lpa);
         }
-        self.flush_wanted = true;
+        self.unflushed.flush_wanted = true;
     }
 
     /// Superblocks that the flush has emptied become free.
@@ -193,16 +193,16 @@ impl<S> Flushed<S> {
         for entry in core.log().entries() {
             for ppa in entry.ppa.iter().flat_map(|first| (0..u32::from(entry.len)).map(|i| first.offset(i))) {
                 let sb = core.superblock_of(ppa);
-                self.unapplied[sb.index()] -= 1;
+                self.unflushed.settle(sb, 1);
                 self.flush.concerned.insert(sb);
             }
         }
         core.clear_log();
         core.trims_covered(self.flush.seq.plus(1));
         for sb in std::mem::take(&mut self.flush.concerned) {
-            self.retire_if_empty(core, sb);
+            self.unflushed.retire_if_empty(core, sb);
         }
         self.written = 0;
-        self.flush_wanted = false;
+        self.unflushed.flush_wanted = false;
     }
 }

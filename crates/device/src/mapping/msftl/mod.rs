@@ -26,8 +26,9 @@ use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use self::flush::FlushState;
+use super::unflushed::Unflushed;
 use super::{portions, rounds};
-use crate::blocks::{State, Stream};
+use crate::blocks::Stream;
 use crate::config::{DeviceConfig, MsftlConfig};
 use crate::engine::core::Core;
 use crate::gc::Victim;
@@ -39,7 +40,6 @@ use crate::seat::{
     Resolved, Scheme, Search, Table, Translate,
 };
 use crate::stats::DeviceStats;
-use crate::validity::ValidCounts;
 
 /// Translation pages of the size of a NAND page.
 pub type BaseDftl = Flushed<NandPage>;
@@ -90,16 +90,10 @@ impl PieceSize for MappingSegment {
 /// State of the schemes.
 #[derive(Debug)]
 pub struct Flushed<S> {
-    valid: ValidCounts,
-    /// Units of each superblock whose mapping has not been flushed.
-    unapplied: Vec<u32>,
+    unflushed: Unflushed,
     /// Units of user and GC data since the last mapping flush.
     written: u32,
-    flush_wanted: bool,
     flush: FlushState,
-    /// Map flushes at the time when no victim was found: before the next one there will be none.
-    no_victim_at: Option<u64>,
-    superblock_units: u32,
     size: PhantomData<S>,
 }
 
@@ -112,13 +106,6 @@ impl<S> Flushed<S> {
 
     fn place(core: &Core, unit: SegmentId) -> Option<Ppa> {
         core.place_of(unit)
-    }
-
-    fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
-        if self.valid.get(sb) == 0 && self.unapplied[sb.index()] == 0 && core.blocks().settled(sb) {
-            self.valid.forget(sb);
-            core.retire(sb);
-        }
     }
 }
 
@@ -135,22 +122,12 @@ impl<S: PieceSize> Scheme for Flushed<S> {
     }
 
     fn new(core: &Core) -> Flushed<S> {
-        let superblocks = core.blocks().count();
-        Flushed {
-            valid: ValidCounts::new(superblocks),
-            unapplied: vec![0; superblocks as usize],
-            written: 0,
-            flush_wanted: false,
-            flush: FlushState::default(),
-            no_victim_at: None,
-            superblock_units: core.layout().superblock_units(),
-            size: PhantomData,
-        }
+        Flushed { unflushed: Unflushed::new(core), written: 0, flush: FlushState::default(), size: PhantomData }
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
         let log = u64::from(core.cfg().log.entries) * 16;
-        MapMemory { sram: log + core.meta().table_bytes() + self.valid.table_bytes(), dram: 0 }
+        MapMemory { sram: log + core.meta().table_bytes() + self.unflushed.valid.table_bytes(), dram: 0 }
     }
 
     fn report(&self, core: &Core, stats: &mut DeviceStats) {
@@ -229,30 +206,25 @@ impl<S: PieceSize> Absorb for Flushed<S> {
     }
 
     fn absorb_trims(&mut self, _core: &mut Core) {
-        self.flush_wanted = true;
+        self.unflushed.flush_wanted = true;
     }
 }
 
 impl<S: PieceSize> Placement for Flushed<S> {
-    /// The number of log blocks bounds the time of a recovery. A map flush makes them normal blocks.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let may = super::log_block_fits(core, self.log_blocks(core).len(), stream);
-        self.flush_wanted |= !may;
-        may
+        self.unflushed.may_open(core, stream)
     }
 
     fn placed(&mut self, sb: Superblock, n: u32) {
-        self.unapplied[sb.index()] += n;
+        self.unflushed.placed(sb, n);
     }
 
     fn unplaced(&mut self, sb: Superblock, n: u32) {
-        self.unapplied[sb.index()] -= n;
+        self.unflushed.settle(sb, n);
     }
 
-    /// Open superblocks, and those with changes that have not been flushed.
     fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
-        let all = (0..core.blocks().count()).map(Superblock);
-        all.filter(|&sb| self.unapplied[sb.index()] > 0 || core.blocks().state(sb) == State::Open).collect()
+        self.unflushed.log_blocks(core)
     }
 }
 
@@ -260,7 +232,7 @@ impl<S: PieceSize> Flush for Flushed<S> {
     #[inline]
     fn wants_flush(&self, core: &Core) -> bool {
         let crowded = core.log().room() < TRIM_ENTRIES + 2 * core.layout().row_units() as usize;
-        self.flush_wanted || self.written >= core.cfg().msftl.flush_units || crowded
+        self.unflushed.flush_wanted || self.written >= core.cfg().msftl.flush_units || crowded
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
@@ -270,19 +242,7 @@ impl<S: PieceSize> Flush for Flushed<S> {
 
 impl<S: PieceSize> Reclaim for Flushed<S> {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
-        let settled = |sb: Superblock| self.unapplied[sb.index()] == 0;
-        let usable = |sb: &Superblock| core.blocks().settled(*sb) && settled(*sb) && !self.valid.is_collected(*sb);
-        if let Some(sb) = named.filter(usable) {
-            return Some(Victim::new(sb, true, self.valid.get(sb)));
-        }
-        if self.no_victim_at == Some(core.map_flushes()) {
-            return None;
-        }
-        let victim = self.valid.fewest(core.blocks(), self.superblock_units, settled);
-        if victim.is_none() {
-            self.no_victim_at = Some(core.map_flushes());
-        }
-        victim.map(|sb| Victim::new(sb, false, self.valid.get(sb)))
+        self.unflushed.victim(core, named)
     }
 
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
@@ -294,19 +254,14 @@ impl<S: PieceSize> Reclaim for Flushed<S> {
     }
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
-        self.valid.mark_collected(sb);
-        // It becomes free with the next flush; when free ones are short, that has to be soon.
-        if core.blocks().free() <= core.cfg().gc.hurried.min(2 * core.cfg().gc.reserve) {
-            self.flush_wanted = true;
-        }
-        self.retire_if_empty(core, sb);
+        self.unflushed.collected(core, sb);
     }
 
     fn starved(&mut self, core: &mut Core) {
-        let pending = self.valid.awaiting_erase > 0 || self.no_victim_at == Some(core.map_flushes());
+        let pending = self.unflushed.flush_would_help(core);
         // A step needs a row, beside copies of another that wait already: the next flush comes a little early.
         let close = self.room(core) < 2 * core.layout().row_units() as usize;
-        self.flush_wanted |= core.log().len() > 0 && (pending || close);
+        self.unflushed.flush_wanted |= core.log().len() > 0 && (pending || close);
     }
 }
 
@@ -319,12 +274,8 @@ impl<S: PieceSize> Recover for Flushed<S> {
 
     /// Valid page counts follow from the pieces, all of which have been read.
     fn restored(core: &mut Core) -> Flushed<S> {
-        let mut map = Flushed::new(core);
-        map.valid = ValidCounts::restored(core);
-        for sb in (0..core.blocks().count()).map(Superblock) {
-            map.retire_if_empty(core, sb);
-        }
-        map
+        let unflushed = Unflushed::restored(core);
+        Flushed { unflushed, ..Flushed::new(core) }
     }
 }
 

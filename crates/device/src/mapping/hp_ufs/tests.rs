@@ -1,5 +1,8 @@
 //! Two copies of a map unit on their way to flash; a trim that the host has applied before it is safe.
 
+use ufs::SegmentState;
+
+use super::writebacks::{Programming, Writeback, keep_content};
 use super::*;
 use crate::mapping::small;
 
@@ -16,17 +19,18 @@ fn two_copies() -> (Core, HpUfs) {
     let units = HpUfs::map_units(&cfg);
     let core = Core::in_test(cfg, units);
     let mut map = HpUfs::new(&core);
-    map.programming = [(Ppa(10), 5), (Ppa(20), 9)].map(|(ppa, seq)| Programming { ppa, copy: copy(seq) }).into();
-    map.coming[UNIT.index()] = Seq(9);
+    map.writebacks.programming =
+        [(Ppa(10), 5), (Ppa(20), 9)].map(|(ppa, seq)| Programming { ppa, copy: copy(seq) }).into();
+    map.writebacks.coming[UNIT.index()] = Seq(9);
     (core, map)
 }
 
 #[test]
 fn an_attest_is_for_the_newer_of_two_copies() {
     let (mut core, mut map) = two_copies();
-    map.attest(&mut core, UNIT, Seq(12));
-    assert_eq!(map.programming.iter().map(|p| p.copy.seq.0).collect::<Vec<_>>(), [5, 12]);
-    assert_eq!(map.coming[UNIT.index()], Seq(12));
+    map.writebacks.attest(&mut core, UNIT, Seq(12));
+    assert_eq!(map.writebacks.programming.iter().map(|p| p.copy.seq.0).collect::<Vec<_>>(), [5, 12]);
+    assert_eq!(map.writebacks.coming[UNIT.index()], Seq(12));
 }
 
 #[test]
@@ -43,7 +47,7 @@ fn of_two_copies_the_newer_one_counts_whichever_survives_a_power_cut() {
 #[test]
 fn a_copy_that_was_overtaken_does_not_come_back_after_a_power_cut() {
     let (mut core, mut map) = two_copies();
-    let newer = map.programming.pop_back().expect("two copies").copy;
+    let newer = map.writebacks.programming.pop_back().expect("two copies").copy;
     keep_content(&mut core, newer);
     map.on_power_loss(&mut core, &[]);
     assert_eq!((core.meta().pages.entry(LPA), core.meta().pages.seq(UNIT)), (Ppa::unpack(9), Seq(9)));

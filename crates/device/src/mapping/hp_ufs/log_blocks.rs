@@ -94,12 +94,6 @@ impl LogBlocks {
         self.blocks.len()
     }
 
-    /// How many there may be.
-    #[inline]
-    pub fn limit(&self) -> usize {
-        self.limit
-    }
-
     /// Writeback starts when the host's stream may open no further superblock: there is as long for it as the open one
     /// takes to fill (Sec. III-G: "once this limit is reached, the firmware enforces the writeback").
     #[inline]

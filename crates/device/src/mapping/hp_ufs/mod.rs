@@ -1,0 +1,420 @@
+//! `hp-ufs`: the host keeps changed mappings, the valid page bitmap and the valid page counts (HP-UFS Sec. III).
+//!
+//! New mappings go through the log buffer to the host, by piggyback or multi-entry transfer, and leave the log when the
+//! host says, by its sequence number, that it has applied them. Segments come back when the device asks for them, from
+//! the oldest log block on, or when the host evicts them. GC copies what the host's bitmap names.
+//!
+//! With `map.segment_kib` below 4 a segment comes back in parts: those that the host has changed. They are map units of
+//! their own, collected until a page is full (MSFTL Sec. 3.2), while host, log blocks and hints know only whole segments. So no
+//! more commands are needed than without parts; but a segment that the host reads is assembled from several pages.
+
+mod log_blocks;
+mod victims;
+mod writebacks;
+
+use ufs::{DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Quarters, Response, Status};
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+
+use self::log_blocks::LogBlocks;
+use self::victims::{SentBitmap, Victims};
+use self::writebacks::{Entries, SentParts, Writebacks};
+use super::log_block_fits;
+use crate::blocks::Stream;
+use crate::config::DeviceConfig;
+use crate::engine::core::Core;
+use crate::gc::Victim;
+use crate::log::Change;
+use crate::map_units::MapShape;
+use crate::meta::Piece;
+use crate::seat::{
+    Absorb, Answer, Background, Commit, HostProtocol, HostRole, HostSays, LoadedFor, MapMemory, NoFlush, Placement,
+    Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
+};
+
+/// State of the scheme.
+#[derive(Debug)]
+pub struct HpUfs {
+    /// Latest change that the host has applied.
+    host_seq: Seq,
+    /// Highest number given out so far, to refuse a host that claims to know the future.
+    newest: Seq,
+    log_blocks: LogBlocks,
+    writebacks: Writebacks,
+    victims: Victims,
+    /// The host stream was refused a superblock, and that was counted.
+    stalled: bool,
+}
+
+impl HpUfs {
+    /// The host names a block without valid pages. It may be believed if the host has applied everything that was
+    /// ever placed there.
+    fn freed(&mut self, core: &mut Core, sb: Superblock) {
+        if !core.blocks().exists(sb) || !core.blocks().settled(sb) || core.blocks().last_seq(sb) > self.host_seq {
+            return;
+        }
+        if !self.victims.found_empty(sb) {
+            self.retire(core, sb);
+        }
+    }
+
+    fn retire(&mut self, core: &mut Core, sb: Superblock) {
+        self.log_blocks.remove(sb);
+        self.victims.erased(sb);
+        core.retire(sb);
+    }
+
+    fn segment_write(&mut self, core: &mut Core, segment: SegmentId, data: DataOut, seq: Seq) -> Status {
+        self.log_blocks.answered(segment);
+        let units = core.units();
+        let run = units.of_segment(segment);
+        let sent = match &data {
+            DataOut::None => 0,
+            DataOut::Segment(_) => Quarters::ALL_BITS,
+            DataOut::SegmentParts(quarters, _) => quarters.bits(),
+            _ => return Status::InvalidField,
+        };
+        // Half a map unit can not be written.
+        if run.iter().any(|unit| ![0, units.quarters(unit)].contains(&(units.quarters(unit) & sent))) {
+            return Status::InvalidField;
+        }
+        for unit in run.iter().filter(|&unit| units.quarters(unit) & sent == 0) {
+            self.writebacks.attest(core, unit, seq);
+        }
+        if sent == 0 {
+            core.stats.segment_attests += 1;
+            return Status::Good;
+        }
+        core.stats.segment_writebacks += 1;
+        match data {
+            DataOut::Segment(whole) if units.is_plain() => {
+                self.writebacks.queue(core, run.first, seq, Entries::Whole(whole));
+            }
+            DataOut::Segment(whole) => {
+                let sent = SentParts { quarters: sent, image: whole.image() };
+                self.writebacks.queue_parts(core, run, sent, seq);
+            }
+            DataOut::SegmentParts(_, image) => {
+                self.writebacks.queue_parts(core, run, SentParts { quarters: sent, image }, seq);
+            }
+            _ => {}
+        }
+        Status::Good
+    }
+
+    fn all_entries(&mut self, core: &mut Core) -> DataIn {
+        let n = core.log().unsent().min(MAX_TRANSFER_ENTRIES as usize);
+        let entries: Vec<_> = (0..n).map_while(|_| core.send_next()).collect();
+        core.stats.entries_transferred += entries.len() as u64;
+        DataIn::Entries(entries)
+    }
+
+    /// The segment to ask for next, if the oldest log block is due.
+    #[inline]
+    fn writeback_hint(&mut self, core: &Core) -> Option<SegmentId> {
+        if !self.log_blocks.due() {
+            return None;
+        }
+        let written = |segment| writebacks::written(core, segment);
+        let coming = |segment| self.writebacks.under_way(core, segment);
+        self.log_blocks.next_to_write(self.host_seq, core.blocks(), written, coming)
+    }
+
+    #[inline(always)]
+    fn log(&mut self, core: &mut Core, change: Change) {
+        self.newest = self.newest.max(change.seq);
+        core.log_change(change);
+    }
+}
+
+impl Scheme for HpUfs {
+    const HOST: HostRole = HostRole::KeepsMapping;
+
+    fn map_shape(cfg: &DeviceConfig) -> MapShape {
+        MapShape::part_of_segment(cfg.map_segment_bytes)
+    }
+
+    fn new(core: &Core) -> HpUfs {
+        HpUfs {
+            host_seq: Seq(0),
+            newest: Seq(0),
+            log_blocks: LogBlocks::new(core.cfg()),
+            writebacks: Writebacks::new(core),
+            victims: Victims::new(core),
+            stalled: false,
+        }
+    }
+
+    fn memory(&self, core: &Core) -> MapMemory {
+        let log = u64::from(core.cfg().log.entries) * 16;
+        let collected = self.victims.table_bytes();
+        MapMemory { sram: log + core.meta().table_bytes() + self.log_blocks.table_bytes() + collected, dram: 0 }
+    }
+}
+
+impl Translate for HpUfs {
+    /// The host's address, corrected by what the host has not applied yet (Sec. III-C).
+    #[inline]
+    fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
+        let base = match host {
+            HostSays::At(ppa) => Some(ppa),
+            HostSays::Unmapped => None,
+            HostSays::Nothing => return self.resolve_alone(core, lpa),
+        };
+        let Some(logged) = core.log().get(lpa) else {
+            return base.map_or(Resolved::Unmapped, |ppa| Resolved::Page { ppa, from_host: true });
+        };
+        core.count_log_hit();
+        match core.logged_over(logged, base) {
+            Some(ppa) => Resolved::Page { ppa, from_host: Some(ppa) == base },
+            None => Resolved::Unmapped,
+        }
+    }
+
+    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
+        Self::current(core, lpa)
+    }
+
+    /// What the device could say without the host's address; see [`HpUfs::resolve_alone`]. With it no read needs flash.
+    fn cached(&self, core: &Core, lpa: Lpa) -> bool {
+        let unit = core.units().of(lpa);
+        if self.log_blocks.mention(lpa.segment(), core.meta().segment_seq(unit)) {
+            return core.log().get(lpa).is_some_and(|logged| logged.source.is_none());
+        }
+        core.holds_segment(unit) || core.place_of(unit).is_none()
+    }
+
+    fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
+        let segment = |unit| Lpa(core.units().range(unit).start).segment();
+        let complete = |unit| !self.log_blocks.mention(segment(unit), core.meta().segment_seq(unit));
+        core.list_cached(runs, complete, |lpa| self.cached(core, lpa));
+    }
+}
+
+impl Absorb for HpUfs {
+    #[inline]
+    fn room(&self, core: &Core) -> usize {
+        core.log().room().saturating_sub(core.units_to_log())
+    }
+
+    #[inline(always)]
+    fn committed(&mut self, core: &mut Core, unit: Commit) {
+        self.log_blocks.note(core.superblock_of(unit.ppa), unit.lpa.segment(), unit.seq);
+        if let Some(source) = unit.source {
+            self.victims.copied(source, unit.seq);
+        }
+        let change = Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source };
+        self.log(core, change);
+    }
+
+    fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq) {
+        self.log_blocks.note_trim(lpa.segment(), seq, seq.plus(n - 1));
+        for i in 0..n {
+            self.log(core, Change { lpa: lpa.offset(i), ppa: None, seq: seq.plus(i), source: None });
+        }
+    }
+
+    fn absorb_trims(&mut self, _core: &mut Core) {
+        self.log_blocks.close_trims();
+    }
+}
+
+impl Placement for HpUfs {
+    /// The number of log blocks bounds the time of a recovery (Sec. III-G).
+    fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
+        let may = log_block_fits(core, self.log_blocks.len(), stream);
+        if stream == Stream::Gc {
+            return may;
+        }
+        if !may && !self.stalled {
+            core.stats.log_block_stalls += 1;
+        }
+        self.stalled = !may;
+        may
+    }
+
+    fn opened(&mut self, core: &mut Core, sb: Superblock) {
+        self.log_blocks.add(sb);
+        core.stats.max_log_blocks = core.stats.max_log_blocks.max(self.log_blocks.len() as u64);
+    }
+
+    fn log_blocks(&self, _core: &Core) -> Vec<Superblock> {
+        self.log_blocks.superblocks().collect()
+    }
+}
+
+impl Background for HpUfs {
+    /// Programs map units from the host when a row is full. The last ones that a log block waits for go at once.
+    #[inline(always)]
+    fn background(&mut self, core: &mut Core, idle: bool) {
+        core.trims_covered(self.log_blocks.trims_covered_below());
+        while self.writebacks.is_waiting() {
+            let units = core.meta_room() as u32;
+            let room = core.units().fitting(units) as usize;
+            if self.writebacks.waiting() < room && !idle && !self.log_blocks.waits_for_last() {
+                return;
+            }
+            self.writebacks.program(core, room);
+        }
+    }
+
+    fn waits_for_idle(&self) -> bool {
+        self.writebacks.is_waiting()
+    }
+
+    fn held_map_buffers(&self) -> usize {
+        self.writebacks.held().into()
+    }
+
+    /// A map unit from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
+    fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) -> bool {
+        self.writebacks.programmed(core, piece, ppa)
+    }
+
+    fn piece_moved(&mut self, piece: Piece, from: Ppa, to: Ppa) {
+        self.writebacks.moved(piece, from, to);
+    }
+}
+
+impl Reclaim for HpUfs {
+    /// A step makes entries, and the log has to have room for them: none is taken while the host lags behind
+    /// (facts, "GC").
+    fn gc_ready(&self, core: &Core) -> bool {
+        let log = &core.cfg().log;
+        core.log().unsent() <= usize::from(log.handover_above) && core.log().len() < usize::from(log.gc_pause_at)
+    }
+
+    fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
+        self.victims.choose(core, named)
+    }
+
+    fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
+        let first = core.layout().first_ppa(victim.sb);
+        let units = core.layout().superblock_units();
+        if victim.take_from_bitmap(first, units, budget) { Search::Exhausted } else { Search::Found }
+    }
+
+    /// The bitmap may be older than the log: a page that the log has a newer place for needs no copy. One that was
+    /// overtaken unnoticed is copied in vain, and the host discards its entry by the source block (Sec. III-E).
+    fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
+        lpa.0 < core.capacity_units()
+            && core.log().get(lpa).is_none_or(|logged| core.logged_over(logged, Some(ppa)) == Some(ppa))
+    }
+
+    fn collected(&mut self, core: &mut Core, sb: Superblock) {
+        if self.victims.collected(sb, self.newest) {
+            self.retire(core, sb);
+        }
+    }
+}
+
+impl Recover for HpUfs {
+    const TABLE: Table = Table::Segments;
+
+    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        self.writebacks.on_power_loss(core, lost);
+    }
+
+    /// The segments on flash hold every change; the host begins from there.
+    fn restored(core: &mut Core) -> HpUfs {
+        let last = Seq(core.next_seq().0 - 1);
+        HpUfs { host_seq: last, newest: last, ..HpUfs::new(core) }
+    }
+}
+
+impl HostProtocol for HpUfs {
+    /// A segment that the host wants to read.
+    type Awaited = SegmentId;
+
+    /// The host sequence number says which entries the host has applied; they leave the log (Sec. III-C).
+    #[inline(always)]
+    fn on_command(&mut self, core: &mut Core, host_seq: Seq, freed: Option<Superblock>) {
+        if host_seq > self.host_seq && host_seq <= self.newest {
+            self.host_seq = host_seq;
+            core.forget_applied(host_seq);
+        }
+        if let Some(sb) = freed {
+            self.freed(core, sb);
+        }
+    }
+
+    fn metadata(&mut self, core: &mut Core, op: Op, data: DataOut, host_seq: Seq) -> Answer<SegmentId> {
+        match op {
+            Op::SegmentRead { segment } => {
+                let missing = self.writebacks.missing(core, segment);
+                if missing.is_empty() {
+                    return Answer::Now(Status::Good, self.writebacks.segment_image(core, segment));
+                }
+                Answer::AfterLoad(missing, segment)
+            }
+            Op::SegmentWrite { segment } => {
+                // A host can not have applied more than it was told.
+                let seq = host_seq.min(self.host_seq);
+                Answer::Now(self.segment_write(core, segment, data, seq), DataIn::None)
+            }
+            Op::EntryTransfer => Answer::Now(Status::Good, self.all_entries(core)),
+            Op::ValidBitmap { block, reason } => {
+                Answer::Now(self.victims.bitmap(core, SentBitmap { block, reason, data }, self.host_seq), DataIn::None)
+            }
+            _ => Answer::Now(Status::InvalidField, DataIn::None),
+        }
+    }
+
+    fn metadata_loaded(&mut self, core: &mut Core, segment: SegmentId) -> DataIn {
+        self.writebacks.segment_image(core, segment)
+    }
+
+    /// Entries and writeback hints share the piggyback bytes. Hints go first: without them the host's stream comes to
+    /// a stop, while a backlog of entries has a command of its own.
+    #[inline(always)]
+    fn respond(&mut self, core: &mut Core, response: &mut Response) {
+        response.piggyback.want_entries = core.log().unsent() > usize::from(core.cfg().log.handover_above);
+        response.piggyback.want_victim = self.victims.wanted();
+        if let Some(sb) = self.victims.question() {
+            response.piggyback.notice = Notice::BitmapOf(sb);
+            return;
+        }
+        if let Some(segment) = self.writeback_hint(core) {
+            response.piggyback.notice = Notice::WriteSegment(segment);
+        } else if let Some(entry) = core.send_next() {
+            core.stats.entries_piggybacked += 1;
+            response.piggyback.notice = Notice::Entry(entry);
+        }
+    }
+}
+
+impl NoFlush for HpUfs {}
+
+impl HpUfs {
+    /// The mapping of an address whose map unit is in SRAM, or has just been read.
+    fn current(core: &Core, lpa: Lpa) -> Option<Ppa> {
+        // The host wrote this entry.
+        let base = core.meta().pages.entry(lpa).filter(|&ppa| core.is_data(ppa, 1));
+        match core.log().get(lpa) {
+            Some(logged) => core.logged_over(logged, base),
+            None => base,
+        }
+    }
+
+    /// Without an address from the host, or with a wrong one. What is on flash is good only if the segment has no
+    /// change that is missing there.
+    fn resolve_alone(&mut self, core: &mut Core, lpa: Lpa) -> Resolved {
+        let unit = core.units().of(lpa);
+        if self.log_blocks.mention(lpa.segment(), core.meta().segment_seq(unit)) {
+            return match core.log().get(lpa) {
+                Some(logged) if logged.source.is_none() => Resolved::own(logged.ppa),
+                _ => Resolved::Unknown,
+            };
+        }
+        if core.place_of(unit).is_none() {
+            return Resolved::Unmapped;
+        }
+        if core.segment_hit(unit) {
+            core.count_segment_hit();
+            return Resolved::own(Self::current(core, lpa));
+        }
+        Resolved::Load(unit)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! Map units that the host writes back, on their way to flash.
+//!
+//! They wait in SRAM until a row is full. Two copies of one map unit may be under way at the same time, the second because
+//! the host has changed it again; the newer one counts, whichever gets to flash first.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use live::recycle_segment;
+use ufs::{DataIn, SegmentImage, SegmentState};
+use units::{Lpa, Ppa, SegmentId, Seq};
+
+use crate::engine::core::Core;
+use crate::map_units::{UnitRun, UnitSet};
+use crate::meta::Piece;
+use crate::sram::Owner;
+
+/// A map unit from the host, in SRAM until it is on flash.
+#[derive(Debug)]
+pub struct Writeback {
+    pub unit: SegmentId,
+    /// Host sequence number that it came with: it holds every change up to it.
+    pub seq: Seq,
+    pub entries: Entries,
+}
+
+/// The entries of a map unit, packed.
+#[derive(Debug)]
+pub enum Entries {
+    /// A whole segment.
+    Whole(SegmentState),
+    /// Less than one.
+    Part(Box<[u32]>),
+}
+
+/// Some quarters of a segment, as the host sends them.
+#[derive(Debug)]
+pub struct SentParts {
+    /// Which quarters have been sent: bits of [`ufs::Quarters`].
+    pub quarters: u8,
+    /// The segment; other quarters than these are not looked at.
+    pub image: Box<SegmentImage>,
+}
+
+/// One that is being programmed, and where.
+#[derive(Debug)]
+pub struct Programming {
+    pub ppa: Ppa,
+    pub copy: Writeback,
+}
+
+impl Programming {
+    fn is(&self, piece: Piece, ppa: Ppa) -> bool {
+        self.ppa == ppa && self.copy.unit.0 == piece.0
+    }
+}
+
+/// The entries of these addresses in their segment.
+fn slots_in_segment(range: Range<u32>) -> Range<usize> {
+    let first = Lpa(range.start).slot();
+    first..first + range.len()
+}
+
+/// Up to which change a whole segment is complete on flash.
+pub fn written(core: &Core, segment: SegmentId) -> Seq {
+    let parts = core.units().of_segment(segment).iter();
+    parts.map(|unit| core.meta().segment_seq(unit)).min().unwrap_or(Seq(0))
+}
+
+/// A map unit is on flash.
+pub fn keep_content(core: &mut Core, written: Writeback) {
+    core.segment_written(written.unit, written.seq);
+    let range = core.units().range(written.unit);
+    match written.entries {
+        Entries::Whole(state) => core.set_state(Lpa(range.start).segment(), state),
+        Entries::Part(packed) => core.set_entries(range, &packed),
+    }
+}
+
+/// Map units that wait for a full row, and those being programmed. Both lists are in the order in which the host sent them:
+/// of two copies of one unit the latter is the newer.
+#[derive(Debug)]
+pub struct Writebacks {
+    pub queued: VecDeque<Writeback>,
+    pub programming: VecDeque<Programming>,
+    /// Where in `programming` the last one was found; that of the next unit of the same row stands there now.
+    found_at: usize,
+    /// Buffers that all of them take.
+    held: u16,
+    /// Highest number among the copies of each map unit in these two; 0 = none. An index of the simulator: the lists are as
+    /// short as the pool, so that firmware would look through them.
+    pub coming: Vec<Seq>,
+}
+
+impl Writebacks {
+    /// None.
+    pub fn new(core: &Core) -> Writebacks {
+        Writebacks {
+            queued: VecDeque::new(),
+            programming: VecDeque::new(),
+            found_at: 0,
+            held: 0,
+            coming: vec![Seq(0); core.units().count() as usize],
+        }
+    }
+
+    /// True if any wait to be programmed.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        !self.queued.is_empty()
+    }
+
+    /// How many wait to be programmed.
+    pub fn waiting(&self) -> usize {
+        self.queued.len()
+    }
+
+    /// Buffers that they take.
+    pub fn held(&self) -> u16 {
+        self.held
+    }
+
+    /// Up to which change a whole segment will be complete, if any part of it is on its way to flash.
+    pub fn under_way(&self, core: &Core, segment: SegmentId) -> Option<Seq> {
+        let coming = &self.coming;
+        let parts = || core.units().of_segment(segment).iter();
+        let then = |unit: SegmentId| coming[unit.index()].max(core.meta().segment_seq(unit));
+        if parts().any(|unit| coming[unit.index()] > Seq(0)) { parts().map(then).min() } else { None }
+    }
+
+    /// Latest copy of a map unit that is not on flash yet.
+    fn in_sram(&self, unit: SegmentId) -> Option<&Entries> {
+        if self.coming[unit.index()] == Seq(0) {
+            return None;
+        }
+        let newest = self.queued.iter().chain(self.programming.iter().map(|p| &p.copy));
+        newest.filter(|w| w.unit == unit).max_by_key(|w| w.seq).map(|w| &w.entries)
+    }
+
+    /// The host has sent some quarters of a segment, which `run` covers.
+    pub fn queue_parts(&mut self, core: &mut Core, run: UnitRun, sent: SentParts, seq: Seq) {
+        let units = core.units();
+        let SentParts { quarters, image } = sent;
+        for unit in run.iter().filter(|&unit| units.quarters(unit) & quarters != 0) {
+            let entries = slots_in_segment(units.range(unit));
+            self.queue(core, unit, seq, Entries::Part(image[entries].into()));
+        }
+        recycle_segment(image);
+    }
+
+    /// The host has sent a map unit.
+    pub fn queue(&mut self, core: &mut Core, unit: SegmentId, seq: Seq, entries: Entries) {
+        let coming = &mut self.coming[unit.index()];
+        let fresh = *coming == Seq(0);
+        *coming = (*coming).max(seq);
+        // Nothing would tell two copies in one flash unit apart: the older one gives way.
+        let shares = core.units().per_flash_unit() > 1;
+        if shares
+            && !fresh
+            && let Some(older) = self.queued.iter_mut().find(|w| w.unit == unit)
+        {
+            (older.seq, older.entries) = (older.seq.max(seq), entries);
+            return;
+        }
+        self.queued.push_back(Writeback { unit, seq, entries });
+        let more = self.buffers(core) - self.held;
+        let taken = core.take_buffers(Owner::Load, more);
+        assert!(taken, "a segment write starts only with a buffer");
+        self.held += more;
+    }
+
+    /// Orders the first `n` of the queue so that segments whose parts are all among them share flash units with no other: they
+    /// are read whole one day.
+    fn put_whole_segments_first(&mut self, core: &Core, n: usize) {
+        let units = core.units();
+        if units.is_plain() {
+            return;
+        }
+        let segment = |w: &Writeback| Lpa(units.range(w.unit).start).segment();
+        let first = &mut self.queued.make_contiguous()[..n];
+        let parts = |of: SegmentId| first.iter().filter(|w| segment(w) == of).count() as u32;
+        let whole: Vec<SegmentId> = first.iter().map(segment).filter(|&s| parts(s) == units.of_segment(s).n).collect();
+        first.sort_by_key(|w| if whole.contains(&segment(w)) { w.unit.0 } else { u32::MAX });
+    }
+
+    /// Buffers that the map units from the host take, those that share one side by side.
+    fn buffers(&self, core: &Core) -> u16 {
+        core.units().buffers((self.queued.len() + self.programming.len()) as u32) as u16
+    }
+
+    /// The host has no change of the map unit that it has not written: the latest copy is good up to `seq`, be it on
+    /// flash or still on its way there.
+    pub fn attest(&mut self, core: &mut Core, unit: SegmentId, seq: Seq) {
+        if self.coming[unit.index()] == Seq(0) {
+            core.raise_segment_seq(unit, seq);
+            return;
+        }
+        let copies = self.programming.iter_mut().map(|p| &mut p.copy).chain(&mut self.queued);
+        if let Some(latest) = copies.filter(|w| w.unit == unit).last() {
+            latest.seq = latest.seq.max(seq);
+            self.coming[unit.index()] = latest.seq;
+        }
+    }
+
+    /// A segment as the host has written it last.
+    pub fn segment_image(&self, core: &Core, segment: SegmentId) -> DataIn {
+        let mut image = core.meta().pages.segment(segment);
+        let units = core.units();
+        for unit in units.of_segment(segment).iter() {
+            match self.in_sram(unit) {
+                None => {}
+                Some(Entries::Whole(newer)) => recycle_segment(std::mem::replace(&mut image, newer.image())),
+                Some(Entries::Part(newer)) => {
+                    let entries = slots_in_segment(units.range(unit));
+                    let len = entries.len();
+                    image[entries].copy_from_slice(&newer[..len]);
+                }
+            }
+        }
+        DataIn::Segment(image)
+    }
+
+    /// The map units of a segment that the host wants to read which have to come from flash first.
+    pub fn missing(&self, core: &mut Core, segment: SegmentId) -> UnitSet {
+        let mut missing = UnitSet::default();
+        for unit in core.units().of_segment(segment).iter() {
+            let on_flash = core.place_of(unit).is_some();
+            if on_flash && self.in_sram(unit).is_none() && !core.segment_hit(unit) {
+                missing.add(unit);
+            }
+        }
+        missing
+    }
+
+    /// Programs up to `room` of those that wait.
+    #[inline(never)]
+    pub fn program(&mut self, core: &mut Core, room: usize) {
+        let n = self.queued.len().min(room);
+        self.put_whole_segments_first(core, n);
+        let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta().segment_piece(w.unit)).collect();
+        let (ppa, taken) = core.program_beside(&pieces);
+        let mut placing = core.meta().placing();
+        let mut place = |w: &Writeback| ppa.offset(placing.put(core.meta().segment_piece(w.unit)).start);
+        let placed = self.queued.drain(..taken).map(|copy| Programming { ppa: place(&copy), copy });
+        self.programming.extend(placed);
+    }
+
+    fn take_programming(&mut self, piece: Piece, ppa: Ppa) -> Option<Writeback> {
+        if !self.programming.get(self.found_at).is_some_and(|p| p.is(piece, ppa)) {
+            self.found_at = self.programming.iter().position(|p| p.is(piece, ppa))?;
+        }
+        self.programming.remove(self.found_at).map(|p| p.copy)
+    }
+
+    /// A program is done. True if it holds the newest copy of its map unit on flash.
+    pub fn programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) -> bool {
+        let written = self.take_programming(piece, ppa).expect("a map unit is listed until it is on flash");
+        let less = self.held - self.buffers(core);
+        core.give_buffers(Owner::Load, less);
+        self.held -= less;
+        if written.seq == self.coming[written.unit.index()] {
+            self.coming[written.unit.index()] = Seq(0);
+        }
+        let newest = written.seq >= core.meta().segment_seq(written.unit);
+        if newest {
+            keep_content(core, written);
+        }
+        newest
+    }
+
+    /// A program has failed, and is repeated elsewhere.
+    pub fn moved(&mut self, piece: Piece, from: Ppa, to: Ppa) {
+        if let Some(written) = self.programming.iter_mut().find(|p| p.is(piece, from)) {
+            written.ppa = to;
+        }
+    }
+
+    /// Copies that made it to flash count, in the order in which they were written, unless a newer one got there first.
+    pub fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+        for Programming { ppa, copy } in std::mem::take(&mut self.programming) {
+            let survived = !lost.contains(&(Piece(copy.unit.0), ppa));
+            if survived && copy.seq >= core.meta().segment_seq(copy.unit) {
+                keep_content(core, copy);
+            }
+        }
+    }
+}
