@@ -20,7 +20,8 @@ pub struct DeviceConfig {
     pub write_through: bool,
     /// The shared pool.
     pub sram: SramConfig,
-    /// `segment-log` and `hp-ufs`: bytes of the parts that an L2P segment is written in, 1024, 2048 or 4096 (MSFTL Sec. 3.1).
+    /// `segment-log` and `hp-ufs`: bytes of the parts that an L2P segment is written in, 1024, 2048 or 4096 (MSFTL Sec.
+    /// 3.1).
     pub map_segment_bytes: u32,
     /// The cached mapping table of `dftl` and `cdftl`.
     pub cmt: CmtConfig,
@@ -170,8 +171,8 @@ pub struct GcConfig {
     pub hurried: u32,
     /// At or below this host writes wait and GC runs without pacing.
     pub reserve: u32,
-    /// [`GcPace::Searched`]: written units that earn one step. [`GcPace::Gained`]: units that one step copies at most, at
-    /// least a row.
+    /// [`GcPace::Searched`]: written units that earn one step. [`GcPace::Gained`]: units that one step copies at most,
+    /// at least a row.
     pub units_per_step: u32,
 }
 
@@ -190,7 +191,8 @@ pub struct HpbConfig {
     pub region_groups: u32,
     /// HPB 2.0: longest HPB READ in units, as the host is told.
     pub max_blocks: u8,
-    /// HPB 2.0, device control mode: map reads for a subregion after which it is recommended; `None` in host control mode.
+    /// HPB 2.0, device control mode: map reads for a subregion after which it is recommended; `None` in host control
+    /// mode.
     pub recommend_after: Option<u8>,
     /// HPB 2.0, device control mode: regions that the host may keep.
     pub max_active_regions: u16,

@@ -65,9 +65,9 @@ impl Device {
         Device { inner: Inner::new(cfg, kind) }
     }
 
-    /// The power goes at `now`: SRAM, everything the host was told, and operations in flight are lost. `dice(n)` decides
-    /// with a number in `0..n` what is left of pages that were being programmed. Whoever holds events and responses of
-    /// this device drops them.
+    /// The power goes at `now`: SRAM, everything the host was told, and operations in flight are lost. `dice(n)`
+    /// decides with a number in `0..n` what is left of pages that were being programmed. Whoever holds events and
+    /// responses of this device drops them.
     pub fn power_cut(self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Unpowered {
         let (kind, flash) = self.inner.power_cut(now, dice);
         Unpowered { kind, flash }
@@ -127,8 +127,8 @@ impl Device {
         each!(&self.inner, fw => fw.stats())
     }
 
-    /// How the command of this tag has been translated; to be asked when its response arrives at the host, before the tag
-    /// is used again. What only a laboratory can ask.
+    /// How the command of this tag has been translated; to be asked when its response arrives at the host, before the
+    /// tag is used again. What only a laboratory can ask.
     #[inline]
     pub fn translation(&self, tag: ufs::Tag) -> Translation {
         each!(&self.inner, fw => fw.translation(tag))

@@ -1,7 +1,8 @@
-//! Single L2P entries in SRAM, as a device caches them that has far less SRAM than addresses (HPBvalve Sec. 2.1, Fig. 1: on a
-//! hit "the hit L2P entry moves to the head of the list", on a miss the entry at the tail leaves).
+//! Single L2P entries in SRAM, as a device caches them that has far less SRAM than addresses (HPBvalve Sec. 2.1, Fig.
+//! 1: on a hit "the hit L2P entry moves to the head of the list", on a miss the entry at the tail leaves).
 //!
-//! What is cached is always what stands on flash, changed along with it in a map flush, so that only addresses are kept here.
+//! What is cached is always what stands on flash, changed along with it in a map flush, so that only addresses are kept
+//! here.
 
 use std::collections::BTreeMap;
 

@@ -6,10 +6,12 @@
 //! - **row**: one page on every plane of a die, programmed at once; **stripe**: a row on every die.
 //! - **superblock**: one block on every plane of every die; unit of allocation, GC and log blocks.
 //! - **L2P log buffer**: new mappings, in SRAM, that are not yet in a segment on flash.
-//! - **map unit**: what one piece of metadata holds of the mapping table: an L2P segment or a part of one, or a translation page.
-//! - **CMT**, **GTD**: the cached mapping table of DFTL, and its global translation directory, here part of the directory.
-//! - **translation block**: a metadata superblock, where translation pages or mapping segments (MSFTL) are; **MSD**: the
-//!   directory of mapping segments.
+//! - **map unit**: what one piece of metadata holds of the mapping table: an L2P segment or a part of one, or a
+//!   translation page.
+//! - **CMT**, **GTD**: the cached mapping table of DFTL, and its global translation directory, here part of the
+//!   directory.
+//! - **translation block**: a metadata superblock, where translation pages or mapping segments (MSFTL) are; **MSD**:
+//!   the directory of mapping segments.
 //! - **log block**: a superblock whose mappings are not all in segments on flash; recovery replays it.
 //! - **exclusive job**: a map flush or GC step; the one firmware thread starts no command until it is done.
 //!

@@ -3,8 +3,8 @@
 //! A segment of 1024 entries of 4 bytes is one (HP-UFS), DFTL's translation page of 512 entries of 8 bytes is another.
 //! Everything that only moves pieces around, or rebuilds them, asks here which addresses belong to which.
 //!
-//! A piece need not be as large as a flash unit of 4 KiB: a translation page may have 8 or 16 KiB, a mapping segment 1 or
-//! 2 KiB (MSFTL Sec. 3.1).
+//! A piece need not be as large as a flash unit of 4 KiB: a translation page may have 8 or 16 KiB, a mapping segment 1
+//! or 2 KiB (MSFTL Sec. 3.1).
 
 use std::ops::Range;
 
@@ -17,10 +17,11 @@ const LEAST_BYTES: u32 = 1024;
 /// Where the sequence number stands up to which a map unit on flash is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Numbered {
-    /// In SRAM and in every snapshot of the directory, 4 bytes beside the map unit's place: known without a read of the unit.
+    /// In SRAM and in every snapshot of the directory, 4 bytes beside the map unit's place: known without a read of the
+    /// unit.
     Directory,
-    /// In the spare area of the map unit, and nowhere else: a directory of half the size, and a recovery that reads every map unit
-    /// which may lack a change. MSFTL's holds "the locations of the MSTs" (Sec. 3.3).
+    /// In the spare area of the map unit, and nowhere else: a directory of half the size, and a recovery that reads
+    /// every map unit which may lack a change. MSFTL's holds "the locations of the MSTs" (Sec. 3.3).
     Spare,
 }
 
@@ -134,8 +135,8 @@ impl MapUnits {
         MapUnits { has_bitmaps: true, ..self }
     }
 
-    /// Flash units of a bitmap with a bit for every map unit: the smaller these, the larger it is. Schemes that write none have
-    /// a place for one all the same.
+    /// Flash units of a bitmap with a bit for every map unit: the smaller these, the larger it is. Schemes that write
+    /// none have a place for one all the same.
     pub fn bitmap_parts(self) -> u32 {
         if self.has_bitmaps { self.count().div_ceil(8 * UNIT_BYTES as u32) } else { 1 }
     }

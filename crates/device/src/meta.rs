@@ -1,8 +1,9 @@
 //! Metadata superblocks and the directory: where every piece of metadata is on flash.
 //!
-//! A piece is a map unit (an L2P segment or a part of one, a translation page), a part of the segment bitmap of a superblock, a
-//! part of a record of log blocks, or a page of the journal of trims. All take one flash unit but map units, which take several or share
-//! one (`MapUnits`); of those that share one, the spare area names each (`Pages::labels`). The directory is small enough for SRAM (4 bytes per piece). So that it survives a power cut, a
+//! A piece is a map unit (an L2P segment or a part of one, a translation page), a part of the segment bitmap of a
+//! superblock, a part of a record of log blocks, or a page of the journal of trims. All take one flash unit but map
+//! units, which take several or share one (`MapUnits`); of those that share one, the spare area names each
+//! (`Pages::labels`). The directory is small enough for SRAM (4 bytes per piece). So that it survives a power cut, a
 //! snapshot of it stands at the beginning of every metadata superblock; what was written since is found by scanning the
 //! superblocks that were filled since (as MSFTL Sec. 3.3 does for its directory).
 
@@ -15,7 +16,8 @@ use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 use crate::map_units::{MapUnits, Numbered};
 use crate::pages::{Pages, Snapshot};
 
-/// A piece of metadata: map units, then the bitmaps of data superblocks, then the parts of two records, then the journal.
+/// A piece of metadata: map units, then the bitmaps of data superblocks, then the parts of two records, then the
+/// journal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Piece(pub u32);
 
@@ -35,8 +37,8 @@ pub enum Kind {
 /// Pages of the journal of trims.
 pub const JOURNAL_PAGES: u32 = 32;
 
-/// How pieces that are programmed together share out the flash units: in their order, map units that are smaller than a flash
-/// unit side by side.
+/// How pieces that are programmed together share out the flash units: in their order, map units that are smaller than a
+/// flash unit side by side.
 #[derive(Clone, Copy, Debug)]
 pub struct Placing {
     units: MapUnits,
@@ -87,8 +89,8 @@ pub struct Meta {
     pub pages: Pages,
     /// Place of every piece, packed.
     place: Vec<u32>,
-    /// Up to which change each segment on flash is complete: what is stored with it, or what the host has attested. Empty if only
-    /// spare areas say it ([`Numbered::Spare`]).
+    /// Up to which change each segment on flash is complete: what is stored with it, or what the host has attested.
+    /// Empty if only spare areas say it ([`Numbered::Spare`]).
     seq: Vec<Seq>,
     /// Valid units per metadata superblock.
     valid: Vec<u32>,
@@ -180,8 +182,8 @@ impl Meta {
         self.place.len() as u32
     }
 
-    /// Units that a snapshot takes: place and sequence number of every piece, the erase count of every data superblock. Where the
-    /// numbers stand in spare areas, one stands for all that were written before: the highest.
+    /// Units that a snapshot takes: place and sequence number of every piece, the erase count of every data superblock.
+    /// Where the numbers stand in spare areas, one stands for all that were written before: the highest.
     pub fn snapshot_units(&self) -> u32 {
         let pieces = match self.units.numbered() {
             Numbered::Directory => 8 * self.pieces(),
@@ -191,8 +193,8 @@ impl Meta {
         bytes.div_ceil(UNIT_BYTES as u32).next_multiple_of(self.program_units())
     }
 
-    /// Programs of metadata are multiples of this: whole plane pages, and room for a whole map unit, so that none is ever
-    /// split.
+    /// Programs of metadata are multiples of this: whole plane pages, and room for a whole map unit, so that none is
+    /// ever split.
     #[inline]
     pub fn program_units(&self) -> u32 {
         self.layout.geometry().units_per_page.max(self.units.flash_units())
@@ -204,8 +206,8 @@ impl Meta {
         Placing { units: self.units, segments: self.segments, next: 0, left: 0 }
     }
 
-    /// Notes in the spare areas from `ppa` on which of these pieces share a unit. It may be noted while the program begins: a unit
-    /// that is not programmed completely cannot be read.
+    /// Notes in the spare areas from `ppa` on which of these pieces share a unit. It may be noted while the program
+    /// begins: a unit that is not programmed completely cannot be read.
     pub fn label(&mut self, ppa: Ppa, pieces: &[u32]) {
         if self.units.per_flash_unit() == 1 {
             return;
@@ -395,7 +397,8 @@ impl Meta {
         Some((sb, pieces))
     }
 
-    /// A part of the snapshot in a superblock could not be programmed: if it is still open, another one has to be opened.
+    /// A part of the snapshot in a superblock could not be programmed: if it is still open, another one has to be
+    /// opened.
     pub fn abandon(&mut self, sb: Superblock) {
         if self.open.is_some_and(|(open, _)| open == sb) {
             self.open = None;

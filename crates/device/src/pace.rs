@@ -1,19 +1,19 @@
 //! The pace of GC: how much of it the host's writes pay for.
 //!
 //! - **Credit**: what written units have earned and searched units have not repaid, in parts of a written unit.
-//! - **Gain**: units that become free when a victim has been collected: those of a superblock less its valid ones, as many as
-//!   the device knows of.
-//! - **Level**: free superblocks. It has four ranges below `start`: above `relaxed`, above `hurried`, and from there down to
-//!   `reserve`, where GC is urgent and host writes wait for it.
+//! - **Gain**: units that become free when a victim has been collected: those of a superblock less its valid ones, as
+//!   many as the device knows of.
+//! - **Level**: free superblocks. It has four ranges below `start`: above `relaxed`, above `hurried`, and from there
+//!   down to `reserve`, where GC is urgent and host writes wait for it.
 //!
-//! With [`GcPace::Searched`] a written unit pays for a searched one, whatever is gained by that. The more of a victim is
-//! valid, the more it lags behind, until it is urgent. With [`GcPace::Gained`] a written unit pays for a gained one: for
-//! N / (N - V) searched units of a victim of N units, V of them valid.
+//! With [`GcPace::Searched`] a written unit pays for a searched one, whatever is gained by that. The more of a victim
+//! is valid, the more it lags behind, until it is urgent. With [`GcPace::Gained`] a written unit pays for a gained one:
+//! for N / (N - V) searched units of a victim of N units, V of them valid.
 
 use crate::config::{GcConfig, GcPace};
 
-/// Victims gain at least this part of a superblock, or count as if they did. Where they gain less the drive has nothing to
-/// collect, and writes would stand still for as good as nothing.
+/// Victims gain at least this part of a superblock, or count as if they did. Where they gain less the drive has nothing
+/// to collect, and writes would stand still for as good as nothing.
 const LEAST_GAIN: u32 = 32;
 
 /// What has been earned and repaid.
@@ -45,8 +45,8 @@ impl Pace {
     pub fn earn(&mut self, units: u32) {
         match self.cfg.pace {
             GcPace::Searched => self.credit += i64::from(units),
-            // Held back, the host gets no further than a write buffer beyond `ahead`. More is written only while there is
-            // nothing that could be collected; that is not made up for, or the end of it would be a burst of GC.
+            // Held back, the host gets no further than a write buffer beyond `ahead`. More is written only while there
+            // is nothing that could be collected; that is not made up for, or the end of it would be a burst of GC.
             GcPace::Gained => self.credit = (self.credit + i64::from(units) * self.parts()).min(2 * self.ahead()),
         }
     }

@@ -71,15 +71,15 @@ pub const SNAPSHOTS: usize = 3;
 pub struct Pages {
     /// L2P entries, packed, by 1024 addresses whatever the size of a map unit, as the device has put them together.
     images: Vec<Option<Box<SegmentImage>>>,
-    /// Whole segments as they came from a host, where there is no image; empty before the first one. With neither, a segment was
-    /// never written.
+    /// Whole segments as they came from a host, where there is no image; empty before the first one. With neither, a
+    /// segment was never written.
     states: Vec<Option<SegmentState>>,
     /// The sequence number stored with each map unit: it holds every change up to it.
     pub(super) seqs: Vec<Seq>,
     /// Two places for records take turns, so that one is always whole.
     pub records: [Record; 2],
-    /// Map units that share a flash unit, by flash unit of the metadata superblocks; empty if none do. Each codeword of ECC, 1 KiB
-    /// (MSFTL Sec. 3.1), has a spare area that names its own.
+    /// Map units that share a flash unit, by flash unit of the metadata superblocks; empty if none do. Each codeword of
+    /// ECC, 1 KiB (MSFTL Sec. 3.1), has a spare area that names its own.
     pub(super) labels: Vec<Vec<u32>>,
     /// Trims, by page of the journal.
     pub journal: Vec<Vec<TrimRecord>>,

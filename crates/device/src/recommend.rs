@@ -1,7 +1,8 @@
 //! HPB 2.0 in device control mode: which subregions the device asks the host to read, and which regions to drop.
 //!
-//! The standard leaves the choice to the device. Here one counter for each of a few subregions tells how often a read had to
-//! fetch their mapping from flash; the host may keep so many regions, and the one activated longest ago goes first.
+//! The standard leaves the choice to the device. Here one counter for each of a few subregions tells how often a read
+//! had to fetch their mapping from flash; the host may keep so many regions, and the one activated longest ago goes
+//! first.
 
 use std::collections::VecDeque;
 
@@ -91,7 +92,8 @@ impl Recommender {
         (next != Recommendation::default()).then_some(next)
     }
 
-    /// Bytes of SRAM: counters of 5 bytes, waiting subregions of 4, the list of active regions of 2 and a bit per region.
+    /// Bytes of SRAM: counters of 5 bytes, waiting subregions of 4, the list of active regions of 2 and a bit per
+    /// region.
     pub fn table_bytes(&self) -> u64 {
         let lists = (5 * COUNTERS + 4 * WAITING + 2 * self.max_regions + self.is_active.len().div_ceil(8)) as u64;
         if self.controls() { lists } else { 0 }

@@ -113,8 +113,8 @@ units::counters! {
     cmt_entries_written,
     /// Translation pages written in idle time.
     cmt_background_flushes,
-    /// Flash units that mapping flushes of `base-dftl`, `mini-page` and `msftl` have programmed, padding included. So are the
-    /// next three.
+    /// Flash units that mapping flushes of `base-dftl`, `mini-page` and `msftl` have programmed, padding included. So
+    /// are the next three.
     pmt_flush_units,
     /// The same for GC of translation blocks.
     pmt_moved_units,

@@ -1,11 +1,11 @@
 //! Trims on their way to flash. A trim leaves no page behind that recovery could find, so it goes into a journal.
 //!
 //! A trim is *volatile* while it is only here, *journaled* once its page of the journal is on flash, and *covered* when
-//! the segment on flash has it too. A flush waits until no trim before it is volatile; so does the erase of a superblock,
-//! for a trim may have freed it, and after a power cut the old mapping would name a page that is no more.
+//! the segment on flash has it too. A flush waits until no trim before it is volatile; so does the erase of a
+//! superblock, for a trim may have freed it, and after a power cut the old mapping would name a page that is no more.
 //!
-//! A volatile trim may be lost, and then what it took away has to be found. So a superblock that recovery has to look at is *held*
-//! in the record of log blocks while the only reason to leave it out is a volatile trim.
+//! A volatile trim may be lost, and then what it took away has to be found. So a superblock that recovery has to look
+//! at is *held* in the record of log blocks while the only reason to leave it out is a volatile trim.
 
 use units::{Lpa, Seq, Superblock};
 
@@ -80,8 +80,8 @@ impl Trims {
         }
     }
 
-    /// Superblocks that a record has to hold. The trims that they wait for are wanted in the journal now, for each of these
-    /// superblocks costs a recovery time.
+    /// Superblocks that a record has to hold. The trims that they wait for are wanted in the journal now, for each of
+    /// these superblocks costs a recovery time.
     pub fn held(&mut self) -> impl Iterator<Item = Superblock> {
         let safe = self.safe_below();
         self.held.retain(|&(_, below)| below > safe);

@@ -1,7 +1,7 @@
 //! Valid pages per superblock, as a device can count them: it learns of an overwritten page when it sees the old entry.
 //!
-//! What every scheme with such counts does with them is here: it gives superblocks without valid pages back, and collects
-//! the one with the fewest.
+//! What every scheme with such counts does with them is here: it gives superblocks without valid pages back, and
+//! collects the one with the fewest.
 
 use units::{Lpa, Ppa, Superblock};
 
@@ -94,8 +94,8 @@ impl ValidCounts {
         self.awaiting_erase > 0
     }
 
-    /// What to collect among the settled superblocks for which `eligible` holds: `named`, for wear levelling, or the one with
-    /// the fewest valid pages (greedy GC). A full one is no victim: nothing would be gained.
+    /// What to collect among the settled superblocks for which `eligible` holds: `named`, for wear levelling, or the
+    /// one with the fewest valid pages (greedy GC). A full one is no victim: nothing would be gained.
     pub fn victim(
         &self,
         core: &Core,

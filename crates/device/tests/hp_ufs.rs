@@ -44,7 +44,8 @@ fn in_parts(map_segment_bytes: u32) -> Bench {
     Bench::new(DeviceConfig { geometry, map_segment_bytes, ..tiny() }, MappingKind::HpUfs)
 }
 
-/// Writes a unit of each of the four segments, at this slot, and sends their parts of `bytes` that hold it. Gives the places.
+/// Writes a unit of each of the four segments, at this slot, and sends their parts of `bytes` that hold it. Gives the
+/// places.
 fn write_and_send(bench: &mut Bench, slot: u32, bytes: u32) -> Vec<Ppa> {
     let places: Vec<Ppa> = (0..4).map(|segment| write(bench, Lpa(segment * 1024 + slot))).collect();
     bench.host_seq = bench.host_seq.plus(4);

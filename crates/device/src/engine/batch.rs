@@ -9,7 +9,8 @@ use super::waiting::Then;
 use crate::map_units::UnitSet;
 use crate::seat::Mapping;
 
-/// Most requests of a packed command (eMMC 5.0, JESD84-B50 clause 6.6.29.1: up to 63 entries in a packed command header).
+/// Most requests of a packed command (eMMC 5.0, JESD84-B50 clause 6.6.29.1: up to 63 entries in a packed command
+/// header).
 const MAX_PACKED: u32 = 63;
 
 impl<M: Mapping> Firmware<M> {
@@ -39,8 +40,8 @@ impl<M: Mapping> Firmware<M> {
         self.respond_with(tag, |data| *data = DataIn::Runs(runs));
     }
 
-    /// A batch is coming: loads what its requests need of the translation page. The answer comes when it is there; requests
-    /// that arrive before wait for the same read.
+    /// A batch is coming: loads what its requests need of the translation page. The answer comes when it is there;
+    /// requests that arrive before wait for the same read.
     pub(super) fn start_batch(&mut self, tag: u8) {
         let cmd = &self.commands[usize::from(tag)];
         let Op::BatchNotice { write, packed, requests } = cmd.op else {

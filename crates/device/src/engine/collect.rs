@@ -304,9 +304,9 @@ impl<M: Mapping> Firmware<M> {
         self.meta_gc = MetaGc::default();
     }
 
-    /// Sees to it, for an exclusive job, that a metadata superblock is open; a snapshot that could not be programmed does
-    /// not count. True when it is whole. Superblocks of failed snapshots are erased before the last free one is opened: a
-    /// row of failures must not use all of them up.
+    /// Sees to it, for an exclusive job, that a metadata superblock is open; a snapshot that could not be programmed
+    /// does not count. True when it is whole. Superblocks of failed snapshots are erased before the last free one is
+    /// opened: a row of failures must not use all of them up.
     pub(super) fn meta_opened(&mut self) -> bool {
         if self.core.programs > 0 {
             return false;
@@ -355,8 +355,8 @@ impl<M: Mapping> Firmware<M> {
         false
     }
 
-    /// Reads as many of the victim's pieces as there are buffers. Those that share a flash unit come with one read, and are
-    /// assembled in as few buffers as they fill (MSFTL Sec. 3.4).
+    /// Reads as many of the victim's pieces as there are buffers. Those that share a flash unit come with one read, and
+    /// are assembled in as few buffers as they fill (MSFTL Sec. 3.4).
     fn read_pieces(&mut self) {
         let meta = &self.core.meta;
         let mut room = u32::from(self.core.sram.available(Owner::Map));

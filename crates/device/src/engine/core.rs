@@ -193,8 +193,8 @@ impl Core {
         self.layout.superblock_of(ppa)
     }
 
-    /// Appends the segments in SRAM that are good for reads by themselves, as `complete` says, and besides them the entries
-    /// of the log that are `usable`.
+    /// Appends the segments in SRAM that are good for reads by themselves, as `complete` says, and besides them the
+    /// entries of the log that are `usable`.
     pub fn list_cached(
         &self,
         runs: &mut Vec<LpaRun>,

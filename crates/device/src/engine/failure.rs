@@ -4,8 +4,8 @@
 //! - What a failed program carried is still in SRAM and is programmed elsewhere, with the same sequence numbers. The
 //!   superblock is used until it is empty, and then given up.
 //! - A data superblock whose erase has failed on any die is given up; a metadata superblock is erased again.
-//! - When too few data superblocks are left, those not counted that are to be given up, the device only reads. What it has
-//!   accepted is still written; of a write that has begun, the rest is refused.
+//! - When too few data superblocks are left, those not counted that are to be given up, the device only reads. What it
+//!   has accepted is still written; of a write that has begun, the rest is refused.
 
 use nand::{Completed, Work};
 use units::{Ppa, Seq};
@@ -43,8 +43,8 @@ impl<M: Mapping> Firmware<M> {
         None
     }
 
-    /// The row counts as a program in flight until it has been submitted again: nobody may take the log for complete, and
-    /// an exclusive job waits for its own.
+    /// The row counts as a program in flight until it has been submitted again: nobody may take the log for complete,
+    /// and an exclusive job waits for its own.
     fn row_failed(&mut self, stream: Stream, token: u32, (ppa, n, seq): (Ppa, u32, Seq)) {
         let sb = self.core.superblock_of(ppa);
         self.core.blocks.programmed(sb, n);

@@ -46,7 +46,8 @@ impl<M: Mapping> Firmware<M> {
         self.loads.active.push(load);
     }
 
-    /// Submits the reads of a load, one for all map units in the same flash unit. False if there are not buffers enough.
+    /// Submits the reads of a load, one for all map units in the same flash unit. False if there are not buffers
+    /// enough.
     fn read_units(&mut self, load: &mut Load<M::Awaited>) -> bool {
         let meta = &self.core.meta;
         let flash_units = meta.units().flash_units();

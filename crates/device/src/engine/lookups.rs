@@ -1,7 +1,7 @@
 //! Lookups one after another, for mapping schemes with [`Mapping::ON_DEMAND`].
 //!
-//! One firmware thread translates page by page: it makes room in the mapping cache, loads the entry, and only then looks at
-//! the next page (MAP+ Sec. IV-A, Fig. 1). Reads of data that has been found go on meanwhile.
+//! One firmware thread translates page by page: it makes room in the mapping cache, loads the entry, and only then
+//! looks at the next page (MAP+ Sec. IV-A, Fig. 1). Reads of data that has been found go on meanwhile.
 
 use units::{Lpa, SegmentId};
 
@@ -80,8 +80,8 @@ impl<M: Mapping> Firmware<M> {
         (most, None)
     }
 
-    /// After some time without commands, changed entries are written that would have to be written later (MAP+ Sec. IV-B:
-    /// "flushed as many dirty mapping entries as possible in background"). True if a job has begun.
+    /// After some time without commands, changed entries are written that would have to be written later (MAP+ Sec.
+    /// IV-B: "flushed as many dirty mapping entries as possible in background"). True if a job has begun.
     pub(super) fn begin_idle_flush(&mut self) -> bool {
         if !M::ON_DEMAND || !self.map.wants_idle_flush() || !self.is_quiet() {
             self.lookups.quiet_since = None;

@@ -1,8 +1,8 @@
 //! Rebuilding the mapping after a power cut, from flash alone (HP-UFS Sec. III-G).
 //!
 //! 1. *Directory*. The first page of every metadata superblock tells their order. The newest whole snapshot gives the
-//!    places of all pieces; the superblock before it and all from it on are scanned for what was written since, and so are
-//!    those whose first pages cannot be read.
+//!    places of all pieces; the superblock before it and all from it on are scanned for what was written since, and so
+//!    are those whose first pages cannot be read.
 //! 2. *Record and journal*: the log blocks, and trims.
 //! 3. *Scan*: the spare areas of the log blocks, each in programming order up to its first blank page.
 //! 4. *Update*: segments with changes that they lack are read, changed, and written, as many at a time as fit SRAM.
@@ -144,7 +144,8 @@ impl<M: Mapping> Firmware<M> {
         let order = recovery.by_age();
         let chosen = recovery.snapshots.front().copied();
         let from = order.iter().position(|&i| Some(i) == chosen).unwrap_or(0).saturating_sub(1);
-        // What is older than the first superblock of the scan may have been replaced in a superblock that is not scanned.
+        // What is older than the first superblock of the scan may have been replaced in a superblock that is not
+        // scanned.
         recovery.since = if from == 0 { 0 } else { recovery.firsts[order[from]].stamp.unwrap_or(0) };
         recovery.ageless = recovery.ageless();
         let aged = order[from..].iter().map(|&i| recovery.firsts[i].sb);

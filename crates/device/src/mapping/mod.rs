@@ -1,7 +1,8 @@
 //! Mapping schemes: how the L2P table is cached, logged, flushed and searched for validity.
 //!
-//! A scheme decides; the firmware acts. To add one: write a file here with a type that implements [`Mapping`](crate::seat::Mapping), and add
-//! a line to the registration at the end. The enum, the names, the dispatch and the conformance tests follow from it.
+//! A scheme decides; the firmware acts. To add one: write a file here with a type that implements
+//! [`Mapping`](crate::seat::Mapping), and add a line to the registration at the end. The enum, the names, the dispatch
+//! and the conformance tests follow from it.
 
 mod demand;
 mod hp_ufs;
@@ -14,18 +15,9 @@ mod segment_log;
 mod small;
 mod unflushed;
 
-use crate::blocks::Stream;
 use crate::config::DeviceConfig;
-use crate::engine::core::Core;
 use crate::map_units::MapUnits;
 use crate::seat::Scheme;
-
-/// May this stream open one more log block beside `log_blocks`? The last one is left to GC, without which nothing becomes
-/// free.
-fn log_block_fits(core: &Core, log_blocks: usize, stream: Stream) -> bool {
-    let for_gc = stream == Stream::Host && core.blocks().open(Stream::Gc).is_none();
-    log_blocks + usize::from(for_gc) < usize::from(core.cfg().log.max_log_blocks)
-}
 
 macro_rules! mappings {
     ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {

@@ -1,8 +1,8 @@
 //! Valid pages of a GC victim for schemes without a bitmap.
 //!
-//! The device reads the spare areas of the victim, a portion at a time, sorts what it finds by address, and looks each address
-//! up: in what the scheme has in SRAM, or else in its piece of the mapping table, which is read once for all its addresses in
-//! the portion. Pages found valid are read once more to be copied.
+//! The device reads the spare areas of the victim, a portion at a time, sorts what it finds by address, and looks each
+//! address up: in what the scheme has in SRAM, or else in its piece of the mapping table, which is read once for all
+//! its addresses in the portion. Pages found valid are read once more to be copied.
 
 use units::{Lpa, Ppa};
 
@@ -19,13 +19,13 @@ pub(super) trait LooksUp {
     /// The mapping of an address whose piece of the table is in SRAM, or has just been read.
     fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa>;
 
-    /// Reads the pieces of the next addresses of the victim's plan, as many as there are buffers for. True if flash has to be
-    /// read for any.
+    /// Reads the pieces of the next addresses of the victim's plan, as many as there are buffers for. True if flash has
+    /// to be read for any.
     fn read_plan(&self, core: &mut Core, victim: &mut Victim) -> bool;
 }
 
-/// Reads the map units of the next addresses of a plan that are not in SRAM, those that share a flash unit with one read if they
-/// follow each other. True if flash has to be read for any.
+/// Reads the map units of the next addresses of a plan that are not in SRAM, those that share a flash unit with one
+/// read if they follow each other. True if flash has to be read for any.
 pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
     let units = core.units();
     let mut read = 0;

@@ -1,6 +1,8 @@
-//! Map flushes that take the pieces of the mapping table a round at a time: read what has changes, change it, program it.
+//! Map flushes that take the pieces of the mapping table a round at a time: read what has changes, change it, program
+//! it.
 //!
-//! What has to be written, how many pieces fit a round, and what they become is the scheme's ([`InRounds`]); the order is here.
+//! What has to be written, how many pieces fit a round, and what they become is the scheme's ([`InRounds`]); the order
+//! is here.
 
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
@@ -88,8 +90,8 @@ pub(super) fn run_until_blocked(map: &mut impl InRounds, core: &mut Core) -> boo
     }
 }
 
-/// A change goes into its map unit, which is in SRAM, so that the old entry is seen now: it tells whether a copy by GC has
-/// been overtaken (`None`), and which superblock has lost a page, if any.
+/// A change goes into its map unit, which is in SRAM, so that the old entry is seen now: it tells whether a copy by GC
+/// has been overtaken (`None`), and which superblock has lost a page, if any.
 pub(super) fn settle(
     core: &Core,
     valid: &mut ValidCounts,
@@ -110,8 +112,8 @@ pub(super) fn settle(
     Some(old)
 }
 
-/// The pieces of a round are on flash, complete up to `seq`, but for those that a power cut has `lost`: their changes are what
-/// the pages hold from now on.
+/// The pieces of a round are on flash, complete up to `seq`, but for those that a power cut has `lost`: their changes
+/// are what the pages hold from now on.
 pub(super) fn on_flash(
     core: &mut Core,
     round: &[Piece],

@@ -1,10 +1,11 @@
 //! `segment-log`: what UFS and HPB devices do (HP-UFS Sec. II; numbers from the facts of the authors' prototype).
 //!
 //! New mappings wait in the log buffer. When it is nearly full, a map flush reads every touched segment, changes it and
-//! writes it elsewhere. With `map.segment_kib` below 4 it does so only with the touched parts of segments, collected until a
-//! page is full (MSFTL Sec. 3.2); a map unit, below, is such a part or a whole segment. Only then does the device see the old
-//! entries, so only then do valid page counts change and empty superblocks become free. Which pages of a GC victim are valid
-//! is found by reading the victim's segment bitmap, of a bit for every map unit, and then these map units.
+//! writes it elsewhere. With `map.segment_kib` below 4 it does so only with the touched parts of segments, collected
+//! until a page is full (MSFTL Sec. 3.2); a map unit, below, is such a part or a whole segment. Only then does the
+//! device see the old entries, so only then do valid page counts change and empty superblocks become free. Which pages
+//! of a GC victim are valid is found by reading the victim's segment bitmap, of a bit for every map unit, and then
+//! these map units.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +63,8 @@ pub struct SegmentLog {
     entries: Option<EntryCache>,
     phase: Phase,
     updates: Vec<Update>,
-    /// Per map unit: the flush that saw it last, and its place in it. An index of the simulator: firmware would sort the log.
+    /// Per map unit: the flush that saw it last, and its place in it. An index of the simulator: firmware would sort
+    /// the log.
     seen: Vec<(u32, u32)>,
     flush_number: u32,
     /// The last change that the flush covers.
@@ -153,8 +155,8 @@ impl SegmentLog {
                 break;
             }
             self.held += more;
-            // One read brings all that share a flash unit. They are not sorted by place, or smaller map units would find the
-            // page register loaded more often for a reason that has nothing to do with their size.
+            // One read brings all that share a flash unit. They are not sorted by place, or smaller map units would
+            // find the page register loaded more often for a reason that has nothing to do with their size.
             let place = Self::on_flash(core, unit).filter(|_| !cached);
             reads.extend(place.filter(|&ppa| units.is_plain() || shared.insert(ppa)));
             self.round.push(core.meta().segment_piece(unit));

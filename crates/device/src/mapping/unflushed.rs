@@ -2,12 +2,11 @@
 //! (`segment-log`, `base-dftl`, `mini-page`, `msftl`).
 //!
 //! Such a scheme sees the old entry of an address only in a map flush. Until then it neither knows all valid pages of a
-//! superblock that the log names, nor may it erase a superblock that lost its last valid page, so a flush is wanted whenever
-//! that would help.
+//! superblock that the log names, nor may it erase a superblock that lost its last valid page, so a flush is wanted
+//! whenever that would help.
 
 use units::Superblock;
 
-use super::log_block_fits;
 use crate::blocks::{State, Stream};
 use crate::engine::core::Core;
 use crate::gc::Victim;
@@ -56,9 +55,10 @@ impl Unflushed {
         self.units[sb.index()] -= n;
     }
 
-    /// A stream wants to open a superblock. A map flush makes log blocks normal ones, so it is wanted if there are too many.
+    /// A stream wants to open a superblock. A map flush makes log blocks normal ones, so it is wanted if there are too
+    /// many.
     pub fn may_open(&mut self, core: &Core, stream: Stream) -> bool {
-        let may = log_block_fits(core, self.log_blocks(core).len(), stream);
+        let may = core.log_block_fits(self.log_blocks(core).len(), stream);
         self.flush_wanted |= !may;
         may
     }
@@ -89,8 +89,8 @@ impl Unflushed {
         victim
     }
 
-    /// Everything valid in the victim has been copied. It becomes free with the next flush; when free ones are short, that
-    /// has to be soon.
+    /// Everything valid in the victim has been copied. It becomes free with the next flush; when free ones are short,
+    /// that has to be soon.
     pub fn collected(&mut self, core: &mut Core, sb: Superblock) {
         self.valid.mark_collected(sb);
         let gc = &core.cfg().gc;

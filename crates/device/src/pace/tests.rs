@@ -34,8 +34,8 @@ fn a_searched_unit_repays_a_written_one() {
 }
 
 proptest! {
-    /// N / (N - V) for each written unit at or below `hurried`, less above it, twice as much near the reserve: exact but for
-    /// what is left for the next step.
+    /// N / (N - V) for each written unit at or below `hurried`, less above it, twice as much near the reserve: exact
+    /// but for what is left for the next step.
     #[test]
     fn a_gained_unit_repays_a_written_one(
         valid in 0..UNITS * 31 / 32, step in 4..1000u32, row in 1..64u32, free in 9..48u32,
@@ -70,8 +70,8 @@ proptest! {
         prop_assert!(pace.behind());
     }
 
-    /// The level under steady random writes: it settles above the reserve, also with a victim of wear levelling, which gains
-    /// nothing, after every fourth.
+    /// The level under steady random writes: it settles above the reserve, also with a victim of wear levelling, which
+    /// gains nothing, after every fourth.
     #[test]
     fn the_level_settles_above_the_reserve(percent in 0..96u32, wear in any::<bool>(), row in 1..200u32) {
         let (mut pace, gain) = (Pace::new(config(GcPace::Gained, 256), UNITS), UNITS - UNITS * percent / 100);

@@ -21,6 +21,7 @@ pub trait Absorb {
     /// The host trimmed `n` units of one segment. They take `n` sequence numbers from `seq`.
     fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, seq: Seq);
 
-    /// The journal of trims is nearly full: brings trims into segments on flash, at the next flush or in the background.
+    /// The journal of trims is nearly full: brings trims into segments on flash, at the next flush or in the
+    /// background.
     fn absorb_trims(&mut self, core: &mut Core);
 }

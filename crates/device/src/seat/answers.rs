@@ -120,8 +120,8 @@ pub struct Commit {
 pub enum Answer<A> {
     /// Done.
     Now(Status, DataIn),
-    /// After these map units were read from flash; then [`HostProtocol::metadata_loaded`](super::HostProtocol::metadata_loaded)
-    /// is asked for this.
+    /// After these map units were read from flash; then
+    /// [`HostProtocol::metadata_loaded`](super::HostProtocol::metadata_loaded) is asked for this.
     AfterLoad(UnitSet, A),
 }
 

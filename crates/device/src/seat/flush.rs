@@ -15,8 +15,8 @@ pub trait Flush {
         false
     }
 
-    /// The device has had nothing to do for a while: the map flush that begins is one that nobody waits for. It should end
-    /// soon after [`Core::command_waits`] is true.
+    /// The device has had nothing to do for a while: the map flush that begins is one that nobody waits for. It should
+    /// end soon after [`Core::command_waits`] is true.
     fn begin_idle_flush(&mut self) {}
 }
 

@@ -17,8 +17,8 @@
 //! A scheme that has nothing to say to a whole seat says that in one line, with a marker: [`NoPlacement`], [`NoFlush`],
 //! [`NoBackground`], [`NoProtocol`]. The marker implements the seat for it.
 //!
-//! With every question comes [`Core`], the view of the engine. It has methods and no public field: what a scheme can read
-//! and do is what they offer. A scheme has no clock, no queue and no random numbers of its own.
+//! With every question comes [`Core`], the view of the engine. It has methods and no public field: what a scheme can
+//! read and do is what they offer. A scheme has no clock, no queue and no random numbers of its own.
 
 mod absorb;
 mod answers;

@@ -5,8 +5,8 @@ use units::Superblock;
 use crate::blocks::Stream;
 use crate::engine::core::Core;
 
-/// Log blocks: superblocks whose changes are not all in segments on flash. Recovery scans them, so their number bounds its
-/// time.
+/// Log blocks: superblocks whose changes are not all in segments on flash. Recovery scans them, so their number bounds
+/// its time.
 pub trait Placement {
     /// May a stream open another superblock?
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool;

@@ -15,8 +15,8 @@ pub trait HostProtocol {
     /// [`Infallible`] here, so that it can not be asked.
     type Awaited: Copy + Debug;
 
-    /// A command is about to start. `host_seq` is the latest change that the host has applied, `freed` a superblock that it
-    /// knows to be empty. Neither is to be trusted.
+    /// A command is about to start. `host_seq` is the latest change that the host has applied, `freed` a superblock
+    /// that it knows to be empty. Neither is to be trusted.
     fn on_command(&mut self, core: &mut Core, host_seq: Seq, freed: Option<Superblock>);
 
     /// A metadata command.

@@ -14,8 +14,8 @@ pub trait Reclaim {
         true
     }
 
-    /// A superblock to collect: `named` for wear levelling, else the one with the fewest valid pages. `None` if there is
-    /// none, or if the host has to be asked first.
+    /// A superblock to collect: `named` for wear levelling, else the one with the fewest valid pages. `None` if there
+    /// is none, or if the host has to be asked first.
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim>;
 
     /// Appends valid pages of the victim to its list, up to `budget` in all.

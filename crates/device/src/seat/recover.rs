@@ -14,6 +14,7 @@ pub trait Recover: Sized {
     /// The power is gone. What this scheme was programming becomes the content of its pages, but for the pieces `lost`.
     fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]);
 
-    /// State after recovery: segments on flash hold the whole mapping, or [`Core::take_rebuilt`] does for a table in DRAM.
+    /// State after recovery: segments on flash hold the whole mapping, or [`Core::take_rebuilt`] does for a table in
+    /// DRAM.
     fn restored(core: &mut Core) -> Self;
 }

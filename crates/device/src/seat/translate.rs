@@ -8,8 +8,9 @@ use crate::engine::core::Core;
 
 /// Translation of addresses. The write buffer is the engine's: it has been looked at before.
 pub trait Translate {
-    /// True if every address that is read or written has to be looked up in a mapping cache. Then lookups of reads come one
-    /// after another, as do those of writes ([`Translate::admit`]), and a map unit that was read is not kept in the pool.
+    /// True if every address that is read or written has to be looked up in a mapping cache. Then lookups of reads come
+    /// one after another, as do those of writes ([`Translate::admit`]), and a map unit that was read is not kept in the
+    /// pool.
     const ON_DEMAND: bool = false;
 
     /// Where a unit is.
@@ -18,8 +19,8 @@ pub trait Translate {
     /// Where a unit is whose map unit has just been read from flash, or needed no read.
     fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, purpose: LoadedFor) -> Option<Ppa>;
 
-    /// With [`Translate::ON_DEMAND`]: a write of this unit is about to be accepted. What had to be loaded for it goes through
-    /// [`Translate::resolve_loaded`], then this is asked again.
+    /// With [`Translate::ON_DEMAND`]: a write of this unit is about to be accepted. What had to be loaded for it goes
+    /// through [`Translate::resolve_loaded`], then this is asked again.
     fn admit(&mut self, core: &mut Core, lpa: Lpa) -> Admission {
         let _ = (core, lpa);
         Admission::Ready
@@ -33,9 +34,9 @@ pub trait Translate {
     /// [`ufs::MAX_CACHED_RUNS`] are sent.
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>);
 
-    /// The host announces a batch that accesses these runs of one translation page (MAP+ Sec. V-B), inside the device and at
-    /// least one. Gives the map unit to read for it at once, if the scheme wants one. It need not be kept for any request:
-    /// each is resolved as if nothing had been announced.
+    /// The host announces a batch that accesses these runs of one translation page (MAP+ Sec. V-B), inside the device
+    /// and at least one. Gives the map unit to read for it at once, if the scheme wants one. It need not be kept for
+    /// any request: each is resolved as if nothing had been announced.
     fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
         let _ = (core, runs, write);
         None

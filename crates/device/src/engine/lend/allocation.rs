@@ -3,7 +3,7 @@
 use nand::Layout;
 use units::Superblock;
 
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Stream};
 use crate::engine::core::Core;
 
 impl Core {
@@ -19,13 +19,20 @@ impl Core {
         &self.blocks
     }
 
+    /// True if the stream may open one more log block beside `log_blocks`: their number bounds the time of a recovery.
+    /// The last one is left to GC, without which nothing becomes free.
+    pub fn log_block_fits(&self, log_blocks: usize, stream: Stream) -> bool {
+        let for_gc = stream == Stream::Host && self.blocks.open(Stream::Gc).is_none();
+        log_blocks + usize::from(for_gc) < usize::from(self.cfg.log.max_log_blocks)
+    }
+
     /// True if copies that wait for a full row come from this superblock.
     pub fn is_being_copied(&self, sb: Superblock) -> bool {
         self.waiting_sources.contains(&sb)
     }
 
-    /// The superblock is empty, but only by trims that may yet be lost with the power: recovery has to scan it until they
-    /// are safe.
+    /// The superblock is empty, but only by trims that may yet be lost with the power: recovery has to scan it until
+    /// they are safe.
     pub fn hold_for_trims(&mut self, sb: Superblock) {
         self.trims.hold(sb, self.next_seq());
     }

@@ -1,5 +1,5 @@
-//! What the engine lends a mapping scheme, by subject: methods of [`Core`](super::core::Core), whose fields only the engine
-//! sees.
+//! What the engine lends a mapping scheme, by subject: methods of [`Core`](super::core::Core), whose fields only the
+//! engine sees.
 //!
 //! - `allocation`: data superblocks, which are full, which are to be erased.
 //! - `table`: pieces of the mapping table on flash: where they are, reading, programming, content.

@@ -1,11 +1,11 @@
 //! What recovery has found, and what follows from it.
 //!
 //! # Which page of an address is the right one
-//! Live, a copy by GC is checked against the block that it came from. After a power cut that cannot work: the entry that
-//! made the block the current one may be lost with the host's memory, and the block erased. So every page carries the
-//! *version* of its content, the number of the write that made it, and copies keep it. The page with the highest version
-//! is right, and of several copies the last. A segment on flash with number `s` holds every change up to `s`, so a page
-//! numbered above `s` decides by its version `v`:
+//! Live, a copy by GC is checked against the block that it came from. After a power cut that cannot work: the entry
+//! that made the block the current one may be lost with the host's memory, and the block erased. So every page carries
+//! the *version* of its content, the number of the write that made it, and copies keep it. The page with the highest
+//! version is right, and of several copies the last. A segment on flash with number `s` holds every change up to `s`,
+//! so a page numbered above `s` decides by its version `v`:
 //! - `v > s`: the segment has never seen this content. The page is right.
 //! - `v <= s`: a copy of content that the segment had seen, or had seen replaced. It is right if the page that the
 //!   segment names has the same version or is no more; that page is read.
@@ -155,8 +155,8 @@ mod tests {
     const LPA: Lpa = Lpa(7);
     const ON_FLASH: Seq = Seq(100);
 
-    /// The place of [`LPA`] after recovery: the segment names `base`, which holds version `base_version` unless it is no
-    /// more; the log blocks hold `pages` of (version, number, place).
+    /// The place of [`LPA`] after recovery: the segment names `base`, which holds version `base_version` unless it is
+    /// no more; the log blocks hold `pages` of (version, number, place).
     fn place(base: Option<(u32, Option<u64>)>, pages: &[(u64, u64, u32)], trim: Option<u64>) -> Option<Ppa> {
         let mut evidence = Evidence::default();
         for &(version, seq, ppa) in pages {

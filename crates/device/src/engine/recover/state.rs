@@ -176,8 +176,8 @@ impl Recovery {
         }
     }
 
-    /// Where the piece begins that ends with this unit. One of several units counts only if all of them can be read; they
-    /// are in one row, so they are seen one after the other.
+    /// Where the piece begins that ends with this unit. One of several units counts only if all of them can be read;
+    /// they are in one row, so they are seen one after the other.
     fn whole_piece(&mut self, core: &Core, ppa: Ppa, mark: u32) -> Option<Ppa> {
         let units = core.meta.units_of(Piece(mark));
         if units == 1 {

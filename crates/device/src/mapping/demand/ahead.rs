@@ -19,8 +19,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         })
     }
 
-    /// These addresses, and no others that were announced before, will be read or written soon: when one of them misses, the
-    /// others of its translation page are taken in with it.
+    /// These addresses, and no others that were announced before, will be read or written soon: when one of them
+    /// misses, the others of its translation page are taken in with it.
     pub(super) fn load_ahead(&mut self, core: &Core, lpas: impl IntoIterator<Item = Lpa>) {
         self.expected.clear();
         self.expected.extend(lpas.into_iter().filter(|&lpa| !self.cmt.is_cached(lpa) && lpa.0 < core.capacity_units()));

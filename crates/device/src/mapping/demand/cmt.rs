@@ -1,8 +1,9 @@
-//! The cached mapping table of DFTL: single L2P entries, replaced by segmented LRU (Gupta et al., ASPLOS 2009, Sec. 3.2).
+//! The cached mapping table of DFTL: single L2P entries, replaced by segmented LRU (Gupta et al., ASPLOS 2009, Sec.
+//! 3.2).
 //!
-//! A new entry is probationary; one that is used again becomes protected. What the protected part has no room for becomes
-//! probationary again, as its most recently used; what leaves the cache is the least recently used probationary one.
-//! MAP+ Sec. V-D: protected to probationary is 1:7.
+//! A new entry is probationary; one that is used again becomes protected. What the protected part has no room for
+//! becomes probationary again, as its most recently used; what leaves the cache is the least recently used probationary
+//! one. MAP+ Sec. V-D: protected to probationary is 1:7.
 
 use std::collections::BTreeSet;
 

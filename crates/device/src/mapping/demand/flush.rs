@@ -1,7 +1,7 @@
 //! Translation pages on their way to flash.
 //!
-//! A page is written as a whole: with every changed entry of it that is in SRAM, so that the others need no write of their
-//! own (lazy batched eviction, DFTL Sec. 3.3). What is not in the page cache is read first.
+//! A page is written as a whole: with every changed entry of it that is in SRAM, so that the others need no write of
+//! their own (lazy batched eviction, DFTL Sec. 3.3). What is not in the page cache is read first.
 
 use std::collections::{BTreeSet, VecDeque};
 

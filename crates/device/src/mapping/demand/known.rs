@@ -1,8 +1,9 @@
-//! What the device knows of the mapping: entry cache, page cache, changes that are in neither, translation pages on flash.
+//! What the device knows of the mapping: entry cache, page cache, changes that are in neither, translation pages on
+//! flash.
 //!
-//! An address has its newest entry in the first of these that knows it. A change of an address in no cache, by GC or a trim,
-//! goes into the log. It is settled when the translation page is next in SRAM: only then is the old entry seen, which tells
-//! whether a copy has been overtaken, and which page has become invalid.
+//! An address has its newest entry in the first of these that knows it. A change of an address in no cache, by GC or a
+//! trim, goes into the log. It is settled when the translation page is next in SRAM: only then is the old entry seen,
+//! which tells whether a copy has been overtaken, and which page has become invalid.
 
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
@@ -85,8 +86,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         }
     }
 
-    /// The entry of an address whose translation page is in SRAM now, with what the log knows of it; true if flash lacks
-    /// that. The log forgets it: the caller keeps it.
+    /// The entry of an address whose translation page is in SRAM now, with what the log knows of it; true if flash
+    /// lacks that. The log forgets it: the caller keeps it.
     pub(super) fn settle(&mut self, core: &mut Core, lpa: Lpa) -> (Option<Ppa>, bool) {
         let base = core.meta().pages.entry(lpa);
         let Some(logged) = core.log().get(lpa) else { return (base, false) };

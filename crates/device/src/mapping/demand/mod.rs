@@ -1,18 +1,20 @@
 //! `dftl` and `cdftl`: L2P entries loaded when they are needed.
 //!
-//! - `dftl` (Gupta et al., ASPLOS 2009, as MAP+ Sec. IV-A and V-D use it): translation pages on flash, their places (GTD) in
-//!   SRAM, and a cache of single entries, the CMT. A read or write whose entry is not there waits until it has been loaded,
-//!   and before that, if the entry that has to leave is changed, until its translation page has been written.
-//! - `cdftl` (Qin et al., RTAS 2011): whole translation pages are cached below the CMT, in half of the SRAM. An entry that
-//!   misses the CMT comes from there if it can. What leaves the CMT changes the page there, or if it is not there, the one
-//!   on flash; a page that leaves is written if it is changed, without being read.
+//! - `dftl` (Gupta et al., ASPLOS 2009, as MAP+ Sec. IV-A and V-D use it): translation pages on flash, their places
+//!   (GTD) in SRAM, and a cache of single entries, the CMT. A read or write whose entry is not there waits until it has
+//!   been loaded, and before that, if the entry that has to leave is changed, until its translation page has been
+//!   written.
+//! - `cdftl` (Qin et al., RTAS 2011): whole translation pages are cached below the CMT, in half of the SRAM. An entry
+//!   that misses the CMT comes from there if it can. What leaves the CMT changes the page there, or if it is not there,
+//!   the one on flash; a page that leaves is written if it is changed, without being read.
 //!
-//! Reads and writes both take the entry in (MAP+ eqs. 1 to 4); a write knows the old entry, so valid page counts are exact.
-//! The entry of a write stays until the write is on flash. Addresses whose translation page was never written need no flash
-//! read.
+//! Reads and writes both take the entry in (MAP+ eqs. 1 to 4); a write knows the old entry, so valid page counts are
+//! exact. The entry of a write stays until the write is on flash. Addresses whose translation page was never written
+//! need no flash read.
 //!
-//! Changed entries are lost with the power; recovery finds them in the spare areas of the superblocks that they name. The
-//! number of these is limited (`log.max_log_blocks`): what names the oldest is written before another one is opened.
+//! Changed entries are lost with the power; recovery finds them in the spare areas of the superblocks that they name.
+//! The number of these is limited (`log.max_log_blocks`): what names the oldest is written before another one is
+//! opened.
 
 mod ahead;
 mod cmt;
@@ -29,7 +31,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 use self::cmt::Cmt;
 use self::ctp::Ctp;
 use self::flush::{FlushState, Wanted};
-use super::{log_block_fits, portions, rounds};
+use super::{portions, rounds};
 use crate::blocks::Stream;
 use crate::config::{CmtConfig, DeviceConfig};
 use crate::engine::core::Core;
@@ -160,7 +162,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         *counter += 1;
     }
 
-    /// Makes room for `n` entries. False if a translation page has to be written first, or writes under way have to end.
+    /// Makes room for `n` entries. False if a translation page has to be written first, or writes under way have to
+    /// end.
     fn make_room(&mut self, core: &mut Core, n: u64) -> bool {
         while self.cmt.room() < self.loading + n {
             if !self.drop_victim(core) {
@@ -366,7 +369,7 @@ impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
 impl<const TWO_LEVELS: bool> Placement for Demand<TWO_LEVELS> {
     /// The number of log blocks bounds the time of a recovery.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let may = log_block_fits(core, self.unsettled_blocks(core).len(), stream);
+        let may = core.log_block_fits(self.unsettled_blocks(core).len(), stream);
         self.wanted.blocks |= !may;
         may
     }

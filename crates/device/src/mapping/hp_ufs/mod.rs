@@ -5,8 +5,9 @@
 //! the oldest log block on, or when the host evicts them. GC copies what the host's bitmap names.
 //!
 //! With `map.segment_kib` below 4 a segment comes back in parts: those that the host has changed. They are map units of
-//! their own, collected until a page is full (MSFTL Sec. 3.2), while host, log blocks and hints know only whole segments. So no
-//! more commands are needed than without parts; but a segment that the host reads is assembled from several pages.
+//! their own, collected until a page is full (MSFTL Sec. 3.2), while host, log blocks and hints know only whole
+//! segments. So no more commands are needed than without parts; but a segment that the host reads is assembled from
+//! several pages.
 
 mod log_blocks;
 mod victims;
@@ -18,7 +19,6 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use self::log_blocks::LogBlocks;
 use self::victims::{SentBitmap, Victims};
 use self::writebacks::{Entries, SentParts, Writebacks};
-use super::log_block_fits;
 use crate::blocks::Stream;
 use crate::config::DeviceConfig;
 use crate::engine::core::Core;
@@ -221,7 +221,7 @@ impl Absorb for HpUfs {
 impl Placement for HpUfs {
     /// The number of log blocks bounds the time of a recovery (Sec. III-G).
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
-        let may = log_block_fits(core, self.log_blocks.len(), stream);
+        let may = core.log_block_fits(self.log_blocks.len(), stream);
         if stream == Stream::Gc {
             return may;
         }

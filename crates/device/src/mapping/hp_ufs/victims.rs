@@ -79,8 +79,8 @@ impl Victims {
         Some(asked.sb)
     }
 
-    /// What the host has answered; else it is asked, one question at a time. After a refused answer about the cold superblock
-    /// comes GC's turn.
+    /// What the host has answered; else it is asked, one question at a time. After a refused answer about the cold
+    /// superblock comes GC's turn.
     pub fn choose(&mut self, core: &Core, named: Option<Superblock>) -> Option<Victim> {
         if let Some(victim) = self.answered.take() {
             self.collecting = Some(Collecting { sb: victim.sb, found_empty: false });
@@ -97,8 +97,8 @@ impl Victims {
         None
     }
 
-    /// The host sends a bitmap. Refused if the superblock can not be collected now. `host_seq` is the latest change that the
-    /// host has applied.
+    /// The host sends a bitmap. Refused if the superblock can not be collected now. `host_seq` is the latest change
+    /// that the host has applied.
     pub fn bitmap(&mut self, core: &Core, sent: SentBitmap, host_seq: Seq) -> Status {
         let SentBitmap { block, reason, data } = sent;
         let wear = reason == BitmapFor::WearLevelling;

@@ -1,7 +1,7 @@
 //! Map units that the host writes back, on their way to flash.
 //!
-//! They wait in SRAM until a row is full. Two copies of one map unit may be under way at the same time, the second because
-//! the host has changed it again; the newer one counts, whichever gets to flash first.
+//! They wait in SRAM until a row is full. Two copies of one map unit may be under way at the same time, the second
+//! because the host has changed it again; the newer one counts, whichever gets to flash first.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -77,8 +77,8 @@ pub fn keep_content(core: &mut Core, written: Writeback) {
     }
 }
 
-/// Map units that wait for a full row, and those being programmed. Both lists are in the order in which the host sent them:
-/// of two copies of one unit the latter is the newer.
+/// Map units that wait for a full row, and those being programmed. Both lists are in the order in which the host sent
+/// them: of two copies of one unit the latter is the newer.
 #[derive(Debug)]
 pub struct Writebacks {
     pub queued: VecDeque<Writeback>,
@@ -87,8 +87,8 @@ pub struct Writebacks {
     found_at: usize,
     /// Buffers that all of them take.
     held: u16,
-    /// Highest number among the copies of each map unit in these two; 0 = none. An index of the simulator: the lists are as
-    /// short as the pool, so that firmware would look through them.
+    /// Highest number among the copies of each map unit in these two; 0 = none. An index of the simulator: the lists
+    /// are as short as the pool, so that firmware would look through them.
     pub coming: Vec<Seq>,
 }
 
@@ -169,8 +169,8 @@ impl Writebacks {
         self.held += more;
     }
 
-    /// Orders the first `n` of the queue so that segments whose parts are all among them share flash units with no other: they
-    /// are read whole one day.
+    /// Orders the first `n` of the queue so that segments whose parts are all among them share flash units with no
+    /// other: they are read whole one day.
     fn put_whole_segments_first(&mut self, core: &Core, n: usize) {
         let units = core.units();
         if units.is_plain() {

@@ -179,8 +179,8 @@ impl<S> Flushed<S> {
         core.program_map_units(&self.flush.round);
     }
 
-    /// Translation blocks have run short. What has been written leaves the mapping cache; the rest follows in a flush after
-    /// their GC.
+    /// Translation blocks have run short. What has been written leaves the mapping cache; the rest follows in a flush
+    /// after their GC.
     fn pause_flush(&mut self, core: &mut Core) {
         for update in &self.flush.updates[..self.flush.done] {
             core.forget_change(update.lpa);

@@ -1,5 +1,5 @@
-//! `base-dftl`, `mini-page` and `msftl`: new mappings in a mapping cache, flushed every so much user data (Kim and Lee, MSFTL,
-//! "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash Storage", 2020).
+//! `base-dftl`, `mini-page` and `msftl`: new mappings in a mapping cache, flushed every so much user data (Kim and Lee,
+//! MSFTL, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash Storage", 2020).
 //!
 //! The three differ in nothing but the size of the pieces that the mapping table is written in:
 //!
@@ -8,14 +8,15 @@
 //! - `msftl` (Sec. 3): mapping segments of 2 or 1 KiB (`msftl.segment_bytes`).
 //!
 //! New mappings of host writes and GC copies are recorded in the mapping cache first (Sec. 2), here the log. After
-//! `msftl.flush_mib` of them, a block's worth (Sec. 4.1), the mapping flush reads every piece with changes, changes it and
-//! programs it elsewhere; pieces that are smaller than a NAND page are collected, whatever their addresses, until one is full
-//! (Sec. 3.2). Their places, the MSD, are all in SRAM, and written when a translation block is opened (Sec. 3.3), which is what
-//! GC of the translation blocks begins with; it assembles the up-to-date pieces of its victim, the block with the fewest
-//! (Sec. 3.4). Both are those of `meta` and `engine/collect.rs`.
+//! `msftl.flush_mib` of them, a block's worth (Sec. 4.1), the mapping flush reads every piece with changes, changes it
+//! and programs it elsewhere; pieces that are smaller than a NAND page are collected, whatever their addresses, until
+//! one is full (Sec. 3.2). Their places, the MSD, are all in SRAM, and written when a translation block is opened (Sec.
+//! 3.3), which is what GC of the translation blocks begins with; it assembles the up-to-date pieces of its victim, the
+//! block with the fewest (Sec. 3.4). Both are those of `meta` and `engine/collect.rs`.
 //!
-//! The paper does not say how GC finds the valid pages of user blocks, nor what is cached for reads. Here the spare areas of
-//! the victim are read, and the pieces that they name (`search`); pieces in SRAM are those of `sram.segment_cache_kib`.
+//! The paper does not say how GC finds the valid pages of user blocks, nor what is cached for reads. Here the spare
+//! areas of the victim are read, and the pieces that they name (`search`); pieces in SRAM are those of
+//! `sram.segment_cache_kib`.
 
 mod flush;
 mod search;
@@ -145,8 +146,8 @@ impl<S: PieceSize> Translate for Flushed<S> {
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
         if let Some(logged) = core.log().get(lpa) {
-            // A copy without a newer write beside it was valid when it was made. Those that wait for a full row are dropped
-            // before a flush that writes a newer place of their address, so nothing newer can be on flash.
+            // A copy without a newer write beside it was valid when it was made. Those that wait for a full row are
+            // dropped before a flush that writes a newer place of their address, so nothing newer can be on flash.
             core.count_log_hit();
             return Resolved::own(logged.ppa);
         }

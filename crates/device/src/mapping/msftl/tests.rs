@@ -60,8 +60,8 @@ fn a_spare_area_names_all_that_share_the_unit() {
     assert_eq!(pieces(&meta, 0, mark), [Piece(mark)]);
 }
 
-/// MSFTL Sec. 3.3: "If we apply a 128-GiB storage capacity, NS uses 32-KiB space and, 16S needs (i.e., 1-KiB MST) 512-KiB
-/// space sixteen times of NS."
+/// MSFTL Sec. 3.3: "If we apply a 128-GiB storage capacity, NS uses 32-KiB space and, 16S needs (i.e., 1-KiB MST)
+/// 512-KiB space sixteen times of NS."
 #[test]
 fn the_directory_of_128_gib_takes_what_the_paper_says() {
     let units = 128 << 18;
@@ -72,8 +72,9 @@ fn the_directory_of_128_gib_takes_what_the_paper_says() {
     assert_eq!(directory(KIB), 512 * 1024);
 }
 
-/// 131,072 segments of 1 KiB, 28 bitmaps, 2 parts of records and 32 pages of the journal: 4 bytes for the place of each, 4 for the
-/// erase count of each of 28 superblocks, and one sequence number, in units of 4 KiB and whole pages of four.
+/// 131,072 segments of 1 KiB, 28 bitmaps, 2 parts of records and 32 pages of the journal: 4 bytes for the place of
+/// each, 4 for the erase count of each of 28 superblocks, and one sequence number, in units of 4 KiB and whole pages of
+/// four.
 #[test]
 fn a_snapshot_of_the_directory_holds_places_and_one_number() {
     let bytes = 4 * (131_072 + 28 + 2 + 32) + 4 * 28 + 4_u32;
