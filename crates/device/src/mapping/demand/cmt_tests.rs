@@ -112,7 +112,8 @@ proptest! {
         uses in prop::collection::vec((0u32..80, any::<bool>()), 1..400),
     ) {
         let mut real = cmt(capacity);
-        let mut naive = Naive { capacity: capacity as usize, probationary: VecDeque::new(), protected: VecDeque::new() };
+        let (probationary, protected) = (VecDeque::new(), VecDeque::new());
+        let mut naive = Naive { capacity: capacity as usize, probationary, protected };
         for (lpa, change) in uses {
             prop_assert_eq!(look_up(&mut real, lpa), naive.look_up(lpa));
             if change {
