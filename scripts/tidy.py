@@ -51,7 +51,6 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("width", "docs/profile.md"): OLD_LINES,
     ("width", "profiles/"): OLD_LINES,
     ("circles", "crates/host/src/"): OLD_CIRCLE,
-    ("circles", "crates/lab/src/"): OLD_CIRCLE,
     ("circles", "crates/sqlite/src/"): OLD_CIRCLE,
     ("circles", "crates/workload/src/"): OLD_CIRCLE,
 }
