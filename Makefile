@@ -38,6 +38,7 @@ check-format: .venv/.packages
 	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 	$(BIN)/python scripts/tidy.py
 
 check-rust: check-clippy

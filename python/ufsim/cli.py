@@ -17,6 +17,7 @@ from ufsim import _core, cli_phone, cli_trace, tables
 from ufsim.cli_trace import CleanOption, DeviceOption, FormatOption, JsonOption
 from ufsim.crash import crash as run_campaign
 from ufsim.crash import replay_command
+from ufsim.documents import parse
 from ufsim.formats import workload_name
 from ufsim.phones import DEFAULT_SCHEMES as DEFAULT_PHONE_SCHEMES
 from ufsim.progress import CountDisplay, ProgressDisplay
@@ -278,7 +279,7 @@ def age_device(
 ) -> None:
     """Age a device, switch it off, and keep its state in a file for --from."""
     if show is not None:
-        print(json.dumps(json.loads(_core.state_header(show)), indent=2))
+        print(json.dumps(parse(_core.state_header(show)), indent=2))
     elif clear_cache:
         cache = StateCache()
         print(f"{cache.clear()} states removed from {cache.directory}")

@@ -1,6 +1,5 @@
 """The power-cut campaign: many seeded cases, some at a time."""
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ufsim import _core
+from ufsim.documents import parse
 from ufsim.spec import check_range
 
 
@@ -92,7 +92,7 @@ def _cases(seeds: range, options: tuple[Any, ...], jobs: int) -> Iterator[dict[s
     stopped = threading.Event()
 
     def case(seed: int) -> dict[str, Any] | None:
-        return None if stopped.is_set() else json.loads(_core.crash_case(seed, *options))
+        return None if stopped.is_set() else parse(_core.crash_case(seed, *options))
 
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="ufsim") as pool:
         try:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ufsim import _core
+from ufsim.documents import parse
 from ufsim.results import Result
 from ufsim.runner import Progress, run_threads
 from ufsim.spec import Spec, check_range
@@ -210,8 +211,8 @@ class Study:
                     "at_s": columns["at_ns"] / 1e9,
                     "use": number,
                     "app": pd.Categorical.from_codes(columns["app"].astype(int), report["apps"]),
-                    "phase": pd.Categorical.from_codes(columns["phase"].astype(int), list(PHASES)),
-                    "outcome": pd.Categorical.from_codes(columns["outcome"].astype(int), list(OUTCOMES)),
+                    "phase": pd.Categorical.from_codes(columns["phase"].astype(int), pd.Index(PHASES)),
+                    "outcome": pd.Categorical.from_codes(columns["outcome"].astype(int), pd.Index(OUTCOMES)),
                     "latency_us": columns["latency_ns"] / 1e3,
                     "lpa": columns["lpa"],
                     "units": columns["units"],
@@ -329,6 +330,6 @@ def phone(
         if reads is not None:
             with lock:
                 logs[spec.scheme] = reads
-        return Result(json.loads(document))
+        return Result(parse(document))
 
     return Study(scenario=str(scenario), results=run_threads(specs, jobs, simulate, progress), read_logs=logs)

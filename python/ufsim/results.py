@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ufsim import _core
+from ufsim.documents import parse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +122,7 @@ class Comparison:
     @classmethod
     def from_json(cls, text: str) -> "Comparison":
         """Reads what `to_json` gave."""
-        document = json.loads(text)
+        document = parse(text)
         return cls(document["workload"], [Result(data) for data in document["results"]])
 
     def to_parquet(self, path: str | Path) -> None:
@@ -144,7 +145,7 @@ class Comparison:
 
 def latency_value(result: Result, kind: str, statistic: str) -> int | float | None:
     """A latency statistic in nanoseconds (or `count`); `None` where no request of this kind was made."""
-    values = result.latency_ns.get(kind) or {}
+    values: Mapping[str, int | float] = result.latency_ns.get(kind) or {}
     if statistic == "count":
         return values.get("count", 0)
     return values.get(statistic) if values.get("count") else None

@@ -1,6 +1,5 @@
 """Runs simulations: each on a thread of its own, because the core releases the interpreter's lock."""
 
-import json
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ufsim import _core
+from ufsim.documents import parse
 from ufsim.results import Comparison, Result
 from ufsim.spec import DEFAULT_SCHEMES, Spec, check_range
 from ufsim.states import StateCache
@@ -73,7 +73,7 @@ def run_all(
 
     def simulate(spec: Spec, report: Callable[..., None]) -> Result:
         aged = spec if cache is None else cache.aged(spec, report)
-        return Result(json.loads(_core.simulate(aged.to_json(), report)))
+        return Result(parse(_core.simulate(aged.to_json(), report)))
 
     return run_threads(specs, jobs, simulate, progress)
 

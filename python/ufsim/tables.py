@@ -1,7 +1,8 @@
 """Human-readable tables."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ufsim.crash import Campaign
+from ufsim.documents import Document
 from ufsim.formats import duration, number, percent_change, workload_name
 from ufsim.results import Comparison, Result, latency_value
 
@@ -39,11 +41,7 @@ def comparison_table(comparison: Comparison) -> Table:
         if not any(latency_value(result, kind, "count") for result in comparison.results):
             continue
         for statistic, label in LATENCY_ROWS:
-            row(
-                f"{kind} {label}",
-                lambda result, k=kind, s=statistic: duration(latency_value(result, k, s)),
-                statistic == "p999",
-            )
+            row(f"{kind} {label}", partial(latency_cell, kind=kind, statistic=statistic), statistic == "p999")
     row("write amplification", lambda result: f"{result.waf['total']:.2f}")
     row("NAND time for mapping", lambda result: f"{result.mapping_share * 100:.1f} %")
     row("NAND busy time", lambda result: duration(sum(result.nand_time_ns.values())))
@@ -106,7 +104,12 @@ def crash_table(campaign: Campaign) -> Table:
 TRACES_PER_TABLE = 3
 
 
-def print_traces(console: Console, infos: list[dict[str, Any]]) -> None:
+def latency_cell(result: Result, kind: str, statistic: str) -> str:
+    """A latency in the unit that suits it."""
+    return duration(latency_value(result, kind, statistic))
+
+
+def print_traces(console: Console, infos: list[Document]) -> None:
     """Prints a column for each trace, a few at a time, and the warnings."""
     for first in range(0, len(infos), TRACES_PER_TABLE):
         console.print(traces_table(infos[first : first + TRACES_PER_TABLE]))
@@ -116,18 +119,18 @@ def print_traces(console: Console, infos: list[dict[str, Any]]) -> None:
             console.print(Text(f"warning: {prefix}{warning}", style="yellow"))
 
 
-def traces_table(infos: list[dict[str, Any]]) -> Table:
+def traces_table(infos: list[Document]) -> Table:
     """What is in traces."""
     table = Table(box=box.SIMPLE_HEAVY, pad_edge=False)
     table.add_column("")
     for info in infos:
         table.add_column(workload_name(info["trace"]), justify="right")
 
-    def row(name: str, cell: Callable[[dict[str, Any]], str], last: bool = False) -> None:
+    def row(name: str, cell: Callable[[Document], str], last: bool = False) -> None:
         table.add_row(name, *[cell(info) for info in infos], end_section=last)
 
-    def lengths(kind: str) -> Callable[[dict[str, Any]], str]:
-        def cell(info: dict[str, Any]) -> str:
+    def lengths(kind: str) -> Callable[[Document], str]:
+        def cell(info: Document) -> str:
             values = info[f"{kind}_lengths"]
             parts = [values["mean"], values["p50"], values["p99"], values["max"]]
             return "/".join(number(part / 1024) for part in parts) if info[f"{kind}s"] else "–"
@@ -138,7 +141,7 @@ def traces_table(infos: list[dict[str, Any]]) -> Table:
     row("devices", lambda info: devices_text(info["devices"]))
     row("busiest process", lambda info: info["processes"][0]["name"], last=True)
     for name in ("requests", "reads", "writes", "flushes", "trims"):
-        row(name, lambda info, n=name: f"{info[n]:,}")
+        row(name, partial(count_cell, name=name))
     row("FUA / preflush", lambda info: f"{info['fua']:,} / {info['preflushes']:,}")
     row("write ratio", lambda info: f"{info['write_ratio'] * 100:.1f} %")
     row("sequential ratio", lambda info: f"{info['sequential_ratio'] * 100:.1f} %")
@@ -146,7 +149,7 @@ def traces_table(infos: list[dict[str, Any]]) -> Table:
     row("read KiB: mean/p50/p99/max", lengths("read"))
     row("write KiB: mean/p50/p99/max", lengths("write"))
     for name in ("read", "write", "trim"):
-        row(f"MiB {name}", lambda info, n=name: number(info[f"{n}_bytes"] / MIB), last=name == "trim")
+        row(f"MiB {name}", partial(mib_cell, name=f"{name}_bytes"), last=name == "trim")
     row("footprint MiB", lambda info: number(info["footprint_bytes"] / MIB))
     row("  read / written MiB", lambda info: f"{footprint(info, 'read')} / {footprint(info, 'write')}")
     row("needs GiB", lambda info: number(info["span_bytes"] / 1024 / MIB), last=True)
@@ -162,17 +165,27 @@ def traces_table(infos: list[dict[str, Any]]) -> Table:
     return table
 
 
-def footprint(info: dict[str, Any], kind: str) -> str:
+def count_cell(info: Document, name: str) -> str:
+    """A number of requests."""
+    return f"{info[name]:,}"
+
+
+def mib_cell(info: Document, name: str) -> str:
+    """A number of bytes, in MiB."""
+    return number(info[name] / MIB)
+
+
+def footprint(info: Document, kind: str) -> str:
     """MiB that are read or written."""
     return number(info[f"{kind}_footprint_bytes"] / MIB)
 
 
-def devices_text(devices: list[dict[str, Any]]) -> str:
+def devices_text(devices: list[Document]) -> str:
     """One name, or how many."""
     return devices[0]["name"] if len(devices) == 1 else f"{len(devices)} volumes"
 
 
-def formats_table(formats: list[dict[str, Any]]) -> Table:
+def formats_table(formats: list[Document]) -> Table:
     """The formats of traces."""
     table = Table(box=box.SIMPLE_HEAVY, pad_edge=False)
     for column in ("name", "written", "what"):

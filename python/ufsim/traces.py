@@ -4,14 +4,14 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ufsim import _core
+from ufsim.documents import Document, parse, parse_list
 
 
-def trace_formats() -> list[dict[str, Any]]:
+def trace_formats() -> list[Document]:
     """The formats of traces: `name`, `about` and whether they are `writable`, in the order in which they are tried."""
-    return json.loads(_core.trace_formats())
+    return parse_list(_core.trace_formats())
 
 
 def clean_rules() -> list[str]:
@@ -21,13 +21,13 @@ def clean_rules() -> list[str]:
 
 def trace_info(
     path: str | Path, *, format: str | None = None, device: str | None = None, clean: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> Document:
     """What is in a trace: requests, mix, lengths, footprint, duration, burstiness, sequentiality, warnings.
 
     The format is recognised unless it is given; `device` selects one of several; `clean` names cleaning rules. Raises
     `ConfigError`, which names file and line, or `FileNotFoundError`.
     """
-    return json.loads(_core.trace_info(_spec(path, format, device, clean)))
+    return parse(_core.trace_info(_spec(path, format, device, clean)))
 
 
 def trace_convert(
@@ -38,23 +38,23 @@ def trace_convert(
     format: str | None = None,
     device: str | None = None,
     clean: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> Document:
     """Writes a trace in the format `to`; `lost` in the answer says what that has no room for.
 
     The file appears when it is complete. Otherwise as `trace_info`.
     """
-    return json.loads(_core.trace_convert(_spec(path, format, device, clean), out, to))
+    return parse(_core.trace_convert(_spec(path, format, device, clean), out, to))
 
 
 def trace_to_scenario(
     path: str | Path, out: str | Path, *, device: str | None = None, clean: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> Document:
     """Writes a session of a phone as a scenario for `ufsim.phone`: `out` (TOML), and its requests as CSV beside it.
 
     The trace is ftrace text with block events, launches and kills; docs/phone.md has the command that records it.
     Raises `ConfigError`, which names file, line and column, or `FileNotFoundError`.
     """
-    return json.loads(_core.trace_to_scenario(_spec(path, None, device, clean), out))
+    return parse(_core.trace_to_scenario(_spec(path, None, device, clean), out))
 
 
 def _spec(path: str | Path, format_name: str | None, device: str | None, clean: Sequence[str]) -> str:

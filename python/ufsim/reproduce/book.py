@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ufsim import _core
+from ufsim.documents import parse
 from ufsim.reproduce.claims import Outcome, outcomes
 from ufsim.reproduce.figure import Drawn, Figure, Missing, Point, Run, Setting, columns
 from ufsim.reproduce.registry import FIGURES, select
@@ -88,7 +89,7 @@ def reproduce(
     setting = setting or Setting()
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     check_range("jobs", jobs, 1, 1024)
-    plans: list[tuple[Figure, list[Run | Point], str]] = []
+    plans: list[tuple[Figure, Sequence[Run | Point], str]] = []
     for figure in select(wish):
         try:
             plans.append((figure, figure.runs(setting), ""))
@@ -98,7 +99,7 @@ def reproduce(
     return Book([_drawn(figure, ours, points, why) for figure, ours, why in plans], setting)
 
 
-def _drawn(figure: Figure, ours: list[Run | Point], columns_of: dict[str, dict[str, Any]], missing: str) -> Drawn:
+def _drawn(figure: Figure, ours: Sequence[Run | Point], columns_of: dict[str, dict[str, Any]], missing: str) -> Drawn:
     import pandas as pd
 
     if missing:
@@ -133,7 +134,7 @@ def _measure_all(
         if isinstance(point, Run):
             point.spec.check()
             spec = point.spec if cache is None else cache.aged(point.spec, watch)
-            row = columns(Result(json.loads(_core.simulate(spec.to_json(), watch))))
+            row = columns(Result(parse(_core.simulate(spec.to_json(), watch))))
         else:
             row = point.measure()
         with guard:

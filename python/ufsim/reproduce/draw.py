@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from ufsim.formats import number
 from ufsim.plots import CAUSES, scheme_colours
+from ufsim.reproduce.frames import cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,7 @@ def stacked_causes(axes: Axes, table: pd.DataFrame, groups: Sequence[tuple[str, 
         column = f"nand_{cause}_ns"
         if column not in table.columns:
             continue
-        values = [float(table.loc[key, column]) for key, _ in groups]
+        values = [cell(table, key, column) for key, _ in groups]
         if any(values):
             axes.bar(range(len(groups)), values, bottom=bottoms, color=colour, label=label, width=0.7)
             bottoms = [low + value for low, value in zip(bottoms, values, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
@@ -84,7 +84,7 @@ class Figure:
     title: str
     caption: str
     paper_shows: str
-    runs: Callable[[Setting], list[Run | Point]]
+    runs: Callable[[Setting], Sequence[Run | Point]]
     draw: Callable[[pd.DataFrame], Drawing]
     measure: Callable[[pd.DataFrame], list[Measured]] = lambda frame: []
     claims: tuple[str, ...] = ()

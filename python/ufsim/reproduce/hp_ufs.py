@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Hashable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ufsim import _core
+from ufsim.documents import Document, parse
 from ufsim.plots import scheme_colours
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Point, Run, Setting, job
+from ufsim.reproduce.frames import cell
 from ufsim.spec import Spec
 
 if TYPE_CHECKING:
@@ -51,12 +53,17 @@ def _f6_runs(setting: Setting) -> list[Run]:
     ]
 
 
+def megabytes(cache: Hashable) -> int:
+    """The size that a column of caches is named after; "unlimited" is the largest."""
+    return int(str(cache)) if str(cache).isdigit() else 10**6
+
+
 def by_range(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Throughput by range: of the schemes, and of HP-UFS with several sizes of the segment cache."""
     usual = frame[frame["cache"] == str(CACHE)]
     schemes = usual.pivot(index="range_gib", columns="scheme", values="throughput_mib_per_s")[list(SCHEMES)]
     sizes = frame[frame["scheme"] == "hp-ufs"].pivot(index="range_gib", columns="cache", values="throughput_mib_per_s")
-    return schemes, sizes[sorted(sizes.columns, key=lambda cache: int(cache) if cache.isdigit() else 10**6)]
+    return schemes, sizes[sorted(sizes.columns, key=megabytes)]
 
 
 def _f6_draw(frame: pd.DataFrame) -> Drawing:
@@ -65,7 +72,7 @@ def _f6_draw(frame: pd.DataFrame) -> Drawing:
     draw.lines(left, schemes)
     if 16 in schemes.index:
         place = list(schemes.index).index(16)
-        draw.paper_points(left, [place], [schemes.loc[16, "hpb"] * 1.77], "paper: HPB + 77%")
+        draw.paper_points(left, [place], [cell(schemes, 16, "hpb") * 1.77], "paper: HPB + 77%")
     shades = ["#9ecae1", "#6baed6", "#0072b2", "#08519c", "#08306b"][: len(sizes.columns)]
     labelled = sizes.rename(columns=lambda cache: f"{cache} MB" if cache.isdigit() else cache)
     draw.lines(right, labelled, dict(zip(labelled.columns, shades, strict=True)))
@@ -82,14 +89,14 @@ def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
     near = bool((schemes["hp-ufs"] >= 0.9 * schemes["ideal"])[schemes.index <= 16].all())
     falls = bool(schemes["ufs"].is_monotonic_decreasing and schemes["hpb"].is_monotonic_decreasing)
     no_better = bool((schemes["hpb"] <= 1.03 * schemes["ufs"]).all())
-    visible = bool(sizes.loc[32, str(CACHE)] < 0.95 * sizes.loc[16, str(CACHE)])
+    visible = cell(sizes, 32, str(CACHE)) < 0.95 * cell(sizes, 16, str(CACHE))
     shape, cache = "hp-ufs.f6.range-shape", "hp-ufs.f6.cache-20mb"
     return [
-        Measured("hp-ufs.f6.randwrite-16g", float((schemes.loc[16, "hp-ufs"] / schemes.loc[16, "hpb"] - 1) * 100)),
+        Measured("hp-ufs.f6.randwrite-16g", (cell(schemes, 16, "hp-ufs") / cell(schemes, 16, "hpb") - 1) * 100),
         Measured(shape, near, "HP-UFS within 10% of Ideal up to 16 GiB"),
         Measured(shape, falls, "UFS and HPB fall as the range grows"),
         Measured(shape, no_better, "HPB no better than UFS"),
-        Measured(cache, float(sizes.loc[16, str(CACHE)] / sizes.loc[16, "unlimited"]), "16 GiB, over unlimited"),
+        Measured(cache, cell(sizes, 16, str(CACHE)) / cell(sizes, 16, "unlimited"), "16 GiB, over unlimited"),
         Measured(cache, visible, "visible fall at 32 GiB"),
     ]
 
@@ -244,9 +251,9 @@ PARTS = {
 }
 
 
-def recovery(segments: int, pages: int) -> dict[str, Any]:
+def recovery(segments: int, pages: int) -> Document:
     """Recovery of a device whose log blocks hold so many pages, spread over so many segments."""
-    return json.loads(_core.recovery(segments, pages))
+    return parse(_core.recovery(segments, pages))
 
 
 def _f11_runs(setting: Setting) -> list[Point]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Run, Setting, job
+from ufsim.reproduce.frames import cell
 from ufsim.reproduce.hp_ufs import CACHE, SCHEMES
 from ufsim.spec import Replay, Spec
 
@@ -64,7 +65,7 @@ def speed(frame: pd.DataFrame, state: str) -> pd.DataFrame:
 
 def geomean(values: pd.Series) -> float:
     """Geometric mean."""
-    return prod(values) ** (1 / len(values))
+    return float(prod(values) ** (1 / len(values)))
 
 
 def states(frame: pd.DataFrame) -> list[str]:
@@ -80,7 +81,7 @@ def _f9_draw(frame: pd.DataFrame) -> Drawing:
         table.loc["geomean"] = [geomean(table[scheme]) for scheme in table.columns]
         draw.grouped_bars(axes, table)
         paper = 1.04 if state == "no GC" else 1.26
-        base = table.loc["geomean", "hpb"]
+        base = cell(table, "geomean", "hpb")
         draw.paper_points(axes, [len(table) - 1], [base * paper], f"paper: HPB + {(paper - 1) * 100:.0f}%")
         axes.set_title("without GC" if state == "no GC" else "with GC", fontsize=10)
         axes.set_ylabel("throughput over UFS")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ufsim import _core
+from ufsim.documents import Document, parse
 from ufsim.reproduce import draw
 from ufsim.reproduce.figure import Figure, Point, Run, Setting, job
 from ufsim.reproduce.hp_ufs import CACHE, ITERATIONS, PARTS
@@ -51,9 +51,9 @@ def _spec(workload: str, scheme: str, size: str, setting: Setting, age: str | No
     )
 
 
-def recovery(segment_kib: int) -> dict[str, Any]:
+def recovery(segment_kib: int) -> Document:
     """The worst case of Fig. 11: every page of eight log blocks in another segment, all parts of which are on flash."""
-    return json.loads(_core.recovery(32768, 32768, segment_kib))
+    return parse(_core.recovery(32768, 32768, segment_kib))
 
 
 def _runs(setting: Setting) -> list[Run | Point]:
@@ -87,7 +87,7 @@ def table(frame: pd.DataFrame, like: str, column: str) -> pd.DataFrame:
     values = rows.set_index(["range_gib", "scheme", "parts"])[column].unstack("parts")
     order = [(gib, scheme) for gib in sorted(rows["range_gib"].unique()) for scheme in SCHEMES]
     present = [key for key in order if key in values.index]
-    return values.loc[present, [size for size in SIZES if size in values.columns]]
+    return values.loc[present][[size for size in SIZES if size in values.columns]]
 
 
 def stable(frame: pd.DataFrame) -> pd.DataFrame:

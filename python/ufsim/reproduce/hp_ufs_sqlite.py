@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Run, Setting, job
+from ufsim.reproduce.frames import cell
 from ufsim.reproduce.hp_ufs import CACHE, SCHEMES
 from ufsim.reproduce.hp_ufs_apps import STATES, states
 from ufsim.spec import Spec
@@ -57,7 +58,7 @@ def latency(frame: pd.DataFrame, state: str, statistic: str) -> pd.DataFrame:
 def cut(frame: pd.DataFrame, state: str, statistic: str, operation: str) -> float:
     """By how much HP-UFS cuts a latency of HPB, in per cent."""
     table = latency(frame, state, statistic)
-    return float((1 - table.loc[operation, "hp-ufs"] / table.loc[operation, "hpb"]) * 100)
+    return (1 - cell(table, operation, "hp-ufs") / cell(table, operation, "hpb")) * 100
 
 
 def _draw_latencies(frame: pd.DataFrame) -> Drawing:
@@ -71,7 +72,7 @@ def _draw_latencies(frame: pd.DataFrame) -> Drawing:
         draw.grouped_bars(axes, over_ufs.fillna(1.0))
         claimed = paper.get((state, statistic))
         if claimed:
-            ours = over_ufs.loc["INSERT", "hpb"] * (1 - claimed / 100)
+            ours = cell(over_ufs, "INSERT", "hpb") * (1 - claimed / 100)
             draw.paper_points(axes, [0.1], [ours], f"paper: HPB - {claimed}%")
         axes.set_title(f"{'with' if state == 'GC' else 'without'} GC, {STATISTICS[statistic]}", fontsize=10)
         axes.set_ylabel("latency over UFS")

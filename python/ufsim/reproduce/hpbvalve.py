@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ufsim.documents import parse_list
 from ufsim.phones import Study, phone
 from ufsim.plots import scheme_colours
 from ufsim.reproduce import draw
@@ -92,7 +93,7 @@ def row(study: Study) -> dict[str, Any]:
 
 
 def _json(frame: pd.DataFrame) -> str:
-    return json.dumps(json.loads(frame.to_json(orient="records", double_precision=9)))
+    return json.dumps(parse_list(frame.to_json(orient="records", double_precision=9)))
 
 
 def points(setting: Setting, schemes: Sequence[str], sizes: Sequence[int] = (MEMORY_MIB,)) -> list[Point]:
@@ -117,7 +118,7 @@ def expanded(frame: pd.DataFrame, column: str) -> pd.DataFrame:
 
     parts = []
     for _, run in frame.iterrows():
-        part = pd.DataFrame(json.loads(run[column]))
+        part = pd.DataFrame(parse_list(run[column]))
         part["scheme"], part["memory_mib"], part["seed"] = run["scheme"], run["memory_mib"], run["seed"]
         parts.append(part)
     return pd.concat(parts, ignore_index=True)

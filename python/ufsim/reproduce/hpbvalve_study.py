@@ -260,7 +260,7 @@ def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
     kills = kills_by_size(frame).sum(axis=1)
     most = int(total.index.max())
     claim = "hpbvalve.f6.size-tradeoff"
-    best_sizes = {app: int(sums.loc[app]["all"].idxmin()) for app in APPS}
+    best_sizes = {app: int(str(sums.loc[app]["all"].idxmin())) for app in APPS}
     shown = ", ".join(f"{app} {size}" for app, size in best_sizes.items())
     per_size = ", ".join(f"{size} MiB {value:.0f}" for size, value in (total["map"] / total["reads"] * 1000).items())
     share = total["map"] / total["reads"]

@@ -147,7 +147,7 @@ def first_touches(load: str, setting: Setting) -> float:
     """Per cent of a trace's pages that it touches for the first time, which miss in a cache of any size."""
     chosen = LOADS[load]
     info = trace_info(setting.trace(*chosen.parts), device=chosen.device, clean=chosen.clean)
-    return info["footprint_bytes"] / (info["read_bytes"] + info["write_bytes"]) * 100
+    return float(info["footprint_bytes"] / (info["read_bytes"] + info["write_bytes"]) * 100)
 
 
 def _f2_runs(setting: Setting) -> list[Run]:

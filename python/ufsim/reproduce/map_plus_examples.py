@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ufsim import _core
+from ufsim.documents import Document, parse_list
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Point, Setting
@@ -28,10 +29,29 @@ SEQUENCES: dict[str, tuple[list[int], tuple[int, ...]]] = {
 }
 
 
-def example(name: str, scheduler: str) -> dict[str, Any]:
+def example(name: str, scheduler: str) -> Document:
     """The columns of one example under one scheduler."""
-    found = [e for e in json.loads(_core.map_plus_examples()) if (e["name"], e["scheduler"]) == (name, scheduler)]
+    found = [e for e in parse_list(_core.map_plus_examples()) if (e["name"], e["scheduler"]) == (name, scheduler)]
     return {column: value for column, value in found[0].items() if column not in ("name", "scheduler")}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One example under one scheduler, as a row of the data frame."""
+
+    scheduler: str
+    sequence: list[int]
+    prioritised: int
+    waiting: list[float]
+    access: list[float]
+    mean_waiting: float
+    mean_latency: float
+
+
+def rows(frame: pd.DataFrame) -> list[Row]:
+    """The rows of the data frame."""
+    names = [field.name for field in fields(Row)]
+    return [Row(*values) for values in frame[names].itertuples(index=False, name=None)]
 
 
 def points(name: str, schedulers: tuple[str, ...]) -> Callable[[Setting], list[Point]]:
@@ -48,7 +68,7 @@ def points(name: str, schedulers: tuple[str, ...]) -> Callable[[Setting], list[P
 
 def _t1_draw(frame: pd.DataFrame) -> Drawing:
     figure, (axes,) = draw.canvas(width=7.5, height=2.2)
-    for y, row in enumerate(frame.itertuples()):
+    for y, row in enumerate(rows(frame)):
         prioritised = SEQUENCES[row.scheduler][1]
         for x, request in enumerate(row.sequence):
             colour = "#0072b2" if request in prioritised else "#dfe4ea"
@@ -76,7 +96,7 @@ def _t1_measure(frame: pd.DataFrame) -> list[Measured]:
             ),
             f"{PAPER_NAMES[row.scheduler]}: {','.join(map(str, row.sequence))}; {row.prioritised} prioritised",
         )
-        for row in frame.itertuples()
+        for row in rows(frame)
     ]
 
 
@@ -96,7 +116,7 @@ T1 = Figure(
 )
 
 
-def waiting_bars(axes: Axes, row: Any, *, access: bool) -> None:
+def waiting_bars(axes: Axes, row: Row, *, access: bool) -> None:
     """Bars of waiting time, and of access time above it, for each request."""
     places = range(len(row.waiting))
     axes.bar(places, row.waiting, color="#c6cdd8", width=0.65, label="waiting")
@@ -113,7 +133,7 @@ def waiting_bars(axes: Axes, row: Any, *, access: bool) -> None:
 
 def _pair_draw(frame: pd.DataFrame, *, access: bool) -> Drawing:
     figure, sides = draw.canvas(columns=2, width=4.2, height=3.0)
-    for axes, row in zip(sides, frame.itertuples(), strict=True):
+    for axes, row in zip(sides, rows(frame), strict=True):
         waiting_bars(axes, row, access=access)
     top = max(axes.get_ylim()[1] for axes in sides)
     for axes in sides:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Run, Setting, job
+from ufsim.reproduce.frames import cell
 from ufsim.spec import Setting as Value
 from ufsim.spec import Spec
 
@@ -153,10 +154,10 @@ def sequential(frame: pd.DataFrame) -> pd.DataFrame:
 def _seq_draw(frame: pd.DataFrame) -> Drawing:
     table = sequential(frame)
     figure, (axes,) = draw.canvas(width=6.5, height=3.4)
-    bottom = 0.0
+    bottom = 0 * table["all"]
     for kind, colour in ((MAP, KIND_COLOURS[MAP]), ("directory", "#b2489a")):
         bars = axes.bar(range(len(table)), table[kind], bottom=bottom, color=colour, label=kind, width=0.6)
-        bottom = table[kind] + bottom
+        bottom += table[kind]
     axes.bar_label(bars, [f"{value:.1f} MiB" for value in table["all"]], fontsize=8, padding=8)
     draw.paper_points(axes, range(4), [339.9, 224.3, 224.3, 224.3], "paper, without directory")
     axes.set_xticks(range(len(table)), list(table.index))
@@ -175,9 +176,9 @@ def _seq_measure(frame: pd.DataFrame) -> list[Measured]:
     with_directory = "; ".join(f"{ftl} {-cut(total[ftl], total[BASE]):.1f}%" for ftl in (MINI, TWO, ONE))
     claim = "msftl.seq.msftl"
     return [
-        Measured("msftl.seq.base", float(table.loc[BASE, MAP]), f"with the directory {share}"),
+        Measured("msftl.seq.base", cell(table, BASE, MAP), f"with the directory {share}"),
         *(
-            Measured(claim, float(table.loc[ftl, MAP]), f"{ftl}; with directories {with_directory}")
+            Measured(claim, cell(table, ftl, MAP), f"{ftl}; with directories {with_directory}")
             for ftl in (MINI, TWO, ONE)
         ),
     ]
@@ -233,20 +234,20 @@ def _f4_draw(frame: pd.DataFrame) -> Drawing:
 def _f4_measure(frame: pd.DataFrame) -> list[Measured]:
     flushed = by_locality(frame, frame["device_pmt_flush_units"])
     everything = by_locality(frame, mappings(frame))
-    uniform, worst = everything.loc["5:5"], everything[BASE].idxmax()
+    uniform, worst = everything.loc["5:5"], str(everything[BASE].idxmax())
     directory = (frame["device_pmt_directory_units"] / mappings(frame)).groupby(frame["ftl"]).mean() * 100
     shares = ", ".join(f"{ftl} {directory[ftl]:.2f}%" for ftl in FTLS)
     whole = f"with GC of translation blocks and directory {uniform[BASE]:.1f}%"
     also = "with GC of translation blocks, too"
     if worst != "5:5":
         mixed = "hot translation pages share blocks with cold ones"
-        also = f"with GC of translation blocks {worst} is, {everything.loc[worst, BASE]:.1f}%: {mixed}"
+        also = f"with GC of translation blocks {worst} is, {cell(everything, worst, BASE):.1f}%: {mixed}"
     base = "msftl.f4.random-base"
     return [
-        Measured(base, float(flushed.loc["5:5", BASE]), f"5:5, mapping flushes; {whole}"),
+        Measured(base, cell(flushed, "5:5", BASE), f"5:5, mapping flushes; {whole}"),
         Measured(base, bool(flushed[BASE].idxmax() == "5:5"), f"5:5 is the worst of flushes; {also}"),
-        Measured("msftl.f4.random-mini", cut(uniform[MINI], uniform[BASE]), "5:5"),
-        Measured("msftl.f4.random-1k", cut(uniform[ONE], uniform[BASE]), "5:5"),
+        Measured("msftl.f4.random-mini", cut(cell(everything, "5:5", MINI), cell(everything, "5:5", BASE)), "5:5"),
+        Measured("msftl.f4.random-1k", cut(cell(everything, "5:5", ONE), cell(everything, "5:5", BASE)), "5:5"),
         Measured(
             "msftl.f4.random-1k", bool(directory.mean() < 1), f"directory below 1% of mappings on average: {shares}"
         ),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Run, Setting, job
+from ufsim.reproduce.frames import cell
 from ufsim.reproduce.msftl import BASE, COLOURS, FTLS, MAP, MINI, ONE, USER, amounts, cut, mappings, spec, stacks
 from ufsim.spec import Spec
 from ufsim.states import default_directory
@@ -306,7 +307,7 @@ def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
     average, longest, tail = (cuts(table, ONE, BASE) for table in (mean, worst, late))
     why_worst = (
         "the worst requests are packed writes of a Nexus 5, up to 21.6 MiB in one; under MSFTL-1KiB the longest takes "
-        f"{worst.loc['full', ONE] / 1e9:.2f} s, nearly all of it for its own data. They come with the first trace, "
+        f"{cell(worst, 'full', ONE) / 1e9:.2f} s, nearly all of it for its own data. They come with the first trace, "
         "before GC sets in, so that the flushes among them meet few changed translation pages. The 99.9th percentile "
         f"falls by {tail['full']:.1f}%"
     )
