@@ -24,7 +24,7 @@ help:
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
-	@echo "make bench    print the simulator's speed and memory"
+	@echo "make bench    print the simulator's speed and memory (JSON=FILE: nine runs of each case; CASES='WORD...')"
 	@echo "make format   format the Rust and Python sources"
 	@echo "make clean    remove everything that was built"
 
@@ -63,7 +63,7 @@ fuzz:
 	scripts/fuzz.sh $(SECONDS)
 
 bench: .venv/.packages
-	cargo bench --locked -p ufsim-lab --bench throughput
+	$(BIN)/python scripts/bench.py $(if $(JSON),--repeats 9 --json $(JSON)) $(CASES)
 
 format: .venv/.packages
 	cargo fmt --all
