@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use lists::Lru;
 use units::Lpa;
 
 /// Bytes of an entry. HPBvalve Sec. 2.1: 512 KB hold 0.05% of the table of 1 TB.
@@ -15,36 +16,27 @@ const ENTRY_BYTES: u64 = 4;
 #[derive(Debug)]
 pub struct EntryCache {
     capacity: usize,
-    /// Node of an address: an index of the simulator, where firmware would hash.
-    node_of: BTreeMap<u32, u32>,
-    /// Ring of nodes; node 0 is the anchor, its successor the most recently used.
-    nodes: Vec<Node>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    lpa: u32,
-    prev: u32,
-    next: u32,
+    /// Slot of an address: an index of the simulator, where firmware would hash.
+    slot_of: BTreeMap<u32, u32>,
+    /// The value of a slot is its address.
+    order: Lru<u32, u32>,
 }
 
 impl EntryCache {
     /// Room for as many entries as fit so many bytes.
     pub fn new(bytes: u64) -> EntryCache {
-        let anchor = Node { lpa: 0, prev: 0, next: 0 };
-        EntryCache { capacity: (bytes / ENTRY_BYTES) as usize, node_of: BTreeMap::new(), nodes: vec![anchor] }
+        EntryCache { capacity: (bytes / ENTRY_BYTES) as usize, slot_of: BTreeMap::new(), order: Lru::new() }
     }
 
     /// Is the entry here?
     pub fn holds(&self, lpa: Lpa) -> bool {
-        self.node_of.contains_key(&lpa.0)
+        self.slot_of.contains_key(&lpa.0)
     }
 
     /// The same; it then becomes the most recently used.
     pub fn touch(&mut self, lpa: Lpa) -> bool {
-        let Some(&node) = self.node_of.get(&lpa.0) else { return false };
-        self.unlink(node);
-        self.link_first(node);
+        let Some(&slot) = self.slot_of.get(&lpa.0) else { return false };
+        self.order.touch(slot);
         true
     }
 
@@ -53,36 +45,22 @@ impl EntryCache {
         if self.touch(lpa) || self.capacity == 0 {
             return;
         }
-        let node = if self.node_of.len() < self.capacity {
-            self.nodes.push(Node { lpa: lpa.0, prev: 0, next: 0 });
-            (self.nodes.len() - 1) as u32
-        } else {
-            let last = self.nodes[0].prev;
-            self.unlink(last);
-            self.node_of.remove(&self.nodes[last as usize].lpa);
-            self.nodes[last as usize].lpa = lpa.0;
-            last
+        let slot = match self.order.oldest() {
+            Some(oldest) if self.slot_of.len() == self.capacity => {
+                self.order.remove(oldest);
+                self.slot_of.remove(&self.order[oldest]);
+                self.order[oldest] = lpa.0;
+                oldest
+            }
+            _ => self.order.add(lpa.0),
         };
-        self.node_of.insert(lpa.0, node);
-        self.link_first(node);
+        self.slot_of.insert(lpa.0, slot);
+        self.order.insert(slot);
     }
 
     /// Every address, in order.
     pub fn addresses(&self) -> impl Iterator<Item = Lpa> + '_ {
-        self.node_of.keys().map(|&lpa| Lpa(lpa))
-    }
-
-    fn unlink(&mut self, node: u32) {
-        let Node { prev, next, .. } = self.nodes[node as usize];
-        self.nodes[prev as usize].next = next;
-        self.nodes[next as usize].prev = prev;
-    }
-
-    fn link_first(&mut self, node: u32) {
-        let first = self.nodes[0].next;
-        (self.nodes[node as usize].prev, self.nodes[node as usize].next) = (0, first);
-        self.nodes[first as usize].prev = node;
-        self.nodes[0].next = node;
+        self.slot_of.keys().map(|&lpa| Lpa(lpa))
     }
 }
 

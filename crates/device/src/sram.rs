@@ -3,6 +3,7 @@
 //! HP-UFS Sec. IV-A: "The SRAM is used as shared memory that is dynamically allocated to the write buffer, L2P
 //! segment buffer, GC buffer and so on." A cached segment is always clean, so it gives way to any other use.
 
+use lists::Lru;
 use units::SegmentId;
 
 use crate::config::SramConfig;
@@ -99,9 +100,7 @@ impl Sram {
 
     /// The segments in SRAM, most recently used first.
     pub fn segments(&self) -> impl Iterator<Item = SegmentId> + '_ {
-        let next = |slot: u16| Some(self.cache.slots[usize::from(slot)].next).filter(|&next| next != 0);
-        let slots = std::iter::successors(next(0), move |&slot| next(slot));
-        slots.map(|slot| SegmentId(self.cache.slots[usize::from(slot)].segment))
+        self.cache.order.newest_first().map(|slot| SegmentId(self.cache.order[slot]))
     }
 
     /// Keeps a segment that has just been read or written, if there is room at all.
@@ -145,30 +144,22 @@ struct SegmentCache {
     buffers: u16,
     /// Slot of a segment, plus one.
     slot_of: Vec<u16>,
-    /// Ring of slots; slot 0 is the anchor, `next` of the anchor is the most recently used.
-    slots: Vec<Slot>,
+    /// The value of a slot is its segment.
+    order: Lru<u16, u32>,
     free: Vec<u16>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    segment: u32,
-    prev: u16,
-    next: u16,
 }
 
 impl SegmentCache {
     fn new(buffers: u16, units: MapUnits) -> SegmentCache {
         let limit = units.fitting(buffers.into()).min(u32::from(u16::MAX) - 1) as u16;
-        let anchor = Slot { segment: 0, prev: 0, next: 0 };
         SegmentCache {
             units,
             limit,
             len: 0,
             buffers: 0,
             slot_of: vec![0; units.count() as usize],
-            slots: vec![anchor; usize::from(limit) + 1],
-            free: (1..=limit).rev().collect(),
+            order: Lru::with_slots(limit.into()),
+            free: (0..limit).rev().collect(),
         }
     }
 
@@ -183,52 +174,29 @@ impl SegmentCache {
 
     #[inline]
     fn touch(&mut self, segment: SegmentId) -> bool {
-        let slot = self.slot_of[segment.index()];
-        if slot == 0 {
-            return false;
-        }
-        if self.slots[0].next != slot {
-            self.unlink(slot);
-            self.link_first(slot);
-        }
-        true
+        let slot = self.slot_of[segment.index()].checked_sub(1);
+        slot.inspect(|&slot| self.order.touch(slot)).is_some()
     }
 
     fn insert(&mut self, segment: SegmentId) {
         let slot = self.free.pop().expect("the segment cache has a free slot after an eviction");
-        self.slot_of[segment.index()] = slot;
-        self.slots[usize::from(slot)].segment = segment.0;
-        self.link_first(slot);
+        self.slot_of[segment.index()] = slot + 1;
+        self.order[slot] = segment.0;
+        self.order.insert(slot);
         self.resize(self.len + 1);
     }
 
     fn evict(&mut self) {
-        let last = self.slots[0].prev;
-        assert!(last != 0, "SRAM pool overcommitted: no cached segment left to give up");
-        self.remove(SegmentId(self.slots[usize::from(last)].segment));
+        let oldest = self.order.oldest().expect("SRAM pool overcommitted: no cached segment left to give up");
+        self.remove(SegmentId(self.order[oldest]));
     }
 
     fn remove(&mut self, segment: SegmentId) {
-        let slot = std::mem::take(&mut self.slot_of[segment.index()]);
-        if slot != 0 {
-            self.unlink(slot);
+        if let Some(slot) = std::mem::take(&mut self.slot_of[segment.index()]).checked_sub(1) {
+            self.order.remove(slot);
             self.free.push(slot);
             self.resize(self.len - 1);
         }
-    }
-
-    fn unlink(&mut self, slot: u16) {
-        let Slot { prev, next, .. } = self.slots[usize::from(slot)];
-        self.slots[usize::from(prev)].next = next;
-        self.slots[usize::from(next)].prev = prev;
-    }
-
-    fn link_first(&mut self, slot: u16) {
-        let first = self.slots[0].next;
-        self.slots[usize::from(slot)].prev = 0;
-        self.slots[usize::from(slot)].next = first;
-        self.slots[usize::from(first)].prev = slot;
-        self.slots[0].next = slot;
     }
 }
 

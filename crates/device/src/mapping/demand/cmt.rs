@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use lists::{Fixed, Rings};
 use units::{Lpa, Ppa, SegmentId};
 
 use crate::map_units::MapUnits;
@@ -17,13 +18,11 @@ const PROTECTED_ONE_IN: u64 = 8;
 const PROBATIONARY: usize = 0;
 const PROTECTED: usize = 1;
 
-/// One cached entry. `prev` and `next` are slots of its list plus one; 0 = none.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
+/// One cached entry.
+#[derive(Clone, Copy, Default, Debug)]
+struct Entry {
     lpa: u32,
     ppa: u32,
-    prev: u32,
-    next: u32,
     /// Changes up to this number are in the entry, as far as writes under way are concerned.
     seq: u64,
     /// Writes under way.
@@ -32,23 +31,18 @@ struct Slot {
     dirty: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct List {
-    first: u32,
-    last: u32,
-    len: u64,
-}
-
 /// The cache. It knows nothing of flash; whoever uses it keeps room free.
 #[derive(Debug)]
 pub struct Cmt {
     capacity: u64,
     units: MapUnits,
-    slots: Vec<Slot>,
+    /// The two lists, in order of use.
+    entries: Rings<u32, Entry, Fixed<2>>,
+    /// How long they are.
+    held: [u64; 2],
     free: Vec<u32>,
     /// Slot of an address plus one: an index of the simulator, where firmware would hash.
     slot_of: Vec<u32>,
-    lists: [List; 2],
     /// Cached and dirty entries of every translation page.
     cached: Vec<u16>,
     dirty: Vec<u16>,
@@ -61,10 +55,10 @@ impl Cmt {
         Cmt {
             capacity,
             units,
-            slots: Vec::new(),
+            entries: Rings::new(),
+            held: [0; 2],
             free: Vec::new(),
             slot_of: table::zeroed(units.capacity_units() as usize),
-            lists: [List::default(); 2],
             cached: vec![0; units.count() as usize],
             dirty: vec![0; units.count() as usize],
             dirty_units: BTreeSet::new(),
@@ -74,7 +68,7 @@ impl Cmt {
     /// Entries held.
     #[inline]
     pub fn len(&self) -> u64 {
-        self.lists[PROBATIONARY].len + self.lists[PROTECTED].len
+        self.held[PROBATIONARY] + self.held[PROTECTED]
     }
 
     /// Entries that still fit.
@@ -92,23 +86,19 @@ impl Cmt {
     /// The entry of an address, if it is here.
     #[inline]
     pub fn get(&self, lpa: Lpa) -> Option<Option<Ppa>> {
-        let at = self.slot_of[lpa.index()].checked_sub(1)?;
-        Some(Ppa::unpack(self.slots[at as usize].ppa))
+        let slot = self.slot(lpa)?;
+        Some(Ppa::unpack(self.entries[slot].ppa))
     }
 
     /// The entry of an address is used: true if it is here.
     #[inline]
     pub fn touch(&mut self, lpa: Lpa) -> bool {
-        let id = self.slot_of[lpa.index()];
-        if id == 0 {
-            return false;
-        }
-        self.unlink(id);
-        self.link_first(id, PROTECTED);
-        if self.lists[PROTECTED].len > self.capacity / PROTECTED_ONE_IN {
-            let demoted = self.lists[PROTECTED].last;
-            self.unlink(demoted);
-            self.link_first(demoted, PROBATIONARY);
+        let Some(slot) = self.slot(lpa) else { return false };
+        self.make_newest(slot, PROTECTED);
+        if self.held[PROTECTED] > self.capacity / PROTECTED_ONE_IN
+            && let Some(demoted) = self.entries.oldest(PROTECTED)
+        {
+            self.make_newest(demoted, PROBATIONARY);
         }
         true
     }
@@ -116,57 +106,54 @@ impl Cmt {
     /// Takes an entry in. There must be room.
     pub fn insert(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
         assert!(self.room() > 0 && !self.is_cached(lpa), "{lpa} enters a mapping cache of {} entries", self.len());
-        let slot = Slot { lpa: lpa.0, ppa: Ppa::pack(ppa), prev: 0, next: 0, seq: 0, pins: 0, list: 0, dirty: false };
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.slots[id as usize - 1] = slot;
-                id
+        let entry = Entry { lpa: lpa.0, ppa: Ppa::pack(ppa), ..Entry::default() };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot] = entry;
+                slot
             }
-            None => {
-                self.slots.push(slot);
-                self.slots.len() as u32
-            }
+            None => self.entries.add(entry),
         };
-        self.slot_of[lpa.index()] = id;
+        self.slot_of[lpa.index()] = slot + 1;
         self.cached[self.units.of(lpa).index()] += 1;
-        self.link_first(id, PROBATIONARY);
+        self.held[PROBATIONARY] += 1;
+        self.entries.link_newest(PROBATIONARY, slot);
     }
 
     /// Drops a clean entry.
     pub fn remove(&mut self, lpa: Lpa) {
-        let id = std::mem::take(&mut self.slot_of[lpa.index()]);
-        let slot = &self.slots[id as usize - 1];
-        assert!(!slot.dirty && slot.pins == 0, "{lpa} leaves the mapping cache while it is needed");
+        let slot = std::mem::take(&mut self.slot_of[lpa.index()]) - 1;
+        let Entry { dirty, pins, list, .. } = self.entries[slot];
+        assert!(!dirty && pins == 0, "{lpa} leaves the mapping cache while it is needed");
         self.cached[self.units.of(lpa).index()] -= 1;
-        self.unlink(id);
-        self.free.push(id);
+        self.held[usize::from(list)] -= 1;
+        self.entries.remove(slot);
+        self.free.push(slot);
     }
 
     /// What leaves next: the least recently used entry that no write needs.
     pub fn victim(&self) -> Option<Lpa> {
-        self.coldest_first().find(|slot| slot.pins == 0).map(|slot| Lpa(slot.lpa))
+        self.coldest_first().find(|entry| entry.pins == 0).map(|entry| Lpa(entry.lpa))
     }
 
     /// Every entry, those that leave first at the front.
-    fn coldest_first(&self) -> impl Iterator<Item = &Slot> {
-        [PROBATIONARY, PROTECTED].into_iter().flat_map(move |list| {
-            let at = |id: u32| id.checked_sub(1).map(|at| &self.slots[at as usize]);
-            std::iter::successors(at(self.lists[list].last), move |slot| at(slot.prev))
-        })
+    fn coldest_first(&self) -> impl Iterator<Item = &Entry> {
+        let slots = [PROBATIONARY, PROTECTED].into_iter().flat_map(|list| self.entries.oldest_first(list));
+        slots.map(|slot| &self.entries[slot])
     }
 
     /// A translation page with changed entries, that of the coldest one if it is among the next `look` to leave.
     pub fn coldest_dirty(&self, look: usize) -> Option<SegmentId> {
-        let cold = self.coldest_first().take(look).find(|slot| slot.dirty);
-        cold.map(|slot| self.units.of(Lpa(slot.lpa))).or_else(|| self.dirty_units.first().copied())
+        let cold = self.coldest_first().take(look).find(|entry| entry.dirty);
+        cold.map(|entry| self.units.of(Lpa(entry.lpa))).or_else(|| self.dirty_units.first().copied())
     }
 
     /// Changes an entry that is here: gives what it was before, and whether it was dirty.
     #[inline]
     pub fn set(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> (Option<Ppa>, bool) {
-        let slot = &mut self.slots[self.slot_of[lpa.index()] as usize - 1];
-        let old = Ppa::unpack(std::mem::replace(&mut slot.ppa, Ppa::pack(ppa)));
-        let was_dirty = std::mem::replace(&mut slot.dirty, true);
+        let entry = self.entry(lpa);
+        let old = Ppa::unpack(std::mem::replace(&mut entry.ppa, Ppa::pack(ppa)));
+        let was_dirty = std::mem::replace(&mut entry.dirty, true);
         if !was_dirty {
             let unit = self.units.of(lpa);
             self.dirty[unit.index()] += 1;
@@ -179,8 +166,8 @@ impl Cmt {
 
     /// A dirty entry is known elsewhere now.
     pub fn clean(&mut self, lpa: Lpa) {
-        let slot = &mut self.slots[self.slot_of[lpa.index()] as usize - 1];
-        if std::mem::take(&mut slot.dirty) {
+        let entry = self.entry(lpa);
+        if std::mem::take(&mut entry.dirty) {
             let unit = self.units.of(lpa);
             self.dirty[unit.index()] -= 1;
             if self.dirty[unit.index()] == 0 {
@@ -192,31 +179,29 @@ impl Cmt {
     /// Is the entry of an address here and changed?
     #[inline]
     pub fn is_dirty(&self, lpa: Lpa) -> bool {
-        let id = self.slot_of[lpa.index()];
-        id != 0 && self.slots[id as usize - 1].dirty
+        self.slot(lpa).is_some_and(|slot| self.entries[slot].dirty)
     }
 
     /// A write of this address begins: its entry stays until [`Cmt::unpin`].
     #[inline]
     pub fn pin(&mut self, lpa: Lpa) {
-        let id = self.slot_of[lpa.index()];
-        self.slots[id as usize - 1].pins += 1;
+        self.entry(lpa).pins += 1;
     }
 
     /// That write is over. It had number `seq`: true if nothing newer is in the entry.
     #[inline]
     pub fn unpin(&mut self, lpa: Lpa, seq: u64) -> bool {
-        let slot = &mut self.slots[self.slot_of[lpa.index()] as usize - 1];
-        slot.pins -= 1;
-        let newest = seq > slot.seq;
-        slot.seq = slot.seq.max(seq);
+        let entry = self.entry(lpa);
+        entry.pins -= 1;
+        let newest = seq > entry.seq;
+        entry.seq = entry.seq.max(seq);
         newest
     }
 
     /// A trim of this number: writes under way with lower ones count no more.
     pub fn trimmed(&mut self, lpa: Lpa, seq: u64) {
-        let slot = &mut self.slots[self.slot_of[lpa.index()] as usize - 1];
-        slot.seq = slot.seq.max(seq);
+        let entry = self.entry(lpa);
+        entry.seq = entry.seq.max(seq);
     }
 
     /// The addresses of a translation page whose entries are here, in order.
@@ -241,30 +226,24 @@ impl Cmt {
         &self.dirty_units
     }
 
-    fn unlink(&mut self, id: u32) {
-        let Slot { prev, next, list, .. } = self.slots[id as usize - 1];
-        let list = &mut self.lists[usize::from(list)];
-        list.len -= 1;
-        match prev {
-            0 => list.first = next,
-            _ => self.slots[prev as usize - 1].next = next,
-        }
-        match next {
-            0 => list.last = prev,
-            _ => self.slots[next as usize - 1].prev = prev,
-        }
+    #[inline]
+    fn slot(&self, lpa: Lpa) -> Option<u32> {
+        self.slot_of[lpa.index()].checked_sub(1)
     }
 
-    fn link_first(&mut self, id: u32, number: usize) {
-        let list = &mut self.lists[number];
-        let next = std::mem::replace(&mut list.first, id);
-        list.len += 1;
-        match next {
-            0 => list.last = id,
-            _ => self.slots[next as usize - 1].prev = id,
-        }
-        let slot = &mut self.slots[id as usize - 1];
-        (slot.prev, slot.next, slot.list) = (0, next, number as u8);
+    /// The entry of an address that is here.
+    #[inline]
+    fn entry(&mut self, lpa: Lpa) -> &mut Entry {
+        &mut self.entries[self.slot_of[lpa.index()] - 1]
+    }
+
+    /// Makes an entry the most recently used of a list.
+    #[inline]
+    fn make_newest(&mut self, slot: u32, list: usize) {
+        let before = std::mem::replace(&mut self.entries[slot].list, list as u8);
+        self.held[usize::from(before)] -= 1;
+        self.held[list] += 1;
+        self.entries.touch(list, slot);
     }
 }
 

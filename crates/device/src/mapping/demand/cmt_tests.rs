@@ -127,3 +127,8 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_entry_and_its_links_take_half_a_cache_line() {
+    assert_eq!(size_of::<Entry>() + 2 * size_of::<u32>(), 32);
+}
