@@ -6,7 +6,7 @@ use device::DeviceStats;
 use hdrhistogram::Histogram;
 use host::HostStats;
 use nand::{Cause, Kind};
-use units::MIB;
+use units::{Counter, CounterSet, InDigest, MIB};
 use workload::WorkOp;
 use workload::report::{Operations, Report};
 
@@ -19,48 +19,6 @@ use crate::result::{
 /// The percentiles that fio prints.
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
-
-/// Counters of the driver that are sizes or maxima: reported as they stand, not as differences.
-const HOST_GAUGES: &[&str] = &[
-    "tags_peak",
-    "reorder_peak",
-    "host_seq",
-    "dram_bytes_used",
-    "dram_bytes_limit",
-    "valid_bitmap_bytes",
-    "valid_count_bytes",
-    "reorder_buffer_bytes",
-    "hpbvalve_profile_bytes",
-];
-
-/// The same for the device.
-const DEVICE_GAUGES: &[&str] = &[
-    "max_log_blocks",
-    "pmt_directory_bytes",
-    "sram_bytes",
-    "device_dram_bytes",
-    "free_superblocks",
-    "max_erase_count",
-    "min_erase_count",
-];
-
-/// Counters of parts that most systems have not got begin with these. While they are 0 they are left out of the digest, so
-/// that a run that has nothing to do with such a part keeps its digest when the part is changed.
-const OPTIONAL_COUNTERS: &[&str] = &[
-    "sched_",
-    "cmt_",
-    "pmt_",
-    "hit_cnt",
-    "miss_cnt",
-    "rcmd_",
-    "map_req_cnt",
-    "umap_req_cnt",
-    "subregions_",
-    "hpbvalve_",
-];
-
-/// Counters that only split another, which is in the digest.
-const SPLITTING_COUNTERS: &[&str] = &["gc_urgent_steps"];
 
 /// Where the workload began, after preconditioning: the simulator's speed is counted from here.
 #[derive(Clone, Copy, Debug)]
@@ -98,10 +56,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
     let bytes = bytes_by_kind(&total);
     let moved = bytes["read"] + bytes["write"];
     let flash = after.nand.since(&before.nand);
-    let counters = AllCounters {
-        host: named(after.host.fields(), before.host.fields(), HOST_GAUGES),
-        device: named(after.device.fields(), before.device.fields(), DEVICE_GAUGES),
-    };
+    let counters = AllCounters { host: named(&after.host, &before.host), device: named(&after.device, &before.device) };
     let start = context.start;
     let wall = context.wall_seconds - start.wall_seconds;
     let requests = measure.submitted + measure.unmeasured - start.requests;
@@ -283,17 +238,13 @@ fn host_dram(host: &HostStats) -> HostDram {
     }
 }
 
-fn named(
-    after: impl Iterator<Item = (&'static str, u64)>,
-    before: impl Iterator<Item = (&'static str, u64)>,
-    gauges: &[&str],
-) -> Named {
-    let pairs = after.zip(before);
-    let value = |((name, now), (_, then)): ((&str, u64), (&str, u64))| {
-        let value = if gauges.contains(&name) { now } else { now - then };
-        (name.to_owned(), value)
+/// What has been counted from one moment to another, and gauges as they stand at the end.
+fn named<S: CounterSet>(after: &S, before: &S) -> Named {
+    let values = after.values().into_iter().zip(before.values());
+    let value = |(counter, (now, then)): (&Counter, (u64, u64))| {
+        (counter.name.to_owned(), if counter.gauge { now } else { now - then })
     };
-    pairs.map(value).collect()
+    S::COUNTERS.iter().zip(values).map(value).collect()
 }
 
 /// Adds every counter to the fingerprint of the completions.
@@ -306,14 +257,25 @@ fn digest(measure: &Measure, result: &RunResult) -> String {
         digest.word(operation.duration_ns);
         digest.word(operation.latency_ns.max);
     }
-    let tables = [&result.counters.host, &result.counters.device, &result.nand_time_ns];
-    for table in tables.into_iter().chain(result.nand_ops.values()) {
-        let optional = |name: &str| OPTIONAL_COUNTERS.iter().any(|prefix| name.starts_with(prefix));
-        let splitting = |name: &str| SPLITTING_COUNTERS.contains(&name);
-        for (name, value) in table.iter().filter(|(name, value)| !splitting(name) && (**value > 0 || !optional(name))) {
-            digest.bytes(name.as_bytes());
-            digest.word(*value);
+    for (table, counters) in
+        [(&result.counters.host, HostStats::COUNTERS), (&result.counters.device, DeviceStats::COUNTERS)]
+    {
+        for (name, &value) in table {
+            let counter = counters.iter().find(|counter| counter.name == name);
+            let digested = match counter.map(|counter| counter.digest) {
+                Some(InDigest::Always) => true,
+                Some(InDigest::Never) => false,
+                Some(InDigest::Counted) | None => value > 0,
+            };
+            if digested {
+                digest.bytes(name.as_bytes());
+                digest.word(value);
+            }
         }
+    }
+    for (name, value) in [&result.nand_time_ns].into_iter().chain(result.nand_ops.values()).flatten() {
+        digest.bytes(name.as_bytes());
+        digest.word(*value);
     }
     digest.hex()
 }

@@ -1,45 +1,137 @@
 //! Sets of named counters.
 
+/// What a report has to know of a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it counts.
+    pub doc: &'static str,
+    /// A size or a maximum: reported as it stands, not as the difference between the end and the beginning of a measurement.
+    pub gauge: bool,
+    /// When it is part of a run's digest.
+    pub digest: InDigest,
+}
+
+/// When a counter is part of a run's digest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InDigest {
+    /// Unless it is 0: runs that have nothing to do with it keep their digests when it is added or removed.
+    Counted,
+    /// Even if it is 0.
+    Always,
+    /// Never: it only splits another counter.
+    Never,
+}
+
+/// A set of counters. Made by [`counters!`](crate::counters!).
+pub trait CounterSet: Clone + Copy + Default {
+    /// Its counters in order of declaration.
+    const COUNTERS: &'static [Counter];
+
+    /// Their values in the same order.
+    fn values(&self) -> Vec<u64>;
+}
+
 /// Declares a structure of counters: its documentation and name, then every counter with its own. It can be added to
 /// another, and gives its counters with their names, so that a report can not miss one.
+///
+/// Flags may follow a counter's name: `gauge` ([`Counter::gauge`]), and `always` or `never` ([`InDigest`]). New counters
+/// have neither of the last two.
 #[macro_export]
 macro_rules! counters {
-    ($(#[$about:meta])* $set:ident $($(#[$doc:meta])* $name:ident,)+) => {
+    ($(#[$about:meta])* $set:ident $($(#[doc = $doc:literal])* $name:ident $(: $($flag:ident)+)?,)*) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct $set {
-            $($(#[$doc])* pub $name: u64,)+
+            $($(#[doc = $doc])* pub $name: u64,)*
         }
 
         impl $set {
             /// Adds the counters of another part.
+            #[allow(unused_variables)]
             pub fn add(&mut self, other: &$set) {
-                $(self.$name += other.$name;)+
+                $(self.$name += other.$name;)*
             }
 
             /// Every counter with its name, in the order of declaration.
             pub fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-                [$((stringify!($name), self.$name)),+].into_iter()
+                let fields: Vec<(&'static str, u64)> = vec![$((stringify!($name), self.$name)),*];
+                fields.into_iter()
+            }
+        }
+
+        impl $crate::CounterSet for $set {
+            const COUNTERS: &'static [$crate::Counter] = &[$(
+                $crate::Counter {
+                    name: stringify!($name),
+                    doc: concat!($($doc),*).trim_ascii(),
+                    gauge: false,
+                    digest: $crate::InDigest::Counted,
+                } $($(.$flag())+)?,
+            )*];
+
+            fn values(&self) -> Vec<u64> {
+                vec![$(self.$name),*]
             }
         }
     };
 }
 
+impl Counter {
+    /// A size or a maximum.
+    pub const fn gauge(self) -> Counter {
+        Counter { gauge: true, ..self }
+    }
+
+    /// Always in the digest.
+    pub const fn always(self) -> Counter {
+        Counter { digest: InDigest::Always, ..self }
+    }
+
+    /// Never in the digest.
+    pub const fn never(self) -> Counter {
+        Counter { digest: InDigest::Never, ..self }
+    }
+}
+
+counters! {
+    /// No counters.
+    NoCounters
+}
+
 #[cfg(test)]
 mod tests {
+    use super::{CounterSet, InDigest};
+
     counters! {
-        /// Two counters.
-        Two
+        /// Three counters.
+        Three
         /// The first.
         first,
-        /// The second.
-        second,
+        /// The second,
+        /// in two lines.
+        second: always,
+        /// The third.
+        third: gauge never,
     }
 
     #[test]
     fn fields_carry_their_names() {
-        let mut two = Two { first: 3, second: 0 };
-        two.add(&Two { first: 1, second: 5 });
-        assert_eq!(two.fields().collect::<Vec<_>>(), [("first", 4), ("second", 5)]);
+        let mut three = Three { first: 3, second: 0, third: 1 };
+        three.add(&Three { first: 1, second: 5, third: 1 });
+        assert_eq!(three.fields().collect::<Vec<_>>(), [("first", 4), ("second", 5), ("third", 2)]);
+        assert_eq!(three.values(), [4, 5, 2]);
+    }
+
+    #[test]
+    fn counters_know_what_was_declared() {
+        let [first, second, third] = Three::COUNTERS else { panic!("three are declared") };
+        assert_eq!(
+            (first.name, first.doc, first.gauge, first.digest),
+            ("first", "The first.", false, InDigest::Counted)
+        );
+        assert_eq!((second.doc, second.digest), ("The second, in two lines.", InDigest::Always));
+        assert_eq!((third.gauge, third.digest), (true, InDigest::Never));
     }
 }
