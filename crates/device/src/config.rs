@@ -1,7 +1,10 @@
 //! What a device profile decides about the firmware.
 
 use nand::{Faults, Geometry, Timing};
-use units::Nanos;
+use params::ParamError;
+use units::{Nanos, UNIT_BYTES};
+
+use crate::mapping::MappingParams;
 
 /// Everything that makes one device. Built from a profile; the reader of the profile checks the ranges.
 #[derive(Clone, Debug)]
@@ -20,21 +23,16 @@ pub struct DeviceConfig {
     pub write_through: bool,
     /// The shared pool.
     pub sram: SramConfig,
-    /// `segment-log` and `hp-ufs`: bytes of the parts that an L2P segment is written in, 1024, 2048 or 4096 (MSFTL Sec.
-    /// 3.1).
-    pub map_segment_bytes: u32,
-    /// The cached mapping table of `dftl` and `cdftl`.
-    pub cmt: CmtConfig,
-    /// The mapping flush of `base-dftl`, `mini-page` and `msftl`.
-    pub msftl: MsftlConfig,
+    /// Parameters of the mapping schemes.
+    pub mappings: MappingParams,
     /// The L2P log buffer.
     pub log: LogConfig,
     /// Garbage collection.
     pub gc: GcConfig,
     /// Wear levelling starts when erase counts differ by more than this.
     pub wear_spread: u32,
-    /// Entries published to an HPB host.
-    pub hpb: HpbConfig,
+    /// Key of this boot for sealing the entries that are published to a host (HPB).
+    pub seal_key: [u64; 2],
     /// Flash operations that fail.
     pub faults: Faults,
     /// Test support: a promise to break.
@@ -83,37 +81,8 @@ pub struct SramConfig {
     /// Host data may never take the last buffers: a map flush, a segment read or a GC step would wait for ever. Reads
     /// may take half of them.
     pub reserve: u16,
-    /// `segment-log`: the buffers for segments hold single entries instead.
+    /// The buffers for segments hold single entries instead; a mapping scheme decides it.
     pub entries: bool,
-}
-
-/// The cached mapping table of `dftl` and `cdftl`.
-#[derive(Clone, Copy, Debug)]
-pub struct CmtConfig {
-    /// SRAM for it in bytes. As large as the whole table or larger: nothing is ever evicted.
-    pub cache_bytes: u64,
-    /// Size of an entry, 4 or 8 bytes; a translation page of 4 KiB holds as many as fit.
-    pub entry_bytes: u32,
-    /// Dirty entries are written back after this time without commands; `None` = never.
-    pub background: Option<Nanos>,
-}
-
-impl CmtConfig {
-    /// Entries of a translation page.
-    pub fn page_entries(&self) -> u32 {
-        units::UNIT_BYTES as u32 / self.entry_bytes
-    }
-}
-
-/// The mapping flush of `base-dftl`, `mini-page` and `msftl`.
-#[derive(Clone, Copy, Debug)]
-pub struct MsftlConfig {
-    /// `base-dftl`: bytes of a translation page, 4096, 8192 or 16,384.
-    pub page_bytes: u32,
-    /// `msftl`: bytes of a mapping segment, 1024 or 2048.
-    pub segment_bytes: u32,
-    /// Units of user and GC data from one mapping flush to the next.
-    pub flush_units: u32,
 }
 
 /// The L2P log buffer and the log blocks.
@@ -121,13 +90,7 @@ pub struct MsftlConfig {
 pub struct LogConfig {
     /// Capacity in entries of 16 bytes.
     pub entries: u16,
-    /// `segment-log`: a map flush starts above this many entries.
-    pub flush_above: u16,
-    /// `hp-ufs`: more entries than this not yet handed to the host raise the multi-entry hint.
-    pub handover_above: u16,
-    /// `hp-ufs`: no GC step while the log holds this many entries.
-    pub gc_pause_at: u16,
-    /// `hp-ufs`: superblocks whose mappings may be missing from flash (HP-UFS Sec. III-G).
+    /// Superblocks whose mappings may be missing from flash (HP-UFS Sec. III-G).
     pub max_log_blocks: u8,
 }
 
@@ -176,7 +139,7 @@ pub struct GcConfig {
     pub units_per_step: u32,
 }
 
-/// HPB on the device's side.
+/// HPB on the device's side, as a mapping scheme has it ([`crate::mapping::Mapping::published`]).
 #[derive(Clone, Copy, Debug)]
 pub struct HpbConfig {
     /// L2P entries per group.
@@ -196,6 +159,71 @@ pub struct HpbConfig {
     pub recommend_after: Option<u8>,
     /// HPB 2.0, device control mode: regions that the host may keep.
     pub max_active_regions: u16,
-    /// Key of this boot for sealing entries.
-    pub key: [u64; 2],
 }
+
+impl Default for HpbConfig {
+    /// Nothing is published.
+    fn default() -> HpbConfig {
+        HpbConfig {
+            group_entries: units::SEGMENT_ENTRIES,
+            tracked_groups: 0,
+            pending_entries: 1,
+            seal_cost: Nanos(0),
+            region_groups: 1,
+            max_blocks: 1,
+            recommend_after: None,
+            max_active_regions: 1,
+        }
+    }
+}
+
+impl DeviceConfig {
+    /// Is there room in the metadata superblocks for so many map units, in so many flash units?
+    ///
+    /// # Errors
+    /// Names the key, its value and the allowed range.
+    pub fn check_metadata(&self, map_units: u64, flash_units: u64) -> Result<(), ParamError> {
+        let g = &self.geometry;
+        let per_superblock = u64::from(g.superblock_units());
+        // Every metadata superblock begins with a snapshot: place and number of every piece, erase counts of superblocks.
+        let snapshot = (8 * map_units + 12 * u64::from(g.data_superblocks)).div_ceil(UNIT_BYTES) + 8;
+        if 2 * snapshot > per_superblock {
+            let allowed =
+                format!("so many that a snapshot of the directory, {snapshot} units, fits half of {per_superblock}");
+            return Err(ParamError::must_be("nand", "pages_per_block", &g.pages_per_block.into(), allowed));
+        }
+        // Map units, a segment bitmap per data superblock, two records of log blocks, a journal of 32 pages.
+        let pieces = flash_units + u64::from(g.data_superblocks) + 8 + 32;
+        let least = pieces.div_ceil(per_superblock - snapshot) + u64::from(SPARE_META_SUPERBLOCKS);
+        if u64::from(g.meta_superblocks) < least {
+            let allowed =
+                format!("at least {least} for {pieces} units of metadata: segments, segment bitmaps, records, journal");
+            return Err(ParamError::must_be("nand", "meta_superblocks", &g.meta_superblocks.into(), allowed));
+        }
+        Ok(())
+    }
+
+    /// Is the part of the pool that host data may not take large enough for a row and `units` more, which are loaded with
+    /// what loads may take of it? `why` ends the error.
+    ///
+    /// # Errors
+    /// Names the key, its value and the allowed range.
+    pub fn check_reserve(&self, units: u32, why: &str) -> Result<(), ParamError> {
+        let kib = u32::from(self.sram.reserve) * UNIT_KIB;
+        let least = ((self.geometry.row_units() + units) * 4).div_ceil(3) * UNIT_KIB;
+        if kib < least {
+            return Err(ParamError::must_be("sram", "reserve_kib", &kib.into(), format!("at least {least} {why}")));
+        }
+        Ok(())
+    }
+
+    /// Bytes of the L2P table at 4 bytes an entry.
+    pub fn table_bytes(&self) -> u64 {
+        u64::from(self.capacity_units) * 4
+    }
+}
+
+/// KiB of a mapping unit.
+pub const UNIT_KIB: u32 = (UNIT_BYTES / 1024) as u32;
+/// Metadata superblocks beyond those that hold every segment once: a write front, a GC front, two free ones.
+const SPARE_META_SUPERBLOCKS: u32 = 4;

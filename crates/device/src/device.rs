@@ -2,7 +2,7 @@
 
 use nand::Counters;
 use ufs::{Command, DeviceInfo};
-use units::{Lpa, Seq, SimTime};
+use units::{Counter, Lpa, Seq, SimTime};
 
 use crate::config::DeviceConfig;
 use crate::engine::core::{DeviceEvent, Effects};
@@ -132,6 +132,21 @@ impl Device {
     #[inline]
     pub fn translation(&self, tag: ufs::Tag) -> Translation {
         each!(&self.inner, fw => fw.translation(tag))
+    }
+
+    /// What only this mapping scheme counts, in the order of [`MappingKind::counters`].
+    pub fn scheme_counters(&self) -> Vec<(&'static Counter, u64)> {
+        each!(&self.inner, fw => fw.scheme_counters())
+    }
+
+    /// The counter of this name, of the firmware or of the mapping scheme.
+    ///
+    /// # Panics
+    /// If this device has none of this name.
+    pub fn counter(&self, name: &str) -> u64 {
+        let own = self.scheme_counters().into_iter().map(|(counter, value)| (counter.name, value));
+        let found = self.stats().fields().chain(own).find(|(counter, _)| *counter == name);
+        found.unwrap_or_else(|| panic!("no counter {name}")).1
     }
 
     /// Flash counters since power-on.

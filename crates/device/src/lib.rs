@@ -46,10 +46,11 @@ mod trimmed;
 mod trims;
 mod validity;
 
-pub use config::{CmtConfig, DeviceConfig, GcConfig, GcPace, HpbConfig, LogConfig, MsftlConfig, Sabotage, SramConfig};
+pub use config::{DeviceConfig, GcConfig, GcPace, LogConfig, Sabotage, SramConfig};
 pub use device::{Device, Unpowered};
 pub use engine::core::{DeviceEvent, Effects};
 pub use engine::power::Moment;
 pub use engine::state::Translation;
-pub use mapping::MappingKind;
+pub use mapping::{MappingKind, MappingParams};
+pub use seat::HostRole;
 pub use stats::DeviceStats;

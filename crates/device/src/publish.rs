@@ -55,6 +55,8 @@ struct Pending {
 #[derive(Debug)]
 pub struct Publisher {
     cfg: HpbConfig,
+    /// Key of this boot.
+    key: [u64; 2],
     capacity: u32,
     /// False until the host reads its first group: without an HPB host nothing here costs anything.
     active: bool,
@@ -73,10 +75,11 @@ pub struct Publisher {
 
 impl Publisher {
     /// Nothing published.
-    pub fn new(cfg: &HpbConfig, capacity_units: u32) -> Publisher {
+    pub fn new(cfg: &HpbConfig, key: [u64; 2], capacity_units: u32) -> Publisher {
         let groups = capacity_units.div_ceil(cfg.group_entries) as usize;
         Publisher {
             cfg: *cfg,
+            key,
             capacity: capacity_units,
             active: false,
             groups: vec![Group::Unpublished; groups],
@@ -94,6 +97,11 @@ impl Publisher {
                 cfg.region_groups,
             ),
         }
+    }
+
+    /// How it was made.
+    pub fn config(&self) -> &HpbConfig {
+        &self.cfg
     }
 
     /// Number of groups.
@@ -122,7 +130,7 @@ impl Publisher {
     }
 
     fn tag(&self, lpa: Lpa, ppa: Ppa, run: u32, count: u8) -> u64 {
-        let mut mac = SipHasher13::new_with_keys(self.cfg.key[0], self.cfg.key[1]);
+        let mut mac = SipHasher13::new_with_keys(self.key[0], self.key[1]);
         let epoch = self.epochs[self.group_of(lpa) as usize];
         mac.write_u64(u64::from(lpa.0) << 32 | u64::from(ppa.0));
         mac.write_u64(u64::from(epoch) << 32 | u64::from(run) << 8 | u64::from(count));
@@ -317,13 +325,12 @@ mod tests {
             tracked_groups: tracked,
             pending_entries: 8,
             seal_cost: Nanos(0),
-            key: [1, 2],
             region_groups: 2,
             max_blocks: 255,
             recommend_after: None,
             max_active_regions: 1,
         };
-        Publisher::new(&cfg, 64)
+        Publisher::new(&cfg, [1, 2], 64)
     }
 
     fn contiguous() -> Vec<Option<Ppa>> {

@@ -57,14 +57,6 @@ units::counters! {
     entries_piggybacked: always,
     /// Entries handed over by multi-entry transfers.
     entries_transferred: always,
-    /// Segments that the host wrote back with data.
-    segment_writebacks: always,
-    /// Segments that the host attested as already up to date.
-    segment_attests: always,
-    /// Times a write waited for a log block to become a normal block.
-    log_block_stalls: always,
-    /// Largest number of log blocks at once.
-    max_log_blocks: gauge always,
     /// Time for which a map flush or GC step kept commands waiting, in nanoseconds.
     exclusive_ns: always,
     /// Reads of the firmware's own that failed and were repeated.
@@ -95,43 +87,6 @@ units::counters! {
     recovery_units_scanned: always,
     /// Segments that recovery has rewritten.
     recovery_segments: always,
-    /// Units read whose entry was in the mapping cache of `dftl` or `cdftl`.
-    cmt_read_hits,
-    /// Units read whose entry had to be loaded.
-    cmt_read_misses,
-    /// Units written whose entry was in the mapping cache.
-    cmt_write_hits,
-    /// Units written whose entry was not.
-    cmt_write_misses,
-    /// Of these, those whose translation page was never written, so that nothing had to be read.
-    cmt_unwritten_misses,
-    /// Entries, or whole pages, that could not leave the mapping cache before a translation page was written.
-    cmt_dirty_evictions,
-    /// Translation pages written.
-    cmt_page_writes,
-    /// Changed entries in them.
-    cmt_entries_written,
-    /// Translation pages written in idle time.
-    cmt_background_flushes,
-    /// Flash units that mapping flushes of `base-dftl`, `mini-page` and `msftl` have programmed, padding included. So
-    /// are the next three.
-    pmt_flush_units,
-    /// The same for GC of translation blocks.
-    pmt_moved_units,
-    /// The same for snapshots of the directory (GTD or MSD).
-    pmt_directory_units,
-    /// The same for records of log blocks and the journal of trims, which MSFTL does not describe.
-    pmt_bookkeeping_units,
-    /// Flash reads of mapping flushes.
-    pmt_flush_reads,
-    /// Translation pages or mapping segments that they have written.
-    pmt_pieces_written,
-    /// Entries in these.
-    pmt_entries_written,
-    /// Of these, entries that had changed.
-    pmt_entries_changed,
-    /// Bytes of the directory of translation pages or mapping segments, at 4 bytes each.
-    pmt_directory_bytes: gauge,
     /// Bytes of SRAM in the pool and the fixed tables of the mapping scheme.
     sram_bytes: gauge always,
     /// Bytes of DRAM inside the device (`ideal` only).

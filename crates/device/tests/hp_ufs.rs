@@ -39,9 +39,11 @@ fn a_stale_address_loses_against_the_log() {
 }
 
 /// A device whose programs of metadata may be as short as a flash unit, with parts of so many bytes.
-fn in_parts(map_segment_bytes: u32) -> Bench {
+fn in_parts(bytes: u32) -> Bench {
     let geometry = Geometry { units_per_page: 1, pages_per_block: 64, ..tiny().geometry };
-    Bench::new(DeviceConfig { geometry, map_segment_bytes, ..tiny() }, MappingKind::HpUfs)
+    let mut cfg = DeviceConfig { geometry, ..tiny() };
+    cfg.mappings.HpUfs.segment_kib = bytes / 1024;
+    Bench::new(cfg, MappingKind::HpUfs)
 }
 
 /// Writes a unit of each of the four segments, at this slot, and sends their parts of `bytes` that hold it. Gives the
@@ -141,6 +143,6 @@ fn parts_of_another_size_are_refused() {
         let data = DataOut::SegmentParts(quarters, Box::new([0; 1024]));
         bench.send_with(Op::SegmentWrite { segment: SegmentId(0) }, data);
         bench.settle();
-        assert_eq!(bench.device.stats().segment_writebacks, 0, "parts of {bytes} bytes");
+        assert_eq!(bench.device.counter("segment_writebacks"), 0, "parts of {bytes} bytes");
     }
 }

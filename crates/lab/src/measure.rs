@@ -3,7 +3,7 @@
 use device::DeviceStats;
 use hdrhistogram::Histogram;
 use host::HostStats;
-use units::{Nanos, SimTime};
+use units::{Counter, CounterSet, Nanos, SimTime};
 use workload::{GroupInfo, WorkOp};
 
 use crate::digest::Digest;
@@ -22,11 +22,28 @@ pub struct Snapshot {
     pub host: HostStats,
     /// Of the firmware.
     pub device: DeviceStats,
+    /// Of the mapping scheme.
+    pub mapping: Vec<(&'static Counter, u64)>,
     /// Of the flash.
     pub nand: nand::Counters,
 }
 
 impl Snapshot {
+    /// Every counter of the driver.
+    pub fn of_host(&self) -> impl Iterator<Item = (&'static Counter, u64)> {
+        HostStats::COUNTERS.iter().zip(self.host.values())
+    }
+
+    /// Every counter of the device, those of its mapping scheme included.
+    pub fn of_device(&self) -> impl Iterator<Item = (&'static Counter, u64)> {
+        DeviceStats::COUNTERS.iter().zip(self.device.values()).chain(self.mapping.iter().copied())
+    }
+
+    /// The counter of this name of the device; 0 if it has none of this name.
+    pub fn device_counter(&self, name: &str) -> u64 {
+        self.of_device().filter(|(counter, _)| counter.name == name).map(|(_, value)| value).sum()
+    }
+
     /// Flash operations of every kind.
     pub fn operations(&self) -> u64 {
         nand::Kind::ALL.iter().map(|&kind| self.nand.total_ops(kind)).sum()

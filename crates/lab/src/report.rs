@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use device::DeviceStats;
+use device::{DeviceStats, MappingKind};
 use hdrhistogram::Histogram;
 use host::HostStats;
 use nand::{Cause, Kind};
@@ -56,7 +56,10 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
     let bytes = bytes_by_kind(&total);
     let moved = bytes["read"] + bytes["write"];
     let flash = after.nand.since(&before.nand);
-    let counters = AllCounters { host: named(&after.host, &before.host), device: named(&after.device, &before.device) };
+    let counters = AllCounters {
+        host: named(&host_counters(), after.of_host(), before.of_host()),
+        device: named(&device_counters(), after.of_device(), before.of_device()),
+    };
     let start = context.start;
     let wall = context.wall_seconds - start.wall_seconds;
     let requests = measure.submitted + measure.unmeasured - start.requests;
@@ -238,13 +241,42 @@ fn host_dram(host: &HostStats) -> HostDram {
     }
 }
 
-/// What has been counted from one moment to another, and gauges as they stand at the end.
-fn named<S: CounterSet>(after: &S, before: &S) -> Named {
-    let values = after.values().into_iter().zip(before.values());
-    let value = |(counter, (now, then)): (&Counter, (u64, u64))| {
-        (counter.name.to_owned(), if counter.gauge { now } else { now - then })
-    };
-    S::COUNTERS.iter().zip(values).map(value).collect()
+/// Every counter of a driver, whatever its parts.
+fn host_counters() -> Vec<&'static Counter> {
+    union([HostStats::COUNTERS])
+}
+
+/// Every counter of a device, whatever its mapping scheme.
+fn device_counters() -> Vec<&'static Counter> {
+    union([DeviceStats::COUNTERS].into_iter().chain(MappingKind::ALL.iter().map(|kind| kind.counters())))
+}
+
+/// The counters of several sets, each name once.
+fn union(sets: impl IntoIterator<Item = &'static [Counter]>) -> Vec<&'static Counter> {
+    let mut all: Vec<&Counter> = Vec::new();
+    for counter in sets.into_iter().flatten() {
+        if !all.iter().any(|known| known.name == counter.name) {
+            all.push(counter);
+        }
+    }
+    all
+}
+
+/// What has been counted from one moment to another, and gauges as they stand at the end. What this system does not count is
+/// 0: a report has every counter that there is.
+fn named(
+    all: &[&Counter],
+    after: impl Iterator<Item = (&'static Counter, u64)>,
+    before: impl Iterator<Item = (&'static Counter, u64)>,
+) -> Named {
+    let mut named: Named = all.iter().map(|counter| (counter.name.to_owned(), 0)).collect();
+    for (counter, value) in after {
+        *named.entry(counter.name.to_owned()).or_default() += value;
+    }
+    for (counter, value) in before.filter(|(counter, _)| !counter.gauge) {
+        *named.entry(counter.name.to_owned()).or_default() -= value;
+    }
+    named
 }
 
 /// Adds every counter to the fingerprint of the completions.
@@ -257,9 +289,7 @@ fn digest(measure: &Measure, result: &RunResult) -> String {
         digest.word(operation.duration_ns);
         digest.word(operation.latency_ns.max);
     }
-    for (table, counters) in
-        [(&result.counters.host, HostStats::COUNTERS), (&result.counters.device, DeviceStats::COUNTERS)]
-    {
+    for (table, counters) in [(&result.counters.host, host_counters()), (&result.counters.device, device_counters())] {
         for (name, &value) in table {
             let counter = counters.iter().find(|counter| counter.name == name);
             let digested = match counter.map(|counter| counter.digest) {

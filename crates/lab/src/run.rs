@@ -418,7 +418,12 @@ impl System {
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot { host: self.driver.stats(), device: self.device.stats(), nand: *self.device.nand_counters() }
+        Snapshot {
+            host: self.driver.stats(),
+            device: self.device.stats(),
+            mapping: self.device.scheme_counters(),
+            nand: *self.device.nand_counters(),
+        }
     }
 
     /// What is left when the clock is taken away.

@@ -40,13 +40,14 @@ fn sources_add_up_to_what_driver_and_device_count() {
         let (reads, after) = run(scheme, requests(4_000), true);
         assert_eq!(reads.len(), 4_000, "{scheme}");
         let (host, device) = (after.host, after.device);
+        let cmt_read_misses = after.device_counter("cmt_read_misses");
         let (from_host, from_flash) = match scheme {
             "ufs" => (0, device.segment_misses),
             "hpb" | "hpb-linux" | "foam" | "hpbvalve" => {
                 (host.hpb_reads - device.host_entries_refused, device.segment_misses)
             }
             "hp-ufs" => (host.booster_hits, host.booster_misses),
-            "dftl" => (0, device.cmt_read_misses),
+            "dftl" => (0, cmt_read_misses),
             _ => (0, 0),
         };
         assert_eq!(count(&reads, ReadOutcome::Host), from_host, "{scheme}");

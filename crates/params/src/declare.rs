@@ -8,6 +8,7 @@
 /// |---|---|---|
 /// | `switch` | `true`, `false` | `bool` |
 /// | `count(1 to 64)` | an integer, bounds included | `u32` |
+/// | `one_of(1 2 4)` | one of the integers | `u32` |
 /// | `wide(0 to 1000)` | the same | `u64` |
 /// | `count_or("never" 1 to 64)` | the same, or the word | [`CountOr`](crate::CountOr); its default may be `word` |
 /// | `choice("a" "b")` | one of the words | `&'static str` |
@@ -145,6 +146,9 @@ macro_rules! __type {
     (count) => {
         u32
     };
+    (one_of) => {
+        u32
+    };
     (wide) => {
         u64
     };
@@ -170,6 +174,9 @@ macro_rules! __kind {
     };
     (count($min:literal to $max:literal)) => {
         $crate::Kind::Count { min: $min, max: $max }
+    };
+    (one_of($($number:literal)+)) => {
+        $crate::Kind::OneOf { numbers: &[$($number),+] }
     };
     (wide($min:literal to $max:literal)) => {
         $crate::Kind::Wide { min: $min, max: $max }
@@ -232,6 +239,9 @@ macro_rules! __read {
         $value.as_bool().expect("checked")
     };
     (count($($range:tt)*), $value:expr) => {
+        $value.as_integer().expect("checked") as u32
+    };
+    (one_of($($range:tt)*), $value:expr) => {
         $value.as_integer().expect("checked") as u32
     };
     (wide($($range:tt)*), $value:expr) => {

@@ -15,6 +15,8 @@ pub enum Kind {
     Wide { min: u64, max: u64 },
     /// An integer of 32 bits, bounds included, or one word.
     CountOr { min: u32, max: u32, word: &'static str },
+    /// One of some integers.
+    OneOf { numbers: &'static [u32] },
     /// One of some words.
     Choice { words: &'static [&'static str] },
     /// A list of at least one of some words.
@@ -27,7 +29,7 @@ impl Kind {
         match self {
             Kind::Text => "text",
             Kind::Switch => "switch",
-            Kind::Count { .. } | Kind::Wide { .. } => "count",
+            Kind::Count { .. } | Kind::Wide { .. } | Kind::OneOf { .. } => "count",
             Kind::CountOr { .. } => "count_or",
             Kind::Choice { .. } => "choice",
             Kind::Choices { .. } => "choices",
@@ -42,6 +44,11 @@ impl Kind {
             Kind::Count { min, max } => format!("{min}..={max}"),
             Kind::Wide { min, max } => format!("{min}..={max}"),
             Kind::CountOr { min, max, word } => format!("{min}..={max} or \"{word}\""),
+            Kind::OneOf { numbers } => {
+                let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+                let (last, others) = numbers.split_last().expect("a choice");
+                if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) }
+            }
             Kind::Choice { words } => format!("one of \"{}\"", words.join("\", \"")),
             Kind::Choices { words } => format!("a list of \"{}\"", words.join("\", \"")),
         }
@@ -59,6 +66,7 @@ impl Kind {
             Kind::Count { min, max } => inside(min.into(), max.into()),
             Kind::Wide { min, max } => inside(min, max),
             Kind::CountOr { min, max, word } => inside(min.into(), max.into()) || value.as_str() == Some(word),
+            Kind::OneOf { numbers } => numbers.iter().any(|&n| inside(n.into(), n.into())),
             Kind::Choice { words } => known(words, value),
             Kind::Choices { words } => {
                 value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(|value| known(words, value)))
@@ -156,12 +164,13 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_range() {
-        let cases: [(Kind, &[&str], &[&str]); 7] = [
+        let cases: [(Kind, &[&str], &[&str]); 8] = [
             (Kind::Text, &["'a'"], &["' '", "7"]),
             (Kind::Switch, &["true"], &["1", "'true'"]),
             (Kind::Count { min: 2, max: 5 }, &["2", "5"], &["1", "6", "-2", "2.5", "'2'"]),
             (Kind::Wide { min: 0, max: i64::MAX as u64 }, &["0", "9223372036854775807"], &["-1"]),
             (Kind::CountOr { min: 2, max: 5, word: "all" }, &["2", "'all'"], &["1", "'none'"]),
+            (Kind::OneOf { numbers: &[1, 2, 4] }, &["1", "4"], &["3", "'4'"]),
             (Kind::Choice { words: &["a", "b"] }, &["'a'"], &["'c'", "0", "['a']"]),
             (Kind::Choices { words: &["a", "b"] }, &["['a']", "['b', 'a', 'b']"], &["'a'", "[]", "['c']"]),
         ];
@@ -170,6 +179,12 @@ mod tests {
             right.iter().for_each(|text| assert!(kind.admits(&value(text)), "{kind:?}: {text}"));
             wrong.iter().for_each(|text| assert!(!kind.admits(&value(text)), "{kind:?}: {text}"));
         }
+    }
+
+    #[test]
+    fn a_few_numbers_are_listed() {
+        assert_eq!(Kind::OneOf { numbers: &[1, 2, 4] }.allowed(), "1, 2 or 4");
+        assert_eq!(Kind::OneOf { numbers: &[4] }.allowed(), "4");
     }
 
     #[test]

@@ -103,9 +103,10 @@ fn sizes() -> (Profile, Sizes) {
     (profile, Sizes { units: info.capacity_units.min(6000), blocks: 40, pages: pages.min(20_000) })
 }
 
-fn endure(kind: MappingKind, map_segment_bytes: u32, steps: &[Step]) {
+fn endure(kind: MappingKind, segment_kib: u32, steps: &[Step]) {
     let (profile, _) = sizes();
-    let config = DeviceConfig { map_segment_bytes, ..profile.device_config([3, 5]) };
+    let mut config = profile.device_config([3, 5]);
+    config.mappings.set("*", "segment_kib", segment_kib).expect("schemes with segments have it");
     let mut device = Hostile::new(config, kind);
     for step in steps {
         device.pause(Nanos(step.pause));

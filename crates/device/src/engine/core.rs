@@ -6,7 +6,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
-use crate::config::{DeviceConfig, Sabotage};
+use crate::config::{DeviceConfig, HpbConfig, Sabotage};
 use crate::log::{Change, Log, Logged};
 use crate::map_units::MapUnits;
 use crate::meta::{JOURNAL_PAGES, Kind, Meta, Piece};
@@ -159,7 +159,7 @@ impl Core {
             buffer: WriteBuffer::new(cfg.sram.pool),
             log: Log::new(cfg.log.entries),
             blocks: Blocks::new(layout),
-            publisher: Publisher::new(&cfg.hpb, cfg.capacity_units),
+            publisher: Publisher::new(&HpbConfig::default(), cfg.seal_key, cfg.capacity_units),
             stats: DeviceStats::default(),
             map_programs: MapPrograms::default(),
             effects: Effects::default(),
@@ -178,6 +178,11 @@ impl Core {
             layout,
             cfg,
         }
+    }
+
+    /// From now on entries are published to the host like this.
+    pub fn publish(&mut self, hpb: &HpbConfig) {
+        self.publisher = Publisher::new(hpb, self.cfg.seal_key, self.cfg.capacity_units);
     }
 
     /// Can user data be on these `n` pages? To be asked of every address that a host supplies.

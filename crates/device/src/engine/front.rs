@@ -148,7 +148,7 @@ impl<M: Mapping> Firmware<M> {
 
     /// The firmware thread makes or checks seals for a command, whose answer waits for them.
     pub(super) fn work_on_seals(&mut self, tag: u8, seals: u32) {
-        let cost = Nanos(self.core.cfg.hpb.seal_cost.0 * u64::from(seals));
+        let cost = Nanos(self.core.publisher.config().seal_cost.0 * u64::from(seals));
         self.commands[usize::from(tag)].sealing += cost;
         self.thread_until = self.thread_until.max(self.core.now) + cost;
         self.core.stats.sealing_ns += cost.0;

@@ -83,11 +83,10 @@ impl<M: Mapping> Firmware<M> {
     /// After some time without commands, changed entries are written that would have to be written later (MAP+ Sec.
     /// IV-B: "flushed as many dirty mapping entries as possible in background"). True if a job has begun.
     pub(super) fn begin_idle_flush(&mut self) -> bool {
-        if !M::ON_DEMAND || !self.map.wants_idle_flush() || !self.is_quiet() {
+        let Some(wait) = self.map.idle_flush_after().filter(|_| M::ON_DEMAND && self.is_quiet()) else {
             self.lookups.quiet_since = None;
             return false;
-        }
-        let Some(wait) = self.core.cfg.cmt.background else { return false };
+        };
         let due = *self.lookups.quiet_since.get_or_insert(self.core.now) + wait;
         if self.core.now < due {
             if !self.lookups.quiet_wake {

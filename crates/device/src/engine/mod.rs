@@ -18,7 +18,7 @@ mod write;
 
 use nand::{Completed, Counters};
 use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Notice, PiggyBack, Response, Status, Tag};
-use units::SimTime;
+use units::{Counter, CounterSet, SimTime};
 
 use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
 use self::state::{Firmware, Translation};
@@ -231,10 +231,10 @@ impl<M: Mapping> Firmware<M> {
             capacity_units: self.core.cfg.capacity_units,
             superblocks: self.core.blocks.count(),
             superblock_units: self.core.layout.superblock_units(),
-            hpb_group_entries: self.core.cfg.hpb.group_entries,
-            hpb_region_groups: self.core.cfg.hpb.region_groups,
-            hpb_max_blocks: self.core.cfg.hpb.max_blocks.into(),
-            hpb_device_control: self.core.cfg.hpb.recommend_after.is_some(),
+            hpb_group_entries: self.core.publisher.config().group_entries,
+            hpb_region_groups: self.core.publisher.config().region_groups,
+            hpb_max_blocks: self.core.publisher.config().max_blocks.into(),
+            hpb_device_control: self.core.publisher.config().recommend_after.is_some(),
             map_page_entries: self.core.meta.units().entries(),
         }
     }
@@ -248,16 +248,19 @@ impl<M: Mapping> Firmware<M> {
     pub fn stats(&self) -> DeviceStats {
         let MapMemory { sram, dram } = self.map.memory(&self.core);
         let pool = u64::from(self.core.cfg.sram.pool) * units::UNIT_BYTES;
-        let mut stats = DeviceStats {
+        DeviceStats {
             sram_bytes: pool + sram + self.core.publisher.table_bytes() + self.core.blocks.table_bytes(),
             device_dram_bytes: dram,
             free_superblocks: u64::from(self.core.blocks.free()),
             max_erase_count: u64::from(self.core.blocks.max_erases()),
             min_erase_count: u64::from(self.min_erases()),
             ..self.core.stats
-        };
-        self.map.report(&self.core, &mut stats);
-        stats
+        }
+    }
+
+    /// What only the mapping scheme counts.
+    pub fn scheme_counters(&self) -> Vec<(&'static Counter, u64)> {
+        M::Counters::COUNTERS.iter().zip(self.map.counters(&self.core).values()).collect()
     }
 
     fn min_erases(&self) -> u32 {

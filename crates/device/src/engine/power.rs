@@ -98,12 +98,13 @@ impl<M: Mapping> Firmware<M> {
     pub fn power_on(flash: Flash, now: SimTime) -> Firmware<M> {
         let Flash { mut cfg, nand, pages } = flash;
         // Entries sealed before the cut are worth nothing now.
-        cfg.hpb.key = cfg.hpb.key.map(next_key);
+        cfg.seal_key = cfg.seal_key.map(next_key);
         cfg.log.entries = M::log_entries(&cfg);
-        cfg.sram.entries &= M::CACHES_ENTRIES;
+        cfg.sram.entries = M::caches_entries(&cfg);
         let units = M::map_units(&cfg);
         let mut core = Core::powered_on(nand, pages, cfg, units);
         core.now = now;
+        core.publish(&M::published(&core.cfg));
         let map = M::new(&core);
         let recovery = Recovery::new(&core);
         let mut firmware = Firmware::with(core, map);

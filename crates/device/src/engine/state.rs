@@ -79,9 +79,10 @@ impl<M: Mapping> Firmware<M> {
     /// A device fresh from the factory.
     pub fn new(mut cfg: DeviceConfig) -> Firmware<M> {
         cfg.log.entries = M::log_entries(&cfg);
-        cfg.sram.entries &= M::CACHES_ENTRIES;
+        cfg.sram.entries = M::caches_entries(&cfg);
         let units = M::map_units(&cfg);
-        let core = Core::new(cfg, units);
+        let mut core = Core::new(cfg, units);
+        core.publish(&M::published(&core.cfg));
         let map = M::new(&core);
         Firmware::with(core, map)
     }

@@ -1,15 +1,17 @@
 //! `ideal`: a device with DRAM for the whole table, the valid page bitmap and the counts. No mapping I/O at all
 //! (HP-UFS Sec. IV-A). What is left is the flash itself, and GC with perfect knowledge.
 
+use params::NoParams;
 use ufs::LpaRun;
-use units::{Lpa, Ppa, Seq, Superblock};
+use units::{Lpa, NoCounters, Ppa, Seq, Superblock};
 
 use crate::engine::core::Core;
 use crate::gc::Victim;
+use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
-    Absorb, Commit, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoPlacement, NoProtocol, Reclaim, Recover,
-    Resolved, Scheme, Search, Table, Translate,
+    Absorb, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoPlacement, NoProtocol, Reclaim,
+    Recover, Resolved, Scheme, Search, Table, Translate,
 };
 use crate::trimmed::TrimmedSegments;
 use crate::validity::ValidCounts;
@@ -36,6 +38,19 @@ impl Ideal {
 
     fn mapped(&self, lpa: Lpa) -> Option<Ppa> {
         Ppa::unpack(self.table[lpa.index()])
+    }
+}
+
+impl Declared for Ideal {
+    type Params = NoParams;
+    type Counters = NoCounters;
+
+    fn params(all: &MappingParams) -> &NoParams {
+        &all.Ideal
+    }
+
+    fn counters(&self, _core: &Core) -> NoCounters {
+        NoCounters::default()
     }
 }
 

@@ -15,9 +15,12 @@ mod segment_log;
 mod small;
 mod unflushed;
 
+use params::ParamError;
+use units::{Counter, CounterSet};
+
 use crate::config::DeviceConfig;
 use crate::map_units::MapUnits;
-use crate::seat::Scheme;
+use crate::seat::{Declared, HostRole, Scheme};
 
 macro_rules! mappings {
     ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {
@@ -41,10 +44,34 @@ macro_rules! mappings {
                 match self { $(MappingKind::$variant => <$scheme as Scheme>::map_units(cfg),)* }
             }
 
+            /// Refuses parameters of the scheme that do not fit the device.
+            ///
+            /// # Errors
+            /// Names table, key, value and range.
+            pub fn check(self, cfg: &DeviceConfig) -> Result<(), ParamError> {
+                let table = format!("scheme.{}", self.name());
+                match self { $(MappingKind::$variant => <$scheme as Declared>::check(cfg, &table),)* }
+            }
+
+            /// What a host may do for it.
+            pub fn host_role(self) -> HostRole {
+                match self { $(MappingKind::$variant => <$scheme as Scheme>::HOST,)* }
+            }
+
+            /// What only this scheme counts.
+            pub fn counters(self) -> &'static [Counter] {
+                match self { $(MappingKind::$variant => <<$scheme as Declared>::Counters as CounterSet>::COUNTERS,)* }
+            }
+
             /// The name of a scheme.
             pub fn name(self) -> &'static str {
                 match self { $(MappingKind::$variant => $name,)* }
             }
+        }
+
+        params::owners! {
+            /// The parameters of all mapping schemes, by variant of [`MappingKind`].
+            pub MappingParams { $($name $variant: <$scheme as Declared>::Params,)* }
         }
 
         /// The type of each scheme, by the variant of its kind.

@@ -1,7 +1,7 @@
 //! `segment-log`: what UFS and HPB devices do (HP-UFS Sec. II; numbers from the facts of the authors' prototype).
 //!
 //! New mappings wait in the log buffer. When it is nearly full, a map flush reads every touched segment, changes it and
-//! writes it elsewhere. With `map.segment_kib` below 4 it does so only with the touched parts of segments, collected
+//! writes it elsewhere. With `segment_kib` below 4 it does so only with the touched parts of segments, collected
 //! until a page is full (MSFTL Sec. 3.2); a map unit, below, is such a part or a whole segment. Only then does the
 //! device see the old entries, so only then do valid page counts change and empty superblocks become free. Which pages
 //! of a GC victim are valid is found by reading the victim's segment bitmap, of a bit for every map unit, and then
@@ -9,25 +9,73 @@
 
 use std::collections::BTreeSet;
 
+use params::ParamError;
 use ufs::LpaRun;
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
+use units::{Lpa, Nanos, NoCounters, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use super::portions::read_map_units;
 use super::rounds;
 use super::unflushed::Unflushed;
 use crate::blocks::Stream;
-use crate::config::DeviceConfig;
+use crate::config::{DeviceConfig, HpbConfig};
 use crate::engine::core::Core;
 use crate::entry_cache::EntryCache;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, MapUnits};
+use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
-    Absorb, Commit, Flush, HostRole, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement, Reclaim,
-    Recover, Resolved, Scheme, Search, Table, Translate,
+    Absorb, Commit, Declared, Flush, HostRole, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement,
+    Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
 };
 use crate::sram::Owner;
+
+params::params! {
+    /// `segment-log`: how the mapping is cached, logged and flushed, and what is published to an HPB host.
+    pub SegmentLogParams {
+        /// Size of the parts that an L2P segment of 4 KiB is written in. Only parts with changes are written, several to a page;
+        /// the directory has a place for each.
+        segment_kib: one_of(1 2 4) = 4, "HP-UFS Sec. II-A: an L2P segment has 4 KB; smaller parts are an option of this project, after MSFTL Sec. 3.1", fixed;
+        /// What stands in sram.segment_cache_kib: whole segments or single entries of 4 bytes.
+        cached: choice("segments" "entries") = "segments", "HP-UFS authors' prototype: L2P segments";
+        /// A map flush starts above this many log entries.
+        flush_above_entries: count(32 to 65535) = 1408, "HP-UFS authors' prototype: 1408";
+        /// HPB: L2P entries per group (HPB 2.0: subregion); 512 or a multiple of 1024.
+        hpb_group_entries: count(512 to 65536) = 1024, "HP-UFS Sec. II-A: the HPB driver caches L2P segments, and reads a segment on a miss";
+        /// HPB: groups whose changes can be delivered entry by entry; others must be read again as a whole.
+        hpb_tracked_groups: count(0 to 65535) = 0, "HP-UFS Sec. II-B: whenever a mapping changes, HPB invalidates the cached segment; no entry is delivered by itself";
+        /// HPB: changed entries that may wait for a response to carry them.
+        hpb_pending_entries: count(1 to 65535) = 256, "assumed: the 2017 paper gives no size; 256 entries of 8 B are 2 KiB";
+        /// HPB: firmware time to seal an entry, or to check a seal.
+        hpb_seal_ns: count(0 to 1000000) = 50, "assumed: HPB 2017 Sec. 2.2.5 describes a seal and leaves it out of the prototype; SipHash-1-3 of 16 bytes takes about 20 ns on a desktop processor, with which firmware.command_ns counts, and the rest is the table look-up";
+        /// HPB 2.0: groups in a region.
+        hpb_region_groups: count(1 to 256) = 1, "assumed: HPB 2017 knows groups and no regions";
+        /// HPB 2.0: longest HPB READ (bMAX_DATA_SIZE_FOR_HPB_SINGLE_CMD + 1).
+        hpb_max_read_blocks: count(1 to 255) = 128, "assumed: as host.max_transfer_kib; the paper gives no limit";
+        /// HPB 2.0: who decides what the host caches (bHPBControl); boosters foam and hpbvalve always decide themselves.
+        hpb_control: choice("host" "device") = "host", "assumed: the HP-UFS paper's host decides; its device only reports changes";
+        /// With hpb_control = "device": map reads for a group after which it is recommended.
+        hpb_recommend_after_reads: count(1 to 255) = 8, "assumed: as activation_thld of Linux 6.1";
+        /// With hpb_control = "device": regions that the host may keep (wLUMaxActiveHPBRegions).
+        hpb_max_active_regions: count(1 to 65535) = 8192, "assumed: as many as 256 MiB of host memory hold in hpbvalve.toml";
+    }
+}
+
+impl SegmentLogParams {
+    fn hpb(&self) -> HpbConfig {
+        HpbConfig {
+            group_entries: self.hpb_group_entries,
+            tracked_groups: self.hpb_tracked_groups as u16,
+            pending_entries: self.hpb_pending_entries as u16,
+            seal_cost: Nanos(self.hpb_seal_ns.into()),
+            region_groups: self.hpb_region_groups,
+            max_blocks: self.hpb_max_read_blocks as u8,
+            recommend_after: (self.hpb_control == "device").then_some(self.hpb_recommend_after_reads as u8),
+            max_active_regions: self.hpb_max_active_regions as u16,
+        }
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -61,6 +109,8 @@ pub struct SegmentLog {
     unflushed: Unflushed,
     /// Instead of segments, if single entries are cached.
     entries: Option<EntryCache>,
+    /// A map flush starts above this many log entries.
+    flush_above: usize,
     phase: Phase,
     updates: Vec<Update>,
     /// Per map unit: the flush that saw it last, and its place in it. An index of the simulator: firmware would sort
@@ -207,12 +257,51 @@ impl SegmentLog {
     }
 }
 
+impl Declared for SegmentLog {
+    type Params = SegmentLogParams;
+    type Counters = NoCounters;
+
+    fn params(all: &MappingParams) -> &SegmentLogParams {
+        &all.SegmentLog
+    }
+
+    fn check(cfg: &DeviceConfig, table: &str) -> Result<(), ParamError> {
+        let own = &cfg.mappings.SegmentLog;
+        let must = |holds: bool, key: &str, value: u32, allowed: String| match holds {
+            true => Ok(()),
+            false => Err(ParamError::must_be(table, key, &value.into(), allowed)),
+        };
+        let entries = own.hpb_group_entries;
+        let whole = entries == SEGMENT_ENTRIES / 2 || entries.is_multiple_of(SEGMENT_ENTRIES);
+        must(whole, "hpb_group_entries", entries, "512 or a multiple of 1024".into())?;
+        // A program needs log room for its whole row, whatever the log holds when no flush is due.
+        let (above, row, log) = (own.flush_above_entries, cfg.geometry.row_units(), u32::from(cfg.log.entries));
+        must(above < log, "flush_above_entries", above, format!("below log.entries = {log}"))?;
+        let allowed = format!("at least a row of {row} units below log.entries = {log}");
+        must(above + row <= log, "flush_above_entries", above, allowed)?;
+        let parts = cfg.table_bytes().div_ceil(u64::from(own.segment_kib) * 1024);
+        let more_bitmaps = (parts.div_ceil(8 * UNIT_BYTES) - 1) * u64::from(cfg.geometry.data_superblocks);
+        cfg.check_metadata(parts + more_bitmaps, cfg.table_bytes().div_ceil(UNIT_BYTES) + more_bitmaps)
+    }
+
+    fn caches_entries(cfg: &DeviceConfig) -> bool {
+        cfg.mappings.SegmentLog.cached == "entries"
+    }
+
+    fn published(cfg: &DeviceConfig) -> HpbConfig {
+        cfg.mappings.SegmentLog.hpb()
+    }
+
+    fn counters(&self, _core: &Core) -> NoCounters {
+        NoCounters::default()
+    }
+}
+
 impl Scheme for SegmentLog {
     const HOST: HostRole = HostRole::KeepsEntries;
-    const CACHES_ENTRIES: bool = true;
 
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
-        MapShape::part_of_segment(cfg.map_segment_bytes)
+        MapShape::part_of_segment(cfg.mappings.SegmentLog.segment_kib * 1024)
     }
 
     fn map_units(cfg: &DeviceConfig) -> MapUnits {
@@ -225,6 +314,7 @@ impl Scheme for SegmentLog {
         SegmentLog {
             unflushed: Unflushed::new(core),
             entries: sram.entries.then(entries),
+            flush_above: core.cfg().mappings.SegmentLog.flush_above_entries as usize,
             phase: Phase::Start,
             updates: Vec::new(),
             seen: vec![(0, 0); core.units().count() as usize],
@@ -349,7 +439,7 @@ impl Placement for SegmentLog {
 impl Flush for SegmentLog {
     #[inline]
     fn wants_flush(&self, core: &Core) -> bool {
-        core.log().len() > usize::from(core.cfg().log.flush_above) || self.unflushed.flush_wanted
+        core.log().len() > self.flush_above || self.unflushed.flush_wanted
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {

@@ -1,5 +1,7 @@
 //! Map flushes: changes go into the table on flash while no command starts.
 
+use units::Nanos;
+
 use crate::engine::core::Core;
 
 /// Map flushes, which are exclusive jobs.
@@ -10,9 +12,9 @@ pub trait Flush {
     /// Goes on with a map flush, called when none of its operations is in flight. True when it is finished.
     fn flush(&mut self, core: &mut Core) -> bool;
 
-    /// Is there anything to flush that nobody waits for?
-    fn wants_idle_flush(&self) -> bool {
-        false
+    /// After how much time without commands there is something to flush that nobody waits for.
+    fn idle_flush_after(&self) -> Option<Nanos> {
+        None
     }
 
     /// The device has had nothing to do for a while: the map flush that begins is one that nobody waits for. It should

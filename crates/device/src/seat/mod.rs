@@ -5,6 +5,7 @@
 //! | trait | asks |
 //! |---|---|
 //! | [`Scheme`] | what it is: shape of the table, memory, counters |
+//! | [`Declared`] | which parameters and counters has it? |
 //! | [`Translate`] | where is this unit? |
 //! | [`Absorb`] | this unit is on flash, or trimmed: take note |
 //! | [`Placement`] | which superblocks would recovery have to scan? |
@@ -23,6 +24,7 @@
 mod absorb;
 mod answers;
 mod background;
+mod declared;
 mod flush;
 mod placement;
 mod protocol;
@@ -34,6 +36,7 @@ mod translate;
 pub use absorb::Absorb;
 pub use answers::{Admission, Answer, Commit, HostRole, HostSays, LoadedFor, MapMemory, Resolved, Search, Table};
 pub use background::{Background, NoBackground};
+pub use declared::Declared;
 pub use flush::{Flush, NoFlush};
 pub use placement::{NoPlacement, Placement};
 pub use protocol::{HostProtocol, NoProtocol};
@@ -46,11 +49,11 @@ pub use crate::engine::core::Core;
 
 /// A mapping scheme: whatever answers in all seats.
 pub trait Mapping:
-    Scheme + Translate + Absorb + Placement + Flush + Background + Reclaim + Recover + HostProtocol
+    Scheme + Declared + Translate + Absorb + Placement + Flush + Background + Reclaim + Recover + HostProtocol
 {
 }
 
 impl<M> Mapping for M where
-    M: Scheme + Translate + Absorb + Placement + Flush + Background + Reclaim + Recover + HostProtocol
+    M: Scheme + Declared + Translate + Absorb + Placement + Flush + Background + Reclaim + Recover + HostProtocol
 {
 }

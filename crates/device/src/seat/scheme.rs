@@ -4,15 +4,11 @@ use super::answers::{HostRole, MapMemory};
 use crate::config::DeviceConfig;
 use crate::engine::core::Core;
 use crate::map_units::{MapShape, MapUnits};
-use crate::stats::DeviceStats;
 
-/// What a scheme is, asked once, and what it reports.
+/// What a scheme is, asked once.
 pub trait Scheme: Sized {
     /// What the host may do for it.
     const HOST: HostRole = HostRole::None;
-
-    /// True if it can cache single entries instead of segments.
-    const CACHES_ENTRIES: bool = false;
 
     /// What one piece of metadata holds of the table.
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
@@ -35,9 +31,4 @@ pub trait Scheme: Sized {
 
     /// Memory that its tables take.
     fn memory(&self, core: &Core) -> MapMemory;
-
-    /// Adds counters that only this scheme gives.
-    fn report(&self, core: &Core, stats: &mut DeviceStats) {
-        let _ = (core, stats);
-    }
 }

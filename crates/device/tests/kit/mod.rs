@@ -4,16 +4,32 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use nand::{CellTiming, FreeWork, Geometry, Timing};
+use params::Owners;
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
 use ufsim_device::{
-    CmtConfig, Device, DeviceConfig, DeviceEvent, GcConfig, GcPace, HpbConfig, LogConfig, MappingKind, MsftlConfig,
-    SramConfig,
+    Device, DeviceConfig, DeviceEvent, GcConfig, GcPace, LogConfig, MappingKind, MappingParams, SramConfig,
 };
 use units::{Lpa, Nanos, Seq, SimTime};
 
 /// A device of a few MiB on which everything happens often: 2 dies, superblocks of 256 units, 4 segments.
 pub fn tiny() -> DeviceConfig {
     let us = Nanos::from_micros;
+    let mut mappings = MappingParams::default();
+    for (key, value) in [
+        ("flush_above_entries", 160),
+        ("handover_above_entries", 24),
+        ("gc_pause_at_entries", 96),
+        ("cache_kib", 8),
+        ("entry_bytes", 8),
+        ("background_us", 200),
+        ("flush_mib", 1),
+        ("hpb_group_entries", 512),
+        ("hpb_tracked_groups", 2),
+        ("hpb_pending_entries", 64),
+        ("hpb_max_active_regions", 1),
+    ] {
+        mappings.set("*", key, value).expect("a parameter of some scheme");
+    }
     DeviceConfig {
         geometry: Geometry {
             channels: 2,
@@ -36,25 +52,13 @@ pub fn tiny() -> DeviceConfig {
         idle_flush: us(1000),
         write_through: false,
         sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24, entries: false },
-        map_segment_bytes: 4096,
-        cmt: CmtConfig { cache_bytes: 8192, entry_bytes: 8, background: Some(us(200)) },
-        msftl: MsftlConfig { page_bytes: 16_384, segment_bytes: 1024, flush_units: 256 },
-        log: LogConfig { entries: 192, flush_above: 160, handover_above: 24, gc_pause_at: 96, max_log_blocks: 6 },
+        mappings,
+        log: LogConfig { entries: 192, max_log_blocks: 6 },
         gc: GcConfig { pace: GcPace::Searched, start: 10, relaxed: 8, hurried: 6, reserve: 3, units_per_step: 64 },
         wear_spread: 8,
         faults: nand::Faults::default(),
         sabotage: None,
-        hpb: HpbConfig {
-            group_entries: 512,
-            tracked_groups: 2,
-            pending_entries: 64,
-            seal_cost: Nanos(50),
-            region_groups: 1,
-            max_blocks: 128,
-            recommend_after: None,
-            max_active_regions: 1,
-            key: [7, 9],
-        },
+        seal_key: [7, 9],
     }
 }
 

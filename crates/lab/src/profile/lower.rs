@@ -1,8 +1,9 @@
 //! From a profile to the configurations of device, driver and link.
 
-use device::{CmtConfig, DeviceConfig, GcConfig, GcPace, HpbConfig, LogConfig, MappingKind, MsftlConfig, SramConfig};
+use device::{DeviceConfig, GcConfig, GcPace, LogConfig, MappingKind, MappingParams, SramConfig};
 use host::{CacheKnowledge, HostConfig, HpbParams, HpbvalveConfig, SchedConfig};
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
+use params::Owners;
 use ufs::LinkConfig;
 use units::{MIB, Nanos, UNIT_BYTES};
 
@@ -36,20 +37,10 @@ impl Profile {
                 pool: buffers(v.sram.pool_kib),
                 segment_cache: buffers(v.sram.segment_cache_kib),
                 reserve: buffers(v.sram.reserve_kib),
-                entries: v.sram.cached == "entries",
+                entries: false,
             },
             write_through: v.sram.write_through,
-            map_segment_bytes: v.map.segment_kib * 1024,
-            cmt: CmtConfig {
-                cache_bytes: v.cmt.cache_kib.count().map_or(u64::MAX, |kib| u64::from(kib) * 1024),
-                entry_bytes: v.cmt.entry_bytes,
-                background: micros(&v.cmt.background_us),
-            },
-            msftl: MsftlConfig {
-                page_bytes: v.msftl.page_kib * 1024,
-                segment_bytes: v.msftl.segment_bytes,
-                flush_units: v.msftl.flush_mib * (MIB / UNIT_BYTES) as u32,
-            },
+            mappings: self.mappings(),
             log: self.log(),
             gc: GcConfig {
                 pace: GcPace::from_name(&v.gc.pace).expect("the schema lists the paces there are"),
@@ -67,18 +58,41 @@ impl Profile {
                 read_per_million: v.faults.read_per_million,
             },
             sabotage: None,
-            hpb: HpbConfig {
-                group_entries: v.hpb.group_entries,
-                tracked_groups: v.hpb.tracked_groups as u16,
-                pending_entries: v.hpb.pending_entries as u16,
-                seal_cost: Nanos(v.hpb.seal_ns.into()),
-                region_groups: v.hpb.region_groups,
-                max_blocks: v.hpb.max_read_blocks as u8,
-                recommend_after: (v.hpb.control == "device").then_some(v.hpb.recommend_after_reads as u8),
-                max_active_regions: v.hpb.max_active_regions as u16,
-                key,
-            },
+            seal_key: key,
         }
+    }
+
+    fn mappings(&self) -> MappingParams {
+        let v = &self.values;
+        let or = |value: &CountOr, word| value.count().map_or(params::CountOr::Word(word), params::CountOr::Count);
+        let mut all = MappingParams::default();
+        for (key, value) in [
+            ("segment_kib", v.map.segment_kib),
+            ("flush_above_entries", v.log.flush_above_entries),
+            ("handover_above_entries", v.log.handover_above_entries),
+            ("gc_pause_at_entries", v.log.gc_pause_at_entries),
+            ("entry_bytes", v.cmt.entry_bytes),
+            ("page_kib", v.msftl.page_kib),
+            ("segment_bytes", v.msftl.segment_bytes),
+            ("flush_mib", v.msftl.flush_mib),
+            ("hpb_group_entries", v.hpb.group_entries),
+            ("hpb_tracked_groups", v.hpb.tracked_groups),
+            ("hpb_pending_entries", v.hpb.pending_entries),
+            ("hpb_seal_ns", v.hpb.seal_ns),
+            ("hpb_region_groups", v.hpb.region_groups),
+            ("hpb_max_read_blocks", v.hpb.max_read_blocks),
+            ("hpb_recommend_after_reads", v.hpb.recommend_after_reads),
+            ("hpb_max_active_regions", v.hpb.max_active_regions),
+        ] {
+            all.set("*", key, value).expect("checked");
+        }
+        all.set("*", "cached", v.sram.cached.as_str()).expect("checked");
+        all.set("*", "hpb_control", v.hpb.control.as_str()).expect("checked");
+        for own in [&mut all.Dftl, &mut all.Cdftl] {
+            own.cache_kib = or(&v.cmt.cache_kib, "unlimited");
+            own.background_us = or(&v.cmt.background_us, "never");
+        }
+        all
     }
 
     fn timing(&self) -> Timing {
@@ -105,13 +119,7 @@ impl Profile {
 
     fn log(&self) -> LogConfig {
         let log = &self.values.log;
-        LogConfig {
-            entries: log.entries as u16,
-            flush_above: log.flush_above_entries as u16,
-            handover_above: log.handover_above_entries as u16,
-            gc_pause_at: log.gc_pause_at_entries as u16,
-            max_log_blocks: log.max_log_blocks as u8,
-        }
+        LogConfig { entries: log.entries as u16, max_log_blocks: log.max_log_blocks as u8 }
     }
 
     /// Can a device of this profile have this mapping?

@@ -231,7 +231,7 @@ fn segments_in_parts_must_have_room() {
 #[test]
 fn the_device_of_map_plus_has_the_papers_numbers() {
     let config = Profile::load("emmc-map-plus", &[]).unwrap().device_config([1, 2]);
-    assert_eq!((config.cmt.cache_bytes, config.cmt.page_entries()), (16 * 1024, 512));
+    assert_eq!((config.mappings.Dftl.cache_kib.count(), config.mappings.Dftl.entry_bytes), (Some(16), 8));
     for cell in [config.timing.slc, config.timing.tlc] {
         assert_eq!((cell.read.0, cell.program.0), (35_000, 350_000));
     }

@@ -26,14 +26,15 @@ pub(super) fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let scheme = input.u8();
     let kind = MappingKind::ALL[usize::from(scheme) % MappingKind::ALL.len()];
-    let map_segment_bytes = [4096, 1024, 2048][usize::from(scheme) / MappingKind::ALL.len() % 3];
+    let segment_kib = [4, 1, 2][usize::from(scheme) / MappingKind::ALL.len() % 3];
     let faults = match input.u8() {
         n if n < 192 => Faults::default(),
         n => {
             Faults { seed: n.into(), program_per_million: 20_000, erase_per_million: 20_000, read_per_million: 10_000 }
         }
     };
-    let config = DeviceConfig { faults, map_segment_bytes, ..config().clone() };
+    let mut config = DeviceConfig { faults, ..config().clone() };
+    config.mappings.set("*", "segment_kib", segment_kib).expect("schemes with segments have it");
     let mut host = Host { sizes: Sizes::of(&config), device: Hostile::new(config, kind) };
     for _ in 0..MOST_STEPS {
         if input.is_empty() {

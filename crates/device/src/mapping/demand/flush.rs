@@ -66,7 +66,7 @@ impl<const TWO_LEVELS: bool> InRounds for Demand<TWO_LEVELS> {
         if wanted.blocks {
             self.pages_of_oldest_block(core, &mut pages);
         }
-        core.stats.cmt_dirty_evictions += u64::from(wanted.evict.is_some());
+        self.counters.cmt_dirty_evictions += u64::from(wanted.evict.is_some());
         pages.extend(wanted.evict);
         self.flush.idle = wanted.idle && pages.is_empty();
         if self.flush.idle {
@@ -139,9 +139,9 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             content.extend(changed.map(|lpa| (unit, lpa, self.mapping_of(core, lpa))));
         }
         let pieces: Vec<Piece> = self.flush.round.iter().map(|&unit| core.meta().segment_piece(unit)).collect();
-        core.stats.cmt_page_writes += pieces.len() as u64;
-        core.stats.cmt_entries_written += content.len() as u64;
-        core.stats.cmt_background_flushes += u64::from(self.flush.idle);
+        self.counters.cmt_page_writes += pieces.len() as u64;
+        self.counters.cmt_entries_written += content.len() as u64;
+        self.counters.cmt_background_flushes += u64::from(self.flush.idle);
         self.flush.content = content;
         core.program_map_units(&pieces);
     }

@@ -25,23 +25,25 @@ mod search;
 
 use std::collections::BTreeSet;
 
+use params::ParamError;
 use ufs::LpaRun;
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
+use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use self::cmt::Cmt;
 use self::ctp::Ctp;
 use self::flush::{FlushState, Wanted};
 use super::{portions, rounds};
 use crate::blocks::Stream;
-use crate::config::{CmtConfig, DeviceConfig};
+use crate::config::{DeviceConfig, UNIT_KIB};
 use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, Numbered};
+use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
-    Absorb, Admission, Commit, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement, Reclaim,
-    Recover, Resolved, Scheme, Search, Table, Translate,
+    Absorb, Admission, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement,
+    Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
 };
 use crate::validity::ValidCounts;
 
@@ -49,6 +51,53 @@ use crate::validity::ValidCounts;
 pub type Dftl = Demand<false>;
 /// Two levels.
 pub type Cdftl = Demand<true>;
+
+params::params! {
+    /// `dftl` and `cdftl`: the cached mapping table, in SRAM beside the pool.
+    pub DemandParams {
+        /// All of it. cdftl: half of it, but at least one page, holds translation pages. "unlimited" holds the whole table.
+        cache_kib: count_or("unlimited" 4 to 2097152) = 1088, "assumed: as much as sram.segment_cache_kib of hp-ufs.toml, so that dftl and cdftl can be compared with its schemes";
+        /// Bytes of an entry; a translation page has 4 KiB.
+        entry_bytes: one_of(4 8) = 4, "assumed: as L2P segments, 1024 entries in 4 KiB", fixed;
+        /// After this time without commands changed entries are written back, until a command comes.
+        background_us: count_or("never" 0 to 10000000) = 1000, "assumed: a pause of several commands is taken for idle time";
+    }
+}
+
+impl DemandParams {
+    /// Entries of a translation page.
+    fn page_entries(&self) -> u32 {
+        UNIT_BYTES as u32 / self.entry_bytes
+    }
+
+    /// Bytes of the cache; as large as the whole table or larger: nothing is ever evicted.
+    fn cache_bytes(&self) -> u64 {
+        self.cache_kib.count().map_or(u64::MAX, |kib| u64::from(kib) * 1024)
+    }
+}
+
+units::counters! {
+    /// What `dftl` and `cdftl` count.
+    DemandCounters
+    /// Units read whose entry was in the mapping cache of `dftl` or `cdftl`.
+    cmt_read_hits,
+    /// Units read whose entry had to be loaded.
+    cmt_read_misses,
+    /// Units written whose entry was in the mapping cache.
+    cmt_write_hits,
+    /// Units written whose entry was not.
+    cmt_write_misses,
+    /// Of these, those whose translation page was never written, so that nothing had to be read.
+    cmt_unwritten_misses,
+    /// Entries, or whole pages, that could not leave the mapping cache before a translation page was written.
+    cmt_dirty_evictions,
+    /// Translation pages written.
+    cmt_page_writes,
+    /// Changed entries in them.
+    cmt_entries_written,
+    /// Translation pages written in idle time.
+    cmt_background_flushes,
+}
 
 /// Log entries that a single trim may take.
 const TRIM_ENTRIES: usize = 32;
@@ -91,18 +140,44 @@ pub struct Demand<const TWO_LEVELS: bool> {
     trimmed: BTreeSet<SegmentId>,
     wanted: Wanted,
     flush: FlushState,
+    /// Changed entries are written after this time without commands.
+    background: Option<Nanos>,
+    counters: DemandCounters,
 }
 
 /// How the SRAM is divided: entries, and whole translation pages.
-fn division(cfg: &CmtConfig, units: u32, two_levels: bool) -> (u64, u64) {
+fn division(own: &DemandParams, cache_bytes: u64, units: u32, two_levels: bool) -> (u64, u64) {
     let page = UNIT_BYTES;
-    let pages = if two_levels { (cfg.cache_bytes / 2 / page).max(1) } else { 0 };
-    let entries = cfg.cache_bytes.saturating_sub(pages * page) / u64::from(cfg.entry_bytes);
+    let pages = if two_levels { (cache_bytes / 2 / page).max(1) } else { 0 };
+    let entries = cache_bytes.saturating_sub(pages * page) / u64::from(own.entry_bytes);
     let table = u64::from(units);
-    (entries.min(table), pages.min(table.div_ceil(cfg.page_entries().into())))
+    (entries.min(table), pages.min(table.div_ceil(own.page_entries().into())))
 }
 
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
+    /// State for a device fresh from the factory with a cache of so many bytes.
+    fn with_cache(core: &Core, bytes: u64) -> Demand<TWO_LEVELS> {
+        let own = *Self::params(&core.cfg().mappings);
+        let units = core.units();
+        let (entries, pages) = division(&own, bytes, units.capacity_units(), TWO_LEVELS);
+        let superblocks = core.blocks().count();
+        Demand {
+            cmt: Cmt::new(entries, units),
+            ctp: Ctp::new(pages, units),
+            loading: 0,
+            loading_pages: BTreeSet::new(),
+            expected: BTreeSet::new(),
+            missed: [None; 2],
+            valid: ValidCounts::new(core),
+            changed_in: vec![0; superblocks as usize],
+            trimmed: BTreeSet::new(),
+            wanted: Wanted::default(),
+            flush: FlushState::default(),
+            background: own.background_us.count().map(|us| Nanos::from_micros(us.into())),
+            counters: DemandCounters::default(),
+        }
+    }
+
     /// Finds the entry of an address, and counts the lookup.
     fn find(&mut self, core: &mut Core, lpa: Lpa, access: Access) -> Found {
         if let Some(entry) = self.cmt.get(lpa) {
@@ -110,7 +185,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             if self.missed[access as usize] != Some(lpa) {
                 self.cmt.touch(lpa);
             }
-            self.count_lookup(core, lpa, access, true);
+            self.count_lookup(lpa, access, true);
             return Found::Cached(entry);
         }
         let unit = core.units().of(lpa);
@@ -120,19 +195,19 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             return Found::Nowhere;
         }
         if !held {
-            self.count_lookup(core, lpa, access, false);
+            self.count_lookup(lpa, access, false);
         }
         let more = if held || !on_flash { 0 } else { self.expected_with(core, unit) };
         if !self.make_room(core, 1 + more) {
             return Found::NoRoom;
         }
         if held {
-            self.count_lookup(core, lpa, access, true);
+            self.count_lookup(lpa, access, true);
             self.ctp.touch(unit);
             return Found::Cached(self.cache(core, lpa));
         }
         if !on_flash {
-            core.stats.cmt_unwritten_misses += 1;
+            self.counters.cmt_unwritten_misses += 1;
             return Found::Nowhere;
         }
         if TWO_LEVELS && !self.make_page_room(unit) {
@@ -143,7 +218,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 
     /// A lookup that has to wait comes again; it has been counted.
-    fn count_lookup(&mut self, core: &mut Core, lpa: Lpa, access: Access, hit: bool) {
+    fn count_lookup(&mut self, lpa: Lpa, access: Access, hit: bool) {
         let missed = &mut self.missed[access as usize];
         if *missed == Some(lpa) {
             if hit {
@@ -152,7 +227,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             return;
         }
         *missed = (!hit).then_some(lpa);
-        let stats = &mut core.stats;
+        let stats = &mut self.counters;
         let counter = match (access, hit) {
             (Access::Read, true) => &mut stats.cmt_read_hits,
             (Access::Read, false) => &mut stats.cmt_read_misses,
@@ -213,35 +288,54 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 }
 
+impl<const TWO_LEVELS: bool> Declared for Demand<TWO_LEVELS> {
+    type Params = DemandParams;
+    type Counters = DemandCounters;
+
+    fn params(all: &MappingParams) -> &DemandParams {
+        if TWO_LEVELS { &all.Cdftl } else { &all.Dftl }
+    }
+
+    fn check(cfg: &DeviceConfig, table: &str) -> Result<(), ParamError> {
+        let own = Self::params(&cfg.mappings);
+        let pages = u64::from(cfg.capacity_units).div_ceil(own.page_entries().into());
+        cfg.check_metadata(pages, pages)?;
+        let Some(kib) = own.cache_kib.count() else { return Ok(()) };
+        // The entries of all writes under way stay in the cache, and as many again must be able to leave it.
+        let entries = 2 * u32::from(cfg.sram.pool);
+        let pages_kib = if TWO_LEVELS { UNIT_KIB } else { 0 };
+        let least = pages_kib + (entries * own.entry_bytes).div_ceil(1024).next_multiple_of(UNIT_KIB);
+        if kib < least {
+            let pool = u32::from(cfg.sram.pool) * UNIT_KIB;
+            let allowed = format!("at least {least} with sram.pool_kib = {pool}");
+            return Err(ParamError::must_be(table, "cache_kib", &kib.into(), allowed));
+        }
+        Ok(())
+    }
+
+    fn counters(&self, _core: &Core) -> DemandCounters {
+        self.counters
+    }
+}
+
 impl<const TWO_LEVELS: bool> Scheme for Demand<TWO_LEVELS> {
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
-        MapShape { entries: cfg.cmt.page_entries(), bytes: UNIT_BYTES as u32, numbered: Numbered::Directory }
+        MapShape {
+            entries: Self::params(&cfg.mappings).page_entries(),
+            bytes: UNIT_BYTES as u32,
+            numbered: Numbered::Directory,
+        }
     }
 
     fn new(core: &Core) -> Demand<TWO_LEVELS> {
-        let units = core.units();
-        let (entries, pages) = division(&core.cfg().cmt, units.capacity_units(), TWO_LEVELS);
-        let superblocks = core.blocks().count();
-        Demand {
-            cmt: Cmt::new(entries, units),
-            ctp: Ctp::new(pages, units),
-            loading: 0,
-            loading_pages: BTreeSet::new(),
-            expected: BTreeSet::new(),
-            missed: [None; 2],
-            valid: ValidCounts::new(core),
-            changed_in: vec![0; superblocks as usize],
-            trimmed: BTreeSet::new(),
-            wanted: Wanted::default(),
-            flush: FlushState::default(),
-        }
+        Demand::with_cache(core, Self::params(&core.cfg().mappings).cache_bytes())
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
         let log = u64::from(core.cfg().log.entries) * 16;
-        let cfg = &core.cfg().cmt;
-        let (entries, pages) = division(cfg, core.capacity_units(), TWO_LEVELS);
-        let caches = entries * u64::from(cfg.entry_bytes) + pages * UNIT_BYTES;
+        let own = Self::params(&core.cfg().mappings);
+        let (entries, pages) = division(own, own.cache_bytes(), core.capacity_units(), TWO_LEVELS);
+        let caches = entries * u64::from(own.entry_bytes) + pages * UNIT_BYTES;
         MapMemory { sram: caches + log + core.meta().table_bytes() + self.valid.table_bytes(), dram: 0 }
     }
 }
@@ -389,8 +483,9 @@ impl<const TWO_LEVELS: bool> Flush for Demand<TWO_LEVELS> {
         rounds::run_until_blocked(self, core)
     }
 
-    fn wants_idle_flush(&self) -> bool {
-        !self.cmt.dirty_units().is_empty() || self.ctp.is_changed()
+    fn idle_flush_after(&self) -> Option<Nanos> {
+        let changed = !self.cmt.dirty_units().is_empty() || self.ctp.is_changed();
+        self.background.filter(|_| changed)
     }
 
     fn begin_idle_flush(&mut self) {

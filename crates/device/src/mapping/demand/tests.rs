@@ -3,9 +3,9 @@
 use super::*;
 use crate::mapping::small;
 
-/// 4096 addresses, 512 in a translation page; `entries` fit the SRAM.
-fn core(entries: u64) -> Core {
-    let cfg = small::config(entries);
+/// 4096 addresses, 512 in a translation page.
+fn core() -> Core {
+    let cfg = small::config();
     let units = Dftl::map_units(&cfg);
     let mut core = Core::in_test(cfg, units);
     let meta = core.layout().first_ppa(Superblock(80));
@@ -34,34 +34,34 @@ fn at(lpa: u32) -> Resolved {
 
 #[test]
 fn every_page_of_a_translation_page_misses_by_itself() {
-    let mut core = core(64);
-    let mut map = Dftl::new(&core);
+    let mut core = core();
+    let mut map = Dftl::with_cache(&core, 8 * 64);
     for lpa in [5, 6, 700] {
         assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(SegmentId(lpa / 512)));
         assert_eq!(read(&mut map, &mut core, lpa), at(lpa));
     }
-    assert_eq!((core.stats.cmt_read_misses, core.stats.cmt_read_hits), (3, 3));
+    assert_eq!((map.counters.cmt_read_misses, map.counters.cmt_read_hits), (3, 3));
     assert_eq!(map.in_caches(&core).collect::<Vec<_>>(), [Lpa(5), Lpa(6), Lpa(700)]);
 }
 
 #[test]
 fn a_page_cache_below_makes_neighbours_hit() {
     // 8 KiB: a translation page, and 512 entries.
-    let mut core = core(1024);
-    let mut map = Cdftl::new(&core);
+    let mut core = core();
+    let mut map = Cdftl::with_cache(&core, 8 * 1024);
     assert_eq!(read(&mut map, &mut core, 5), Resolved::Load(SegmentId(0)));
     assert_eq!(read(&mut map, &mut core, 6), at(6));
     assert_eq!(map.in_caches(&core).count(), 512);
     assert_eq!(read(&mut map, &mut core, 700), Resolved::Load(SegmentId(1)));
     assert_eq!(read(&mut map, &mut core, 6), at(6));
     assert_eq!(read(&mut map, &mut core, 7), Resolved::Load(SegmentId(0)), "its page has left");
-    assert_eq!((core.stats.cmt_read_misses, core.stats.cmt_read_hits), (3, 2));
+    assert_eq!((map.counters.cmt_read_misses, map.counters.cmt_read_hits), (3, 2));
 }
 
 #[test]
 fn what_was_announced_comes_with_the_first_miss_of_its_page() {
-    let mut core = core(64);
-    let mut map = Dftl::new(&core);
+    let mut core = core();
+    let mut map = Dftl::with_cache(&core, 8 * 64);
     map.load_ahead(&core, [3, 4, 9, 600].map(Lpa));
     assert_eq!(read(&mut map, &mut core, 4), Resolved::Load(SegmentId(0)));
     assert_eq!(map.in_caches(&core).collect::<Vec<_>>(), [Lpa(3), Lpa(4), Lpa(9)]);
@@ -72,8 +72,8 @@ fn what_was_announced_comes_with_the_first_miss_of_its_page() {
 
 #[test]
 fn a_full_cache_drops_what_is_clean_and_asks_for_a_flush_of_what_is_not() {
-    let mut core = core(16);
-    let mut map = Dftl::new(&core);
+    let mut core = core();
+    let mut map = Dftl::with_cache(&core, 8 * 16);
     (0..20).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(SegmentId(0))));
     assert_eq!(map.in_caches(&core).map(|lpa| lpa.0).collect::<Vec<_>>(), (4..20).collect::<Vec<_>>());
     (4..20).for_each(|lpa| {
@@ -83,5 +83,5 @@ fn a_full_cache_drops_what_is_clean_and_asks_for_a_flush_of_what_is_not() {
     assert!(map.wants_flush(&core));
     assert_eq!(map.wanted.evict, Some(SegmentId(0)));
     assert_eq!(read(&mut map, &mut core, 1000), Resolved::NoRoom);
-    assert_eq!(core.stats.cmt_read_misses, 21, "asked twice, missed once");
+    assert_eq!(map.counters.cmt_read_misses, 21, "asked twice, missed once");
 }

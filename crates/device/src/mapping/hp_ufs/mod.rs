@@ -4,7 +4,7 @@
 //! host says, by its sequence number, that it has applied them. Segments come back when the device asks for them, from
 //! the oldest log block on, or when the host evicts them. GC copies what the host's bitmap names.
 //!
-//! With `map.segment_kib` below 4 a segment comes back in parts: those that the host has changed. They are map units of
+//! With `segment_kib` below 4 a segment comes back in parts: those that the host has changed. They are map units of
 //! their own, collected until a page is full (MSFTL Sec. 3.2), while host, log blocks and hints know only whole
 //! segments. So no more commands are needed than without parts; but a segment that the host reads is assembled from
 //! several pages.
@@ -13,23 +13,51 @@ mod log_blocks;
 mod victims;
 mod writebacks;
 
+use params::ParamError;
 use ufs::{DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Quarters, Response, Status};
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use self::log_blocks::LogBlocks;
 use self::victims::{SentBitmap, Victims};
 use self::writebacks::{Entries, SentParts, Writebacks};
 use crate::blocks::Stream;
-use crate::config::DeviceConfig;
+use crate::config::{DeviceConfig, UNIT_KIB};
 use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::MapShape;
+use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
-    Absorb, Answer, Background, Commit, HostProtocol, HostRole, HostSays, LoadedFor, MapMemory, NoFlush, Placement,
-    Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
+    Absorb, Answer, Background, Commit, Declared, HostProtocol, HostRole, HostSays, LoadedFor, MapMemory, NoFlush,
+    Placement, Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
 };
+
+params::params! {
+    /// `hp-ufs`: how mappings go to the host and come back.
+    pub HpUfsParams {
+        /// Size of the parts that an L2P segment of 4 KiB is written in. Only parts with changes are written, several to a page;
+        /// the directory has a place for each.
+        segment_kib: one_of(1 2 4) = 4, "HP-UFS Sec. II-A: an L2P segment has 4 KB; smaller parts are an option of this project, after MSFTL Sec. 3.1", fixed;
+        /// More log entries than this not yet handed to the host raise the multi-entry hint.
+        handover_above_entries: count(1 to 65535) = 192, "HP-UFS authors' prototype: 192";
+        /// No GC step while the log holds this many entries.
+        gc_pause_at_entries: count(1 to 65535) = 768, "HP-UFS authors' prototype: 768";
+    }
+}
+
+units::counters! {
+    /// What `hp-ufs` counts.
+    HpUfsCounters
+    /// Segments that the host wrote back with data.
+    segment_writebacks: always,
+    /// Segments that the host attested as already up to date.
+    segment_attests: always,
+    /// Times a write waited for a log block to become a normal block.
+    log_block_stalls: always,
+    /// Largest number of log blocks at once.
+    max_log_blocks: gauge always,
+}
 
 /// State of the scheme.
 #[derive(Debug)]
@@ -43,6 +71,8 @@ pub struct HpUfs {
     victims: Victims,
     /// The host stream was refused a superblock, and that was counted.
     stalled: bool,
+    own: HpUfsParams,
+    counters: HpUfsCounters,
 }
 
 impl HpUfs {
@@ -81,10 +111,10 @@ impl HpUfs {
             self.writebacks.attest(core, unit, seq);
         }
         if sent == 0 {
-            core.stats.segment_attests += 1;
+            self.counters.segment_attests += 1;
             return Status::Good;
         }
-        core.stats.segment_writebacks += 1;
+        self.counters.segment_writebacks += 1;
         match data {
             DataOut::Segment(whole) if units.is_plain() => {
                 self.writebacks.queue(core, run.first, seq, Entries::Whole(whole));
@@ -126,11 +156,48 @@ impl HpUfs {
     }
 }
 
+impl Declared for HpUfs {
+    type Params = HpUfsParams;
+    type Counters = HpUfsCounters;
+
+    fn params(all: &MappingParams) -> &HpUfsParams {
+        &all.HpUfs
+    }
+
+    fn check(cfg: &DeviceConfig, table: &str) -> Result<(), ParamError> {
+        let own = &cfg.mappings.HpUfs;
+        let (row, log) = (cfg.geometry.row_units(), u32::from(cfg.log.entries));
+        for (key, value) in
+            [("handover_above_entries", own.handover_above_entries), ("gc_pause_at_entries", own.gc_pause_at_entries)]
+        {
+            if value >= log {
+                return Err(ParamError::must_be(table, key, &value.into(), format!("below log.entries = {log}")));
+            }
+        }
+        // A program needs log room for its whole row, whatever the log holds when no pause is due.
+        let pause = own.gc_pause_at_entries;
+        if pause + row > log {
+            let allowed = format!("at least a row of {row} units below log.entries = {log}");
+            return Err(ParamError::must_be(table, "gc_pause_at_entries", &pause.into(), allowed));
+        }
+        if own.segment_kib < UNIT_KIB {
+            let why = format!("for {table}.segment_kib = {}: a row and a segment's parts", own.segment_kib);
+            cfg.check_reserve(UNIT_KIB / own.segment_kib, &why)?;
+        }
+        let parts = cfg.table_bytes().div_ceil(u64::from(own.segment_kib) * 1024);
+        cfg.check_metadata(parts, cfg.table_bytes().div_ceil(UNIT_BYTES))
+    }
+
+    fn counters(&self, _core: &Core) -> HpUfsCounters {
+        self.counters
+    }
+}
+
 impl Scheme for HpUfs {
     const HOST: HostRole = HostRole::KeepsMapping;
 
     fn map_shape(cfg: &DeviceConfig) -> MapShape {
-        MapShape::part_of_segment(cfg.map_segment_bytes)
+        MapShape::part_of_segment(cfg.mappings.HpUfs.segment_kib * 1024)
     }
 
     fn new(core: &Core) -> HpUfs {
@@ -141,6 +208,8 @@ impl Scheme for HpUfs {
             writebacks: Writebacks::new(core),
             victims: Victims::new(core),
             stalled: false,
+            own: core.cfg().mappings.HpUfs,
+            counters: HpUfsCounters::default(),
         }
     }
 
@@ -226,15 +295,15 @@ impl Placement for HpUfs {
             return may;
         }
         if !may && !self.stalled {
-            core.stats.log_block_stalls += 1;
+            self.counters.log_block_stalls += 1;
         }
         self.stalled = !may;
         may
     }
 
-    fn opened(&mut self, core: &mut Core, sb: Superblock) {
+    fn opened(&mut self, _core: &mut Core, sb: Superblock) {
         self.log_blocks.add(sb);
-        core.stats.max_log_blocks = core.stats.max_log_blocks.max(self.log_blocks.len() as u64);
+        self.counters.max_log_blocks = self.counters.max_log_blocks.max(self.log_blocks.len() as u64);
     }
 
     fn log_blocks(&self, _core: &Core) -> Vec<Superblock> {
@@ -279,8 +348,8 @@ impl Reclaim for HpUfs {
     /// A step makes entries, and the log has to have room for them: none is taken while the host lags behind
     /// (facts, "GC").
     fn gc_ready(&self, core: &Core) -> bool {
-        let log = &core.cfg().log;
-        core.log().unsent() <= usize::from(log.handover_above) && core.log().len() < usize::from(log.gc_pause_at)
+        core.log().unsent() <= self.own.handover_above_entries as usize
+            && core.log().len() < self.own.gc_pause_at_entries as usize
     }
 
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
@@ -367,7 +436,7 @@ impl HostProtocol for HpUfs {
     /// a stop, while a backlog of entries has a command of its own.
     #[inline(always)]
     fn respond(&mut self, core: &mut Core, response: &mut Response) {
-        response.piggyback.want_entries = core.log().unsent() > usize::from(core.cfg().log.handover_above);
+        response.piggyback.want_entries = core.log().unsent() > self.own.handover_above_entries as usize;
         response.piggyback.want_victim = self.victims.wanted();
         if let Some(sb) = self.victims.question() {
             response.piggyback.notice = Notice::BitmapOf(sb);

@@ -15,7 +15,7 @@ fn copy(seq: u64) -> Writeback {
 
 /// Two copies of a map unit are being programmed, one that holds all changes up to 5 and one up to 9.
 fn two_copies() -> (Core, HpUfs) {
-    let cfg = small::config(64);
+    let cfg = small::config();
     let units = HpUfs::map_units(&cfg);
     let core = Core::in_test(cfg, units);
     let mut map = HpUfs::new(&core);

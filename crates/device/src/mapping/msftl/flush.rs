@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
-use super::Flushed;
+use super::{Flushed, FlushedCounters};
 use crate::engine::core::Core;
 use crate::mapping::rounds::{self, InRounds, Load, Phase};
 use crate::meta::Piece;
@@ -38,6 +38,8 @@ pub struct FlushState {
     /// Pieces in SRAM, and the buffers that they take.
     round: Vec<Piece>,
     held: u16,
+    /// What has been counted since power-on.
+    pub counters: FlushedCounters,
     /// Superblocks that may have become empty.
     concerned: BTreeSet<Superblock>,
 }
@@ -96,21 +98,20 @@ impl FlushState {
         self.held = placing.units() as u16;
         let taken = core.take_buffers(Owner::Map, self.held);
         assert!(taken, "asked above");
-        core.stats.pmt_flush_reads += reads.len() as u64;
+        self.counters.pmt_flush_reads += reads.len() as u64;
         for &ppa in &reads {
             core.read_for_flush(ppa, units.flash_units());
         }
         !reads.is_empty()
     }
 
-    fn count_round(&self, core: &mut Core) {
+    fn count_round(&mut self, core: &mut Core) {
         let units = core.units();
         let entries = |piece: &Piece| units.range(SegmentId(piece.0)).len() as u64;
         let changed = self.updates[self.done..self.round_end].iter().filter(|u| u.holds).count();
-        let stats = &mut core.stats;
-        stats.pmt_pieces_written += self.round.len() as u64;
-        stats.pmt_entries_written += self.round.iter().map(entries).sum::<u64>();
-        stats.pmt_entries_changed += changed as u64;
+        self.counters.pmt_pieces_written += self.round.len() as u64;
+        self.counters.pmt_entries_written += self.round.iter().map(entries).sum::<u64>();
+        self.counters.pmt_entries_changed += changed as u64;
     }
 
     /// The pieces of the round are on flash: what was written becomes their content.

@@ -3,12 +3,12 @@
 //!
 //! The three differ in nothing but the size of the pieces that the mapping table is written in:
 //!
-//! - `base-dftl` (Sec. 2): translation pages as large as a NAND page (`msftl.page_kib`, Fig. 2 also has smaller ones).
+//! - `base-dftl` (Sec. 2): translation pages as large as a NAND page (`page_kib`, Fig. 2 also has smaller ones).
 //! - `mini-page` (Sec. 4.1, after Lv et al., NAS 2018): translation pages of 4 KiB, the host's logical page.
-//! - `msftl` (Sec. 3): mapping segments of 2 or 1 KiB (`msftl.segment_bytes`).
+//! - `msftl` (Sec. 3): mapping segments of 2 or 1 KiB (`segment_bytes`).
 //!
 //! New mappings of host writes and GC copies are recorded in the mapping cache first (Sec. 2), here the log. After
-//! `msftl.flush_mib` of them, a block's worth (Sec. 4.1), the mapping flush reads every piece with changes, changes it
+//! `flush_mib` of them, a block's worth (Sec. 4.1), the mapping flush reads every piece with changes, changes it
 //! and programs it elsewhere; pieces that are smaller than a NAND page are collected, whatever their addresses, until
 //! one is full (Sec. 3.2). Their places, the MSD, are all in SRAM, and written when a translation block is opened (Sec.
 //! 3.3), which is what GC of the translation blocks begins with; it assembles the up-to-date pieces of its victim, the
@@ -23,24 +23,25 @@ mod search;
 
 use std::marker::PhantomData;
 
+use params::ParamError;
 use ufs::LpaRun;
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+use units::{Lpa, MIB, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use self::flush::FlushState;
 use super::unflushed::Unflushed;
 use super::{portions, rounds};
 use crate::blocks::Stream;
-use crate::config::{DeviceConfig, MsftlConfig};
+use crate::config::{DeviceConfig, UNIT_KIB};
 use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, Numbered};
+use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
-    Absorb, Commit, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement, Reclaim, Recover,
-    Resolved, Scheme, Search, Table, Translate,
+    Absorb, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement, Reclaim,
+    Recover, Resolved, Scheme, Search, Table, Translate,
 };
-use crate::stats::DeviceStats;
 
 /// Translation pages of the size of a NAND page.
 pub type BaseDftl = Flushed<NandPage>;
@@ -54,10 +55,69 @@ const ENTRY_BYTES: u32 = 4;
 /// Log entries that a single trim may take.
 const TRIM_ENTRIES: usize = 32;
 
+params::params! {
+    /// `base-dftl`, `mini-page` and `msftl`: the mapping cache and its flush. The cache has room for a flush's entries of 16 bytes.
+    pub MiniPageParams {
+        /// User and GC data written from one mapping flush to the next.
+        flush_mib: count(1 to 64) = 9, "MSFTL Sec. 4.1: 9 MiB, one NAND block";
+    }
+}
+
+params::params! {
+    /// `base-dftl`: translation pages of the size of a NAND page.
+    pub BaseDftlParams {
+        with cache: MiniPageParams;
+        /// Size of a translation page; at most a page on every plane.
+        page_kib: one_of(4 8 16) = 16, "MSFTL Sec. 4.1: one NAND page", fixed;
+    }
+}
+
+params::params! {
+    /// `msftl`: mapping segments.
+    pub MsftlParams {
+        with cache: MiniPageParams;
+        /// Size of a mapping segment.
+        segment_bytes: one_of(1024 2048) = 1024, "the smaller of the paper's two, 1 and 2 KiB, with which it reports most", fixed;
+    }
+}
+
+units::counters! {
+    /// What `base-dftl`, `mini-page` and `msftl` count.
+    FlushedCounters
+    /// Flash units that mapping flushes of `base-dftl`, `mini-page` and `msftl` have programmed, padding included. So are the
+    /// next three.
+    pmt_flush_units,
+    /// The same for GC of translation blocks.
+    pmt_moved_units,
+    /// The same for snapshots of the directory (GTD or MSD).
+    pmt_directory_units,
+    /// The same for records of log blocks and the journal of trims, which MSFTL does not describe.
+    pmt_bookkeeping_units,
+    /// Flash reads of mapping flushes.
+    pmt_flush_reads,
+    /// Translation pages or mapping segments that they have written.
+    pmt_pieces_written,
+    /// Entries in these.
+    pmt_entries_written,
+    /// Of these, entries that had changed.
+    pmt_entries_changed,
+    /// Bytes of the directory of translation pages or mapping segments, at 4 bytes each.
+    pmt_directory_bytes: gauge,
+}
+
 /// How large the pieces of the mapping table are.
 pub trait PieceSize {
+    /// Parameters of the scheme.
+    type Params: params::Params + Copy + Default;
+
+    /// Those of the scheme among those of all.
+    fn params(all: &MappingParams) -> &Self::Params;
+
     /// Bytes of a piece.
-    fn bytes(cfg: &MsftlConfig) -> u32;
+    fn bytes(own: &Self::Params) -> u32;
+
+    /// The mapping cache.
+    fn cache(own: &Self::Params) -> &MiniPageParams;
 }
 
 /// A NAND page.
@@ -71,20 +131,50 @@ pub struct LogicalPage;
 pub struct MappingSegment;
 
 impl PieceSize for NandPage {
-    fn bytes(cfg: &MsftlConfig) -> u32 {
-        cfg.page_bytes
+    type Params = BaseDftlParams;
+
+    fn params(all: &MappingParams) -> &BaseDftlParams {
+        &all.BaseDftl
+    }
+
+    fn bytes(own: &BaseDftlParams) -> u32 {
+        own.page_kib * 1024
+    }
+
+    fn cache(own: &BaseDftlParams) -> &MiniPageParams {
+        &own.cache
     }
 }
 
 impl PieceSize for LogicalPage {
-    fn bytes(_cfg: &MsftlConfig) -> u32 {
-        units::UNIT_BYTES as u32
+    type Params = MiniPageParams;
+
+    fn params(all: &MappingParams) -> &MiniPageParams {
+        &all.MiniPage
+    }
+
+    fn bytes(_own: &MiniPageParams) -> u32 {
+        UNIT_BYTES as u32
+    }
+
+    fn cache(own: &MiniPageParams) -> &MiniPageParams {
+        own
     }
 }
 
 impl PieceSize for MappingSegment {
-    fn bytes(cfg: &MsftlConfig) -> u32 {
-        cfg.segment_bytes
+    type Params = MsftlParams;
+
+    fn params(all: &MappingParams) -> &MsftlParams {
+        &all.Msftl
+    }
+
+    fn bytes(own: &MsftlParams) -> u32 {
+        own.segment_bytes
+    }
+
+    fn cache(own: &MsftlParams) -> &MiniPageParams {
+        &own.cache
     }
 }
 
@@ -95,7 +185,14 @@ pub struct Flushed<S> {
     /// Units of user and GC data since the last mapping flush.
     written: u32,
     flush: FlushState,
+    /// Units of user and GC data from one mapping flush to the next.
+    flush_units: u32,
     size: PhantomData<S>,
+}
+
+/// Units of user and GC data from one mapping flush to the next.
+fn flush_units<S: PieceSize>(cfg: &DeviceConfig) -> u32 {
+    S::cache(S::params(&cfg.mappings)).flush_mib * (MIB / UNIT_BYTES) as u32
 }
 
 impl<S> Flushed<S> {
@@ -110,34 +207,65 @@ impl<S> Flushed<S> {
     }
 }
 
-impl<S: PieceSize> Scheme for Flushed<S> {
-    fn map_shape(cfg: &DeviceConfig) -> MapShape {
-        let bytes = S::bytes(&cfg.msftl);
-        MapShape { entries: bytes / ENTRY_BYTES, bytes, numbered: Numbered::Spare }
+impl<S: PieceSize> Declared for Flushed<S> {
+    type Params = S::Params;
+    type Counters = FlushedCounters;
+
+    fn params(all: &MappingParams) -> &S::Params {
+        S::params(all)
     }
 
-    /// The mapping cache has room for the mappings of a flush, if no two follow each other, and for what is on its way.
-    fn log_entries(cfg: &DeviceConfig) -> u16 {
-        let entries = cfg.msftl.flush_units + 8 * cfg.geometry.row_units() + 2 * TRIM_ENTRIES as u32;
-        u16::try_from(entries).expect("the profile limits msftl.flush_mib to 64")
+    fn check(cfg: &DeviceConfig, table: &str) -> Result<(), ParamError> {
+        let bytes = S::bytes(S::params(&cfg.mappings));
+        let row = cfg.geometry.row_units();
+        let page_units = bytes.div_ceil(UNIT_BYTES as u32);
+        if !row.is_multiple_of(page_units) {
+            let allowed = format!("a divisor of {} KiB, a page on every plane", row * UNIT_KIB);
+            return Err(ParamError::must_be(table, "page_kib", &(bytes / 1024).into(), allowed));
+        }
+        // A page is loaded while GC keeps a row.
+        cfg.check_reserve(page_units, &format!("for [{table}]: a row and a translation page"))?;
+        let segments = cfg.table_bytes().div_ceil(bytes.into());
+        cfg.check_metadata(segments, cfg.table_bytes().div_ceil(UNIT_BYTES) + u64::from(page_units))
     }
 
-    fn new(core: &Core) -> Flushed<S> {
-        Flushed { unflushed: Unflushed::new(core), written: 0, flush: FlushState::default(), size: PhantomData }
-    }
-
-    fn memory(&self, core: &Core) -> MapMemory {
-        let log = u64::from(core.cfg().log.entries) * 16;
-        MapMemory { sram: log + core.meta().table_bytes() + self.unflushed.valid.table_bytes(), dram: 0 }
-    }
-
-    fn report(&self, core: &Core, stats: &mut DeviceStats) {
+    fn counters(&self, core: &Core) -> FlushedCounters {
         let kinds = core.map_programs();
+        let mut stats = self.flush.counters;
         stats.pmt_flush_units = kinds.segments;
         stats.pmt_moved_units = kinds.moved;
         stats.pmt_directory_units = kinds.directory;
         stats.pmt_bookkeeping_units = kinds.others;
         stats.pmt_directory_bytes = core.meta().map_directory_bytes();
+        stats
+    }
+}
+
+impl<S: PieceSize> Scheme for Flushed<S> {
+    fn map_shape(cfg: &DeviceConfig) -> MapShape {
+        let bytes = S::bytes(S::params(&cfg.mappings));
+        MapShape { entries: bytes / ENTRY_BYTES, bytes, numbered: Numbered::Spare }
+    }
+
+    /// The mapping cache has room for the mappings of a flush, if no two follow each other, and for what is on its way.
+    fn log_entries(cfg: &DeviceConfig) -> u16 {
+        let entries = flush_units::<S>(cfg) + 8 * cfg.geometry.row_units() + 2 * TRIM_ENTRIES as u32;
+        u16::try_from(entries).expect("flush_mib is at most 64")
+    }
+
+    fn new(core: &Core) -> Flushed<S> {
+        Flushed {
+            unflushed: Unflushed::new(core),
+            written: 0,
+            flush: FlushState::default(),
+            flush_units: flush_units::<S>(core.cfg()),
+            size: PhantomData,
+        }
+    }
+
+    fn memory(&self, core: &Core) -> MapMemory {
+        let log = u64::from(core.cfg().log.entries) * 16;
+        MapMemory { sram: log + core.meta().table_bytes() + self.unflushed.valid.table_bytes(), dram: 0 }
     }
 }
 
@@ -189,8 +317,7 @@ impl<S: PieceSize> Absorb for Flushed<S> {
     #[inline]
     fn room(&self, core: &Core) -> usize {
         let log = core.log().room().saturating_sub(core.units_to_log());
-        let before_flush =
-            (core.cfg().msftl.flush_units as usize).saturating_sub(self.written as usize + core.units_to_log());
+        let before_flush = (self.flush_units as usize).saturating_sub(self.written as usize + core.units_to_log());
         if before_flush == 0 { 0 } else { log.min(before_flush + core.layout().row_units() as usize - 1) }
     }
 
@@ -233,7 +360,7 @@ impl<S: PieceSize> Flush for Flushed<S> {
     #[inline]
     fn wants_flush(&self, core: &Core) -> bool {
         let crowded = core.log().room() < TRIM_ENTRIES + 2 * core.layout().row_units() as usize;
-        self.unflushed.flush_wanted || self.written >= core.cfg().msftl.flush_units || crowded
+        self.unflushed.flush_wanted || self.written >= self.flush_units || crowded
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {

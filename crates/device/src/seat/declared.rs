@@ -1,0 +1,44 @@
+//! What a mapping scheme declares: its parameters, what they decide about the device, and its counters.
+
+use params::ParamError;
+use units::CounterSet;
+
+use crate::config::{DeviceConfig, HpbConfig};
+use crate::engine::core::Core;
+use crate::mapping::MappingParams;
+
+/// What a mapping scheme declares in its own file.
+pub trait Declared: Sized {
+    /// Its parameters; declared with [`params::params!`].
+    type Params: params::Params + Copy + Default;
+
+    /// What only this scheme counts; declared with [`units::counters!`].
+    type Counters: CounterSet;
+
+    /// Its parameters among those of all schemes.
+    fn params(all: &MappingParams) -> &Self::Params;
+
+    /// Refuses parameters that do not fit the device. `table` is the name of its parameters' table, for the error.
+    ///
+    /// # Errors
+    /// Names table, key, value and range.
+    fn check(cfg: &DeviceConfig, table: &str) -> Result<(), ParamError> {
+        let _ = (cfg, table);
+        Ok(())
+    }
+
+    /// True if the pool caches single entries instead of segments.
+    fn caches_entries(cfg: &DeviceConfig) -> bool {
+        let _ = cfg;
+        false
+    }
+
+    /// What is published to a host that keeps entries (HPB).
+    fn published(cfg: &DeviceConfig) -> HpbConfig {
+        let _ = cfg;
+        HpbConfig::default()
+    }
+
+    /// What only this scheme has counted.
+    fn counters(&self, core: &Core) -> Self::Counters;
+}
