@@ -1,8 +1,9 @@
 //! A host that sends anything: every command is well formed, none has to make sense. Whatever comes, the device does not
 //! panic, its sums hold, it answers every read, and it never gives one address the data of another.
 
-use device::{Device, DeviceConfig, MappingKind, registered_mappings};
+use device::{Device, MappingKind, registered_mappings};
 use lab::profile::Profile;
+use params::Owners;
 use proptest::prelude::*;
 use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, SegmentState, Tag};
 use ufsim_testkit::hostile::Hostile;

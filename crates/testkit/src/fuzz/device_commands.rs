@@ -4,6 +4,7 @@
 use std::sync::OnceLock;
 
 use device::{DeviceConfig, MappingKind};
+use params::Owners;
 use nand::Faults;
 use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, SegmentState, Tag};
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
