@@ -74,6 +74,12 @@ impl Log {
         self.entries.len()
     }
 
+    /// True if it has none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Entries that still fit.
     #[inline]
     pub fn room(&self) -> usize {

@@ -4,7 +4,10 @@
 //! Everything that only moves pieces around, or rebuilds them, asks here which addresses belong to which.
 //!
 //! A piece need not be as large as a flash unit of 4 KiB: a translation page may have 8 or 16 KiB, a mapping segment 1
-//! or 2 KiB (MSFTL Sec. 3.1).
+//! or 2 KiB (MSFTL Sec. 3.1). [`MapShape`] says how large it is. A piece of several flash units is never split between
+//! programs: these are multiples of it (`Meta::program_units`), and recovery takes it only if all its units can be
+//! read. Pieces that are smaller share a unit. `Placing` is the one rule of who comes to lie where, and `Pages::labels`
+//! what the spare areas of the unit's ECC codewords say.
 
 use std::ops::Range;
 

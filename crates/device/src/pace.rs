@@ -8,7 +8,13 @@
 //!
 //! With [`GcPace::Searched`] a written unit pays for a searched one, whatever is gained by that. The more of a victim
 //! is valid, the more it lags behind, until it is urgent. With [`GcPace::Gained`] a written unit pays for a gained one:
-//! for N / (N - V) searched units of a victim of N units, V of them valid.
+//! for N / (N - V) searched units of a victim of N units, V of them valid. A host that has run a superblock ahead is
+//! held back while there is anything to collect.
+//!
+//! [`GcPace::Searched`] is what the HP-UFS authors' prototype does: where victims are nearly all valid, free
+//! superblocks run down to the reserve, and writes stand until one is gained. The counter `gc_urgent_steps` tells how
+//! often. A scheme that gets its victims from the host and pauses GC for a crowded log (`hp-ufs`) may still run down to
+//! the reserve.
 
 use crate::config::{GcConfig, GcPace};
 

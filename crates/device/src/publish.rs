@@ -10,6 +10,8 @@
 //!   host as a single entry in a response, sealed with the new count, so the entry before it fails. Until the last of
 //!   them has left, none of the group's entries is used: its bit in the dirty bitmap is set (Sec. 3.2). A page that
 //!   changed three times is not trusted until the group is read again.
+//! - Both of the paper's ways of refreshing, whole groups and single entries in responses, need no trust in the host: a
+//!   stale entry fails its seal. A PPA is checked for range and against the spare area all the same.
 //! - A group that is not tracked, or whose changes can not be delivered in time, is *dirty*: none of its entries is
 //!   used, and the host is told to read it again.
 

@@ -1,4 +1,13 @@
-//! The main flow: one page. A call comes in, the matching helper acts, and then everything that can go on goes on.
+//! The engine: what every device does, whatever its mapping scheme. The main flow is this page. A call comes in, the
+//! matching helper acts, and then everything that can go on goes on.
+//!
+//! The firmware has one thread. An *exclusive job* (a map flush, a GC step, the collection of metadata superblocks, a
+//! recovery) stops the front end until its operations are done; commands that are under way go on.
+//!
+//! - `core`: flash, SRAM, tables, and the effects of the current call. `lend`: what of that a scheme may see and do.
+//! - `state`: one command per tag. `waiting`: the queues between them.
+//! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`: programming of user data.
+//! - `collect`: GC and metadata GC. `failure`: operations that fail. `power`, `recover`: losing power, coming back.
 
 mod batch;
 mod collect;

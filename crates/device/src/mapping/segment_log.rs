@@ -1,11 +1,18 @@
 //! `segment-log`: what UFS and HPB devices do (HP-UFS Sec. II; numbers from the facts of the authors' prototype).
 //!
 //! New mappings wait in the log buffer. When it is nearly full, a map flush reads every touched segment, changes it and
-//! writes it elsewhere. With `segment_kib` below 4 it does so only with the touched parts of segments, collected
-//! until a page is full (MSFTL Sec. 3.2); a map unit, below, is such a part or a whole segment. Only then does the
-//! device see the old entries, so only then do valid page counts change and empty superblocks become free. Which pages
-//! of a GC victim are valid is found by reading the victim's segment bitmap, of a bit for every map unit, and then
-//! these map units.
+//! writes it elsewhere. Only then does the device see the old entries, so only then do valid page counts change and
+//! empty superblocks become free. Which pages of a GC victim are valid is found by reading the victim's segment bitmap,
+//! and then the segments that it names.
+//!
+//! With `segment_kib` below 4 a flush writes only the touched parts of segments, collected until a page is full (MSFTL
+//! Sec. 3.2). Then the scheme knows nothing but parts: a *map unit*, below, is such a part or a whole segment. The
+//! segment bitmap of a superblock has a bit for each map unit and takes as many metadata pages as that needs
+//! (`MapUnits::bitmap_parts`).
+//!
+//! SRAM caches whole segments, or single entries with `cached = "entries"` (`entry_cache`), which is what HPBvalve's
+//! device does. What is cached equals flash at any time, since a map flush changes both, so that only addresses are
+//! kept. With single entries, map flushes and READ BUFFER find no segment in SRAM and read each one.
 
 use std::collections::BTreeSet;
 
@@ -550,7 +557,7 @@ impl Reclaim for SegmentLog {
 
     fn starved(&mut self, core: &mut Core) {
         let pending = self.unflushed.flush_would_help(core);
-        self.unflushed.flush_wanted |= core.log().len() > 0 && pending;
+        self.unflushed.flush_wanted |= !core.log().is_empty() && pending;
     }
 }
 

@@ -20,6 +20,29 @@
 //!
 //! With every question comes [`Core`], the view of the engine. It has methods and no public field: what a scheme can
 //! read and do is what they offer. A scheme has no clock, no queue and no random numbers of its own.
+//!
+//! ```
+//! # use ufsim_device::seat::Core;
+//! fn allowed(core: &Core) -> u32 {
+//!     core.blocks().free()
+//! }
+//! ```
+//!
+//! The engine's own state is out of reach, and what is lent for reading can not be written:
+//!
+//! ```compile_fail,E0616
+//! # use ufsim_device::seat::Core;
+//! fn refused(core: &Core) -> u32 {
+//!     core.blocks.free()
+//! }
+//! ```
+//!
+//! ```compile_fail,E0596
+//! # use ufsim_device::seat::{Core, Stream};
+//! fn refused(core: &mut Core) {
+//!     core.blocks().open_next(Stream::Host);
+//! }
+//! ```
 
 mod absorb;
 mod answers;
@@ -45,7 +68,13 @@ pub use recover::Recover;
 pub use scheme::Scheme;
 pub use translate::Translate;
 
-pub use crate::engine::core::Core;
+pub use crate::blocks::{Blocks, State, Stream};
+pub use crate::engine::core::{Core, MapPrograms};
+pub use crate::gc::Victim;
+pub use crate::log::{Change, Log, Logged};
+pub use crate::map_units::{MapShape, MapUnits, Numbered, UnitRun, UnitSet};
+pub use crate::meta::{Meta, Piece, Placing};
+pub use crate::sram::Owner;
 
 /// A mapping scheme: whatever answers in all seats.
 pub trait Mapping:

@@ -1,4 +1,4 @@
-//! `dftl` and `cdftl`: L2P entries loaded when they are needed.
+//! `dftl` and `cdftl`: L2P entries loaded when they are needed. One type, with one level of caching or two.
 //!
 //! - `dftl` (Gupta et al., ASPLOS 2009, as MAP+ Sec. IV-A and V-D use it): translation pages on flash, their places
 //!   (GTD) in SRAM, and a cache of single entries, the CMT. A read or write whose entry is not there waits until it has
@@ -8,13 +8,28 @@
 //!   that misses the CMT comes from there if it can. What leaves the CMT changes the page there, or if it is not there,
 //!   the one on flash; a page that leaves is written if it is changed, without being read.
 //!
-//! Reads and writes both take the entry in (MAP+ eqs. 1 to 4); a write knows the old entry, so valid page counts are
-//! exact. The entry of a write stays until the write is on flash. Addresses whose translation page was never written
-//! need no flash read.
+//! Reads and writes both take the entry in (MAP+ eqs. 1 to 4). Addresses whose translation page was never written need
+//! no flash read.
 //!
-//! Changed entries are lost with the power; recovery finds them in the spare areas of the superblocks that they name.
-//! The number of these is limited (`log.max_log_blocks`): what names the oldest is written before another one is
-//! opened.
+//! - **Lookups** come one after another, those of reads and those of writes (`engine/lookups.rs`): room is made, the
+//!   entry is loaded, then the next page has its turn. An entry that waits for its place counts as one miss, however
+//!   often it asks.
+//! - **Room** is made before the load, and kept for it. If what leaves is changed, its translation page is written
+//!   first, with every changed entry of that page. That is an exclusive job, for no program may be in flight when a
+//!   page says up to which number it is complete.
+//! - **Writes.** The entry of a write is pinned from its acceptance to its commit. So the old page is known in time,
+//!   valid page counts are exact, and an empty superblock needs no GC. The slot remembers the number of the newest
+//!   change, since programs may finish in another order.
+//! - **Copies and trims** of addresses that are in no cache go into the log. They are settled when their translation
+//!   page is in SRAM: a copy holds if the old entry names its source. Until then its page counts as valid. A superblock
+//!   that the log names is no victim, or a copy of a copy would look overtaken. GC ends its victim with a flush of the
+//!   log.
+//! - **Power.** Changed entries are lost with it; recovery finds them in the spare areas of the superblocks that they
+//!   name. Log blocks are these, those that the log names, and open ones. What names the oldest is written before their
+//!   number exceeds `log.max_log_blocks`.
+//! - **Idle time.** After `background_us` without commands one translation page after the other is written. A command
+//!   that comes while one is being read stops that. One that comes during the program waits for it, as the die would
+//!   make it.
 
 mod ahead;
 mod cmt;
@@ -284,7 +299,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
 
     /// Is the log so full that the next row, or trim, might not fit?
     fn log_is_crowded(&self, core: &Core) -> bool {
-        core.log().len() > 0 && core.log().room() < TRIM_ENTRIES + 2 * core.layout().row_units() as usize
+        !core.log().is_empty() && core.log().room() < TRIM_ENTRIES + 2 * core.layout().row_units() as usize
     }
 }
 
@@ -511,12 +526,12 @@ impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
     /// The victim becomes free when its last translation page has been written.
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
         self.valid.mark_collected(sb);
-        self.wanted.log |= core.log().len() > 0;
+        self.wanted.log |= !core.log().is_empty();
         self.valid.retire_if_empty(core, sb);
     }
 
     fn starved(&mut self, core: &mut Core) {
-        self.wanted.log |= core.log().len() > 0;
+        self.wanted.log |= !core.log().is_empty();
     }
 }
 

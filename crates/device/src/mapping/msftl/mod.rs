@@ -1,18 +1,26 @@
 //! `base-dftl`, `mini-page` and `msftl`: new mappings in a mapping cache, flushed every so much user data (Kim and Lee,
 //! MSFTL, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash Storage", 2020).
 //!
-//! The three differ in nothing but the size of the pieces that the mapping table is written in:
+//! The three are one type. They differ in nothing but the size of the pieces that the mapping table is written in:
 //!
 //! - `base-dftl` (Sec. 2): translation pages as large as a NAND page (`page_kib`, Fig. 2 also has smaller ones).
 //! - `mini-page` (Sec. 4.1, after Lv et al., NAS 2018): translation pages of 4 KiB, the host's logical page.
 //! - `msftl` (Sec. 3): mapping segments of 2 or 1 KiB (`segment_bytes`).
 //!
-//! New mappings of host writes and GC copies are recorded in the mapping cache first (Sec. 2), here the log. After
-//! `flush_mib` of them, a block's worth (Sec. 4.1), the mapping flush reads every piece with changes, changes it
-//! and programs it elsewhere; pieces that are smaller than a NAND page are collected, whatever their addresses, until
-//! one is full (Sec. 3.2). Their places, the MSD, are all in SRAM, and written when a translation block is opened (Sec.
-//! 3.3), which is what GC of the translation blocks begins with; it assembles the up-to-date pieces of its victim, the
-//! block with the fewest (Sec. 3.4). Both are those of `meta` and `engine/collect.rs`.
+//! New mappings of host writes and GC copies are recorded in the mapping cache first (Sec. 2), here the log, which has
+//! room for a flush. A flush begins after `flush_mib` of them, a block's worth (Sec. 4.1), or at the limit of log
+//! blocks, or when free superblocks are short. It goes through the addresses in order, a round at a time: it reads
+//! every piece with changes, with one read for all pieces in the same flash unit; it changes them; it programs them
+//! elsewhere. Pieces that are smaller than a NAND page are collected, whatever their addresses, until one is full (Sec.
+//! 3.2), so that all programs but the last are full.
+//!
+//! A flush may rewrite more than there are free translation blocks. It then makes way: what is on flash leaves the
+//! log's index, the blocks are collected, and the rest follows. Superblocks count as flushed only when all of it is
+//! done. `rounds` has the order of such a flush, which `dftl` and `cdftl` share.
+//!
+//! The places of all pieces, the MSD, are in SRAM, and written when a translation block is opened (Sec. 3.3), which is
+//! what GC of the translation blocks begins with. It takes the block with the fewest up-to-date pieces and assembles
+//! these in full programs (Sec. 3.4). Both are those of `meta` and `engine/collect.rs`.
 //!
 //! The paper does not say how GC finds the valid pages of user blocks, nor what is cached for reads. Here the spare
 //! areas of the victim are read, and the pieces that they name (`search`); pieces in SRAM are those of
@@ -389,7 +397,7 @@ impl<S: PieceSize> Reclaim for Flushed<S> {
         let pending = self.unflushed.flush_would_help(core);
         // A step needs a row, beside copies of another that wait already: the next flush comes a little early.
         let close = self.room(core) < 2 * core.layout().row_units() as usize;
-        self.unflushed.flush_wanted |= core.log().len() > 0 && (pending || close);
+        self.unflushed.flush_wanted |= !core.log().is_empty() && (pending || close);
     }
 }
 
