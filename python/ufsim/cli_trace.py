@@ -10,7 +10,9 @@ from rich.text import Text
 
 import ufsim
 from ufsim import tables
-from ufsim.traces import clean_rules, trace_convert, trace_formats, trace_info, trace_to_scenario
+from ufsim.cli_options import JsonOption
+from ufsim.cli_options import info as option_info
+from ufsim.traces import trace_convert, trace_formats, trace_info, trace_to_scenario
 
 app = typer.Typer(
     help="Look into block traces, and convert them.",
@@ -19,20 +21,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-FORMATS = ", ".join(entry["name"] for entry in trace_formats())
 WRITABLE = ", ".join(entry["name"] for entry in trace_formats() if entry["writable"])
 
-FormatOption = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help=f"Format of a trace: {FORMATS}. (default: recognised)")
-]
-DeviceOption = Annotated[
-    str | None, typer.Option("--device", metavar="NAME", help="The device to take from a trace of several: 253:5.")
-]
-CleanOption = Annotated[
-    list[str] | None,
-    typer.Option("--clean", metavar="RULE", help=f"Cleaning rule, repeatable: {', '.join(clean_rules())}."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+FormatOption = Annotated[str | None, option_info("format")]
+DeviceOption = Annotated[str | None, option_info("device")]
+CleanOption = Annotated[list[str] | None, option_info("clean")]
 
 
 @app.command()
@@ -56,10 +49,7 @@ def convert(
     trace: Annotated[str, typer.Argument(metavar="IN", help="Trace file or directory.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; it appears when it is complete.")],
     to: Annotated[str, typer.Option("--format", metavar="NAME", help=f"Format to write: {WRITABLE}.")],
-    from_format: Annotated[
-        str | None,
-        typer.Option("--from-format", metavar="NAME", help=f"Format to read: {FORMATS}. (default: recognised)"),
-    ] = None,
+    from_format: Annotated[str | None, option_info("format", "--from-format")] = None,
     device: DeviceOption = None,
     clean: CleanOption = None,
     as_json: JsonOption = False,

@@ -10,7 +10,7 @@ from typing import Any
 from ufsim import _core
 from ufsim.documents import parse
 from ufsim.results import Comparison, Result
-from ufsim.spec import DEFAULT_SCHEMES, Spec, check_range
+from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, Spec, check_range
 from ufsim.states import StateCache
 
 # scheme, phase ("age", "precondition" or "run"), bytes completed, bytes in all if known, simulated nanoseconds
@@ -23,7 +23,7 @@ class Cancelled(Exception):
 
 def run(
     workload: str | Path,
-    scheme: str = "hp-ufs",
+    scheme: str = DEFAULT_SCHEME,
     *,
     progress: Progress | None = None,
     cache: StateCache | None = None,

@@ -2,15 +2,26 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, fields
 
 from ufsim import _core
+from ufsim._options import Options, Precondition, Replay, Setting
 
-Setting = str | int | float | bool
-Replay = Literal["timed", "queued", "closed"]
-Precondition = Literal["none", "footprint", "touched"]
+__all__ = [
+    "DEFAULT_SCHEME",
+    "DEFAULT_SCHEMES",
+    "Precondition",
+    "Replay",
+    "Setting",
+    "Spec",
+    "check_choice",
+    "check_range",
+    "profile_text",
+    "profiles",
+    "schemes",
+]
 
+DEFAULT_SCHEME = "hp-ufs"
 DEFAULT_SCHEMES = ("ufs", "hpb", "hp-ufs", "ideal")
 
 
@@ -36,42 +47,8 @@ def check_choice(field_name: str, value: str, allowed: list[str] | tuple[str, ..
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spec:
-    """One simulation.
-
-    `scheduler`, `booster` and `mapping` replace a part of the scheme. `settings` overrides profile keys
-    (`"host.memory_mib": 5`). `replay` and `depth` concern traces: a trace is replayed at its recorded times
-    ("timed"), at these times into a queue of `depth` requests, outside of which others wait uncounted ("queued"), or as
-    fast as `depth` outstanding requests allow ("closed"); with `per_cpu_streams` each per-CPU file of a closed replay
-    is a stream with that depth of its own. `precondition` is what is written, unmeasured, before: nothing, the
-    "footprint" that the workload may read, or all that it may have "touched". `host_memory_mib` (a number or
-    "unlimited") limits the memory that a booster may use; `None` leaves it to the profile. `device` (such as "253:5")
-    selects a device of a trace that holds several, `format` names a trace's format if it is not to be recognised, and
-    `clean` lists cleaning rules for traces.
-
-    A device is new unless `age` or `from_state` is given. `age` writes to it first and switches it off and on: a fio
-    job file, or the options of one job ("rw=randwrite bs=4k iodepth=16 size=52g"). `from_state` is a file that
-    `ufsim age` has made in this way.
-    """
-
-    workload: str
-    scheme: str
-    scheduler: str | None = None
-    booster: str | None = None
-    mapping: str | None = None
-    profile: str = "hp-ufs"
-    settings: dict[str, Setting] = field(default_factory=dict)
-    replay: Replay = "timed"
-    depth: int = 8
-    per_cpu_streams: bool = False
-    seed: int = 1
-    precondition: Precondition = "footprint"
-    host_memory_mib: int | str | None = None
-    device: str | None = None
-    format: str | None = None
-    clean: list[str] = field(default_factory=list)
-    age: str | None = None
-    from_state: str | None = None
+class Spec(Options):
+    """One simulation: the options that docs/run.md lists."""
 
     def check(self) -> None:
         """Raises `ConfigError` or `FileNotFoundError` for what would be found too late or told badly by the core.
@@ -79,7 +56,6 @@ class Spec:
         The core checks everything else, which knows the ranges of profiles, job files and traces.
         """
         self.check_system()
-        check_range("depth", self.depth, 1, 65536)
         if self.from_state is not None and not os.path.exists(self.from_state):
             raise FileNotFoundError(f"aged state '{self.from_state}': no such file")
         if not os.path.exists(self.workload):
@@ -88,14 +64,13 @@ class Spec:
     def check_system(self) -> None:
         """The same for what concerns no workload."""
         check_choice("scheme", self.scheme, [scheme["name"] for scheme in schemes()])
-        check_range("seed", self.seed, 0, 2**64 - 1)
+        for option in fields(self):
+            if "range" in option.metadata:
+                check_range(option.name, getattr(self, option.name), *option.metadata["range"])
 
     def to_json(self) -> str:
         """The form that `_core.simulate` takes."""
-        fields = asdict(self)
-        fields["set"] = fields.pop("settings")
-        fields["from"] = fields.pop("from_state")
-        return json.dumps(fields)
+        return json.dumps(asdict(self))
 
 
 def check_range(field_name: str, value: int, low: int, high: int) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 import ufsim
-from ufsim import cli
+from ufsim import cli, cli_options
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
@@ -47,12 +47,12 @@ def test_a_defect_of_the_command_line_is_not_hidden(monkeypatch) -> None:
     [("5", 5), ("0.5", 0.5), ("true", True), ('"5"', "5"), ("unlimited", "unlimited"), ("[1]", "[1]"), ("", "")],
 )
 def test_settings_are_written_as_in_toml(text: str, value: object) -> None:
-    parsed = cli.parse_settings([f"host.memory_mib={text}"])
+    parsed = cli_options.parse_settings([f"host.memory_mib={text}"])
     assert parsed == {"host.memory_mib": value}
     assert type(parsed["host.memory_mib"]) is type(value)
 
 
 @pytest.mark.parametrize("texts", [["a.b"], ["b=1"], ["a.=1"], ["=1"], ["a.b=1", "a.b=2"]])
 def test_settings_that_mean_nothing_are_refused(texts: list[str]) -> None:
-    with pytest.raises(cli.UsageError, match="--set"):
-        cli.parse_settings(texts)
+    with pytest.raises(cli_options.UsageError, match="--set"):
+        cli_options.parse_settings(texts)
