@@ -33,7 +33,7 @@ fn what_sqlite_cannot_do_is_an_error() {
     for (name, options, told) in [
         ("full.toml", "fill_rows = 20000\nvalue_bytes = 1000\nvolume_mib = 16", "database or disk is full"),
         ("large.toml", "volume_mib = 4096", "sqlite.volume_mib = 4096: must be 16..=128"),
-        ("key.toml", "volume = 3", "unknown field `volume`"),
+        ("key.toml", "volume = 3", "sqlite.volume = 3: unknown key"),
     ] {
         match run(name, options, "ufs") {
             Err(LabError::Config(text)) => assert!(text.contains(told) && text.contains(name), "{text}"),

@@ -99,7 +99,7 @@ impl SqliteSource {
         spec.check()?;
         spec.check_capacity(capacity_units)?;
         let fill = GroupInfo { name: "fill".into(), measured: false };
-        let measured = |operation: &Operation| GroupInfo { name: operation.name().into(), measured: true };
+        let measured = |operation: Operation| GroupInfo { name: operation.name().into(), measured: true };
         Ok(SqliteSource {
             spec: spec.clone(),
             coroutine: Coroutine::start(spec),
@@ -109,10 +109,10 @@ impl SqliteSource {
             batch: Vec::new(),
             outstanding: 0,
             versions: Versions::default(),
-            transactions: spec.operations.iter().map(|&operation| Transactions::none(operation)).collect(),
+            transactions: spec.operations().map(Transactions::none).collect(),
             written_at: Vec::new(),
             outcome: None,
-            groups: std::iter::once(fill).chain(spec.operations.iter().map(measured)).collect(),
+            groups: std::iter::once(fill).chain(spec.operations().map(measured)).collect(),
             progress: Progress::default(),
             line: 0,
         })

@@ -4,9 +4,9 @@
 //! 2013; github.com/ESOS-Lab/Mobibench): one statement per transaction, one row each, pages of 4 KiB, journal mode
 //! TRUNCATE, synchronous FULL.
 
-use std::ops::RangeInclusive;
+use std::fmt::Display;
 
-use serde::Deserialize;
+use params::{Table, Value};
 use thiserror::Error;
 use units::{Nanos, UNIT_BYTES};
 
@@ -72,8 +72,20 @@ const SYNCHRONOUS: &Names<Synchronous> = &[
     ("full", Synchronous::Full),
     ("extra", Synchronous::Extra),
 ];
-const FILE_SYSTEMS: &Names<Kind> =
-    &[("ext4-ordered", Kind::Ext4), ("f2fs", Kind::F2fs), ("f2fs-out-of-place", Kind::F2fsOutOfPlace)];
+const FILE_SYSTEMS: &Names<Kind> = &[
+    ("ext4-ordered", Kind::Ext4),
+    ("f2fs", Kind::F2fs),
+    ("f2fs-out-of-place", Kind::F2fsOutOfPlace),
+    #[cfg(test)]
+    ("f2fs-overtaken", Kind::F2fsOvertaken),
+    #[cfg(test)]
+    ("ext4-ignores-sync", Kind::IgnoresSync),
+];
+
+/// What a checked name means.
+fn named<T: Copy>(names: &Names<T>, name: &str) -> T {
+    names.iter().find(|(known, _)| *known == name).expect("names are checked when they are read").1
+}
 
 fn name_of<T: PartialEq>(names: &Names<T>, value: &T) -> &'static str {
     names.iter().find(|(_, v)| v == value).map_or("?", |(name, _)| name)
@@ -93,6 +105,13 @@ impl JournalMode {
     }
 }
 
+impl Kind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        name_of(FILE_SYSTEMS, &self)
+    }
+}
+
 impl Synchronous {
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -100,75 +119,46 @@ impl Synchronous {
     }
 }
 
-/// A workload.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SqliteSpec {
-    /// What is measured, one after another.
-    pub operations: Vec<Operation>,
-    /// Transactions of each operation.
-    pub transactions: u32,
-    /// Bytes of a row's value.
-    pub value_bytes: u32,
-    /// Tables; transactions take them in turn.
-    pub tables: u32,
-    /// Rows of each table before anything is measured.
-    pub fill_rows: u32,
-    /// Journal mode.
-    pub journal_mode: JournalMode,
-    /// Synchronous level.
-    pub synchronous: Synchronous,
-    /// Bytes of a database page.
-    pub page_bytes: u32,
-    /// SQLite's own page cache.
-    pub sqlite_cache_kib: u32,
-    /// Kind of file system.
-    pub file_system: Kind,
-    /// Flushes and FUA reach the device. Without, as with the mount option `nobarrier`, a power cut may take anything.
-    pub barriers: bool,
-    /// Size of the volume, from the start of the device on.
-    pub volume_mib: u32,
-    /// The kernel's page cache: most clean pages.
-    pub page_cache_kib: u32,
-    /// Forget the page cache before each operation.
-    pub drop_caches: bool,
-    /// Time between two transactions.
-    pub think_us: u32,
-    /// Processor time of a transaction.
-    pub transaction_cpu_ns: u32,
-    /// Processor time of a call of the file system.
-    pub call_cpu_ns: u32,
-    /// Seed of the values, of which rows are chosen, and of SQLite's random numbers.
-    pub seed: u64,
-}
-
-/// The file as serde reads it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    sqlite: Section,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct Section {
-    operations: Option<Vec<String>>,
-    transactions: Option<i64>,
-    value_bytes: Option<i64>,
-    tables: Option<i64>,
-    fill_rows: Option<i64>,
-    journal_mode: Option<String>,
-    synchronous: Option<String>,
-    page_bytes: Option<i64>,
-    sqlite_cache_kib: Option<i64>,
-    file_system: Option<String>,
-    barriers: Option<bool>,
-    volume_mib: Option<i64>,
-    page_cache_kib: Option<i64>,
-    drop_caches: Option<bool>,
-    think_us: Option<i64>,
-    transaction_cpu_ns: Option<i64>,
-    call_cpu_ns: Option<i64>,
-    seed: Option<i64>,
+params::params! {
+    /// A workload.
+    pub (clone) SqliteSpec {
+        /// What is measured, one after another.
+        operations: choices("insert" "update" "delete" "select") = ["insert", "update", "delete", "select"], "Mobibench";
+        /// Transactions of each operation.
+        transactions: count(1 to 10_000_000) = 1000, "Mobibench";
+        /// Bytes of a row's value.
+        value_bytes: count(1 to 1_000_000) = 100, "Mobibench";
+        /// Tables; transactions take them in turn.
+        tables: count(1 to 1000) = 1, "Mobibench";
+        /// Rows of each table before anything is measured.
+        fill_rows: count(0 to 10_000_000) = 1000, "assumed: Mobibench deletes and updates what it has inserted";
+        /// Journal mode.
+        journal_mode: choice("delete" "truncate" "persist" "wal") = "truncate", "Mobibench";
+        /// Synchronous level.
+        synchronous: choice("off" "normal" "full" "extra") = "full", "Mobibench";
+        /// Bytes of a database page: a power of two.
+        page_bytes: count(512 to 65_536) = 4096, "Mobibench";
+        /// SQLite's own page cache.
+        sqlite_cache_kib: count(1 to 4_194_304) = 2000, "SQLite's default";
+        /// Kind of file system.
+        file_system: choice("ext4-ordered" "f2fs" "f2fs-out-of-place") = "f2fs", "assumed: what phones have";
+        /// Flushes and FUA reach the device. Without, as with the mount option `nobarrier`, a power cut may take anything.
+        barriers: switch = true, "Linux's default";
+        /// Size of the volume, from the start of the device on.
+        volume_mib: count(16 to 65_536) = 64, "assumed";
+        /// The kernel's page cache: most clean pages.
+        page_cache_kib: count(64 to 16_777_216) = 65_536, "assumed";
+        /// Forget the page cache before each operation.
+        drop_caches: switch = true, "Mobibench";
+        /// Time between two transactions.
+        think_us: count(0 to 60_000_000) = 0, "Mobibench";
+        /// Processor time of a transaction.
+        transaction_cpu_ns: count(0 to 1_000_000_000) = 0, "assumed";
+        /// Processor time of a call of the file system.
+        call_cpu_ns: count(0 to 1_000_000_000) = 0, "assumed";
+        /// Seed of the values, of which rows are chosen, and of SQLite's random numbers.
+        seed: wide(0 to 9_223_372_036_854_775_807) = 1, "assumed";
+    }
 }
 
 /// What is wrong with a workload.
@@ -176,40 +166,41 @@ struct Section {
 #[error("{0}")]
 pub struct SpecError(String);
 
-impl Default for SqliteSpec {
-    fn default() -> SqliteSpec {
-        SqliteSpec {
-            operations: vec![Operation::Insert, Operation::Update, Operation::Delete, Operation::Select],
-            transactions: 1000,
-            value_bytes: 100,
-            tables: 1,
-            fill_rows: 1000,
-            journal_mode: JournalMode::Truncate,
-            synchronous: Synchronous::Full,
-            page_bytes: 4096,
-            sqlite_cache_kib: 2000,
-            file_system: Kind::F2fs,
-            barriers: true,
-            volume_mib: 64,
-            page_cache_kib: 65_536,
-            drop_caches: true,
-            think_us: 0,
-            transaction_cpu_ns: 0,
-            call_cpu_ns: 0,
-            seed: 1,
-        }
-    }
-}
-
 impl SqliteSpec {
     /// Reads a workload; `origin` names it in errors.
     ///
     /// # Errors
     /// What does not parse, unknown keys, and values out of range, with what is allowed.
     pub fn parse(text: &str, origin: &str) -> Result<SqliteSpec, SpecError> {
-        let file: File = toml::from_str(text).map_err(|error| SpecError(format!("{origin}: {error}")))?;
-        let spec = resolve(file.sqlite).and_then(|spec| spec.check().map(|()| spec));
-        spec.map_err(|SpecError(text)| SpecError(format!("{origin}: {text}")))
+        let wrong = |error: &dyn Display| SpecError(format!("{origin}: {error}"));
+        let file: Table = text.parse().map_err(|error: toml::de::Error| wrong(&error))?;
+        if let Some(other) = file.keys().find(|key| *key != "sqlite") {
+            return Err(wrong(&format!("{other}: unknown table, must be [sqlite]")));
+        }
+        let table = file.get("sqlite").and_then(Value::as_table);
+        let table = table.ok_or_else(|| wrong(&"there is no table [sqlite]"))?;
+        let spec: SqliteSpec = params::read("sqlite", table).map_err(|error| wrong(&error))?;
+        spec.check().map(|()| spec).map_err(|error| wrong(&error))
+    }
+
+    /// What is measured, one after another.
+    pub fn operations(&self) -> impl ExactSizeIterator<Item = Operation> + '_ {
+        self.operations.iter().map(|name| named(OPERATIONS, name))
+    }
+
+    /// The journal mode.
+    pub fn journal_mode(&self) -> JournalMode {
+        named(JOURNAL_MODES, self.journal_mode)
+    }
+
+    /// The synchronous level.
+    pub fn synchronous(&self) -> Synchronous {
+        named(SYNCHRONOUS, self.synchronous)
+    }
+
+    /// The kind of file system.
+    pub fn file_system(&self) -> Kind {
+        named(FILE_SYSTEMS, self.file_system)
     }
 
     /// What depends on more than one key.
@@ -218,14 +209,14 @@ impl SqliteSpec {
             return Err(SpecError(format!("sqlite.page_bytes = {}: must be a power of two", self.page_bytes)));
         }
         let mut rows = i64::from(self.fill_rows) * i64::from(self.tables);
-        for operation in &self.operations {
+        for operation in self.operations() {
             let count = i64::from(self.transactions);
             match operation {
                 Operation::Insert => rows += count,
                 Operation::Delete => rows -= count,
                 Operation::Update | Operation::Select => {}
             }
-            let rest = if *operation == Operation::Delete { 0 } else { i64::from(self.tables) };
+            let rest = if operation == Operation::Delete { 0 } else { i64::from(self.tables) };
             if rows < rest {
                 let name = operation.name();
                 return Err(SpecError(format!(
@@ -257,7 +248,7 @@ impl SqliteSpec {
         if !self.barriers {
             return None;
         }
-        match (self.synchronous, self.journal_mode) {
+        match (self.synchronous(), self.journal_mode()) {
             (Synchronous::Extra, _) => Some(0),
             (Synchronous::Full, JournalMode::Delete) => Some(1),
             (Synchronous::Full, _) => Some(0),
@@ -287,62 +278,6 @@ impl SqliteSpec {
     }
 }
 
-/// A number, if it is there and in its range.
-fn number(key: &str, value: Option<i64>, default: u32, range: RangeInclusive<u32>) -> Result<u32, SpecError> {
-    let Some(value) = value else { return Ok(default) };
-    let fits = u32::try_from(value).ok().filter(|value| range.contains(value));
-    fits.ok_or_else(|| SpecError(format!("sqlite.{key} = {value}: must be {}..={}", range.start(), range.end())))
-}
-
-/// A name, if it is there and known.
-fn named<T: Copy>(key: &str, value: Option<String>, default: T, names: &Names<T>) -> Result<T, SpecError> {
-    let Some(value) = value else { return Ok(default) };
-    let found = names.iter().find(|(name, _)| *name == value).map(|&(_, meaning)| meaning);
-    found.ok_or_else(|| {
-        let allowed: Vec<&str> = names.iter().map(|&(name, _)| name).collect();
-        SpecError(format!("sqlite.{key} = \"{value}\": must be one of {}", allowed.join(", ")))
-    })
-}
-
-fn operations(value: Option<Vec<String>>, default: Vec<Operation>) -> Result<Vec<Operation>, SpecError> {
-    let Some(names) = value else { return Ok(default) };
-    if names.is_empty() {
-        return Err(SpecError("sqlite.operations = []: must name at least one operation".into()));
-    }
-    names.into_iter().map(|name| named("operations", Some(name), Operation::Insert, OPERATIONS)).collect()
-}
-
-fn resolve(section: Section) -> Result<SqliteSpec, SpecError> {
-    let (s, d) = (section, SqliteSpec::default());
-    Ok(SqliteSpec {
-        operations: operations(s.operations, d.operations)?,
-        transactions: number("transactions", s.transactions, d.transactions, 1..=10_000_000)?,
-        value_bytes: number("value_bytes", s.value_bytes, d.value_bytes, 1..=1_000_000)?,
-        tables: number("tables", s.tables, d.tables, 1..=1000)?,
-        fill_rows: number("fill_rows", s.fill_rows, d.fill_rows, 0..=10_000_000)?,
-        journal_mode: named("journal_mode", s.journal_mode, d.journal_mode, JOURNAL_MODES)?,
-        synchronous: named("synchronous", s.synchronous, d.synchronous, SYNCHRONOUS)?,
-        page_bytes: number("page_bytes", s.page_bytes, d.page_bytes, 512..=65_536)?,
-        sqlite_cache_kib: number("sqlite_cache_kib", s.sqlite_cache_kib, d.sqlite_cache_kib, 1..=4_194_304)?,
-        file_system: named("file_system", s.file_system, d.file_system, FILE_SYSTEMS)?,
-        barriers: s.barriers.unwrap_or(d.barriers),
-        volume_mib: number("volume_mib", s.volume_mib, d.volume_mib, 16..=65_536)?,
-        page_cache_kib: number("page_cache_kib", s.page_cache_kib, d.page_cache_kib, 64..=16_777_216)?,
-        drop_caches: s.drop_caches.unwrap_or(d.drop_caches),
-        think_us: number("think_us", s.think_us, d.think_us, 0..=60_000_000)?,
-        transaction_cpu_ns: number(
-            "transaction_cpu_ns",
-            s.transaction_cpu_ns,
-            d.transaction_cpu_ns,
-            0..=1_000_000_000,
-        )?,
-        call_cpu_ns: number("call_cpu_ns", s.call_cpu_ns, d.call_cpu_ns, 0..=1_000_000_000)?,
-        seed: s.seed.map_or(Ok(d.seed), |seed| {
-            u64::try_from(seed).map_err(|_| SpecError(format!("sqlite.seed = {seed}: must be 0..={}", i64::MAX)))
-        })?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,18 +296,28 @@ mod tests {
             ("tables = -1", "x.toml: sqlite.tables = -1: must be 1..=1000"),
             ("seed = -1", "sqlite.seed = -1: must be 0..=9223372036854775807"),
             ("page_bytes = 5000", "sqlite.page_bytes = 5000: must be a power of two"),
-            ("journal_mode = \"off\"", "sqlite.journal_mode = \"off\": must be one of delete, truncate, persist, wal"),
-            ("synchronous = \"2\"", "sqlite.synchronous = \"2\": must be one of off, normal, full, extra"),
-            ("file_system = \"xfs\"", "must be one of ext4-ordered, f2fs, f2fs-out-of-place"),
-            ("operations = [\"drop\"]", "sqlite.operations = \"drop\": must be one of insert, update, delete, select"),
-            ("operations = []", "sqlite.operations = []: must name at least one operation"),
+            (
+                "journal_mode = \"off\"",
+                "sqlite.journal_mode = \"off\": must be one of \"delete\", \"truncate\", \"persist\", \"wal\"",
+            ),
+            (
+                "synchronous = \"2\"",
+                "sqlite.synchronous = \"2\": must be one of \"off\", \"normal\", \"full\", \"extra\"",
+            ),
+            ("file_system = \"xfs\"", "must be one of \"ext4-ordered\", \"f2fs\", \"f2fs-out-of-place\""),
+            (
+                "operations = [\"drop\"]",
+                "sqlite.operations = [\"drop\"]: must be a list of \"insert\", \"update\", \"delete\", \"select\"",
+            ),
+            ("operations = []", "sqlite.operations = []: must be a list of"),
             (
                 "operations = [\"delete\"]\nfill_rows = 999",
                 "sqlite.fill_rows = 999: too few rows for 1000 transactions",
             ),
             ("operations = [\"select\"]\nfill_rows = 0", "sqlite.fill_rows = 0: too few rows"),
-            ("jurnal_mode = \"wal\"", "unknown field `jurnal_mode`"),
-            ("tables = \"two\"", "invalid type: string"),
+            ("jurnal_mode = \"wal\"", "sqlite.jurnal_mode = \"wal\": unknown key, must be one of operations, "),
+            ("tables = \"two\"", "sqlite.tables = \"two\": must be 1..=1000"),
+            ("[squirrel]", "x.toml: squirrel: unknown table, must be [sqlite]"),
         ] {
             let error = SqliteSpec::parse(&format!("[sqlite]\n{line}\n"), "x.toml").unwrap_err().to_string();
             assert!(error.contains(told), "{line}: {error}");

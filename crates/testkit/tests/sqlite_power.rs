@@ -18,10 +18,10 @@ fn spec(seed: u64) -> SqliteSpec {
     SqliteSpec {
         transactions: 100,
         fill_rows: 100,
-        file_system: FILE_SYSTEMS[(seed / 4 % 2) as usize],
-        journal_mode: MODES[(seed / 8 % 4) as usize],
+        file_system: FILE_SYSTEMS[(seed / 4 % 2) as usize].name(),
+        journal_mode: MODES[(seed / 8 % 4) as usize].name(),
         // Deleting a journal is not synced below this level, so that the last transaction may go.
-        synchronous: Synchronous::Extra,
+        synchronous: Synchronous::Extra.name(),
         volume_mib: 16,
         seed,
         ..SqliteSpec::default()

@@ -1,0 +1,70 @@
+//! The workload without a device.
+
+use sqlite_load::spec::JournalMode;
+use sqlite_load::{SqliteSource, SqliteSpec};
+use units::SimTime;
+use workload::{Next, Source};
+
+fn spec(mode: JournalMode) -> SqliteSpec {
+    SqliteSpec { transactions: 30, fill_rows: 200, journal_mode: mode.name(), ..SqliteSpec::default() }
+}
+
+#[test]
+fn an_interrupted_run_ends_the_database() {
+    for requests in [0, 1, 50, 400] {
+        let mut source = SqliteSource::new(&spec(JournalMode::Wal), 1 << 20).unwrap();
+        let (mut now, mut issued) = (SimTime(0), Vec::new());
+        for _ in 0..requests {
+            match source.next(now) {
+                Next::Request(request) => issued.push(request.ticket),
+                Next::Wait(at) => now = at,
+                Next::Blocked => source.completed(issued.remove(0), now),
+                Next::Done | Next::Driver(_) => unreachable!(),
+            }
+        }
+        // Its thread is joined here; if the database did not end, this would hang.
+        drop(source);
+    }
+}
+
+/// A device that completes everything at once.
+struct AtOnce {
+    source: SqliteSource,
+    now: SimTime,
+    requests: Vec<(u64, u64)>,
+}
+
+impl AtOnce {
+    fn new(spec: &SqliteSpec) -> AtOnce {
+        AtOnce { source: SqliteSource::new(spec, 1 << 20).unwrap(), now: SimTime(0), requests: Vec::new() }
+    }
+
+    /// One request; false at the end.
+    fn step(&mut self) -> bool {
+        match self.source.next(self.now) {
+            Next::Request(issued) => {
+                self.requests.push((issued.request.sector, issued.request.bytes));
+                self.source.completed(issued.ticket, self.now);
+            }
+            Next::Wait(at) => self.now = at,
+            Next::Blocked | Next::Driver(_) => unreachable!("everything has completed"),
+            Next::Done => return false,
+        }
+        true
+    }
+}
+
+/// Connections must not take pages of SQLite's cache from each other.
+#[test]
+fn another_database_changes_nothing() {
+    let spec = spec(JournalMode::Truncate);
+    let greedy = SqliteSpec { sqlite_cache_kib: 64, page_cache_kib: 64, fill_rows: 4000, ..spec.clone() };
+    let mut alone = AtOnce::new(&spec);
+    while alone.step() {}
+    assert_eq!(alone.source.outcome(), Some(&Ok(())));
+    let (mut first, mut second) = (AtOnce::new(&spec), AtOnce::new(&greedy));
+    while first.step() {
+        (0..10).all(|_| second.step());
+    }
+    assert_eq!(first.requests, alone.requests);
+}
