@@ -68,7 +68,8 @@ def parameter(option: Field[Any], defaults: dict[str, Any]) -> inspect.Parameter
     default = defaults.get(option.name, option.default)
     if default is MISSING:
         default = None if option.default_factory is not MISSING else inspect.Parameter.empty
-    annotation = Annotated[text_type(option), info(option.name)]
+    form: Any = Annotated  # the type is not known before
+    annotation = form[text_type(option), info(option.name)]
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
