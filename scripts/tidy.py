@@ -50,7 +50,6 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("width", "crates/ufs/"): OLD_LINES,
     ("width", "docs/profile.md"): OLD_LINES,
     ("width", "profiles/"): OLD_LINES,
-    ("circles", "crates/host/src/"): OLD_CIRCLE,
     ("circles", "crates/sqlite/src/"): OLD_CIRCLE,
     ("circles", "crates/workload/src/"): OLD_CIRCLE,
 }

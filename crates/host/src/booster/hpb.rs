@@ -11,8 +11,7 @@ use lists::Lru;
 use ufs::{DeviceInfo, HpbNotice, Op, Response};
 use units::{Lpa, Nanos, SimTime};
 
-use super::seat::{self, Apps, Booster, HostMemory, Internal, OwnCommands, Step, plain};
-use super::tamper::Tamper;
+use super::seat::{self, Apps, Booster, HostMemory, Internal, OwnCommands, Step, Tamper, plain};
 use crate::config::{HostConfig, SEALED_BYTES};
 use crate::request::{Part, RequestOp};
 use crate::stats::HostStats;

@@ -17,8 +17,7 @@ use crate::config::HostConfig;
 use crate::request::Part;
 use crate::stats::HostStats;
 
-pub(crate) use self::seat::{Apps, Booster, HostMemory, Internal, OwnCommands, Step};
-pub(crate) use self::tamper::Tamper;
+pub(crate) use self::seat::{Apps, Booster, HostMemory, Internal, OwnCommands, Step, Tamper};
 
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use ufs::{Op, Response};
 use units::SimTime;
 
-use super::seat::{Apps, Booster, HostMemory, OwnCommands, Step, plain};
-use super::tamper::Tamper;
+use super::seat::{Apps, Booster, HostMemory, OwnCommands, Step, Tamper, plain};
 use crate::config::HostConfig;
 use crate::request::Part;
 

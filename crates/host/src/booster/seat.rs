@@ -1,13 +1,12 @@
 //! What a booster is asked. It decides and returns values; the driver acts.
 //!
-//! A booster implements four traits: [`Booster`], [`OwnCommands`], [`HostMemory`] and [`Apps`], and [`Tamper`](super::Tamper) for
-//! tests. All but the first have a default for the trait as a whole: a booster without commands of its own says
+//! A booster implements four traits, [`Booster`], [`OwnCommands`], [`HostMemory`] and [`Apps`], and [`Tamper`] for tests. All but the first have a default for the trait as a whole: a booster without commands of its own says
 //! `impl OwnCommands for NoBooster {}`.
 
 use std::collections::VecDeque;
 
 use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status};
-use units::{AppId, Lpa, Seq, SimTime};
+use units::{AppId, Lpa, Ppa, Seq, SimTime, Superblock};
 
 use crate::app::AppSignal;
 use crate::config::HostConfig;
@@ -111,6 +110,35 @@ pub(crate) trait Apps {
     /// the bytes given back.
     fn reclaim(&mut self, _now: SimTime, _victim: AppId, _bytes: u64) -> u64 {
         0
+    }
+}
+
+/// Test support: a look into a booster's tables, and false entries in them. The host is not trusted (HPB 2017 Sec. 2.2.5), so
+/// tests falsify what it keeps. By default a booster holds nothing that could be looked at.
+pub(crate) trait Tamper {
+    /// Overwrites the cached address of an LPA, but nothing derived from it. False if it is not cached.
+    fn tamper(&mut self, _lpa: Lpa, _ppa: Option<Ppa>) -> bool {
+        false
+    }
+
+    /// The cached address of an LPA.
+    fn mapping(&self, _lpa: Lpa) -> Option<Option<Ppa>> {
+        None
+    }
+
+    /// Overwrites the cached sealed entry of an LPA. False if it is not cached.
+    fn tamper_sealed(&mut self, _lpa: Lpa, _entry: u64) -> bool {
+        false
+    }
+
+    /// The cached sealed entry of an LPA.
+    fn sealed(&self, _lpa: Lpa) -> Option<u64> {
+        None
+    }
+
+    /// Valid page count and bitmap of a block.
+    fn validity(&self, _block: Superblock) -> Option<(u32, Box<[u64]>)> {
+        None
     }
 }
 

@@ -6,11 +6,11 @@ use lists::{Fixed, Rings};
 use ufs::LpaRun;
 use units::{Lpa, SimTime};
 
-use super::Batch;
 use super::batches::{Batches, Rank};
 use super::config::SchedConfig;
 use super::ordered::{Policy, Why};
 use super::pending::Pending;
+use super::seat::Batch;
 use super::turns::{DIRECTIONS, Direction, Turns};
 
 /// Which of them.

@@ -1,5 +1,5 @@
-//! Schedulers: in which order parts that wait for a tag are sent. `registry` lists them; here stands what a scheduler is asked,
-//! and the one in use, with enum dispatch.
+//! Schedulers: in which order parts that wait for a tag are sent. `seat` says what a scheduler is asked, `registry`
+//! lists the schedulers; here stands the one in use, with enum dispatch.
 //!
 //! # Glossary
 //! - **pending queue**: the parts that a scheduler may choose from, at most [`SchedConfig::queue`] ([`pending`]).
@@ -14,10 +14,10 @@ pub(crate) mod config;
 mod ordered;
 mod pending;
 pub(crate) mod registry;
+mod seat;
 mod sorted;
 mod turns;
 
-use ufs::LpaRun;
 use units::SimTime;
 
 use self::config::SchedConfig;
@@ -26,55 +26,7 @@ use crate::knowledge::view::CacheView;
 use crate::request::Part;
 use crate::stats::HostStats;
 
-/// A batch that is about to be sent.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Batch {
-    /// It writes or trims.
-    pub write: bool,
-    /// Requests in it.
-    pub requests: u32,
-    /// What they access of its translation page.
-    pub runs: Box<[LpaRun]>,
-}
-
-impl Batch {
-    /// A single unit has its translation page read for it anyway.
-    pub fn needs_notice(&self) -> bool {
-        self.runs.iter().map(|run| u64::from(run.len)).sum::<u64>() > 1
-    }
-}
-
-/// A scheduler orders; it does not send. A part that must wait for the booster has left the scheduler.
-pub(crate) trait Scheduler {
-    /// Does it ask what the device's mapping cache holds?
-    const QUERIES: bool = false;
-
-    /// A scheduler without parts, for a device whose translation pages have `map_page_entries` entries.
-    fn new(config: &SchedConfig, map_page_entries: u32) -> Self;
-
-    /// Takes in a part.
-    fn push(&mut self, part: Part);
-
-    /// Looks at parts that have come; `cache` tells what the device's mapping cache holds. Called whenever something may
-    /// have come, whether or not a part can be sent.
-    fn admit(&mut self, now: SimTime, cache: &dyn CacheView) {
-        let _ = (now, cache);
-    }
-
-    /// Makes the next choice if none is made yet. If it opens a batch, gives the batch, once.
-    fn open_batch(&mut self, now: SimTime) -> Option<Batch> {
-        let _ = now;
-        None
-    }
-
-    /// The part to send next, if any is left.
-    fn pop(&mut self, now: SimTime, cache: &dyn CacheView) -> Option<Part>;
-
-    /// Adds its counters.
-    fn report(&self, stats: &mut HostStats) {
-        let _ = stats;
-    }
-}
+pub(crate) use self::seat::{Batch, Scheduler};
 
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {

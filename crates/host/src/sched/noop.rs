@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use units::SimTime;
 
-use super::Scheduler;
 use super::config::SchedConfig;
+use super::seat::Scheduler;
 use crate::knowledge::view::CacheView;
 use crate::request::Part;
 

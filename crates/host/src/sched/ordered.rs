@@ -9,7 +9,7 @@ use units::{Nanos, SimTime};
 
 use super::config::SchedConfig;
 use super::pending::Pending;
-use super::{Batch, Scheduler};
+use super::seat::{Batch, Scheduler};
 use crate::knowledge::view::CacheView;
 use crate::request::Part;
 use crate::stats::HostStats;

@@ -1,5 +1,6 @@
 //! What every registered scheduler must do, whatever it is.
 
+use ufs::LpaRun;
 use units::{AppId, Lpa, Nanos};
 
 use super::pending::writes;

@@ -6,50 +6,18 @@
 //! - A dirty segment is dearer than a clean one, for it has to be written back first: of BG and IFG the clean ones go first. Reclaim
 //!   gives clean ones back at once and has as many dirty ones written back as are still missing; what they take follows.
 
-use std::collections::{BTreeSet, VecDeque};
-
 use ufs::Op;
 use units::{AppId, SegmentId, UNIT_BYTES};
 
-use super::HpUfs;
 use super::segment_cache::{Lookup, SlotIndex};
+use super::state::HpUfs;
 use crate::app::AppSignal;
 use crate::booster::app_lists::{AFG, BG, IFG};
-use crate::booster::profiles::{Phase, Profiles};
+use crate::booster::profiles::Phase;
 use crate::booster::seat::Internal;
-use crate::config::HpbvalveConfig;
 
 /// Segments fetched ahead at a time.
 const AHEAD: usize = 2;
-
-/// What is known of apps.
-pub(super) struct Apps {
-    profiles: Profiles,
-    phase: Phase,
-    /// To be fetched ahead, in order.
-    wanted: VecDeque<SegmentId>,
-    /// Being fetched ahead, and during which time in the foreground they were wanted.
-    fetching: BTreeSet<(SegmentId, u32)>,
-    /// Dirty segments that are to be written back and dropped.
-    shedding: usize,
-}
-
-impl Apps {
-    pub fn new(config: HpbvalveConfig) -> Apps {
-        Apps {
-            profiles: Profiles::new(config),
-            phase: Phase::Running,
-            wanted: VecDeque::new(),
-            fetching: BTreeSet::new(),
-            shedding: 0,
-        }
-    }
-
-    /// Bytes of the profile lists.
-    pub fn bytes(&self) -> u64 {
-        self.profiles.bytes()
-    }
-}
 
 impl HpUfs {
     /// An app reads or changes a segment.

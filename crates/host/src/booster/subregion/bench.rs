@@ -7,8 +7,7 @@ use ufs::{DataIn, DeviceInfo, HpbNotice, Op, PiggyBack, Recommendation, Response
 use units::{AppId, Lpa, SimTime};
 
 use crate::app::AppSignal;
-use crate::booster::seat::{Apps, Booster, HostMemory, OwnCommands, Step};
-use crate::booster::tamper::Tamper;
+use crate::booster::seat::{Apps, Booster, HostMemory, OwnCommands, Step, Tamper};
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
 use crate::stats::HostStats;

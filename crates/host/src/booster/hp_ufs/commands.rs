@@ -6,12 +6,13 @@
 
 use std::collections::VecDeque;
 
-use ufs::{BitmapFor, DataOut, DeviceInfo, Op, SegmentImage, Status};
-use units::{Nanos, SegmentId, Seq, SimTime, Superblock};
+use live::SegmentImage;
+use ufs::{BitmapFor, DataOut, Op, Status};
+use units::{Nanos, SegmentId, SimTime, Superblock};
 
-use super::HpUfs;
-use super::bits::Bits;
+use super::pending::Writing;
 use super::segment_cache::Lookup;
+use super::state::HpUfs;
 use crate::booster::seat::Internal;
 use crate::request::Part;
 
@@ -27,65 +28,6 @@ const REPORT_EVERY: u64 = 256;
 
 /// Requests outstanding and no response for this long: the driver polls.
 const POLL_AFTER: Nanos = Nanos::from_micros(200);
-
-/// Internal work that is under way or to be done.
-pub(super) struct Pending {
-    /// There may be something to do.
-    pub work: bool,
-    /// The segment that the first entry of the reorder buffer waits for.
-    pub head: Option<SegmentId>,
-    /// That segment, or an earlier one, is being loaded for the reorder buffer.
-    head_loading: Option<SegmentId>,
-    /// Other loads under way.
-    loading: usize,
-    /// The device has a backlog of entries.
-    pub entries: bool,
-    /// An entry transfer is under way.
-    pub transferring: bool,
-    /// Segments that the device wants written back, each once.
-    hinted: VecDeque<SegmentId>,
-    is_hinted: Bits,
-    /// Writebacks and attests under way, few.
-    writing: Vec<Writing>,
-    /// The device wants a GC victim.
-    pub victim: bool,
-    /// The device wants the bitmap of this block.
-    bitmap_of: Option<Superblock>,
-    /// A bitmap is under way.
-    sending_bitmap: bool,
-    /// Blocks that the device did not take as GC victims, until something new lands in them.
-    pub refused: Bits,
-}
-
-struct Writing {
-    segment: SegmentId,
-    seq: Seq,
-    with_data: bool,
-}
-
-impl Pending {
-    pub fn new(info: &DeviceInfo) -> Pending {
-        Pending {
-            work: false,
-            head: None,
-            head_loading: None,
-            loading: 0,
-            entries: false,
-            transferring: false,
-            hinted: VecDeque::new(),
-            is_hinted: Bits::new(info.segments() as usize),
-            writing: Vec::new(),
-            victim: false,
-            bitmap_of: None,
-            sending_bitmap: false,
-            refused: Bits::new(info.superblocks as usize),
-        }
-    }
-
-    pub fn is_writing(&self, segment: SegmentId) -> bool {
-        self.writing.iter().any(|writing| writing.segment == segment)
-    }
-}
 
 impl HpUfs {
     /// The most urgent internal command.

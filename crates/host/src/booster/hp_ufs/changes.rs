@@ -1,0 +1,169 @@
+//! What comes from the device: answers, and changes of the mapping (HP-UFS Sec. III-B, III-E).
+
+use std::collections::VecDeque;
+
+use ufs::{DataIn, L2pEntry, Notice, Op, PiggyBack, Response, Status};
+use units::{Ppa, SEGMENT_ENTRIES};
+
+use super::reorder::remainder;
+use super::segment_cache::{Lookup, SlotIndex};
+use super::state::HpUfs;
+use super::survey::Survey;
+use crate::request::Part;
+
+impl HpUfs {
+    #[inline(always)]
+    pub(super) fn take_piggyback(&mut self, piggyback: &PiggyBack) {
+        match piggyback.notice {
+            Notice::None => {}
+            Notice::Entry(entry) => self.take_entry(entry),
+            Notice::WriteSegment(segment) => self.hint_write(segment),
+            Notice::BitmapOf(block) => self.hint_bitmap(block),
+        }
+        if piggyback.want_entries || piggyback.want_victim {
+            self.pending.work = true;
+            self.pending.entries |= piggyback.want_entries;
+            self.pending.victim |= piggyback.want_victim;
+        }
+    }
+
+    pub(super) fn internal_response(&mut self, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>) {
+        self.pending.work = true;
+        let good = response.status == Status::Good;
+        if let Some(survey) = &mut self.survey {
+            let DataIn::Segment(image) = &response.data else { panic!("{op:?} was answered with {response:?}") };
+            if survey.take(image, &mut self.validity) {
+                Survey::finish(self.info.superblocks, &self.validity, &mut self.freed);
+                self.survey = None;
+            }
+            return;
+        }
+        match *op {
+            Op::SegmentRead { segment } => {
+                let image = match std::mem::take(&mut response.data) {
+                    DataIn::Segment(image) if good => Some(image),
+                    _ => None,
+                };
+                self.loaded(segment, image, ready);
+            }
+            Op::SegmentWrite { segment } => self.written(segment, good),
+            Op::EntryTransfer => {
+                self.pending.transferring = false;
+                if let DataIn::Entries(entries) = &response.data {
+                    self.take_entries(entries);
+                }
+            }
+            Op::ValidBitmap { block, reason } => self.bitmap_answered(block, reason, response.status),
+            // The scheduler's.
+            Op::CacheQuery | Op::BatchNotice { .. } => {}
+            _ => panic!("{op:?} is not a command of this booster"),
+        }
+    }
+
+    #[inline(never)]
+    fn take_entries(&mut self, entries: &[L2pEntry]) {
+        entries.iter().for_each(|&entry| self.take_entry(entry));
+    }
+
+    /// Takes in one entry: applies it if it is next, keeps it otherwise.
+    #[inline(always)]
+    fn take_entry(&mut self, entry: L2pEntry) {
+        self.stats.entries_received += 1;
+        self.check_entry(&entry);
+        let Some(entry) = remainder(entry, self.host_seq) else {
+            self.stats.entries_duplicate += 1;
+            return;
+        };
+        if entry.seq == self.host_seq.plus(1)
+            && let Lookup::Cached(slot) = self.cache.lookup(entry.lpa.segment())
+        {
+            self.apply(slot, &entry);
+            if !self.reorder.is_empty() {
+                self.reorder.pass();
+                self.apply_waiting();
+            }
+            return;
+        }
+        if !self.reorder.insert(entry) {
+            self.stats.entries_duplicate += 1;
+        } else if self.cache.lookup(entry.lpa.segment()) == Lookup::Absent {
+            // GC moves pages of any segment. Fetched one after the other, when each gets to the head of the buffer,
+            // they would hold everything up.
+            self.want(entry.lpa.segment());
+        }
+        self.apply_waiting();
+    }
+
+    #[inline]
+    fn check_entry(&self, entry: &L2pEntry) {
+        let len = u32::from(entry.len);
+        let in_segment = len > 0 && entry.lpa.slot() as u32 + len <= SEGMENT_ENTRIES;
+        assert!(in_segment && entry.lpa.0 + len <= self.info.capacity_units, "the device sent a bad range: {entry:?}");
+        if let Some(ppa) = entry.ppa {
+            let block = self.validity.block_of(ppa.offset(len - 1));
+            assert!(block.0 < self.info.superblocks, "the device sent a bad address: {entry:?}");
+        }
+    }
+
+    /// Applies what can be applied of the reorder buffer, strictly in order and without gaps.
+    #[inline(never)]
+    pub(super) fn apply_waiting(&mut self) {
+        let stalled_at = self.pending.head.take();
+        while let Some(&first) = self.reorder.first() {
+            let Some(entry) = remainder(first, self.host_seq) else {
+                self.stats.entries_duplicate += 1;
+                self.reorder.pop();
+                continue;
+            };
+            if entry.seq != self.host_seq.plus(1) {
+                return;
+            }
+            let segment = entry.lpa.segment();
+            let Lookup::Cached(slot) = self.cache.lookup(segment) else {
+                self.stats.reorder_stalls += u64::from(stalled_at != Some(segment));
+                self.pending.head = Some(segment);
+                self.pending.work = true;
+                return;
+            };
+            self.reorder.pop();
+            self.apply(slot, &entry);
+        }
+    }
+
+    /// Applies the changes of one entry (Sec. III-B, III-E).
+    #[inline(always)]
+    fn apply(&mut self, slot: SlotIndex, entry: &L2pEntry) {
+        let start = entry.lpa.slot();
+        for i in 0..u32::from(entry.len) {
+            let at = start + i as usize;
+            let new = entry.ppa.map(|ppa| ppa.offset(i));
+            let old = Ppa::unpack(self.cache.entry(slot, at));
+            if entry.source.is_some() && entry.source != old.map(|ppa| self.validity.block_of(ppa)) {
+                self.discard(new);
+                continue;
+            }
+            self.cache.change(slot, at, Ppa::pack(new));
+            if let Some(block) = old.and_then(|ppa| self.validity.clear(ppa)) {
+                self.freed.push(block);
+            }
+            if let Some(ppa) = new {
+                let block = self.validity.set(ppa);
+                self.pending.refused.remove(block.index());
+            }
+            self.stats.units_applied += 1;
+        }
+        self.host_seq = entry.last_seq();
+    }
+
+    /// Discards a copy that came too late. If its block has no valid page, nothing else may ever tell the device so.
+    fn discard(&mut self, new: Option<Ppa>) {
+        self.stats.units_discarded += 1;
+        if let Some(ppa) = new {
+            let block = self.validity.block_of(ppa);
+            self.pending.refused.remove(block.index());
+            if self.validity.count(block) == 0 {
+                self.freed.push(block);
+            }
+        }
+    }
+}

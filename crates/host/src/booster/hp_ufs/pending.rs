@@ -1,0 +1,69 @@
+//! Internal work of HP-UFS that is under way or to be done.
+
+use std::collections::VecDeque;
+
+use ufs::DeviceInfo;
+use units::{SegmentId, Seq, Superblock};
+
+use super::bits::Bits;
+
+/// Internal work that is under way or to be done.
+pub(super) struct Pending {
+    /// There may be something to do.
+    pub work: bool,
+    /// The segment that the first entry of the reorder buffer waits for.
+    pub head: Option<SegmentId>,
+    /// That segment, or an earlier one, is being loaded for the reorder buffer.
+    pub head_loading: Option<SegmentId>,
+    /// Other loads under way.
+    pub loading: usize,
+    /// The device has a backlog of entries.
+    pub entries: bool,
+    /// An entry transfer is under way.
+    pub transferring: bool,
+    /// Segments that the device wants written back, each once.
+    pub hinted: VecDeque<SegmentId>,
+    pub is_hinted: Bits,
+    /// Writebacks and attests under way, few.
+    pub writing: Vec<Writing>,
+    /// The device wants a GC victim.
+    pub victim: bool,
+    /// The device wants the bitmap of this block.
+    pub bitmap_of: Option<Superblock>,
+    /// A bitmap is under way.
+    pub sending_bitmap: bool,
+    /// Blocks that the device did not take as GC victims, until something new lands in them.
+    pub refused: Bits,
+}
+
+/// A writeback or attest.
+pub(super) struct Writing {
+    pub segment: SegmentId,
+    /// The latest change applied when it was sent.
+    pub seq: Seq,
+    pub with_data: bool,
+}
+
+impl Pending {
+    pub fn new(info: &DeviceInfo) -> Pending {
+        Pending {
+            work: false,
+            head: None,
+            head_loading: None,
+            loading: 0,
+            entries: false,
+            transferring: false,
+            hinted: VecDeque::new(),
+            is_hinted: Bits::new(info.segments() as usize),
+            writing: Vec::new(),
+            victim: false,
+            bitmap_of: None,
+            sending_bitmap: false,
+            refused: Bits::new(info.superblocks as usize),
+        }
+    }
+
+    pub fn is_writing(&self, segment: SegmentId) -> bool {
+        self.writing.iter().any(|writing| writing.segment == segment)
+    }
+}
