@@ -52,5 +52,4 @@ pub use engine::core::{DeviceEvent, Effects};
 pub use engine::power::Moment;
 pub use engine::state::Translation;
 pub use mapping::{MappingKind, MappingParams};
-pub use seat::HostRole;
 pub use stats::DeviceStats;

@@ -1,9 +1,10 @@
 //! Settings of the driver.
 
+use crate::booster::BoosterParams;
 use std::fmt;
 
 use ufs::DeviceInfo;
-use units::{Nanos, UNIT_BYTES};
+use units::Nanos;
 
 use crate::booster::registry::BoosterKind;
 use crate::sched::config::SchedConfig;
@@ -33,6 +34,8 @@ pub struct HostConfig {
     pub sched: SchedConfig,
     /// Use of host DRAM.
     pub booster: BoosterKind,
+    /// Parameters of all boosters.
+    pub boosters: BoosterParams,
     /// Most DRAM that cached mappings may take, in bytes: at least two segments (8 KiB) for `hp-ufs`, one group for
     /// `hpb`, `foam` and `hpbvalve`, one region for `hpb-linux`. `None`: as much as the whole mapping table needs.
     pub memory_limit_bytes: Option<u64>,
@@ -115,6 +118,7 @@ impl Default for HostConfig {
             scheduler: SchedulerKind::Noop,
             sched: SchedConfig::default(),
             booster: BoosterKind::None,
+            boosters: BoosterParams::default(),
             memory_limit_bytes: None,
             reorder_entries: 2048,
             hpb_max_defer: None,
@@ -147,6 +151,13 @@ impl fmt::Display for HostConfigError {
 impl std::error::Error for HostConfigError {}
 
 impl HostConfig {
+    /// Sets what the parameters of its scheduler and its booster say.
+    pub fn with_params(mut self) -> HostConfig {
+        self.sched = self.scheduler.settings(&self.sched.params);
+        self.booster.apply(&mut self);
+        self
+    }
+
     /// Checks every field.
     ///
     /// # Errors
@@ -169,17 +180,7 @@ impl HostConfig {
 
     /// Checks a memory limit for the booster that is set.
     pub(crate) fn check_limit(&self, info: &DeviceInfo, bytes: u64) -> Result<(), HostConfigError> {
-        within("memory_limit_bytes", bytes, self.smallest_limit(info), u64::MAX)
-    }
-
-    fn smallest_limit(&self, info: &DeviceInfo) -> u64 {
-        let group = u64::from(info.hpb_group_entries) * SEALED_BYTES;
-        match self.booster {
-            BoosterKind::None => 0,
-            BoosterKind::Hpb | BoosterKind::Foam | BoosterKind::Hpbvalve => group,
-            BoosterKind::HpbLinux => group * u64::from(info.hpb_region_groups),
-            BoosterKind::HpUfs | BoosterKind::HpbvalveHpUfs => 2 * UNIT_BYTES,
-        }
+        within("memory_limit_bytes", bytes, self.booster.smallest_limit(info), u64::MAX)
     }
 }
 

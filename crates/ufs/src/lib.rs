@@ -15,6 +15,7 @@ mod command;
 mod data;
 mod info;
 pub mod link;
+mod protocol;
 mod response;
 
 pub use codec::hpufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
@@ -24,4 +25,5 @@ pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters};
 pub use info::DeviceInfo;
 pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
 pub use live::{SegmentImage, SegmentState};
+pub use protocol::Protocol;
 pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Recommendation, Response, Status};

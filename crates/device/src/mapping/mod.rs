@@ -16,11 +16,12 @@ mod small;
 mod unflushed;
 
 use params::ParamError;
+use ufs::Protocol;
 use units::{Counter, CounterSet};
 
 use crate::config::DeviceConfig;
 use crate::map_units::MapUnits;
-use crate::seat::{Declared, HostRole, Scheme};
+use crate::seat::{Declared, Scheme};
 
 macro_rules! mappings {
     ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {
@@ -53,9 +54,9 @@ macro_rules! mappings {
                 match self { $(MappingKind::$variant => <$scheme as Declared>::check(cfg, &table),)* }
             }
 
-            /// What a host may do for it.
-            pub fn host_role(self) -> HostRole {
-                match self { $(MappingKind::$variant => <$scheme as Scheme>::HOST,)* }
+            /// What it speaks with the host; with HP-UFS it does not work without.
+            pub fn speaks(self) -> Protocol {
+                match self { $(MappingKind::$variant => <$scheme as Scheme>::HOST.protocol(),)* }
             }
 
             /// What only this scheme counts.

@@ -1,6 +1,6 @@
 //! What a scheme answers with, and what it is told.
 
-use ufs::{DataIn, Status};
+use ufs::{DataIn, Protocol, Status};
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use crate::map_units::UnitSet;
@@ -14,6 +14,17 @@ pub enum HostRole {
     KeepsEntries,
     /// It keeps the mapping, and writes segments back (HP-UFS): what stands in them is only as good as the host.
     KeepsMapping,
+}
+
+impl HostRole {
+    /// What host and device speak for it.
+    pub fn protocol(self) -> Protocol {
+        match self {
+            HostRole::None => Protocol::Plain,
+            HostRole::KeepsEntries => Protocol::Hpb,
+            HostRole::KeepsMapping => Protocol::HpUfs,
+        }
+    }
 }
 
 /// Where a mapping scheme keeps the mapping that has been rebuilt after a power cut, and what has to be scanned for it.

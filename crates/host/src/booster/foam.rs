@@ -7,6 +7,7 @@
 //! order that it spells out is taken. A timer drops what nobody has referenced for
 //! `read_timeout_ms` times `read_timeout_expiries` (Sec. 6.2.2: "a simple timer-based eviction policy").
 
+use super::subregion::params::{ReservedParams, SubregionParams};
 use lists::{Fixed, Rings};
 use ufs::{DeviceInfo, Recommendation};
 use units::{AppId, Nanos, SimTime};
@@ -16,6 +17,22 @@ use super::subregion::{
 };
 use crate::app::AppSignal;
 use crate::config::HostConfig;
+
+params::params! {
+    /// `foam`: when subregions are fetched and dropped, and the memory for them.
+    pub Params {
+        with subregions: SubregionParams;
+        with memory: ReservedParams;
+    }
+}
+
+pub(crate) use super::hpb::{SPEAKS, smallest_limit};
+
+/// Sets what its parameters say.
+pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
+    own.subregions.apply(config);
+    own.memory.apply(config);
+}
 
 /// HPB with FOAM's eviction.
 pub(crate) type Foam = SubregionBooster<Partitions>;

@@ -44,7 +44,7 @@ mod wants;
 
 use std::collections::VecDeque;
 
-use ufs::{Command, DeviceInfo, Op, Response};
+use ufs::{Command, DeviceInfo, Op, Protocol, Response};
 use units::{AppId, Lpa, Ppa, Seq, SimTime, Superblock, UNIT_BYTES};
 
 use self::app_state::AppState;
@@ -57,6 +57,27 @@ use crate::request::{Part, RequestOp};
 use crate::stats::HostStats;
 
 pub(crate) use self::state::HpUfs;
+
+params::params! {
+    /// `hp-ufs`: the reorder buffer.
+    pub Params {
+        /// Entries of the reorder buffer.
+        reorder_entries: count(64 to 1048576) = 2048, "HP-UFS Sec. IV-A: 2K entries";
+    }
+}
+
+/// It keeps the mapping.
+pub(crate) const SPEAKS: Protocol = Protocol::HpUfs;
+
+/// Two segments.
+pub(crate) fn smallest_limit(_info: &DeviceInfo) -> u64 {
+    2 * UNIT_BYTES
+}
+
+/// Sets what its parameters say.
+pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
+    config.reorder_entries = own.reorder_entries;
+}
 
 impl Booster for HpUfs {
     fn attach(config: &HostConfig, info: &DeviceInfo) -> HpUfs {

@@ -6,6 +6,7 @@
 //! knows to be stale because it has written there itself.
 
 use std::collections::VecDeque;
+use ufs::Protocol;
 
 use lists::Lru;
 use ufs::{DeviceInfo, HpbNotice, Op, Response};
@@ -15,6 +16,35 @@ use super::seat::{self, Apps, Booster, HostMemory, Internal, OwnCommands, Step, 
 use crate::config::{HostConfig, SEALED_BYTES};
 use crate::request::{Part, RequestOp};
 use crate::stats::HostStats;
+
+params::params! {
+    /// `hpb`: when groups are read.
+    pub Params {
+        /// A wanted group is read after this time at the latest, or only when the device is idle.
+        max_defer_us: count_or("idle-only" 0 to 10000000) = 0,
+            "HP-UFS Sec. II-A: on a miss the HPB driver initiates a segment read";
+        /// Groups are also read at boot and when the device reports a change; otherwise only when a read misses.
+        eager: switch = false,
+            "HP-UFS Sec. II: on a miss the HPB driver initiates a segment read; a changed segment is invalidated and read again when a read needs it";
+        /// Idle means that no user command has been outstanding for this long.
+        idle_us: count(1 to 10000000) = 1000, "assumed: unused while max_defer_us is 0";
+    }
+}
+
+/// It keeps entries that the device has sealed.
+pub(crate) const SPEAKS: Protocol = Protocol::Hpb;
+
+/// One group.
+pub(crate) fn smallest_limit(info: &DeviceInfo) -> u64 {
+    u64::from(info.hpb_group_entries) * SEALED_BYTES
+}
+
+/// Sets what its parameters say.
+pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
+    config.hpb_max_defer = own.max_defer_us.count().map(|us| Nanos::from_micros(us.into()));
+    config.hpb_eager = own.eager;
+    config.hpb_idle = Nanos::from_micros(own.idle_us.into());
+}
 
 /// What the host may do with a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

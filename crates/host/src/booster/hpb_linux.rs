@@ -10,6 +10,7 @@
 //! send a stale entry afterwards; it takes for valid what a failed READ BUFFER leaves; once a subregion has passed the
 //! threshold, it is not fetched again before a write or a normalization has brought its count below.
 
+use super::subregion::params::{ReservedParams, SubregionParams};
 use std::collections::VecDeque;
 
 use lists::Lru;
@@ -20,6 +21,33 @@ use super::subregion::{
     Access, Choice, Keeping, Lookup, Policy, Quirks, Setup, State, SubregionBooster, SubregionCache, Urgency, Wish,
 };
 use crate::config::{HostConfig, HpbParams};
+
+params::params! {
+    /// `hpb-linux`: when subregions are fetched and regions dropped, and the memory for them.
+    pub Params {
+        with subregions: SubregionParams;
+        with memory: ReservedParams;
+        /// A region needs so many reads to replace another one.
+        eviction_thld_enter: count(1 to 1048576) = 256, "Linux 6.1, ufshpb: its default";
+        /// A region with more reads than this is not replaced.
+        eviction_thld_exit: count(0 to 1048576) = 128, "Linux 6.1, ufshpb: its default";
+    }
+}
+
+pub(crate) use super::hpb::SPEAKS;
+
+/// One region.
+pub(crate) fn smallest_limit(info: &DeviceInfo) -> u64 {
+    super::hpb::smallest_limit(info) * u64::from(info.hpb_region_groups)
+}
+
+/// Sets what its parameters say.
+pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
+    own.subregions.apply(config);
+    own.memory.apply(config);
+    config.hpb_params.eviction_thld_enter = own.eviction_thld_enter;
+    config.hpb_params.eviction_thld_exit = own.eviction_thld_exit;
+}
 
 /// The Linux HPB driver.
 pub(crate) type HpbLinux = SubregionBooster<Regions>;

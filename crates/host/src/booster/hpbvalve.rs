@@ -9,6 +9,8 @@
 //! - **Reclaim** (HPB-Regulator): when an app that was used lately is about to be killed, as many bytes as its end would bring
 //!   are given back from BG and IFG; for any other app nothing is.
 
+use super::profiles::ProfileParams;
+use super::subregion::params::SubregionParams;
 use ufs::{DeviceInfo, Recommendation};
 use units::AppId;
 
@@ -21,6 +23,22 @@ use super::subregion::{
 use crate::app::AppSignal;
 use crate::config::HostConfig;
 use crate::stats::HostStats;
+
+params::params! {
+    /// `hpbvalve`: when subregions are fetched, and what is remembered of apps.
+    pub Params {
+        with subregions: SubregionParams;
+        with profiles: ProfileParams;
+    }
+}
+
+pub(crate) use super::hpb::{SPEAKS, smallest_limit};
+
+/// Sets what its parameters say.
+pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
+    own.subregions.apply(config);
+    own.profiles.apply(config);
+}
 
 /// HPBvalve.
 pub(crate) type Hpbvalve = SubregionBooster<Valve>;

@@ -9,7 +9,7 @@ mod subregion;
 
 use std::collections::VecDeque;
 
-use ufs::{Command, DeviceInfo, Op, Response};
+use ufs::{Command, DeviceInfo, Op, Protocol, Response};
 use units::{AppId, Lpa, Seq, SimTime};
 
 use crate::app::AppSignal;
@@ -36,6 +36,35 @@ macro_rules! dispatch {
                     $(AnyBooster::$variant($booster) => $call,)+
                 }
             };
+        }
+
+        params::owners! {
+            /// The parameters of all boosters, by variant of [`BoosterKind`](crate::BoosterKind).
+            pub BoosterParams { $($name $variant: $module::Params,)+ }
+        }
+
+        impl registry::BoosterKind {
+            /// What it speaks with the device.
+            pub fn speaks(self) -> Protocol {
+                match self {
+                    $(registry::BoosterKind::$variant => $module::SPEAKS,)+
+                }
+            }
+
+            /// Least bytes of memory that it can be limited to.
+            pub(crate) fn smallest_limit(self, info: &DeviceInfo) -> u64 {
+                match self {
+                    $(registry::BoosterKind::$variant => $module::smallest_limit(info),)+
+                }
+            }
+
+            /// Sets what its parameters say.
+            pub(crate) fn apply(self, config: &mut HostConfig) {
+                let all = config.boosters;
+                match self {
+                    $(registry::BoosterKind::$variant => $module::apply(&all.$variant, config),)+
+                }
+            }
         }
 
         impl Booster for AnyBooster {

@@ -1,6 +1,8 @@
 //! No booster: commands carry nothing but what the block layer asked for.
 
 use std::collections::VecDeque;
+use ufs::DeviceInfo;
+use ufs::Protocol;
 
 use ufs::{Op, Response};
 use units::SimTime;
@@ -8,6 +10,19 @@ use units::SimTime;
 use super::seat::{Apps, Booster, HostMemory, OwnCommands, Step, Tamper, plain};
 use crate::config::HostConfig;
 use crate::request::Part;
+
+pub(crate) use params::NoParams as Params;
+
+/// It speaks plain UFS.
+pub(crate) const SPEAKS: Protocol = Protocol::Plain;
+
+/// It takes no memory.
+pub(crate) fn smallest_limit(_info: &DeviceInfo) -> u64 {
+    0
+}
+
+/// It has no parameters.
+pub(crate) fn apply(_own: &Params, _config: &mut HostConfig) {}
 
 /// No booster.
 pub(crate) struct NoBooster;

@@ -4,11 +4,32 @@
 //! A list is a sequence of runs of neighbouring subregions, in the order in which the app first touched them, and grows with
 //! every launch. A run takes 4 bytes: 21 bits of start, 11 of length.
 
+use crate::config::HostConfig;
 use std::collections::{BTreeMap, VecDeque};
 
 use units::AppId;
 
 use crate::config::HpbvalveConfig;
+
+params::params! {
+    /// What is remembered of apps.
+    pub ProfileParams {
+        /// Apps with profile lists.
+        profile_apps: count(1 to 1000) = 20, "HPBvalve Sec. 5.2: 20 apps";
+        /// All profile lists together.
+        profile_kib: count(1 to 1048576) = 1024, "HPBvalve Sec. 5.2: 1 MB for all lists";
+    }
+}
+
+impl ProfileParams {
+    /// Sets what the boosters read.
+    pub fn apply(&self, config: &mut HostConfig) {
+        config.hpbvalve = HpbvalveConfig {
+            profile_apps: self.profile_apps as u16,
+            profile_bytes: u64::from(self.profile_kib) * 1024,
+        };
+    }
+}
 
 const LENGTH_BITS: u32 = 11;
 /// Most subregions of a run.

@@ -8,6 +8,9 @@ use super::pending::Pending;
 use super::sorted::Sorted;
 use super::turns::{Direction, Turns};
 
+/// Its parameters.
+pub(crate) type Params = super::config::DeadlineParams;
+
 /// The scheduler.
 pub(crate) type Amphibian = Ordered<BySize>;
 

@@ -3,6 +3,7 @@
 use units::Nanos;
 
 use crate::knowledge::kind::CacheKnowledge;
+use crate::sched::SchedulerParams;
 
 /// Settings of the schedulers. `noop` has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +22,8 @@ pub struct SchedConfig {
     pub batch_notice: bool,
     /// The requests of an announced batch share the firmware's cost of a command.
     pub packed_commands: bool,
+    /// Parameters of all schedulers; each finds here what only it has.
+    pub params: SchedulerParams,
 }
 
 impl Default for SchedConfig {
@@ -33,6 +36,136 @@ impl Default for SchedConfig {
             cache_entries: 2048,
             batch_notice: true,
             packed_commands: false,
+            params: SchedulerParams::default(),
         }
+    }
+}
+
+params::params! {
+    /// The pending queue.
+    pub QueueParams {
+        /// Requests that it may choose from; others wait before it in order.
+        queue: count(1 to 1024) = 128, "MAP+ Sec. VI-A: 128";
+    }
+}
+
+params::params! {
+    /// The pending queue and its deadline.
+    pub DeadlineParams {
+        with queue: QueueParams;
+        /// A request that has waited in its queue for so long goes before its turn.
+        deadline_us: count(0 to 10000000) = 10000, "MAP+ Sec. V-A: 10 ms";
+    }
+}
+
+params::params! {
+    /// What is known of the device's mapping cache.
+    pub KnowledgeParams {
+        /// How it knows what the device's mapping cache holds: from the simulator, by a vendor command, or by simulating an
+        /// LRU cache.
+        cache_knowledge: choice("full" "poll" "lru") = "full",
+            "MAP+ Sec. V-D: the paper's experiments assume full awareness";
+        /// With cache_knowledge = "poll": requests between two queries.
+        poll_requests: count(1 to 1000000) = 1000, "MAP+ Sec. V-D: every 1000 requests";
+        /// With cache_knowledge = "lru": L2P entries that the mapping cache is believed to have.
+        cache_entries: count(1 to 268435456) = 278528,
+            "assumed: sram.segment_cache_kib of hp-ufs.toml, at 1024 entries for each 4 KiB";
+    }
+}
+
+params::params! {
+    /// Batches.
+    pub BatchParams {
+        /// The device is told of a batch of requests before they come, and reads their translation page once.
+        batch_notice: switch = true, "MAP+ Sec. V-B: the device is notified to load a batch's mapping entries";
+        /// The firmware spends the time of one command on all requests of an announced batch, up to 63 (eMMC 5.0 packed
+        /// commands).
+        packed_commands: switch = false,
+            "assumed: UFS has no packed commands, and MAP+ does not count the time that they save";
+    }
+}
+
+params::params! {
+    /// Of a scheduler that asks for the mapping cache.
+    pub HitParams {
+        with deadline: DeadlineParams;
+        with knowledge: KnowledgeParams;
+    }
+}
+
+params::params! {
+    /// Of a scheduler that makes batches.
+    pub BatchingParams {
+        with deadline: DeadlineParams;
+        with batch: BatchParams;
+    }
+}
+
+params::params! {
+    /// Of a scheduler that does both.
+    pub HitBatchParams {
+        with deadline: DeadlineParams;
+        with knowledge: KnowledgeParams;
+        with batch: BatchParams;
+    }
+}
+
+/// Parameters that set what driver and pending queue read.
+pub(crate) trait Settings {
+    /// Sets it.
+    fn apply(&self, config: &mut SchedConfig);
+}
+
+impl Settings for params::NoParams {
+    fn apply(&self, _config: &mut SchedConfig) {}
+}
+
+impl Settings for QueueParams {
+    fn apply(&self, config: &mut SchedConfig) {
+        config.queue = self.queue as u16;
+    }
+}
+
+impl Settings for DeadlineParams {
+    fn apply(&self, config: &mut SchedConfig) {
+        self.queue.apply(config);
+        config.deadline = Nanos::from_micros(self.deadline_us.into());
+    }
+}
+
+impl Settings for KnowledgeParams {
+    fn apply(&self, config: &mut SchedConfig) {
+        config.knowledge = CacheKnowledge::from_name(self.cache_knowledge).expect("the declaration lists the kinds");
+        config.poll_requests = self.poll_requests;
+        config.cache_entries = self.cache_entries;
+    }
+}
+
+impl Settings for BatchParams {
+    fn apply(&self, config: &mut SchedConfig) {
+        config.batch_notice = self.batch_notice;
+        config.packed_commands = self.packed_commands;
+    }
+}
+
+impl Settings for HitParams {
+    fn apply(&self, config: &mut SchedConfig) {
+        self.deadline.apply(config);
+        self.knowledge.apply(config);
+    }
+}
+
+impl Settings for BatchingParams {
+    fn apply(&self, config: &mut SchedConfig) {
+        self.deadline.apply(config);
+        self.batch.apply(config);
+    }
+}
+
+impl Settings for HitBatchParams {
+    fn apply(&self, config: &mut SchedConfig) {
+        self.deadline.apply(config);
+        self.knowledge.apply(config);
+        self.batch.apply(config);
     }
 }

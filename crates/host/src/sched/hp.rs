@@ -9,6 +9,9 @@ use super::ordered::{Ordered, Policy, Why};
 use super::pending::Pending;
 use super::turns::{Direction, Turns};
 
+/// Its parameters.
+pub(crate) type Params = super::config::HitParams;
+
 /// The scheduler.
 pub(crate) type Hp = Ordered<HitsFirst>;
 

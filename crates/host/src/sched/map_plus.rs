@@ -4,6 +4,9 @@ use super::batches::Rank;
 use super::batching::{Batching, Flavour};
 use super::ordered::Ordered;
 
+/// Its parameters.
+pub(crate) type Params = super::config::HitBatchParams;
+
 /// The scheduler.
 pub(crate) type MapPlus = Ordered<Batching<HitsAndDenseGroups>>;
 

@@ -20,7 +20,7 @@ mod turns;
 
 use units::SimTime;
 
-use self::config::SchedConfig;
+use self::config::{SchedConfig, Settings};
 use self::registry::SchedulerKind;
 use crate::knowledge::view::CacheView;
 use crate::request::Part;
@@ -58,7 +58,21 @@ macro_rules! dispatch {
             }
         }
 
+        params::owners! {
+            /// The parameters of all schedulers, by variant of [`SchedulerKind`].
+            pub SchedulerParams { $($name $variant: $module::Params,)+ }
+        }
+
         impl SchedulerKind {
+            /// What its parameters say to the driver and to the pending queue.
+            pub fn settings(self, all: &SchedulerParams) -> SchedConfig {
+                let mut config = SchedConfig { params: *all, ..SchedConfig::default() };
+                match self {
+                    $(SchedulerKind::$variant => Settings::apply(&all.$variant, &mut config),)+
+                }
+                config
+            }
+
             /// Does it ask what the device's mapping cache holds?
             pub fn queries_cache(self) -> bool {
                 match self {

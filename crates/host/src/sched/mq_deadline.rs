@@ -16,6 +16,9 @@ use super::pending::Pending;
 use super::sorted::Sorted;
 use super::turns::Direction;
 
+/// Its parameters.
+pub(crate) type Params = super::config::QueueParams;
+
 /// `read_expire`, `write_expire`.
 const EXPIRE: [Nanos; 2] = [Nanos::from_millis(500), Nanos::from_millis(5_000)];
 /// `writes_starved`.

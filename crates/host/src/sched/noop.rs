@@ -9,6 +9,8 @@ use super::seat::Scheduler;
 use crate::knowledge::view::CacheView;
 use crate::request::Part;
 
+pub(crate) use params::NoParams as Params;
+
 /// First in, first out, as Linux's `none` for multi-queue devices and `noop` before it.
 pub(crate) struct Fifo(VecDeque<Part>);
 

@@ -8,6 +8,9 @@ use super::ordered::{Ordered, Policy, Why};
 use super::pending::Pending;
 use super::turns::{Direction, Turns};
 
+/// Its parameters.
+pub(crate) type Params = super::config::DeadlineParams;
+
 /// The scheduler.
 pub(crate) type Row = Ordered<Queues>;
 

@@ -22,6 +22,7 @@ pub(super) mod bench;
 mod booster;
 mod cache;
 mod fetches;
+pub(crate) mod params;
 mod policy;
 mod read_counts;
 mod slots;
