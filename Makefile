@@ -15,11 +15,12 @@ SECONDS ?= 600
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test reproduce crash fuzz check-format check-rust check-clippy check-python install bench format clean
+.PHONY: help demo test reproduce crash fuzz check-format check-rust check-clippy check-python quick install bench format clean
 
 help:
 	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
 	@echo "make test     everything that CI checks"
+	@echo "make quick    tests of the crates that have changed and of what depends on them directly (about two minutes)"
 	@echo "make reproduce  measure the papers' figures again (about 30 minutes); report in out/reproduce"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
@@ -50,6 +51,9 @@ check-clippy: .venv/.packages
 
 check-python: install
 	$(BIN)/pytest
+
+quick: .venv/.packages
+	$(BIN)/python scripts/quick.py $(if $(BASE),--base $(BASE))
 
 install: .venv/.extension
 

@@ -12,6 +12,8 @@ import pytest
 from ufsim.reproduce import reproduce
 from ufsim.reproduce.figure import Setting
 
+pytestmark = pytest.mark.slow
+
 PROBE = """<script>
 window.failures = [];
 addEventListener("error", event => failures.push(String(event.message)));

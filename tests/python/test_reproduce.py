@@ -19,6 +19,8 @@ from ufsim.reproduce.map_plus import LOADS
 from ufsim.reproduce.registry import FIGURES, select
 from ufsim.reproduce.report import report_html
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = ROOT / "tests" / "golden"
 # Figures that take seconds: no device has to be aged for them.
 SUBSET = (
