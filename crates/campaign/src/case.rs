@@ -104,6 +104,13 @@ impl Case {
         Case { seed, rounds: ROUNDS, requests: REQUESTS, sabotage: None }
     }
 
+    /// The cases of a scheme, by seed; none if there is no such scheme.
+    pub fn of_scheme(name: &str) -> impl Iterator<Item = Case> {
+        let presets = schemes();
+        let first = presets.iter().position(|preset| preset.name == name);
+        first.into_iter().flat_map(|first| (first as u64..).step_by(presets.len())).map(Case::new)
+    }
+
     /// The scheme that the case is about.
     pub fn preset(&self) -> &'static Preset {
         let presets = schemes();

@@ -1,0 +1,85 @@
+"""Builds the worked example of CONTRIBUTING.md (examples/no-bitmap) and tests it: `make example`.
+
+The sources are copied to target/worked-example, and there the example is added as a reader would add it: its file, its
+registration, its preset. The conformance tests of the scheme run, twenty cases of the power-cut campaign, and a
+comparison on the profile `tiny`. Dependencies are compiled once for this tree and the copy.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "no-bitmap"
+COPY = ROOT / "target" / "worked-example"
+
+# Where the example's lines go: the file, and the line before them.
+SCHEME = "crates/device/src/mapping/no_bitmap.rs"
+INSERTIONS = {
+    "registration.txt": ("crates/device/src/mapping/mod.rs", '"ideal" => Ideal: ideal::Ideal;'),
+    "preset.txt": ("crates/lab/src/system.rs", '"A device with DRAM for the whole L2P table and all valid page bitmaps";'),
+}
+MODULE = ("crates/device/src/mapping/mod.rs", "mod msftl;")
+CASES = 20
+
+
+def main() -> None:
+    begun = time.monotonic()
+    copy_sources(edited())
+    cargo("test", "-p", "ufsim-testkit", "--test", "conformance", "NoBitmap")
+    cargo("run", "-p", "ufsim-campaign", "--example", "cases", "--", "no-bitmap", str(CASES))
+    print(f"example: {time.monotonic() - begun:.0f} s")
+
+
+def edited() -> dict[str, str]:
+    """The files that the example adds or changes, with their new text."""
+    files = {SCHEME: (EXAMPLE / "no_bitmap.rs").read_text(encoding="utf-8")}
+    for name, (path, line) in INSERTIONS.items():
+        text = files.get(path) or (ROOT / path).read_text(encoding="utf-8")
+        files[path] = insert_after(text, path, line, (EXAMPLE / name).read_text(encoding="utf-8"))
+    path, line = MODULE
+    files[path] = insert_after(files[path], path, line, "mod no_bitmap;\n")
+    return files
+
+
+def insert_after(text: str, path: str, line: str, more: str) -> str:
+    lines = text.splitlines(keepends=True)
+    places = [number for number, found in enumerate(lines, 1) if found.strip() == line]
+    if len(places) != 1:
+        sys.exit(f"check_example.py: {path} has {len(places)} lines '{line}', not one: where do the example's lines go?")
+    return "".join([*lines[: places[0]], more, *lines[places[0] :]])
+
+
+def copy_sources(changed: dict[str, str]) -> None:
+    """Makes the copy, and leaves files alone that are the same already, so that cargo need not build them again."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+    (COPY / "jobs").parent.mkdir(parents=True, exist_ok=True)
+    (COPY / "jobs").unlink(missing_ok=True)
+    (COPY / "jobs").symlink_to("python/ufsim/jobs")
+    for name in names | changed.keys():
+        data = changed[name].encode() if name in changed else (ROOT / name).read_bytes()
+        path = COPY / name
+        if not path.exists() or path.read_bytes() != data:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    for path in [path for path in COPY.rglob("*") if path.is_file()]:
+        if path.relative_to(COPY).as_posix() not in names | changed.keys():
+            path.unlink()
+
+
+def cargo(*arguments: str) -> None:
+    command = ["cargo", arguments[0], "--locked", *arguments[1:]]
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target")}
+    if shutil.which("cargo") is None:
+        sys.exit("check_example.py: cargo is needed")
+    if subprocess.run(command, cwd=COPY, check=False, env=environment).returncode:
+        sys.exit(f"check_example.py: failed in {COPY}: {' '.join(command)}")
+
+
+if __name__ == "__main__":
+    main()
