@@ -15,12 +15,14 @@ SECONDS ?= 600
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test reproduce crash fuzz check-format check-rust check-clippy check-python quick install bench format clean
+.PHONY: help demo test reproduce crash fuzz check-format check-rust check-clippy check-python quick example install bench \
+	format clean
 
 help:
 	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
 	@echo "make test     everything that CI checks"
 	@echo "make quick    tests of the crates that have changed and of what depends on them directly (about two minutes)"
+	@echo "make example  add the worked example of CONTRIBUTING.md to a copy of the sources, and test it"
 	@echo "make reproduce  measure the papers' figures again (about 30 minutes); report in out/reproduce"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
@@ -32,11 +34,11 @@ help:
 demo: install
 	$(BIN)/ufsim compare --schemes ufs,hpb,hp-ufs,ideal --replay closed --depth 8 --out out --name demo $(SAMPLE)
 
-test: check-format check-rust check-python
+test: check-format check-rust example check-python
 
 check-format: .venv/.packages
 	cargo fmt --all --check
-	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs
+	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs examples/*/*.rs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -51,6 +53,9 @@ check-clippy: .venv/.packages
 
 check-python: install
 	$(BIN)/pytest
+
+example: .venv/.packages
+	$(BIN)/python scripts/check_example.py
 
 quick: .venv/.packages
 	$(BIN)/python scripts/quick.py $(if $(BASE),--base $(BASE))
@@ -71,7 +76,7 @@ bench: .venv/.packages
 
 format: .venv/.packages
 	cargo fmt --all
-	rustfmt --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs
+	rustfmt --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs examples/*/*.rs
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

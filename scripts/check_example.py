@@ -5,6 +5,7 @@ registration, its preset. The conformance tests of the scheme run, twenty cases 
 comparison on the profile `tiny`. Dependencies are compiled once for this tree and the copy.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -20,13 +21,17 @@ COPY = ROOT / "target" / "worked-example"
 SCHEME = "crates/device/src/mapping/no_bitmap.rs"
 INSERTIONS = {
     "registration.txt": ("crates/device/src/mapping/mod.rs", '"ideal" => Ideal: ideal::Ideal;'),
-    "preset.txt": ("crates/lab/src/system.rs", '"A device with DRAM for the whole L2P table and all valid page bitmaps";'),
+    "preset.txt": (
+        "crates/lab/src/system.rs",
+        '"A device with DRAM for the whole L2P table and all valid page bitmaps";',
+    ),
 }
 MODULE = ("crates/device/src/mapping/mod.rs", "mod msftl;")
 CASES = 20
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
     begun = time.monotonic()
     copy_sources(edited())
     cargo("test", "-p", "ufsim-testkit", "--test", "conformance", "NoBitmap")
@@ -49,7 +54,9 @@ def insert_after(text: str, path: str, line: str, more: str) -> str:
     lines = text.splitlines(keepends=True)
     places = [number for number, found in enumerate(lines, 1) if found.strip() == line]
     if len(places) != 1:
-        sys.exit(f"check_example.py: {path} has {len(places)} lines '{line}', not one: where do the example's lines go?")
+        sys.exit(
+            f"check_example.py: {path} has {len(places)} lines '{line}', not one: where do the example's lines go?"
+        )
     return "".join([*lines[: places[0]], more, *lines[places[0] :]])
 
 

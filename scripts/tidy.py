@@ -39,6 +39,7 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("width", "README.md"): OLD_LINES,
     ("width", "crates/android/"): OLD_LINES,
     ("width", "crates/campaign/"): OLD_LINES,
+    ("width", "crates/device/"): OLD_LINES,
     ("width", "crates/host/"): OLD_LINES,
     ("width", "crates/lab/"): OLD_LINES,
     ("width", "crates/lists/"): OLD_LINES,
@@ -53,6 +54,8 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("width", "docs/profile.md"): OLD_LINES,
     ("width", "docs/run.md"): OLD_LINES,
     ("width", "profiles/"): OLD_LINES,
+    ("circles", "crates/device/src/"): "DeviceConfig holds the parameters of every scheme, by type: to be opened",
+    ("circles", "crates/host/src/"): "HostConfig holds the parameters of every booster, by type: to be opened",
     ("circles", "crates/sqlite/src/"): OLD_CIRCLE,
     ("circles", "crates/workload/src/"): OLD_CIRCLE,
 }
@@ -206,7 +209,29 @@ def manifests(tree: Tree) -> Iterator[Finding]:
         yield Finding("manifests", "CITATION.cff", f"the version is {version}")
 
 
-CHECKS = (width, words, unfinished, length, seats, circles, manifests)
+QUOTED = re.compile(r"^<!-- as in (\S+) -->\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def quotations(tree: Tree) -> Iterator[Finding]:
+    """A block of Markdown under `<!-- as in FILE -->` is that file; every file of an example is shown somewhere."""
+    shown = set()
+    for path, text in tree.files.items():
+        if not path.endswith(".md"):
+            continue
+        blocks = list(QUOTED.finditer(text))
+        if len(blocks) != text.count("<!-- as in "):
+            yield Finding("quotations", path, "a comment '<!-- as in FILE -->' needs a block of code below it")
+        for block in blocks:
+            shown.add(block[1])
+            if tree.files.get(block[1]) != block[2]:
+                line = text.count("\n", 0, block.start()) + 1
+                yield Finding("quotations", path, f"the block differs from {block[1]}", line)
+    for path in tree.files:
+        if path.startswith("examples/") and path not in shown:
+            yield Finding("quotations", path, "no document shows this file: <!-- as in FILE -->")
+
+
+CHECKS = (width, words, unfinished, length, seats, circles, manifests, quotations)
 
 
 def findings(tree: Tree, accepted: dict[tuple[str, str], str]) -> list[Finding]:

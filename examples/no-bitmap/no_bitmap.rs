@@ -1,19 +1,35 @@
 //! `no-bitmap`: a device with DRAM for the L2P table and the valid page counts, but without valid page bitmap. GC knows
-//! which superblock has the fewest valid pages, not which pages these are: it reads the victim and copies what the table
-//! still names. Against `ideal` it shows what the bitmap saves.
+//! which superblock has the fewest valid pages, not which pages these are: it reads the victim and copies what the
+//! table still names, until the count says that nothing valid is left. Against `ideal` it shows what the bitmap saves.
 
 use ufs::LpaRun;
 use units::{Lpa, Ppa, Seq, Superblock};
 
 use crate::engine::core::Core;
 use crate::gc::Victim;
+use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
-    Absorb, Commit, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoPlacement, NoProtocol, Reclaim, Recover,
-    Resolved, Scheme, Search, Table, Translate,
+    Absorb, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoPlacement, NoProtocol, Reclaim,
+    Recover, Resolved, Scheme, Search, Table, Translate,
 };
 use crate::trimmed::TrimmedSegments;
 use crate::validity::ValidCounts;
+
+params::params! {
+    /// `no-bitmap`: how GC searches its victim.
+    pub NoBitmapParams {
+        /// A victim in which nothing is valid any more is read no further.
+        stop_early: switch = true, "assumed: the counts are in DRAM, so that looking at one takes no time";
+    }
+}
+
+units::counters! {
+    /// What `no-bitmap` counts.
+    NoBitmapCounters
+    /// Units of victims that GC did not read, because nothing valid was left in them.
+    no_bitmap_unread_units,
+}
 
 /// Table and counts in DRAM.
 #[derive(Debug)]
@@ -22,11 +38,26 @@ pub struct NoBitmap {
     table: Vec<u32>,
     valid: ValidCounts,
     trims: TrimmedSegments,
+    stop_early: bool,
+    counters: NoBitmapCounters,
 }
 
 impl NoBitmap {
     fn mapped(&self, lpa: Lpa) -> Option<Ppa> {
         Ppa::unpack(self.table[lpa.index()])
+    }
+}
+
+impl Declared for NoBitmap {
+    type Params = NoBitmapParams;
+    type Counters = NoBitmapCounters;
+
+    fn params(all: &MappingParams) -> &NoBitmapParams {
+        &all.NoBitmap
+    }
+
+    fn counters(&self, _core: &Core) -> NoBitmapCounters {
+        self.counters
     }
 }
 
@@ -36,6 +67,8 @@ impl Scheme for NoBitmap {
             table: table::zeroed(core.capacity_units() as usize),
             valid: ValidCounts::new(core),
             trims: TrimmedSegments::default(),
+            stop_early: Self::params(&core.cfg().mappings).stop_early,
+            counters: NoBitmapCounters::default(),
         }
     }
 
@@ -125,6 +158,10 @@ impl Reclaim for NoBitmap {
     /// Any page may be valid. The firmware reads what is listed here, and charges it to GC.
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
         let (first, units) = (core.layout().first_ppa(victim.sb), core.layout().superblock_units());
+        if self.stop_early && self.valid.get(victim.sb) == 0 {
+            self.counters.no_bitmap_unread_units += u64::from(units - victim.searched);
+            victim.searched = units;
+        }
         while victim.searched < units && victim.found.len() < budget {
             victim.found.push(first.offset(victim.searched));
             victim.searched += 1;

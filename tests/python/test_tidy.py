@@ -76,6 +76,14 @@ def test_manifests() -> None:
     assert found("manifests", wrong) == ["crates/a/Cargo.toml:1", "crates/table/Cargo.toml:1", "CITATION.cff:1"]
 
 
+def test_quoted_files() -> None:
+    block = "<!-- as in examples/a.rs -->\n```rust\nfn a() {}\n```\n"
+    assert found("quotations", {"d.md": f"x\n\n{block}", "examples/a.rs": "fn a() {}\n"}) == []
+    assert found("quotations", {"d.md": f"x\n\n{block}", "examples/a.rs": "fn b() {}\n"}) == ["d.md:3"]
+    assert found("quotations", {"d.md": "<!-- as in examples/a.rs -->\n"}) == ["d.md:1"]
+    assert found("quotations", {"examples/a.rs": ""}) == ["examples/a.rs:1"]
+
+
 def test_what_is_accepted_without_need_is_found() -> None:
     tree = tidy.Tree({"Cargo.toml": MANIFEST, "CITATION.cff": "x\nversion: 1.2.3\n", "a.rs": "x" * 121})
     assert ("width", "a.rs") in [(finding.check, finding.path) for finding in tidy.findings(tree, {})]
