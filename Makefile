@@ -15,8 +15,8 @@ SECONDS ?= 600
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test reproduce crash fuzz check-format check-rust check-clippy check-python quick example install bench \
-	format clean
+.PHONY: help demo test reproduce crash fuzz check-format check-rust check-clippy check-python quick example install \
+	bench format clean
 
 help:
 	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
