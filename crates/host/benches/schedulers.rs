@@ -2,8 +2,8 @@
 //! pending queue. What is more than with `noop` is the scheduler's: taking a request in and choosing one.
 //!
 //! `cargo bench -p ufsim-host --bench schedulers`. It fails if a scheduler with the view of the device takes more than
-//! [`LIMIT_NS`]. Other columns: what a host's own knowledge of the cache adds, what notices add (each is a command), and a
-//! hot spot where every third request overlaps another.
+//! [`LIMIT_NS`]. Other columns: what a host's own knowledge of the cache adds, what notices add (each is a command),
+//! and a hot spot where every third request overlaps another.
 
 use std::hint::black_box;
 

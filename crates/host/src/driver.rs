@@ -106,8 +106,8 @@ impl Driver {
         self.next_command_seeing(now, &Blind)
     }
 
-    /// The same for a scheduler that knows what the device's mapping cache holds from `device`, as a laboratory can arrange
-    /// and a phone can not ([`CacheKnowledge::Full`](crate::CacheKnowledge::Full)).
+    /// The same for a scheduler that knows what the device's mapping cache holds from `device`, as a laboratory can
+    /// arrange and a phone can not ([`CacheKnowledge::Full`](crate::CacheKnowledge::Full)).
     pub fn next_command_seeing(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Command> {
         self.issue(now, device).map(|tag| self.fetch(tag))
     }
@@ -221,8 +221,9 @@ impl Driver {
         self.booster.signal(now, signal);
     }
 
-    /// The low-memory killer has chosen `victim` and expects `bytes` from its end: the booster gives back what it can spare to
-    /// let it live. Returns the bytes given back, 0 from a booster that does not take part (HPBvalve Sec. 5.3).
+    /// The low-memory killer has chosen `victim` and expects `bytes` from its end: the booster gives back what it can
+    /// spare to let it live. Returns the bytes given back, 0 from a booster that does not take part (HPBvalve Sec.
+    /// 5.3).
     pub fn reclaim(&mut self, now: SimTime, victim: AppId, bytes: u64) -> u64 {
         self.booster.reclaim(now, victim, bytes)
     }
@@ -232,8 +233,8 @@ impl Driver {
         self.booster.memory_bytes()
     }
 
-    /// The request to which the read in flight under this tag belongs, and what the driver knew of its mapping; `None` for
-    /// other commands. For a laboratory, which asks before it hands the response in.
+    /// The request to which the read in flight under this tag belongs, and what the driver knew of its mapping; `None`
+    /// for other commands. For a laboratory, which asks before it hands the response in.
     pub fn read_in_flight(&self, tag: Tag) -> Option<(u32, HostMapping)> {
         let Sent { op, owner: Some(owner) } = self.tags.sent(tag)? else { return None };
         let mapping = match op {

@@ -9,9 +9,10 @@
 //!   starts itself; see [`ufs::Op::is_user`].
 //! - **scheduler**: orders the parts that wait for a tag ([`SchedulerKind`]).
 //! - **booster**: what the driver does with host DRAM to spare the device work ([`BoosterKind`]).
-//! - **segment**: 1,024 L2P entries; what `hp-ufs` caches. **group**: the sealed entries of one HPB READ BUFFER; HPB 2.0
-//!   calls it a **subregion**, and some of them a **region**.
-//! - **foreground app**: the one that the user sees; all others are in the background. **launch**: it comes to the foreground.
+//! - **segment**: 1,024 L2P entries; what `hp-ufs` caches. **group**: the sealed entries of one HPB READ BUFFER; HPB
+//!   2.0 calls it a **subregion**, and some of them a **region**.
+//! - **foreground app**: the one that the user sees; all others are in the background. **launch**: it comes to the
+//!   foreground.
 //!
 //! # Contract
 //! The driver sees of the device what a phone sees: descriptors ([`ufs::DeviceInfo`]), commands and responses. It owns

@@ -25,8 +25,8 @@ pub(crate) struct Owner {
     pub units: u32,
 }
 
-/// The place of a tag. A command stays in it until the device fetches it, as it does in the memory of a phone: one that is handed
-/// from function to function is slow to move, since it has just been put together.
+/// The place of a tag. A command stays in it until the device fetches it, as it does in the memory of a phone: one that
+/// is handed from function to function is slow to move, since it has just been put together.
 struct Place {
     command: Command,
     owner: Option<Owner>,

@@ -489,7 +489,8 @@ fn sizes_are_those_of_the_paper() {
     let info = DeviceInfo { capacity_units: 32 << 20, superblocks: 8192, superblock_units: 4096, ..INFO };
     let config = HostConfig { booster: BoosterKind::HpUfs, ..HostConfig::default() };
     let stats = Driver::new(config, info).stats();
-    // Sec. IV-A: 4 MB of bitmap, 32 KB of counts for 8 K blocks, 2K reorder entries of 16 B; the whole table is 128 MiB.
+    // Sec. IV-A: 4 MB of bitmap, 32 KB of counts for 8 K blocks, 2K reorder entries of 16 B; the whole table is 128
+    // MiB.
     assert_eq!((stats.valid_bitmap_bytes, stats.valid_count_bytes), (4 << 20, 32 << 10));
     assert_eq!((stats.reorder_buffer_bytes, stats.dram_bytes_limit), (32 << 10, 128 << 20));
     assert_eq!(stats.dram_bytes_used, 0);

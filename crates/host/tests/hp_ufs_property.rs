@@ -148,7 +148,8 @@ fn parts_of_segments_come_where_they_are_smaller() {
     }
 }
 
-/// App 1 reads four segments in its launch; other apps take their places; its next launch brings them back before it asks.
+/// App 1 reads four segments in its launch; other apps take their places; its next launch brings them back before it
+/// asks.
 #[test]
 fn a_launch_fetches_ahead_and_keeps_what_is_its_own() {
     let config = HostConfig { booster: BoosterKind::HpbvalveHpUfs, ..config(Some(8), 128) };

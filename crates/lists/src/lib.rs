@@ -1,14 +1,15 @@
 //! Intrusive lists of numbered slots: queues and orders of use, from which a slot leaves without being searched for.
 //!
-//! - **slot**: a number from 0. The caller keeps in arrays of its own what it knows of a slot, or lets the list keep a *value*
-//!   beside the links.
-//! - **ring**: a list that ends where it begins, at its *anchor*, so that linking and unlinking need no branch. A slot is in
-//!   at most one ring of a [`Rings`].
-//! - **oldest** and **newest**: the two ends of a ring. A queue takes in the newest and gives out the oldest; in an order of
-//!   use the oldest is the least recently used.
+//! - **slot**: a number from 0. The caller keeps in arrays of its own what it knows of a slot, or lets the list keep a
+//!   *value* beside the links.
+//! - **ring**: a list that ends where it begins, at its *anchor*, so that linking and unlinking need no branch. A slot
+//!   is in at most one ring of a [`Rings`].
+//! - **oldest** and **newest**: the two ends of a ring. A queue takes in the newest and gives out the oldest; in an
+//!   order of use the oldest is the least recently used.
 //!
-//! [`Rings`] are several lists over the same slots. [`Lru`] is one list with the words of an order of use. Nothing is allocated
-//! after all slots have been seen once. Links are as narrow as the type of the slots' numbers ([`SlotNumber`]).
+//! [`Rings`] are several lists over the same slots. [`Lru`] is one list with the words of an order of use. Nothing is
+//! allocated after all slots have been seen once. Links are as narrow as the type of the slots' numbers
+//! ([`SlotNumber`]).
 //!
 //! ```
 //! use ufsim_lists::{Fixed, Rings};

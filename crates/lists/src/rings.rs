@@ -35,8 +35,8 @@ impl Anchors for Counted {
 /// Rings of slots that are numbered by `S`, with a value `T` for each slot. Rings are numbered from 0.
 #[derive(Clone, Debug)]
 pub struct Rings<S, T = (), A = Fixed<1>> {
-    /// First the anchors, then the slots. `next` of an anchor is its newest slot, `prev` its oldest. A node of a slot that is in
-    /// no ring has any links.
+    /// First the anchors, then the slots. `next` of an anchor is its newest slot, `prev` its oldest. A node of a slot
+    /// that is in no ring has any links.
     nodes: Vec<Node<S, T>>,
     anchors: A,
 }
@@ -143,8 +143,8 @@ impl<S: SlotNumber, T, A: Anchors> Rings<S, T, A> {
         }
     }
 
-    /// Everything in ring `from` becomes newer than anything in ring `to`, in the order it has. Takes as long for many slots
-    /// as for few.
+    /// Everything in ring `from` becomes newer than anything in ring `to`, in the order it has. Takes as long for many
+    /// slots as for few.
     pub fn move_all(&mut self, from: usize, to: usize) {
         let Node { prev: oldest, next: newest, .. } = self.nodes[from];
         if newest.index() == from || from == to {

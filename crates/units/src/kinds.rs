@@ -1,9 +1,10 @@
 //! Kinds of things that are chosen by name.
 
-/// Declares an enum whose variants have names: what a user chooses from. `ALL` and `NAMES` have the order of declaration.
+/// Declares an enum whose variants have names: what a user chooses from. `ALL` and `NAMES` have the order of
+/// declaration.
 ///
-/// A line may end with `in module::Type`. That part is not used here: a list that also says where each type is can be handed to this
-/// macro as it is.
+/// A line may end with `in module::Type`. That part is not used here: a list that also says where each type is can be
+/// handed to this macro as it is.
 ///
 /// ```
 /// # use ufsim_units as units;
@@ -23,7 +24,10 @@
 /// ```
 #[macro_export]
 macro_rules! kinds {
-    ($(#[$doc:meta])* $kind:ident { $($(#[$of:meta])* $variant:ident = $name:literal $(in $module:ident::$type:ident)?;)+ }) => {
+    (
+        $(#[$doc:meta])*
+        $kind:ident { $($(#[$of:meta])* $variant:ident = $name:literal $(in $module:ident::$type:ident)?;)+ }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum $kind {

@@ -1,5 +1,6 @@
-//! Slots in three lists by the app that referenced them last (HPBvalve Sec. 5.2, Fig. 8): AFG, the active foreground app; IFG, apps
-//! that were in the foreground before; BG, all others. When another app comes to the foreground, AFG goes into IFG as a whole.
+//! Slots in three lists by the app that referenced them last (HPBvalve Sec. 5.2, Fig. 8): AFG, the active foreground
+//! app; IFG, apps that were in the foreground before; BG, all others. When another app comes to the foreground, AFG
+//! goes into IFG as a whole.
 
 use lists::{Fixed, Rings};
 use units::AppId;
@@ -11,8 +12,8 @@ pub(super) const IFG: usize = 1;
 /// The active foreground app.
 pub(super) const AFG: usize = 2;
 
-/// In which list a slot is. A number of a time in the foreground stands for AFG while that lasts, and for IFG afterwards, so
-/// that a whole list can move at once.
+/// In which list a slot is. A number of a time in the foreground stands for AFG while that lasts, and for IFG
+/// afterwards, so that a whole list can move at once.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Place {
     /// In none: it is loading, or empty.

@@ -3,9 +3,9 @@
 //! Subregions are fetched as Linux does it in host control mode, by counts of reads ([`ReadCounts`]). The memory has a
 //! fixed maximum. When it is full, the subregion goes that stands oldest in the first of four partitions that holds one
 //! (HPBvalve Sec. 3): by who referenced it last, an app in the foreground or in the background, and whether by read or
-//! write. The section names the order of eviction as "BR, BW, FR, and FW" although it also says that reads precede writes; the
-//! order that it spells out is taken. A timer drops what nobody has referenced for
-//! `read_timeout_ms` times `read_timeout_expiries` (Sec. 6.2.2: "a simple timer-based eviction policy").
+//! write. The section names the order of eviction as "BR, BW, FR, and FW" although it also says that reads precede
+//! writes; the order that it spells out is taken. A timer drops what nobody has referenced for `read_timeout_ms` times
+//! `read_timeout_expiries` (Sec. 6.2.2: "a simple timer-based eviction policy").
 
 use super::subregion::params::{ReservedParams, SubregionParams};
 use lists::{Fixed, Rings};
@@ -146,8 +146,8 @@ impl Keeping for Partitions {
         while cache.subregions.is_over() && self.evict(cache) {}
     }
 
-    /// Drops what nobody has referenced for long. Each partition is in the order of references, so only its oldest ones have to
-    /// be looked at.
+    /// Drops what nobody has referenced for long. Each partition is in the order of references, so only its oldest ones
+    /// have to be looked at.
     fn on_tick(&mut self, cache: &mut SubregionCache) -> bool {
         for partition in 0..PARTITIONS {
             while let Some(slot) = self.lists.oldest(partition)

@@ -1,31 +1,31 @@
 //! HP-UFS (Sec. III): the host caches L2P segments, keeps them up to date from the changes that the device sends, and
 //! derives from these changes which pages on flash are valid.
 //!
-//! Every change has a sequence number. `host_seq` is the last one applied here, and travels in every command. Changes are
-//! applied in order and without gaps. A change whose segment is not cached waits for it, so the flash copy of a segment that
-//! is not cached is never older than `host_seq`. That is why the host can attest a clean or absent segment without sending
-//! it. It is also why a read must always go through the cache: the flash copy of a *dirty* segment is out of date, and the
-//! device has forgotten the changes up to `host_seq`.
+//! Every change has a sequence number. `host_seq` is the last one applied here, and travels in every command. Changes
+//! are applied in order and without gaps. A change whose segment is not cached waits for it, so the flash copy of a
+//! segment that is not cached is never older than `host_seq`. That is why the host can attest a clean or absent segment
+//! without sending it. It is also why a read must always go through the cache: the flash copy of a *dirty* segment is
+//! out of date, and the device has forgotten the changes up to `host_seq`.
 //!
 //! # What holds it together
-//! - The device forgets a change only when a command proves that the host has applied it. So the device's log and the host's
-//!   table together always give the true mapping.
-//! - A copy made by GC names its source block. It is applied only where the mapping still names that block. So a host write
-//!   that overtook the copy wins although its number is smaller.
-//! - The host names a block as freed only after it has applied everything ever placed in it, and the device believes it only
-//!   then.
-//! - The device can speak only in responses. If requests are outstanding and nothing comes for 200 us, the driver polls with
-//!   an entry transfer. Its response carries what the device could not say.
-//! - The driver keeps tags for internal commands. So writes that wait for room in the device's log cannot block the commands
-//!   that make room.
+//! - The device forgets a change only when a command proves that the host has applied it. So the device's log and the
+//!   host's table together always give the true mapping.
+//! - A copy made by GC names its source block. It is applied only where the mapping still names that block. So a host
+//!   write that overtook the copy wins although its number is smaller.
+//! - The host names a block as freed only after it has applied everything ever placed in it, and the device believes it
+//!   only then.
+//! - The device can speak only in responses. If requests are outstanding and nothing comes for 200 us, the driver polls
+//!   with an entry transfer. Its response carries what the device could not say.
+//! - The driver keeps tags for internal commands. So writes that wait for room in the device's log cannot block the
+//!   commands that make room.
 //!
 //! # Files
 //! - `state`: all of the state. `requests`: what is sent for a request. `changes`: what comes from the device.
 //! - `commands`: which internal command goes next. `pending`: internal work under way or to be done.
 //! - `segment_cache`: which segments are held. `wants`: which are to be loaded, and which parts wait for them.
 //! - `reorder`: changes that came too early. `validity`: valid page bitmap and counts. `freed`: empty blocks.
-//! - `survey`: after a power cut, which pages are valid. `apps` and `app_state`: HPBvalve's rules on this cache. `bits`: sets
-//!   of small numbers.
+//! - `survey`: after a power cut, which pages are valid. `apps` and `app_state`: HPBvalve's rules on this cache.
+//!   `bits`: sets of small numbers.
 
 mod app_state;
 mod apps;

@@ -1,14 +1,14 @@
 //! HPB 2.0 as the Linux 6.1 driver does it, described by its behaviour: what it counts, fetches and drops, and when.
 //!
-//! A region has some subregions; a subregion is a group of the crate `ufs`. In *host control mode* the host counts reads and
-//! writes, fetches a subregion after `activation_thld` reads of it without a write between them, tells the device which
-//! regions it drops, and looks now and then at which have not been read for long. In *device control mode* it does what the
-//! device recommends, and drops regions silently. Parameters and counters have their names in sysfs (`hpb_params`,
-//! `hpb_stats`).
+//! A region has some subregions; a subregion is a group of the crate `ufs`. In *host control mode* the host counts
+//! reads and writes, fetches a subregion after `activation_thld` reads of it without a write between them, tells the
+//! device which regions it drops, and looks now and then at which have not been read for long. In *device control mode*
+//! it does what the device recommends, and drops regions silently. Parameters and counters have their names in sysfs
+//! (`hpb_params`, `hpb_stats`).
 //!
-//! What it does not do belongs to the behaviour, too: it does not note writes while a subregion is on its way, so that it may
-//! send a stale entry afterwards; it takes for valid what a failed READ BUFFER leaves; once a subregion has passed the
-//! threshold, it is not fetched again before a write or a normalization has brought its count below.
+//! What it does not do belongs to the behaviour, too: it does not note writes while a subregion is on its way, so that
+//! it may send a stale entry afterwards; it takes for valid what a failed READ BUFFER leaves; once a subregion has
+//! passed the threshold, it is not fetched again before a write or a normalization has brought its count below.
 
 use super::subregion::params::{ReservedParams, SubregionParams};
 use std::collections::VecDeque;

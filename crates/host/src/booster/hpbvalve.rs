@@ -1,13 +1,16 @@
-//! HPBvalve (FAST 2023, Sec. 5): the app in the foreground comes first, and memory is given back before an app is killed.
+//! HPBvalve (FAST 2023, Sec. 5): the app in the foreground comes first, and memory is given back before an app is
+//! killed.
 //!
-//! - **Lists** (L2P-Manager): see [`super::app_lists`]. A subregion of BG or IFG that the foreground app references is promoted to AFG; one of IFG
-//!   that another app references goes to IFG's young end if that app is one of those used last, else to BG.
-//! - **Fetches**. What the foreground app misses is fetched at once; then the launch list of an app that is being launched,
-//!   then its running list; then what the counters of Linux ask for. What was prefetched enters AFG at its *old* end.
+//! - **Lists** (L2P-Manager): see [`super::app_lists`]. A subregion of BG or IFG that the foreground app references is
+//!   promoted to AFG; one of IFG that another app references goes to IFG's young end if that app is one of those used
+//!   last, else to BG.
+//! - **Fetches**. What the foreground app misses is fetched at once; then the launch list of an app that is being
+//!   launched, then its running list; then what the counters of Linux ask for. What was prefetched enters AFG at its
+//!   *old* end.
 //! - **Profiles** (FG-Profiler): see [`super::profiles`].
 //! - **Eviction**: the oldest of BG, then of IFG. AFG is never evicted; a fetch that finds nothing else is given up.
-//! - **Reclaim** (HPB-Regulator): when an app that was used lately is about to be killed, as many bytes as its end would bring
-//!   are given back from BG and IFG; for any other app nothing is.
+//! - **Reclaim** (HPB-Regulator): when an app that was used lately is about to be killed, as many bytes as its end
+//!   would bring are given back from BG and IFG; for any other app nothing is.
 
 use super::profiles::ProfileParams;
 use super::subregion::params::SubregionParams;
@@ -114,8 +117,8 @@ impl Policy for Valve {
         }
     }
 
-    /// What has changed is fetched again when it is needed. That of the foreground app, unless it has written there itself, is
-    /// fetched at once.
+    /// What has changed is fetched again when it is needed. That of the foreground app, unless it has written there
+    /// itself, is fetched at once.
     fn on_recommendation(&mut self, cache: &mut SubregionCache, recommendation: &Recommendation) {
         for group in recommendation.activate.into_iter().flatten() {
             if cache.invalidated(group) && cache.subregions.slot(group).is_some_and(|slot| self.lists.is_active(slot)) {

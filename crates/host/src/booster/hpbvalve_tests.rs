@@ -234,8 +234,8 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The rules once more, with plain lists that are searched. Fetches are answered at once, so that nothing is ever under way
-/// between two events.
+/// The rules once more, with plain lists that are searched. Fetches are answered at once, so that nothing is ever under
+/// way between two events.
 #[derive(Default)]
 struct Oracle {
     front: Option<u16>,
@@ -303,8 +303,9 @@ impl Oracle {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever happens, the lists are those of the oracle up to the order in which prefetched ones stand, the limit holds, the
-    /// active list only grows while its app is in front, and reclaim gives back what was asked for or all that can be spared.
+    /// Whatever happens, the lists are those of the oracle up to the order in which prefetched ones stand, the limit
+    /// holds, the active list only grows while its app is in front, and reclaim gives back what was asked for or all
+    /// that can be spared.
     #[test]
     fn lists_limits_and_priorities_are_those_of_the_rules(
         events in prop::collection::vec(event(), 0..250),

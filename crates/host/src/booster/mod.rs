@@ -1,5 +1,5 @@
-//! Boosters: what the driver does with host DRAM to spare the device work. `seat` says what a booster is asked, `registry`
-//! lists the boosters; here stands the one in use, with enum dispatch.
+//! Boosters: what the driver does with host DRAM to spare the device work. `seat` says what a booster is asked,
+//! `registry` lists the boosters; here stands the one in use, with enum dispatch.
 
 mod app_lists;
 mod profiles;

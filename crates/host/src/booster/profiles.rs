@@ -1,8 +1,8 @@
-//! What is remembered of apps: which subregions each has read during launches, and which while it ran (HPBvalve Sec. 5.2,
-//! FG-Profiler).
+//! What is remembered of apps: which subregions each has read during launches, and which while it ran (HPBvalve Sec.
+//! 5.2, FG-Profiler).
 //!
-//! A list is a sequence of runs of neighbouring subregions, in the order in which the app first touched them, and grows with
-//! every launch. A run takes 4 bytes: 21 bits of start, 11 of length.
+//! A list is a sequence of runs of neighbouring subregions, in the order in which the app first touched them, and grows
+//! with every launch. A run takes 4 bytes: 21 bits of start, 11 of length.
 
 use crate::config::HostConfig;
 use std::collections::{BTreeMap, VecDeque};
@@ -166,8 +166,8 @@ impl Profiles {
         self.apps.iter().any(|(other, _)| *other == app)
     }
 
-    /// The app launched last has read a subregion. If all lists together become too long, the app used least recently is
-    /// forgotten; if there is no other, the subregion is.
+    /// The app launched last has read a subregion. If all lists together become too long, the app used least recently
+    /// is forgotten; if there is no other, the subregion is.
     pub fn record(&mut self, phase: Phase, group: u32) {
         while self.bytes + RUN_BYTES > self.limit.profile_bytes {
             if self.apps.len() < 2 {

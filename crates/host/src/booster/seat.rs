@@ -1,7 +1,8 @@
 //! What a booster is asked. It decides and returns values; the driver acts.
 //!
-//! A booster implements four traits, [`Booster`], [`OwnCommands`], [`HostMemory`] and [`Apps`], and [`Tamper`] for tests. All but the first have a default for the trait as a whole: a booster without commands of its own says
-//! `impl OwnCommands for NoBooster {}`.
+//! A booster implements four traits, [`Booster`], [`OwnCommands`], [`HostMemory`] and [`Apps`], and [`Tamper`] for
+//! tests. All but the first have a default for the trait as a whole: a booster without commands of its own says `impl
+//! OwnCommands for NoBooster {}`.
 
 use std::collections::VecDeque;
 
@@ -106,15 +107,15 @@ pub(crate) trait Apps {
     /// The state of an app has changed.
     fn signal(&mut self, _now: SimTime, _signal: AppSignal) {}
 
-    /// `victim` is about to be killed for `bytes` of memory. Gives back as much of them as can be spared, at once. Returns
-    /// the bytes given back.
+    /// `victim` is about to be killed for `bytes` of memory. Gives back as much of them as can be spared, at once.
+    /// Returns the bytes given back.
     fn reclaim(&mut self, _now: SimTime, _victim: AppId, _bytes: u64) -> u64 {
         0
     }
 }
 
-/// Test support: a look into a booster's tables, and false entries in them. The host is not trusted (HPB 2017 Sec. 2.2.5), so
-/// tests falsify what it keeps. By default a booster holds nothing that could be looked at.
+/// Test support: a look into a booster's tables, and false entries in them. The host is not trusted (HPB 2017 Sec.
+/// 2.2.5), so tests falsify what it keeps. By default a booster holds nothing that could be looked at.
 pub(crate) trait Tamper {
     /// Overwrites the cached address of an LPA, but nothing derived from it. False if it is not cached.
     fn tamper(&mut self, _lpa: Lpa, _ppa: Option<Ppa>) -> bool {

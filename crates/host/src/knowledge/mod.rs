@@ -71,7 +71,8 @@ impl Knowledge {
         }
     }
 
-    /// For the statistics, now and then: entries that the host believes to be cached, and how many of them `device` holds.
+    /// For the statistics, now and then: entries that the host believes to be cached, and how many of them `device`
+    /// holds.
     #[inline]
     pub fn compare(&mut self, device: &dyn CacheView) -> Option<(u64, u64)> {
         match self {
@@ -89,7 +90,8 @@ impl Knowledge {
         }
     }
 
-    /// Takes in the answer to a query. One without runs leaves what was known before: the device has not got the command.
+    /// Takes in the answer to a query. One without runs leaves what was known before: the device has not got the
+    /// command.
     pub fn answered(&mut self, data: &mut DataIn) {
         if let Knowledge::Polled(polled) = self {
             let runs = match std::mem::take(data) {

@@ -1,5 +1,5 @@
-//! `poll`: the device lists what its mapping cache holds. "Because realistic workloads do not frequently change their working
-//! sets, the host-side information needs not be updated in real time" (MAP+ Sec. V-D.1).
+//! `poll`: the device lists what its mapping cache holds. "Because realistic workloads do not frequently change their
+//! working sets, the host-side information needs not be updated in real time" (MAP+ Sec. V-D.1).
 
 use ufs::{LpaRun, Op};
 use units::Lpa;

@@ -1,5 +1,5 @@
-//! `lru`: "the host system software can simulate a counterpart of the device-side mapping cache"; "we propose to employ the
-//! basic LRU algorithm"; "this design requires only the mapping cache size" (MAP+ Sec. V-D.1).
+//! `lru`: "the host system software can simulate a counterpart of the device-side mapping cache"; "we propose to employ
+//! the basic LRU algorithm"; "this design requires only the mapping cache size" (MAP+ Sec. V-D.1).
 
 use std::collections::VecDeque;
 
@@ -13,8 +13,9 @@ const COMPARE_EVERY: u32 = 1000;
 
 /// Entries by last use.
 ///
-/// Every use is noted at the end of a queue. A note is outdated once its address has been used again; such notes are passed
-/// over when the oldest entry is looked for. So a use costs one search in a table as small as the cache, and no list to keep.
+/// Every use is noted at the end of a queue. A note is outdated once its address has been used again; such notes are
+/// passed over when the oldest entry is looked for. So a use costs one search in a table as small as the cache, and no
+/// list to keep.
 pub(crate) struct Simulated {
     entries: usize,
     cached: usize,
@@ -39,8 +40,8 @@ impl Simulated {
         self.requests += 1;
     }
 
-    /// After every [`COMPARE_EVERY`] requests: the number of entries, and of those that are in the device's cache, too. A
-    /// laboratory can look there; nothing is decided by it.
+    /// After every [`COMPARE_EVERY`] requests: the number of entries, and of those that are in the device's cache, too.
+    /// A laboratory can look there; nothing is decided by it.
     pub fn compare(&mut self, device: &dyn CacheView) -> Option<(u64, u64)> {
         if self.requests < COMPARE_EVERY {
             return None;

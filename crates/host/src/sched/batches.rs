@@ -1,8 +1,8 @@
 //! Batches: pending requests of one direction whose mappings are in the same translation page (MAP+ Sec. V-B), and the
 //! order in which they go.
 //!
-//! A batch is found by its translation page in a small open-addressed table, and the next one by a binary heap that knows
-//! where each batch is, so that joining and leaving costs a few steps.
+//! A batch is found by its translation page in a small open-addressed table, and the next one by a binary heap that
+//! knows where each batch is, so that joining and leaving costs a few steps.
 
 use lists::{Counted, Rings};
 

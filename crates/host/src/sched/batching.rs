@@ -1,6 +1,6 @@
-//! What `rb`, `map` and `map-plus` have in common: requests grouped by translation page, sent batch by batch (MAP+ Sec. V-B,
-//! V-C, VI-A). "RB maintains separate batch lists for read requests and write requests" and favours reads; MAP has a hitting
-//! queue before them.
+//! What `rb`, `map` and `map-plus` have in common: requests grouped by translation page, sent batch by batch (MAP+ Sec.
+//! V-B, V-C, VI-A). "RB maintains separate batch lists for read requests and write requests" and favours reads; MAP has
+//! a hitting queue before them.
 
 use lists::{Fixed, Rings};
 use ufs::LpaRun;

@@ -1,5 +1,6 @@
-//! `hp`: hit prioritised (MAP+ Sec. V-A, VI-A). "HP serves in the order of the read hitting queue, write hitting queue, read
-//! missing queue, and write missing queue", each in order of arrival, with read over write within hits and within misses.
+//! `hp`: hit prioritised (MAP+ Sec. V-A, VI-A). "HP serves in the order of the read hitting queue, write hitting queue,
+//! read missing queue, and write missing queue", each in order of arrival, with read over write within hits and within
+//! misses.
 
 use lists::{Fixed, Rings};
 use units::SimTime;

@@ -2,8 +2,8 @@
 //! (Documentation/block/deadline-iosched.rst), with the defaults given there; I/O priorities are not modelled.
 //!
 //! - Each direction is sorted by address, and listed by age.
-//! - Requests go in batches of up to [`FIFO_BATCH`] of one direction, in ascending order of addresses from where the last one
-//!   of that direction ended.
+//! - Requests go in batches of up to [`FIFO_BATCH`] of one direction, in ascending order of addresses from where the
+//!   last one of that direction ended.
 //! - A new batch reads if a read waits, unless writes have been passed over [`WRITES_STARVED`] times.
 //! - It begins with the oldest request of its direction if that has expired, or if nothing lies ahead.
 

@@ -1,9 +1,9 @@
 //! What every scheduler that reorders has in common: the pending queue, and the deadline against starvation.
 //!
-//! MAP+ Sec. V-D.4: "To avoid starvation, after the scheduler dispatches a request or batch, it collects requests in the two
-//! queues that already meet their deadlines and dispatches them." A batch goes as a whole when one of it is due: "the batch
-//! grouping operations are not affected by the deadline" (Sec. VI-B.3). A part's time begins when it becomes visible: before that
-//! it waits as a submitter does whose block layer has no free request, in order.
+//! MAP+ Sec. V-D.4: "To avoid starvation, after the scheduler dispatches a request or batch, it collects requests in
+//! the two queues that already meet their deadlines and dispatches them." A batch goes as a whole when one of it is
+//! due: "the batch grouping operations are not affected by the deadline" (Sec. VI-B.3). A part's time begins when it
+//! becomes visible: before that it waits as a submitter does whose block layer has no free request, in order.
 
 use units::{Nanos, SimTime};
 

@@ -1,11 +1,11 @@
 //! The pending queue: the parts that a scheduler that reorders may choose from, and those that wait before it.
 //!
 //! - At most `limit` parts are visible; further ones wait in order of arrival. That bounds the cost of a choice.
-//! - Parts that overlap, where at least one of them writes, keep their order: the later one is *held* until every earlier
-//!   one has gone. A trim writes.
-//! - A flush is not in the queue; it goes next. It covers what was acknowledged before it was submitted, and nothing that
-//!   is pending has been acknowledged, so it need not wait for anything, and nothing need wait for it. (Linux does not
-//!   pass flushes through its schedulers either.) FUA concerns only when the write itself is acknowledged.
+//! - Parts that overlap, where at least one of them writes, keep their order: the later one is *held* until every
+//!   earlier one has gone. A trim writes.
+//! - A flush is not in the queue; it goes next. It covers what was acknowledged before it was submitted, and nothing
+//!   that is pending has been acknowledged, so it need not wait for anything, and nothing need wait for it. (Linux does
+//!   not pass flushes through its schedulers either.) FUA concerns only when the write itself is acknowledged.
 
 use std::collections::VecDeque;
 
@@ -20,8 +20,8 @@ pub(crate) struct Pending {
     arrivals: VecDeque<Part>,
     flushes: VecDeque<Part>,
     parts: Vec<Option<Part>>,
-    /// Addresses and effect of the visible parts once more, in a form that is compared quickly. A free slot is empty: it
-    /// overlaps nothing.
+    /// Addresses and effect of the visible parts once more, in a form that is compared quickly. A free slot is empty:
+    /// it overlaps nothing.
     first: Vec<u32>,
     end: Vec<u32>,
     writes: Vec<u32>,

@@ -37,8 +37,8 @@ pub(crate) trait Scheduler {
     /// Takes in a part.
     fn push(&mut self, part: Part);
 
-    /// Looks at parts that have come; `cache` tells what the device's mapping cache holds. Called whenever something may
-    /// have come, whether or not a part can be sent.
+    /// Looks at parts that have come; `cache` tells what the device's mapping cache holds. Called whenever something
+    /// may have come, whether or not a part can be sent.
     fn admit(&mut self, now: SimTime, cache: &dyn CacheView) {
         let _ = (now, cache);
     }

@@ -1,7 +1,7 @@
 //! Slots sorted by a number, and among equals by the order in which they came.
 
-/// Slots in the order of their keys. Of the kind of length that a pending queue has, moving the entries behind costs less
-/// than the pointers of a tree.
+/// Slots in the order of their keys. Of the kind of length that a pending queue has, moving the entries behind costs
+/// less than the pointers of a tree.
 pub(super) struct Sorted {
     /// The first one stands last, where it is taken out without moving others.
     entries: Vec<Entry>,

@@ -96,8 +96,9 @@ pub fn overlapping_parts_keep_their_order(kind: SchedulerKind) {
     assert_eq!(overtakings > 0, kind != SchedulerKind::Noop, "{}", kind.name());
 }
 
-/// More comes than goes, and everything that comes has precedence over one part: another direction, cached, small, dense. Once
-/// it is due, what may still go before it was there already, or belongs to one choice made before it was noticed.
+/// More comes than goes, and everything that comes has precedence over one part: another direction, cached, small,
+/// dense. Once it is due, what may still go before it was there already, or belongs to one choice made before it was
+/// noticed.
 pub fn nothing_starves(kind: SchedulerKind) {
     let patience = if kind == SchedulerKind::MqDeadline { 5_000 } else { 10 };
     let queue = 32;

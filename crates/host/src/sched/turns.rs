@@ -1,5 +1,5 @@
-//! Read over write, as MAP+ Sec. VI-A has it: "in order to avoid write starvation, read queue is prioritized for once". Reads
-//! go before waiting writes, but not twice in succession.
+//! Read over write, as MAP+ Sec. VI-A has it: "in order to avoid write starvation, read queue is prioritized for once".
+//! Reads go before waiting writes, but not twice in succession.
 
 /// Which of two queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

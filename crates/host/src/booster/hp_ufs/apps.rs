@@ -1,10 +1,12 @@
 //! HPBvalve (Sec. 5) above HP-UFS: who evicts whom, what is fetched ahead, and what is given back.
 //!
-//! The rules are those of the booster `hpbvalve`, for segments instead of subregions, with two differences that HP-UFS makes:
-//! - A segment that is not cached holds up whoever needs it, also changes that the device has sent. So AFG is evicted, too, but last
-//!   of all, and never to fetch ahead.
-//! - A dirty segment is dearer than a clean one, for it has to be written back first: of BG and IFG the clean ones go first. Reclaim
-//!   gives clean ones back at once and has as many dirty ones written back as are still missing; what they take follows.
+//! The rules are those of the booster `hpbvalve`, for segments instead of subregions, with two differences that HP-UFS
+//! makes:
+//! - A segment that is not cached holds up whoever needs it, also changes that the device has sent. So AFG is evicted,
+//!   too, but last of all, and never to fetch ahead.
+//! - A dirty segment is dearer than a clean one, for it has to be written back first: of BG and IFG the clean ones go
+//!   first. Reclaim gives clean ones back at once and has as many dirty ones written back as are still missing; what
+//!   they take follows.
 
 use ufs::Op;
 use units::{AppId, SegmentId, UNIT_BYTES};

@@ -138,8 +138,8 @@ impl HpUfs {
         None
     }
 
-    /// A segment of the app in the foreground goes only if nothing else can: for the reorder buffer, or when no other slot
-    /// will become free.
+    /// A segment of the app in the foreground goes only if nothing else can: for the reorder buffer, or when no other
+    /// slot will become free.
     fn may_take_active(&mut self) -> bool {
         self.head_to_load().is_some() || self.reserved() == 0 && self.demanded().is_some()
     }
@@ -175,7 +175,8 @@ impl HpUfs {
         Some(self.write_back(segment, false))
     }
 
-    /// Sends what is dirty of a segment. One that is clean or absent has no change that is not on flash: saying so is enough.
+    /// Sends what is dirty of a segment. One that is clean or absent has no change that is not on flash: saying so is
+    /// enough.
     pub(super) fn write_back(&mut self, segment: SegmentId, leave: bool) -> Internal {
         let data = match self.cache.lookup(segment) {
             Lookup::Cached(slot) if self.cache.is_dirty(slot) => {

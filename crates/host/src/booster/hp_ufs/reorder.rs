@@ -7,9 +7,10 @@ use super::bits::Bits;
 
 /// Entries that wait for an earlier one, or for their segment.
 pub(crate) struct ReorderBuffer {
-    /// The entry with number n has place n modulo the number of places: a power of two, and no less than there are numbers from the
-    /// first to the last, so that no two entries meet. Most entries go into the middle of a hundred others, and none has to move
-    /// for them. An index of the simulator; what a phone needs is [`ReorderBuffer::bytes`].
+    /// The entry with number n has place n modulo the number of places: a power of two, and no less than there are
+    /// numbers from the first to the last, so that no two entries meet. Most entries go into the middle of a hundred
+    /// others, and none has to move for them. An index of the simulator; what a phone needs is
+    /// [`ReorderBuffer::bytes`].
     places: Box<[L2pEntry]>,
     /// The places in use.
     used: Bits,

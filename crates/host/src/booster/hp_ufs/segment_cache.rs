@@ -3,8 +3,8 @@
 //! A segment is absent, loading, or cached; a cached one is clean or dirty, and may be on its way back to flash at the
 //! same time. It is clean from the moment a writeback is sent: what the device gets is the state of that moment.
 //!
-//! A device that writes segments in parts gets those with changes of a segment that stays. So what is dirty is noted by quarters, as the smallest part is
-//! one; a change makes all quarters of its part dirty.
+//! A device that writes segments in parts gets those with changes of a segment that stays. So what is dirty is noted by
+//! quarters, as the smallest part is one; a change makes all quarters of its part dirty.
 
 use lists::Lru;
 use live::{LiveSegments, SegmentImage, recycle_segment};
@@ -42,8 +42,8 @@ pub(crate) struct SegmentCache {
     /// Per segment: 0, or its slot plus one.
     slot_of: Vec<u32>,
     slots: Vec<Slot>,
-    /// The entries, slot by slot. With room for every segment: the part in use is dense and in huge pages, the rest is never
-    /// touched.
+    /// The entries, slot by slot. With room for every segment: the part in use is dense and in huge pages, the rest is
+    /// never touched.
     live: LiveSegments,
     free: Vec<SlotIndex>,
     /// Over the cached segments.
@@ -59,7 +59,8 @@ pub(crate) struct SegmentCache {
 }
 
 impl SegmentCache {
-    /// An empty cache of at most `limit` out of `segments` segments, which the device writes in parts of `part_entries`.
+    /// An empty cache of at most `limit` out of `segments` segments, which the device writes in parts of
+    /// `part_entries`.
     pub fn new(segments: u32, limit: usize, part_entries: u32) -> SegmentCache {
         let n = (part_entries / QUARTER_ENTRIES).clamp(1, 4);
         let part_of = [0, 1, 2, 3].map(|quarter: u32| (((1 << n) - 1) << (quarter / n * n)) as u8);
@@ -176,8 +177,8 @@ impl SegmentCache {
         self.slots[slot as usize].dirty != 0
     }
 
-    /// Begins a writeback of what is dirty of a segment, or, if it is to be dropped after that, of all of it: when it is needed again it
-    /// has to be read, and what is written together is read together.
+    /// Begins a writeback of what is dirty of a segment, or, if it is to be dropped after that, of all of it: when it
+    /// is needed again it has to be read, and what is written together is read together.
     pub fn start_write(&mut self, index: SlotIndex, leave: bool) -> DataOut {
         let slot = &mut self.slots[index as usize];
         assert!(slot.dirty != 0 && slot.writing == 0, "{} is written back without need", slot.segment);

@@ -1,5 +1,5 @@
-//! After a power cut: which pages are valid? The host's bitmap and counts are gone, and the device keeps none. They follow
-//! from the segments, all of which are read once, before any request is sent (HP-UFS does not say how).
+//! After a power cut: which pages are valid? The host's bitmap and counts are gone, and the device keeps none. They
+//! follow from the segments, all of which are read once, before any request is sent (HP-UFS does not say how).
 
 use ufs::SegmentImage;
 use units::{Ppa, SegmentId};

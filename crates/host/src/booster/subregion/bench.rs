@@ -24,7 +24,8 @@ pub(crate) const INFO: DeviceInfo = DeviceInfo {
     map_page_entries: 1024,
 };
 
-/// Something that may happen to a booster: what, by or to which app, and where. Numbers beyond the device are a lying device's.
+/// Something that may happen to a booster: what, by or to which app, and where. Numbers beyond the device are a lying
+/// device's.
 pub(crate) type Happening = (u8, u16, u32);
 
 /// Any sequence of these.

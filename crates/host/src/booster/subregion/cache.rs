@@ -69,7 +69,8 @@ impl SubregionCache {
         self.next_tick
     }
 
-    /// Makes room for a subregion if it needs any, by `evict`, which says whether it has dropped one. True if there is room.
+    /// Makes room for a subregion if it needs any, by `evict`, which says whether it has dropped one. True if there is
+    /// room.
     pub fn find_room(&mut self, group: u32, evict: impl FnOnce(&mut SubregionCache) -> bool) -> bool {
         if self.subregions.has_room_for(group) {
             return true;
@@ -80,8 +81,8 @@ impl SubregionCache {
         evicted
     }
 
-    /// The device has said that entries of a subregion have changed; they are not used any more. True if they were used until
-    /// now and the host has not written there itself: then the policy may want them again.
+    /// The device has said that entries of a subregion have changed; they are not used any more. True if they were used
+    /// until now and the host has not written there itself: then the policy may want them again.
     pub fn invalidated(&mut self, group: u32) -> bool {
         self.stats.rcmd_noti_cnt += 1;
         self.stats.hpb_dirty_notices += 1;

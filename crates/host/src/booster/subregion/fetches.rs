@@ -31,8 +31,8 @@ pub(crate) struct Fetches {
     queues: [VecDeque<u32>; 4],
     /// How many entries the queues have in all.
     queued: usize,
-    /// The urgency of each group that is wanted. A group stands in several queues if it became more urgent; only this one
-    /// counts.
+    /// The urgency of each group that is wanted. A group stands in several queues if it became more urgent; only this
+    /// one counts.
     wanted: Vec<Option<Urgency>>,
     in_flight: u32,
     limit: u32,

@@ -1,5 +1,5 @@
-//! Counts of reads by subregion: the fetch policy that `foam` and `hpbvalve` take over from Linux (HPBvalve Sec. 4.3: the HPB
-//! manager "measures reference counts of LBAs and fetches L2P entries that have a large number of reads").
+//! Counts of reads by subregion: the fetch policy that `foam` and `hpbvalve` take over from Linux (HPBvalve Sec. 4.3:
+//! the HPB manager "measures reference counts of LBAs and fetches L2P entries that have a large number of reads").
 
 use crate::config::HpbParams;
 

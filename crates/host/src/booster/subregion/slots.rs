@@ -1,8 +1,8 @@
 //! Subregions of sealed L2P entries in host DRAM.
 //!
-//! What is cached takes a slot. Policies keep what they know of a slot in arrays of their own. Only the device can tell whether
-//! an entry is still good, and it checks every one. Here stands what the host knows by itself: blocks that it has written since
-//! are dirty, and it sends no entry for them.
+//! What is cached takes a slot. Policies keep what they know of a slot in arrays of their own. Only the device can tell
+//! whether an entry is still good, and it checks every one. Here stands what the host knows by itself: blocks that it
+//! has written since are dirty, and it sends no entry for them.
 
 use ufs::DeviceInfo;
 use units::Lpa;
@@ -52,8 +52,8 @@ pub(crate) struct Subregions {
 }
 
 impl Subregions {
-    /// Nothing is cached. With `notes_writes_during_fetch` what the host writes during a READ BUFFER is dirty afterwards; Linux 6.1 does
-    /// not note it.
+    /// Nothing is cached. With `notes_writes_during_fetch` what the host writes during a READ BUFFER is dirty
+    /// afterwards; Linux 6.1 does not note it.
     pub fn new(info: &DeviceInfo, notes_writes_during_fetch: bool) -> Subregions {
         let groups = info.capacity_units.div_ceil(info.hpb_group_entries);
         Subregions {
@@ -234,7 +234,8 @@ impl Subregions {
         (self.slots.len() - 1) as u32
     }
 
-    /// READ BUFFER has ended, badly if there is nothing sealed. Gives the slot; `None` if the subregion had to be dropped.
+    /// READ BUFFER has ended, badly if there is nothing sealed. Gives the slot; `None` if the subregion had to be
+    /// dropped.
     ///
     /// # Panics
     /// If it was not asked for, or has more entries than it can have.
