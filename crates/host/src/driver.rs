@@ -129,9 +129,9 @@ impl Driver {
     pub fn issue(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Tag> {
         if self.reorders {
             self.scheduler.admit(now, self.knowledge.view(device));
-            if let Some((simulated, right)) = self.knowledge.compare(device) {
-                self.stats.sched_entries_simulated += simulated;
-                self.stats.sched_entries_right += right;
+            if let Some(comparison) = self.knowledge.compare(device) {
+                self.stats.sched_entries_simulated += comparison.believed;
+                self.stats.sched_entries_right += comparison.right;
             }
         }
         while self.tags.any_free() {

@@ -16,7 +16,7 @@ use units::Lpa;
 
 use self::kind::CacheKnowledge;
 use self::polled::Polled;
-use self::simulated::Simulated;
+use self::simulated::{Comparison, Simulated};
 use self::view::{Blind, CacheView};
 use crate::sched::config::SchedConfig;
 
@@ -74,7 +74,7 @@ impl Knowledge {
     /// For the statistics, now and then: entries that the host believes to be cached, and how many of them `device`
     /// holds.
     #[inline]
-    pub fn compare(&mut self, device: &dyn CacheView) -> Option<(u64, u64)> {
+    pub fn compare(&mut self, device: &dyn CacheView) -> Option<Comparison> {
         match self {
             Knowledge::Simulated(simulated) => simulated.compare(device),
             _ => None,

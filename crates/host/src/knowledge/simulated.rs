@@ -21,11 +21,27 @@ pub(crate) struct Simulated {
     cached: usize,
     /// Address and number of its last use.
     last_use: Index,
-    /// Address and number of each use, in order.
-    uses: VecDeque<(Lpa, u32)>,
+    /// Each use, in order.
+    uses: VecDeque<Use>,
     next_use: u32,
     /// Requests since the last comparison.
     requests: u32,
+}
+
+/// A note of a use.
+#[derive(Clone, Copy)]
+struct Use {
+    lpa: Lpa,
+    number: u32,
+}
+
+/// What the host believes to be cached, compared with the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Comparison {
+    /// Entries in the host's simulated cache.
+    pub believed: u64,
+    /// Of these, entries in the device's cache.
+    pub right: u64,
 }
 
 impl Simulated {
@@ -42,13 +58,13 @@ impl Simulated {
 
     /// After every [`COMPARE_EVERY`] requests: the number of entries, and of those that are in the device's cache, too.
     /// A laboratory can look there; nothing is decided by it.
-    pub fn compare(&mut self, device: &dyn CacheView) -> Option<(u64, u64)> {
+    pub fn compare(&mut self, device: &dyn CacheView) -> Option<Comparison> {
         if self.requests < COMPARE_EVERY {
             return None;
         }
         self.requests = 0;
-        let right = self.uses.iter().filter(|note| self.is_current(note) && device.cached(note.0, 1)).count();
-        Some((self.cached as u64, right as u64))
+        let right = self.uses.iter().filter(|&&note| self.is_current(note) && device.cached(note.lpa, 1)).count();
+        Some(Comparison { believed: self.cached as u64, right: right as u64 })
     }
 
     /// The entries of these units are used, and cached from now on.
@@ -62,31 +78,31 @@ impl Simulated {
 
     #[inline]
     fn use_entry(&mut self, lpa: Lpa) {
-        self.uses.push_back((lpa, self.next_use));
+        self.uses.push_back(Use { lpa, number: self.next_use });
         if self.last_use.replace(lpa.0, self.next_use).is_none() {
             self.cached += 1;
         }
         self.next_use += 1;
         while self.cached > self.entries {
-            let (oldest, number) = self.uses.pop_front().expect("the last use of every cached address is noted");
-            self.cached -= usize::from(self.last_use.remove_if(oldest.0, number));
+            let oldest = self.uses.pop_front().expect("the last use of every cached address is noted");
+            self.cached -= usize::from(self.last_use.remove_if(oldest.lpa.0, oldest.number));
         }
     }
 
-    fn is_current(&self, &(lpa, number): &(Lpa, u32)) -> bool {
-        self.last_use.find(lpa.0) == Some(number)
+    fn is_current(&self, note: Use) -> bool {
+        self.last_use.find(note.lpa.0) == Some(note.number)
     }
 
     /// Forgets the outdated notes, and numbers the others from 0.
     #[cold]
     fn renumber(&mut self) {
         let uses = std::mem::take(&mut self.uses);
-        let current = uses.into_iter().filter(|note| self.is_current(note));
-        let current: VecDeque<_> = current.zip(0..).map(|((lpa, _), number)| (lpa, number)).collect();
+        let current = uses.into_iter().filter(|&note| self.is_current(note));
+        let current: VecDeque<_> = current.zip(0..).map(|(note, number)| Use { number, ..note }).collect();
         self.next_use = current.len() as u32;
         self.uses = current;
-        for &(lpa, number) in &self.uses {
-            self.last_use.replace(lpa.0, number);
+        for note in &self.uses {
+            self.last_use.replace(note.lpa.0, note.number);
         }
     }
 }
@@ -150,7 +166,7 @@ mod tests {
         (1..COMPARE_EVERY).for_each(|_| cache.requested());
         assert_eq!(cache.compare(&Even), None);
         cache.requested();
-        assert_eq!(cache.compare(&Even), Some((5, 3)));
+        assert_eq!(cache.compare(&Even), Some(Comparison { believed: 5, right: 3 }));
         assert_eq!(cache.compare(&Even), None);
     }
 }

@@ -3,7 +3,7 @@
 use units::SimTime;
 
 use super::config::SchedConfig;
-use super::ordered::{Ordered, Policy, Why};
+use super::ordered::{Choice, Ordered, Policy, Why};
 use super::pending::Pending;
 use super::sorted::Sorted;
 use super::turns::{Direction, Turns};
@@ -45,8 +45,8 @@ impl Policy for BySize {
     }
 
     #[inline]
-    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<(u16, Why)> {
+    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<Choice> {
         let direction = self.turns.next(!self.queues[0].is_empty(), !self.queues[1].is_empty())?;
-        Some((self.queue(direction).pop_first()?, Why::Turn))
+        Some(Choice { slot: self.queue(direction).pop_first()?, why: Why::Turn })
     }
 }

@@ -8,7 +8,7 @@ use units::{Lpa, SimTime};
 
 use super::batches::{Batches, Rank};
 use super::config::SchedConfig;
-use super::ordered::{Policy, Why};
+use super::ordered::{Choice, Policy, Why};
 use super::pending::Pending;
 use super::seat::Batch;
 use super::turns::{DIRECTIONS, Direction, Turns};
@@ -89,25 +89,25 @@ impl<F: Flavour> Policy for Batching<F> {
     }
 
     #[inline]
-    fn due(&mut self, slot: u16, pending: &Pending) -> (u16, Why) {
+    fn due(&mut self, slot: u16, pending: &Pending) -> Choice {
         if self.is_hit[usize::from(slot)] {
             self.hits.remove(slot);
-            return (slot, Why::Due);
+            return Choice { slot, why: Why::Due };
         }
         self.sending = Direction::of(pending.part(slot));
-        let first = self.of(self.sending).begin_with(slot);
-        (first.expect("the batch of a part has a first one"), Why::OpensDueBatch)
+        let first = self.of(self.sending).begin_with(slot).expect("the batch of a part has a first one");
+        Choice { slot: first, why: Why::OpensDueBatch }
     }
 
     #[inline]
-    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<(u16, Why)> {
+    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<Choice> {
         if F::HITS
             && let Some(direction) = self.hit_turns.next(!self.hits.is_empty(0), !self.hits.is_empty(1))
         {
-            return Some((self.hits.pop_oldest(direction.index())?, Why::Hit));
+            return Some(Choice { slot: self.hits.pop_oldest(direction.index())?, why: Why::Hit });
         }
         self.sending = self.batch_turns.next(!self.batches[0].is_empty(), !self.batches[1].is_empty())?;
-        Some((self.of(self.sending).begin()?, Why::OpensBatch))
+        Some(Choice { slot: self.of(self.sending).begin()?, why: Why::OpensBatch })
     }
 
     #[inline]

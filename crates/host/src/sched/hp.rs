@@ -6,7 +6,7 @@ use lists::{Fixed, Rings};
 use units::SimTime;
 
 use super::config::SchedConfig;
-use super::ordered::{Ordered, Policy, Why};
+use super::ordered::{Choice, Ordered, Policy, Why};
 use super::pending::Pending;
 use super::turns::{Direction, Turns};
 
@@ -47,12 +47,12 @@ impl Policy for HitsFirst {
     }
 
     #[inline]
-    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<(u16, Why)> {
+    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<Choice> {
         let waits = |ring| !self.rings.is_empty(ring);
         if let Some(direction) = self.hit_turns.next(waits(0), waits(1)) {
-            return Some((self.rings.pop_oldest(direction.index())?, Why::Hit));
+            return Some(Choice { slot: self.rings.pop_oldest(direction.index())?, why: Why::Hit });
         }
         let direction = self.miss_turns.next(waits(2), waits(3))?;
-        Some((self.rings.pop_oldest(2 + direction.index())?, Why::Turn))
+        Some(Choice { slot: self.rings.pop_oldest(2 + direction.index())?, why: Why::Turn })
     }
 }

@@ -1,4 +1,4 @@
-//! `map-plus`: MAP with its batches sorted (MAP+ Sec. V-C)
+//! `map-plus`: MAP with its batches sorted (MAP+ Sec. V-C): the one with the most requests per page goes first.
 
 use super::batches::Rank;
 use super::batching::{Batching, Flavour};
@@ -10,7 +10,7 @@ pub(crate) type Params = super::config::HitBatchParams;
 /// The scheduler.
 pub(crate) type MapPlus = Ordered<Batching<HitsAndDenseGroups>>;
 
-///  the one with the most requests per page goes first.:Hits, then the densest batch.
+/// Hits, then the densest batch.
 pub(crate) struct HitsAndDenseGroups;
 
 impl Flavour for HitsAndDenseGroups {

@@ -11,7 +11,7 @@ use lists::{Fixed, Rings};
 use units::{Nanos, SimTime};
 
 use super::config::SchedConfig;
-use super::ordered::{Ordered, Policy, Why};
+use super::ordered::{Choice, Ordered, Policy, Why};
 use super::pending::Pending;
 use super::sorted::Sorted;
 use super::turns::Direction;
@@ -75,14 +75,14 @@ impl Elevator {
     }
 
     /// The first request of a new batch.
-    fn begin(&mut self, now: SimTime, pending: &Pending) -> Option<(u16, Why)> {
+    fn begin(&mut self, now: SimTime, pending: &Pending) -> Option<Choice> {
         self.direction = self.next_direction()?;
         self.sent = 0;
         let oldest = self.by_age.oldest(self.direction.index())?;
         if pending.waited(oldest, now, EXPIRE[self.direction.index()]) {
-            return Some((oldest, Why::Due));
+            return Some(Choice { slot: oldest, why: Why::Due });
         }
-        Some((self.ahead(self.direction).unwrap_or(oldest), Why::Turn))
+        Some(Choice { slot: self.ahead(self.direction).unwrap_or(oldest), why: Why::Turn })
     }
 }
 
@@ -113,16 +113,17 @@ impl Policy for Elevator {
     }
 
     #[inline]
-    fn choose(&mut self, now: SimTime, pending: &Pending) -> Option<(u16, Why)> {
-        let goes_on = (1..FIFO_BATCH).contains(&self.sent);
-        let (slot, why) = match self.ahead(self.direction).filter(|_| goes_on) {
-            Some(slot) => (slot, Why::Turn),
+    fn choose(&mut self, now: SimTime, pending: &Pending) -> Option<Choice> {
+        let continues = (1..FIFO_BATCH).contains(&self.sent);
+        let choice = match self.ahead(self.direction).filter(|_| continues) {
+            Some(slot) => Choice { slot, why: Why::Turn },
             None => self.begin(now, pending)?,
         };
+        let slot = choice.slot;
         self.take(slot, pending);
         let part = pending.part(slot);
         self.ahead_of[self.direction.index()] = part.lpa.0 + part.len;
         self.sent += 1;
-        Some((slot, why))
+        Some(choice)
     }
 }

@@ -31,6 +31,15 @@ pub(crate) enum Why {
     OpensDueBatch,
 }
 
+/// The part that is next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Choice {
+    /// Its slot in the pending queue.
+    pub slot: u16,
+    /// Why it and no other.
+    pub why: Why,
+}
+
 /// An order of parts. It holds the slots of visible parts that are not held, and returns each of them once.
 pub(crate) trait Policy {
     /// Does it ask what the device's mapping cache holds?
@@ -48,13 +57,13 @@ pub(crate) trait Policy {
     fn remove(&mut self, slot: u16, pending: &Pending);
 
     /// A part is due. It goes now, or the batch to which it belongs.
-    fn due(&mut self, slot: u16, pending: &Pending) -> (u16, Why) {
+    fn due(&mut self, slot: u16, pending: &Pending) -> Choice {
         self.remove(slot, pending);
-        (slot, Why::Due)
+        Choice { slot, why: Why::Due }
     }
 
     /// The part whose turn it is.
-    fn choose(&mut self, now: SimTime, pending: &Pending) -> Option<(u16, Why)>;
+    fn choose(&mut self, now: SimTime, pending: &Pending) -> Option<Choice>;
 
     /// The next part of the batch being sent.
     fn continue_batch(&mut self) -> Option<u16> {
@@ -96,8 +105,8 @@ impl<P: Policy> Ordered<P> {
     /// The part to send next. It leaves the policy, but not yet the pending queue.
     #[inline]
     fn decide(&mut self, now: SimTime) -> Option<u16> {
-        let (slot, why) = match self.policy.continue_batch() {
-            Some(slot) => (slot, Why::InBatch),
+        let Choice { slot, why } = match self.policy.continue_batch() {
+            Some(slot) => Choice { slot, why: Why::InBatch },
             None => match self.due(now) {
                 Some(due) => due,
                 None => {
@@ -112,7 +121,7 @@ impl<P: Policy> Ordered<P> {
     }
 
     #[inline]
-    fn due(&mut self, now: SimTime) -> Option<(u16, Why)> {
+    fn due(&mut self, now: SimTime) -> Option<Choice> {
         if !P::DEADLINE {
             return None;
         }

@@ -4,7 +4,7 @@ use lists::{Fixed, Rings};
 use units::SimTime;
 
 use super::config::SchedConfig;
-use super::ordered::{Ordered, Policy, Why};
+use super::ordered::{Choice, Ordered, Policy, Why};
 use super::pending::Pending;
 use super::turns::{Direction, Turns};
 
@@ -36,8 +36,8 @@ impl Policy for Queues {
     }
 
     #[inline]
-    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<(u16, Why)> {
+    fn choose(&mut self, _now: SimTime, _pending: &Pending) -> Option<Choice> {
         let queue = self.turns.next(!self.rings.is_empty(0), !self.rings.is_empty(1))?;
-        Some((self.rings.pop_oldest(queue.index())?, Why::Turn))
+        Some(Choice { slot: self.rings.pop_oldest(queue.index())?, why: Why::Turn })
     }
 }
