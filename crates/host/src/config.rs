@@ -1,6 +1,5 @@
 //! Settings of the driver.
 
-use crate::booster::BoosterParams;
 use std::fmt;
 
 use ufs::DeviceInfo;
@@ -34,8 +33,6 @@ pub struct HostConfig {
     pub sched: SchedConfig,
     /// Use of host DRAM.
     pub booster: BoosterKind,
-    /// Parameters of all boosters.
-    pub boosters: BoosterParams,
     /// Most DRAM that cached mappings may take, in bytes: at least two segments (8 KiB) for `hp-ufs`, one group for
     /// `hpb`, `foam` and `hpbvalve`, one region for `hpb-linux`. `None`: as much as the whole mapping table needs.
     pub memory_limit_bytes: Option<u64>,
@@ -118,7 +115,6 @@ impl Default for HostConfig {
             scheduler: SchedulerKind::Noop,
             sched: SchedConfig::default(),
             booster: BoosterKind::None,
-            boosters: BoosterParams::default(),
             memory_limit_bytes: None,
             reorder_entries: 2048,
             hpb_max_defer: None,
@@ -151,13 +147,6 @@ impl fmt::Display for HostConfigError {
 impl std::error::Error for HostConfigError {}
 
 impl HostConfig {
-    /// Sets what the parameters of its scheduler and its booster say.
-    pub fn with_params(mut self) -> HostConfig {
-        self.sched = self.scheduler.settings(&self.sched.params);
-        self.booster.apply(&mut self);
-        self
-    }
-
     /// Checks every field.
     ///
     /// # Errors

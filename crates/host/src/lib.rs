@@ -56,6 +56,7 @@ mod request;
 mod sched;
 mod stats;
 mod tags;
+mod with_params;
 
 pub use app::AppSignal;
 pub use booster::BoosterParams;

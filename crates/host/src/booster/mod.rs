@@ -59,8 +59,7 @@ macro_rules! dispatch {
             }
 
             /// Sets what its parameters say.
-            pub(crate) fn apply(self, config: &mut HostConfig) {
-                let all = config.boosters;
+            pub(crate) fn apply(self, all: &BoosterParams, config: &mut HostConfig) {
                 match self {
                     $(registry::BoosterKind::$variant => $module::apply(&all.$variant, config),)+
                 }

@@ -3,7 +3,6 @@
 use units::Nanos;
 
 use crate::knowledge::kind::CacheKnowledge;
-use crate::sched::SchedulerParams;
 
 /// Settings of the schedulers. `noop` has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,8 +21,6 @@ pub struct SchedConfig {
     pub batch_notice: bool,
     /// The requests of an announced batch share the firmware's cost of a command.
     pub packed_commands: bool,
-    /// Parameters of all schedulers; each finds here what only it has.
-    pub params: SchedulerParams,
 }
 
 impl Default for SchedConfig {
@@ -36,7 +33,6 @@ impl Default for SchedConfig {
             cache_entries: 2048,
             batch_notice: true,
             packed_commands: false,
-            params: SchedulerParams::default(),
         }
     }
 }
@@ -61,8 +57,8 @@ params::params! {
 params::params! {
     /// What is known of the device's mapping cache.
     pub KnowledgeParams {
-        /// How it knows what the device's mapping cache holds: from the simulator, by a vendor command, or by simulating an
-        /// LRU cache.
+        /// How it knows what the device's mapping cache holds: from the simulator, by a vendor command, or by
+        /// simulating an LRU cache.
         cache_knowledge: choice("full" "poll" "lru") = "full",
             "MAP+ Sec. V-D: the paper's experiments assume full awareness";
         /// With cache_knowledge = "poll": requests between two queries.

@@ -66,7 +66,7 @@ macro_rules! dispatch {
         impl SchedulerKind {
             /// What its parameters say to the driver and to the pending queue.
             pub fn settings(self, all: &SchedulerParams) -> SchedConfig {
-                let mut config = SchedConfig { params: *all, ..SchedConfig::default() };
+                let mut config = SchedConfig::default();
                 match self {
                     $(SchedulerKind::$variant => Settings::apply(&all.$variant, &mut config),)+
                 }
