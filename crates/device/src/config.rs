@@ -4,11 +4,10 @@ use nand::{Faults, Geometry, Timing};
 use params::ParamError;
 use units::{Nanos, UNIT_BYTES};
 
-use crate::mapping::MappingParams;
-
-/// Everything that makes one device. Built from a profile; the reader of the profile checks the ranges.
+/// Everything that makes one device. Built from a profile; the reader of the profile checks the ranges. `P` are parameters
+/// of mapping schemes: of all of them outside, none inside, where a scheme is handed its own.
 #[derive(Clone, Debug)]
-pub struct DeviceConfig {
+pub struct Config<P> {
     /// Shape of the flash.
     pub geometry: Geometry,
     /// Cell and channel times.
@@ -24,7 +23,7 @@ pub struct DeviceConfig {
     /// The shared pool.
     pub sram: SramConfig,
     /// Parameters of the mapping schemes.
-    pub mappings: MappingParams,
+    pub mappings: P,
     /// The L2P log buffer.
     pub log: LogConfig,
     /// Garbage collection.
@@ -37,6 +36,31 @@ pub struct DeviceConfig {
     pub faults: Faults,
     /// Test support: a promise to break.
     pub sabotage: Option<Sabotage>,
+}
+
+/// What decides about a device, whatever its mapping scheme.
+pub type EngineConfig = Config<()>;
+
+impl<P> Config<P> {
+    /// What does not depend on the mapping scheme.
+    pub fn engine(&self) -> EngineConfig {
+        Config {
+            geometry: self.geometry,
+            timing: self.timing,
+            capacity_units: self.capacity_units,
+            command_cost: self.command_cost,
+            idle_flush: self.idle_flush,
+            write_through: self.write_through,
+            sram: self.sram,
+            mappings: (),
+            log: self.log,
+            gc: self.gc,
+            wear_spread: self.wear_spread,
+            seal_key: self.seal_key,
+            faults: self.faults,
+            sabotage: self.sabotage,
+        }
+    }
 }
 
 /// Promises that a device can be made to break, so that whoever checks them can show that he would notice.
@@ -177,7 +201,7 @@ impl Default for HpbConfig {
     }
 }
 
-impl DeviceConfig {
+impl<P> Config<P> {
     /// Is there room in the metadata superblocks for so many map units, in so many flash units?
     ///
     /// # Errors

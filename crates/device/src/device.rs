@@ -4,12 +4,15 @@ use nand::Counters;
 use ufs::{Command, DeviceInfo};
 use units::{Counter, Lpa, Seq, SimTime};
 
-use crate::config::DeviceConfig;
+use crate::config::Config;
 use crate::engine::core::{DeviceEvent, Effects};
 use crate::engine::power::{Flash, Moment};
 use crate::engine::state::{Firmware, Translation};
-use crate::mapping::{MappingKind, schemes};
+use crate::mapping::{MappingKind, MappingParams, schemes};
 use crate::stats::DeviceStats;
+
+/// Everything that makes one device, with the parameters of all mapping schemes.
+pub type DeviceConfig = Config<MappingParams>;
 
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {
@@ -17,16 +20,24 @@ macro_rules! dispatch {
         enum Inner { $($variant(Box<Firmware<schemes::$variant>>),)* }
 
         impl Inner {
-            fn new(cfg: DeviceConfig, kind: MappingKind) -> Inner {
-                match kind { $(MappingKind::$variant => Inner::$variant(Box::new(Firmware::new(cfg))),)* }
+            fn new(cfg: &DeviceConfig, kind: MappingKind) -> Inner {
+                let (engine, all) = (cfg.engine(), &cfg.mappings);
+                match kind {
+                    $(MappingKind::$variant => Inner::$variant(Box::new(Firmware::new(engine, &all.$variant))),)*
+                }
             }
 
             fn power_cut(self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> (MappingKind, Flash) {
                 match self { $(Inner::$variant(fw) => (MappingKind::$variant, fw.power_cut(now, dice)),)* }
             }
 
-            fn power_on(kind: MappingKind, flash: Flash, now: SimTime) -> Inner {
-                match kind { $(MappingKind::$variant => Inner::$variant(Box::new(Firmware::power_on(flash, now))),)* }
+            fn power_on(unpowered: Unpowered, now: SimTime) -> Inner {
+                let Unpowered { kind, flash, mappings: all } = unpowered;
+                match kind {
+                    $(MappingKind::$variant => {
+                        Inner::$variant(Box::new(Firmware::power_on(flash, &all.$variant, now)))
+                    })*
+                }
             }
         }
 
@@ -44,6 +55,7 @@ crate::registered_mappings!(dispatch);
 pub struct Unpowered {
     pub(crate) kind: MappingKind,
     pub(crate) flash: Flash,
+    pub(crate) mappings: MappingParams,
 }
 
 impl Unpowered {
@@ -57,12 +69,13 @@ impl Unpowered {
 #[derive(Debug)]
 pub struct Device {
     inner: Inner,
+    mappings: MappingParams,
 }
 
 impl Device {
     /// A device fresh from the factory.
     pub fn new(cfg: DeviceConfig, kind: MappingKind) -> Device {
-        Device { inner: Inner::new(cfg, kind) }
+        Device { inner: Inner::new(&cfg, kind), mappings: cfg.mappings }
     }
 
     /// The power goes at `now`: SRAM, everything the host was told, and operations in flight are lost. `dice(n)`
@@ -70,12 +83,13 @@ impl Device {
     /// responses of this device drops them.
     pub fn power_cut(self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Unpowered {
         let (kind, flash) = self.inner.power_cut(now, dice);
-        Unpowered { kind, flash }
+        Unpowered { kind, flash, mappings: self.mappings }
     }
 
     /// The power comes back. The device rebuilds its mapping, in simulated time, before it starts any command.
     pub fn power_on(unpowered: Unpowered, now: SimTime) -> Device {
-        Device { inner: Inner::power_on(unpowered.kind, unpowered.flash, now) }
+        let mappings = unpowered.mappings;
+        Device { inner: Inner::power_on(unpowered, now), mappings }
     }
 
     /// False while the mapping is being rebuilt.

@@ -46,8 +46,8 @@ mod trimmed;
 mod trims;
 mod validity;
 
-pub use config::{DeviceConfig, GcConfig, GcPace, LogConfig, Sabotage, SramConfig};
-pub use device::{Device, Unpowered};
+pub use config::{Config, EngineConfig, GcConfig, GcPace, LogConfig, Sabotage, SramConfig};
+pub use device::{Device, DeviceConfig, Unpowered};
 pub use engine::core::{DeviceEvent, Effects};
 pub use engine::power::Moment;
 pub use engine::state::Translation;

@@ -7,8 +7,8 @@ use nand::Nand;
 use ufs::SegmentImage;
 use units::{Lpa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
-use crate::config::DeviceConfig;
-use crate::device::Unpowered;
+use crate::config::EngineConfig;
+use crate::device::{DeviceConfig, Unpowered};
 use crate::engine::power::Flash;
 use crate::map_units::MapUnits;
 use crate::mapping::MappingKind;
@@ -37,7 +37,8 @@ impl Unpowered {
         kind: MappingKind,
         from: &mut Reader<R>,
     ) -> Result<Unpowered, ArchiveError> {
-        Ok(Unpowered { kind, flash: Flash::load(cfg, kind, from)? })
+        let flash = Flash::load(cfg.engine(), kind.map_units(&cfg), from)?;
+        Ok(Unpowered { kind, flash, mappings: cfg.mappings })
     }
 
     /// The same flash as if it had been loaded for this configuration, which must have the same geometry, capacity and
@@ -46,7 +47,7 @@ impl Unpowered {
     /// # Panics
     /// If it has another geometry.
     pub fn reconfigured(self, cfg: DeviceConfig) -> Unpowered {
-        Unpowered { kind: self.kind, flash: self.flash.reconfigured(cfg) }
+        Unpowered { kind: self.kind, flash: self.flash.reconfigured(cfg.engine()), mappings: cfg.mappings }
     }
 }
 
@@ -56,16 +57,15 @@ impl Flash {
         self.pages.save(to)
     }
 
-    fn load<R: Read>(cfg: DeviceConfig, kind: MappingKind, from: &mut Reader<R>) -> Result<Flash, ArchiveError> {
+    fn load<R: Read>(cfg: EngineConfig, units: MapUnits, from: &mut Reader<R>) -> Result<Flash, ArchiveError> {
         let mut nand = Nand::load(cfg.geometry, cfg.timing, from)?;
         nand.set_faults(cfg.faults);
-        let units = kind.map_units(&cfg);
         let meta = Meta::new(cfg.geometry.layout(), units);
         let sizes = (meta.pieces(), meta.pages.labels.len());
         Ok(Flash { nand, pages: Pages::load(units, sizes, from)?, cfg })
     }
 
-    fn reconfigured(self, cfg: DeviceConfig) -> Flash {
+    fn reconfigured(self, cfg: EngineConfig) -> Flash {
         let mut nand = self.nand.renewed(cfg.geometry, cfg.timing);
         nand.set_faults(cfg.faults);
         Flash { nand, pages: self.pages, cfg }

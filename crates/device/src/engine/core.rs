@@ -6,7 +6,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
-use crate::config::{DeviceConfig, HpbConfig, Sabotage};
+use crate::config::{EngineConfig, HpbConfig, Sabotage};
 use crate::log::{Change, Log, Logged};
 use crate::map_units::MapUnits;
 use crate::meta::{JOURNAL_PAGES, Kind, Meta, Piece};
@@ -79,7 +79,7 @@ pub struct MapPrograms {
 #[derive(Debug)]
 pub struct Core {
     /// Profile.
-    pub(super) cfg: DeviceConfig,
+    pub(super) cfg: EngineConfig,
     /// Address arithmetic.
     pub(super) layout: Layout,
     /// Flash.
@@ -101,7 +101,7 @@ pub struct Core {
     /// Entries published to an HPB host.
     pub(super) publisher: Publisher,
     /// Counters.
-    pub(crate) stats: DeviceStats,
+    pub(super) stats: DeviceStats,
     /// What the metadata units programmed were for.
     pub(super) map_programs: MapPrograms,
     /// Results of the current call.
@@ -131,7 +131,7 @@ pub struct Core {
 
 impl Core {
     /// A device fresh from the factory, whose mapping table is divided like this.
-    pub(super) fn new(cfg: DeviceConfig, units: MapUnits) -> Core {
+    pub(super) fn new(cfg: EngineConfig, units: MapUnits) -> Core {
         let meta = Meta::new(cfg.geometry.layout(), units);
         let mut nand = Nand::new(cfg.geometry, cfg.timing);
         nand.set_faults(cfg.faults);
@@ -142,12 +142,12 @@ impl Core {
     }
 
     /// After a power cut: nothing but flash.
-    pub(super) fn powered_on(nand: Nand, pages: Pages, cfg: DeviceConfig, units: MapUnits) -> Core {
+    pub(super) fn powered_on(nand: Nand, pages: Pages, cfg: EngineConfig, units: MapUnits) -> Core {
         let meta = Meta::with_pages(cfg.geometry.layout(), units, pages);
         Core::with_flash(nand, meta, cfg)
     }
 
-    fn with_flash(nand: Nand, meta: Meta, cfg: DeviceConfig) -> Core {
+    fn with_flash(nand: Nand, meta: Meta, cfg: EngineConfig) -> Core {
         let layout = cfg.geometry.layout();
         let units = meta.units();
         Core {
@@ -181,7 +181,7 @@ impl Core {
     }
 
     /// From now on entries are published to the host like this.
-    pub fn publish(&mut self, hpb: &HpbConfig) {
+    pub(super) fn publish(&mut self, hpb: &HpbConfig) {
         self.publisher = Publisher::new(hpb, self.cfg.seal_key, self.cfg.capacity_units);
     }
 

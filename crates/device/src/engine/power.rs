@@ -6,7 +6,7 @@ use units::{Ppa, Seq, SimTime};
 use super::core::{Core, Job};
 use super::recover::state::Recovery;
 use super::state::Firmware;
-use crate::config::DeviceConfig;
+use crate::config::EngineConfig;
 use crate::meta::{Kind, Piece};
 use crate::ops::{ProgramReason, Purpose};
 use crate::pages::Pages;
@@ -16,7 +16,7 @@ use crate::stats::DeviceStats;
 /// What a power cut leaves of a device: its flash.
 #[derive(Debug)]
 pub struct Flash {
-    pub cfg: DeviceConfig,
+    pub cfg: EngineConfig,
     pub nand: Nand,
     pub pages: Pages,
 }
@@ -95,19 +95,19 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// The power comes back. Recovery begins; commands wait until it is done.
-    pub fn power_on(flash: Flash, now: SimTime) -> Firmware<M> {
+    pub fn power_on(flash: Flash, own: &M::Params, now: SimTime) -> Firmware<M> {
         let Flash { mut cfg, nand, pages } = flash;
         // Entries sealed before the cut are worth nothing now.
         cfg.seal_key = cfg.seal_key.map(next_key);
-        cfg.log.entries = M::log_entries(&cfg);
-        cfg.sram.entries = M::caches_entries(&cfg);
-        let units = M::map_units(&cfg);
+        cfg.log.entries = M::log_entries(&cfg, own);
+        cfg.sram.entries = M::caches_entries(own);
+        let units = M::map_units(&cfg, own);
         let mut core = Core::powered_on(nand, pages, cfg, units);
         core.now = now;
-        core.publish(&M::published(&core.cfg));
-        let map = M::new(&core);
+        core.publish(&M::published(own));
+        let map = M::new(&core, own);
         let recovery = Recovery::new(&core);
-        let mut firmware = Firmware::with(core, map);
+        let mut firmware = Firmware::with(core, map, *own);
         firmware.recovery = Some(Box::new(recovery));
         firmware.core.begin_job(Job::Recovery);
         firmware.run_until_blocked();

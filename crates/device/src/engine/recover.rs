@@ -394,7 +394,7 @@ impl<M: Mapping> Firmware<M> {
 
     fn ready(&mut self) {
         self.part_done(Part::Directory);
-        self.map = M::restored(&mut self.core);
+        self.map = M::restored(&mut self.core, &self.own);
         self.recovery = None;
     }
 }

@@ -8,7 +8,7 @@ use units::{Nanos, Seq, SimTime};
 use super::core::Core;
 use super::recover::state::Recovery;
 use super::waiting::{FailedRow, Flushing, Loads, Lookups, MetaGc, Pack, WaitingRead};
-use crate::config::DeviceConfig;
+use crate::config::EngineConfig;
 use crate::gc::Gc;
 use crate::seat::Mapping;
 
@@ -48,6 +48,8 @@ pub struct Firmware<M: Mapping> {
     /// What every part works on.
     pub(super) core: Core,
     pub(super) map: M,
+    /// Parameters of the scheme.
+    pub(super) own: M::Params,
     pub(super) gc: Gc,
     pub(super) commands: Vec<Pending>,
     /// Arrived, not started.
@@ -77,17 +79,17 @@ pub struct Firmware<M: Mapping> {
 
 impl<M: Mapping> Firmware<M> {
     /// A device fresh from the factory.
-    pub fn new(mut cfg: DeviceConfig) -> Firmware<M> {
-        cfg.log.entries = M::log_entries(&cfg);
-        cfg.sram.entries = M::caches_entries(&cfg);
-        let units = M::map_units(&cfg);
+    pub fn new(mut cfg: EngineConfig, own: &M::Params) -> Firmware<M> {
+        cfg.log.entries = M::log_entries(&cfg, own);
+        cfg.sram.entries = M::caches_entries(own);
+        let units = M::map_units(&cfg, own);
         let mut core = Core::new(cfg, units);
-        core.publish(&M::published(&core.cfg));
-        let map = M::new(&core);
-        Firmware::with(core, map)
+        core.publish(&M::published(own));
+        let map = M::new(&core, own);
+        Firmware::with(core, map, *own)
     }
 
-    pub(super) fn with(core: Core, map: M) -> Firmware<M> {
+    pub(super) fn with(core: Core, map: M, own: M::Params) -> Firmware<M> {
         let idle = || Pending {
             op: Op::Flush,
             host_seq: Seq(0),
@@ -104,6 +106,7 @@ impl<M: Mapping> Firmware<M> {
         };
         Firmware {
             map,
+            own,
             gc: Gc::new(core.cfg.gc, core.layout.superblock_units()),
             commands: std::iter::repeat_with(idle).take(256).collect(),
             incoming: VecDeque::new(),

@@ -7,7 +7,6 @@ use units::{Lpa, NoCounters, Ppa, Seq, Superblock};
 
 use crate::engine::core::Core;
 use crate::gc::Victim;
-use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
     Absorb, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoPlacement, NoProtocol, Reclaim,
@@ -45,17 +44,13 @@ impl Declared for Ideal {
     type Params = NoParams;
     type Counters = NoCounters;
 
-    fn params(all: &MappingParams) -> &NoParams {
-        &all.Ideal
-    }
-
     fn counters(&self, _core: &Core) -> NoCounters {
         NoCounters::default()
     }
 }
 
 impl Scheme for Ideal {
-    fn new(core: &Core) -> Ideal {
+    fn new(core: &Core, _own: &NoParams) -> Ideal {
         let units = core.blocks().count() as usize * core.layout().superblock_units() as usize;
         Ideal {
             table: table::zeroed(core.capacity_units() as usize),
@@ -187,8 +182,8 @@ impl Recover for Ideal {
         self.trims.on_power_loss(core, lost);
     }
 
-    fn restored(core: &mut Core) -> Ideal {
-        let mut map = Ideal::new(core);
+    fn restored(core: &mut Core, own: &NoParams) -> Ideal {
+        let mut map = Ideal::new(core, own);
         map.table.copy_from_slice(&core.take_rebuilt());
         for at in 0..map.table.len() {
             if let Some(ppa) = Ppa::unpack(map.table[at]) {

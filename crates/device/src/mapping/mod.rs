@@ -19,7 +19,7 @@ use params::ParamError;
 use ufs::Protocol;
 use units::{Counter, CounterSet};
 
-use crate::config::DeviceConfig;
+use crate::config::Config;
 use crate::map_units::MapUnits;
 use crate::seat::{Declared, Scheme};
 
@@ -41,17 +41,25 @@ macro_rules! mappings {
             }
 
             /// How the mapping table is divided into pieces of metadata.
-            pub(crate) fn map_units(self, cfg: &DeviceConfig) -> MapUnits {
-                match self { $(MappingKind::$variant => <$scheme as Scheme>::map_units(cfg),)* }
+            pub(crate) fn map_units(self, cfg: &Config<MappingParams>) -> MapUnits {
+                let engine = cfg.engine();
+                match self {
+                    $(MappingKind::$variant => <$scheme as Scheme>::map_units(&engine, &cfg.mappings.$variant),)*
+                }
             }
 
             /// Refuses parameters of the scheme that do not fit the device.
             ///
             /// # Errors
             /// Names table, key, value and range.
-            pub fn check(self, cfg: &DeviceConfig) -> Result<(), ParamError> {
+            pub fn check(self, cfg: &Config<MappingParams>) -> Result<(), ParamError> {
                 let table = format!("scheme.{}", self.name());
-                match self { $(MappingKind::$variant => <$scheme as Declared>::check(cfg, &table),)* }
+                let engine = cfg.engine();
+                match self {
+                    $(MappingKind::$variant => {
+                        <$scheme as Declared>::check(&engine, &cfg.mappings.$variant, &table)
+                    })*
+                }
             }
 
             /// What it speaks with the host; with HP-UFS it does not work without.

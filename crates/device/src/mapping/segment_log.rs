@@ -24,13 +24,12 @@ use super::portions::read_map_units;
 use super::rounds;
 use super::unflushed::Unflushed;
 use crate::blocks::Stream;
-use crate::config::{DeviceConfig, HpbConfig};
+use crate::config::{EngineConfig, HpbConfig};
 use crate::engine::core::Core;
 use crate::entry_cache::EntryCache;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, MapUnits};
-use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
     Absorb, Commit, Declared, Flush, HostRole, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement,
@@ -268,12 +267,7 @@ impl Declared for SegmentLog {
     type Params = SegmentLogParams;
     type Counters = NoCounters;
 
-    fn params(all: &MappingParams) -> &SegmentLogParams {
-        &all.SegmentLog
-    }
-
-    fn check(cfg: &DeviceConfig, table: &str) -> Result<(), ParamError> {
-        let own = &cfg.mappings.SegmentLog;
+    fn check(cfg: &EngineConfig, own: &Self::Params, table: &str) -> Result<(), ParamError> {
         let must = |holds: bool, key: &str, value: u32, allowed: String| match holds {
             true => Ok(()),
             false => Err(ParamError::must_be(table, key, &value.into(), allowed)),
@@ -291,12 +285,12 @@ impl Declared for SegmentLog {
         cfg.check_metadata(parts + more_bitmaps, cfg.table_bytes().div_ceil(UNIT_BYTES) + more_bitmaps)
     }
 
-    fn caches_entries(cfg: &DeviceConfig) -> bool {
-        cfg.mappings.SegmentLog.cached == "entries"
+    fn caches_entries(own: &SegmentLogParams) -> bool {
+        own.cached == "entries"
     }
 
-    fn published(cfg: &DeviceConfig) -> HpbConfig {
-        cfg.mappings.SegmentLog.hpb()
+    fn published(own: &SegmentLogParams) -> HpbConfig {
+        own.hpb()
     }
 
     fn counters(&self, _core: &Core) -> NoCounters {
@@ -307,21 +301,21 @@ impl Declared for SegmentLog {
 impl Scheme for SegmentLog {
     const HOST: HostRole = HostRole::KeepsEntries;
 
-    fn map_shape(cfg: &DeviceConfig) -> MapShape {
-        MapShape::part_of_segment(cfg.mappings.SegmentLog.segment_kib * 1024)
+    fn map_shape(own: &SegmentLogParams) -> MapShape {
+        MapShape::part_of_segment(own.segment_kib * 1024)
     }
 
-    fn map_units(cfg: &DeviceConfig) -> MapUnits {
-        MapUnits::new(cfg.capacity_units, Self::map_shape(cfg)).with_bitmaps()
+    fn map_units(cfg: &EngineConfig, own: &SegmentLogParams) -> MapUnits {
+        MapUnits::new(cfg.capacity_units, Self::map_shape(own)).with_bitmaps()
     }
 
-    fn new(core: &Core) -> SegmentLog {
+    fn new(core: &Core, own: &SegmentLogParams) -> SegmentLog {
         let sram = &core.cfg().sram;
         let entries = || EntryCache::new(u64::from(sram.segment_cache) * UNIT_BYTES);
         SegmentLog {
             unflushed: Unflushed::new(core),
             entries: sram.entries.then(entries),
-            flush_above: core.cfg().mappings.SegmentLog.flush_above_entries as usize,
+            flush_above: own.flush_above_entries as usize,
             phase: Phase::Start,
             updates: Vec::new(),
             seen: vec![(0, 0); core.units().count() as usize],
@@ -572,9 +566,9 @@ impl Recover for SegmentLog {
     }
 
     /// Valid page counts follow from the segments, all of which have been read.
-    fn restored(core: &mut Core) -> SegmentLog {
+    fn restored(core: &mut Core, own: &SegmentLogParams) -> SegmentLog {
         let unflushed = Unflushed::restored(core);
-        SegmentLog { unflushed, ..SegmentLog::new(core) }
+        SegmentLog { unflushed, ..SegmentLog::new(core, own) }
     }
 }
 

@@ -5,20 +5,13 @@ use params::Owners;
 use units::Nanos;
 
 use super::MappingParams;
-use crate::config::{DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig};
+use crate::config::{EngineConfig, GcConfig, GcPace, LogConfig, SramConfig};
 
 /// 4096 addresses on one die, 512 in a translation page.
-pub fn config() -> DeviceConfig {
+pub fn config() -> EngineConfig {
     let us = Nanos::from_micros;
     let cell = CellTiming { read: us(35), program: us(350), erase: us(3000) };
-    let mut mappings = MappingParams::default();
-    for (key, value) in
-        [("entry_bytes", 8), ("flush_above_entries", 96), ("handover_above_entries", 64), ("gc_pause_at_entries", 64)]
-    {
-        mappings.set("*", key, value).expect("a parameter of some scheme");
-    }
-    mappings.set("*", "background_us", "never").expect("a parameter of dftl");
-    DeviceConfig {
+    EngineConfig {
         geometry: Geometry {
             channels: 1,
             dies_per_channel: 1,
@@ -34,7 +27,7 @@ pub fn config() -> DeviceConfig {
         idle_flush: us(100),
         write_through: true,
         sram: SramConfig { pool: 32, segment_cache: 1, reserve: 12, entries: false },
-        mappings,
+        mappings: (),
         log: LogConfig { entries: 128, max_log_blocks: 8 },
         gc: GcConfig { pace: GcPace::Searched, start: 8, relaxed: 6, hurried: 4, reserve: 2, units_per_step: 64 },
         wear_spread: 64,
@@ -42,4 +35,16 @@ pub fn config() -> DeviceConfig {
         faults: Faults::default(),
         sabotage: None,
     }
+}
+
+/// Parameters of the schemes for it: entries of 8 bytes, nothing in idle time.
+pub fn params() -> MappingParams {
+    let mut mappings = MappingParams::default();
+    for (key, value) in
+        [("entry_bytes", 8), ("flush_above_entries", 96), ("handover_above_entries", 64), ("gc_pause_at_entries", 64)]
+    {
+        mappings.set("*", key, value).expect("a parameter of some scheme");
+    }
+    mappings.set("*", "background_us", "never").expect("a parameter of dftl");
+    mappings
 }

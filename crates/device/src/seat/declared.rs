@@ -3,9 +3,8 @@
 use params::ParamError;
 use units::CounterSet;
 
-use crate::config::{DeviceConfig, HpbConfig};
+use crate::config::{EngineConfig, HpbConfig};
 use crate::engine::core::Core;
-use crate::mapping::MappingParams;
 
 /// What a mapping scheme declares in its own file.
 pub trait Declared: Sized {
@@ -15,27 +14,24 @@ pub trait Declared: Sized {
     /// What only this scheme counts; declared with [`units::counters!`].
     type Counters: CounterSet;
 
-    /// Its parameters among those of all schemes.
-    fn params(all: &MappingParams) -> &Self::Params;
-
     /// Refuses parameters that do not fit the device. `table` is the name of its parameters' table, for the error.
     ///
     /// # Errors
     /// Names table, key, value and range.
-    fn check(cfg: &DeviceConfig, table: &str) -> Result<(), ParamError> {
-        let _ = (cfg, table);
+    fn check(cfg: &EngineConfig, own: &Self::Params, table: &str) -> Result<(), ParamError> {
+        let _ = (cfg, own, table);
         Ok(())
     }
 
     /// True if the pool caches single entries instead of segments.
-    fn caches_entries(cfg: &DeviceConfig) -> bool {
-        let _ = cfg;
+    fn caches_entries(own: &Self::Params) -> bool {
+        let _ = own;
         false
     }
 
     /// What is published to a host that keeps entries (HPB).
-    fn published(cfg: &DeviceConfig) -> HpbConfig {
-        let _ = cfg;
+    fn published(own: &Self::Params) -> HpbConfig {
+        let _ = own;
         HpbConfig::default()
     }
 

@@ -3,11 +3,12 @@
 use units::Ppa;
 
 use super::answers::Table;
+use super::declared::Declared;
 use crate::engine::core::Core;
 use crate::meta::Piece;
 
 /// Losing power, and coming back. The engine rebuilds the mapping from flash; nothing of the scheme is left.
-pub trait Recover: Sized {
+pub trait Recover: Declared {
     /// Where the mapping is, once it has been rebuilt.
     const TABLE: Table;
 
@@ -16,5 +17,5 @@ pub trait Recover: Sized {
 
     /// State after recovery: segments on flash hold the whole mapping, or [`Core::take_rebuilt`] does for a table in
     /// DRAM.
-    fn restored(core: &mut Core) -> Self;
+    fn restored(core: &mut Core, own: &Self::Params) -> Self;
 }

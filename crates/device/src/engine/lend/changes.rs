@@ -29,10 +29,20 @@ impl Core {
         self.log.forget_applied(host_seq);
     }
 
-    /// The oldest entry of the log that has not been sent to the host.
+    /// The oldest entry of the log that has not been sent to the host, for a response.
     #[inline]
-    pub fn send_next(&mut self) -> Option<L2pEntry> {
-        self.log.send_next()
+    pub fn piggyback(&mut self) -> Option<L2pEntry> {
+        let entry = self.log.send_next();
+        self.stats.entries_piggybacked += u64::from(entry.is_some());
+        entry
+    }
+
+    /// Up to `most` such entries, for a command that asks for them.
+    pub fn transfer(&mut self, most: usize) -> Vec<L2pEntry> {
+        let n = self.log.unsent().min(most);
+        let entries: Vec<_> = (0..n).map_while(|_| self.log.send_next()).collect();
+        self.stats.entries_transferred += entries.len() as u64;
+        entries
     }
 
     /// Units in programs in flight that will need a log entry.

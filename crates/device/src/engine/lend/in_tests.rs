@@ -3,7 +3,7 @@
 use units::Seq;
 
 use crate::blocks::Blocks;
-use crate::config::DeviceConfig;
+use crate::config::EngineConfig;
 use crate::engine::core::Core;
 use crate::map_units::MapUnits;
 use crate::meta::Meta;
@@ -11,7 +11,7 @@ use crate::stats::DeviceStats;
 use crate::trims::Trims;
 
 impl Core {
-    pub fn in_test(cfg: DeviceConfig, units: MapUnits) -> Core {
+    pub fn in_test(cfg: EngineConfig, units: MapUnits) -> Core {
         Core::new(cfg, units)
     }
 

@@ -1,12 +1,12 @@
 //! Configuration, what the engine is doing, and counters.
 
-use crate::config::DeviceConfig;
+use crate::config::EngineConfig;
 use crate::engine::core::Core;
 
 impl Core {
     /// The configuration.
     #[inline(always)]
-    pub fn cfg(&self) -> &DeviceConfig {
+    pub fn cfg(&self) -> &EngineConfig {
         &self.cfg
     }
 

@@ -49,12 +49,11 @@ use self::ctp::Ctp;
 use self::flush::{FlushState, Wanted};
 use super::{portions, rounds};
 use crate::blocks::Stream;
-use crate::config::{DeviceConfig, UNIT_KIB};
+use crate::config::{EngineConfig, UNIT_KIB};
 use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, Numbered};
-use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
     Absorb, Admission, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement,
@@ -157,6 +156,7 @@ pub struct Demand<const TWO_LEVELS: bool> {
     flush: FlushState,
     /// Changed entries are written after this time without commands.
     background: Option<Nanos>,
+    own: DemandParams,
     counters: DemandCounters,
 }
 
@@ -171,10 +171,9 @@ fn division(own: &DemandParams, cache_bytes: u64, units: u32, two_levels: bool) 
 
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// State for a device fresh from the factory with a cache of so many bytes.
-    fn with_cache(core: &Core, bytes: u64) -> Demand<TWO_LEVELS> {
-        let own = *Self::params(&core.cfg().mappings);
+    fn with_cache(core: &Core, own: &DemandParams, bytes: u64) -> Demand<TWO_LEVELS> {
         let units = core.units();
-        let (entries, pages) = division(&own, bytes, units.capacity_units(), TWO_LEVELS);
+        let (entries, pages) = division(own, bytes, units.capacity_units(), TWO_LEVELS);
         let superblocks = core.blocks().count();
         Demand {
             cmt: Cmt::new(entries, units),
@@ -189,6 +188,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             wanted: Wanted::default(),
             flush: FlushState::default(),
             background: own.background_us.count().map(|us| Nanos::from_micros(us.into())),
+            own: *own,
             counters: DemandCounters::default(),
         }
     }
@@ -307,12 +307,7 @@ impl<const TWO_LEVELS: bool> Declared for Demand<TWO_LEVELS> {
     type Params = DemandParams;
     type Counters = DemandCounters;
 
-    fn params(all: &MappingParams) -> &DemandParams {
-        if TWO_LEVELS { &all.Cdftl } else { &all.Dftl }
-    }
-
-    fn check(cfg: &DeviceConfig, table: &str) -> Result<(), ParamError> {
-        let own = Self::params(&cfg.mappings);
+    fn check(cfg: &EngineConfig, own: &Self::Params, table: &str) -> Result<(), ParamError> {
         let pages = u64::from(cfg.capacity_units).div_ceil(own.page_entries().into());
         cfg.check_metadata(pages, pages)?;
         let Some(kib) = own.cache_kib.count() else { return Ok(()) };
@@ -334,21 +329,17 @@ impl<const TWO_LEVELS: bool> Declared for Demand<TWO_LEVELS> {
 }
 
 impl<const TWO_LEVELS: bool> Scheme for Demand<TWO_LEVELS> {
-    fn map_shape(cfg: &DeviceConfig) -> MapShape {
-        MapShape {
-            entries: Self::params(&cfg.mappings).page_entries(),
-            bytes: UNIT_BYTES as u32,
-            numbered: Numbered::Directory,
-        }
+    fn map_shape(own: &DemandParams) -> MapShape {
+        MapShape { entries: own.page_entries(), bytes: UNIT_BYTES as u32, numbered: Numbered::Directory }
     }
 
-    fn new(core: &Core) -> Demand<TWO_LEVELS> {
-        Demand::with_cache(core, Self::params(&core.cfg().mappings).cache_bytes())
+    fn new(core: &Core, own: &DemandParams) -> Demand<TWO_LEVELS> {
+        Demand::with_cache(core, own, own.cache_bytes())
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
         let log = u64::from(core.cfg().log.entries) * 16;
-        let own = Self::params(&core.cfg().mappings);
+        let own = &self.own;
         let (entries, pages) = division(own, own.cache_bytes(), core.capacity_units(), TWO_LEVELS);
         let caches = entries * u64::from(own.entry_bytes) + pages * UNIT_BYTES;
         MapMemory { sram: caches + log + core.meta().table_bytes() + self.valid.table_bytes(), dram: 0 }
@@ -543,8 +534,8 @@ impl<const TWO_LEVELS: bool> Recover for Demand<TWO_LEVELS> {
     }
 
     /// Valid page counts follow from the translation pages, all of which have been read.
-    fn restored(core: &mut Core) -> Demand<TWO_LEVELS> {
-        let mut map = Demand::new(core);
+    fn restored(core: &mut Core, own: &DemandParams) -> Demand<TWO_LEVELS> {
+        let mut map = Demand::new(core, own);
         map.valid = ValidCounts::restored(core);
         map.valid.retire_all_empty(core);
         map

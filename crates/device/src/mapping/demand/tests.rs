@@ -6,7 +6,7 @@ use crate::mapping::small;
 /// 4096 addresses, 512 in a translation page.
 fn core() -> Core {
     let cfg = small::config();
-    let units = Dftl::map_units(&cfg);
+    let units = Dftl::map_units(&cfg, &small::params().Dftl);
     let mut core = Core::in_test(cfg, units);
     let meta = core.layout().first_ppa(Superblock(80));
     for unit in (0..8).map(SegmentId) {
@@ -35,7 +35,7 @@ fn at(lpa: u32) -> Resolved {
 #[test]
 fn every_page_of_a_translation_page_misses_by_itself() {
     let mut core = core();
-    let mut map = Dftl::with_cache(&core, 8 * 64);
+    let mut map = Dftl::with_cache(&core, &small::params().Dftl, 8 * 64);
     for lpa in [5, 6, 700] {
         assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(SegmentId(lpa / 512)));
         assert_eq!(read(&mut map, &mut core, lpa), at(lpa));
@@ -48,7 +48,7 @@ fn every_page_of_a_translation_page_misses_by_itself() {
 fn a_page_cache_below_makes_neighbours_hit() {
     // 8 KiB: a translation page, and 512 entries.
     let mut core = core();
-    let mut map = Cdftl::with_cache(&core, 8 * 1024);
+    let mut map = Cdftl::with_cache(&core, &small::params().Dftl, 8 * 1024);
     assert_eq!(read(&mut map, &mut core, 5), Resolved::Load(SegmentId(0)));
     assert_eq!(read(&mut map, &mut core, 6), at(6));
     assert_eq!(map.in_caches(&core).count(), 512);
@@ -61,7 +61,7 @@ fn a_page_cache_below_makes_neighbours_hit() {
 #[test]
 fn what_was_announced_comes_with_the_first_miss_of_its_page() {
     let mut core = core();
-    let mut map = Dftl::with_cache(&core, 8 * 64);
+    let mut map = Dftl::with_cache(&core, &small::params().Dftl, 8 * 64);
     map.load_ahead(&core, [3, 4, 9, 600].map(Lpa));
     assert_eq!(read(&mut map, &mut core, 4), Resolved::Load(SegmentId(0)));
     assert_eq!(map.in_caches(&core).collect::<Vec<_>>(), [Lpa(3), Lpa(4), Lpa(9)]);
@@ -73,7 +73,7 @@ fn what_was_announced_comes_with_the_first_miss_of_its_page() {
 #[test]
 fn a_full_cache_drops_what_is_clean_and_asks_for_a_flush_of_what_is_not() {
     let mut core = core();
-    let mut map = Dftl::with_cache(&core, 8 * 16);
+    let mut map = Dftl::with_cache(&core, &small::params().Dftl, 8 * 16);
     (0..20).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(SegmentId(0))));
     assert_eq!(map.in_caches(&core).map(|lpa| lpa.0).collect::<Vec<_>>(), (4..20).collect::<Vec<_>>());
     (4..20).for_each(|lpa| {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use units::{SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use crate::blocks::Blocks;
-use crate::config::DeviceConfig;
+use crate::config::EngineConfig;
 
 #[derive(Debug)]
 struct LogBlock {
@@ -70,7 +70,7 @@ fn bit(words: &[u64], segment: SegmentId) -> bool {
 
 impl LogBlocks {
     /// None yet.
-    pub fn new(cfg: &DeviceConfig) -> LogBlocks {
+    pub fn new(cfg: &EngineConfig) -> LogBlocks {
         let segments = cfg.capacity_units.div_ceil(SEGMENT_ENTRIES);
         let words = segments.div_ceil(64) as usize;
         LogBlocks {

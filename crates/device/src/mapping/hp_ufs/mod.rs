@@ -63,12 +63,11 @@ use self::log_blocks::LogBlocks;
 use self::victims::{SentBitmap, Victims};
 use self::writebacks::{Entries, SentParts, Writebacks};
 use crate::blocks::Stream;
-use crate::config::{DeviceConfig, UNIT_KIB};
+use crate::config::{EngineConfig, UNIT_KIB};
 use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::MapShape;
-use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
     Absorb, Answer, Background, Commit, Declared, HostProtocol, HostRole, HostSays, LoadedFor, MapMemory, NoFlush,
@@ -173,13 +172,6 @@ impl HpUfs {
         Status::Good
     }
 
-    fn all_entries(&mut self, core: &mut Core) -> DataIn {
-        let n = core.log().unsent().min(MAX_TRANSFER_ENTRIES as usize);
-        let entries: Vec<_> = (0..n).map_while(|_| core.send_next()).collect();
-        core.stats.entries_transferred += entries.len() as u64;
-        DataIn::Entries(entries)
-    }
-
     /// The segment to ask for next, if the oldest log block is due.
     #[inline]
     fn writeback_hint(&mut self, core: &Core) -> Option<SegmentId> {
@@ -202,12 +194,7 @@ impl Declared for HpUfs {
     type Params = HpUfsParams;
     type Counters = HpUfsCounters;
 
-    fn params(all: &MappingParams) -> &HpUfsParams {
-        &all.HpUfs
-    }
-
-    fn check(cfg: &DeviceConfig, table: &str) -> Result<(), ParamError> {
-        let own = &cfg.mappings.HpUfs;
+    fn check(cfg: &EngineConfig, own: &Self::Params, table: &str) -> Result<(), ParamError> {
         let (row, log) = (cfg.geometry.row_units(), u32::from(cfg.log.entries));
         for (key, value) in
             [("handover_above_entries", own.handover_above_entries), ("gc_pause_at_entries", own.gc_pause_at_entries)]
@@ -238,11 +225,11 @@ impl Declared for HpUfs {
 impl Scheme for HpUfs {
     const HOST: HostRole = HostRole::KeepsMapping;
 
-    fn map_shape(cfg: &DeviceConfig) -> MapShape {
-        MapShape::part_of_segment(cfg.mappings.HpUfs.segment_kib * 1024)
+    fn map_shape(own: &HpUfsParams) -> MapShape {
+        MapShape::part_of_segment(own.segment_kib * 1024)
     }
 
-    fn new(core: &Core) -> HpUfs {
+    fn new(core: &Core, own: &HpUfsParams) -> HpUfs {
         HpUfs {
             host_seq: Seq(0),
             newest: Seq(0),
@@ -250,7 +237,7 @@ impl Scheme for HpUfs {
             writebacks: Writebacks::new(core),
             victims: Victims::new(core),
             stalled: false,
-            own: core.cfg().mappings.HpUfs,
+            own: *own,
             counters: HpUfsCounters::default(),
         }
     }
@@ -426,9 +413,9 @@ impl Recover for HpUfs {
     }
 
     /// The segments on flash hold every change; the host begins from there.
-    fn restored(core: &mut Core) -> HpUfs {
+    fn restored(core: &mut Core, own: &HpUfsParams) -> HpUfs {
         let last = Seq(core.next_seq().0 - 1);
-        HpUfs { host_seq: last, newest: last, ..HpUfs::new(core) }
+        HpUfs { host_seq: last, newest: last, ..HpUfs::new(core, own) }
     }
 }
 
@@ -462,7 +449,9 @@ impl HostProtocol for HpUfs {
                 let seq = host_seq.min(self.host_seq);
                 Answer::Now(self.segment_write(core, segment, data, seq), DataIn::None)
             }
-            Op::EntryTransfer => Answer::Now(Status::Good, self.all_entries(core)),
+            Op::EntryTransfer => {
+                Answer::Now(Status::Good, DataIn::Entries(core.transfer(MAX_TRANSFER_ENTRIES as usize)))
+            }
             Op::ValidBitmap { block, reason } => {
                 Answer::Now(self.victims.bitmap(core, SentBitmap { block, reason, data }, self.host_seq), DataIn::None)
             }
@@ -486,8 +475,7 @@ impl HostProtocol for HpUfs {
         }
         if let Some(segment) = self.writeback_hint(core) {
             response.piggyback.notice = Notice::WriteSegment(segment);
-        } else if let Some(entry) = core.send_next() {
-            core.stats.entries_piggybacked += 1;
+        } else if let Some(entry) = core.piggyback() {
             response.piggyback.notice = Notice::Entry(entry);
         }
     }

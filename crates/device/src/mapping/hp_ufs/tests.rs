@@ -16,9 +16,9 @@ fn copy(seq: u64) -> Writeback {
 /// Two copies of a map unit are being programmed, one that holds all changes up to 5 and one up to 9.
 fn two_copies() -> (Core, HpUfs) {
     let cfg = small::config();
-    let units = HpUfs::map_units(&cfg);
+    let units = HpUfs::map_units(&cfg, &small::params().HpUfs);
     let core = Core::in_test(cfg, units);
-    let mut map = HpUfs::new(&core);
+    let mut map = HpUfs::new(&core, &small::params().HpUfs);
     map.writebacks.programming =
         [(Ppa(10), 5), (Ppa(20), 9)].map(|(ppa, seq)| Programming { ppa, copy: copy(seq) }).into();
     map.writebacks.coming[UNIT.index()] = Seq(9);

@@ -39,12 +39,11 @@ use self::flush::FlushState;
 use super::unflushed::Unflushed;
 use super::{portions, rounds};
 use crate::blocks::Stream;
-use crate::config::{DeviceConfig, UNIT_KIB};
+use crate::config::{EngineConfig, UNIT_KIB};
 use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::log::Change;
 use crate::map_units::{MapShape, Numbered};
-use crate::mapping::MappingParams;
 use crate::meta::Piece;
 use crate::seat::{
     Absorb, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement, Reclaim,
@@ -118,9 +117,6 @@ pub trait PieceSize {
     /// Parameters of the scheme.
     type Params: params::Params + Copy + Default;
 
-    /// Those of the scheme among those of all.
-    fn params(all: &MappingParams) -> &Self::Params;
-
     /// Bytes of a piece.
     fn bytes(own: &Self::Params) -> u32;
 
@@ -141,10 +137,6 @@ pub struct MappingSegment;
 impl PieceSize for NandPage {
     type Params = BaseDftlParams;
 
-    fn params(all: &MappingParams) -> &BaseDftlParams {
-        &all.BaseDftl
-    }
-
     fn bytes(own: &BaseDftlParams) -> u32 {
         own.page_kib * 1024
     }
@@ -157,10 +149,6 @@ impl PieceSize for NandPage {
 impl PieceSize for LogicalPage {
     type Params = MiniPageParams;
 
-    fn params(all: &MappingParams) -> &MiniPageParams {
-        &all.MiniPage
-    }
-
     fn bytes(_own: &MiniPageParams) -> u32 {
         UNIT_BYTES as u32
     }
@@ -172,10 +160,6 @@ impl PieceSize for LogicalPage {
 
 impl PieceSize for MappingSegment {
     type Params = MsftlParams;
-
-    fn params(all: &MappingParams) -> &MsftlParams {
-        &all.Msftl
-    }
 
     fn bytes(own: &MsftlParams) -> u32 {
         own.segment_bytes
@@ -199,8 +183,8 @@ pub struct Flushed<S> {
 }
 
 /// Units of user and GC data from one mapping flush to the next.
-fn flush_units<S: PieceSize>(cfg: &DeviceConfig) -> u32 {
-    S::cache(S::params(&cfg.mappings)).flush_mib * (MIB / UNIT_BYTES) as u32
+fn flush_units<S: PieceSize>(own: &S::Params) -> u32 {
+    S::cache(own).flush_mib * (MIB / UNIT_BYTES) as u32
 }
 
 impl<S> Flushed<S> {
@@ -219,12 +203,8 @@ impl<S: PieceSize> Declared for Flushed<S> {
     type Params = S::Params;
     type Counters = FlushedCounters;
 
-    fn params(all: &MappingParams) -> &S::Params {
-        S::params(all)
-    }
-
-    fn check(cfg: &DeviceConfig, table: &str) -> Result<(), ParamError> {
-        let bytes = S::bytes(S::params(&cfg.mappings));
+    fn check(cfg: &EngineConfig, own: &Self::Params, table: &str) -> Result<(), ParamError> {
+        let bytes = S::bytes(own);
         let row = cfg.geometry.row_units();
         let page_units = bytes.div_ceil(UNIT_BYTES as u32);
         if !row.is_multiple_of(page_units) {
@@ -250,23 +230,23 @@ impl<S: PieceSize> Declared for Flushed<S> {
 }
 
 impl<S: PieceSize> Scheme for Flushed<S> {
-    fn map_shape(cfg: &DeviceConfig) -> MapShape {
-        let bytes = S::bytes(S::params(&cfg.mappings));
+    fn map_shape(own: &S::Params) -> MapShape {
+        let bytes = S::bytes(own);
         MapShape { entries: bytes / ENTRY_BYTES, bytes, numbered: Numbered::Spare }
     }
 
     /// The mapping cache has room for the mappings of a flush, if no two follow each other, and for what is on its way.
-    fn log_entries(cfg: &DeviceConfig) -> u16 {
-        let entries = flush_units::<S>(cfg) + 8 * cfg.geometry.row_units() + 2 * TRIM_ENTRIES as u32;
+    fn log_entries(cfg: &EngineConfig, own: &S::Params) -> u16 {
+        let entries = flush_units::<S>(own) + 8 * cfg.geometry.row_units() + 2 * TRIM_ENTRIES as u32;
         u16::try_from(entries).expect("flush_mib is at most 64")
     }
 
-    fn new(core: &Core) -> Flushed<S> {
+    fn new(core: &Core, own: &S::Params) -> Flushed<S> {
         Flushed {
             unflushed: Unflushed::new(core),
             written: 0,
             flush: FlushState::default(),
-            flush_units: flush_units::<S>(core.cfg()),
+            flush_units: flush_units::<S>(own),
             size: PhantomData,
         }
     }
@@ -409,9 +389,9 @@ impl<S: PieceSize> Recover for Flushed<S> {
     }
 
     /// Valid page counts follow from the pieces, all of which have been read.
-    fn restored(core: &mut Core) -> Flushed<S> {
+    fn restored(core: &mut Core, own: &S::Params) -> Flushed<S> {
         let unflushed = Unflushed::restored(core);
-        Flushed { unflushed, ..Flushed::new(core) }
+        Flushed { unflushed, ..Flushed::new(core, own) }
     }
 }
 
