@@ -4,8 +4,8 @@ use nand::{Faults, Geometry, Timing};
 use params::ParamError;
 use units::{Nanos, UNIT_BYTES};
 
-/// Everything that makes one device. Built from a profile; the reader of the profile checks the ranges. `P` are parameters
-/// of mapping schemes: of all of them outside, none inside, where a scheme is handed its own.
+/// Everything that makes one device. Built from a profile; the reader of the profile checks the ranges. `P` are
+/// parameters of mapping schemes: of all of them outside, none inside, where a scheme is handed its own.
 #[derive(Clone, Debug)]
 pub struct Config<P> {
     /// Shape of the flash.
@@ -209,7 +209,8 @@ impl<P> Config<P> {
     pub fn check_metadata(&self, map_units: u64, flash_units: u64) -> Result<(), ParamError> {
         let g = &self.geometry;
         let per_superblock = u64::from(g.superblock_units());
-        // Every metadata superblock begins with a snapshot: place and number of every piece, erase counts of superblocks.
+        // Every metadata superblock begins with a snapshot: place and number of every piece, erase counts of
+        // superblocks.
         let snapshot = (8 * map_units + 12 * u64::from(g.data_superblocks)).div_ceil(UNIT_BYTES) + 8;
         if 2 * snapshot > per_superblock {
             let allowed =
@@ -227,8 +228,8 @@ impl<P> Config<P> {
         Ok(())
     }
 
-    /// Is the part of the pool that host data may not take large enough for a row and `units` more, which are loaded with
-    /// what loads may take of it? `why` ends the error.
+    /// Is the part of the pool that host data may not take large enough for a row and `units` more, which are loaded
+    /// with what loads may take of it? `why` ends the error.
     ///
     /// # Errors
     /// Names the key, its value and the allowed range.

@@ -11,7 +11,8 @@ use ufs::Op;
 use ufsim_device::{DeviceConfig, MappingKind};
 use units::Lpa;
 
-/// A device with a cache of so many entries (a multiple of 128; `None`: of all), with so many microseconds before changed ones are written, written once in ascending order and at rest.
+/// A device with a cache of so many entries (a multiple of 128; `None`: of all), with so many microseconds before
+/// changed ones are written, written once in ascending order and at rest.
 fn written(entries: Option<u32>, background: Option<u32>, kind: MappingKind) -> Bench {
     let mut cfg = DeviceConfig { write_through: true, ..tiny() };
     let own = match kind {

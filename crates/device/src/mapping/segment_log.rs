@@ -40,31 +40,43 @@ use crate::sram::Owner;
 params::params! {
     /// `segment-log`: how the mapping is cached, logged and flushed, and what is published to an HPB host.
     pub SegmentLogParams {
-        /// Size of the parts that an L2P segment of 4 KiB is written in. Only parts with changes are written, several to a page;
-        /// the directory has a place for each.
-        segment_kib: one_of(1 2 4) = 4, "HP-UFS Sec. II-A: an L2P segment has 4 KB; smaller parts are an option of this project, after MSFTL Sec. 3.1", fixed;
+        /// Size of the parts that an L2P segment of 4 KiB is written in. Only parts with changes are written, several
+        /// to a page; the directory has a place for each.
+        segment_kib: one_of(1 2 4) = 4,
+            "HP-UFS Sec. II-A: an L2P segment has 4 KB; smaller parts are an option of this project, after MSFTL Sec. \
+            3.1", fixed;
         /// What stands in sram.segment_cache_kib: whole segments or single entries of 4 bytes.
         cached: choice("segments" "entries") = "segments", "HP-UFS authors' prototype: L2P segments";
         /// A map flush starts above this many log entries.
         flush_above_entries: count(32 to 65535) = 1408, "HP-UFS authors' prototype: 1408";
         /// HPB: L2P entries per group (HPB 2.0: subregion); 512 or a multiple of 1024.
-        hpb_group_entries: count(512 to 65536) = 1024, "HP-UFS Sec. II-A: the HPB driver caches L2P segments, and reads a segment on a miss";
+        hpb_group_entries: count(512 to 65536) = 1024,
+            "HP-UFS Sec. II-A: the HPB driver caches L2P segments, and reads a segment on a miss";
         /// HPB: groups whose changes can be delivered entry by entry; others must be read again as a whole.
-        hpb_tracked_groups: count(0 to 65535) = 0, "HP-UFS Sec. II-B: whenever a mapping changes, HPB invalidates the cached segment; no entry is delivered by itself";
+        hpb_tracked_groups: count(0 to 65535) = 0,
+            "HP-UFS Sec. II-B: whenever a mapping changes, HPB invalidates the cached segment; no entry is delivered \
+            by itself";
         /// HPB: changed entries that may wait for a response to carry them.
-        hpb_pending_entries: count(1 to 65535) = 256, "assumed: the 2017 paper gives no size; 256 entries of 8 B are 2 KiB";
+        hpb_pending_entries: count(1 to 65535) = 256,
+            "assumed: the 2017 paper gives no size; 256 entries of 8 B are 2 KiB";
         /// HPB: firmware time to seal an entry, or to check a seal.
-        hpb_seal_ns: count(0 to 1000000) = 50, "assumed: HPB 2017 Sec. 2.2.5 describes a seal and leaves it out of the prototype; SipHash-1-3 of 16 bytes takes about 20 ns on a desktop processor, with which firmware.command_ns counts, and the rest is the table look-up";
+        hpb_seal_ns: count(0 to 1000000) = 50,
+            "assumed: HPB 2017 Sec. 2.2.5 describes a seal and leaves it out of the prototype; SipHash-1-3 of 16 bytes \
+            takes about 20 ns on a desktop processor, with which firmware.command_ns counts, and the rest is the table \
+            look-up";
         /// HPB 2.0: groups in a region.
         hpb_region_groups: count(1 to 256) = 1, "assumed: HPB 2017 knows groups and no regions";
         /// HPB 2.0: longest HPB READ (bMAX_DATA_SIZE_FOR_HPB_SINGLE_CMD + 1).
         hpb_max_read_blocks: count(1 to 255) = 128, "assumed: as host.max_transfer_kib; the paper gives no limit";
-        /// HPB 2.0: who decides what the host caches (bHPBControl); boosters foam and hpbvalve always decide themselves.
-        hpb_control: choice("host" "device") = "host", "assumed: the HP-UFS paper's host decides; its device only reports changes";
+        /// HPB 2.0: who decides what the host caches (bHPBControl); boosters foam and hpbvalve always decide
+        /// themselves.
+        hpb_control: choice("host" "device") = "host",
+            "assumed: the HP-UFS paper's host decides; its device only reports changes";
         /// With hpb_control = "device": map reads for a group after which it is recommended.
         hpb_recommend_after_reads: count(1 to 255) = 8, "assumed: as activation_thld of Linux 6.1";
         /// With hpb_control = "device": regions that the host may keep (wLUMaxActiveHPBRegions).
-        hpb_max_active_regions: count(1 to 65535) = 8192, "assumed: as many as 256 MiB of host memory hold in hpbvalve.toml";
+        hpb_max_active_regions: count(1 to 65535) = 8192,
+            "assumed: as many as 256 MiB of host memory hold in hpbvalve.toml";
     }
 }
 

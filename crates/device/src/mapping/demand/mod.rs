@@ -69,12 +69,16 @@ pub type Cdftl = Demand<true>;
 params::params! {
     /// `dftl` and `cdftl`: the cached mapping table, in SRAM beside the pool.
     pub DemandParams {
-        /// All of it. cdftl: half of it, but at least one page, holds translation pages. "unlimited" holds the whole table.
-        cache_kib: count_or("unlimited" 4 to 2097152) = 1088, "assumed: as much as sram.segment_cache_kib of hp-ufs.toml, so that dftl and cdftl can be compared with its schemes";
+        /// All of it. cdftl: half of it, but at least one page, holds translation pages. "unlimited" holds the whole
+        /// table.
+        cache_kib: count_or("unlimited" 4 to 2097152) = 1088,
+            "assumed: as much as sram.segment_cache_kib of hp-ufs.toml, so that dftl and cdftl can be compared with \
+            its schemes";
         /// Bytes of an entry; a translation page has 4 KiB.
         entry_bytes: one_of(4 8) = 4, "assumed: as L2P segments, 1024 entries in 4 KiB", fixed;
         /// After this time without commands changed entries are written back, until a command comes.
-        background_us: count_or("never" 0 to 10000000) = 1000, "assumed: a pause of several commands is taken for idle time";
+        background_us: count_or("never" 0 to 10000000) = 1000,
+            "assumed: a pause of several commands is taken for idle time";
     }
 }
 

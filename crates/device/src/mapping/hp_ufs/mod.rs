@@ -77,9 +77,11 @@ use crate::seat::{
 params::params! {
     /// `hp-ufs`: how mappings go to the host and come back.
     pub HpUfsParams {
-        /// Size of the parts that an L2P segment of 4 KiB is written in. Only parts with changes are written, several to a page;
-        /// the directory has a place for each.
-        segment_kib: one_of(1 2 4) = 4, "HP-UFS Sec. II-A: an L2P segment has 4 KB; smaller parts are an option of this project, after MSFTL Sec. 3.1", fixed;
+        /// Size of the parts that an L2P segment of 4 KiB is written in. Only parts with changes are written, several
+        /// to a page; the directory has a place for each.
+        segment_kib: one_of(1 2 4) = 4,
+            "HP-UFS Sec. II-A: an L2P segment has 4 KB; smaller parts are an option of this project, after MSFTL Sec. \
+            3.1", fixed;
         /// More log entries than this not yet handed to the host raise the multi-entry hint.
         handover_above_entries: count(1 to 65535) = 192, "HP-UFS authors' prototype: 192";
         /// No GC step while the log holds this many entries.

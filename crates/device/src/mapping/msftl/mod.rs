@@ -63,7 +63,8 @@ const ENTRY_BYTES: u32 = 4;
 const TRIM_ENTRIES: usize = 32;
 
 params::params! {
-    /// `base-dftl`, `mini-page` and `msftl`: the mapping cache and its flush. The cache has room for a flush's entries of 16 bytes.
+    /// `base-dftl`, `mini-page` and `msftl`: the mapping cache and its flush. The cache has room for a flush's entries
+    /// of 16 bytes.
     pub MiniPageParams {
         /// User and GC data written from one mapping flush to the next.
         flush_mib: count(1 to 64) = 9, "MSFTL Sec. 4.1: 9 MiB, one NAND block";
@@ -84,15 +85,16 @@ params::params! {
     pub MsftlParams {
         with cache: MiniPageParams;
         /// Size of a mapping segment.
-        segment_bytes: one_of(1024 2048) = 1024, "the smaller of the paper's two, 1 and 2 KiB, with which it reports most", fixed;
+        segment_bytes: one_of(1024 2048) = 1024,
+            "the smaller of the paper's two, 1 and 2 KiB, with which it reports most", fixed;
     }
 }
 
 units::counters! {
     /// What `base-dftl`, `mini-page` and `msftl` count.
     FlushedCounters
-    /// Flash units that mapping flushes of `base-dftl`, `mini-page` and `msftl` have programmed, padding included. So are the
-    /// next three.
+    /// Flash units that mapping flushes of `base-dftl`, `mini-page` and `msftl` have programmed, padding included. So
+    /// are the next three.
     pmt_flush_units,
     /// The same for GC of translation blocks.
     pmt_moved_units,
