@@ -98,12 +98,7 @@ impl Absorb for Ideal {
     #[inline]
     fn committed(&mut self, core: &mut Core, unit: Commit) {
         let old = self.mapped(unit.lpa);
-        let holds = match unit.source {
-            // While a newer write of the address is in SRAM, this page is what a power cut leaves.
-            None => unit.newest || core.is_buffered(unit.lpa),
-            Some(source) => old.is_some_and(|ppa| core.superblock_of(ppa) == source),
-        };
-        if !holds {
+        if !unit.holds(core, old) {
             return;
         }
         self.table[unit.lpa.index()] = Ppa::pack(Some(unit.ppa));

@@ -3,6 +3,7 @@
 use ufs::{DataIn, Protocol, Status};
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
+use crate::engine::core::Core;
 use crate::map_units::UnitSet;
 
 /// What a host may do for a mapping scheme. Whatever else it sends is refused or not looked at.
@@ -124,6 +125,20 @@ pub struct Commit {
     pub source: Option<Superblock>,
     /// For host data: no newer write or trim of the address was accepted meanwhile.
     pub newest: bool,
+}
+
+impl Commit {
+    /// For a scheme that knows the present mapping of the address, `old`: true if the unit takes its place.
+    #[inline]
+    pub fn holds(&self, core: &Core, old: Option<Ppa>) -> bool {
+        match self.source {
+            // A newer write of the address may have been programmed first, on another die. While it is still in SRAM,
+            // this page is what a power cut leaves.
+            None => self.newest || core.is_buffered(self.lpa),
+            // The host may have overwritten the unit while it was being copied.
+            Some(source) => old.is_some_and(|ppa| core.superblock_of(ppa) == source),
+        }
+    }
 }
 
 /// Answer to a metadata command.

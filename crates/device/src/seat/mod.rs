@@ -18,6 +18,9 @@
 //! A scheme that has nothing to say to a whole seat says that in one line, with a marker: [`NoPlacement`], [`NoFlush`],
 //! [`NoBackground`], [`NoProtocol`]. The marker implements the seat for it.
 //!
+//! [`ValidCounts`] and [`TrimmedSegments`] are what many schemes do in the same way: counts of valid pages, and trims
+//! of a table in DRAM.
+//!
 //! With every question comes [`Core`], the view of the engine. It has methods and no public field: what a scheme can
 //! read and do is what they offer. A scheme has no clock, no queue and no random numbers of its own.
 //!
@@ -75,6 +78,8 @@ pub use crate::log::{Change, Log, Logged};
 pub use crate::map_units::{MapShape, MapUnits, Numbered, UnitRun, UnitSet};
 pub use crate::meta::{Meta, Piece, Placing};
 pub use crate::sram::Owner;
+pub use crate::trimmed::TrimmedSegments;
+pub use crate::validity::ValidCounts;
 
 /// A mapping scheme: whatever answers in all seats.
 pub trait Mapping:
