@@ -5,16 +5,7 @@
 use ufs::LpaRun;
 use units::{Lpa, Ppa, Seq, Superblock};
 
-use crate::engine::core::Core;
-use crate::gc::Victim;
-use crate::mapping::MappingParams;
-use crate::meta::Piece;
-use crate::seat::{
-    Absorb, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoPlacement, NoProtocol, Reclaim,
-    Recover, Resolved, Scheme, Search, Table, Translate,
-};
-use crate::trimmed::TrimmedSegments;
-use crate::validity::ValidCounts;
+use crate::seat::*;
 
 params::params! {
     /// `no-bitmap`: how GC searches its victim.
@@ -52,22 +43,18 @@ impl Declared for NoBitmap {
     type Params = NoBitmapParams;
     type Counters = NoBitmapCounters;
 
-    fn params(all: &MappingParams) -> &NoBitmapParams {
-        &all.NoBitmap
-    }
-
     fn counters(&self, _core: &Core) -> NoBitmapCounters {
         self.counters
     }
 }
 
 impl Scheme for NoBitmap {
-    fn new(core: &Core) -> NoBitmap {
+    fn new(core: &Core, own: &NoBitmapParams) -> NoBitmap {
         NoBitmap {
             table: table::zeroed(core.capacity_units() as usize),
             valid: ValidCounts::new(core),
             trims: TrimmedSegments::default(),
-            stop_early: Self::params(&core.cfg().mappings).stop_early,
+            stop_early: own.stop_early,
             counters: NoBitmapCounters::default(),
         }
     }
@@ -103,14 +90,7 @@ impl Absorb for NoBitmap {
 
     fn committed(&mut self, core: &mut Core, unit: Commit) {
         let old = self.mapped(unit.lpa);
-        let holds = match unit.source {
-            // A newer write of the address may have been programmed first, on another die. While it is still in SRAM,
-            // this page is what a power cut leaves.
-            None => unit.newest || core.is_buffered(unit.lpa),
-            // The host may have overwritten the unit while it was being copied.
-            Some(source) => old.is_some_and(|ppa| core.superblock_of(ppa) == source),
-        };
-        if !holds {
+        if !unit.holds(core, old) {
             return;
         }
         self.table[unit.lpa.index()] = Ppa::pack(Some(unit.ppa));
@@ -187,9 +167,8 @@ impl Recover for NoBitmap {
         self.trims.on_power_loss(core, lost);
     }
 
-    fn restored(core: &mut Core) -> NoBitmap {
-        let mut map = NoBitmap::new(core);
-        map.table.copy_from_slice(&core.take_rebuilt());
+    fn restored(core: &mut Core, own: &NoBitmapParams) -> NoBitmap {
+        let mut map = NoBitmap { table: core.take_rebuilt(), ..NoBitmap::new(core, own) };
         for ppa in map.table.iter().filter_map(|&packed| Ppa::unpack(packed)) {
             map.valid.add(core.superblock_of(ppa));
         }
