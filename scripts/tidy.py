@@ -39,7 +39,6 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("width", "crates/campaign/"): OLD_LINES,
     ("width", "crates/host/"): OLD_LINES,
     ("width", "crates/lab/"): OLD_LINES,
-    ("width", "crates/lists/"): OLD_LINES,
     ("width", "crates/live/"): OLD_LINES,
     ("width", "crates/nand/"): OLD_LINES,
     ("width", "crates/params/"): OLD_LINES,
@@ -51,7 +50,6 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("width", "docs/profile.md"): OLD_LINES,
     ("width", "docs/run.md"): OLD_LINES,
     ("width", "profiles/"): OLD_LINES,
-    ("circles", "crates/host/src/"): "HostConfig holds the parameters of every booster, by type: to be opened",
     ("circles", "crates/sqlite/src/"): OLD_CIRCLE,
     ("circles", "crates/workload/src/"): OLD_CIRCLE,
 }
