@@ -30,11 +30,10 @@ def simulate_phone(
     spec_json: str,
     keep_reads: bool = False,
     progress: Callable[[int, int | None, int, str], None] | None = None,
-) -> tuple[str, dict[str, bytes] | None]:
-    """Runs a scenario of a phone: its result as JSON, and every read in columns of little-endian numbers if wanted.
+) -> tuple[str, dict[str, tuple[str, bytes]] | None]:
+    """Runs a scenario of a phone: its result as JSON, and every read in columns if `keep_reads`.
 
-    `at_ns` and `latency_ns` have 8 bytes each, `lpa`, `units` and `use` 4, `app` 2, `phase` and `outcome` 1.
-    Otherwise as `simulate`.
+    A column has its type as numpy spells it, and its values. Otherwise as `simulate`.
     """
 
 def age(

@@ -37,16 +37,6 @@ MIB = 1024 * 1024
 # something; docs/phone.md has the formula and where the numbers come from.
 FOREGROUND_WATTS = 2.0
 OPERATION_MICROJOULES = {"read": 50.0, "program": 800.0, "erase": 8000.0}
-COLUMNS = {
-    "at_ns": "<u8",
-    "latency_ns": "<u8",
-    "lpa": "<u4",
-    "units": "<u4",
-    "use": "<u4",
-    "app": "<u2",
-    "phase": "u1",
-    "outcome": "u1",
-}
 
 
 @dataclass(frozen=True)
@@ -55,7 +45,7 @@ class Study:
 
     scenario: str
     results: list[Result]
-    read_logs: Mapping[str, dict[str, bytes]]
+    read_logs: Mapping[str, dict[str, tuple[str, bytes]]]
 
     def uses(self) -> "pd.DataFrame":
         """One row for each use of an app by the user: times in milliseconds, reads by phase and by outcome."""
@@ -200,7 +190,7 @@ class Study:
         frames = []
         for result in self.results:
             log = self.read_logs[result.scheme]
-            columns = {name: np.frombuffer(log[name], dtype=kind) for name, kind in COLUMNS.items()}
+            columns = {name: np.frombuffer(data, dtype=kind) for name, (kind, data) in log.items()}
             report = result.phone
             starts = np.array([use["at_ns"] for use in report["uses"]], dtype=float)
             lengths = np.array([max(1, use["duration_ns"]) for use in report["uses"]], dtype=float)
@@ -321,7 +311,7 @@ def phone(
     specs = [Spec(**({"workload": str(scenario), "scheme": name, "profile": PROFILE} | options)) for name in names]
     for spec in specs:
         spec.check()
-    logs: dict[str, dict[str, bytes]] = {}
+    logs: dict[str, dict[str, tuple[str, bytes]]] = {}
     lock = threading.Lock()
 
     def simulate(spec: Spec, report: Callable[..., None]) -> Result:

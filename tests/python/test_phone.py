@@ -110,7 +110,7 @@ def test_a_session_becomes_a_scenario_that_runs(ufsim: Command, tmp_path: Path) 
 def test_wrong_scenarios_end_in_one_line(ufsim: Command, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text('[phone]\napps = ["UB"]\nrounds = 0\n')
-    fails(ufsim("phone", wrong), "wrong.toml: line 3: phone.rounds = 0: must be a whole number of 1..=10000")
+    fails(ufsim("phone", wrong), "wrong.toml: line 3: phone.rounds = 0: must be 1..=10000")
     fails(ufsim("phone", tmp_path / "none.toml"), "no such file")
     fails(ufsim("phone", SMALL, "--schemes", "ufs,ufs"), "each scheme may be named once")
     fails(ufsim("trace", "to-scenario", SESSION, tmp_path / "x.json"), "must be a file whose name ends with .toml")

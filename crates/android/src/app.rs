@@ -322,10 +322,7 @@ mod tests {
                 "name = \"X\"\ncategory = \"bank\"\n",
                 "line 2: category = \"bank\": must be one of game, social, utility",
             ),
-            (
-                "name = \"X\"\ncategory = \"game\"\n\nmemory_mib = 0\n",
-                "line 4: memory_mib = 0: must be a whole number of 1..=65536",
-            ),
+            ("name = \"X\"\ncategory = \"game\"\n\nmemory_mib = 0\n", "line 4: memory_mib = 0: must be 1..=65536"),
             (
                 "name = \"X\"\ncategory = \"game\"\ncold_ms = \"fast\"\n",
                 "line 3: cold_ms = \"fast\": must be a number of 0..=600000",

@@ -1,7 +1,9 @@
-//! TOML with places: every error names the file, the line and the key, its value and what is allowed.
+//! TOML with places: every error names the file, the line and the key, its value and what is allowed. What a value may be
+//! is checked by the kinds of crate `params`, but for floats, which they do not have.
 
 use std::ops::RangeInclusive;
 
+use params::{Kind, Value};
 use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -53,6 +55,10 @@ impl<'a> Section<'a> {
     /// The value of a key and where it stands.
     pub fn get(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.known.push(key);
+        self.find(key)
+    }
+
+    fn find(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
     }
 
@@ -67,13 +73,17 @@ impl<'a> Section<'a> {
         self.text.error(self.at, &format!("{}{key} is missing", self.prefix))
     }
 
+    /// The value of a key, if `kind` admits it.
+    fn checked(&mut self, key: &'static str, kind: Kind) -> Result<Option<Value>, ScenarioError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let admitted = plain(value.get_ref()).filter(|plain| kind.admits(plain));
+        admitted.map(Some).ok_or_else(|| self.wrong(key, value, &kind.allowed()))
+    }
+
     /// A whole number in its range.
     pub fn whole(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>, ScenarioError> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        let number = value.get_ref().as_integer().and_then(|i| i64::from_str_radix(i.as_str(), i.radix()).ok());
-        let number = number.and_then(|n| u64::try_from(n).ok()).filter(|n| range.contains(n));
-        let allowed = || format!("a whole number of {}..={}", range.start(), range.end());
-        number.map(Some).ok_or_else(|| self.wrong(key, value, &allowed()))
+        let value = self.checked(key, Kind::Wide { min: *range.start(), max: *range.end() })?;
+        Ok(value.map(|value| value.as_integer().expect("checked") as u64))
     }
 
     /// A number in its range.
@@ -91,14 +101,13 @@ impl<'a> Section<'a> {
 
     /// True or false.
     pub fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, ScenarioError> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        value.get_ref().as_bool().map(Some).ok_or_else(|| self.wrong(key, value, "true or false"))
+        Ok(self.checked(key, Kind::Switch)?.map(|value| value.as_bool().expect("checked")))
     }
 
     /// A text.
     pub fn string(&mut self, key: &'static str) -> Result<Option<&'a str>, ScenarioError> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        value.get_ref().as_str().map(Some).ok_or_else(|| self.wrong(key, value, "a text in quotes"))
+        self.checked(key, Kind::Text)?;
+        Ok(self.find(key).and_then(|value| value.get_ref().as_str()))
     }
 
     /// Texts, each with the value it stands in.
@@ -138,6 +147,16 @@ impl<'a> Section<'a> {
         };
         let problem = format!("{}{} is no key: must be one of {}", self.prefix, name.get_ref(), self.known.join(", "));
         Err(self.text.error(name.span().start, &problem))
+    }
+}
+
+/// A scalar without its place; `None` for lists, tables, times, and floats, which no kind of crate `params` admits.
+fn plain(value: &DeValue<'_>) -> Option<Value> {
+    match value {
+        DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(Value::Integer),
+        DeValue::Boolean(b) => Some(Value::Boolean(*b)),
+        DeValue::String(text) => Some(Value::String(text.to_string())),
+        _ => None,
     }
 }
 

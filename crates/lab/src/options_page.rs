@@ -99,8 +99,8 @@ const PAGE_HEAD: &str = "\
 
 Made from the declarations in crates/lab/src/options.rs by `cargo run -p ufsim-lab --example bless`.
 
-The names are those of Python's `ufsim.run` and `ufsim.compare`, and of the JSON that `ufsim._core` takes. `ufsim compare` and
-`ufsim phone` take several schemes with `--schemes`, `ufsim age` the job as its argument.
+The names are those of Python's `ufsim.run` and `ufsim.compare`, and of the JSON that `ufsim._core` takes.
+`ufsim compare` and `ufsim phone` take several schemes with `--schemes`, `ufsim age` the job as its argument.
 
 | option | command line | allowed | default | commands | meaning |
 |---|---|---|---|---|---|

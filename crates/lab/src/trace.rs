@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use units::UNIT_BYTES;
-use workload::{CleanRule, Format, Lengths, Session, Trace, TraceOptions};
+use workload::{CleanRule, Format, Session, Trace, TraceDevice, TraceOptions, TraceReport, TraceStats};
 
 use crate::error::LabError;
 
@@ -86,72 +85,14 @@ pub struct TraceInfo {
     pub trace: String,
     /// Name of its format.
     pub format: &'static str,
-    /// Files read.
-    pub files: u64,
-    /// Records or lines in them.
-    pub events: u64,
-    /// Requests.
-    pub requests: u64,
-    /// Reads.
-    pub reads: u64,
-    /// Writes.
-    pub writes: u64,
-    /// Flushes without data.
-    pub flushes: u64,
-    /// Trims.
-    pub trims: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Bytes trimmed.
-    pub trim_bytes: u64,
-    /// Requests with force unit access.
-    pub fua: u64,
-    /// Requests with data that ask for a flush before.
-    pub preflushes: u64,
-    /// Writes among reads and writes: MAP+, Table III, "write ratio".
-    pub write_ratio: f64,
-    /// Mean length of reads and writes: Table III, "average request size".
-    pub mean_bytes: f64,
-    /// Reads and writes that begin where the one before ended: Table III, "sequential ratio".
-    pub sequential_ratio: f64,
-    /// Lengths of reads, in bytes.
-    pub read_lengths: LengthInfo,
-    /// Lengths of writes, in bytes.
-    pub write_lengths: LengthInfo,
-    /// From the first request to the last.
-    pub duration_seconds: f64,
-    /// Mean rate.
-    pub requests_per_second: f64,
-    /// Most requests in one second, over the mean rate.
-    pub peak_to_mean: f64,
-    /// Standard deviation over mean of the times between requests.
-    pub interarrival_variation: f64,
-    /// Bytes of the 4 KiB units touched.
-    pub footprint_bytes: u64,
-    /// Bytes of the units read.
-    pub read_footprint_bytes: u64,
-    /// Bytes of the units written.
-    pub write_footprint_bytes: u64,
-    /// The smallest device that holds it.
-    pub span_bytes: u64,
-    /// Requests off the borders of 4 KiB.
-    pub unaligned: u64,
-    /// Bytes by which reads and writes are widened.
-    pub widened_bytes: u64,
-    /// Writes that cover units in part: read-modify-write.
-    pub partial_writes: u64,
-    /// Reads that a replay adds for them.
-    pub merge_reads: u64,
-    /// Requests with a latency of the traced device.
-    pub with_latency: u64,
-    /// Mean of these.
-    pub mean_latency_ns: Option<f64>,
-    /// What the cleaning rules removed.
-    pub cleaned: Vec<CleanedInfo>,
+    /// What its reader has counted.
+    #[serde(flatten)]
+    pub report: TraceReport,
+    /// Numbers by which people know it.
+    #[serde(flatten)]
+    pub stats: TraceStats,
     /// Devices, where they lie, and their requests.
-    pub devices: Vec<DeviceInfo>,
+    pub devices: Vec<TraceDevice>,
     /// Processes by number of requests, at most `MOST_PROCESSES`.
     pub processes: Vec<ProcessInfo>,
     /// What one should know before believing a run of it.
@@ -160,53 +101,6 @@ pub struct TraceInfo {
 
 /// Processes that are listed.
 const MOST_PROCESSES: usize = 10;
-
-/// Lengths of requests, in bytes.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct LengthInfo {
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: u64,
-    /// 90 % are at most this long.
-    pub p90: u64,
-    /// 99 % are at most this long.
-    pub p99: u64,
-    /// The longest.
-    pub max: u64,
-}
-
-impl LengthInfo {
-    fn of(l: &Lengths) -> LengthInfo {
-        LengthInfo { mean: l.mean, p50: l.p50, p90: l.p90, p99: l.p99, max: l.max }
-    }
-}
-
-/// What a cleaning rule removed.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct CleanedInfo {
-    /// Its name.
-    pub rule: &'static str,
-    /// Requests removed or shortened, or gaps cut.
-    pub count: u64,
-    /// Bytes removed.
-    pub bytes: u64,
-    /// Seconds removed.
-    pub seconds: f64,
-}
-
-/// A device of a trace.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct DeviceInfo {
-    /// Its name.
-    pub name: String,
-    /// Where its sector 0 lies.
-    pub first_sector: u64,
-    /// Sectors of its range.
-    pub sectors: u64,
-    /// Its requests.
-    pub requests: u64,
-}
 
 /// A process and its requests.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -220,62 +114,16 @@ pub struct ProcessInfo {
 impl TraceInfo {
     /// Sums up a trace.
     pub fn of(trace: &Trace) -> TraceInfo {
-        let (r, stats) = (&trace.report, trace.stats());
-        let (with_latency, mean_latency) = stats.traced_latency.map_or((0, None), |(n, mean)| (n, Some(mean)));
         TraceInfo {
             trace: trace.name.clone(),
             format: trace.format.name(),
-            files: r.files,
-            events: r.events,
-            requests: r.requests,
-            reads: r.reads,
-            writes: r.writes,
-            flushes: r.flushes,
-            trims: r.trims,
-            read_bytes: r.read_bytes,
-            write_bytes: r.write_bytes,
-            trim_bytes: r.trim_bytes,
-            fua: r.fua,
-            preflushes: r.preflushes,
-            write_ratio: stats.write_ratio,
-            mean_bytes: stats.mean_bytes,
-            sequential_ratio: stats.sequential_ratio,
-            read_lengths: LengthInfo::of(&stats.reads),
-            write_lengths: LengthInfo::of(&stats.writes),
-            duration_seconds: r.duration.as_secs_f64(),
-            requests_per_second: stats.requests_per_second,
-            peak_to_mean: stats.peak_to_mean,
-            interarrival_variation: stats.interarrival_variation,
-            footprint_bytes: stats.footprint_units * UNIT_BYTES,
-            read_footprint_bytes: stats.read_units * UNIT_BYTES,
-            write_footprint_bytes: stats.written_units * UNIT_BYTES,
-            span_bytes: stats.span_bytes,
-            unaligned: r.unaligned,
-            widened_bytes: r.widened_bytes,
-            partial_writes: r.partial_writes,
-            merge_reads: r.merge_reads,
-            with_latency,
-            mean_latency_ns: mean_latency,
-            cleaned: r.cleaned.iter().map(cleaned).collect(),
-            devices: devices(trace),
+            report: trace.report.clone(),
+            stats: trace.stats(),
+            devices: trace.devices.clone(),
             processes: processes(trace),
-            warnings: r.warnings(),
+            warnings: trace.report.warnings(),
         }
     }
-}
-
-fn cleaned(c: &workload::Cleaned) -> CleanedInfo {
-    CleanedInfo { rule: c.rule.name(), count: c.count, bytes: c.bytes, seconds: c.time.as_secs_f64() }
-}
-
-fn devices(trace: &Trace) -> Vec<DeviceInfo> {
-    let device = |d: &workload::TraceDevice| DeviceInfo {
-        name: d.name.clone(),
-        first_sector: d.first_sector,
-        sectors: d.sectors,
-        requests: d.requests,
-    };
-    trace.devices.iter().map(device).collect()
 }
 
 fn processes(trace: &Trace) -> Vec<ProcessInfo> {

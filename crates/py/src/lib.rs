@@ -65,7 +65,7 @@ fn simulate(py: Python<'_>, spec_json: &str, progress: Option<Py<PyAny>>) -> PyR
     serde_json::to_string(&result).map_err(config_error)
 }
 
-/// Runs a scenario of a phone: its result as JSON, and every read as columns of little-endian numbers if `keep_reads`.
+/// Runs a scenario of a phone: its result as JSON, and every read in columns if `keep_reads`.
 #[pyfunction]
 #[pyo3(signature = (spec_json, keep_reads=false, progress=None))]
 fn simulate_phone<'py>(
@@ -80,19 +80,12 @@ fn simulate_phone<'py>(
     Ok((json, ran.reads.map(|reads| read_columns(py, &reads)).transpose()?))
 }
 
+/// Columns by name: type as numpy spells it, and values.
 fn read_columns<'py>(py: Python<'py>, reads: &ReadLog) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
-    let bytes = |data: Vec<u8>| PyBytes::new(py, &data);
-    let wide = |column: &[u64]| bytes(column.iter().flat_map(|n| n.to_le_bytes()).collect());
-    let middle = |column: &[u32]| bytes(column.iter().flat_map(|n| n.to_le_bytes()).collect());
-    columns.set_item("at_ns", wide(&reads.at_ns))?;
-    columns.set_item("latency_ns", wide(&reads.latency_ns))?;
-    columns.set_item("lpa", middle(&reads.lpa))?;
-    columns.set_item("units", middle(&reads.units))?;
-    columns.set_item("use", middle(&reads.r#use))?;
-    columns.set_item("app", bytes(reads.app.iter().flat_map(|n| n.to_le_bytes()).collect()))?;
-    columns.set_item("phase", PyBytes::new(py, &reads.phase))?;
-    columns.set_item("outcome", PyBytes::new(py, &reads.outcome))?;
+    for column in reads.columns() {
+        columns.set_item(column.name, (column.dtype, PyBytes::new(py, &column.bytes)))?;
+    }
     Ok(columns)
 }
 

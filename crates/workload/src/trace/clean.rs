@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use units::{Nanos, SimTime, UNIT_BYTES};
 
 use super::TraceError;
@@ -21,9 +22,9 @@ const PAGE_SECTORS: u64 = UNIT_BYTES / SECTOR_BYTES;
 macro_rules! rules {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal;)*) => {
         /// A rule that takes out of a trace what its recording has put in.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
         pub enum CleanRule {
-            $($(#[doc = $doc])* $variant,)*
+            $($(#[doc = $doc])* #[serde(rename = $name)] $variant,)*
         }
 
         impl CleanRule {
@@ -78,7 +79,7 @@ impl CleanRule {
 }
 
 /// What a rule has done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Cleaned {
     /// The rule.
     pub rule: CleanRule,
@@ -87,6 +88,7 @@ pub struct Cleaned {
     /// Bytes removed with them, or added.
     pub bytes: u64,
     /// Time removed with them.
+    #[serde(rename = "seconds", serialize_with = "super::report::seconds")]
     pub time: Nanos,
 }
 

@@ -13,6 +13,7 @@ mod write;
 
 use std::path::Path;
 
+use serde::Serialize;
 use units::{Nanos, SimTime};
 
 pub use clean::{CleanRule, Cleaned};
@@ -39,7 +40,7 @@ pub struct TraceOptions {
 }
 
 /// A device of a trace, and where its requests have been put.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TraceDevice {
     /// Its name: major:minor, host.disk, number of an ASU, or file.
     pub name: String,

@@ -1,32 +1,42 @@
 //! What a reader met in a trace.
 
+use serde::{Serialize, Serializer};
 use units::Nanos;
 
 use super::clean::Cleaned;
 use crate::{WorkOp, WorkRequest};
 
-/// Counts of what a trace reader met. Events are records or lines of the file; requests are what became of them.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// Counts of what a trace reader met. Events are records or lines of the file; requests are what became of them. What is
+/// there for a warning alone is not serialised.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct TraceReport {
     /// Files read.
     pub files: u64,
     /// Records or lines in all files; comments, headers and summaries are none.
     pub events: u64,
     /// Events of any device with which a request begins: queue, insert or issue events, lines of request lists.
+    #[serde(skip)]
     pub queue_events: u64,
     /// Complete events of any device.
+    #[serde(skip)]
     pub complete_events: u64,
     /// Notes that name a process.
+    #[serde(skip)]
     pub process_notes: u64,
     /// Other notes (time stamps, messages): ignored.
+    #[serde(skip)]
     pub other_notes: u64,
     /// Events of other kinds (merge, plug, opened files, ...): ignored.
+    #[serde(skip)]
     pub ignored_events: u64,
     /// Requests of other devices than the chosen one: ignored.
+    #[serde(skip)]
     pub other_device_events: u64,
     /// Queue events that are no block requests (pass-through commands, or empty ones that flush nothing): ignored.
+    #[serde(skip)]
     pub ignored_queue_events: u64,
     /// Events earlier than the one before them in the file: put in order.
+    #[serde(skip)]
     pub out_of_order: u64,
     /// What the cleaning rules removed.
     pub cleaned: Vec<Cleaned>,
@@ -60,17 +70,28 @@ pub struct TraceReport {
     pub merge_reads: u64,
     /// Requests that were merged with others below the point where they were traced, and got the length with which they
     /// completed.
+    #[serde(skip)]
     pub grown: u64,
     /// Events missing by sequence number: the tracer dropped them.
+    #[serde(skip)]
     pub sequence_gaps: u64,
     /// Requests without a completion, in a trace with completions: they have no phone latency.
+    #[serde(skip)]
     pub unmatched_requests: u64,
     /// Completions without a request, begun before the trace or dropped by the tracer.
+    #[serde(skip)]
     pub unmatched_completions: u64,
     /// From the first request to the last.
+    #[serde(rename = "duration_seconds", serialize_with = "seconds")]
     pub duration: Nanos,
     /// A rate that no device has, if the times imply one.
+    #[serde(skip)]
     pub implausible: Option<String>,
+}
+
+/// A time as seconds.
+pub(super) fn seconds<S: Serializer>(time: &Nanos, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(time.as_secs_f64())
 }
 
 impl TraceReport {

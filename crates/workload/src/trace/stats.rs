@@ -1,5 +1,6 @@
 //! Numbers by which people know a trace.
 
+use serde::Serialize;
 use units::UNIT_BYTES;
 
 use super::Trace;
@@ -8,7 +9,7 @@ use crate::{SECTOR_BYTES, WorkOp, WorkRequest};
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Numbers by which people know a trace.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TraceStats {
     /// Share of writes among reads and writes: "write ratio" of MAP+, Table III.
     pub write_ratio: f64,
@@ -19,16 +20,16 @@ pub struct TraceStats {
     /// definition; this is the plainest one.
     pub sequential_ratio: f64,
     /// Lengths of reads.
-    pub reads: Lengths,
+    pub read_lengths: Lengths,
     /// Lengths of writes.
-    pub writes: Lengths,
-    /// Units of 4 KiB touched by any request.
-    pub footprint_units: u64,
-    /// Units read, those that are read before partial writes among them.
-    pub read_units: u64,
-    /// Units written.
-    pub written_units: u64,
-    /// Bytes from the start of the first device's range to the end of the last touched unit.
+    pub write_lengths: Lengths,
+    /// Bytes of the 4 KiB units touched by any request.
+    pub footprint_bytes: u64,
+    /// Bytes of the units read, those that are read before partial writes among them.
+    pub read_footprint_bytes: u64,
+    /// Bytes of the units written.
+    pub write_footprint_bytes: u64,
+    /// The smallest device that holds the trace: bytes from the start of the first device's range to the end of the last touched unit.
     pub span_bytes: u64,
     /// Requests per second from the first to the last.
     pub requests_per_second: f64,
@@ -37,15 +38,15 @@ pub struct TraceStats {
     /// Standard deviation over mean of the times between requests: 0 for a clock, 1 for Poisson arrivals, more for
     /// bursts.
     pub interarrival_variation: f64,
-    /// Requests with a latency of the traced device, and its mean in nanoseconds.
-    pub traced_latency: Option<(u64, f64)>,
+    /// Requests with a latency of the traced device.
+    pub with_latency: u64,
+    /// Mean of these latencies in nanoseconds.
+    pub mean_latency_ns: Option<f64>,
 }
 
 /// Lengths of requests of one kind, in bytes.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Lengths {
-    /// Requests.
-    pub count: u64,
     /// Mean.
     pub mean: f64,
     /// Median.
@@ -66,7 +67,7 @@ impl Lengths {
         // The smallest length that at least this share of the requests does not exceed.
         let at = |percent: usize| bytes[(bytes.len() * percent).div_ceil(100) - 1];
         let mean = bytes.iter().sum::<u64>() as f64 / bytes.len() as f64;
-        Lengths { count: bytes.len() as u64, mean, p50: at(50), p90: at(90), p99: at(99), max }
+        Lengths { mean, p50: at(50), p90: at(90), p99: at(99), max }
     }
 }
 
@@ -79,20 +80,22 @@ impl TraceStats {
         let written = requests.iter().filter(|r| r.op == WorkOp::Write).map(WorkRequest::units);
         let seconds = report.duration.as_secs_f64();
         let gaps = requests.len().saturating_sub(1) as f64;
+        let (with_latency, mean_latency_ns) = traced_latency(requests);
         TraceStats {
             write_ratio: per(report.writes as f64, data as f64),
             mean_bytes: per((report.read_bytes + report.write_bytes) as f64, data as f64),
             sequential_ratio: per(sequential(requests) as f64, data as f64),
-            reads: Lengths::of(requests, WorkOp::Read),
-            writes: Lengths::of(requests, WorkOp::Write),
-            footprint_units: trace.touched_footprint().units(),
-            read_units: trace.read_footprint().units(),
-            written_units: crate::Footprint::from_ranges(written).units(),
+            read_lengths: Lengths::of(requests, WorkOp::Read),
+            write_lengths: Lengths::of(requests, WorkOp::Write),
+            footprint_bytes: trace.touched_footprint().units() * UNIT_BYTES,
+            read_footprint_bytes: trace.read_footprint().units() * UNIT_BYTES,
+            write_footprint_bytes: crate::Footprint::from_ranges(written).units() * UNIT_BYTES,
             span_bytes: requests.iter().map(WorkRequest::end_unit).max().unwrap_or(0) * UNIT_BYTES,
             requests_per_second: per(gaps, seconds),
             peak_to_mean: peak_to_mean(requests),
             interarrival_variation: variation(requests),
-            traced_latency: traced_latency(requests),
+            with_latency,
+            mean_latency_ns,
         }
     }
 }
@@ -124,8 +127,10 @@ fn variation(requests: &[WorkRequest]) -> f64 {
     if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }
 }
 
-fn traced_latency(requests: &[WorkRequest]) -> Option<(u64, f64)> {
+/// Requests with a latency of the traced device, and its mean in nanoseconds.
+fn traced_latency(requests: &[WorkRequest]) -> (u64, Option<f64>) {
     let latencies = || requests.iter().filter_map(|r| r.phone_latency);
     let count = latencies().count() as u64;
-    (count > 0).then(|| (count, latencies().map(|l| l.0 as f64).sum::<f64>() / count as f64))
+    let mean = || latencies().map(|l| l.0 as f64).sum::<f64>() / count as f64;
+    (count, (count > 0).then(mean))
 }

@@ -132,8 +132,11 @@ fn numbers_of_a_trace_follow_from_its_requests() {
     let stats = trace(&lines, &[]).stats();
     assert_eq!((stats.write_ratio, stats.sequential_ratio), (0.4, 0.4));
     assert_eq!(stats.mean_bytes, 44.0 * 512.0 / 5.0);
-    assert_eq!((stats.footprint_units, stats.read_units, stats.written_units), (5, 3, 3));
-    assert_eq!((stats.reads.count, stats.reads.p50, stats.writes.p50, stats.writes.max), (3, 4096, 2048, 8192));
+    assert_eq!(
+        (stats.footprint_bytes, stats.read_footprint_bytes, stats.write_footprint_bytes),
+        (5 << 12, 3 << 12, 3 << 12)
+    );
+    assert_eq!((stats.read_lengths.p50, stats.write_lengths.p50, stats.write_lengths.max), (4096, 2048, 8192));
     assert_eq!(stats.peak_to_mean, 1.8, "3 in the second second, of 5 in 3 s");
     assert!((stats.requests_per_second - 4.0 / 3.0).abs() < 1e-12);
     let (gaps, mean) = ([1000.0, 1.0, 1.0, 1998.0], 750.0);
