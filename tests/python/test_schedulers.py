@@ -20,7 +20,7 @@ def job(tmp_path) -> str:
 def test_a_comparison_takes_a_scheduler(job, capsys) -> None:
     options = ["--schemes", "ufs,ideal", "--scheduler", "map-plus", "--profile", "tiny", "--json"]
     with pytest.raises(SystemExit) as stop:
-        main(["compare", job, *options, "--set", "sched.cache_knowledge=poll", "--set", "sched.poll_requests=50"])
+        main(["compare", job, *options, "--set", "scheme.*.cache_knowledge=poll", "--set", "scheme.*.poll_requests=50"])
     assert stop.value.code == 0
     for result in json.loads(capsys.readouterr().out)["results"]:
         host = result["counters"]["host"]

@@ -144,7 +144,7 @@ impl Case {
     /// Whole segments, or parts of 1 or 2 KiB; each scheme meets all of them.
     fn segment_parts(&self) -> Override {
         let kib = [4, 1, 2][(self.seed / schemes().len() as u64 % 3) as usize];
-        parse_override(&format!("map.segment_kib={kib}")).expect("a well formed override")
+        parse_override(&format!("scheme.*.segment_kib={kib}")).expect("a well formed override")
     }
 
     /// Either pace of GC; each scheme meets both, with segments of all sizes.
@@ -257,11 +257,11 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
         ("firmware.idle_flush_us", pick(&[200, 2000])),
         ("wear.spread_erases", pick(&[4, 16])),
         ("host.memory_mib", pick(&[1, 4])),
-        ("cmt.cache_kib", pick(&[8, 16, 64])),
-        ("cmt.background_us", pick(&[50, 500])),
+        ("scheme.*.cache_kib", pick(&[8, 16, 64])),
+        ("scheme.*.background_us", pick(&[50, 500])),
         // As large as a row, so that a translation page takes two or four flash units.
-        ("msftl.page_kib", 2 * page_kib),
-        ("msftl.segment_bytes", pick(&[1024, 2048])),
+        ("scheme.base-dftl.page_kib", 2 * page_kib),
+        ("scheme.scheme.msftl.segment_bytes", pick(&[1024, 2048])),
     ];
     let text = |(key, value)| parse_override(&format!("{key}={value}")).expect("a well formed override");
     numbers.into_iter().map(text).collect()

@@ -19,7 +19,7 @@ pub const PAGES: u32 = 32_768;
 pub fn rig(log_blocks: u32, segment_kib: u32) -> Rig {
     let set = [
         format!("log.max_log_blocks={log_blocks}"),
-        format!("map.segment_kib={segment_kib}"),
+        format!("scheme.*.segment_kib={segment_kib}"),
         "host.memory_mib=\"unlimited\"".into(),
     ];
     let set: Vec<_> = set.iter().map(|text| parse_override(text).expect("a well formed override")).collect();

@@ -18,7 +18,7 @@ use crate::digest::Digest;
 use crate::error::LabError;
 use crate::options::Spec;
 use crate::oracle::Oracle;
-use crate::profile::Profile;
+use crate::profile::{Profile, Section, schemes, sections};
 use crate::run::System;
 use crate::spec::Machine;
 use crate::system::Parts;
@@ -28,27 +28,6 @@ const TITLE: &str = "ufsim aged state 1";
 
 /// Version and sources of this ufsim: nobody else's states are used.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("UFSIM_SOURCES"));
-
-/// Keys of a profile that have to be the same when a state is made and when it is used: they decide where things are on
-/// flash. Others may differ, so that one state serves a sweep over SRAM sizes or flash times.
-const FIXED: &[(&str, &[&str])] = &[
-    ("device", &["capacity_mib"]),
-    (
-        "nand",
-        &[
-            "channels",
-            "dies_per_channel",
-            "planes",
-            "page_kib",
-            "pages_per_block",
-            "data_superblocks",
-            "meta_superblocks",
-        ],
-    ),
-    ("map", &["segment_kib"]),
-    ("cmt", &["entry_bytes"]),
-    ("log", &["max_log_blocks"]),
-];
 
 /// A device that is switched off, and what its next host may expect of it.
 #[derive(Debug)]
@@ -170,7 +149,7 @@ impl Header {
             booster: parts.booster.name().into(),
             mapping: parts.mapping.name().into(),
             profile: profile.origin.clone(),
-            values: serde_json::to_value(&profile.values).expect("a profile is plain values"),
+            values: plain(profile),
             age: age.into(),
             seed: spec.seed,
         }
@@ -191,17 +170,35 @@ impl Header {
             let wanted = parts.mapping.name();
             return Err(format!("mapping = \"{}\": the run needs \"{wanted}\"", self.mapping));
         }
-        let ours = serde_json::to_value(&profile.values).expect("a profile is plain values");
-        for (section, keys) in FIXED {
-            for key in *keys {
-                let (got, wanted) = (&self.values[section][key], &ours[section][key]);
-                if got != wanted {
-                    return Err(format!("{section}.{key} = {got}: the run's profile {} has {wanted}", profile.origin));
-                }
+        let ours = plain(profile);
+        for (section, key) in fixed(parts) {
+            let at = |values: &Value| {
+                section.split('.').fold(values.clone(), |table, name| table[name].clone())[key].clone()
+            };
+            let (got, wanted) = (at(&self.values), at(&ours));
+            if got != wanted {
+                return Err(format!("{section}.{key} = {got}: the run's profile {} has {wanted}", profile.origin));
             }
         }
         Ok(())
     }
+}
+
+/// Keys of a profile that have to be the same when a state is made and when it is used: they are declared as deciding where
+/// things are on flash. Others may differ, so that one state serves a sweep over SRAM sizes or flash times.
+fn fixed(parts: Parts) -> Vec<(String, &'static str)> {
+    let own = schemes().into_iter().filter(|scheme| scheme.name == parts.mapping.name());
+    let own = own.map(|scheme| Section { name: format!("scheme.{}", scheme.name), ..scheme });
+    let keys = |section: Section| {
+        let fixed = section.fields.into_iter().filter(|field| field.fixed);
+        fixed.map(|field| (section.name.clone(), field.key)).collect::<Vec<_>>()
+    };
+    sections().into_iter().chain(own).flat_map(keys).collect()
+}
+
+/// The values of a profile, as the header holds them.
+fn plain(profile: &Profile) -> Value {
+    serde_json::to_value(profile.values.tables()).expect("a profile is plain values")
 }
 
 /// Reads only what a file says about itself.

@@ -3,6 +3,7 @@
 use device::MappingKind;
 use host::{BoosterKind, SchedulerKind};
 use thiserror::Error;
+use ufs::Protocol;
 
 /// A combination that can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,20 +109,6 @@ pub enum SystemError {
     },
 }
 
-/// Boosters and mapping schemes that talk to each other, so that neither works with another partner.
-/// A booster without a line here works with every mapping scheme that has none.
-const PARTNERS: &[(BoosterKind, MappingKind)] = &[
-    (BoosterKind::HpUfs, MappingKind::HpUfs),
-    (BoosterKind::HpbvalveHpUfs, MappingKind::HpUfs),
-    (BoosterKind::Hpb, MappingKind::SegmentLog),
-    (BoosterKind::HpbLinux, MappingKind::SegmentLog),
-    (BoosterKind::Foam, MappingKind::SegmentLog),
-    (BoosterKind::Hpbvalve, MappingKind::SegmentLog),
-];
-
-/// Mapping schemes that need their partner: without it nobody takes their changes over.
-const NEEDS_PARTNER: &[MappingKind] = &[MappingKind::HpUfs];
-
 impl SystemSpec {
     /// The spec of a preset as it is.
     pub fn preset(name: &str) -> SystemSpec {
@@ -158,14 +145,17 @@ impl Parts {
     fn check(self) -> Result<(), SystemError> {
         let mismatch =
             |why| Err(SystemError::Mismatch { booster: self.booster.name(), mapping: self.mapping.name(), why });
-        if let Some((_, mapping)) = PARTNERS.iter().find(|(b, _)| *b == self.booster) {
-            if *mapping != self.mapping {
-                return mismatch(format!("this booster needs mapping = \"{}\"", mapping.name()));
-            }
-        } else if NEEDS_PARTNER.contains(&self.mapping)
-            && let Some((booster, _)) = PARTNERS.iter().find(|(_, m)| *m == self.mapping)
-        {
-            return mismatch(format!("this mapping needs booster = \"{}\"", booster.name()));
+        let (spoken, understood) = (self.booster.speaks(), self.mapping.speaks());
+        if spoken != Protocol::Plain && spoken != understood {
+            let mappings = MappingKind::ALL.iter().find(|mapping| mapping.speaks() == spoken);
+            let name = mappings.expect("a booster speaks what some mapping scheme understands").name();
+            return mismatch(format!("this booster needs mapping = \"{name}\""));
+        }
+        // Without its host nobody takes the changes of such a mapping over.
+        if spoken == Protocol::Plain && understood == Protocol::HpUfs {
+            let boosters = BoosterKind::ALL.iter().find(|booster| booster.speaks() == understood);
+            let name = boosters.expect("what a mapping scheme speaks, some booster understands").name();
+            return mismatch(format!("this mapping needs booster = \"{name}\""));
         }
         Ok(())
     }

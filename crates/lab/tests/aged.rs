@@ -49,7 +49,7 @@ fn a_run_on_a_file_gives_the_bytes_of_a_run_that_ages_first() {
     let whole = schemes().iter().map(|preset| (preset.name, 4));
     for (scheme, segment_kib) in whole.chain([("ufs", 1), ("hp-ufs", 1), ("hp-ufs", 2)]) {
         let mut anew = spec(scheme, &workload);
-        anew.set.insert("map.segment_kib".into(), segment_kib.into());
+        anew.set.insert("scheme.*.segment_kib".into(), segment_kib.into());
         let path = folder.join(format!("{scheme}-{segment_kib}.state"));
         let (aged, header) = age(&anew, &mut |_| ControlFlow::Continue(())).expect("a device that ages");
         aged.save(&path, &header).expect("a file");
@@ -129,9 +129,12 @@ fn wrong_files_and_wishes_are_told() {
     });
     assert!(text.contains("nand.data_superblocks = ") && text.contains("the run's profile tiny has 300"), "{text}");
     let text = error("parts.state", &whole, &|spec| {
-        spec.set.insert("map.segment_kib".into(), 1.into());
+        spec.set.insert("scheme.*.segment_kib".into(), 1.into());
     });
-    assert!(text.contains("map.segment_kib = 4") && text.contains("the run's profile tiny has 1"), "{text}");
+    assert!(
+        text.contains("scheme.segment-log.segment_kib = 4") && text.contains("the run's profile tiny has 1"),
+        "{text}"
+    );
     let text = error("both.state", &whole, &|spec| spec.age = Some(AGE.into()));
     assert!(text.contains("only one of them can be given"), "{text}");
     let other_version = String::from_utf8_lossy(&whole[..60]).into_owned();

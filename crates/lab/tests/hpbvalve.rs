@@ -69,7 +69,7 @@ fn a_miss_costs_a_read_of_the_map() {
 fn single_entries_are_cached_not_what_stands_beside_them() {
     let mut spec = spec("ufs");
     let shares = ["entries", "segments"].map(|cached| {
-        spec.set.insert("sram.cached".into(), cached.into());
+        spec.set.insert("scheme.segment-log.cached".into(), cached.into());
         // 100 places, 4 units from each other within 2 MiB; each is read twice, and then its neighbour.
         let places = (0..100).map(|i| i * 2000);
         let round = |offset: u64| places.clone().map(move |unit| request(WorkOp::Read, unit + offset, 1));

@@ -45,7 +45,7 @@ fn small(set: &[(&str, serde_json::Value)]) -> Spec {
         ("gc.hurried_superblocks", 20),
     ];
     spec.set = sizes.map(|(key, value)| (key.to_owned(), value.into())).into();
-    spec.set.insert("cmt.background_us".into(), "never".into());
+    spec.set.insert("scheme.*.background_us".into(), "never".into());
     spec.set.extend(set.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
     spec
 }
@@ -192,7 +192,7 @@ fn eqs_1_to_6_give_the_access_times_of_reads_and_writes() {
         let requests = random(20_000, pages, most, 50, 0);
         let (reads, writes) = (mean_pages(&requests, WorkOp::Read), mean_pages(&requests, WorkOp::Write));
         let cache = cache.parse::<u32>().map_or(cache.into(), Into::into);
-        let (result, _) = run(&small(&[("cmt.cache_kib", cache)]), requests, ONE_BY_ONE);
+        let (result, _) = run(&small(&[("scheme.*.cache_kib", cache)]), requests, ONE_BY_ONE);
         let ratios = ratios(&result);
         let (read, write) = page_times(&ratios);
         let mean = |latency: &Option<ufsim_lab::Latency>| latency.as_ref().expect("there were some").mean / 1000.0;
@@ -210,7 +210,7 @@ fn eq_5_gives_the_share_of_gc() {
     let mut requests: Vec<_> = (0..pages / 100).map(|i| request(WorkOp::Write, 100 * i, 100)).collect();
     requests.extend(random(150_000, pages, 1, 100, 0));
     let mean_pages = mean_pages(&requests, WorkOp::Write);
-    let mut spec = small(&[("cmt.cache_kib", "unlimited".into()), ("nand.data_superblocks", 1120.into())]);
+    let mut spec = small(&[("scheme.*.cache_kib", "unlimited".into()), ("nand.data_superblocks", 1120.into())]);
     spec.precondition = "none".into();
     let (result, _) = run(&spec, requests, ONE_BY_ONE);
     let (written, copied) = (counter(&result, "data_units_programmed"), counter(&result, "gc_units_programmed"));

@@ -24,12 +24,12 @@ const PAGE_UNITS: u64 = 4;
 
 /// A scheme, a setting of it, and the MiB of user data that one piece of its mapping table maps.
 const SCHEMES: [(&str, &str, u32, u64); 6] = [
-    ("base-dftl", "msftl.page_kib", 16, 16),
-    ("base-dftl", "msftl.page_kib", 8, 8),
-    ("base-dftl", "msftl.page_kib", 4, 4),
-    ("mini-page", "msftl.page_kib", 16, 4),
-    ("msftl", "msftl.segment_bytes", 2048, 2),
-    ("msftl", "msftl.segment_bytes", 1024, 1),
+    ("base-dftl", "scheme.base-dftl.page_kib", 16, 16),
+    ("base-dftl", "scheme.base-dftl.page_kib", 8, 8),
+    ("base-dftl", "scheme.base-dftl.page_kib", 4, 4),
+    ("mini-page", "scheme.base-dftl.page_kib", 16, 4),
+    ("msftl", "scheme.scheme.msftl.segment_bytes", 2048, 2),
+    ("msftl", "scheme.scheme.msftl.segment_bytes", 1024, 1),
 ];
 
 fn run(scheme: &str, (key, value): (&str, u32), chunks: impl Iterator<Item = u64>) -> RunResult {

@@ -14,8 +14,8 @@ const CAPACITY: u64 = 32_768;
 fn spec(scheme: &str, scheduler: SchedulerKind, knowledge: CacheKnowledge) -> Spec {
     let mut spec = tiny(scheme, 1);
     spec.scheduler = Some(scheduler.name().into());
-    set(&mut spec, "sched.cache_knowledge", knowledge.name());
-    set(&mut spec, "sched.poll_requests", 50);
+    set(&mut spec, "scheme.*.cache_knowledge", knowledge.name());
+    set(&mut spec, "scheme.*.poll_requests", 50);
     spec
 }
 
@@ -50,8 +50,8 @@ proptest! {
         depth in 16u32..=300,
     ) {
         let mut spec = spec(scheme, scheduler, knowledge);
-        set(&mut spec, "sched.packed_commands", packed);
-        set(&mut spec, "sched.queue", queue);
+        set(&mut spec, "scheme.*.packed_commands", packed);
+        set(&mut spec, "scheme.*.queue", queue);
         let count = requests.len() as u64;
         let result = closed(&spec, requests, depth).map_err(|e| TestCaseError::fail(e.to_string()))?;
         prop_assert_eq!((result.submitted, result.completed), (count, count));
@@ -66,11 +66,11 @@ fn reads(scheduler: SchedulerKind, knowledge: CacheKnowledge, also: &[(&str, ser
     requests.extend((0..6_000).map(|_| read(&mut rng)));
     let mut spec = spec("ufs", scheduler, knowledge);
     // Few segments in SRAM, one command at a time: what is pending decides.
-    for (key, value) in [("sram.segment_cache_kib", 16), ("host.tags", 12), ("sched.cache_entries", 4096)] {
+    for (key, value) in [("sram.segment_cache_kib", 16), ("host.tags", 12), ("scheme.*.cache_entries", 4096)] {
         set(&mut spec, key, value);
     }
     // Long enough that the order decides, not the deadline.
-    set(&mut spec, "sched.deadline_us", 1_000_000);
+    set(&mut spec, "scheme.*.deadline_us", 1_000_000);
     also.iter().for_each(|(key, value)| set(&mut spec, key, value.clone()));
     closed(&spec, requests, 128).expect("a run without errors")
 }
@@ -108,10 +108,10 @@ fn every_way_of_knowing_the_cache_finds_hits() {
 fn notices_can_be_left_out_and_packs_save_firmware_time() {
     let run = |also: &[(&str, serde_json::Value)]| reads(SchedulerKind::Rb, CacheKnowledge::Full, also);
     let slow = || ("firmware.command_ns", 100_000.into());
-    let silent = run(&[("sched.batch_notice", false.into()), slow()]);
+    let silent = run(&[("scheme.*.batch_notice", false.into()), slow()]);
     assert_eq!(silent.counters.host["sched_notices"], 0);
     assert!(silent.counters.host["sched_batches"] > 100);
-    let (single, packed) = (run(&[slow()]), run(&[("sched.packed_commands", true.into()), slow()]));
+    let (single, packed) = (run(&[slow()]), run(&[("scheme.*.packed_commands", true.into()), slow()]));
     assert!(packed.sim_seconds < 0.9 * single.sim_seconds, "{} and {} s", packed.sim_seconds, single.sim_seconds);
 }
 

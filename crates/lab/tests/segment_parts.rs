@@ -2,7 +2,7 @@
 //! flash.
 //!
 //! One request of 4 KiB at a time, acknowledged when it is on flash, and no GC: then a map flush covers one log entry more than
-//! `log.flush_above_entries`, and which parts of the table these touch is a matter of chance alone.
+//! `scheme.segment-scheme.segment-log.flush_above_entries`, and which parts of the table these touch is a matter of chance alone.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn run(segment_kib: u64) -> RunResult {
         ("gc.hurried_superblocks", 28.into()),
         ("gc.reserve_superblocks", 4.into()),
         ("sram.write_through", true.into()),
-        ("map.segment_kib", segment_kib.into()),
+        ("scheme.*.segment_kib", segment_kib.into()),
     ];
     spec.set = set.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let mut rng = Rng::from_seed(3);

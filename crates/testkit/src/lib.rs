@@ -17,7 +17,7 @@ const SMALL: [&str; 10] = [
     "sram.pool_kib=160",
     "sram.segment_cache_kib=16",
     "sram.reserve_kib=32",
-    "hpb.group_entries=1024",
+    "scheme.segment-log.hpb_group_entries=1024",
 ];
 
 /// A device of 16 MiB with few superblocks, on which GC, writebacks and collection of metadata begin soon.

@@ -15,7 +15,7 @@ fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &
     let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts.mapping == kind).collect();
     assert!(!presets.is_empty(), "mapping scheme {} is in no preset", kind.name());
     for &kib in segment_sizes(kind) {
-        let size = parse_override(&format!("map.segment_kib={kib}")).expect("a well formed override");
+        let size = parse_override(&format!("scheme.*.segment_kib={kib}")).expect("a well formed override");
         let set: Vec<Override> = set.iter().cloned().chain([size]).collect();
         let profile = Profile::load("tiny", &set).expect("an embedded profile");
         for preset in &presets {
@@ -100,7 +100,7 @@ fn a_quiet_device_holds_no_buffers(kind: MappingKind) {
 /// A mapping cache of single entries gives the same data as one of segments.
 #[test]
 fn single_entries_in_sram_are_never_out_of_date() {
-    let set = ["sram.cached=entries", "sram.segment_cache_kib=4"];
+    let set = ["scheme.segment-log.cached=entries", "sram.segment_cache_kib=4"];
     let set = set.map(|text| parse_override(text).expect("a well formed override"));
     with_each_system_of(&set, MappingKind::SegmentLog, |mut rig, name| {
         let mut rng = Rng::new(16);

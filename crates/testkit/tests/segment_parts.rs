@@ -1,4 +1,4 @@
-//! Segments written in parts of 1 and 2 KiB (`map.segment_kib`): nothing is lost, and less is written.
+//! Segments written in parts of 1 and 2 KiB (`scheme.*.segment_kib`): nothing is lost, and less is written.
 
 use campaign::{Rig, Rng};
 use device::DeviceStats;
@@ -32,7 +32,7 @@ proptest! {
         depth in 1..24usize,
         cuts in 0..3u32,
     ) {
-        let profile = small_profile_with(&[&format!("map.segment_kib={segment_kib}")]);
+        let profile = small_profile_with(&[&format!("scheme.*.segment_kib={segment_kib}")]);
         let mut rig = rig(&profile, scheme);
         let mut rng = Rng::new(seed);
         for _ in 0..cuts {
@@ -49,7 +49,7 @@ proptest! {
 
 /// Writes of single units all over the device, without GC.
 fn scattered(segment_kib: u32, scheme: &str) -> DeviceStats {
-    let size = format!("map.segment_kib={segment_kib}");
+    let size = format!("scheme.*.segment_kib={segment_kib}");
     let set = MANY_SEGMENTS.into_iter().chain([size.as_str()]);
     let set: Vec<_> = set.map(|text| parse_override(text).expect("a well formed override")).collect();
     let profile = Profile::load("tiny", &set).expect("overrides within their limits");

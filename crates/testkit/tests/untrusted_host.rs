@@ -99,7 +99,8 @@ fn hpb_2_entries_forged_stale_swapped_and_replayed() {
     for (seed, (scheme, control)) in
         (5..).zip([("hpb-linux", "host"), ("hpb-linux", "device"), ("foam", "host"), ("hpbvalve", "host")])
     {
-        let set = ["hpb.group_entries=1024".into(), format!("hpb.control={control}")];
+        let set =
+            ["scheme.segment-log.hpb_group_entries=1024".into(), format!("scheme.segment-log.hpb_control={control}")];
         let set = set.map(|text| parse_override(&text).expect("a well formed override"));
         let mut rig = rig_with(scheme, &set);
         let now = rig.now();

@@ -32,7 +32,7 @@ COLOURS = dict(zip(SIZES, ("#8896ab", "#6baed6", "#0072b2", "#d55e00"), strict=T
 
 def _settings(size: str, scheme: str) -> dict[str, Value]:
     # Without a setting where there need be none, the run is that of another figure, and shared.
-    settings: dict[str, Value] = {} if size == "4 KiB" else {"map.segment_kib": int(size[0])}
+    settings: dict[str, Value] = {} if size == "4 KiB" else {"scheme.*.segment_kib": int(size[0])}
     if "same SRAM" in size:
         settings["sram.pool_kib"] = POOL_KIB - MORE_KIB[scheme]
         settings["sram.segment_cache_kib"] = CACHE_KIB - MORE_KIB[scheme]

@@ -154,7 +154,7 @@ def _f2_runs(setting: Setting) -> list[Run]:
     return [
         Run(
             {"trace": load, "cache": str(cache), "first_touch_pct": touches},
-            spec(load, "noop", setting, {"cmt.cache_kib": cache}),
+            spec(load, "noop", setting, {"scheme.*.cache_kib": cache}),
         )
         for load in loads(setting)
         for touches in [first_touches(load, setting)]
@@ -241,7 +241,7 @@ def _f3_runs(setting: Setting) -> list[Run]:
                 workload=job(f"map-plus-f3-rand{access}-{REGIONS[region]}"),
                 scheme="dftl",
                 profile="emmc-map-plus",
-                settings={"cmt.cache_kib": cache},
+                settings={"scheme.*.cache_kib": cache},
                 precondition="touched",
                 seed=setting.seed,
             ),

@@ -28,7 +28,7 @@ KNOWN_BY = {"full": "full awareness", "lru": "LRU of the host", "poll": "query e
 
 def _f8_runs(setting: Setting) -> list[Run]:
     return [
-        Run({"trace": load, "knowledge": how}, spec(load, "hp", setting, {"sched.cache_knowledge": how}))
+        Run({"trace": load, "knowledge": how}, spec(load, "hp", setting, {"scheme.*.cache_knowledge": how}))
         for load in loads(setting)
         for how in KNOWLEDGE
     ]

@@ -49,7 +49,7 @@ def _curves(axes: Axes, table: pd.DataFrame, x_label: str, y_label: str) -> None
 
 
 def _f12_runs(setting: Setting) -> list[Run]:
-    return _sweep("deadline", "sched.deadline_us", DEADLINES, setting, 1000)
+    return _sweep("deadline", "scheme.*.deadline_us", DEADLINES, setting, 1000)
 
 
 def _f12_draw(frame: pd.DataFrame) -> Drawing:
@@ -110,7 +110,7 @@ F12 = Figure(
 def _f13_runs(setting: Setting) -> list[Run]:
     sizes = (4, 16, 128) if setting.quick else SIZES
     queues = (1, 32, 128) if setting.quick else QUEUES
-    return _sweep("cache", "cmt.cache_kib", sizes, setting) + _sweep("queue", "sched.queue", queues, setting)
+    return _sweep("cache", "scheme.*.cache_kib", sizes, setting) + _sweep("queue", "scheme.*.queue", queues, setting)
 
 
 def _f13_draw(frame: pd.DataFrame) -> Drawing:

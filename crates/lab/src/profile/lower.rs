@@ -1,13 +1,12 @@
 //! From a profile to the configurations of device, driver and link.
 
-use device::{DeviceConfig, GcConfig, GcPace, LogConfig, MappingKind, MappingParams, SramConfig};
-use host::{CacheKnowledge, HostConfig, HpbParams, HpbvalveConfig, SchedConfig};
+use device::{DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig};
+use host::{HostConfig, SchedConfig};
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
-use params::Owners;
 use ufs::LinkConfig;
 use units::{MIB, Nanos, UNIT_BYTES};
 
-use super::{CountOr, Profile, ProfileError};
+use super::{Profile, ProfileError};
 use crate::system::Parts;
 
 /// KiB of a mapping unit.
@@ -40,7 +39,7 @@ impl Profile {
                 entries: false,
             },
             write_through: v.sram.write_through,
-            mappings: self.mappings(),
+            mappings: v.mappings,
             log: self.log(),
             gc: GcConfig {
                 pace: GcPace::from_name(&v.gc.pace).expect("the schema lists the paces there are"),
@@ -62,39 +61,6 @@ impl Profile {
         }
     }
 
-    fn mappings(&self) -> MappingParams {
-        let v = &self.values;
-        let or = |value: &CountOr, word| value.count().map_or(params::CountOr::Word(word), params::CountOr::Count);
-        let mut all = MappingParams::default();
-        for (key, value) in [
-            ("segment_kib", v.map.segment_kib),
-            ("flush_above_entries", v.log.flush_above_entries),
-            ("handover_above_entries", v.log.handover_above_entries),
-            ("gc_pause_at_entries", v.log.gc_pause_at_entries),
-            ("entry_bytes", v.cmt.entry_bytes),
-            ("page_kib", v.msftl.page_kib),
-            ("segment_bytes", v.msftl.segment_bytes),
-            ("flush_mib", v.msftl.flush_mib),
-            ("hpb_group_entries", v.hpb.group_entries),
-            ("hpb_tracked_groups", v.hpb.tracked_groups),
-            ("hpb_pending_entries", v.hpb.pending_entries),
-            ("hpb_seal_ns", v.hpb.seal_ns),
-            ("hpb_region_groups", v.hpb.region_groups),
-            ("hpb_max_read_blocks", v.hpb.max_read_blocks),
-            ("hpb_recommend_after_reads", v.hpb.recommend_after_reads),
-            ("hpb_max_active_regions", v.hpb.max_active_regions),
-        ] {
-            all.set("*", key, value).expect("checked");
-        }
-        all.set("*", "cached", v.sram.cached.as_str()).expect("checked");
-        all.set("*", "hpb_control", v.hpb.control.as_str()).expect("checked");
-        for own in [&mut all.Dftl, &mut all.Cdftl] {
-            own.cache_kib = or(&v.cmt.cache_kib, "unlimited");
-            own.background_us = or(&v.cmt.background_us, "never");
-        }
-        all
-    }
-
     fn timing(&self) -> Timing {
         let n = &self.values.nand;
         let cell = |read: u32, program: u32, erase: u32| CellTiming {
@@ -113,7 +79,7 @@ impl Profile {
 
     /// What a reader of the results has to know, if some work takes no time.
     pub(crate) fn what_if(&self) -> Option<String> {
-        let free = &self.values.what_if.free;
+        let free = self.values.what_if.free;
         (free != FreeWork::Nothing.name()).then(|| format!("what_if.free = \"{free}\": these operations took no time"))
     }
 
@@ -122,13 +88,15 @@ impl Profile {
         LogConfig { entries: log.entries as u16, max_log_blocks: log.max_log_blocks as u8 }
     }
 
-    /// Can a device of this profile have this mapping?
+    /// Can a device and a driver of this profile have these parts?
     ///
     /// # Errors
     /// Names the key, the value and the allowed range.
-    pub fn check_mapping(&self, mapping: MappingKind) -> Result<(), ProfileError> {
-        super::checks::check_mapping(&self.values, mapping)
-            .map_err(|problem| ProfileError { profile: self.origin.clone(), problem })
+    pub fn check_parts(&self, parts: Parts) -> Result<(), ProfileError> {
+        let device = self.device_config([0; 2]);
+        let fits = parts.mapping.check(&device).map_err(|error| error.to_string());
+        let fits = fits.and_then(|()| super::checks::check_reorder(&self.values, &self.host_config(parts)));
+        fits.map_err(|problem| ProfileError { profile: self.origin.clone(), problem })
     }
 
     /// The driver of a system.
@@ -139,47 +107,13 @@ impl Profile {
             internal_tags: h.internal_tags as u8,
             max_transfer_units: h.max_transfer_kib / UNIT_KIB,
             scheduler: parts.scheduler,
-            sched: self.sched_config(),
+            sched: SchedConfig { params: self.values.schedulers, ..SchedConfig::default() },
             booster: parts.booster,
+            boosters: self.values.boosters,
             memory_limit_bytes: h.memory_mib.count().map(|mib| u64::from(mib) * MIB),
-            reorder_entries: h.reorder_entries,
-            hpb_max_defer: micros(&h.hpb_max_defer_us),
-            hpb_eager: h.hpb_eager,
-            hpb_idle: Nanos::from_micros(h.hpb_idle_us.into()),
-            hpb_reserved_bytes: h.hpb_reserved_mib.count().map(|mib| u64::from(mib) * MIB),
-            hpb_params: self.hpb_params(),
-            hpbvalve: HpbvalveConfig {
-                profile_apps: self.values.hpbvalve.profile_apps as u16,
-                profile_bytes: u64::from(self.values.hpbvalve.profile_kib) * 1024,
-            },
+            ..HostConfig::default()
         }
-    }
-
-    fn hpb_params(&self) -> HpbParams {
-        let p = &self.values.hpb_params;
-        HpbParams {
-            activation_thld: p.activation_thld,
-            normalization_factor: p.normalization_factor as u8,
-            eviction_thld_enter: p.eviction_thld_enter,
-            eviction_thld_exit: p.eviction_thld_exit,
-            read_timeout: Nanos::from_millis(p.read_timeout_ms.into()),
-            read_timeout_expiries: p.read_timeout_expiries,
-            timeout_polling_interval: Nanos::from_millis(p.timeout_polling_interval_ms.into()),
-            inflight_map_req: p.inflight_map_req as u8,
-        }
-    }
-
-    fn sched_config(&self) -> SchedConfig {
-        let s = &self.values.sched;
-        SchedConfig {
-            queue: s.queue as u16,
-            deadline: Nanos::from_micros(s.deadline_us.into()),
-            knowledge: CacheKnowledge::from_name(&s.cache_knowledge).expect("the schema lists the kinds there are"),
-            poll_requests: s.poll_requests,
-            cache_entries: s.cache_entries,
-            batch_notice: s.batch_notice,
-            packed_commands: s.packed_commands,
-        }
+        .with_params()
     }
 
     /// The link.
@@ -196,10 +130,6 @@ impl Profile {
 /// Buffers of 4 KiB; the profile's ranges keep them within 16 bits.
 fn buffers(kib: u32) -> u16 {
     (kib / UNIT_KIB) as u16
-}
-
-fn micros(value: &CountOr) -> Option<Nanos> {
-    value.count().map(|us| Nanos::from_micros(us.into()))
 }
 
 /// Rounded to the nearest byte: 1 MiB/s is 1.048576 bytes per microsecond.

@@ -1,18 +1,22 @@
 //! Device profiles: TOML to configuration, with every value checked and every value's source known.
 //!
-//! `schema` lists the keys once; `checks` holds what no single key can say; `lower` turns a profile into the
-//! configurations of device, driver and link.
+//! `schema` lists the keys of the device; those of schemes are declared in the schemes' files. `checks` holds what no single
+//! key can say; `lower` turns a profile into the configurations of device, driver and link; `moved` tells an old profile
+//! how to change; `page` documents all keys.
 
 mod checks;
 mod lower;
+mod moved;
+mod page;
 mod schema;
 
 use std::path::Path;
 
+use params::{Field, Table, Value};
 use thiserror::Error;
-use toml::{Table, Value};
 
-pub use schema::{CountOr, FIELDS, Field, Kind, SECTIONS, Values, schema_markdown};
+pub use page::{keys_json, schema_markdown};
+pub use schema::{Section, Values, schemes, sections};
 
 /// The profiles that come with the program: name and text.
 pub const EMBEDDED: &[(&str, &str)] = &[
@@ -62,9 +66,14 @@ impl Profile {
     /// # Errors
     /// Names the key, the value and the allowed range.
     pub fn parse(origin: &str, text: &str, overrides: &[Override]) -> Result<Profile, ProfileError> {
-        read(text, overrides)
-            .map(|values| Profile { origin: origin.into(), values })
-            .map_err(|problem| ProfileError { profile: origin.into(), problem })
+        let failed = |problem| ProfileError { profile: origin.into(), problem };
+        let values = read(text, overrides).map_err(failed)?;
+        let profile = Profile { origin: origin.into(), values };
+        // Whichever mapping is chosen, there is room for the table in segments; other sizes are checked by their schemes.
+        let segments = u64::from(profile.capacity_units()).div_ceil(units::SEGMENT_ENTRIES.into());
+        let device = profile.device_config([0; 2]);
+        device.check_metadata(segments, segments).map_err(|error| failed(error.to_string()))?;
+        Ok(profile)
     }
 }
 
@@ -100,11 +109,6 @@ pub fn parse_override(text: &str) -> Result<Override, ProfileError> {
     Ok((key.into(), parsed.unwrap_or_else(|| Value::String(value.into()))))
 }
 
-/// A key and its value, as errors show them.
-fn show(section: &str, key: &str, value: &Value) -> String {
-    format!("{section}.{key} = {value}")
-}
-
 fn read(text: &str, overrides: &[Override]) -> Result<Values, String> {
     let mut root: Table = text.parse().map_err(|e: toml::de::Error| {
         let line = e.span().map_or(1, |s| 1 + text[..s.start.min(text.len())].matches('\n').count());
@@ -112,13 +116,16 @@ fn read(text: &str, overrides: &[Override]) -> Result<Values, String> {
     })?;
     let sources = take_table(&mut root, "sources")?;
     let assumed = take_table(&mut root, "assumed")?;
+    if let Some(told) = moved::first(&root) {
+        return Err(told);
+    }
     known_keys_only(&root)?;
-    check_sources(&sources, &assumed)?;
+    none_missing(&root)?;
+    check_sources(&root, &sources, &assumed)?;
     for (name, value) in overrides {
         replace(&mut root, name, value)?;
     }
-    check_ranges(&root)?;
-    let values: Values = root.try_into().map_err(|e: toml::de::Error| e.message().to_owned())?;
+    let values = Values::read(&root).map_err(|error| error.to_string())?;
     checks::check(&values)?;
     Ok(values)
 }
@@ -131,87 +138,148 @@ fn take_table(root: &mut Table, name: &str) -> Result<Table, String> {
     }
 }
 
-/// Finds `section.key` in the schema.
-fn field(section: &str, key: &str) -> Option<&'static Field> {
-    FIELDS.iter().find(|f| f.section == section && f.key == key)
+/// Splits `section.key`, or `scheme.NAME.key` into `scheme.NAME` and the key.
+fn split(name: &str) -> (&str, &str) {
+    name.rsplit_once('.').unwrap_or((name, ""))
+}
+
+/// The keys of `section` or `scheme.NAME`.
+fn fields_of(section: &str) -> Option<Vec<Field>> {
+    let found = match section.strip_prefix("scheme.") {
+        Some(scheme) => schemes().into_iter().find(|known| known.name == scheme),
+        None => sections().into_iter().find(|known| known.name == section),
+    };
+    found.map(|section| section.fields)
+}
+
+/// The table of `section` or `scheme.NAME` in a profile.
+fn table_of<'a>(root: &'a Table, section: &str) -> Option<&'a Table> {
+    match section.strip_prefix("scheme.") {
+        Some(scheme) => root.get("scheme")?.get(scheme)?.as_table(),
+        None => root.get(section)?.as_table(),
+    }
+}
+
+/// The tables of a profile by name, those of schemes as `scheme.NAME`.
+fn tables_in(root: &Table) -> Result<Vec<(String, &Table)>, String> {
+    let mut tables = Vec::new();
+    for (name, content) in root {
+        let content = content.as_table().ok_or_else(|| format!("{name} = {content}: must be a table"))?;
+        if name != "scheme" {
+            tables.push((name.clone(), content));
+            continue;
+        }
+        for (scheme, keys) in content {
+            let keys = keys.as_table().ok_or_else(|| format!("scheme.{scheme} = {keys}: must be a table"))?;
+            tables.push((format!("scheme.{scheme}"), keys));
+        }
+    }
+    Ok(tables)
 }
 
 fn known_keys_only(root: &Table) -> Result<(), String> {
-    for (section, content) in root {
-        if !SECTIONS.iter().any(|(name, _)| name == section) {
-            let names: Vec<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
-            return Err(format!("unknown section [{section}]: must be one of {}", names.join(", ")));
-        }
-        let Value::Table(keys) = content else {
-            return Err(format!("{section} = {content}: must be a table"));
-        };
-        for (key, value) in keys {
-            if field(section, key).is_none() {
-                return Err(format!("{}: unknown key, {}", show(section, key, value), keys_of(section)));
-            }
+    for (name, table) in tables_in(root)? {
+        let fields = fields_of(&name).ok_or_else(|| unknown_section(&name))?;
+        params::known_keys_only(&name, table, &fields).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Every key without a default stands in the file.
+fn none_missing(root: &Table) -> Result<(), String> {
+    for section in sections() {
+        let table = table_of(root, &section.name).cloned().unwrap_or_default();
+        let absent = |field: &&Field| field.default.is_none() && !table.contains_key(field.key);
+        if let Some(field) = section.fields.iter().find(absent) {
+            return Err(format!("{}.{} is missing: must be {}", section.name, field.key, field.kind.allowed()));
         }
     }
     Ok(())
 }
 
-fn keys_of(section: &str) -> String {
-    let keys: Vec<&str> = FIELDS.iter().filter(|f| f.section == section).map(|f| f.key).collect();
-    format!("must be one of {}", keys.join(", "))
+fn unknown_section(name: &str) -> String {
+    let names = match name.strip_prefix("scheme.") {
+        Some(_) => schemes().into_iter().map(|scheme| scheme.name).collect::<Vec<_>>(),
+        None => sections().into_iter().map(|section| section.name).chain(["scheme.NAME".into()]).collect(),
+    };
+    format!("unknown section [{name}]: must be one of {}", names.join(", "))
 }
 
-/// Every value has exactly one origin: a source or a stated assumption.
-fn check_sources(sources: &Table, assumed: &Table) -> Result<(), String> {
+/// Every value in the file has exactly one origin: a source or a stated assumption.
+fn check_sources(root: &Table, sources: &Table, assumed: &Table) -> Result<(), String> {
     for (table, content) in [("sources", sources), ("assumed", assumed)] {
         for (name, why) in content {
-            let known = name.split_once('.').and_then(|(section, key)| field(section, key));
-            if !known.is_some_and(|f| f.kind.needs_source()) {
-                return Err(format!("[{table}] \"{name}\": no such key in a profile"));
+            let (section, key) = split(name);
+            let fields = fields_of(section).unwrap_or_default();
+            if !fields.iter().any(|field| field.key == key && field.kind.needs_source()) {
+                let told = moved::key(section, key).unwrap_or_else(|| "no such key in a profile".into());
+                return Err(format!("[{table}] \"{name}\": {told}"));
+            }
+            if table_of(root, section).is_none_or(|table| !table.contains_key(key)) {
+                return Err(format!("[{table}] \"{name}\": this profile has no such key"));
             }
             if why.as_str().is_none_or(|text| text.trim().is_empty()) {
                 return Err(format!("[{table}] \"{name}\" = {why}: must be a non-empty string"));
             }
         }
     }
-    for f in FIELDS.iter().filter(|f| f.kind.needs_source()) {
-        let name = format!("{}.{}", f.section, f.key);
-        match (sources.contains_key(&name), assumed.contains_key(&name)) {
-            (false, false) => {
-                return Err(format!("{name}: must have its source in [sources] or its reason in [assumed]"));
+    for (section, table) in tables_in(root)? {
+        let fields = fields_of(&section).unwrap_or_default();
+        for field in fields.iter().filter(|field| field.kind.needs_source() && table.contains_key(field.key)) {
+            let name = format!("{section}.{}", field.key);
+            match (sources.contains_key(&name), assumed.contains_key(&name)) {
+                (false, false) => {
+                    return Err(format!("{name}: must have its source in [sources] or its reason in [assumed]"));
+                }
+                (true, true) => {
+                    return Err(format!("{name}: stands both in [sources] and in [assumed], must be in one"));
+                }
+                _ => {}
             }
-            (true, true) => return Err(format!("{name}: stands both in [sources] and in [assumed], must be in one")),
-            _ => {}
         }
     }
     Ok(())
 }
 
+/// Replaces a value. `scheme.*.key` means every scheme that has the key.
 fn replace(root: &mut Table, name: &str, value: &Value) -> Result<(), String> {
-    let (section, key) = name.split_once('.').unwrap_or((name, ""));
-    if field(section, key).is_none() {
-        let allowed = match SECTIONS.iter().any(|(s, _)| *s == section) {
-            true => keys_of(section),
-            false => "must have the form section.key".into(),
-        };
-        return Err(format!("{name} = {value}: unknown key, {allowed}"));
+    let (section, key) = split(name);
+    let targets: Vec<String> = match section {
+        "scheme.*" => {
+            let with = schemes().into_iter().filter(|scheme| scheme.fields.iter().any(|field| field.key == key));
+            with.map(|scheme| format!("scheme.{}", scheme.name)).collect()
+        }
+        _ => fields_of(section)
+            .filter(|fields| fields.iter().any(|field| field.key == key))
+            .map(|_| vec![section.to_owned()])
+            .unwrap_or_default(),
+    };
+    if targets.is_empty() {
+        return Err(match (moved::key(section, key), fields_of(section)) {
+            (Some(told), _) => format!("{name} = {value}: {told}"),
+            (None, Some(fields)) => {
+                let keys: Vec<&str> = fields.iter().map(|field| field.key).collect();
+                format!("{name} = {value}: unknown key, must be one of {}", keys.join(", "))
+            }
+            (None, None) if section == "scheme.*" => format!("{name} = {value}: unknown key, no scheme has it"),
+            (None, None) if section.starts_with("scheme.") => format!("{name} = {value}: {}", unknown_section(section)),
+            (None, None) => format!("{name} = {value}: unknown key, must have the form section.key or scheme.NAME.key"),
+        });
     }
-    if let Some(Value::Table(keys)) = root.get_mut(section) {
-        keys.insert(key.into(), value.clone());
+    for target in targets {
+        let table = match target.split_once('.') {
+            Some((first, second)) => sub_table(sub_table(root, first), second),
+            None => sub_table(root, &target),
+        };
+        table.insert(key.into(), value.clone());
     }
     Ok(())
 }
 
-fn check_ranges(root: &Table) -> Result<(), String> {
-    for f in FIELDS {
-        let value = root.get(f.section).and_then(|s| s.get(f.key));
-        match value {
-            None => return Err(format!("{}.{} is missing: must be {}", f.section, f.key, f.kind.allowed())),
-            Some(v) if !f.kind.admits(v) => {
-                return Err(format!("{}: must be {}", show(f.section, f.key, v), f.kind.allowed()));
-            }
-            Some(_) => {}
-        }
-    }
-    Ok(())
+/// The table of this name, made if it is not there.
+fn sub_table<'a>(table: &'a mut Table, name: &str) -> &'a mut Table {
+    let entry = table.entry(name).or_insert_with(|| Table::new().into());
+    entry.as_table_mut().expect("known sections are tables")
 }
 
 #[cfg(test)]

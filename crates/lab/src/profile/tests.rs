@@ -1,6 +1,9 @@
 //! Every kind of error that a profile can have, and the profiles that come along.
 
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::system::SystemSpec;
 
 const HP_UFS: &str = EMBEDDED[0].1;
 
@@ -122,7 +125,10 @@ fn overrides_replace_values_and_are_checked_alike() {
         error_of(HP_UFS, &["nand.plains=2"]).starts_with("profile p.toml: nand.plains = 2: unknown key, must be one")
     );
     let no_section = error_of(HP_UFS, &["planes=2"]);
-    assert_eq!(no_section, "profile p.toml: planes = 2: unknown key, must have the form section.key");
+    assert_eq!(
+        no_section,
+        "profile p.toml: planes = 2: unknown key, must have the form section.key or scheme.NAME.key"
+    );
     assert!(parse_override("nand.planes").unwrap_err().to_string().contains("must have the form section.key=value"));
 }
 
@@ -139,9 +145,6 @@ fn values_must_fit_each_other() {
         (&["sram.pool_kib=1084"], "sram.segment_cache_kib = 1088: must be below sram.pool_kib = 1084"),
         (&["sram.pool_kib=1300"], "sram.pool_kib = 1300: must be at least 1376"),
         (&["sram.reserve_kib=60"], "sram.reserve_kib = 60: must be at least 64: two rows of 8 units"),
-        (&["log.flush_above_entries=1536"], "log.flush_above_entries = 1536: must be below log.entries = 1536"),
-        (&["log.flush_above_entries=1530"], "must be at least a row of 8 units below log.entries = 1536"),
-        (&["host.reorder_entries=64"], "log.entries = 1536: must be at most host.reorder_entries = 64 and 2048"),
         (
             &["nand.pages_per_block=4", "nand.channels=1", "nand.data_superblocks=60000", "device.capacity_mib=4096"],
             "nand.pages_per_block = 4: must be so many that a snapshot of the directory",
@@ -154,7 +157,6 @@ fn values_must_fit_each_other() {
             "gc.units_per_step = 7: must be at least a row of 8 units with gc.pace = \"gained\"",
         ),
         (&["gc.pace=greedy"], "must be one of \"searched\", \"gained\""),
-        (&["hpb.group_entries=1500"], "hpb.group_entries = 1500: must be 512 or a multiple of 1024"),
         (&["host.internal_tags=31", "host.tags=31"], "host.internal_tags = 31: must be below host.tags = 31"),
         (&["host.max_transfer_kib=510"], "host.max_transfer_kib = 510: must be a multiple of 4"),
     ] {
@@ -169,48 +171,94 @@ fn values_must_fit_each_other() {
 #[test]
 fn an_unknown_profile_says_which_there_are() {
     let error = Profile::load("pixel", &[]).unwrap_err().to_string();
+    let names: Vec<&str> = EMBEDDED.iter().map(|(name, _)| *name).collect();
     assert_eq!(
         error,
-        "profile pixel: no such profile: must be one of hp-ufs, hp-ufs-1tib, emmc-map-plus, hpb, hpbvalve, msftl, tiny, or the path of a file"
+        format!("profile pixel: no such profile: must be one of {}, or the path of a file", names.join(", "))
     );
     assert!(
         Profile::load("no/such.toml", &[]).unwrap_err().to_string().starts_with("profile no/such.toml: cannot be read")
     );
 }
 
+/// What is said of a scheme with these values.
+fn fits(profile: &str, set: &[&str], scheme: &str) -> Result<(), String> {
+    let set: Vec<_> = set.iter().map(|text| parse_override(text).unwrap()).collect();
+    let parts = SystemSpec::preset(scheme).resolve().unwrap();
+    let profile = Profile::load(profile, &set).map_err(|e| e.to_string())?;
+    profile.check_parts(parts).map_err(|e| e.to_string())
+}
+
+#[test]
+fn schemes_check_what_they_need_of_the_device() {
+    for (set, scheme, told) in [
+        (
+            "scheme.segment-log.flush_above_entries=1536",
+            "ufs",
+            "flush_above_entries = 1536: must be below log.entries = 1536",
+        ),
+        (
+            "scheme.segment-log.flush_above_entries=1530",
+            "ufs",
+            "must be at least a row of 8 units below log.entries = 1536",
+        ),
+        (
+            "scheme.hp-ufs.gc_pause_at_entries=1530",
+            "hp-ufs",
+            "must be at least a row of 8 units below log.entries = 1536",
+        ),
+        (
+            "scheme.hp-ufs.reorder_entries=64",
+            "hp-ufs",
+            "log.entries = 1536: must be at most scheme.hp-ufs.reorder_entries = 64 and 2048",
+        ),
+        (
+            "scheme.segment-log.hpb_group_entries=1500",
+            "hpb",
+            "scheme.segment-log.hpb_group_entries = 1500: must be 512 or a multiple of 1024",
+        ),
+    ] {
+        let error = fits("hp-ufs", &[set], scheme).unwrap_err();
+        assert!(error.contains(told), "{set}: {error}");
+        assert_eq!(fits("hp-ufs", &[set], "ideal"), Ok(()), "{set}");
+    }
+}
+
+#[test]
+fn every_preset_runs_on_every_embedded_profile() {
+    for (profile, _) in EMBEDDED {
+        for preset in crate::system::PRESETS {
+            assert_eq!(fits(profile, &[], preset.name), Ok(()), "{}", preset.name);
+        }
+    }
+}
+
 #[test]
 fn the_mapping_cache_must_hold_what_its_scheme_needs() {
-    assert_eq!(error_of(HP_UFS, &["cmt.entry_bytes=5"]), "profile p.toml: cmt.entry_bytes = 5: must be 4 or 8");
-    let fits = |cache: &str, mapping| {
-        let set = [parse_override(&format!("cmt.cache_kib={cache}")).unwrap()];
-        Profile::load("emmc-map-plus", &set).unwrap().check_mapping(mapping).map_err(|e| e.to_string())
-    };
-    use device::MappingKind::{Cdftl, Dftl, Ideal};
-    assert_eq!((fits("4", Dftl), fits("4", Ideal), fits("8", Cdftl)), (Ok(()), Ok(()), Ok(())));
-    assert_eq!((fits("\"unlimited\"", Dftl), fits("\"unlimited\"", Cdftl)), (Ok(()), Ok(())));
     assert_eq!(
-        fits("4", Cdftl).unwrap_err(),
-        "profile emmc-map-plus: cmt.cache_kib = 4: must be at least 8 for mapping = \"cdftl\", with sram.pool_kib = 128"
+        error_of(HP_UFS, &["scheme.dftl.entry_bytes=5"]),
+        "profile p.toml: scheme.dftl.entry_bytes = 5: must be 4 or 8"
+    );
+    let fits = |cache: &str, scheme| fits("emmc-map-plus", &[&format!("scheme.*.cache_kib={cache}")], scheme);
+    assert_eq!((fits("4", "dftl"), fits("4", "ideal"), fits("8", "cdftl")), (Ok(()), Ok(()), Ok(())));
+    assert_eq!((fits("\"unlimited\"", "dftl"), fits("\"unlimited\"", "cdftl")), (Ok(()), Ok(())));
+    assert_eq!(
+        fits("4", "cdftl").unwrap_err(),
+        "profile emmc-map-plus: scheme.cdftl.cache_kib = 4: must be at least 8 with sram.pool_kib = 128"
     );
 }
 
 #[test]
 fn segments_in_parts_must_have_room() {
-    assert_eq!(error_of(HP_UFS, &["map.segment_kib=3"]), "profile p.toml: map.segment_kib = 3: must be 1, 2 or 4");
-    let fits = |profile: &str, set: &[&str], mapping| {
-        let set: Vec<_> = set.iter().map(|text| parse_override(text).unwrap()).collect();
-        Profile::load(profile, &set).unwrap().check_mapping(mapping).map_err(|e| e.to_string())
-    };
-    use device::MappingKind::{HpUfs, Ideal, SegmentLog};
-    for kib in ["map.segment_kib=1", "map.segment_kib=2", "map.segment_kib=4"] {
-        for mapping in [HpUfs, SegmentLog, Ideal] {
-            assert_eq!(fits("hp-ufs", &[kib], mapping), Ok(()));
+    for kib in ["scheme.*.segment_kib=1", "scheme.*.segment_kib=2", "scheme.*.segment_kib=4"] {
+        for scheme in ["hp-ufs", "ufs", "ideal"] {
+            assert_eq!(fits("hp-ufs", &[kib], scheme), Ok(()));
         }
     }
     // The bitmaps of 9472 superblocks take four pages each instead of one.
-    let few = ["nand.meta_superblocks=16", "map.segment_kib=1"];
-    assert_eq!((fits("hp-ufs", &few[..1], SegmentLog), fits("hp-ufs", &few, HpUfs)), (Ok(()), Ok(())));
-    let told = fits("hp-ufs", &few, SegmentLog).unwrap_err();
+    let few = ["nand.meta_superblocks=16", "scheme.*.segment_kib=1"];
+    assert_eq!((fits("hp-ufs", &few[..1], "ufs"), fits("hp-ufs", &few, "hp-ufs")), (Ok(()), Ok(())));
+    let told = fits("hp-ufs", &few, "ufs").unwrap_err();
     assert!(told.starts_with("profile hp-ufs: nand.meta_superblocks = 16: must be at least 23 for "), "{told}");
     // Rows of two units: what other checks ask for, two rows, does not hold four parts.
     let small = [
@@ -219,13 +267,95 @@ fn segments_in_parts_must_have_room() {
         "nand.page_kib=4",
         "nand.data_superblocks=96",
         "sram.reserve_kib=16",
-        "map.segment_kib=1",
+        "scheme.*.segment_kib=1",
     ];
-    assert_eq!((fits("tiny", &small[..5], HpUfs), fits("tiny", &small, SegmentLog)), (Ok(()), Ok(())));
+    assert_eq!((fits("tiny", &small[..5], "hp-ufs"), fits("tiny", &small, "ufs")), (Ok(()), Ok(())));
+    let told = fits("tiny", &small, "hp-ufs").unwrap_err();
+    assert!(told.starts_with("profile tiny: sram.reserve_kib = 16: must be at least 32 for "), "{told}");
+}
+
+#[test]
+fn a_scheme_has_the_keys_of_all_its_parts_and_none_twice() {
+    for scheme in schemes() {
+        let keys: BTreeSet<&str> = scheme.fields.iter().map(|field| field.key).collect();
+        assert_eq!(keys.len(), scheme.fields.len(), "{}: a key is declared by two parts of this name", scheme.name);
+        for field in &scheme.fields {
+            let default = field.default.unwrap_or_else(|| panic!("{}.{} has no default", scheme.name, field.key));
+            assert!(field.kind.admits(&default.value()), "{}.{}: {default:?}", scheme.name, field.key);
+            assert!(!field.doc.is_empty() && !field.source.is_empty(), "{}.{}", scheme.name, field.key);
+        }
+    }
+}
+
+#[test]
+fn schemes_are_set_one_by_one_or_together() {
+    let set = |text: &str| Profile::load("hp-ufs", &[parse_override(text).unwrap()]).unwrap().values.mappings;
+    let one = set("scheme.dftl.cache_kib=16");
+    assert_eq!((one.Dftl.cache_kib.count(), one.Cdftl.cache_kib.count()), (Some(16), Some(1088)));
+    let all = set("scheme.*.cache_kib=16");
+    assert_eq!((all.Dftl.cache_kib.count(), all.Cdftl.cache_kib.count()), (Some(16), Some(16)));
+    for (set, told) in [
+        ("scheme.dftl.cashe_kib=16", "scheme.dftl.cashe_kib = 16: unknown key, must be one of cache_kib, entry_bytes"),
+        ("scheme.*.cashe_kib=16", "scheme.*.cashe_kib = 16: unknown key, no scheme has it"),
+        ("scheme.dftwo.cache_kib=16", "unknown section [scheme.dftwo]: must be one of segment-log, hp-ufs, "),
+        ("scheme.dftl.cache_kib=3", "scheme.dftl.cache_kib = 3: must be 4..=2097152 or \"unlimited\""),
+    ] {
+        let error = error_of(HP_UFS, &[set]);
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
+fn a_profile_names_what_differs_with_its_source() {
+    let with = |lines: &str| format!("{HP_UFS}\n[scheme.dftl]\ncache_kib = 16\n{lines}");
+    let unexplained = error_of(&with(""), &[]);
+    assert!(unexplained.contains("scheme.dftl.cache_kib: must have its source in [sources] or"), "{unexplained}");
+    let text = HP_UFS
+        .replace("[assumed]", "[scheme.dftl]\ncache_kib = 16\n\n[assumed]\n\"scheme.dftl.cache_kib\" = \"a guess\"");
+    let profile = Profile::parse("p.toml", &text, &[]).unwrap();
+    assert_eq!(profile.values.mappings.Dftl.cache_kib.count(), Some(16));
+    let absent = error_of(&HP_UFS.replace("[assumed]", "[assumed]\n\"scheme.dftl.cache_kib\" = \"a guess\""), &[]);
+    assert_eq!(absent, "profile p.toml: [assumed] \"scheme.dftl.cache_kib\": this profile has no such key");
+    let table = error_of(&format!("{HP_UFS}\n[scheme.dftwo]\n"), &[]);
+    assert!(table.contains("unknown section [scheme.dftwo]: must be one of segment-log, "), "{table}");
+}
+
+#[test]
+fn an_old_profile_is_told_how_to_change() {
+    for (lines, told) in [
+        ("[cmt]\ncache_kib = 16", "[cmt] has moved: write cache_kib = 16 under [scheme.dftl] and [scheme.cdftl]"),
+        (
+            "[msftl]\npage_kib = 16\nflush_mib = 9",
+            "[msftl] has moved: write flush_mib = 9 under [scheme.base-dftl] and [scheme.mini-page] and [scheme.msftl]; \
+             page_kib = 16 under [scheme.base-dftl]",
+        ),
+        ("[hpb]\nseal_ns = 50", "[hpb] has moved: write hpb_seal_ns = 50 under [scheme.segment-log]"),
+        (
+            "[hpbvalve]\nprofile_apps = 20",
+            "[hpbvalve] has moved: write profile_apps = 20 under [scheme.hpbvalve] and [scheme.hpbvalve-hp-ufs]",
+        ),
+    ] {
+        assert_eq!(error_of(&format!("{HP_UFS}\n{lines}"), &[]), format!("profile p.toml: {told}"));
+    }
+    let key = error_of(&HP_UFS.replace("[host]", "[host]\nhpb_eager = true"), &[]);
+    assert_eq!(key, "profile p.toml: keys of [host] have moved: write eager = true under [scheme.hpb]");
+    let set = error_of(HP_UFS, &["cmt.cache_kib=16"]);
     assert_eq!(
-        fits("tiny", &small, HpUfs).unwrap_err(),
-        "profile tiny: sram.reserve_kib = 16: must be at least 32 for map.segment_kib = 1: a row and a segment's parts"
+        set,
+        "profile p.toml: cmt.cache_kib = 16: cmt.cache_kib has moved: use scheme.dftl.cache_kib, \
+         scheme.cdftl.cache_kib, or scheme.*.cache_kib for all"
     );
+    let set = error_of(HP_UFS, &["sram.cached=entries"]);
+    assert!(set.contains("sram.cached has moved: use scheme.segment-log.cached"), "{set}");
+}
+
+#[test]
+fn all_keys_are_listed_as_json() {
+    let keys: serde_json::Value = serde_json::from_str(&keys_json()).unwrap();
+    let find = |name: &str| keys.as_array().unwrap().iter().find(|key| key["key"] == name).unwrap().clone();
+    let cache = find("scheme.dftl.cache_kib");
+    assert_eq!((cache["default"].as_u64(), cache["unit"].as_str()), (Some(1088), Some("KiB")));
+    assert_eq!((find("nand.planes")["default"].is_null(), &find("nand.planes")["allowed"]), (true, &"1..=4".into()));
 }
 
 #[test]

@@ -42,6 +42,9 @@ fn accept(profile: Result<Profile, ProfileError>, choice: usize) {
 /// A few requests through driver and device; the rig checks what is read.
 fn use_it(profile: &Profile, choice: usize) {
     let preset = &PRESETS[choice % PRESETS.len()];
+    if profile.check_parts(preset.parts).is_err() {
+        return;
+    }
     let faults = profile.device_config([3, 5]).faults;
     let defects = Defects { faults, sabotage: None };
     let mut rig = Rig::defective(profile, preset.parts, Nanos::from_micros(5), defects);
