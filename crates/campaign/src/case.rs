@@ -261,7 +261,7 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
         ("scheme.*.background_us", pick(&[50, 500])),
         // As large as a row, so that a translation page takes two or four flash units.
         ("scheme.base-dftl.page_kib", 2 * page_kib),
-        ("scheme.scheme.msftl.segment_bytes", pick(&[1024, 2048])),
+        ("scheme.msftl.segment_bytes", pick(&[1024, 2048])),
     ];
     let text = |(key, value)| parse_override(&format!("{key}={value}")).expect("a well formed override");
     numbers.into_iter().map(text).collect()

@@ -28,8 +28,8 @@ const SCHEMES: [(&str, &str, u32, u64); 6] = [
     ("base-dftl", "scheme.base-dftl.page_kib", 8, 8),
     ("base-dftl", "scheme.base-dftl.page_kib", 4, 4),
     ("mini-page", "scheme.base-dftl.page_kib", 16, 4),
-    ("msftl", "scheme.scheme.msftl.segment_bytes", 2048, 2),
-    ("msftl", "scheme.scheme.msftl.segment_bytes", 1024, 1),
+    ("msftl", "scheme.msftl.segment_bytes", 2048, 2),
+    ("msftl", "scheme.msftl.segment_bytes", 1024, 1),
 ];
 
 fn run(scheme: &str, (key, value): (&str, u32), chunks: impl Iterator<Item = u64>) -> RunResult {

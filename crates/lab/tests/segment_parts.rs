@@ -2,7 +2,7 @@
 //! flash.
 //!
 //! One request of 4 KiB at a time, acknowledged when it is on flash, and no GC: then a map flush covers one log entry more than
-//! `scheme.segment-scheme.segment-log.flush_above_entries`, and which parts of the table these touch is a matter of chance alone.
+//! `scheme.segment-log.flush_above_entries`, and which parts of the table these touch is a matter of chance alone.
 
 mod common;
 

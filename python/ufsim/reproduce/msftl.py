@@ -23,8 +23,8 @@ BASE, MINI, TWO, ONE = "Base-DFTL", "mini-page", "MSFTL-2KiB", "MSFTL-1KiB"
 FTLS: dict[str, tuple[str, dict[str, Value]]] = {
     BASE: ("base-dftl", {}),
     MINI: ("mini-page", {}),
-    TWO: ("msftl", {"scheme.scheme.msftl.segment_bytes": 2048}),
-    ONE: ("msftl", {"scheme.scheme.msftl.segment_bytes": 1024}),
+    TWO: ("msftl", {"scheme.msftl.segment_bytes": 2048}),
+    ONE: ("msftl", {"scheme.msftl.segment_bytes": 1024}),
 }
 COLOURS = {BASE: "#333333", MINI: "#e69f00", TWO: "#56b4e9", ONE: "#0072b2"}
 USER, GC, MAP = "user data", "copied by GC", "page mappings"

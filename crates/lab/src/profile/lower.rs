@@ -1,7 +1,7 @@
 //! From a profile to the configurations of device, driver and link.
 
 use device::{DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig};
-use host::{HostConfig, SchedConfig};
+use host::HostConfig;
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
 use ufs::LinkConfig;
 use units::{MIB, Nanos, UNIT_BYTES};
@@ -107,13 +107,11 @@ impl Profile {
             internal_tags: h.internal_tags as u8,
             max_transfer_units: h.max_transfer_kib / UNIT_KIB,
             scheduler: parts.scheduler,
-            sched: SchedConfig { params: self.values.schedulers, ..SchedConfig::default() },
             booster: parts.booster,
-            boosters: self.values.boosters,
             memory_limit_bytes: h.memory_mib.count().map(|mib| u64::from(mib) * MIB),
             ..HostConfig::default()
         }
-        .with_params()
+        .with_params(&self.values.schedulers, &self.values.boosters)
     }
 
     /// The link.
