@@ -5,8 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates with the model and what drives it.
-const CRATES: &[&str] =
-    &["units", "table", "live", "archive", "ufs", "nand", "device", "host", "workload", "sqlite", "lab"];
+const CRATES: &[&str] = &[
+    "units", "params", "lists", "table", "live", "archive", "ufs", "nand", "device", "host", "workload", "sqlite",
+    "lab",
+];
 
 fn main() {
     let mut files = Vec::new();

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-KINDS = ("read", "write", "flush", "trim", "all")
 PERCENTILES = ("p50", "p90", "p99", "p999")
 LATENCY_FIELDS = ("count", "mean", "min", *PERCENTILES, "max")
 # NAND work that exists only because the mapping table lives on flash.
@@ -99,7 +98,7 @@ class Comparison:
             {"scheme": result.scheme, "kind": kind}
             | {name: latency_value(result, kind, name) for name in LATENCY_FIELDS}
             for result in self.results
-            for kind in KINDS
+            for kind in result.latency_ns
         ]
         return pd.DataFrame(rows).set_index(["scheme", "kind"])
 

@@ -6,8 +6,8 @@ use units::Nanos;
 use super::clean::Cleaned;
 use crate::{WorkOp, WorkRequest};
 
-/// Counts of what a trace reader met. Events are records or lines of the file; requests are what became of them. What is
-/// there for a warning alone is not serialised.
+/// Counts of what a trace reader met. Events are records or lines of the file; requests are what became of them.
+/// Counts that are there for a warning alone are not serialised.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct TraceReport {
     /// Files read.

@@ -29,7 +29,8 @@ pub struct TraceStats {
     pub read_footprint_bytes: u64,
     /// Bytes of the units written.
     pub write_footprint_bytes: u64,
-    /// The smallest device that holds the trace: bytes from the start of the first device's range to the end of the last touched unit.
+    /// The smallest device that holds the trace: bytes from the start of the first device's range to the end of the
+    /// last touched unit.
     pub span_bytes: u64,
     /// Requests per second from the first to the last.
     pub requests_per_second: f64,
