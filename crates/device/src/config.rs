@@ -63,7 +63,7 @@ impl<P> Config<P> {
     }
 }
 
-/// Promises that a device can be made to break, so that whoever checks them can show that he would notice.
+/// Promises that a device can be made to break, to show that tests of them would notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sabotage {
     /// A flush is answered at once.
@@ -163,7 +163,7 @@ pub struct GcConfig {
     pub units_per_step: u32,
 }
 
-/// HPB on the device's side, as a mapping scheme has it ([`crate::mapping::Mapping::published`]).
+/// HPB on the device's side, as a mapping scheme has it ([`crate::seat::Declared::published`]).
 #[derive(Clone, Copy, Debug)]
 pub struct HpbConfig {
     /// L2P entries per group.

@@ -142,7 +142,7 @@ impl Device {
     }
 
     /// How the command of this tag has been translated; to be asked when its response arrives at the host, before the
-    /// tag is used again. What only a laboratory can ask.
+    /// tag is used again. For reports only: no host can ask for it.
     #[inline]
     pub fn translation(&self, tag: ufs::Tag) -> Translation {
         each!(&self.inner, fw => fw.translation(tag))
@@ -168,7 +168,7 @@ impl Device {
         each!(&self.inner, fw => fw.nand_counters())
     }
 
-    /// Would no translation of these units need a flash read now? What only a laboratory can ask; a host has
+    /// Would no translation of these units need a flash read now? For reports only; a host has
     /// [`ufs::Op::CacheQuery`].
     #[inline]
     pub fn cached(&self, lpa: Lpa, len: u32) -> bool {

@@ -15,6 +15,9 @@
 //! - **log block**: a superblock whose mappings are not all in segments on flash; recovery replays it.
 //! - **exclusive job**: a map flush or GC step; the one firmware thread starts no command until it is done.
 //!
+//! - **scheme**: a mapping scheme. It decides; the **engine** asks it, in its [`seat`]s, and acts.
+//! - **round**: what a map flush reads, changes and programs at a time. A **batch** is what a host announces (MAP+).
+//!
 //! # Contract
 //! The device owns no clock: [`Device::command`] and [`Device::wake`] take the time, and what it wants done later
 //! stands in [`Device::effects`]. It decides only from its SRAM, from flash it has read (and been charged for), and

@@ -75,7 +75,17 @@ pub struct MapPrograms {
     pub others: u64,
 }
 
-/// Shared state of the firmware.
+/// A superblock being erased.
+#[derive(Debug)]
+struct Erasing {
+    superblock: Superblock,
+    /// Dies that have not finished.
+    dies: u32,
+    /// One of them has failed.
+    failed: bool,
+}
+
+/// Shared state of the firmware, and what schemes are lent of it: methods, by subject in `lend`.
 #[derive(Debug)]
 pub struct Core {
     /// Profile.
@@ -121,8 +131,7 @@ pub struct Core {
     pub(super) job_ops: u32,
     /// Programs in flight, those that failed and are to be repeated included.
     pub(super) programs: u32,
-    /// Superblocks being erased: dies that have not finished, and whether one has failed.
-    erasing: Vec<(Superblock, u32, bool)>,
+    erasing: Vec<Erasing>,
     /// Units in these programs that will need a log entry.
     pub(super) units_to_log: usize,
     next_seq: Seq,
@@ -377,7 +386,7 @@ impl Core {
     }
 
     /// Notes on flash that a stream has opened a superblock. Nothing is programmed there before the record is on flash,
-    /// see [`Core::recorded`].
+    /// see [`Records::recorded`](crate::records::Records::recorded).
     pub(super) fn write_record(&mut self, stream: Stream, log_blocks: Vec<Superblock>, reason: ProgramReason) {
         let slot = self.records.begin(Some(stream), log_blocks, &self.blocks);
         self.program_record(slot, reason);
@@ -476,7 +485,7 @@ impl Core {
             return;
         }
         self.stats.erases += 1;
-        self.erasing.push((superblock, self.layout.geometry().dies(), false));
+        self.erasing.push(Erasing { superblock, dies: self.layout.geometry().dies(), failed: false });
         for die in 0..self.layout.geometry().dies() {
             let work = Work::Erase { superblock, die };
             self.submit(work, Priority::HostWrite, Cause::Erase, Purpose::Erase { superblock });
@@ -485,14 +494,14 @@ impl Core {
 
     /// A die has finished its share of an erase. When all have, gives whether the superblock can be used again.
     pub(super) fn die_erased(&mut self, superblock: Superblock, failed: bool) -> Option<bool> {
-        let at = self.erasing.iter().position(|&(sb, ..)| sb == superblock);
+        let at = self.erasing.iter().position(|e| e.superblock == superblock);
         let entry = &mut self.erasing[at.expect("an erase is listed until all dies have finished")];
-        entry.1 -= 1;
-        entry.2 |= failed;
-        if entry.1 > 0 {
+        entry.dies -= 1;
+        entry.failed |= failed;
+        if entry.dies > 0 {
             return None;
         }
-        let (_, _, failed) = self.erasing.swap_remove(at.expect("as above"));
+        let Erasing { failed, .. } = self.erasing.swap_remove(at.expect("as above"));
         self.stats.erase_failures += u64::from(failed);
         Some(!failed)
     }

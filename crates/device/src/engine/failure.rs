@@ -27,8 +27,8 @@ impl<M: Mapping> Firmware<M> {
                 self.core.repeat(done);
                 return None;
             }
-            Purpose::HostProgram { ppa, n, seq } => self.row_failed(Stream::Host, token, (ppa, n, seq)),
-            Purpose::GcProgram { ppa, n, seq } => self.row_failed(Stream::Gc, token, (ppa, n, seq)),
+            Purpose::HostProgram { ppa, n, seq } => self.row_failed(Stream::Host, token, ppa, n, seq),
+            Purpose::GcProgram { ppa, n, seq } => self.row_failed(Stream::Gc, token, ppa, n, seq),
             Purpose::MetaProgram { ppa, n, reason } => self.pieces_failed(token, ppa, n, reason),
             Purpose::Snapshot => {
                 self.core.programs -= 1;
@@ -45,7 +45,7 @@ impl<M: Mapping> Firmware<M> {
 
     /// The row counts as a program in flight until it has been submitted again: nobody may take the log for complete,
     /// and an exclusive job waits for its own.
-    fn row_failed(&mut self, stream: Stream, token: u32, (ppa, n, seq): (Ppa, u32, Seq)) {
+    fn row_failed(&mut self, stream: Stream, token: u32, ppa: Ppa, n: u32, seq: Seq) {
         let sb = self.core.superblock_of(ppa);
         self.core.blocks.programmed(sb, n);
         self.core.blocks.suspect(sb);

@@ -1,4 +1,4 @@
-//! Lookups one after another, for mapping schemes with [`Mapping::ON_DEMAND`].
+//! Lookups one after another, for mapping schemes with [`Translate::ON_DEMAND`](crate::seat::Translate::ON_DEMAND).
 //!
 //! One firmware thread translates page by page: it makes room in the mapping cache, loads the entry, and only then
 //! looks at the next page (MAP+ Sec. IV-A, Fig. 1). Reads of data that has been found go on meanwhile.

@@ -1,5 +1,5 @@
 //! The engine: what every device does, whatever its mapping scheme. The main flow is this page. A call comes in, the
-//! matching helper acts, and then everything that can go on goes on.
+//! matching helper acts, and then all is done that can be done at this time.
 //!
 //! The firmware has one thread. An *exclusive job* (a map flush, a GC step, the collection of metadata superblocks, a
 //! recovery) stops the front end until its operations are done; commands that are under way go on.
@@ -86,7 +86,7 @@ impl<M: Mapping> Firmware<M> {
         self.core.ops.finish(token);
     }
 
-    /// Everything that can go on goes on. While a job runs, no command starts; between two jobs those that came
+    /// Does all that can be done at this time. While a job runs, no command starts; between two jobs those that came
     /// meanwhile do.
     #[inline(always)]
     fn run_until_blocked(&mut self) {
@@ -178,8 +178,7 @@ impl<M: Mapping> Firmware<M> {
         self.respond_with(tag, |_| {});
     }
 
-    /// Ends a command. The response is filled in where it stays until the link takes it: one that has just been put
-    /// together is slow to move.
+    /// Ends a command. Fills the response where it stays until the link takes it: moving a fresh one is slow.
     #[inline(always)]
     fn respond_with(&mut self, tag: u8, give: impl FnOnce(&mut DataIn)) {
         const BLANK: Response = Response {

@@ -32,8 +32,7 @@ pub(super) struct Pending {
     pub(super) active: bool,
 }
 
-/// How the firmware has found the places of a read's units: what a laboratory wants to know of each read, and a host
-/// can not tell.
+/// How the places of a read's units have been found. For reports only: no host can ask for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Translation {
     /// Units that waited for a piece of the mapping table to be read from flash.

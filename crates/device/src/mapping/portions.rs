@@ -53,17 +53,23 @@ pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
     read > 0
 }
 
-/// See [`Mapping::search`](super::Mapping::search).
+/// Takes valid pages, up to `budget`, from the part of the victim's plan whose map units are in SRAM. `current` gives
+/// the mapping of an address there.
+pub(super) fn take_valid(victim: &mut Victim, budget: usize, current: impl Fn(Lpa) -> Option<Ppa>) {
+    while victim.cursor < victim.loaded && victim.found.len() < budget {
+        let (lpa, ppa) = victim.plan[victim.cursor];
+        victim.cursor += 1;
+        if current(lpa) == Some(ppa) {
+            victim.found.push(ppa);
+        }
+    }
+}
+
+/// See [`Reclaim::search`](crate::seat::Reclaim::search).
 pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
     core.give_buffers(Owner::Map, std::mem::take(&mut victim.held));
     loop {
-        while victim.cursor < victim.loaded && victim.found.len() < budget {
-            let (lpa, ppa) = victim.plan[victim.cursor];
-            victim.cursor += 1;
-            if map.current(core, lpa) == Some(ppa) {
-                victim.found.push(ppa);
-            }
-        }
+        take_valid(victim, budget, |lpa| map.current(core, lpa));
         let portion_done = victim.cursor == victim.plan.len();
         victim.searched = victim.scanned - (victim.plan.len() - victim.cursor) as u32;
         if portion_done && victim.scanned == core.layout().superblock_units() {

@@ -54,7 +54,7 @@ pub(super) trait InRounds {
     fn written(&mut self, core: &mut Core);
 }
 
-/// Goes on with a flush. True when it has ended; see [`Mapping::flush`](super::Mapping::flush).
+/// Goes on with a flush. True when it has ended; see [`Flush::flush`](crate::seat::Flush::flush).
 pub(super) fn run_until_blocked(map: &mut impl InRounds, core: &mut Core) -> bool {
     loop {
         match *map.phase() {

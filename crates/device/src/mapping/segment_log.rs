@@ -20,7 +20,7 @@ use params::ParamError;
 use ufs::LpaRun;
 use units::{Lpa, Nanos, NoCounters, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
 
-use super::portions::read_map_units;
+use super::portions::{read_map_units, take_valid};
 use super::rounds;
 use super::unflushed::Unflushed;
 use crate::blocks::Stream;
@@ -527,13 +527,7 @@ impl Reclaim for SegmentLog {
             }
         }
         loop {
-            while victim.cursor < victim.loaded && victim.found.len() < budget {
-                let (lpa, ppa) = victim.plan[victim.cursor];
-                victim.cursor += 1;
-                if self.current(core, lpa) == Some(ppa) {
-                    victim.found.push(ppa);
-                }
-            }
+            take_valid(victim, budget, |lpa| self.current(core, lpa));
             let found_all = victim.cursor == victim.plan.len();
             if victim.found.len() >= budget {
                 // The next step has to read again what it needs of these segments: their buffers go to the copies.
