@@ -127,9 +127,9 @@ macro_rules! malicious {
                 #[test]
                 fn $variant(
                     steps in prop::collection::vec(step(sizes().1), 1..400),
-                    part in prop_oneof![Just(4096u32), Just(2048), Just(1024)],
+                    segment_kib in prop_oneof![Just(4u32), Just(2), Just(1)],
                 ) {
-                    endure(MappingKind::$variant, part, &steps);
+                    endure(MappingKind::$variant, segment_kib, &steps);
                 }
             })*
         }
