@@ -18,6 +18,12 @@ def profiles() -> list[str]:
 def profile_text(name: str) -> str:
     """The TOML text of a built-in profile."""
 
+def profile_keys() -> str:
+    """Every key of a profile as JSON.
+
+    A list of objects with `key` (as `--set` takes it), `kind`, `allowed`, `unit`, `default`, `source` and `doc`.
+    """
+
 def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], None] | None = None) -> str:
     """Runs one scheme and returns its result as JSON.
 

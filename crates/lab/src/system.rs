@@ -172,6 +172,8 @@ pub fn schemes() -> &'static [Preset] {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn spec(scheme: &str, booster: Option<&str>, mapping: Option<&str>) -> SystemSpec {
@@ -185,25 +187,8 @@ mod tests {
             assert_eq!(SystemSpec::preset(preset.name).resolve(), Ok(preset.parts));
             assert!(!preset.summary.is_empty() && !preset.summary.contains('\n'));
         }
-        let names: Vec<_> = schemes().iter().map(|p| p.name).collect();
-        assert_eq!(
-            names,
-            [
-                "ufs",
-                "hpb",
-                "hpb-linux",
-                "foam",
-                "hpbvalve",
-                "hp-ufs",
-                "hpbvalve-hp-ufs",
-                "ideal",
-                "dftl",
-                "cdftl",
-                "base-dftl",
-                "mini-page",
-                "msftl"
-            ]
-        );
+        let names: BTreeSet<&str> = schemes().iter().map(|preset| preset.name).collect();
+        assert_eq!(names.len(), schemes().len(), "two presets have the same name");
     }
 
     #[test]
@@ -215,26 +200,31 @@ mod tests {
 
     #[test]
     fn unknown_names_say_what_there_is() {
-        let error = SystemSpec::preset("zfs").resolve().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "scheme = \"zfs\": must be one of ufs, hpb, hpb-linux, foam, hpbvalve, hp-ufs, hpbvalve-hp-ufs, ideal, dftl, cdftl, base-dftl, mini-page, msftl"
-        );
-        let error = spec("ufs", Some("turbo"), None).resolve().unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "booster = \"turbo\": must be one of none, hpb, hpb-linux, foam, hpbvalve, hp-ufs, hpbvalve-hp-ufs"
-        );
-        let error = spec("ufs", None, Some("fat")).resolve().unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "mapping = \"fat\": must be one of segment-log, hp-ufs, ideal, dftl, cdftl, base-dftl, mini-page, msftl"
-        );
-        let with = SystemSpec { scheduler: Some("cfq".into()), ..SystemSpec::preset("ufs") };
-        assert_eq!(
-            with.resolve().unwrap_err().to_string(),
-            "scheduler = \"cfq\": must be one of noop, row, amphibian, hp, rb, map, map-plus, mq-deadline"
-        );
+        let told = |spec: SystemSpec| spec.resolve().unwrap_err().to_string();
+        let presets: Vec<&str> = schemes().iter().map(|preset| preset.name).collect();
+        let scheduler = SystemSpec { scheduler: Some("cfq".into()), ..SystemSpec::preset("ufs") };
+        for (spec, what, names) in [
+            (SystemSpec::preset("zfs"), "scheme = \"zfs\"", presets.as_slice()),
+            (spec("ufs", Some("turbo"), None), "booster = \"turbo\"", BoosterKind::NAMES),
+            (spec("ufs", None, Some("fat")), "mapping = \"fat\"", MappingKind::NAMES),
+            (scheduler, "scheduler = \"cfq\"", SchedulerKind::NAMES),
+        ] {
+            assert_eq!(told(spec), format!("{what}: must be one of {}", names.join(", ")));
+        }
+    }
+
+    #[test]
+    fn every_registered_part_can_be_asked_for() {
+        for &mapping in MappingKind::ALL {
+            assert_eq!(MappingKind::from_name(mapping.name()), Some(mapping));
+            let preset = schemes().iter().find(|preset| preset.parts.mapping == mapping);
+            assert!(preset.is_some(), "no preset uses {}", mapping.name());
+        }
+        for &booster in BoosterKind::ALL {
+            let mappings = MappingKind::ALL.iter().map(|mapping| mapping.name());
+            let works = |name: &str| spec("ufs", Some(booster.name()), Some(name)).resolve().is_ok();
+            assert!(mappings.clone().any(works), "{} works with no mapping scheme", booster.name());
+        }
     }
 
     #[test]

@@ -56,6 +56,13 @@ fn profile_text(name: &str) -> PyResult<String> {
     profile::profile_text(name).map_err(config_error)
 }
 
+/// Every key of a profile as JSON: a list of objects with `key` (as `--set` takes it), `kind`, `allowed`, `unit`, `default`,
+/// `source` and `doc`.
+#[pyfunction]
+fn profile_keys() -> String {
+    profile::keys_json()
+}
+
 /// Runs one scheme and returns its result as JSON.
 #[pyfunction]
 #[pyo3(signature = (spec_json, progress=None))]
@@ -270,6 +277,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile_text, module)?)?;
+    module.add_function(wrap_pyfunction!(profile_keys, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_phone, module)?)?;
     module.add_function(wrap_pyfunction!(age, module)?)?;

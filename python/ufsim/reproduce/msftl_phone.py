@@ -97,7 +97,8 @@ def phone_spec(ftl: str, fill: str, setting: Setting) -> Spec:
 
 def _f2_runs(setting: Setting) -> list[Run]:
     trace = str(phone_trace(setting))
-    return [Run({"page_kib": size}, spec(trace, BASE, setting, {"scheme.base-dftl.page_kib": size})) for size in PAGE_SIZES]
+    key = "scheme.base-dftl.page_kib"
+    return [Run({"page_kib": size}, spec(trace, BASE, setting, {key: size})) for size in PAGE_SIZES]
 
 
 def ratios(frame: pd.DataFrame) -> pd.Series:
