@@ -13,6 +13,9 @@
 //! SRAM caches whole segments, or single entries with `cached = "entries"` (`entry_cache`), which is what HPBvalve's
 //! device does. What is cached equals flash at any time, since a map flush changes both, so that only addresses are
 //! kept. With single entries, map flushes and READ BUFFER find no segment in SRAM and read each one.
+//!
+//! `lab/tests/segment_parts.rs` derives parts and bytes of a flush; the figure `hp-ufs/segments` shows gains and
+//! losses.
 
 use std::collections::BTreeSet;
 

@@ -30,6 +30,9 @@
 //! - **Idle time.** After `background_us` without commands one translation page after the other is written. A command
 //!   that comes while one is being read stops that. One that comes during the program waits for it, as the die would
 //!   make it.
+//!
+//! `lab/tests/map_plus.rs` predicts the mean latencies of reads, writes, writes under GC and of a queue by the
+//! equations of MAP+ (Sec. IV-A) from miss ratio, dirty ratio and write amplification.
 
 mod ahead;
 mod cmt;

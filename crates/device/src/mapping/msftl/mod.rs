@@ -25,6 +25,8 @@
 //! The paper does not say how GC finds the valid pages of user blocks, nor what is cached for reads. Here the spare
 //! areas of the victim are read, and the pieces that they name (`search`); pieces in SRAM are those of
 //! `sram.segment_cache_kib`.
+//!
+//! `lab/tests/msftl.rs` derives the volume of sequential and random writes by hand.
 
 mod flush;
 mod search;
