@@ -6,6 +6,7 @@
 
 pub mod cache;
 pub mod codec;
+mod core;
 mod directory;
 pub mod ext4;
 pub mod f2fs;
@@ -14,15 +15,14 @@ pub mod tree;
 
 use std::sync::Arc;
 
-use thiserror::Error;
 use units::{Lpa, Nanos};
 
-use crate::block::{BLOCK_BYTES, Block, Disk, Halted, Io};
+use crate::block::{BLOCK_BYTES, Block, Disk};
 use cache::PageCache;
-use tree::{Ino, Inode, Tree};
+pub use core::{Change, FsError, NAME_BYTES, Why};
+pub(crate) use core::{Core, Personality, read_units};
+use tree::{Ino, Tree};
 
-/// Pages of one request: 512 KiB, the usual limit of one UFS command.
-const REQUEST_UNITS: usize = 128;
 /// Pages read at once by a reader that goes straight on. Linux begins with a few pages and grows to `read_ahead_kb`,
 /// 128 KiB by default (Documentation/ABI/stable/sysfs-block); SQLite reads single pages, most of them out of order, so
 /// the window stays small here.
@@ -31,131 +31,6 @@ const READ_AHEAD_PAGES: u32 = 8;
 const DIRTY_EXPIRE: Nanos = Nanos(30_000_000_000);
 /// Dirty pages at which a writer has to write back himself, as a share of the cache (`vm.dirty_ratio`: 20%).
 const DIRTY_SHARE: usize = 5;
-/// Longest name of a file: it has to fit a directory entry of either kind.
-pub const NAME_BYTES: usize = 55;
-
-/// Why a file operation failed.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum FsError {
-    /// The disk is gone.
-    #[error(transparent)]
-    Halted(#[from] Halted),
-    /// No space, inode or room in the directory is left.
-    #[error("no space left: {0}")]
-    NoSpace(&'static str),
-    /// There is no file of this name.
-    #[error("no such file")]
-    NotFound,
-    /// What stands on disk contradicts itself.
-    #[error("the file system is damaged: {0}")]
-    Damaged(String),
-}
-
-/// Why pages are written; F2FS chooses their place by it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
-    /// `fdatasync`.
-    DataSync,
-    /// Nobody waits.
-    WriteBack,
-}
-
-/// What has happened to a file in memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Change {
-    /// It is new.
-    Created,
-    /// Its length on disk has changed.
-    Resized,
-    /// Its times have changed.
-    Touched,
-}
-
-/// What a personality works with.
-pub(crate) struct Core {
-    pub disk: Box<dyn Disk>,
-    pub cache: PageCache,
-    pub tree: Tree,
-}
-
-impl Core {
-    /// Writes metadata blocks, neighbours in one request, and waits.
-    pub fn write_meta(&mut self, blocks: impl IntoIterator<Item = (Lpa, Block)>) -> Result<(), Halted> {
-        self.write(blocks, true)
-    }
-
-    fn write(&mut self, blocks: impl IntoIterator<Item = (Lpa, Block)>, meta: bool) -> Result<(), Halted> {
-        let mut batch: Vec<Io> = Vec::new();
-        for (lpa, block) in blocks {
-            match batch.last_mut() {
-                Some(Io::Write { first, blocks, .. })
-                    if blocks.len() < REQUEST_UNITS && first.0 + blocks.len() as u32 == lpa.0 =>
-                {
-                    blocks.push(block);
-                }
-                _ => batch.push(Io::Write { first: lpa, blocks: vec![block], meta, barrier: false }),
-            }
-        }
-        if batch.is_empty() {
-            return Ok(());
-        }
-        self.disk.run(batch).map(drop)
-    }
-
-    /// Writes one block with a flush before it and durable at completion.
-    pub fn write_barrier(&mut self, lpa: Lpa, block: Block) -> Result<(), Halted> {
-        self.disk.run(vec![Io::Write { first: lpa, blocks: vec![block], meta: true, barrier: true }]).map(drop)
-    }
-
-    /// A flush.
-    pub fn flush(&mut self) -> Result<(), Halted> {
-        self.disk.run(vec![Io::Flush]).map(drop)
-    }
-
-    /// Reads one unit.
-    pub fn read(&mut self, lpa: Lpa) -> Result<Block, Halted> {
-        read_units(&mut *self.disk, lpa, 1).map(|mut blocks| blocks.remove(0))
-    }
-}
-
-/// Reads units that lie together.
-pub(crate) fn read_units(disk: &mut dyn Disk, first: Lpa, count: u32) -> Result<Vec<Block>, Halted> {
-    disk.run(vec![Io::Read { first, count }])
-}
-
-/// One kind of file system.
-pub(crate) trait Personality {
-    /// A number for a new file.
-    fn new_ino(&mut self, core: &Core) -> Result<Ino, FsError>;
-
-    /// A file has changed in memory.
-    fn changed(&mut self, core: &Core, ino: Ino, change: Change);
-
-    /// A file has been removed; its blocks are no longer its own.
-    fn removed(&mut self, core: &Core, ino: Ino, inode: Inode);
-
-    /// A file's length has changed, and it has given up these blocks.
-    fn cut(&mut self, core: &Core, ino: Ino, freed: Vec<Lpa>);
-
-    /// Makes sure that so many blocks can be placed.
-    fn make_room(&mut self, core: &mut Core, blocks: usize) -> Result<(), FsError>;
-
-    /// Where a dirty page is to be written; notes it in the inode.
-    fn place(&mut self, core: &mut Core, ino: Ino, index: u32, why: Why) -> Result<Lpa, FsError>;
-
-    /// The rest of `fdatasync` after the file's data have been written.
-    fn data_sync(&mut self, core: &mut Core, ino: Ino) -> Result<(), FsError>;
-
-    /// `fsync` of the directory.
-    fn sync_directory(&mut self, core: &mut Core) -> Result<(), FsError>;
-
-    /// What the kernel does by itself now and then.
-    fn background(&mut self, core: &mut Core) -> Result<(), FsError>;
-
-    /// Everything to disk.
-    fn sync_all(&mut self, core: &mut Core) -> Result<(), FsError>;
-}
-
 /// Size and place of a volume, and what the host holds of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {

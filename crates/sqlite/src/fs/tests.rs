@@ -6,7 +6,7 @@ use units::Nanos;
 use workload::{Rng, named_stream};
 
 use super::*;
-use crate::block::Image;
+use crate::block::{Halted, Image};
 use crate::fs::f2fs::MAIN;
 use crate::ram::RamDisk;
 
