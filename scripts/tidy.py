@@ -49,7 +49,6 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("width", "crates/units/"): OLD_LINES,
     ("width", "docs/profile.md"): OLD_LINES,
     ("width", "profiles/"): OLD_LINES,
-    ("circles", "crates/workload/src/"): OLD_CIRCLE,
 }
 
 

@@ -2,6 +2,7 @@
 
 mod clean;
 mod completions;
+mod data;
 mod error;
 pub(crate) mod files;
 mod normalise;
@@ -13,11 +14,11 @@ mod write;
 
 use std::path::Path;
 
-use serde::Serialize;
 use units::{Nanos, SimTime};
 
 pub use clean::{CleanRule, Cleaned};
 pub(crate) use completions::{Outstanding, Place};
+pub use data::{Trace, TraceDevice, TraceOptions};
 pub use error::TraceError;
 pub use files::TraceFile;
 pub(crate) use records::Records;
@@ -26,50 +27,6 @@ pub use stats::{Lengths, TraceStats};
 
 pub use crate::formats::Format;
 use crate::{Footprint, SECTOR_BYTES, WorkOp, WorkRequest};
-
-/// How to read a trace.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct TraceOptions {
-    /// Its format; `None` recognises it by what stands at the beginning.
-    pub format: Option<Format>,
-    /// Name of the device whose requests to keep, such as 253:5. Needed only if the trace has requests of several that
-    /// may stand above each other.
-    pub device: Option<String>,
-    /// Cleaning rules, applied in this order.
-    pub clean: Vec<CleanRule>,
-}
-
-/// A device of a trace, and where its requests have been put.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct TraceDevice {
-    /// Its name: major:minor, host.disk, number of an ASU, or file.
-    pub name: String,
-    /// Its first sector in the trace; on the device itself that is sector 0.
-    pub first_sector: u64,
-    /// Sectors up to the highest that is touched, in whole MiB.
-    pub sectors: u64,
-    /// Its requests.
-    pub requests: u64,
-}
-
-/// A block trace: requests in order of arrival.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Trace {
-    /// Where it was read from, for messages.
-    pub name: String,
-    /// Sorted by arrival; ties in the order of files, then of events. The first arrives at time 0.
-    pub requests: Vec<WorkRequest>,
-    /// Process names, indexed by [`crate::ProcessId`].
-    pub processes: Vec<String>,
-    /// File names, indexed by [`crate::StreamId`].
-    pub files: Vec<String>,
-    /// The format it was read from.
-    pub format: Format,
-    /// Its devices, ascending by their first sectors.
-    pub devices: Vec<TraceDevice>,
-    /// What was read and what was ignored.
-    pub report: TraceReport,
-}
 
 impl Trace {
     /// Reads a directory of per-CPU blktrace files (`trace.N`, `NAME.blktrace.N`) or a single file of any format, each
