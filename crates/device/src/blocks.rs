@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use nand::Layout;
 use units::{Ppa, Seq, Superblock};
 
-use crate::pages::Record;
+use crate::knowledge::Record;
 
 /// Who fills a superblock. Host data and copies never share one, so that copies, which live long, stay together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use units::{Lpa, Ppa, Superblock};
 
 use crate::config::GcConfig;
+use crate::knowledge::Round;
 use crate::pace::Pace;
 
 /// A superblock being collected.
@@ -32,6 +33,9 @@ pub struct Victim {
     pub cursor: usize,
     /// The segments of `plan[cursor..loaded]` have been read.
     pub loaded: usize,
+    /// These segments, and the position of the one that was used last.
+    pub round: Round,
+    pub at: usize,
     /// SRAM buffers with these segments.
     pub held: u16,
     /// The segment bitmap page has been read.
@@ -53,6 +57,8 @@ impl Victim {
             plan: Vec::new(),
             cursor: 0,
             loaded: 0,
+            round: Round::default(),
+            at: 0,
             held: 0,
             opened: false,
         }

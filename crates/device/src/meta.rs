@@ -13,13 +13,9 @@ use std::ops::Range;
 use nand::Layout;
 use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
+use crate::directory::{Directory, JOURNAL_PAGES, Piece};
+use crate::knowledge::{Expected, Pages, Programmed, Snapshot};
 use crate::map_units::{MapUnits, Numbered};
-use crate::pages::{Pages, Snapshot};
-
-/// A piece of metadata: map units, then the bitmaps of data superblocks, then the parts of two records, then the
-/// journal.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Piece(pub u32);
 
 /// What a piece is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,11 +30,9 @@ pub enum Kind {
     Journal(usize),
 }
 
-/// Pages of the journal of trims.
-pub const JOURNAL_PAGES: u32 = 32;
-
 /// How pieces that are programmed together share out the flash units: in their order, map units that are smaller than a
-/// flash unit side by side.
+/// flash
+/// unit side by side.
 #[derive(Clone, Copy, Debug)]
 pub struct Placing {
     units: MapUnits,
@@ -86,11 +80,11 @@ pub struct Meta {
     /// Parts of a record.
     record_parts: u32,
     /// Contents of the pages.
-    pub pages: Pages,
-    /// Place of every piece, packed.
-    place: Vec<u32>,
+    pages: Pages,
+    directory: Directory,
     /// Up to which change each segment on flash is complete: what is stored with it, or what the host has attested.
-    /// Empty if only spare areas say it ([`Numbered::Spare`]).
+    /// Empty if only
+    /// spare areas say it ([`Numbered::Spare`]).
     seq: Vec<Seq>,
     /// Valid units per metadata superblock.
     valid: Vec<u32>,
@@ -123,7 +117,7 @@ impl Meta {
     }
 
     /// After a power cut: nothing but what stands in the pages.
-    pub fn with_pages(layout: Layout, units: MapUnits, mut pages: Pages) -> Meta {
+    pub fn with_pages(layout: Layout, units: MapUnits, pages: Pages) -> Meta {
         let geometry = *layout.geometry();
         let segments = units.count();
         let first = geometry.data_superblocks;
@@ -133,14 +127,15 @@ impl Meta {
         let pieces = segments + bitmaps + 2 * record_parts + JOURNAL_PAGES;
         let labelled =
             if units.per_flash_unit() > 1 { geometry.meta_superblocks * layout.superblock_units() } else { 0 };
-        pages.labels.resize_with(labelled as usize, Vec::new);
+        let mut pages = pages.divided(units);
+        pages.resize_labels(labelled as usize);
         Meta {
             units,
             segments,
             first,
             record_parts,
             pages,
-            place: vec![0; pieces as usize],
+            directory: Directory::new(pieces),
             seq: vec![Seq(0); if units.numbered() == Numbered::Directory { segments as usize } else { 0 }],
             valid: vec![0; geometry.meta_superblocks as usize],
             free: (first..first + geometry.meta_superblocks).map(Superblock).collect(),
@@ -158,18 +153,38 @@ impl Meta {
         self.units
     }
 
-    /// Takes over what a scan has found.
-    pub fn restore(&mut self, rebuilt: Rebuilt) {
-        self.place = rebuilt.place;
+    /// Contents of the pages. What stands in map units takes a proof to see.
+    #[inline]
+    pub fn pages(&self) -> &Pages {
+        &self.pages
+    }
+
+    /// The same, to be changed with what has been programmed.
+    #[inline]
+    pub fn pages_mut(&mut self) -> &mut Pages {
+        &mut self.pages
+    }
+
+    /// What is left of metadata without power.
+    pub fn into_pages(self) -> Pages {
+        self.pages
+    }
+
+    /// The directory.
+    #[inline]
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Takes over what a scan has found; `numbers` are the sequence numbers stored with the map units.
+    pub fn restore(&mut self, rebuilt: Rebuilt, numbers: Vec<Seq>) {
+        self.directory = Directory::restored(rebuilt.place);
         self.valid.fill(0);
-        for at in 0..self.place.len() {
-            if let Some(ppa) = Ppa::unpack(self.place[at]) {
-                let slot = self.valid_slot(ppa);
-                self.valid[slot] += 1;
-            }
+        for (_, ppa) in self.directory.on_flash() {
+            self.valid[(self.layout.superblock_of(ppa).0 - self.first) as usize] += 1;
         }
-        for (segment, seq) in (0..).map(SegmentId).zip(&mut self.seq) {
-            *seq = self.pages.seq(segment);
+        if !self.seq.is_empty() {
+            self.seq = numbers;
         }
         self.free = rebuilt.free.into();
         self.closed = rebuilt.used;
@@ -179,7 +194,7 @@ impl Meta {
 
     /// Number of pieces that the directory has a place for.
     pub fn pieces(&self) -> u32 {
-        self.place.len() as u32
+        self.directory.len()
     }
 
     /// Units that a snapshot takes: place and sequence number of every piece, the erase count of every data superblock.
@@ -217,7 +232,7 @@ impl Meta {
         for &piece in pieces {
             let fresh = placing;
             let units = placing.put(Piece(piece));
-            let label = &mut self.pages.labels[first + units.start as usize];
+            let label = self.pages.label(first + units.start as usize);
             if !fresh.shares(&units) {
                 label.clear();
             }
@@ -227,7 +242,7 @@ impl Meta {
 
     /// The pieces in a unit whose spare area was read and shows `mark`.
     pub fn pieces_at(&self, ppa: Ppa, mark: u32) -> Vec<Piece> {
-        let label = self.pages.labels.get(self.label_slot(ppa)).filter(|label| label.first() == Some(&mark));
+        let label = self.pages.label_at(self.label_slot(ppa)).filter(|label| label.first() == Some(&mark));
         label.map_or_else(|| vec![Piece(mark)], |label| label.iter().copied().map(Piece).collect())
     }
 
@@ -275,7 +290,7 @@ impl Meta {
 
     /// The piece that holds a segment.
     pub fn segment_piece(&self, segment: SegmentId) -> Piece {
-        Piece(segment.0)
+        Piece::of(segment)
     }
 
     /// The parts of the segment bitmap of a data superblock.
@@ -288,7 +303,13 @@ impl Meta {
     /// Where a piece is on flash, if it was ever written.
     #[inline]
     pub fn place(&self, piece: Piece) -> Option<Ppa> {
-        Ppa::unpack(self.place[piece.0 as usize])
+        self.directory.place(piece)
+    }
+
+    /// A map unit, and where it is.
+    #[inline]
+    pub fn expected(&self, unit: SegmentId) -> Expected {
+        Expected::new(&self.directory, unit)
     }
 
     /// The next stamp.
@@ -311,9 +332,9 @@ impl Meta {
     }
 
     /// A segment has been programmed: its content is complete up to `seq`.
-    pub fn segment_written(&mut self, segment: SegmentId, seq: Seq) {
-        self.pages.set_seq(segment, seq);
-        self.raise_segment_seq(segment, seq);
+    pub fn segment_written(&mut self, programmed: &Programmed, seq: Seq) {
+        self.pages.set_seq(programmed, seq);
+        self.raise_segment_seq(SegmentId(programmed.piece().0), seq);
     }
 
     /// Opens the next superblock if none is open; true if it did, and a snapshot has to be written first.
@@ -325,7 +346,7 @@ impl Meta {
         self.open = Some((sb, 0));
         self.abandoned.retain(|&other| other != sb);
         let next = self.free.iter().take(2).copied().collect();
-        self.pages.add_snapshot(Snapshot { sb, place: self.place.clone(), next });
+        self.pages.add_snapshot(Snapshot { sb, place: self.directory.to_packed(), next });
         true
     }
 
@@ -359,8 +380,7 @@ impl Meta {
 
     /// A piece was programmed at `ppa`: the directory follows.
     pub fn moved(&mut self, piece: Piece, ppa: Ppa) {
-        let old = std::mem::replace(&mut self.place[piece.0 as usize], Ppa::pack(Some(ppa)));
-        if let Some(old) = Ppa::unpack(old) {
+        if let Some(old) = self.directory.replace(piece, Some(ppa)) {
             let at = self.valid_slot(old);
             self.valid[at] -= 1;
         }
@@ -370,7 +390,7 @@ impl Meta {
 
     /// Forgets a piece, for the bitmap of an erased superblock.
     pub fn drop_piece(&mut self, piece: Piece) {
-        if let Some(old) = Ppa::unpack(std::mem::take(&mut self.place[piece.0 as usize])) {
+        if let Some(old) = self.directory.replace(piece, None) {
             let at = self.valid_slot(old);
             self.valid[at] -= 1;
         }
@@ -386,11 +406,8 @@ impl Meta {
         let at = (0..self.closed.len())
             .min_by_key(|&i| (self.valid[(self.closed[i].0 - self.first) as usize], self.closed[i]))?;
         let sb = self.closed.swap_remove(at);
-        let mut pieces: Vec<(Ppa, Piece)> = (0..self.place.len() as u32)
-            .map(Piece)
-            .filter_map(|piece| Some((self.place(piece)?, piece)))
-            .filter(|(ppa, _)| self.layout.superblock_of(*ppa) == sb)
-            .collect();
+        let on_flash = self.directory.on_flash().map(|(piece, ppa)| (ppa, piece));
+        let mut pieces: Vec<(Ppa, Piece)> = on_flash.filter(|(ppa, _)| self.layout.superblock_of(*ppa) == sb).collect();
         // Those of one unit behind those that share one, or take several: so a program has no gaps.
         let is_single = |piece: Piece| !self.units.is_plain() && piece.0 >= self.segments;
         pieces.sort_unstable_by_key(|&(ppa, piece)| (is_single(piece), ppa, piece));
@@ -456,6 +473,6 @@ impl Meta {
 
     /// Bytes of SRAM that the directory and the sequence numbers of the segments, if it has them, take (4 bytes each).
     pub fn table_bytes(&self) -> u64 {
-        4 * (self.place.len() as u64 + self.seq.len() as u64)
+        4 * (u64::from(self.directory.len()) + self.seq.len() as u64)
     }
 }

@@ -1,8 +1,9 @@
 //! What every NAND operation in flight is for.
 
 use crate::buffer::BufId;
+use crate::directory::Piece;
+use crate::knowledge::JobRead;
 use crate::map_units::UnitSet;
-use crate::meta::Piece;
 use units::{Ppa, Seq, Superblock};
 
 /// Units in the longest row that a profile may have.
@@ -32,9 +33,8 @@ pub enum Purpose {
     GcProgram { ppa: Ppa, n: u32, seq: Seq },
     /// Some of these map units, for host reads.
     SegmentLoad { units: UnitSet },
-    /// A read of a map flush or valid page search, of a metadata GC, or of a group that the host asked for; whoever
-    /// waits only counts.
-    JobRead,
+    /// A read of a map flush or valid page search, or of a metadata GC.
+    JobRead { read: JobRead },
     /// As above, and its SRAM buffer goes back to the pool at once.
     GcRead { ppa: Ppa, n: u32 },
     /// Metadata: pieces `pieces[..n]` of the operation's slot, laid out from `ppa` on as `Meta::placing` says.

@@ -3,7 +3,7 @@
 use units::Superblock;
 
 use crate::blocks::{Blocks, State, Stream};
-use crate::pages::Record;
+use crate::knowledge::Record;
 
 /// Records being programmed. Two places take turns.
 #[derive(Debug, Default)]

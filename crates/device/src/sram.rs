@@ -3,10 +3,10 @@
 //! HP-UFS Sec. IV-A: "The SRAM is used as shared memory that is dynamically allocated to the write buffer, L2P
 //! segment buffer, GC buffer and so on." A cached segment is always clean, so it gives way to any other use.
 
-use lists::Lru;
 use units::SegmentId;
 
 use crate::config::SramConfig;
+use crate::knowledge::{Loaded, SegmentCache};
 use crate::map_units::MapUnits;
 
 /// Who holds a buffer.
@@ -71,7 +71,7 @@ impl Sram {
         }
         self.used[owner as usize] += n;
         self.in_use += n;
-        while self.in_use + self.cache.buffers > self.pool {
+        while self.in_use + self.cache.buffers() > self.pool {
             self.cache.evict();
         }
         true
@@ -86,46 +86,46 @@ impl Sram {
         self.in_use -= n;
     }
 
-    /// True if the segment is in SRAM; it then becomes the most recently used.
+    /// The proof for a segment in the cache, which becomes the most recently used.
     #[inline]
-    pub fn segment_hit(&mut self, segment: SegmentId) -> bool {
+    pub fn segment_hit(&mut self, segment: SegmentId) -> Option<&Loaded> {
         self.cache.touch(segment)
     }
 
-    /// The same, leaving no trace.
+    /// True if a segment is in the cache; leaves no trace.
     #[inline]
     pub fn holds_segment(&self, segment: SegmentId) -> bool {
-        self.cache.slot_of[segment.index()] != 0
+        self.cache.holds(segment)
     }
 
-    /// The segments in SRAM, most recently used first.
+    /// The segments in the cache, most recently used first.
     pub fn segments(&self) -> impl Iterator<Item = SegmentId> + '_ {
-        self.cache.order.newest_first().map(|slot| SegmentId(self.cache.order[slot]))
+        self.cache.segments()
     }
 
     /// Keeps a segment that has just been read or written, if there is room at all.
-    pub fn keep_segment(&mut self, segment: SegmentId) {
-        if self.cache.touch(segment) {
+    pub fn keep_segment(&mut self, loaded: &Loaded) {
+        if self.cache.touch(loaded.unit()).is_some() {
             return;
         }
-        if self.cache.len == self.cache.limit {
-            if self.cache.len == 0 {
+        if self.cache.len() == self.cache.limit() {
+            if self.cache.len() == 0 {
                 return;
             }
             self.cache.evict();
         }
         while self.in_use + self.cache.buffers_with_one_more() > self.pool {
-            if self.cache.len == 0 {
+            if self.cache.len() == 0 {
                 return;
             }
             self.cache.evict();
         }
-        self.cache.insert(segment);
+        self.cache.insert(loaded);
     }
 
-    /// Drops a segment whose copy in SRAM is out of date.
-    pub fn drop_segment(&mut self, segment: SegmentId) {
-        self.cache.remove(segment);
+    /// Takes a segment out of the cache: the caller is about to change it.
+    pub fn take_segment(&mut self, segment: SegmentId) -> Option<Loaded> {
+        self.cache.remove(segment)
     }
 
     /// Buffers in use by `owner`.
@@ -134,76 +134,17 @@ impl Sram {
     }
 }
 
-/// Which segments are in SRAM, in order of use. Contents are those of flash: only dirty data needs a place of its own.
-#[derive(Debug)]
-struct SegmentCache {
-    units: MapUnits,
-    limit: u16,
-    len: u16,
-    /// What they take, in buffers.
-    buffers: u16,
-    /// Slot of a segment, plus one.
-    slot_of: Vec<u16>,
-    /// The value of a slot is its segment.
-    order: Lru<u16, u32>,
-    free: Vec<u16>,
-}
-
-impl SegmentCache {
-    fn new(buffers: u16, units: MapUnits) -> SegmentCache {
-        let limit = units.fitting(buffers.into()).min(u32::from(u16::MAX) - 1) as u16;
-        SegmentCache {
-            units,
-            limit,
-            len: 0,
-            buffers: 0,
-            slot_of: vec![0; units.count() as usize],
-            order: Lru::with_slots(limit.into()),
-            free: (0..limit).rev().collect(),
-        }
-    }
-
-    fn resize(&mut self, len: u16) {
-        self.len = len;
-        self.buffers = self.units.buffers(len.into()) as u16;
-    }
-
-    fn buffers_with_one_more(&self) -> u16 {
-        self.units.buffers(u32::from(self.len) + 1) as u16
-    }
-
-    #[inline]
-    fn touch(&mut self, segment: SegmentId) -> bool {
-        let slot = self.slot_of[segment.index()].checked_sub(1);
-        slot.inspect(|&slot| self.order.touch(slot)).is_some()
-    }
-
-    fn insert(&mut self, segment: SegmentId) {
-        let slot = self.free.pop().expect("the segment cache has a free slot after an eviction");
-        self.slot_of[segment.index()] = slot + 1;
-        self.order[slot] = segment.0;
-        self.order.insert(slot);
-        self.resize(self.len + 1);
-    }
-
-    fn evict(&mut self) {
-        let oldest = self.order.oldest().expect("SRAM pool overcommitted: no cached segment left to give up");
-        self.remove(SegmentId(self.order[oldest]));
-    }
-
-    fn remove(&mut self, segment: SegmentId) {
-        if let Some(slot) = std::mem::take(&mut self.slot_of[segment.index()]).checked_sub(1) {
-            self.order.remove(slot);
-            self.free.push(slot);
-            self.resize(self.len - 1);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::map_units::{MapShape, Numbered};
+
+    impl Sram {
+        /// Uses a segment if it is in the cache.
+        fn is_hit(&mut self, segment: SegmentId) -> bool {
+            self.segment_hit(segment).is_some()
+        }
+    }
 
     fn divided(pool: u16, cache: u16, shape: MapShape) -> Sram {
         Sram::new(
@@ -220,12 +161,12 @@ mod tests {
     fn segments_give_way_in_order_of_use() {
         let mut s = sram(6, 4);
         for id in 0..4 {
-            s.keep_segment(SegmentId(id));
+            s.keep_segment(&Loaded::assumed(SegmentId(id)));
         }
-        assert!(s.segment_hit(SegmentId(0)));
+        assert!(s.is_hit(SegmentId(0)));
         assert!(s.take(Owner::Write, 4));
-        assert!(!s.segment_hit(SegmentId(1)) && !s.segment_hit(SegmentId(2)));
-        assert!(s.segment_hit(SegmentId(3)) && s.segment_hit(SegmentId(0)));
+        assert!(!s.is_hit(SegmentId(1)) && !s.is_hit(SegmentId(2)));
+        assert!(s.is_hit(SegmentId(3)) && s.is_hit(SegmentId(0)));
     }
 
     #[test]
@@ -253,22 +194,22 @@ mod tests {
     fn a_full_cache_replaces_its_oldest_segment() {
         let mut s = sram(10, 2);
         for id in 0..3 {
-            s.keep_segment(SegmentId(id));
+            s.keep_segment(&Loaded::assumed(SegmentId(id)));
         }
-        assert!(!s.segment_hit(SegmentId(0)));
-        assert!(s.segment_hit(SegmentId(1)) && s.segment_hit(SegmentId(2)));
+        assert!(!s.is_hit(SegmentId(0)));
+        assert!(s.is_hit(SegmentId(1)) && s.is_hit(SegmentId(2)));
     }
 
     #[test]
     fn small_segments_share_buffers_and_large_pages_take_several() {
         let held = |s: &mut Sram| (0..30).filter(|&id| s.holds_segment(SegmentId(id))).count();
         let mut s = divided(10, 3, MapShape { entries: 256, bytes: 1024, numbered: Numbered::Directory });
-        (0..30).for_each(|id| s.keep_segment(SegmentId(id)));
+        (0..30).for_each(|id| s.keep_segment(&Loaded::assumed(SegmentId(id))));
         assert_eq!(held(&mut s), 12);
         assert!(s.take(Owner::Map, 8));
         assert_eq!(held(&mut s), 8, "two buffers are left");
         let mut s = divided(10, 9, MapShape { entries: 4096, bytes: 16_384, numbered: Numbered::Directory });
-        (0..30).for_each(|id| s.keep_segment(SegmentId(id)));
+        (0..30).for_each(|id| s.keep_segment(&Loaded::assumed(SegmentId(id))));
         assert_eq!(held(&mut s), 2);
         assert!(s.take(Owner::Map, 3));
         assert_eq!(held(&mut s), 1);

@@ -4,20 +4,14 @@ use std::io::{Read, Write};
 
 use archive::{ArchiveError, Reader, Writer};
 use nand::Nand;
-use ufs::SegmentImage;
-use units::{Lpa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use crate::config::EngineConfig;
 use crate::device::{DeviceConfig, Unpowered};
 use crate::engine::power::Flash;
+use crate::knowledge::Pages;
 use crate::map_units::MapUnits;
 use crate::mapping::MappingKind;
-use crate::meta::{JOURNAL_PAGES, Meta};
-use crate::pages::{Pages, Record, SNAPSHOTS, Snapshot, TrimRecord};
-use crate::trims::RECORDS_PER_PAGE;
-
-/// Log blocks, free and bad superblocks of a record: no list is longer than this.
-const LONGEST_LIST: usize = 1 << 24;
+use crate::meta::Meta;
 
 impl Unpowered {
     /// Writes what the device's flash holds.
@@ -61,7 +55,7 @@ impl Flash {
         let mut nand = Nand::load(cfg.geometry, cfg.timing, from)?;
         nand.set_faults(cfg.faults);
         let meta = Meta::new(cfg.geometry.layout(), units);
-        let sizes = (meta.pieces(), meta.pages.labels.len());
+        let sizes = (meta.pieces(), meta.pages().labelled());
         Ok(Flash { nand, pages: Pages::load(units, sizes, from)?, cfg })
     }
 
@@ -69,135 +63,5 @@ impl Flash {
         let mut nand = self.nand.renewed(cfg.geometry, cfg.timing);
         nand.set_faults(cfg.faults);
         Flash { nand, pages: self.pages, cfg }
-    }
-}
-
-impl Pages {
-    /// Writes the contents of all metadata pages.
-    ///
-    /// # Errors
-    /// What the file gives.
-    pub fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
-        let written: Vec<u32> = self.written_segments().map(|segment| segment.0).collect();
-        to.table("segments.written", &written)?;
-        for segment in self.written_segments() {
-            to.table("segment", &self.segment(segment)[..])?;
-        }
-        to.table("segments.seq", &self.seqs.iter().map(|seq| seq.0).collect::<Vec<_>>())?;
-        self.records.iter().try_for_each(|record| record.save(to))?;
-        if !self.labels.is_empty() {
-            to.table("labels.len", &self.labels.iter().map(|label| label.len() as u32).collect::<Vec<_>>())?;
-            to.table("labels.piece", &self.labels.concat())?;
-        }
-        for page in &self.journal {
-            to.table("journal.lpa", &page.iter().map(|trim| trim.lpa.0).collect::<Vec<_>>())?;
-            to.table("journal.len", &page.iter().map(|trim| trim.len).collect::<Vec<_>>())?;
-            to.table("journal.seq", &page.iter().map(|trim| trim.seq.0).collect::<Vec<_>>())?;
-        }
-        to.table("snapshots", &self.snapshots.iter().map(|s| s.sb.0).collect::<Vec<_>>())?;
-        for snapshot in &self.snapshots {
-            to.table("snapshot.place", &snapshot.place)?;
-            to.table("snapshot.next", &snapshot.next.iter().map(|sb| sb.0).collect::<Vec<_>>())?;
-        }
-        Ok(())
-    }
-
-    /// Metadata pages as [`Pages::save`] has written them, for a table divided into `units` and a directory of so many
-    /// `pieces`, where map units share so many flash units.
-    ///
-    /// # Errors
-    /// If the file is damaged or belongs to a device of another capacity.
-    pub fn load<R: Read>(
-        units: MapUnits,
-        (pieces, labelled): (u32, usize),
-        from: &mut Reader<R>,
-    ) -> Result<Pages, ArchiveError> {
-        let segments = units.capacity_units().div_ceil(SEGMENT_ENTRIES);
-        let mut pages = Pages::new(units, JOURNAL_PAGES as usize);
-        let written = from.table::<u32>("segments.written", segments as usize)?;
-        if let Some(segment) = written.iter().find(|&&segment| segment >= segments) {
-            let what = format!("names segment {segment}: must be below {segments}");
-            return Err(ArchiveError::table("segments.written", what));
-        }
-        for segment in written.into_iter().map(SegmentId) {
-            let mut image: SegmentImage = [0; SEGMENT_ENTRIES as usize];
-            from.table_into("segment", &mut image[..])?;
-            let first = segment.first_lpa().0;
-            pages.set_entries(first..first + SEGMENT_ENTRIES, &image);
-        }
-        let mut seqs = vec![0; units.count() as usize];
-        from.table_into("segments.seq", &mut seqs)?;
-        pages.seqs = seqs.into_iter().map(Seq).collect();
-        pages.records = [Record::load(from)?, Record::load(from)?];
-        pages.labels = load_labels(labelled, units.per_flash_unit(), from)?;
-        for page in &mut pages.journal {
-            *page = load_trims(units.capacity_units(), from)?;
-        }
-        for sb in from.table("snapshots", SNAPSHOTS)?.into_iter().map(Superblock) {
-            let mut place = vec![0; pieces as usize];
-            from.table_into("snapshot.place", &mut place)?;
-            let next = from.table("snapshot.next", LONGEST_LIST)?;
-            pages.snapshots.push(Snapshot { sb, place, next: next.into_iter().map(Superblock).collect() });
-        }
-        Ok(pages)
-    }
-}
-
-impl Record {
-    fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
-        to.table("record.number", &[self.number])?;
-        to.table("record.log_blocks", &self.log_blocks.iter().map(|sb| sb.0).collect::<Vec<_>>())?;
-        to.table("record.free", &self.free)?;
-        to.table("record.bad", &self.bad)
-    }
-
-    fn load<R: Read>(from: &mut Reader<R>) -> Result<Record, ArchiveError> {
-        let mut number = [0];
-        from.table_into("record.number", &mut number)?;
-        let log_blocks = from.table("record.log_blocks", LONGEST_LIST)?;
-        Ok(Record {
-            number: number[0],
-            log_blocks: log_blocks.into_iter().map(Superblock).collect(),
-            free: from.table("record.free", LONGEST_LIST)?,
-            bad: from.table("record.bad", LONGEST_LIST)?,
-        })
-    }
-}
-
-/// What each of `labelled` flash units is shared by, at most `most` pieces.
-fn load_labels<R: Read>(labelled: usize, most: u32, from: &mut Reader<R>) -> Result<Vec<Vec<u32>>, ArchiveError> {
-    if labelled == 0 {
-        return Ok(Vec::new());
-    }
-    let mut lens = vec![0u32; labelled];
-    from.table_into("labels.len", &mut lens)?;
-    if let Some(len) = lens.iter().find(|&&len| len > most) {
-        return Err(ArchiveError::table("labels.len", format!("names {len} pieces in a unit: must be at most {most}")));
-    }
-    let mut pieces = vec![0u32; lens.iter().sum::<u32>() as usize];
-    from.table_into("labels.piece", &mut pieces)?;
-    let mut rest = pieces.as_slice();
-    let next = |&len: &u32| {
-        let (label, others) = rest.split_at(len as usize);
-        rest = others;
-        label.to_vec()
-    };
-    Ok(lens.iter().map(next).collect())
-}
-
-fn load_trims<R: Read>(capacity_units: u32, from: &mut Reader<R>) -> Result<Vec<TrimRecord>, ArchiveError> {
-    let lpas = from.table::<u32>("journal.lpa", RECORDS_PER_PAGE)?;
-    let mut lens = vec![0u32; lpas.len()];
-    from.table_into("journal.len", &mut lens)?;
-    let mut seqs = vec![0u64; lpas.len()];
-    from.table_into("journal.seq", &mut seqs)?;
-    let trims = lpas.into_iter().zip(lens).zip(seqs);
-    let trims: Vec<_> = trims.map(|((lpa, len), seq)| TrimRecord { lpa: Lpa(lpa), len, seq: Seq(seq) }).collect();
-    match trims.iter().find(|t| u64::from(t.lpa.0) + u64::from(t.len) > u64::from(capacity_units)) {
-        None => Ok(trims),
-        Some(t) => {
-            let what = format!("has a trim of {} units at {}: must end by {capacity_units}", t.len, t.lpa);
-            Err(ArchiveError::table("journal.len", what))
-        }
     }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use units::{Ppa, SegmentId, Seq};
+use units::{SegmentId, Seq};
 
 use crate::engine::core::Core;
-use crate::meta::Piece;
-use crate::round::Round;
+use crate::knowledge::ProgrammedSet;
 use crate::sram::Owner;
+use crate::unit_writes::UnitWrites;
 
 /// Segments with trims that are not on flash.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub struct TrimmedSegments {
     touched: BTreeSet<SegmentId>,
     /// A flush is wanted.
     pub wanted: bool,
-    round: Round,
+    writes: UnitWrites,
     held: u16,
     /// The last change that the present flush covers.
     seq: Seq,
@@ -39,7 +39,8 @@ impl TrimmedSegments {
             self.flushing = true;
             self.seq = Seq(core.next_seq().0 - 1);
         }
-        self.round.finish(core, &[]);
+        let programmed = core.take_programmed();
+        self.writes.finish(core, &programmed);
         core.give_buffers(Owner::Map, std::mem::take(&mut self.held));
         let mut images = Vec::new();
         while core.buffers_available(Owner::Map) > 0
@@ -56,26 +57,22 @@ impl TrimmedSegments {
             (self.wanted, self.flushing) = (false, false);
             return true;
         }
-        self.round.write(core, images, self.seq);
+        self.writes.write(core, images, self.seq);
         false
     }
 
     /// The power is gone: segments that made it to flash count.
-    pub fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.round.finish(core, lost);
+    pub fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
+        self.writes.finish(core, survived);
     }
 
     /// After recovery: what the journal still holds.
-    pub fn restored(core: &Core) -> TrimmedSegments {
+    pub fn restored(core: &mut Core) -> TrimmedSegments {
         let mut trims = TrimmedSegments::default();
-        for (page, records) in core.meta().pages.journal.iter().enumerate() {
-            if core.meta().place(core.meta().journal_piece(page)).is_some() {
-                for trim in records {
-                    let units = core.units();
-                    let last = units.of(trim.lpa.offset(trim.len - 1));
-                    trims.touched.extend((units.of(trim.lpa).0..=last.0).map(SegmentId));
-                }
-            }
+        let units = core.units();
+        for trim in core.take_restored_trims() {
+            let last = units.of(trim.lpa.offset(trim.len - 1));
+            trims.touched.extend((units.of(trim.lpa).0..=last.0).map(SegmentId));
         }
         trims
     }

@@ -9,7 +9,7 @@
 
 use units::{Lpa, Seq, Superblock};
 
-use crate::pages::TrimRecord;
+use crate::knowledge::TrimRecord;
 
 /// Records in a page of the journal, at 16 bytes each.
 pub const RECORDS_PER_PAGE: usize = 256;
@@ -35,6 +35,8 @@ pub struct Trims {
     journaled: usize,
     /// Superblocks that are held, until every trim with a number below this is safe.
     held: Vec<(Superblock, Seq)>,
+    /// What recovery has found in the journal, until a scheme asks for it.
+    restored: Vec<TrimRecord>,
     /// Flushes and erases that wait want volatile trims written at once.
     pub wanted: bool,
 }
@@ -43,7 +45,15 @@ impl Trims {
     /// None.
     pub fn new(pages: usize) -> Trims {
         let pages = vec![Page::Free; pages];
-        Trims { volatile: Vec::new(), pages, coming: Vec::new(), journaled: 0, held: Vec::new(), wanted: false }
+        Trims {
+            volatile: Vec::new(),
+            pages,
+            coming: Vec::new(),
+            journaled: 0,
+            held: Vec::new(),
+            restored: Vec::new(),
+            wanted: false,
+        }
     }
 
     /// Can another trim be taken in?
@@ -116,7 +126,13 @@ impl Trims {
         if let Some(last) = last {
             self.pages[page] = Page::Holds(last);
             self.journaled += 1;
+            self.restored.extend_from_slice(records);
         }
+    }
+
+    /// What recovery has found in the journal, for a scheme that keeps it.
+    pub fn take_restored(&mut self) -> Vec<TrimRecord> {
+        std::mem::take(&mut self.restored)
     }
 
     /// Begins to write the volatile trims: gives the page to program, if one is free.

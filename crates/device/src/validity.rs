@@ -3,7 +3,7 @@
 //! What every scheme with such counts does with them is here: it gives superblocks without valid pages back, and
 //! collects the one with the fewest.
 
-use units::{Lpa, Ppa, Superblock};
+use units::{Ppa, Superblock};
 
 use crate::engine::core::Core;
 use crate::gc::Victim;
@@ -25,13 +25,9 @@ impl ValidCounts {
         ValidCounts { counts: vec![0; superblocks], collected: vec![false; superblocks], awaiting_erase: 0 }
     }
 
-    /// What the pieces of the mapping table on flash say, all of which recovery has read.
-    pub fn restored(core: &Core) -> ValidCounts {
-        let mut valid = ValidCounts::new(core);
-        for ppa in (0..core.capacity_units()).filter_map(|lpa| core.meta().pages.entry(Lpa(lpa))) {
-            valid.add(core.superblock_of(ppa));
-        }
-        valid
+    /// What recovery has counted in the pieces of the mapping table on flash, all of which it has read.
+    pub fn restored(core: &mut Core) -> ValidCounts {
+        ValidCounts { counts: core.take_counted(), ..ValidCounts::new(core) }
     }
 
     /// A page of the superblock became valid.

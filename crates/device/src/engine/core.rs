@@ -1,17 +1,18 @@
 //! What every part of the firmware works on: flash, SRAM, tables, and the effects of the current call.
 
-use nand::{Cause, Layout, Nand, NandEvent, Op, Priority, Sensed, Spare, Work};
+use nand::{Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
 use ufs::{LpaRun, Response};
 use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
 use crate::config::{EngineConfig, HpbConfig, Sabotage};
+use crate::directory::{JOURNAL_PAGES, Piece};
+use crate::knowledge::{JobReads, Pages, Programmed, ProgrammedSet};
 use crate::log::{Change, Log, Logged};
 use crate::map_units::MapUnits;
-use crate::meta::{JOURNAL_PAGES, Kind, Meta, Piece};
+use crate::meta::{Kind, Meta};
 use crate::ops::{MAX_ITEMS, MAX_ROW, Ops, ProgramReason, Purpose};
-use crate::pages::Pages;
 use crate::publish::Publisher;
 use crate::records::Records;
 use crate::sram::Sram;
@@ -124,6 +125,8 @@ pub struct Core {
     pub(super) waiting_sources: Vec<Superblock>,
     /// The table that recovery has rebuilt for a scheme that keeps it in DRAM, packed, by LPA.
     pub(super) rebuilt: Vec<u32>,
+    /// Valid pages of each superblock, as recovery has counted them in the map units that it has read.
+    pub(super) counted: Vec<u32>,
     /// Operations in flight.
     pub(super) ops: Ops,
     /// The exclusive job, and its operations in flight.
@@ -134,6 +137,10 @@ pub struct Core {
     erasing: Vec<Erasing>,
     /// Units in these programs that will need a log entry.
     pub(super) units_to_log: usize,
+    /// Completed reads of the exclusive job.
+    pub(super) job_reads: JobReads,
+    /// Map units that programs of the exclusive job have put on flash.
+    pub(super) programmed: ProgrammedSet,
     next_seq: Seq,
     job_began: SimTime,
 }
@@ -176,12 +183,15 @@ impl Core {
             command_waits: false,
             waiting_sources: Vec::new(),
             rebuilt: Vec::new(),
+            counted: Vec::new(),
             ops: Ops::default(),
             job: None,
             job_ops: 0,
             programs: 0,
             erasing: Vec::new(),
             units_to_log: 0,
+            job_reads: JobReads::default(),
+            programmed: ProgrammedSet::default(),
             next_seq: Seq(1),
             job_began: SimTime::START,
             layout,
@@ -280,12 +290,6 @@ impl Core {
     #[inline]
     pub(super) fn nand_wake(&mut self, event: NandEvent) -> Option<nand::Completed> {
         self.nand.wake(self.now, event, &mut self.effects.wakes)
-    }
-
-    /// Reads the row units of an exclusive job; the job goes on when all its operations are done.
-    pub(super) fn job_read(&mut self, ppa: Ppa, units: u32, cause: Cause) {
-        self.job_ops += 1;
-        self.submit(Work::Read { ppa, units }, Priority::MapRead, cause, Purpose::JobRead);
     }
 
     /// Programs up to a row of metadata pieces and gives where it put the first and how many it took. The directory
@@ -400,22 +404,25 @@ impl Core {
     }
 
     /// A piece that is neither a segment nor the bitmap of one is on flash.
-    pub(super) fn own_piece_programmed(&mut self, kind: Kind) {
-        self.piece_survived(kind);
+    pub(super) fn own_piece_programmed(&mut self, programmed: &Programmed, kind: Kind) {
+        self.piece_survived(programmed, kind);
         if matches!(kind, Kind::Journal(_)) {
             self.erase_unread();
         }
     }
 
     /// The power went just as such a piece was programmed, and it can be read.
-    pub(super) fn piece_survived(&mut self, kind: Kind) {
+    pub(super) fn piece_survived(&mut self, programmed: &Programmed, kind: Kind) {
         match kind {
             Kind::Record(slot) => {
                 if let Some(record) = self.records.part_written(slot) {
-                    self.meta.pages.records[slot] = record;
+                    self.meta.pages_mut().set_record(programmed, slot, record);
                 }
             }
-            Kind::Journal(page) => self.meta.pages.journal[page] = self.trims.written(page),
+            Kind::Journal(page) => {
+                let trims = self.trims.written(page);
+                self.meta.pages_mut().set_journal(programmed, page, trims);
+            }
             Kind::Segment(_) | Kind::Bitmap => {}
         }
     }
@@ -525,23 +532,5 @@ impl Core {
         if self.blocks.unpin(self.layout.superblock_of(ppa)) {
             self.erase_unread();
         }
-    }
-
-    /// What the spare areas of a superblock say: address and place of every unit. Firmware does not read them for
-    /// this; it stands for the contents of metadata that is made from them, and whoever uses it is charged for
-    /// reading that metadata.
-    pub fn addresses_in(&self, sb: Superblock) -> Vec<(Lpa, Ppa)> {
-        self.addresses_from(self.layout.first_ppa(sb), self.layout.superblock_units())
-    }
-
-    /// The same of `units` units, whole rows, from `first` on.
-    pub fn addresses_from(&self, first: Ppa, units: u32) -> Vec<(Lpa, Ppa)> {
-        let mut found = Vec::with_capacity(units as usize);
-        for ppa in (0..units).map(|i| first.offset(i)) {
-            if let (Sensed::Unit(spare), _) = self.nand.observe(ppa) {
-                found.push((Lpa(spare.lpa), ppa));
-            }
-        }
-        found
     }
 }

@@ -23,7 +23,10 @@ impl<M: Mapping> Firmware<M> {
         let token = done.token();
         match self.core.ops.purpose(token) {
             Purpose::HostRead { .. } | Purpose::Erase { .. } => return Some(done),
-            Purpose::SegmentLoad { .. } | Purpose::JobRead | Purpose::GcRead { .. } | Purpose::Recover { .. } => {
+            Purpose::SegmentLoad { .. }
+            | Purpose::JobRead { .. }
+            | Purpose::GcRead { .. }
+            | Purpose::Recover { .. } => {
                 self.core.repeat(done);
                 return None;
             }

@@ -1,18 +1,16 @@
 //! Map units on their way from flash to SRAM, and who waits for them.
 
-use nand::{Cause, Priority, Work};
+use nand::{Cause, Completed, Priority, Work};
 use ufs::{DataIn, Op};
 use units::{Lpa, Ppa, SegmentId};
 
 use super::state::Firmware;
 use super::waiting::{Load, Run, Then, Waiter};
+use crate::knowledge::{ExpectedSet, Loaded, LoadedSet};
 use crate::map_units::UnitSet;
 use crate::ops::Purpose;
 use crate::seat::{LoadedFor, Mapping};
 use crate::sram::Owner;
-
-/// Most flash reads of one load: as many as a segment has parts.
-const MOST_READS: usize = 8;
 
 impl<M: Mapping> Firmware<M> {
     pub(super) fn load_for_unit(&mut self, segment: SegmentId, tag: u8, i: u32) {
@@ -41,7 +39,7 @@ impl<M: Mapping> Firmware<M> {
         }
         let mut waiters = self.loads.spare_lists.pop().unwrap_or_default();
         waiters.push(waiter);
-        let mut load = Load { units, reads: 0, held: 0, waiters };
+        let mut load = Load { units, expected: ExpectedSet::default(), reads: 0, held: 0, waiters };
         self.loads.waiting += usize::from(!self.read_units(&mut load));
         self.loads.active.push(load);
     }
@@ -51,21 +49,14 @@ impl<M: Mapping> Firmware<M> {
     fn read_units(&mut self, load: &mut Load<M::Awaited>) -> bool {
         let meta = &self.core.meta;
         let flash_units = meta.units().flash_units();
-        let mut places = [Ppa(0); MOST_READS];
-        let mut n = 0;
-        for unit in load.units.iter() {
-            let ppa = meta.place(meta.segment_piece(unit)).expect("only what is on flash is loaded");
-            if !places[..n].contains(&ppa) {
-                places[n] = ppa;
-                n += 1;
-            }
-        }
+        load.expected = ExpectedSet::new(meta.directory(), load.units);
+        let n = load.expected.places().count();
         let buffers = (n as u32 * flash_units) as u16;
         if !self.core.sram.take(Owner::Load, buffers) {
             return false;
         }
         (load.reads, load.held) = (n as u32, buffers);
-        for &ppa in &places[..n] {
+        for ppa in load.expected.places() {
             let work = Work::Read { ppa, units: flash_units };
             self.core.stats.segment_reads += 1;
             let purpose = Purpose::SegmentLoad { units: load.units };
@@ -92,17 +83,20 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// One of the reads of a load is done.
-    pub(super) fn units_loaded(&mut self, units: UnitSet) {
+    pub(super) fn units_loaded(&mut self, done: &Completed, units: UnitSet) {
         let at = self.loads.active.iter().position(|l| l.units == units);
         let at = at.expect("a load is listed until it is done");
+        let flash_units = self.core.meta.units().flash_units();
+        self.loads.active[at].expected.arrive(done, flash_units);
         self.loads.active[at].reads -= 1;
         if self.loads.active[at].reads > 0 {
             return;
         }
         let mut load = self.loads.active.swap_remove(at);
+        let loaded = load.expected.loaded();
         self.core.sram.give(Owner::Load, load.held);
         if !M::ON_DEMAND {
-            units.iter().for_each(|unit| self.core.sram.keep_segment(unit));
+            loaded.iter().for_each(|loaded| self.core.sram.keep_segment(loaded));
         }
         // Consecutive pages become one flash read, as they do for segments that need not be loaded.
         let mut run: Option<(u8, Run)> = None;
@@ -110,7 +104,7 @@ impl<M: Mapping> Firmware<M> {
             match waiter {
                 Waiter::Unit { tag, i } => {
                     self.lookups.read_loaded();
-                    let found = self.unit_resolved(tag, i);
+                    let found = self.unit_resolved(&loaded, tag, i);
                     match (&mut run, found) {
                         (Some((of, r)), Some(ppa)) if *of == tag && self.continues(r, i, ppa) => r.n += 1,
                         (_, Some(ppa)) => {
@@ -120,10 +114,11 @@ impl<M: Mapping> Firmware<M> {
                         (_, None) => self.read_part_done(tag),
                     }
                 }
-                Waiter::Command { tag, then } => self.command_loaded(tag, then),
+                Waiter::Command { tag, then } => self.command_loaded(tag, then, &loaded),
                 Waiter::Write { lpa } => {
                     self.lookups.write_loaded();
-                    self.map.resolve_loaded(&mut self.core, lpa, LoadedFor::Write);
+                    let loaded = self.unit_of(&loaded, lpa);
+                    self.map.resolve_loaded(&mut self.core, loaded, lpa, LoadedFor::Write);
                 }
             }
         }
@@ -138,10 +133,17 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
+    /// The map unit of an address among those that a load has brought.
+    #[inline]
+    fn unit_of<'a>(&self, loaded: &'a LoadedSet, lpa: Lpa) -> &'a Loaded {
+        loaded.get(self.core.meta.units().of(lpa)).expect("an address waits for the load of its own map unit")
+    }
+
     /// The page of a unit whose segment has come, if flash has to be read for it.
-    fn unit_resolved(&mut self, tag: u8, i: u32) -> Option<Ppa> {
+    fn unit_resolved(&mut self, loaded: &LoadedSet, tag: u8, i: u32) -> Option<Ppa> {
         let lpa = self.read_lpa(tag, i);
-        let found = self.map.resolve_loaded(&mut self.core, lpa, LoadedFor::Read);
+        let loaded = self.unit_of(loaded, lpa);
+        let found = self.map.resolve_loaded(&mut self.core, loaded, lpa, LoadedFor::Read);
         // Newer data may have come and gone through the write buffer while the segment was read.
         if let Some(stamp) = self.core.buffer.get(lpa) {
             self.read_from_buffer(tag, i, lpa, stamp);
@@ -151,7 +153,7 @@ impl<M: Mapping> Firmware<M> {
         found
     }
 
-    fn command_loaded(&mut self, tag: u8, then: Then<M::Awaited>) {
+    fn command_loaded(&mut self, tag: u8, then: Then<M::Awaited>, read: &LoadedSet) {
         let cmd = &mut self.commands[usize::from(tag)];
         cmd.remaining -= 1;
         if cmd.remaining > 0 {
@@ -160,7 +162,7 @@ impl<M: Mapping> Firmware<M> {
         let data = match then {
             Then::Done => DataIn::None,
             Then::Publish(group) => self.publish(tag, group),
-            Then::Ask(awaited) => self.map.metadata_loaded(&mut self.core, awaited),
+            Then::Ask(awaited) => self.map.metadata_loaded(&mut self.core, awaited, read),
         };
         self.respond_with(tag, |to| *to = data);
         if self.loads.group == Some(tag) {
@@ -190,7 +192,7 @@ impl<M: Mapping> Firmware<M> {
             let mut missing = UnitSet::default();
             for unit in self.core.meta.units().of_segment(segment).iter() {
                 let piece = self.core.meta.segment_piece(unit);
-                if self.core.meta.place(piece).is_some() && !self.core.sram.segment_hit(unit) {
+                if self.core.meta.place(piece).is_some() && self.core.sram.segment_hit(unit).is_none() {
                     missing.add(unit);
                 }
             }
@@ -199,12 +201,16 @@ impl<M: Mapping> Firmware<M> {
                 self.load_for_command(missing, tag, Then::Publish(group));
             }
         }
-        self.command_loaded(tag, Then::Publish(group));
+        self.command_loaded(tag, Then::Publish(group), &LoadedSet::default());
     }
 
     fn publish(&mut self, tag: u8, group: u32) -> DataIn {
         let (first, n) = self.core.publisher.range(group);
-        let place = |i| self.map.resolve_loaded(&mut self.core, Lpa(first.0 + i), LoadedFor::Group);
+        let place = |i| {
+            let lpa = first.offset(i);
+            let loaded = self.core.truth().in_group_buffer(self.core.meta.units().of(lpa));
+            self.map.resolve_loaded(&mut self.core, &loaded, lpa, LoadedFor::Group)
+        };
         let mapping: Vec<Option<Ppa>> = (0..n).map(place).collect();
         self.work_on_seals(tag, mapping.iter().flatten().count() as u32);
         DataIn::Sealed(self.core.publisher.publish(group, &mapping))

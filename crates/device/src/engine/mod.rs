@@ -31,6 +31,7 @@ use units::{Counter, CounterSet, SimTime};
 
 use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
 use self::state::{Firmware, Translation};
+use crate::knowledge::Programmed;
 use crate::meta::Kind;
 use crate::ops::{ProgramReason, Purpose};
 use crate::seat::{MapMemory, Mapping};
@@ -75,10 +76,15 @@ impl<M: Mapping> Firmware<M> {
             Purpose::HostRead { tag, first, ppa, n } => self.host_read_done(&done, tag, first, ppa, n),
             Purpose::HostProgram { ppa, n, seq } => self.host_program_done(token, ppa, n, seq),
             Purpose::GcProgram { ppa, n, seq } => self.gc_program_done(token, ppa, n, seq),
-            Purpose::SegmentLoad { units } => self.units_loaded(units),
-            Purpose::JobRead => self.core.job_ops -= 1,
+            Purpose::SegmentLoad { units } => self.units_loaded(&done, units),
+            Purpose::JobRead { read } => {
+                self.core.job_ops -= 1;
+                self.core.job_reads.complete(read, done);
+                self.core.ops.finish(token);
+                return;
+            }
             Purpose::GcRead { ppa, n } => self.gc_read_done(&done, ppa, n),
-            Purpose::MetaProgram { ppa, n, reason } => self.pieces_programmed(token, ppa, n, reason),
+            Purpose::MetaProgram { ppa, n, reason } => self.pieces_programmed(&done, ppa, n, reason),
             Purpose::Snapshot => self.core.programs -= 1,
             Purpose::Recover { n } => self.recover_read_done(&done, n),
             Purpose::Erase { superblock } => self.erase_done(superblock, done.failed()),
@@ -151,20 +157,24 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    fn pieces_programmed(&mut self, token: u32, ppa: units::Ppa, n: u32, reason: ProgramReason) {
+    fn pieces_programmed(&mut self, done: &Completed, ppa: units::Ppa, n: u32, reason: ProgramReason) {
         self.core.programs -= 1;
         let mut placing = self.core.meta.placing();
         for i in 0..n {
-            let piece = self.core.ops.piece(token, i);
+            let piece = self.core.ops.piece(done.token(), i);
             let kind = self.core.meta.kind(piece);
             let place = ppa.offset(placing.put(piece).start);
+            let programmed = Programmed::by(done, piece, place);
             let own = reason != ProgramReason::Background || matches!(kind, Kind::Record(_) | Kind::Journal(_));
-            if own || self.map.piece_programmed(&mut self.core, piece, place) {
+            if own || self.map.piece_programmed(&mut self.core, &programmed) {
                 self.core.meta.moved(piece, place);
             }
             if reason != ProgramReason::Move {
-                self.core.own_piece_programmed(kind);
+                self.core.own_piece_programmed(&programmed, kind);
                 self.finish_flushes();
+            }
+            if reason == ProgramReason::Job && matches!(kind, Kind::Segment(_)) {
+                self.core.programmed.add(programmed);
             }
         }
         if reason != ProgramReason::Background {

@@ -1,15 +1,16 @@
 //! Losing power, and coming back.
 
 use nand::Nand;
-use units::{Ppa, Seq, SimTime};
+use units::{Seq, SimTime};
 
 use super::core::{Core, Job};
 use super::recover::state::Recovery;
 use super::state::Firmware;
 use crate::config::EngineConfig;
-use crate::meta::{Kind, Piece};
+use crate::meta::Kind;
+use crate::directory::Piece;
+use crate::knowledge::{Pages, Programmed};
 use crate::ops::{ProgramReason, Purpose};
-use crate::pages::Pages;
 use crate::seat::Mapping;
 use crate::stats::DeviceStats;
 
@@ -68,30 +69,31 @@ impl<M: Mapping> Firmware<M> {
     /// The power goes at `now`. All of SRAM is lost; operations in flight are cut short, as `dice` decide.
     pub fn power_cut(mut self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Flash {
         let torn = self.core.nand.power_cut(now, dice);
-        let mut lost: Vec<(Piece, Ppa)> = Vec::new();
-        for (token, slot) in self.core.ops.in_flight() {
-            let Purpose::MetaProgram { ppa, n, .. } = slot.purpose else { continue };
-            let readable = torn.iter().find(|t| t.token == token).map_or(0, |t| t.readable);
-            let mut placing = self.core.meta.placing();
-            let placed = slot.items[..n as usize].iter().map(|&item| (Piece(item), placing.put(Piece(item))));
-            let gone = placed.filter(|(_, units)| units.clone().any(|unit| readable >> unit & 1 == 0));
-            lost.extend(gone.map(|(piece, units)| (piece, ppa.offset(units.start))));
-        }
-        self.map.on_power_loss(&mut self.core, &lost);
-        if let Some(recovery) = &mut self.recovery {
-            recovery.round.finish(&mut self.core, &lost);
-        }
         // Parts of records and pages of the journal that made it although nobody was told.
-        let in_flight: Vec<Piece> = self.core.ops.in_flight().flat_map(|(_, slot)| carried(slot)).collect();
-        for piece in in_flight {
-            if !lost.iter().any(|&(gone, _)| gone == piece) {
-                let kind = self.core.meta.kind(piece);
-                if matches!(kind, Kind::Record(_) | Kind::Journal(_)) {
-                    self.core.piece_survived(kind);
+        let mut own: Vec<(Kind, Programmed)> = Vec::new();
+        for (token, slot) in self.core.ops.in_flight() {
+            let Purpose::MetaProgram { n, reason, .. } = slot.purpose else { continue };
+            let Some(program) = torn.iter().find(|torn| torn.token == token) else { continue };
+            let mut placing = self.core.meta.placing();
+            for piece in slot.items[..n as usize].iter().map(|&item| Piece(item)) {
+                let Some(programmed) = Programmed::survived(program, piece, placing.put(piece)) else { continue };
+                match self.core.meta.kind(piece) {
+                    // Moving a piece does not change its content.
+                    _ if reason == ProgramReason::Move => {}
+                    Kind::Segment(_) => self.core.programmed.add(programmed),
+                    kind => own.push((kind, programmed)),
                 }
             }
         }
-        Flash { cfg: self.core.cfg, nand: self.core.nand, pages: self.core.meta.pages }
+        let survived = self.core.take_programmed();
+        self.map.on_power_loss(&mut self.core, &survived);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.writes.finish(&mut self.core, &survived);
+        }
+        for (kind, programmed) in own {
+            self.core.piece_survived(&programmed, kind);
+        }
+        Flash { cfg: self.core.cfg, nand: self.core.nand, pages: self.core.meta.into_pages() }
     }
 
     /// The power comes back. Recovery begins; commands wait until it is done.
@@ -123,15 +125,6 @@ impl<M: Mapping> Firmware<M> {
     /// device is ready.
     pub fn applied(&self) -> Seq {
         Seq(self.core.next_seq().0 - 1)
-    }
-}
-
-fn carried(slot: &crate::ops::Slot) -> Vec<Piece> {
-    match slot.purpose {
-        Purpose::MetaProgram { n, reason, .. } if reason != ProgramReason::Move => {
-            slot.items[..n as usize].iter().map(|&i| Piece(i)).collect()
-        }
-        _ => Vec::new(),
     }
 }
 

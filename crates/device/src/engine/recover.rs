@@ -15,7 +15,7 @@ pub(super) mod state;
 use std::collections::{BTreeSet, VecDeque};
 
 use nand::{Cause, Completed, Priority, Work};
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
+use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use evidence::Evidence;
 use scanner::Scanner;
@@ -25,8 +25,9 @@ use super::core::{Core, DeviceEvent, META_RESERVE};
 use super::power::{Part, add_time};
 use super::state::Firmware;
 use crate::config::Sabotage;
+use crate::directory::JOURNAL_PAGES;
+use crate::knowledge::{Loaded, PiecesRead};
 use crate::map_units::Numbered;
-use crate::meta::{JOURNAL_PAGES, Piece};
 use crate::ops::{ProgramReason, Purpose};
 use crate::seat::{Mapping, Table};
 use crate::sram::Owner;
@@ -57,8 +58,11 @@ impl<M: Mapping> Firmware<M> {
         self.core.sram.give(Owner::Map, n as u16);
         let Work::Read { ppa, .. } = done.work() else { return };
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
-        if recovery.phase == Phase::Scan {
-            self.core.stats.recovery_units_scanned += u64::from(n);
+        match recovery.phase {
+            Phase::Scan => self.core.stats.recovery_units_scanned += u64::from(n),
+            Phase::Snapshot | Phase::Records | Phase::Segments => recovery.read.add(done),
+            Phase::Count => self.core.count_valid(done),
+            _ => {}
         }
         for i in 0..n {
             let seq = self.core.nand.unit_seq(done, i);
@@ -129,6 +133,7 @@ impl<M: Mapping> Firmware<M> {
         let units = self.core.meta.snapshot_units();
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         recovery.whole = true;
+        recovery.read = PiecesRead::default();
         let Some(&newest) = recovery.snapshots.front() else { return };
         let first = self.core.layout.first_ppa(recovery.firsts[newest].sb);
         recovery.reads = (0..units).step_by(row as usize).map(|i| (first.offset(i), row.min(units - i))).collect();
@@ -152,7 +157,7 @@ impl<M: Mapping> Firmware<M> {
         recovery.scanner = Scanner::new(aged.chain(recovery.ageless.iter().copied()));
         recovery.rebuilt.place = match chosen {
             Some(i) => {
-                let snapshot = self.core.meta.pages.snapshot(recovery.firsts[i].sb);
+                let snapshot = self.core.snapshot_read(recovery.firsts[i].sb, &recovery.read);
                 snapshot.expect("what was read whole was written").place.clone()
             }
             None => vec![0; self.core.meta.pieces() as usize],
@@ -170,14 +175,14 @@ impl<M: Mapping> Firmware<M> {
             }
         }
         let chosen = recovery.snapshots.front().map(|&i| recovery.firsts[i].sb);
-        let snapshot = chosen.and_then(|sb| self.core.meta.pages.snapshot(sb));
+        let snapshot = chosen.and_then(|sb| self.core.snapshot_read(sb, &recovery.read));
         let first_two = || recovery.firsts.iter().take(2).map(|f| f.sb).collect();
         recovery.next = snapshot.map_or_else(first_two, |s| s.next.clone());
         for first in &recovery.firsts {
             let list = if first.blank { &mut rebuilt.free } else { &mut rebuilt.used };
             list.push(first.sb);
         }
-        self.core.meta.restore(rebuilt);
+        self.core.restore_directory(rebuilt);
         self.rec().phase = Phase::Room;
 
         // Whatever was opened after the snapshot is one of these. Its first program may have lost power so early that
@@ -220,19 +225,22 @@ impl<M: Mapping> Firmware<M> {
         let pieces = meta.record_pieces(0).into_iter().chain(meta.record_pieces(1)).chain(journal);
         let reads = pieces.filter_map(|piece| Some((meta.place(piece)?, 1))).collect();
         self.rec().reads = reads;
+        self.rec().read = PiecesRead::default();
         self.rec().phase = Phase::Records;
     }
 
     fn begin_scan(&mut self) {
-        let on_flash = |piece: Piece| self.core.meta.place(piece).is_some();
-        let whole = |slot: &usize| self.core.meta.record_pieces(*slot).into_iter().all(on_flash);
-        let records = &self.core.meta.pages.records;
-        let record = (0..2).filter(whole).map(|slot| &records[slot]).max_by_key(|r| r.number).cloned();
-        let record = record.unwrap_or_default();
+        let (meta, read) = (&self.core.meta, &self.recovery.as_ref().expect("a recovery is under way").read);
+        let record = |slot: usize| {
+            let places: Option<Vec<Ppa>> =
+                meta.record_pieces(slot).into_iter().map(|piece| meta.place(piece)).collect();
+            Some(meta.pages().record(slot, places?.into_iter(), read))
+        };
+        let record = (0..2).filter_map(record).max_by_key(|r| r.number).cloned().unwrap_or_default();
         let mut evidence = Evidence::default();
         for page in 0..JOURNAL_PAGES as usize {
-            if on_flash(self.core.meta.journal_piece(page)) {
-                let journaled = &self.core.meta.pages.journal[page];
+            if let Some(place) = meta.place(meta.journal_piece(page)) {
+                let journaled = meta.pages().journal(page, place, read);
                 self.core.trims.restore(page, journaled);
                 evidence.add_trims(journaled);
             }
@@ -264,16 +272,15 @@ impl<M: Mapping> Firmware<M> {
             false => recovery.evidence.sort(),
             true => recovery.evidence.sort_wrongly(),
         }
-        let pages = &self.core.meta.pages;
-        // From the snapshot, and from the spare areas that were scanned.
-        let newest = (0..segments).map(|s| pages.seq(SegmentId(s))).max().unwrap_or(Seq(0));
+        let (meta, truth) = (&self.core.meta, self.core.truth());
+        let newest = (0..segments).map(|s| truth.number_on_flash(SegmentId(s))).max().unwrap_or(Seq(0));
         let evidence = &mut recovery.evidence;
         evidence.last_seq = evidence.last_seq.max(newest);
         let concerns = |segment: &SegmentId| {
             let range = units.range(*segment);
-            let written = M::TABLE == Table::Dram && pages.is_written(Lpa(range.start).segment());
+            let written = M::TABLE == Table::Dram && meta.place(meta.segment_piece(*segment)).is_some();
             let complete = match units.numbered() {
-                Numbered::Directory => pages.seq(*segment),
+                Numbered::Directory => truth.number_on_flash(*segment),
                 // Only the segment says: any that the scan has found something of is read.
                 Numbered::Spare => Seq(0),
             };
@@ -297,12 +304,16 @@ impl<M: Mapping> Firmware<M> {
         let units = self.core.meta.units();
         let fitting = units.fitting(room as u32).max(8) as usize;
         let n = recovery.todo.len().min(fitting);
-        recovery.now = recovery.todo.drain(..n).collect();
+        recovery.now.clear();
+        for segment in recovery.todo.drain(..n) {
+            recovery.now.add(self.core.meta.directory(), segment);
+        }
         if recovery.now.is_empty() {
             self.begin_count();
             return;
         }
-        recovery.reads = map_reads(&self.core, recovery.now.iter().copied());
+        recovery.reads = map_reads(&self.core, recovery.now.units());
+        recovery.read = PiecesRead::default();
         recovery.phase = Phase::Segments;
     }
 
@@ -311,17 +322,19 @@ impl<M: Mapping> Firmware<M> {
         self.part_done(Part::SegmentRead);
         let core = &self.core;
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
-        if core.meta.units().numbered() == Numbered::Spare {
-            let (units, pages) = (core.meta.units(), &core.meta.pages);
-            let lacks = |&segment: &SegmentId| recovery.evidence.concerns(units.range(segment), pages.seq(segment));
-            recovery.now.retain(lacks);
+        let units = core.meta.units();
+        recovery.now.arrive_with(&recovery.read, units.flash_units());
+        if units.numbered() == Numbered::Spare {
+            let evidence = &recovery.evidence;
+            recovery.now.retain(|unit| evidence.concerns(units.range(unit.unit()), core.view(unit).seq()));
         }
         let mut reads = Vec::new();
-        for &segment in &recovery.now {
-            let on_flash = core.meta.pages.seq(segment);
-            let range = core.meta.units().range(segment);
-            let seen = recovery.evidence.news(range, on_flash).filter(|page| page.version <= on_flash);
-            reads.extend(seen.filter_map(|page| core.meta.pages.entry(page.lpa)).filter(|&ppa| core.is_data(ppa, 1)));
+        for loaded in recovery.now.loaded() {
+            let view = core.view(loaded);
+            let on_flash = view.seq();
+            let news = recovery.evidence.news(units.range(loaded.unit()), on_flash);
+            let seen = news.filter(|page| page.version <= on_flash);
+            reads.extend(seen.filter_map(|page| view.entry(page.lpa)).filter(|&ppa| core.is_data(ppa, 1)));
         }
         recovery.evidence.clear_bases();
         recovery.reads = reads.into_iter().map(|ppa| (ppa, 1)).collect();
@@ -342,13 +355,13 @@ impl<M: Mapping> Firmware<M> {
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         let core = &self.core;
         let segments = std::mem::take(&mut recovery.now);
-        let corrected = |segment: SegmentId| {
-            let range = core.meta.units().range(segment);
-            let mut image = core.meta.pages.entries(range.clone());
-            recovery.evidence.correct(range, core.meta.pages.seq(segment), &mut image);
+        let corrected = |loaded: &Loaded| {
+            let (view, segment) = (core.view(loaded), loaded.unit());
+            let mut image = view.entries();
+            recovery.evidence.correct(core.meta.units().range(segment), view.seq(), &mut image);
             (segment, image)
         };
-        let images: Vec<(SegmentId, Vec<u32>)> = segments.into_iter().map(corrected).collect();
+        let images: Vec<(SegmentId, Vec<u32>)> = segments.loaded().map(corrected).collect();
         recovery.phase = Phase::Written;
         if M::TABLE == Table::Dram {
             for (segment, image) in images {
@@ -361,13 +374,14 @@ impl<M: Mapping> Firmware<M> {
         if self.core.sabotaged(Sabotage::ForgetRecovered) {
             return;
         }
-        recovery.round.write(&mut self.core, images, recovery.evidence.last_seq);
+        recovery.writes.write(&mut self.core, images, recovery.evidence.last_seq);
     }
 
     fn round_done(&mut self) {
         self.part_done(Part::SegmentWrite);
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
-        recovery.round.finish(&mut self.core, &[]);
+        let programmed = self.core.take_programmed();
+        recovery.writes.finish(&mut self.core, &programmed);
         recovery.phase = Phase::NextRound;
     }
 
@@ -376,6 +390,7 @@ impl<M: Mapping> Firmware<M> {
             Table::CountedSegments => map_reads(&self.core, (0..self.core.meta.units().count()).map(SegmentId)),
             _ => VecDeque::new(),
         };
+        self.core.counted = vec![0; self.core.blocks.count() as usize];
         self.rec().reads = reads;
         self.rec().phase = Phase::Count;
     }

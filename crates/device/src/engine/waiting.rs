@@ -6,8 +6,9 @@ use ufs::Op;
 use units::{Lpa, Ppa, Seq, SimTime, Superblock};
 
 use crate::blocks::Stream;
+use crate::directory::Piece;
+use crate::knowledge::ExpectedSet;
 use crate::map_units::UnitSet;
-use crate::meta::Piece;
 
 /// A run of pages that waits for SRAM buffers.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,8 @@ pub(super) enum Then<A> {
 #[derive(Debug)]
 pub(super) struct Load<A> {
     pub(super) units: UnitSet,
+    /// Where they are read.
+    pub(super) expected: ExpectedSet,
     /// Reads under way; 0 = it waits for buffers.
     pub(super) reads: u32,
     /// Buffers that it holds until the last of them is done: what came earlier waits there.
@@ -60,7 +63,7 @@ pub(super) struct Load<A> {
 
 impl<A> Default for Load<A> {
     fn default() -> Load<A> {
-        Load { units: UnitSet::default(), reads: 0, held: 0, waiters: Vec::new() }
+        Load { units: UnitSet::default(), expected: ExpectedSet::default(), reads: 0, held: 0, waiters: Vec::new() }
     }
 }
 

@@ -7,7 +7,7 @@ use units::{Lpa, NoCounters, Ppa, Seq, Superblock};
 
 use crate::engine::core::Core;
 use crate::gc::Victim;
-use crate::meta::Piece;
+use crate::knowledge::{Loaded, ProgrammedSet};
 use crate::seat::{
     Absorb, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoPlacement, NoProtocol, Reclaim,
     Recover, Resolved, Scheme, Search, Table, Translate,
@@ -72,7 +72,7 @@ impl Translate for Ideal {
         Resolved::own(self.mapped(lpa))
     }
 
-    fn resolve_loaded(&mut self, _core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, _core: &mut Core, _loaded: &Loaded, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
         self.mapped(lpa)
     }
 
@@ -173,8 +173,8 @@ impl Reclaim for Ideal {
 impl Recover for Ideal {
     const TABLE: Table = Table::Dram;
 
-    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.trims.on_power_loss(core, lost);
+    fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
+        self.trims.on_power_loss(core, survived);
     }
 
     fn restored(core: &mut Core, own: &NoParams) -> Ideal {

@@ -8,6 +8,8 @@ use units::{Lpa, Ppa};
 
 use crate::engine::core::Core;
 use crate::gc::Victim;
+use crate::knowledge::Loaded;
+use crate::map_units::MapUnits;
 use crate::seat::Search;
 use crate::sram::Owner;
 
@@ -16,8 +18,9 @@ const PORTION: u32 = 512;
 
 /// What a scheme does for the search.
 pub(super) trait LooksUp {
-    /// The mapping of an address whose piece of the table is in SRAM, or has just been read.
-    fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa>;
+    /// The mapping of an address whose piece of the table is `loaded`; `None` if the scheme has the entry in a cache of
+    /// its own.
+    fn current(&self, core: &Core, lpa: Lpa, loaded: Option<&Loaded>) -> Option<Ppa>;
 
     /// Reads the pieces of the next addresses of the victim's plan, as many as there are buffers for. True if flash has
     /// to be read for any.
@@ -29,13 +32,16 @@ pub(super) trait LooksUp {
 pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
     let units = core.units();
     let mut read = 0;
-    let mut last = None;
     victim.loaded = victim.cursor;
+    victim.round.clear();
+    victim.at = 0;
     while let Some(&(lpa, _)) = victim.plan.get(victim.loaded) {
         let unit = units.of(lpa);
-        if !core.segment_hit(unit)
-            && let Some(ppa) = core.place_of(unit)
-        {
+        if let Some(loaded) = core.searched_in_cache(unit) {
+            victim.round.add_loaded(loaded);
+        } else if let Some(loaded) = core.unwritten(unit) {
+            victim.round.add_loaded(loaded);
+        } else {
             let more = units.buffers(read + 1) as u16 - victim.held;
             if !core.take_buffers(Owner::Map, more) {
                 assert!(read > 0, "the reserve leaves buffers for a valid page search");
@@ -43,23 +49,27 @@ pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
             }
             victim.held += more;
             read += 1;
-            if last.replace(ppa) != Some(ppa) {
-                core.read_for_search(ppa, units.flash_units());
-            }
+            victim.round.add(core.meta().directory(), unit);
         }
         let rest = &victim.plan[victim.loaded..];
         victim.loaded += rest.iter().take_while(|(lpa, _)| units.of(*lpa) == unit).count();
     }
-    read > 0
+    core.read_for_search(&mut victim.round) > 0
 }
 
 /// Takes valid pages, up to `budget`, from the part of the victim's plan whose map units are in SRAM. `current` gives
-/// the mapping of an address there.
-pub(super) fn take_valid(victim: &mut Victim, budget: usize, current: impl Fn(Lpa) -> Option<Ppa>) {
+/// the mapping of an address, whose map unit it is given if it is in the victim's round.
+pub(super) fn take_valid(
+    units: MapUnits,
+    victim: &mut Victim,
+    budget: usize,
+    current: impl Fn(Lpa, Option<&Loaded>) -> Option<Ppa>,
+) {
     while victim.cursor < victim.loaded && victim.found.len() < budget {
         let (lpa, ppa) = victim.plan[victim.cursor];
         victim.cursor += 1;
-        if current(lpa) == Some(ppa) {
+        let loaded = victim.round.seek(&mut victim.at, units.of(lpa));
+        if current(lpa, loaded) == Some(ppa) {
             victim.found.push(ppa);
         }
     }
@@ -68,8 +78,9 @@ pub(super) fn take_valid(victim: &mut Victim, budget: usize, current: impl Fn(Lp
 /// See [`Reclaim::search`](crate::seat::Reclaim::search).
 pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
     core.give_buffers(Owner::Map, std::mem::take(&mut victim.held));
+    core.round_arrived(&mut victim.round);
     loop {
-        take_valid(victim, budget, |lpa| map.current(core, lpa));
+        take_valid(core.units(), victim, budget, |lpa, loaded| map.current(core, lpa, loaded));
         let portion_done = victim.cursor == victim.plan.len();
         victim.searched = victim.scanned - (victim.plan.len() - victim.cursor) as u32;
         if portion_done && victim.scanned == core.layout().superblock_units() {
@@ -98,7 +109,7 @@ fn scan_portion(core: &mut Core, victim: &mut Victim) {
     for start in (0..n).step_by(row as usize) {
         core.scan_for_search(first.offset(start), row);
     }
-    victim.plan = core.addresses_from(first, n);
+    victim.plan = core.truth().addresses(first, n);
     victim.plan.sort_unstable();
     (victim.cursor, victim.loaded) = (0, 0);
     victim.scanned += n;

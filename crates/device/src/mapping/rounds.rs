@@ -4,10 +4,11 @@
 //! What has to be written, how many pieces fit a round, and what they become is the scheme's ([`InRounds`]); the order
 //! is here.
 
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+use units::{Lpa, Ppa, Seq, Superblock};
 
+use crate::directory::Piece;
 use crate::engine::core::Core;
-use crate::meta::Piece;
+use crate::knowledge::{ProgrammedSet, Round};
 use crate::sram::Owner;
 use crate::validity::ValidCounts;
 
@@ -90,16 +91,16 @@ pub(super) fn run_until_blocked(map: &mut impl InRounds, core: &mut Core) -> boo
     }
 }
 
-/// A change goes into its map unit, which is in SRAM, so that the old entry is seen now: it tells whether a copy by GC
-/// has been overtaken (`None`), and which superblock has lost a page, if any.
+/// A change goes into its map unit, which is in SRAM, so that the `old` entry is seen now: it tells whether a copy by GC has
+/// been overtaken (`None`), and which superblock has lost a page, if any.
 pub(super) fn settle(
     core: &Core,
     valid: &mut ValidCounts,
-    lpa: Lpa,
+    old: Option<Ppa>,
     ppa: Option<Ppa>,
     source: Option<Superblock>,
 ) -> Option<Option<Superblock>> {
-    let old = core.meta().pages.entry(lpa).map(|ppa| core.superblock_of(ppa));
+    let old = old.map(|ppa| core.superblock_of(ppa));
     if source.is_some() && old != source {
         return None;
     }
@@ -112,31 +113,30 @@ pub(super) fn settle(
     Some(old)
 }
 
-/// The pieces of a round are on flash, complete up to `seq`, but for those that a power cut has `lost`: their changes
-/// are what the pages hold from now on.
+/// Pieces of a round are on flash, complete up to `seq`: their changes are what the pages hold from now on. Pieces that a power
+/// cut has taken are not among `programmed`.
 pub(super) fn on_flash(
     core: &mut Core,
-    round: &[Piece],
+    round: &Round,
     seq: Seq,
-    lost: &[(Piece, Ppa)],
+    programmed: &ProgrammedSet,
     changes: impl Iterator<Item = (Lpa, Option<Ppa>)>,
 ) {
-    let survives = |piece: Piece| !lost.iter().any(|&(gone, _)| gone == piece);
-    for piece in round.iter().filter(|&&piece| survives(piece)) {
-        core.segment_written(SegmentId(piece.0), seq);
+    for programmed in round.units().filter_map(|unit| programmed.get(Piece::of(unit))) {
+        core.segment_written(programmed, seq);
     }
+    let units = core.units();
     for (lpa, ppa) in changes {
-        let unit = core.units().of(lpa);
-        if survives(core.meta().segment_piece(unit)) {
-            core.set_entry(lpa, ppa);
+        if let Some(programmed) = programmed.get(Piece::of(units.of(lpa))) {
+            core.set_entry(programmed, lpa, ppa);
         }
     }
 }
 
 /// The buffers of a round go back, and what was in them stays cached where there is room.
-pub(super) fn release(core: &mut Core, round: &[Piece], held: &mut u16) {
+pub(super) fn release(core: &mut Core, round: &Round, held: &mut u16) {
     core.give_buffers(Owner::Map, std::mem::take(held));
-    for piece in round {
-        core.keep_segment(SegmentId(piece.0));
+    for loaded in round.loaded() {
+        core.keep_segment(loaded);
     }
 }

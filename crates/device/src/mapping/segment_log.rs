@@ -17,8 +17,6 @@
 //! `lab/tests/segment_parts.rs` derives parts and bytes of a flush; the figure `hp-ufs/segments` shows gains and
 //! losses.
 
-use std::collections::BTreeSet;
-
 use params::ParamError;
 use ufs::LpaRun;
 use units::{Lpa, Nanos, NoCounters, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
@@ -28,12 +26,13 @@ use super::rounds;
 use super::unflushed::Unflushed;
 use crate::blocks::Stream;
 use crate::config::{EngineConfig, HpbConfig};
+use crate::directory::Piece;
 use crate::engine::core::Core;
 use crate::entry_cache::EntryCache;
 use crate::gc::Victim;
+use crate::knowledge::{Loaded, ProgrammedSet, Round, Sharing};
 use crate::log::Change;
 use crate::map_units::{MapShape, MapUnits};
-use crate::meta::Piece;
 use crate::seat::{
     Absorb, Commit, Declared, Flush, HostRole, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement,
     Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
@@ -145,7 +144,7 @@ pub struct SegmentLog {
     /// End of the updates of the map units in SRAM.
     round_end: usize,
     /// Map units in SRAM, and the buffers that they take.
-    round: Vec<Piece>,
+    round: Round,
     held: u16,
     /// Superblocks that the log names or that lost a page.
     concerned: Vec<Superblock>,
@@ -153,11 +152,8 @@ pub struct SegmentLog {
 
 impl SegmentLog {
     /// The mapping of an address, as far as the device would know it with the map unit in SRAM.
-    fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
-        match core.log().get(lpa) {
-            Some(logged) => core.logged_over(logged, core.meta().pages.entry(lpa)),
-            None => core.meta().pages.entry(lpa),
-        }
+    fn current(&self, core: &Core, lpa: Lpa, loaded: &Loaded) -> Option<Ppa> {
+        core.over_log(lpa, core.view(loaded).entry(lpa))
     }
 
     fn on_flash(core: &Core, unit: SegmentId) -> Option<Ppa> {
@@ -213,55 +209,54 @@ impl SegmentLog {
         self.round_end = self.done;
         let units = core.units();
         let limit = units.fitting(core.cfg().sram.segment_cache.into()) as usize;
-        let (mut reads, mut shared) = (Vec::new(), BTreeSet::new());
         while self.round_end < self.updates.len() && self.round.len() < limit {
             let unit = units.of(self.updates[self.round_end].lpa);
-            let cached = core.segment_hit(unit);
-            if cached {
-                // Its buffer goes over to the flush.
-                core.drop_segment(unit);
-            }
+            // Its buffer goes over to the flush.
+            let cached = core.take_segment(unit);
             let more = units.buffers(self.round.len() as u32 + 1) as u16 - self.held;
             if !core.take_buffers(Owner::Map, more) {
                 break;
             }
             self.held += more;
-            // One read brings all that share a flash unit. They are not sorted by place, or smaller map units would
-            // find the page register loaded more often for a reason that has nothing to do with their size.
-            let place = Self::on_flash(core, unit).filter(|_| !cached);
-            reads.extend(place.filter(|&ppa| units.is_plain() || shared.insert(ppa)));
-            self.round.push(core.meta().segment_piece(unit));
+            match cached {
+                Some(loaded) => self.round.add_loaded(loaded),
+                None => _ = self.round.add(core.meta().directory(), unit),
+            }
             let rest = &self.updates[self.round_end..];
             self.round_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
         }
         assert!(!self.round.is_empty(), "the reserve leaves buffers for a map flush");
-        for &ppa in &reads {
-            core.read_for_flush(ppa, 1);
-        }
-        !reads.is_empty()
+        // One read brings all that share a flash unit. They are not sorted by place, or smaller map units would find the
+        // page register loaded more often for a reason that has nothing to do with their size.
+        let sharing = if units.is_plain() { Sharing::IfAdjacent } else { Sharing::InOrder };
+        core.read_for_flush(&mut self.round, sharing) > 0
     }
 
     fn apply_round(&mut self, core: &mut Core) {
+        core.round_arrived(&mut self.round);
+        let (units, mut unit_at) = (core.units(), 0);
         for at in self.done..self.round_end {
             let update = self.updates[at];
-            match rounds::settle(core, &mut self.unflushed.valid, update.lpa, update.ppa, update.source) {
+            let old = core.view(self.round.from(&mut unit_at, units.of(update.lpa))).entry(update.lpa);
+            match rounds::settle(core, &mut self.unflushed.valid, old, update.ppa, update.source) {
                 None => self.updates[at].holds = false,
                 Some(Some(sb)) if self.unflushed.valid.get(sb) == 0 => self.concern(sb),
                 Some(_) => {}
             }
         }
-        core.program_map_units(&self.round);
+        core.program_map_units(&self.round.pieces());
     }
 
     /// The map units of the round are on flash: what was written becomes their content.
-    fn round_content(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    fn round_content(&mut self, core: &mut Core, programmed: &ProgrammedSet) {
         let updates = self.updates[self.done..self.round_end].iter();
         let changes = updates.filter(|update| update.holds).map(|update| (update.lpa, update.ppa));
-        rounds::on_flash(core, &self.round, self.flush_seq, lost, changes);
+        rounds::on_flash(core, &self.round, self.flush_seq, programmed, changes);
     }
 
     fn round_written(&mut self, core: &mut Core) {
-        self.round_content(core, &[]);
+        let programmed = core.take_programmed();
+        self.round_content(core, &programmed);
         rounds::release(core, &self.round, &mut self.held);
         self.done = self.round_end;
     }
@@ -338,7 +333,7 @@ impl Scheme for SegmentLog {
             flush_seq: Seq(0),
             done: 0,
             round_end: 0,
-            round: Vec::new(),
+            round: Round::default(),
             held: 0,
             concerned: Vec::new(),
         }
@@ -362,12 +357,12 @@ impl Translate for SegmentLog {
             return Resolved::own(logged.ppa);
         }
         let hit = match &mut self.entries {
-            Some(entries) => entries.touch(lpa),
-            None => core.segment_hit(unit),
+            Some(entries) => entries.touch(lpa).then(|| core.truth().cached_entry(lpa)),
+            None => core.hit(unit).map(|view| view.entry(lpa)),
         };
-        if hit {
+        if let Some(entry) = hit {
             core.count_segment_hit();
-            return Resolved::own(core.meta().pages.entry(lpa));
+            return Resolved::own(entry);
         }
         if let HostSays::At(ppa) = host {
             return Resolved::Page { ppa, from_host: true };
@@ -378,11 +373,11 @@ impl Translate for SegmentLog {
         Resolved::Load(unit)
     }
 
-    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, purpose: LoadedFor) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, purpose: LoadedFor) -> Option<Ppa> {
         if let (LoadedFor::Read, Some(entries)) = (purpose, &mut self.entries) {
             entries.insert(lpa);
         }
-        self.current(core, lpa)
+        self.current(core, lpa, loaded)
     }
 
     /// In a segment in SRAM or an entry there, in the log, or in a segment that was never written.
@@ -520,7 +515,8 @@ impl Reclaim for SegmentLog {
         core.give_buffers(Owner::Map, std::mem::take(&mut victim.held));
         if !victim.opened {
             victim.opened = true;
-            victim.plan = core.addresses_in(victim.sb);
+            let (first, units) = (core.layout().first_ppa(victim.sb), core.layout().superblock_units());
+            victim.plan = core.truth().addresses(first, units);
             victim.plan.sort_unstable();
             let bitmap: Vec<Ppa> =
                 core.meta().bitmap_pieces(victim.sb).filter_map(|part| core.meta().place(part)).collect();
@@ -529,8 +525,10 @@ impl Reclaim for SegmentLog {
                 return Search::Reading;
             }
         }
+        core.round_arrived(&mut victim.round);
         loop {
-            take_valid(victim, budget, |lpa| self.current(core, lpa));
+            let current = |lpa, loaded: Option<&Loaded>| loaded.and_then(|loaded| self.current(core, lpa, loaded));
+            take_valid(core.units(), victim, budget, current);
             let found_all = victim.cursor == victim.plan.len();
             if victim.found.len() >= budget {
                 // The next step has to read again what it needs of these segments: their buffers go to the copies.
@@ -551,7 +549,7 @@ impl Reclaim for SegmentLog {
     }
 
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
-        self.current(core, lpa) == Some(ppa)
+        core.over_log(lpa, core.truth().entry_when_found(lpa)) == Some(ppa)
     }
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
@@ -568,9 +566,9 @@ impl Recover for SegmentLog {
     const TABLE: Table = Table::CountedSegments;
 
     /// Segments of the round that made it to flash count.
-    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
         if self.phase == Phase::Written {
-            self.round_content(core, lost);
+            self.round_content(core, survived);
         }
     }
 

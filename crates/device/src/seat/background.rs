@@ -2,8 +2,9 @@
 
 use units::Ppa;
 
+use crate::directory::Piece;
 use crate::engine::core::Core;
-use crate::meta::Piece;
+use crate::knowledge::Programmed;
 
 /// Writing pieces of the table beside commands.
 pub trait Background {
@@ -16,8 +17,8 @@ pub trait Background {
     /// SRAM buffers that the scheme may hold while the device is idle.
     fn held_map_buffers(&self) -> usize;
 
-    /// The program of a piece at `ppa` is done. True if that is its place now, false if a newer copy got there first.
-    fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) -> bool;
+    /// The program of a piece is done. True if that is its place now, false if a newer copy got there first.
+    fn piece_programmed(&mut self, core: &mut Core, programmed: &Programmed) -> bool;
 
     /// The program of a piece of metadata at `from` has failed; it goes to `to`.
     fn piece_moved(&mut self, piece: Piece, from: Ppa, to: Ppa);
@@ -39,7 +40,7 @@ impl<M: NoBackground> Background for M {
         0
     }
 
-    fn piece_programmed(&mut self, _core: &mut Core, _piece: Piece, _ppa: Ppa) -> bool {
+    fn piece_programmed(&mut self, _core: &mut Core, _programmed: &Programmed) -> bool {
         true
     }
 

@@ -8,6 +8,7 @@ use units::{Seq, Superblock};
 
 use super::answers::Answer;
 use crate::engine::core::Core;
+use crate::knowledge::LoadedSet;
 
 /// A protocol between host and scheme: what travels with commands and responses, and metadata commands.
 pub trait HostProtocol {
@@ -23,7 +24,7 @@ pub trait HostProtocol {
     fn metadata(&mut self, core: &mut Core, op: Op, data: DataOut, host_seq: Seq) -> Answer<Self::Awaited>;
 
     /// The map units that a metadata command waited for have been read: its answer.
-    fn metadata_loaded(&mut self, core: &mut Core, awaited: Self::Awaited) -> DataIn;
+    fn metadata_loaded(&mut self, core: &mut Core, awaited: Self::Awaited, read: &LoadedSet) -> DataIn;
 
     /// Adds what the scheme wants to tell the host to a response.
     fn respond(&mut self, core: &mut Core, response: &mut Response);
@@ -42,7 +43,7 @@ impl<M: NoProtocol> HostProtocol for M {
         Answer::Now(Status::InvalidField, DataIn::None)
     }
 
-    fn metadata_loaded(&mut self, _core: &mut Core, awaited: Infallible) -> DataIn {
+    fn metadata_loaded(&mut self, _core: &mut Core, awaited: Infallible, _read: &LoadedSet) -> DataIn {
         match awaited {}
     }
 

@@ -5,6 +5,7 @@ use units::{Lpa, Ppa, SegmentId};
 
 use super::answers::{Admission, HostSays, LoadedFor, Resolved};
 use crate::engine::core::Core;
+use crate::knowledge::Loaded;
 
 /// Translation of addresses. The write buffer is the engine's: it has been looked at before.
 pub trait Translate {
@@ -16,8 +17,8 @@ pub trait Translate {
     /// Where a unit is.
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved;
 
-    /// Where a unit is whose map unit has just been read from flash, or needed no read.
-    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, purpose: LoadedFor) -> Option<Ppa>;
+    /// Where a unit is whose map unit is `loaded`.
+    fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, purpose: LoadedFor) -> Option<Ppa>;
 
     /// With [`Translate::ON_DEMAND`]: a write of this unit is about to be accepted. What had to be loaded for it goes
     /// through [`Translate::resolve_loaded`], then this is asked again.

@@ -2,6 +2,7 @@
 //! engine sees.
 //!
 //! - `allocation`: data superblocks, which are full, which are to be erased.
+//! - `knowledge`: what stands in map units, for those who have read them.
 //! - `table`: pieces of the mapping table on flash: where they are, reading, programming, content.
 //! - `sram`: buffers, and map units cached in them.
 //! - `changes`: the log of changes, sequence numbers, trims, entries that the host keeps.
@@ -11,6 +12,7 @@ mod allocation;
 mod changes;
 #[cfg(test)]
 mod in_tests;
+mod knowledge;
 mod sram;
 mod state;
 mod table;

@@ -3,6 +3,7 @@
 use units::{Lpa, SegmentId};
 
 use crate::engine::core::Core;
+use crate::knowledge::Loaded;
 use crate::sram::Owner;
 
 impl Core {
@@ -27,7 +28,7 @@ impl Core {
     /// True if the map unit is in SRAM. It counts as used.
     #[inline]
     pub fn segment_hit(&mut self, unit: SegmentId) -> bool {
-        self.sram.segment_hit(unit)
+        self.sram.segment_hit(unit).is_some()
     }
 
     /// True if the map unit is in SRAM. Nothing changes.
@@ -37,13 +38,13 @@ impl Core {
     }
 
     /// Keeps a map unit that is in SRAM now, where there is room.
-    pub fn keep_segment(&mut self, unit: SegmentId) {
-        self.sram.keep_segment(unit);
+    pub fn keep_segment(&mut self, loaded: &Loaded) {
+        self.sram.keep_segment(loaded);
     }
 
-    /// Gives the buffer of a cached map unit up.
-    pub fn drop_segment(&mut self, unit: SegmentId) {
-        self.sram.drop_segment(unit);
+    /// Takes a map unit out of the cache, if it is there. Its buffer goes over to the caller.
+    pub fn take_segment(&mut self, unit: SegmentId) -> Option<Loaded> {
+        self.sram.take_segment(unit)
     }
 
     /// True if a write of this unit is in SRAM and not on flash yet.

@@ -1,14 +1,14 @@
 //! Pieces of the mapping table.
 
-use std::ops::Range;
-
 use nand::Cause;
 use ufs::SegmentState;
 use units::{Lpa, Ppa, SegmentId, Seq};
 
+use crate::directory::Piece;
 use crate::engine::core::{Core, META_RESERVE, MapPrograms};
+use crate::knowledge::{Programmed, Round, Sharing, TrimRecord};
 use crate::map_units::MapUnits;
-use crate::meta::{Meta, Piece};
+use crate::meta::Meta;
 use crate::ops::ProgramReason;
 
 impl Core {
@@ -35,16 +35,19 @@ impl Core {
         self.meta.free() <= META_RESERVE
     }
 
-    /// Reads `units` flash units of the table for a map flush, which goes on when all its operations are done.
-    pub fn read_for_flush(&mut self, ppa: Ppa, units: u32) {
-        self.stats.segment_reads += 1;
-        self.job_read(ppa, units, Cause::MapRead);
+    /// Reads the map units of a round for a map flush, which goes on when all its operations are done. Gives the number of
+    /// reads.
+    pub fn read_for_flush(&mut self, round: &mut Round, sharing: Sharing) -> u64 {
+        let reads = self.read_round(round, sharing, Cause::MapRead);
+        self.stats.segment_reads += reads;
+        reads
     }
 
-    /// Reads flash units of the table for a valid page search.
-    pub fn read_for_search(&mut self, ppa: Ppa, units: u32) {
-        self.stats.search_segment_reads += 1;
-        self.job_read(ppa, units, Cause::ValidPageSearch);
+    /// Reads the map units of a round for a valid page search. Gives the number of reads.
+    pub fn read_for_search(&mut self, round: &mut Round) -> u64 {
+        let reads = self.read_round(round, Sharing::IfAdjacent, Cause::ValidPageSearch);
+        self.stats.search_segment_reads += reads;
+        reads
     }
 
     /// Reads the spare areas of `units` units, or as many flash units of a segment bitmap, for a valid page search.
@@ -72,8 +75,8 @@ impl Core {
     }
 
     /// A map unit is on flash, complete up to `seq`.
-    pub fn segment_written(&mut self, unit: SegmentId, seq: Seq) {
-        self.meta.segment_written(unit, seq);
+    pub fn segment_written(&mut self, programmed: &Programmed, seq: Seq) {
+        self.meta.segment_written(programmed, seq);
     }
 
     /// The map unit on flash is complete up to `seq`, as the host attests.
@@ -83,18 +86,28 @@ impl Core {
 
     /// An entry of a map unit that is on flash now.
     #[inline]
-    pub fn set_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
-        self.meta.pages.set_entry(lpa, ppa);
+    pub fn set_entry(&mut self, programmed: &Programmed, lpa: Lpa, ppa: Option<Ppa>) {
+        self.meta.pages_mut().set_entry(programmed, lpa, ppa);
     }
 
-    /// Entries, packed, of a map unit that is on flash now.
-    pub fn set_entries(&mut self, range: Range<u32>, packed: &[u32]) {
-        self.meta.pages.set_entries(range, packed);
+    /// All entries, packed, of a map unit that is on flash now.
+    pub fn set_unit(&mut self, programmed: &Programmed, packed: &[u32]) {
+        self.meta.pages_mut().set_unit(programmed, packed);
     }
 
-    /// A whole segment that is on flash now.
-    pub fn set_state(&mut self, segment: SegmentId, state: SegmentState) {
-        self.meta.pages.set_state(segment, state);
+    /// The same of a map unit that is a whole segment.
+    pub fn set_unit_state(&mut self, programmed: &Programmed, state: SegmentState) {
+        self.meta.pages_mut().set_unit_state(programmed, state);
+    }
+
+    /// Valid pages of each superblock, as recovery has counted them in the map units that it has read.
+    pub fn take_counted(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.counted)
+    }
+
+    /// The trims that recovery has found in the journal.
+    pub fn take_restored_trims(&mut self) -> Vec<TrimRecord> {
+        self.trims.take_restored()
     }
 
     /// The table that recovery has rebuilt for a scheme that keeps it in DRAM, packed, by LPA.

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use units::{Lpa, Ppa, Seq};
 
-use crate::pages::TrimRecord;
+use crate::knowledge::TrimRecord;
 
 /// A page of a log block.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

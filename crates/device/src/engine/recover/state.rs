@@ -7,9 +7,11 @@ use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 use super::evidence::Evidence;
 use super::scanner::Scanner;
+use crate::directory::Piece;
 use crate::engine::core::Core;
-use crate::meta::{Piece, Rebuilt};
-use crate::round::Round;
+use crate::knowledge::{PiecesRead, Round};
+use crate::meta::Rebuilt;
+use crate::unit_writes::UnitWrites;
 
 /// Steps of a recovery, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,12 +72,14 @@ pub struct Recovery {
     pub(super) begun: (Ppa, u32),
     pub(super) begun_mark: u32,
     pub(super) evidence: Evidence,
+    /// Completed reads of metadata in the present phase.
+    pub(super) read: PiecesRead,
     /// Segments to be worked on, and those of the round.
     pub(super) todo: VecDeque<SegmentId>,
-    pub(super) now: Vec<SegmentId>,
+    pub(super) now: Round,
     pub(super) busy_until: SimTime,
     /// Segments being written.
-    pub round: Round,
+    pub writes: UnitWrites,
 }
 
 impl Recovery {
@@ -107,10 +111,11 @@ impl Recovery {
             begun: (Ppa(0), 0),
             begun_mark: 0,
             evidence: Evidence::default(),
+            read: PiecesRead::default(),
             todo: VecDeque::new(),
-            now: Vec::new(),
+            now: Round::default(),
             busy_until: core.now,
-            round: Round::default(),
+            writes: UnitWrites::default(),
         }
     }
 

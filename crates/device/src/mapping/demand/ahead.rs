@@ -4,6 +4,7 @@ use units::{Lpa, SegmentId};
 
 use super::Demand;
 use crate::engine::core::Core;
+use crate::knowledge::Loaded;
 
 /// Entries that are taken in beside the one that was missed fill at most one of so many parts of the cache.
 const AHEAD_ONE_IN: u64 = 4;
@@ -34,16 +35,16 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 
     /// This translation page has just been read: takes in what is expected of it, as far as room has been made.
-    pub(super) fn take_expected(&mut self, core: &mut Core, unit: SegmentId) {
+    pub(super) fn take_expected(&mut self, core: &mut Core, loaded: &Loaded) {
         if self.expected.is_empty() {
             return;
         }
-        let range = core.units().range(unit);
+        let range = core.units().range(loaded.unit());
         let wanted: Vec<Lpa> = self.expected.range(Lpa(range.start)..Lpa(range.end)).copied().collect();
         for lpa in wanted {
             self.expected.remove(&lpa);
             if !self.cmt.is_cached(lpa) && self.cmt.room() > self.loading {
-                self.cache(core, lpa);
+                self.cache(core, loaded, lpa);
             }
         }
     }

@@ -10,9 +10,10 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use super::Demand;
 use super::known::{live, logged_in};
 use crate::blocks::State;
+use crate::directory::Piece;
 use crate::engine::core::Core;
-use crate::mapping::rounds::{InRounds, Load, Phase};
-use crate::meta::Piece;
+use crate::knowledge::{ProgrammedSet, Round, Sharing};
+use crate::mapping::rounds::{self, InRounds, Load, Phase};
 use crate::sram::Owner;
 
 /// Translation pages that are read and written together, if there are buffers for as many.
@@ -40,7 +41,7 @@ pub struct Wanted {
 pub struct FlushState {
     phase: Phase,
     todo: VecDeque<SegmentId>,
-    round: Vec<SegmentId>,
+    round: Round,
     /// Changes in the pages of the round.
     content: Vec<(SegmentId, Lpa, Option<Ppa>)>,
     /// The last change that the flush covers.
@@ -118,27 +119,27 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         let n = core.buffers_available(Owner::Map).min(PAGES_AT_ONCE).min(self.flush.todo.len() as u16);
         let taken = n > 0 && core.take_buffers(Owner::Map, n);
         assert!(taken, "the reserve leaves buffers for a map flush");
-        self.flush.round = self.flush.todo.drain(..usize::from(n)).collect();
-        let mut reading = false;
-        for &unit in &self.flush.round {
-            let place = core.place_of(unit).filter(|_| !self.ctp.holds(unit));
-            if let Some(ppa) = place {
-                core.read_for_flush(ppa, 1);
-                reading = true;
+        self.flush.round.clear();
+        for unit in self.flush.todo.drain(..usize::from(n)) {
+            match self.ctp.holds(unit) {
+                true => self.flush.round.add_elsewhere(unit),
+                false => _ = self.flush.round.add(core.meta().directory(), unit),
             }
         }
-        reading
+        core.read_for_flush(&mut self.flush.round, Sharing::IfAdjacent) > 0
     }
 
     fn program_round(&mut self, core: &mut Core) {
         let mut content = std::mem::take(&mut self.flush.content);
         content.clear();
-        for &unit in &self.flush.round {
+        core.round_arrived(&mut self.flush.round);
+        for unit in self.flush.round.units() {
+            let loaded = self.flush.round.find(unit);
             let in_sram = self.cmt.dirty_in(unit).chain(self.ctp.changed_in(unit));
             let changed = in_sram.chain(logged_in(core, unit));
-            content.extend(changed.map(|lpa| (unit, lpa, self.mapping_of(core, lpa))));
+            content.extend(changed.map(|lpa| (unit, lpa, self.mapping_of(core, lpa, loaded))));
         }
-        let pieces: Vec<Piece> = self.flush.round.iter().map(|&unit| core.meta().segment_piece(unit)).collect();
+        let pieces = self.flush.round.pieces();
         self.counters.cmt_page_writes += pieces.len() as u64;
         self.counters.cmt_entries_written += content.len() as u64;
         self.counters.cmt_background_flushes += u64::from(self.flush.idle);
@@ -147,16 +148,22 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 
     fn round_written(&mut self, core: &mut Core) {
-        for unit in std::mem::take(&mut self.flush.round) {
-            for lpa in logged_in(core, unit) {
-                self.settle(core, lpa);
+        let programmed = core.take_programmed();
+        let round = std::mem::take(&mut self.flush.round);
+        for loaded in round.loaded() {
+            for lpa in logged_in(core, loaded.unit()) {
+                self.settle(core, loaded, lpa);
             }
-            core.segment_written(unit, self.flush.seq);
+        }
+        for unit in round.units() {
+            if let Some(programmed) = programmed.get(Piece::of(unit)) {
+                core.segment_written(programmed, self.flush.seq);
+            }
             self.trimmed.remove(&unit);
             core.give_buffers(Owner::Map, 1);
         }
         let content = std::mem::take(&mut self.flush.content);
-        for &(_, lpa, entry) in &content {
+        for &(unit, lpa, entry) in &content {
             if self.cmt.is_dirty(lpa) {
                 self.cmt.clean(lpa);
                 self.uncount(core, entry);
@@ -164,7 +171,9 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
                 self.uncount(core, entry);
             }
             self.ctp.note(lpa, entry);
-            core.set_entry(lpa, entry);
+            if let Some(programmed) = programmed.get(Piece::of(unit)) {
+                core.set_entry(programmed, lpa, entry);
+            }
         }
         self.flush.content = content;
     }
@@ -180,20 +189,12 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 
     /// The power is gone: pages that made it to flash count.
-    pub(super) fn flush_cut(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    pub(super) fn flush_cut(&mut self, core: &mut Core, survived: &ProgrammedSet) {
         if self.flush.phase != Phase::Written {
             return;
         }
-        let survives = |core: &Core, unit| !lost.iter().any(|&(gone, _)| gone == core.meta().segment_piece(unit));
-        for &unit in &self.flush.round {
-            if survives(core, unit) {
-                core.segment_written(unit, self.flush.seq);
-            }
-        }
-        for &(unit, lpa, entry) in &self.flush.content {
-            if survives(core, unit) {
-                core.set_entry(lpa, entry);
-            }
-        }
+        let FlushState { content, seq, round, .. } = &self.flush;
+        let changes = content.iter().map(|&(_, lpa, entry)| (lpa, entry));
+        rounds::on_flash(core, round, *seq, survived, changes);
     }
 }

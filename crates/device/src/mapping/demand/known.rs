@@ -9,16 +9,21 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::Demand;
 use crate::engine::core::Core;
+use crate::knowledge::Loaded;
 use crate::log::Change;
 
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
-    /// The mapping of an address whose translation page is in SRAM, or has just been read.
-    pub(super) fn mapping_of(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
-        if let Some(entry) = self.cmt.get(lpa).or_else(|| self.ctp.get(lpa)) {
-            return entry;
-        }
-        let base = core.meta().pages.entry(lpa);
-        core.log().get(lpa).map_or(base, |logged| core.logged_over(logged, base))
+    /// The entry of an address in the caches, if it is there.
+    pub(super) fn in_cache(&self, lpa: Lpa) -> Option<Option<Ppa>> {
+        self.cmt.get(lpa).or_else(|| self.ctp.get(lpa))
+    }
+
+    /// The mapping of an address that is in a cache, or whose translation page is `loaded`.
+    pub(super) fn mapping_of(&self, core: &Core, lpa: Lpa, loaded: Option<&Loaded>) -> Option<Ppa> {
+        self.in_cache(lpa).unwrap_or_else(|| {
+            let loaded = loaded.expect("an address that is in no cache is looked up in its translation page");
+            core.over_log(lpa, core.view(loaded).entry(lpa))
+        })
     }
 
     /// Is the entry of this address in one of the caches?
@@ -86,10 +91,10 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         }
     }
 
-    /// The entry of an address whose translation page is in SRAM now, with what the log knows of it; true if flash
+    /// The entry of an address whose translation page is `loaded`, with what the log knows of it; true if flash
     /// lacks that. The log forgets it: the caller keeps it.
-    pub(super) fn settle(&mut self, core: &mut Core, lpa: Lpa) -> (Option<Ppa>, bool) {
-        let base = core.meta().pages.entry(lpa);
+    pub(super) fn settle(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa) -> (Option<Ppa>, bool) {
+        let base = core.view(loaded).entry(lpa);
         let Some(logged) = core.log().get(lpa) else { return (base, false) };
         core.forget_change(lpa);
         let entry = core.logged_over(logged, base);
@@ -98,13 +103,19 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         (entry, !overtaken)
     }
 
-    /// Takes the entry of an address into the entry cache, from the page cache or a page that has just been read.
-    pub(super) fn cache(&mut self, core: &mut Core, lpa: Lpa) -> Option<Ppa> {
-        if let Some(entry) = self.ctp.get(lpa) {
-            self.cmt.insert(lpa, entry);
+    /// Takes the entry of an address into the entry cache from the page cache, if its translation page is there.
+    pub(super) fn cache_from_page(&mut self, lpa: Lpa) -> Option<Option<Ppa>> {
+        let entry = self.ctp.get(lpa)?;
+        self.cmt.insert(lpa, entry);
+        Some(entry)
+    }
+
+    /// Takes the entry of an address into the entry cache, from the page cache or the translation page that is `loaded`.
+    pub(super) fn cache(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa) -> Option<Ppa> {
+        if let Some(entry) = self.cache_from_page(lpa) {
             return entry;
         }
-        let (entry, changed) = self.settle(core, lpa);
+        let (entry, changed) = self.settle(core, loaded, lpa);
         self.cmt.insert(lpa, entry);
         if changed {
             self.cmt.set(lpa, entry);
@@ -114,11 +125,10 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 
     /// Takes a translation page that has just been read into the page cache.
-    pub(super) fn cache_page(&mut self, core: &mut Core, unit: SegmentId) {
-        let range = core.units().range(unit);
-        self.ctp.insert(unit, core.meta().pages.entries(range));
-        for lpa in logged_in(core, unit) {
-            let (entry, changed) = self.settle(core, lpa);
+    pub(super) fn cache_page(&mut self, core: &mut Core, loaded: &Loaded) {
+        self.ctp.insert(loaded.unit(), core.view(loaded).entries());
+        for lpa in logged_in(core, loaded.unit()) {
+            let (entry, changed) = self.settle(core, loaded, lpa);
             if changed {
                 self.ctp.set(lpa, entry);
                 self.count(core, entry);

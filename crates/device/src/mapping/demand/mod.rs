@@ -55,9 +55,9 @@ use crate::blocks::Stream;
 use crate::config::{EngineConfig, UNIT_KIB};
 use crate::engine::core::Core;
 use crate::gc::Victim;
+use crate::knowledge::{Loaded, ProgrammedSet};
 use crate::log::Change;
 use crate::map_units::{MapShape, Numbered};
-use crate::meta::Piece;
 use crate::seat::{
     Absorb, Admission, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement,
     Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
@@ -226,7 +226,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         if held {
             self.count_lookup(lpa, access, true);
             self.ctp.touch(unit);
-            return Found::Cached(self.cache(core, lpa));
+            return Found::Cached(self.cache_from_page(lpa).flatten());
         }
         if !on_flash {
             self.counters.cmt_unwritten_misses += 1;
@@ -373,17 +373,16 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
     }
 
     /// The entry of a read that was looked up goes into the cache, where a place has been kept for it.
-    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
         self.loading -= 1;
-        let unit = core.units().of(lpa);
-        if self.loading_pages.remove(&unit) {
-            self.cache_page(core, unit);
+        if self.loading_pages.remove(&loaded.unit()) {
+            self.cache_page(core, loaded);
         }
         let entry = match self.cmt.get(lpa) {
             Some(entry) => entry,
-            None => self.cache(core, lpa),
+            None => self.cache(core, loaded, lpa),
         };
-        self.take_expected(core, unit);
+        self.take_expected(core, loaded);
         entry
     }
 
@@ -392,7 +391,8 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
             Found::Cached(_) => {}
             Found::Nowhere => {
                 self.missed[Access::Write as usize] = None;
-                self.cache(core, lpa);
+                let unwritten = core.unwritten(core.units().of(lpa));
+                self.cache(core, &unwritten.expect("it was found nowhere"), lpa);
             }
             Found::OnFlash(unit) => return Admission::Load(unit),
             Found::NoRoom => return Admission::NoRoom,
@@ -440,7 +440,7 @@ impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
         };
         if !self.is_cached(core, lpa) {
             self.log_change(core, Change { lpa, ppa: Some(ppa), seq, source: Some(source) });
-        } else if self.mapping_of(core, lpa).is_some_and(|old| core.superblock_of(old) == source) {
+        } else if self.in_cache(lpa).flatten().is_some_and(|old| core.superblock_of(old) == source) {
             self.change(core, lpa, Some(ppa));
         }
     }
@@ -518,7 +518,8 @@ impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
     }
 
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
-        self.mapping_of(core, lpa) == Some(ppa)
+        let found = || core.over_log(lpa, core.truth().entry_when_found(lpa));
+        self.in_cache(lpa).unwrap_or_else(found) == Some(ppa)
     }
 
     /// The victim becomes free when its last translation page has been written.
@@ -536,8 +537,8 @@ impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
 impl<const TWO_LEVELS: bool> Recover for Demand<TWO_LEVELS> {
     const TABLE: Table = Table::CountedSegments;
 
-    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.flush_cut(core, lost);
+    fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
+        self.flush_cut(core, survived);
     }
 
     /// Valid page counts follow from the translation pages, all of which have been read.

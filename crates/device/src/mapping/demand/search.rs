@@ -5,35 +5,41 @@ use units::{Lpa, Ppa};
 use super::Demand;
 use crate::engine::core::Core;
 use crate::gc::Victim;
+use crate::knowledge::Loaded;
 use crate::mapping::portions::LooksUp;
 use crate::sram::Owner;
 
 impl<const TWO_LEVELS: bool> LooksUp for Demand<TWO_LEVELS> {
-    fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
-        self.mapping_of(core, lpa)
+    fn current(&self, core: &Core, lpa: Lpa, loaded: Option<&Loaded>) -> Option<Ppa> {
+        self.mapping_of(core, lpa, loaded)
     }
 
     fn read_plan(&self, core: &mut Core, victim: &mut Victim) -> bool {
         let units = core.units();
         let mut reading = false;
         victim.loaded = victim.cursor;
+        victim.round.clear();
+        victim.at = 0;
         while let Some(&(lpa, _)) = victim.plan.get(victim.loaded) {
             let unit = units.of(lpa);
             let rest = &victim.plan[victim.loaded..];
             let same = rest.iter().take_while(|(lpa, _)| units.of(*lpa) == unit);
             let (n, known) = same.fold((0, true), |(n, known), (lpa, _)| (n + 1, known && self.is_cached(core, *lpa)));
-            let place = core.place_of(unit).filter(|_| !known);
-            if let Some(ppa) = place {
+            if known {
+                victim.round.add_elsewhere(unit);
+            } else if let Some(loaded) = core.unwritten(unit) {
+                victim.round.add_loaded(loaded);
+            } else {
                 if !core.take_buffers(Owner::Map, 1) {
                     assert!(reading, "the reserve leaves buffers for a valid page search");
                     break;
                 }
                 victim.held += 1;
-                core.read_for_search(ppa, 1);
+                victim.round.add(core.meta().directory(), unit);
                 reading = true;
             }
             victim.loaded += n;
         }
-        reading
+        core.read_for_search(&mut victim.round) > 0
     }
 }

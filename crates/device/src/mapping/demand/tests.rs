@@ -14,7 +14,7 @@ fn core() -> Core {
         core.meta_in_test().moved(piece, meta.offset(unit.0));
     }
     for lpa in (0..4096).map(Lpa) {
-        core.set_entry(lpa, Some(Ppa(lpa.0)));
+        core.meta_in_test().pages_mut().assume_entry(lpa, Some(Ppa(lpa.0)));
     }
     core
 }
@@ -23,7 +23,8 @@ fn core() -> Core {
 fn read<const TWO_LEVELS: bool>(map: &mut Demand<TWO_LEVELS>, core: &mut Core, lpa: u32) -> Resolved {
     let said = map.resolve(core, Lpa(lpa), HostSays::Nothing);
     if let Resolved::Load(_) = said {
-        assert_eq!(map.resolve_loaded(core, Lpa(lpa), LoadedFor::Read), Some(Ppa(lpa)));
+        let loaded = Loaded::assumed(core.units().of(Lpa(lpa)));
+        assert_eq!(map.resolve_loaded(core, &loaded, Lpa(lpa), LoadedFor::Read), Some(Ppa(lpa)));
     }
     said
 }

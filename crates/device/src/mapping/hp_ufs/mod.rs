@@ -64,11 +64,12 @@ use self::victims::{SentBitmap, Victims};
 use self::writebacks::{Entries, SentParts, Writebacks};
 use crate::blocks::Stream;
 use crate::config::{EngineConfig, UNIT_KIB};
+use crate::directory::Piece;
 use crate::engine::core::Core;
 use crate::gc::Victim;
+use crate::knowledge::{Loaded, LoadedSet, Programmed, ProgrammedSet};
 use crate::log::Change;
 use crate::map_units::MapShape;
-use crate::meta::Piece;
 use crate::seat::{
     Absorb, Answer, Background, Commit, Declared, HostProtocol, HostRole, HostSays, LoadedFor, MapMemory, NoFlush,
     Placement, Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
@@ -270,8 +271,8 @@ impl Translate for HpUfs {
         }
     }
 
-    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
-        Self::current(core, lpa)
+    fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
+        Self::current(core, lpa, core.view(loaded).entry(lpa))
     }
 
     /// What the device could say without the host's address; see [`HpUfs::resolve_alone`]. With it no read needs flash.
@@ -366,8 +367,8 @@ impl Background for HpUfs {
     }
 
     /// A map unit from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
-    fn piece_programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) -> bool {
-        self.writebacks.programmed(core, piece, ppa)
+    fn piece_programmed(&mut self, core: &mut Core, programmed: &Programmed) -> bool {
+        self.writebacks.programmed(core, programmed)
     }
 
     fn piece_moved(&mut self, piece: Piece, from: Ppa, to: Ppa) {
@@ -410,8 +411,8 @@ impl Reclaim for HpUfs {
 impl Recover for HpUfs {
     const TABLE: Table = Table::Segments;
 
-    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.writebacks.on_power_loss(core, lost);
+    fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
+        self.writebacks.on_power_loss(core, survived);
     }
 
     /// The segments on flash hold every change; the host begins from there.
@@ -442,7 +443,10 @@ impl HostProtocol for HpUfs {
             Op::SegmentRead { segment } => {
                 let missing = self.writebacks.missing(core, segment);
                 if missing.is_empty() {
-                    return Answer::Now(Status::Good, self.writebacks.segment_image(core, segment));
+                    return Answer::Now(
+                        Status::Good,
+                        self.writebacks.segment_image(core, segment, &LoadedSet::default()),
+                    );
                 }
                 Answer::AfterLoad(missing, segment)
             }
@@ -461,8 +465,8 @@ impl HostProtocol for HpUfs {
         }
     }
 
-    fn metadata_loaded(&mut self, core: &mut Core, segment: SegmentId) -> DataIn {
-        self.writebacks.segment_image(core, segment)
+    fn metadata_loaded(&mut self, core: &mut Core, segment: SegmentId, read: &LoadedSet) -> DataIn {
+        self.writebacks.segment_image(core, segment, read)
     }
 
     /// Entries and writeback hints share the piggyback bytes. Hints go first: without them the host's stream comes to
@@ -486,14 +490,10 @@ impl HostProtocol for HpUfs {
 impl NoFlush for HpUfs {}
 
 impl HpUfs {
-    /// The mapping of an address whose map unit is in SRAM, or has just been read.
-    fn current(core: &Core, lpa: Lpa) -> Option<Ppa> {
+    /// The mapping of an address that has this entry in its map unit.
+    fn current(core: &Core, lpa: Lpa, entry: Option<Ppa>) -> Option<Ppa> {
         // The host wrote this entry.
-        let base = core.meta().pages.entry(lpa).filter(|&ppa| core.is_data(ppa, 1));
-        match core.log().get(lpa) {
-            Some(logged) => core.logged_over(logged, base),
-            None => base,
-        }
+        core.over_log(lpa, entry.filter(|&ppa| core.is_data(ppa, 1)))
     }
 
     /// Without an address from the host, or with a wrong one. What is on flash is good only if the segment has no
@@ -509,9 +509,9 @@ impl HpUfs {
         if core.place_of(unit).is_none() {
             return Resolved::Unmapped;
         }
-        if core.segment_hit(unit) {
+        if let Some(entry) = core.hit(unit).map(|view| view.entry(lpa)) {
             core.count_segment_hit();
-            return Resolved::own(Self::current(core, lpa));
+            return Resolved::own(Self::current(core, lpa, entry));
         }
         Resolved::Load(unit)
     }

@@ -6,13 +6,14 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use live::recycle_segment;
+use live::{copy_segment, recycle_segment};
 use ufs::{DataIn, SegmentImage, SegmentState};
-use units::{Lpa, Ppa, SegmentId, Seq};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq};
 
+use crate::directory::Piece;
 use crate::engine::core::Core;
+use crate::knowledge::{LoadedSet, Programmed, ProgrammedSet};
 use crate::map_units::{UnitRun, UnitSet};
-use crate::meta::Piece;
 use crate::sram::Owner;
 
 /// A map unit from the host, in SRAM until it is on flash.
@@ -68,12 +69,11 @@ pub fn written(core: &Core, segment: SegmentId) -> Seq {
 }
 
 /// A map unit is on flash.
-pub fn keep_content(core: &mut Core, written: Writeback) {
-    core.segment_written(written.unit, written.seq);
-    let range = core.units().range(written.unit);
+pub fn keep_content(core: &mut Core, programmed: &Programmed, written: Writeback) {
+    core.segment_written(programmed, written.seq);
     match written.entries {
-        Entries::Whole(state) => core.set_state(Lpa(range.start).segment(), state),
-        Entries::Part(packed) => core.set_entries(range, &packed),
+        Entries::Whole(state) => core.set_unit_state(programmed, state),
+        Entries::Part(packed) => core.set_unit(programmed, &packed),
     }
 }
 
@@ -202,19 +202,23 @@ impl Writebacks {
         }
     }
 
-    /// A segment as the host has written it last.
-    pub fn segment_image(&self, core: &Core, segment: SegmentId) -> DataIn {
-        let mut image = core.meta().pages.segment(segment);
+    /// A segment for the host, of the map units that are on their way to flash, those that were `read` for it, and those
+    /// that were in SRAM.
+    pub fn segment_image(&self, core: &Core, segment: SegmentId, read: &LoadedSet) -> DataIn {
         let units = core.units();
+        if units.is_plain() {
+            return DataIn::Segment(match self.in_sram(segment) {
+                Some(Entries::Whole(newer)) => newer.image(),
+                _ => core.for_command(segment, read).image(),
+            });
+        }
+        let mut image = copy_segment(&[0; SEGMENT_ENTRIES as usize]);
         for unit in units.of_segment(segment).iter() {
+            let entries = slots_in_segment(units.range(unit));
+            let len = entries.len();
             match self.in_sram(unit) {
-                None => {}
-                Some(Entries::Whole(newer)) => recycle_segment(std::mem::replace(&mut image, newer.image())),
-                Some(Entries::Part(newer)) => {
-                    let entries = slots_in_segment(units.range(unit));
-                    let len = entries.len();
-                    image[entries].copy_from_slice(&newer[..len]);
-                }
+                Some(Entries::Part(newer)) => image[entries].copy_from_slice(&newer[..len]),
+                _ => image[entries].copy_from_slice(&core.for_command(unit, read).entries()),
             }
         }
         DataIn::Segment(image)
@@ -253,8 +257,10 @@ impl Writebacks {
     }
 
     /// A program is done. True if it holds the newest copy of its map unit on flash.
-    pub fn programmed(&mut self, core: &mut Core, piece: Piece, ppa: Ppa) -> bool {
-        let written = self.take_programming(piece, ppa).expect("a map unit is listed until it is on flash");
+    pub fn programmed(&mut self, core: &mut Core, programmed: &Programmed) -> bool {
+        let written = self
+            .take_programming(programmed.piece(), programmed.place())
+            .expect("a map unit is listed until it is on flash");
         let less = self.held - self.buffers(core);
         core.give_buffers(Owner::Load, less);
         self.held -= less;
@@ -263,7 +269,7 @@ impl Writebacks {
         }
         let newest = written.seq >= core.meta().segment_seq(written.unit);
         if newest {
-            keep_content(core, written);
+            keep_content(core, programmed, written);
         }
         newest
     }
@@ -276,11 +282,12 @@ impl Writebacks {
     }
 
     /// Copies that made it to flash count, in the order in which they were written, unless a newer one got there first.
-    pub fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    pub fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
         for Programming { ppa, copy } in std::mem::take(&mut self.programming) {
-            let survived = !lost.contains(&(Piece(copy.unit.0), ppa));
-            if survived && copy.seq >= core.meta().segment_seq(copy.unit) {
-                keep_content(core, copy);
+            if let Some(programmed) = survived.get_at(Piece::of(copy.unit), ppa)
+                && copy.seq >= core.meta().segment_seq(copy.unit)
+            {
+                keep_content(core, programmed, copy);
             }
         }
     }

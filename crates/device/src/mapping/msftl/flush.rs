@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::{Flushed, FlushedCounters};
+use crate::directory::Piece;
 use crate::engine::core::Core;
+use crate::knowledge::{ProgrammedSet, Round, Sharing};
 use crate::mapping::rounds::{self, InRounds, Load, Phase};
-use crate::meta::Piece;
 use crate::sram::Owner;
 
 /// Buffers that a flush works in, if there are as many: programs for every die of a large device.
@@ -36,7 +37,7 @@ pub struct FlushState {
     /// End of the updates in the pieces in SRAM.
     round_end: usize,
     /// Pieces in SRAM, and the buffers that they take.
-    round: Vec<Piece>,
+    round: Round,
     held: u16,
     /// What has been counted since power-on.
     pub counters: FlushedCounters,
@@ -74,23 +75,20 @@ impl FlushState {
             room -= if room >= whole { room % whole } else { 0 };
         }
         let mut placing = core.meta().placing();
-        let mut reads = BTreeSet::new();
         while let Some(update) = self.updates.get(self.round_end) {
             let unit = units.of(update.lpa);
-            let piece = core.meta().segment_piece(unit);
+            let piece = Piece::of(unit);
             let mut next = placing;
             next.put(piece);
             if next.units() > room {
                 break;
             }
             placing = next;
-            if core.segment_hit(unit) {
+            match core.take_segment(unit) {
                 // Its buffer goes over to the flush.
-                core.drop_segment(unit);
-            } else {
-                reads.extend(core.meta().place(piece));
+                Some(loaded) => self.round.add_loaded(loaded),
+                None => _ = self.round.add(core.meta().directory(), unit),
             }
-            self.round.push(piece);
             let rest = &self.updates[self.round_end..];
             self.round_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
         }
@@ -98,39 +96,38 @@ impl FlushState {
         self.held = placing.units() as u16;
         let taken = core.take_buffers(Owner::Map, self.held);
         assert!(taken, "asked above");
-        self.counters.pmt_flush_reads += reads.len() as u64;
-        for &ppa in &reads {
-            core.read_for_flush(ppa, units.flash_units());
-        }
-        !reads.is_empty()
+        let reads = core.read_for_flush(&mut self.round, Sharing::ByPlace);
+        self.counters.pmt_flush_reads += reads;
+        reads > 0
     }
 
     fn count_round(&mut self, core: &mut Core) {
         let units = core.units();
-        let entries = |piece: &Piece| units.range(SegmentId(piece.0)).len() as u64;
+        let entries = |unit: SegmentId| units.range(unit).len() as u64;
         let changed = self.updates[self.done..self.round_end].iter().filter(|u| u.holds).count();
         self.counters.pmt_pieces_written += self.round.len() as u64;
-        self.counters.pmt_entries_written += self.round.iter().map(entries).sum::<u64>();
+        self.counters.pmt_entries_written += self.round.units().map(entries).sum::<u64>();
         self.counters.pmt_entries_changed += changed as u64;
     }
 
     /// The pieces of the round are on flash: what was written becomes their content.
-    fn round_content(&self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    fn round_content(&self, core: &mut Core, programmed: &ProgrammedSet) {
         let updates = self.updates[self.done..self.round_end].iter();
         let changes = updates.filter(|update| update.holds).map(|update| (update.lpa, update.ppa));
-        rounds::on_flash(core, &self.round, self.seq, lost, changes);
+        rounds::on_flash(core, &self.round, self.seq, programmed, changes);
     }
 
     fn round_written(&mut self, core: &mut Core) {
-        self.round_content(core, &[]);
+        let programmed = core.take_programmed();
+        self.round_content(core, &programmed);
         rounds::release(core, &self.round, &mut self.held);
         self.done = self.round_end;
     }
 
     /// The power is gone: pieces of the round that made it to flash count.
-    pub(super) fn on_power_loss(&self, core: &mut Core, lost: &[(Piece, Ppa)]) {
+    pub(super) fn on_power_loss(&self, core: &mut Core, survived: &ProgrammedSet) {
         if self.phase == Phase::Written {
-            self.round_content(core, lost);
+            self.round_content(core, survived);
         }
     }
 }
@@ -169,15 +166,19 @@ impl<S> InRounds for Flushed<S> {
 impl<S> Flushed<S> {
     /// The old entries are seen now: they tell which copies have been overtaken, and which pages are garbage.
     fn apply_round(&mut self, core: &mut Core) {
+        core.round_arrived(&mut self.flush.round);
+        let (units, mut unit_at) = (core.units(), 0);
         for at in self.flush.done..self.flush.round_end {
             let update = self.flush.updates[at];
-            match rounds::settle(core, &mut self.unflushed.valid, update.lpa, update.ppa, update.source) {
+            let loaded = self.flush.round.from(&mut unit_at, units.of(update.lpa));
+            let old = core.view(loaded).entry(update.lpa);
+            match rounds::settle(core, &mut self.unflushed.valid, old, update.ppa, update.source) {
                 None => self.flush.updates[at].holds = false,
                 Some(sb) => self.flush.concerned.extend(sb),
             }
         }
         self.flush.count_round(core);
-        core.program_map_units(&self.flush.round);
+        core.program_map_units(&self.flush.round.pieces());
     }
 
     /// Translation blocks have run short. What has been written leaves the mapping cache; the rest follows in a flush

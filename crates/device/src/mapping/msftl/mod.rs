@@ -44,9 +44,9 @@ use crate::blocks::Stream;
 use crate::config::{EngineConfig, UNIT_KIB};
 use crate::engine::core::Core;
 use crate::gc::Victim;
+use crate::knowledge::{Loaded, ProgrammedSet};
 use crate::log::Change;
 use crate::map_units::{MapShape, Numbered};
-use crate::meta::Piece;
 use crate::seat::{
     Absorb, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement, Reclaim,
     Recover, Resolved, Scheme, Search, Table, Translate,
@@ -193,9 +193,8 @@ fn flush_units<S: PieceSize>(own: &S::Params) -> u32 {
 
 impl<S> Flushed<S> {
     /// The mapping of an address, as far as the device would know it with the piece in SRAM.
-    fn mapping_of(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
-        let base = core.meta().pages.entry(lpa);
-        core.log().get(lpa).map_or(base, |logged| core.logged_over(logged, base))
+    fn mapping_of(&self, core: &Core, lpa: Lpa, loaded: &Loaded) -> Option<Ppa> {
+        core.over_log(lpa, core.view(loaded).entry(lpa))
     }
 
     fn place(core: &Core, unit: SegmentId) -> Option<Ppa> {
@@ -272,9 +271,9 @@ impl<S: PieceSize> Translate for Flushed<S> {
             return Resolved::own(logged.ppa);
         }
         let unit = core.units().of(lpa);
-        if core.segment_hit(unit) {
+        if let Some(entry) = core.hit(unit).map(|view| view.entry(lpa)) {
             core.count_segment_hit();
-            return Resolved::own(core.meta().pages.entry(lpa));
+            return Resolved::own(entry);
         }
         if Self::place(core, unit).is_none() {
             return Resolved::Unmapped;
@@ -282,8 +281,8 @@ impl<S: PieceSize> Translate for Flushed<S> {
         Resolved::Load(unit)
     }
 
-    fn resolve_loaded(&mut self, core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
-        self.mapping_of(core, lpa)
+    fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
+        self.mapping_of(core, lpa, loaded)
     }
 
     /// In the mapping cache, in a piece in SRAM, or in one that was never written.
@@ -370,7 +369,7 @@ impl<S: PieceSize> Reclaim for Flushed<S> {
     }
 
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
-        self.mapping_of(core, lpa) == Some(ppa)
+        core.over_log(lpa, core.truth().entry_when_found(lpa)) == Some(ppa)
     }
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
@@ -388,8 +387,8 @@ impl<S: PieceSize> Reclaim for Flushed<S> {
 impl<S: PieceSize> Recover for Flushed<S> {
     const TABLE: Table = Table::CountedSegments;
 
-    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.flush.on_power_loss(core, lost);
+    fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
+        self.flush.on_power_loss(core, survived);
     }
 
     /// Valid page counts follow from the pieces, all of which have been read.

@@ -5,11 +5,12 @@ use units::{Lpa, Ppa};
 use super::Flushed;
 use crate::engine::core::Core;
 use crate::gc::Victim;
+use crate::knowledge::Loaded;
 use crate::mapping::portions::{LooksUp, read_map_units};
 
 impl<S> LooksUp for Flushed<S> {
-    fn current(&self, core: &Core, lpa: Lpa) -> Option<Ppa> {
-        self.mapping_of(core, lpa)
+    fn current(&self, core: &Core, lpa: Lpa, loaded: Option<&Loaded>) -> Option<Ppa> {
+        loaded.and_then(|loaded| self.mapping_of(core, lpa, loaded))
     }
 
     fn read_plan(&self, core: &mut Core, victim: &mut Victim) -> bool {

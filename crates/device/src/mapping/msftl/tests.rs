@@ -3,6 +3,7 @@
 use nand::Geometry;
 
 use super::*;
+use crate::directory::Piece;
 use crate::map_units::MapUnits;
 use crate::meta::Meta;
 

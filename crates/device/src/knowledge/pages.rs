@@ -1,14 +1,17 @@
 //! What stands in the pages of metadata superblocks. Flash keeps it through a power cut; everything else about metadata
 //! is in SRAM.
 //!
-//! The content is kept by piece, as the newest finished program of the piece left it. The rule for firmware: look only
-//! after the read of that page has been charged, or for a piece that is in SRAM.
+//! The content is kept by piece, as the newest finished program of the piece left it. Firmware reaches it only with a
+//! proof
+//! (see the head of the module above).
 
 use std::ops::Range;
 
 use live::{SegmentImage, SegmentState, copy_segment, recycle_segment};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
+use super::proof::{Loaded, PiecesRead, Programmed};
+use crate::directory::Piece;
 use crate::map_units::MapUnits;
 
 /// The log blocks, and which superblocks are free: written whenever a data superblock is opened, before anything is
@@ -69,6 +72,8 @@ pub const SNAPSHOTS: usize = 3;
 /// Contents of metadata pages.
 #[derive(Debug)]
 pub struct Pages {
+    /// How the table is divided.
+    units: MapUnits,
     /// L2P entries, packed, by 1024 addresses whatever the size of a map unit, as the device has put them together.
     images: Vec<Option<Box<SegmentImage>>>,
     /// Whole segments as they came from a host, where there is no image; empty before the first one. With neither, a
@@ -77,12 +82,13 @@ pub struct Pages {
     /// The sequence number stored with each map unit: it holds every change up to it.
     pub(super) seqs: Vec<Seq>,
     /// Two places for records take turns, so that one is always whole.
-    pub records: [Record; 2],
+    pub(super) records: [Record; 2],
     /// Map units that share a flash unit, by flash unit of the metadata superblocks; empty if none do. Each codeword of
-    /// ECC, 1 KiB (MSFTL Sec. 3.1), has a spare area that names its own.
+    /// ECC, 1 KiB
+    /// (MSFTL Sec. 3.1), has a spare area that names its own.
     pub(super) labels: Vec<Vec<u32>>,
     /// Trims, by page of the journal.
-    pub journal: Vec<Vec<TrimRecord>>,
+    pub(super) journal: Vec<Vec<TrimRecord>>,
     /// The last snapshots, oldest first.
     pub(super) snapshots: Vec<Snapshot>,
 }
@@ -91,6 +97,7 @@ impl Pages {
     /// Nothing written yet.
     pub fn new(units: MapUnits, journal_pages: usize) -> Pages {
         Pages {
+            units,
             images: (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| None).collect(),
             states: Vec::new(),
             seqs: vec![Seq(0); units.count() as usize],
@@ -101,23 +108,65 @@ impl Pages {
         }
     }
 
+    /// After a power cut the table may be divided in another way, as long as nothing has been written.
+    pub fn divided(self, units: MapUnits) -> Pages {
+        Pages { units, ..self }
+    }
+
+    /// The map unit that is in SRAM.
+    #[inline]
+    pub fn view(&self, loaded: &Loaded) -> MapView<'_> {
+        MapView { pages: self, unit: loaded.unit() }
+    }
+
     /// The entry of an address.
     #[inline]
-    pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
+    pub(super) fn entry(&self, lpa: Lpa) -> Option<Ppa> {
         match &self.images[lpa.segment().index()] {
             Some(image) => Ppa::unpack(image[lpa.slot()]),
             None => self.state(lpa.segment()).and_then(|state| Ppa::unpack(state.entry(lpa.slot()))),
         }
     }
 
-    /// Sets an entry of a segment that has just been programmed.
+    fn check(&self, programmed: &Programmed, unit: SegmentId) {
+        assert!(programmed.piece() == Piece::of(unit), "{programmed:?} does not change {unit}");
+    }
+
+    /// A map unit has been programmed with this entry.
     #[inline]
-    pub fn set_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
+    pub fn set_entry(&mut self, programmed: &Programmed, lpa: Lpa, ppa: Option<Ppa>) {
+        self.check(programmed, self.units.of(lpa));
         self.own(lpa.segment())[lpa.slot()] = Ppa::pack(ppa);
     }
 
+    /// A map unit has been programmed with these entries.
+    pub fn set_unit(&mut self, programmed: &Programmed, packed: &[u32]) {
+        self.set_entries(self.units.range(SegmentId(programmed.piece().0)), packed);
+    }
+
+    /// A map unit that is a whole segment has been programmed with what came from a host.
+    pub fn set_unit_state(&mut self, programmed: &Programmed, state: SegmentState) {
+        let range = self.units.range(SegmentId(programmed.piece().0));
+        self.set_state(Lpa(range.start).segment(), state);
+    }
+
+    /// A map unit has been programmed together with this sequence number.
+    pub fn set_seq(&mut self, programmed: &Programmed, seq: Seq) {
+        self.seqs[programmed.piece().0 as usize] = seq;
+    }
+
+    /// All parts of a record have been programmed, this one last.
+    pub fn set_record(&mut self, _last: &Programmed, slot: usize, record: Record) {
+        self.records[slot] = record;
+    }
+
+    /// A page of the journal has been programmed.
+    pub fn set_journal(&mut self, _page: &Programmed, page: usize, trims: Vec<TrimRecord>) {
+        self.journal[page] = trims;
+    }
+
     /// Copies of the entries of some addresses, packed.
-    pub fn entries(&self, range: Range<u32>) -> Vec<u32> {
+    fn entries(&self, range: Range<u32>) -> Vec<u32> {
         let mut packed = Vec::with_capacity(range.len());
         let mut lpa = Lpa(range.start);
         while lpa.0 < range.end {
@@ -133,7 +182,7 @@ impl Pages {
     }
 
     /// Replaces the entries of some addresses.
-    pub fn set_entries(&mut self, range: Range<u32>, packed: &[u32]) {
+    pub(super) fn set_entries(&mut self, range: Range<u32>, packed: &[u32]) {
         assert_eq!(range.len(), packed.len(), "an entry for each address");
         let (mut lpa, mut rest) = (Lpa(range.start), packed);
         while !rest.is_empty() {
@@ -145,7 +194,7 @@ impl Pages {
     }
 
     /// A copy of a whole segment.
-    pub fn segment(&self, segment: SegmentId) -> Box<SegmentImage> {
+    pub(super) fn segment(&self, segment: SegmentId) -> Box<SegmentImage> {
         match (&self.images[segment.index()], self.state(segment)) {
             (Some(image), _) => copy_segment(image),
             (None, Some(state)) => state.image(),
@@ -154,12 +203,12 @@ impl Pages {
     }
 
     /// Was a segment ever written?
-    pub fn is_written(&self, segment: SegmentId) -> bool {
+    fn is_written(&self, segment: SegmentId) -> bool {
         self.images[segment.index()].is_some() || self.state(segment).is_some()
     }
 
     /// All that were.
-    pub fn written_segments(&self) -> impl Iterator<Item = SegmentId> {
+    pub(super) fn written_segments(&self) -> impl Iterator<Item = SegmentId> {
         (0..self.images.len() as u32).map(SegmentId).filter(|&segment| self.is_written(segment))
     }
 
@@ -181,7 +230,7 @@ impl Pages {
     }
 
     /// Replaces a whole segment by what came from a host.
-    pub fn set_state(&mut self, segment: SegmentId, state: SegmentState) {
+    fn set_state(&mut self, segment: SegmentId, state: SegmentState) {
         if self.states.is_empty() {
             self.states.resize_with(self.images.len(), || None);
         }
@@ -192,13 +241,9 @@ impl Pages {
     }
 
     /// The sequence number stored with a map unit.
-    pub fn seq(&self, segment: SegmentId) -> Seq {
+    #[inline]
+    pub(super) fn seq(&self, segment: SegmentId) -> Seq {
         self.seqs[segment.index()]
-    }
-
-    /// Notes the sequence number stored with a map unit that has just been programmed.
-    pub fn set_seq(&mut self, segment: SegmentId, seq: Seq) {
-        self.seqs[segment.index()] = seq;
     }
 
     /// A snapshot is being written.
@@ -209,9 +254,103 @@ impl Pages {
         self.snapshots.push(snapshot);
     }
 
-    /// The snapshot at the beginning of a superblock. Several may have been written there over time; the last counts.
-    pub fn snapshot(&self, sb: Superblock) -> Option<&Snapshot> {
+    /// The snapshot at the beginning of a superblock, from `first` on, all `units` of which have been read. Several may
+    /// have
+    /// been written there over time; the last counts.
+    ///
+    /// # Panics
+    /// If a unit has not been read.
+    pub fn snapshot(&self, sb: Superblock, first: Ppa, units: u32, read: &PiecesRead) -> Option<&Snapshot> {
+        let all = (0..units).all(|i| read.covers(first.offset(i), 1));
+        assert!(all, "the snapshot in {sb} has not been read");
         self.snapshots.iter().rev().find(|s| s.sb == sb)
+    }
+
+    /// A record whose parts stand at these places and have been read.
+    ///
+    /// # Panics
+    /// If one has not been read.
+    pub fn record(&self, slot: usize, mut places: impl Iterator<Item = Ppa>, read: &PiecesRead) -> &Record {
+        assert!(places.all(|ppa| read.covers(ppa, 1)), "record {slot} has not been read");
+        &self.records[slot]
+    }
+
+    /// A page of the journal that stands at this place and has been read.
+    ///
+    /// # Panics
+    /// If it has not been read.
+    pub fn journal(&self, page: usize, place: Ppa, read: &PiecesRead) -> &[TrimRecord] {
+        assert!(read.covers(place, 1), "page {page} of the journal has not been read");
+        &self.journal[page]
+    }
+
+    /// Notes which map units share the flash unit of a slot.
+    pub fn label(&mut self, slot: usize) -> &mut Vec<u32> {
+        &mut self.labels[slot]
+    }
+
+    /// The map units that share the flash unit of a slot, if units are shared at all.
+    pub fn label_at(&self, slot: usize) -> Option<&[u32]> {
+        self.labels.get(slot).map(Vec::as_slice)
+    }
+
+    /// Room for labels of so many flash units.
+    pub fn resize_labels(&mut self, n: usize) {
+        self.labels.resize_with(n, Vec::new);
+    }
+
+    /// Flash units that have a label.
+    pub fn labelled(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// For tests of what is done with entries that stand on flash.
+    #[cfg(test)]
+    pub fn assume_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
+        self.own(lpa.segment())[lpa.slot()] = Ppa::pack(ppa);
+    }
+
+    /// For tests of what stands on flash in the end.
+    #[cfg(test)]
+    pub fn inspect(&self, lpa: Lpa) -> (Option<Ppa>, Seq) {
+        (self.entry(lpa), self.seq(self.units.of(lpa)))
+    }
+}
+
+/// A map unit in SRAM.
+///
+/// It borrows, so it is as old as the proof that it was made with, and nothing changes while it is used.
+#[derive(Clone, Copy, Debug)]
+pub struct MapView<'a> {
+    pages: &'a Pages,
+    unit: SegmentId,
+}
+
+impl MapView<'_> {
+    /// The entry of an address.
+    ///
+    /// # Panics
+    /// If the address belongs to another map unit.
+    #[inline]
+    pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
+        assert!(self.pages.units.of(lpa) == self.unit, "{lpa} does not belong to {}", self.unit);
+        self.pages.entry(lpa)
+    }
+
+    /// Copies of all entries, packed.
+    pub fn entries(&self) -> Vec<u32> {
+        self.pages.entries(self.pages.units.range(self.unit))
+    }
+
+    /// A copy of all entries of a map unit that is a whole segment.
+    pub fn image(&self) -> Box<SegmentImage> {
+        assert!(self.pages.units.is_plain(), "{} is no segment", self.unit);
+        self.pages.segment(self.unit)
+    }
+
+    /// Up to which change the unit is complete.
+    pub fn seq(&self) -> Seq {
+        self.pages.seq(self.unit)
     }
 }
 

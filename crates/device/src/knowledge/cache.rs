@@ -1,0 +1,118 @@
+//! Which map units are in SRAM beside the buffers that somebody holds, in order of use.
+
+use lists::Lru;
+use units::SegmentId;
+
+use super::proof::Loaded;
+use crate::map_units::MapUnits;
+
+/// What a slot holds. The value of a slot without a segment is never given out.
+#[derive(Debug)]
+struct Kept(Loaded);
+
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept(Loaded::by_argument(SegmentId(0)))
+    }
+}
+
+/// The cached segments in order of use. A cached segment is clean, so its content is that of flash.
+///
+/// It takes nothing but what has been read ([`Loaded`]), so what it holds is known.
+#[derive(Debug)]
+pub struct SegmentCache {
+    units: MapUnits,
+    limit: u16,
+    len: u16,
+    /// What they take, in buffers.
+    buffers: u16,
+    /// Slot of a segment, plus one.
+    slot_of: Vec<u16>,
+    order: Lru<u16, Kept>,
+    free: Vec<u16>,
+}
+
+impl SegmentCache {
+    /// An empty cache of so many buffers.
+    pub fn new(buffers: u16, units: MapUnits) -> SegmentCache {
+        let limit = units.fitting(buffers.into()).min(u32::from(u16::MAX) - 1) as u16;
+        SegmentCache {
+            units,
+            limit,
+            len: 0,
+            buffers: 0,
+            slot_of: vec![0; units.count() as usize],
+            order: Lru::with_slots(limit.into()),
+            free: (0..limit).rev().collect(),
+        }
+    }
+
+    /// Segments held.
+    pub fn len(&self) -> u16 {
+        self.len
+    }
+
+    /// Most segments that fit.
+    pub fn limit(&self) -> u16 {
+        self.limit
+    }
+
+    /// Buffers that the segments take.
+    #[inline]
+    pub fn buffers(&self) -> u16 {
+        self.buffers
+    }
+
+    /// Buffers that one segment more would take.
+    pub fn buffers_with_one_more(&self) -> u16 {
+        self.units.buffers(u32::from(self.len) + 1) as u16
+    }
+
+    fn resize(&mut self, len: u16) {
+        self.len = len;
+        self.buffers = self.units.buffers(len.into()) as u16;
+    }
+
+    /// The proof for a segment, if it is here; the segment becomes the most recently used.
+    #[inline]
+    pub fn touch(&mut self, segment: SegmentId) -> Option<&Loaded> {
+        let slot = self.slot_of[segment.index()].checked_sub(1)?;
+        self.order.touch(slot);
+        Some(&self.order[slot].0)
+    }
+
+    /// True if a segment is here; leaves no trace.
+    #[inline]
+    pub fn holds(&self, segment: SegmentId) -> bool {
+        self.slot_of[segment.index()] != 0
+    }
+
+    /// The segments, most recently used first.
+    pub fn segments(&self) -> impl Iterator<Item = SegmentId> {
+        self.order.newest_first().map(|slot| self.order[slot].0.unit())
+    }
+
+    /// Copies a segment that is in a buffer of somebody else, and is not here. There must be room.
+    pub fn insert(&mut self, loaded: &Loaded) {
+        let slot = self.free.pop().expect("the segment cache has a free slot after an eviction");
+        self.slot_of[loaded.unit().index()] = slot + 1;
+        self.order[slot] = Kept(Loaded::by_argument(loaded.unit()));
+        self.order.insert(slot);
+        self.resize(self.len + 1);
+    }
+
+    /// Drops the least recently used segment.
+    pub fn evict(&mut self) {
+        let oldest = self.order.oldest().expect("SRAM pool overcommitted: no cached segment left to give up");
+        self.remove(self.order[oldest].0.unit());
+    }
+
+    /// Takes a segment out. Its buffer goes over to the caller.
+    pub fn remove(&mut self, segment: SegmentId) -> Option<Loaded> {
+        let slot = std::mem::take(&mut self.slot_of[segment.index()]).checked_sub(1)?;
+        self.order.remove(slot);
+        self.free.push(slot);
+        self.resize(self.len - 1);
+        Some(Loaded::by_argument(segment))
+    }
+}

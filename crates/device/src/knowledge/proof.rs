@@ -1,0 +1,302 @@
+//! Proofs of what has been read and programmed.
+
+use std::collections::BTreeMap;
+
+use nand::{Completed, Work};
+use units::{Ppa, SegmentId};
+
+use crate::directory::{Directory, Piece};
+use crate::map_units::UnitSet;
+
+/// Map units in the largest [`UnitSet`].
+const MOST_UNITS: usize = 8;
+
+/// Proof that the content of a map unit is in SRAM: it has been read from flash, or the directory says that it was never
+/// written, so that all of its entries are unmapped.
+///
+/// Whoever holds it stands for the buffer with the content. It cannot be copied.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Loaded {
+    unit: SegmentId,
+}
+
+impl Loaded {
+    /// For the segment cache and [`Truth`](super::Truth), which say why.
+    pub(super) fn by_argument(unit: SegmentId) -> Loaded {
+        Loaded { unit }
+    }
+
+    /// For tests of what is done with loaded units.
+    #[cfg(test)]
+    pub fn assumed(unit: SegmentId) -> Loaded {
+        Loaded { unit }
+    }
+
+    /// The map unit.
+    #[inline]
+    pub fn unit(&self) -> SegmentId {
+        self.unit
+    }
+}
+
+/// A map unit, and where the directory says that it stands.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Expected {
+    unit: SegmentId,
+    /// Packed; 0 = never written.
+    place: u32,
+}
+
+impl Expected {
+    /// Looks the unit up in the directory.
+    #[inline]
+    pub fn new(directory: &Directory, unit: SegmentId) -> Expected {
+        Expected { unit, place: Ppa::pack(directory.place(Piece::of(unit))) }
+    }
+
+    /// The map unit.
+    #[inline]
+    pub fn unit(&self) -> SegmentId {
+        self.unit
+    }
+
+    /// Where it stands; `None` if it was never written.
+    #[inline]
+    pub fn place(&self) -> Option<Ppa> {
+        Ppa::unpack(self.place)
+    }
+
+    /// The unit has been read: `read` covers the `flash_units` that it takes, or one that it shares. None if not.
+    #[inline]
+    pub fn arrived(&self, read: &Completed, flash_units: u32) -> Option<Loaded> {
+        self.place().filter(|&ppa| read.has_read(ppa, flash_units)).map(|_| Loaded { unit: self.unit })
+    }
+
+    /// The same for reads of recovery.
+    pub fn among(&self, reads: &PiecesRead, flash_units: u32) -> Option<Loaded> {
+        self.place().filter(|&ppa| reads.covers(ppa, flash_units)).map(|_| Loaded { unit: self.unit })
+    }
+
+    /// A unit that was never written needs no read.
+    #[inline]
+    pub fn unwritten(&self) -> Option<Loaded> {
+        (self.place == 0).then_some(Loaded { unit: self.unit })
+    }
+}
+
+/// The map units of one load.
+#[derive(Debug)]
+pub struct ExpectedSet {
+    units: [Expected; MOST_UNITS],
+    n: u8,
+    /// A bit for each of them that has been read.
+    arrived: u8,
+}
+
+impl Default for ExpectedSet {
+    fn default() -> ExpectedSet {
+        ExpectedSet { units: [const { Expected { unit: SegmentId(0), place: 0 } }; MOST_UNITS], n: 0, arrived: 0 }
+    }
+}
+
+impl ExpectedSet {
+    /// Looks the units up in the directory.
+    pub fn new(directory: &Directory, units: UnitSet) -> ExpectedSet {
+        let mut set = ExpectedSet::default();
+        for unit in units.iter() {
+            set.units[usize::from(set.n)] = Expected::new(directory, unit);
+            set.n += 1;
+        }
+        set
+    }
+
+    fn units(&self) -> &[Expected] {
+        &self.units[..usize::from(self.n)]
+    }
+
+    /// The places to read, each once, in order of the units.
+    pub fn places(&self) -> impl Iterator<Item = Ppa> {
+        let units = self.units();
+        let first = |&(i, expected): &(usize, &Expected)| units[..i].iter().all(|other| other.place != expected.place);
+        units.iter().enumerate().filter(first).filter_map(|(_, expected)| expected.place())
+    }
+
+    /// One of the reads is done.
+    #[inline]
+    pub fn arrive(&mut self, read: &Completed, flash_units: u32) {
+        let before = self.arrived;
+        for i in 0..usize::from(self.n) {
+            self.arrived |= u8::from(self.units[i].arrived(read, flash_units).is_some()) << i;
+        }
+        assert!(self.arrived != before, "{read:?} brings nothing of {self:?}");
+    }
+
+    /// All reads are done.
+    ///
+    /// # Panics
+    /// If one is not.
+    #[inline]
+    pub fn loaded(&self) -> LoadedSet {
+        let mut set = LoadedSet::default();
+        for (i, expected) in self.units().iter().enumerate() {
+            assert!(self.arrived >> i & 1 != 0, "{} has not been read: {self:?}", expected.unit);
+            set.units[i] = Loaded { unit: expected.unit };
+        }
+        set.n = self.n;
+        set
+    }
+}
+
+/// The map units that one load has brought.
+#[derive(Debug)]
+pub struct LoadedSet {
+    units: [Loaded; MOST_UNITS],
+    n: u8,
+}
+
+impl Default for LoadedSet {
+    fn default() -> LoadedSet {
+        LoadedSet { units: [const { Loaded { unit: SegmentId(0) } }; MOST_UNITS], n: 0 }
+    }
+}
+
+impl LoadedSet {
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Loaded> {
+        self.units[..usize::from(self.n)].iter()
+    }
+
+    /// The proof for a unit, if it is among them.
+    #[inline]
+    pub fn get(&self, unit: SegmentId) -> Option<&Loaded> {
+        self.iter().find(|loaded| loaded.unit == unit)
+    }
+}
+
+/// Completed reads of metadata by recovery.
+#[derive(Debug, Default)]
+pub struct PiecesRead {
+    /// Number of units by first unit.
+    units: BTreeMap<Ppa, u32>,
+}
+
+impl PiecesRead {
+    /// Takes a read in.
+    pub fn add(&mut self, read: &Completed) {
+        if let (Work::Read { ppa, units }, false) = (read.work(), read.failed()) {
+            self.units.insert(ppa, units);
+        }
+    }
+
+    /// True if these `n` units have been read, with one read.
+    pub fn covers(&self, ppa: Ppa, n: u32) -> bool {
+        let before = self.units.range(..=ppa).next_back();
+        before.is_some_and(|(&first, &units)| ppa.0 + n <= first.0 + units)
+    }
+}
+
+/// The reads of an exclusive job, by the number that [`JobReads::begin`] gives.
+#[derive(Debug, Default)]
+pub struct JobReads {
+    reads: Vec<Option<Completed>>,
+}
+
+/// A read of an exclusive job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobRead(u32);
+
+impl JobReads {
+    /// Forgets what has been read for an earlier round.
+    pub fn clear(&mut self) {
+        self.reads.clear();
+    }
+
+    /// A read is about to be submitted.
+    pub fn begin(&mut self) -> JobRead {
+        self.reads.push(None);
+        JobRead(self.reads.len() as u32 - 1)
+    }
+
+    /// It is done.
+    pub fn complete(&mut self, read: JobRead, completed: Completed) {
+        self.reads[read.0 as usize] = Some(completed);
+    }
+
+    /// The completed read.
+    pub fn get(&self, read: JobRead) -> Option<&Completed> {
+        self.reads.get(read.0 as usize)?.as_ref()
+    }
+}
+
+/// Proof that a piece of metadata is on flash, at this place.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Programmed {
+    piece: Piece,
+    place: Ppa,
+}
+
+impl Programmed {
+    /// The program that put the piece at `place` has completed.
+    ///
+    /// # Panics
+    /// If it was another program, or it has failed.
+    #[inline]
+    pub fn by(program: &Completed, piece: Piece, place: Ppa) -> Programmed {
+        let Work::Program { ppa, units } = program.work() else { panic!("{program:?} programs nothing") };
+        let covered = ppa <= place && place.0 < ppa.0 + units;
+        assert!(covered && !program.failed(), "{program:?} does not put {piece:?} at {place}");
+        Programmed { piece, place }
+    }
+
+    /// The power went during the program, and everything of the piece can be read.
+    pub fn survived(program: &nand::CutProgram, piece: Piece, units: std::ops::Range<u32>) -> Option<Programmed> {
+        let place = program.ppa.offset(units.start);
+        units.into_iter().all(|unit| program.readable >> unit & 1 != 0).then_some(Programmed { piece, place })
+    }
+
+    /// The piece.
+    #[inline]
+    pub fn piece(&self) -> Piece {
+        self.piece
+    }
+
+    /// Where it is.
+    #[inline]
+    pub fn place(&self) -> Ppa {
+        self.place
+    }
+}
+
+/// The pieces of map units that programs of a job have put on flash.
+#[derive(Debug, Default)]
+pub struct ProgrammedSet {
+    pieces: Vec<Programmed>,
+    sorted: bool,
+}
+
+impl ProgrammedSet {
+    /// Takes one in.
+    pub fn add(&mut self, programmed: Programmed) {
+        self.pieces.push(programmed);
+        self.sorted = false;
+    }
+
+    /// Makes [`ProgrammedSet::get`] possible.
+    pub fn sort(&mut self) {
+        self.pieces.sort_unstable();
+        self.sorted = true;
+    }
+
+    /// The proof for a piece, if it is on flash.
+    pub fn get(&self, piece: Piece) -> Option<&Programmed> {
+        assert!(self.sorted, "asked before it was sorted");
+        self.pieces.binary_search_by_key(&piece, |programmed| programmed.piece).ok().map(|at| &self.pieces[at])
+    }
+
+    /// The proof for a piece at this place.
+    pub fn get_at(&self, piece: Piece, place: Ppa) -> Option<&Programmed> {
+        assert!(self.sorted, "asked before it was sorted");
+        let at = self.pieces.binary_search_by_key(&(piece, place), |programmed| (programmed.piece, programmed.place));
+        at.ok().map(|at| &self.pieces[at])
+    }
+}

@@ -1,0 +1,33 @@
+//! Whole map units being written as part of an exclusive job.
+
+use units::{SegmentId, Seq};
+
+use crate::directory::Piece;
+use crate::engine::core::Core;
+use crate::knowledge::ProgrammedSet;
+
+/// Map units on their way to flash with their entries, packed, and the last change that they hold.
+#[derive(Debug, Default)]
+pub struct UnitWrites {
+    images: Vec<(SegmentId, Vec<u32>)>,
+    seq: Seq,
+}
+
+impl UnitWrites {
+    /// Programs map units. They become the content of their pages with [`UnitWrites::finish`].
+    pub fn write(&mut self, core: &mut Core, images: Vec<(SegmentId, Vec<u32>)>, seq: Seq) {
+        let pieces: Vec<Piece> = images.iter().map(|(segment, _)| Piece::of(*segment)).collect();
+        (self.images, self.seq) = (images, seq);
+        core.program_map_units(&pieces);
+    }
+
+    /// The programs are over: what is on flash becomes the content of its pages.
+    pub fn finish(&mut self, core: &mut Core, programmed: &ProgrammedSet) {
+        for (segment, image) in self.images.drain(..) {
+            if let Some(programmed) = programmed.get(Piece::of(segment)) {
+                core.segment_written(programmed, self.seq);
+                core.set_unit(programmed, &image);
+            }
+        }
+    }
+}
