@@ -24,10 +24,8 @@ mod round;
 mod stored;
 mod truth;
 
-pub(crate) use cache::SegmentCache;
-pub(crate) use pages::{MapView, Pages, Record, Snapshot, TrimRecord};
-pub(crate) use proof::{
-    Expected, ExpectedSet, JobRead, JobReads, Loaded, LoadedSet, PiecesRead, Programmed, ProgrammedSet,
-};
-pub(crate) use round::{Round, Sharing};
-pub(crate) use truth::Truth;
+pub use cache::SegmentCache;
+pub use pages::{MapView, Pages, Record, Snapshot, TrimRecord};
+pub use proof::{Expected, ExpectedSet, JobRead, JobReads, Loaded, LoadedSet, PiecesRead, Programmed, ProgrammedSet};
+pub use round::{Round, Sharing};
+pub use truth::Truth;

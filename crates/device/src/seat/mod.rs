@@ -72,11 +72,13 @@ pub use scheme::Scheme;
 pub use translate::Translate;
 
 pub use crate::blocks::{Blocks, State, Stream};
+pub use crate::directory::{Directory, Piece};
 pub use crate::engine::core::{Core, MapPrograms};
 pub use crate::gc::Victim;
+pub use crate::knowledge::{Loaded, LoadedSet, MapView, Programmed, ProgrammedSet, Round, Sharing, Truth};
 pub use crate::log::{Change, Log, Logged};
 pub use crate::map_units::{MapShape, MapUnits, Numbered, UnitRun, UnitSet};
-pub use crate::meta::{Meta, Piece, Placing};
+pub use crate::meta::{Meta, Placing};
 pub use crate::sram::Owner;
 pub use crate::trimmed::TrimmedSegments;
 pub use crate::validity::ValidCounts;
