@@ -69,7 +69,7 @@ impl Translate for NoBitmap {
         Resolved::own(self.mapped(lpa))
     }
 
-    fn resolve_loaded(&mut self, _core: &mut Core, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, _core: &mut Core, _loaded: &Loaded, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
         self.mapped(lpa)
     }
 
@@ -163,8 +163,8 @@ impl Reclaim for NoBitmap {
 impl Recover for NoBitmap {
     const TABLE: Table = Table::Dram;
 
-    fn on_power_loss(&mut self, core: &mut Core, lost: &[(Piece, Ppa)]) {
-        self.trims.on_power_loss(core, lost);
+    fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
+        self.trims.on_power_loss(core, survived);
     }
 
     fn restored(core: &mut Core, own: &NoBitmapParams) -> NoBitmap {
