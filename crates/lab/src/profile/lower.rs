@@ -42,7 +42,7 @@ impl Profile {
             mappings: v.mappings,
             log: self.log(),
             gc: GcConfig {
-                pace: GcPace::from_name(&v.gc.pace).expect("the schema lists the paces there are"),
+                pace: GcPace::from_name(v.gc.pace).expect("the schema lists the paces there are"),
                 start: v.gc.start_superblocks,
                 relaxed: v.gc.relaxed_superblocks,
                 hurried: v.gc.hurried_superblocks,
@@ -73,7 +73,7 @@ impl Profile {
             tlc: cell(n.tlc_read_us, n.tlc_program_us, n.tlc_erase_us),
             channel_bytes_per_us: bytes_per_us(n.transfer_mib_per_s),
             page_register: n.page_register,
-            free: FreeWork::from_name(&self.values.what_if.free).expect("the schema lists what there is"),
+            free: FreeWork::from_name(self.values.what_if.free).expect("the schema lists what there is"),
         }
     }
 
