@@ -46,6 +46,56 @@
 //!     core.blocks().open_next(Stream::Host);
 //! }
 //! ```
+//!
+//! What stands in a map unit is seen only by who can show that it is in SRAM. [`Loaded`] is that proof. It comes with the
+//! completed read of the unit's place on flash, from the segment cache, or from the directory for a unit that was never
+//! written:
+//!
+//! ```
+//! # use ufsim_device::seat::{Core, Loaded};
+//! # use units::{Lpa, Ppa, SegmentId};
+//! fn entry(core: &Core, loaded: &Loaded, lpa: Lpa) -> Option<Ppa> {
+//!     core.view(loaded).entry(lpa)
+//! }
+//! ```
+//!
+//! A scheme can not make one:
+//!
+//! ```compile_fail,E0451
+//! # use ufsim_device::seat::{Core, Loaded};
+//! # use units::{Lpa, Ppa, SegmentId};
+//! fn entry(core: &Core, unit: SegmentId, lpa: Lpa) -> Option<Ppa> {
+//!     let loaded = Loaded { unit };
+//!     core.view(&loaded).entry(lpa)
+//! }
+//! ```
+//!
+//! Nor keep one that it was lent:
+//!
+//! ```compile_fail,E0507
+//! # use ufsim_device::seat::{Core, Loaded};
+//! fn keep(loaded: &Loaded) -> Loaded {
+//!     *loaded
+//! }
+//! ```
+//!
+//! Content changes only with the proof of a program, which a scheme can not make either:
+//!
+//! ```
+//! # use ufsim_device::seat::{Core, Programmed};
+//! # use units::Lpa;
+//! fn change(core: &mut Core, programmed: &Programmed, lpa: Lpa) {
+//!     core.set_entry(programmed, lpa, None);
+//! }
+//! ```
+//!
+//! ```compile_fail,E0451
+//! # use ufsim_device::seat::{Core, Piece, Programmed};
+//! # use units::{Lpa, Ppa};
+//! fn change(core: &mut Core, piece: Piece, place: Ppa, lpa: Lpa) {
+//!     core.set_entry(&Programmed { piece, place }, lpa, None);
+//! }
+//! ```
 
 mod absorb;
 mod answers;
