@@ -2,7 +2,8 @@
 
 use units::{Ppa, SegmentId};
 
-/// A piece of metadata: map units, then the bitmaps of data superblocks, then the parts of two records, then the journal.
+/// A piece of metadata: map units, then the bitmaps of data superblocks, then the parts of two records, then the
+/// journal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Piece(pub u32);
 

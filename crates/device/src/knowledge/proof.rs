@@ -11,8 +11,8 @@ use crate::map_units::UnitSet;
 /// Map units in the largest [`UnitSet`].
 const MOST_UNITS: usize = 8;
 
-/// Proof that the content of a map unit is in SRAM: it has been read from flash, or the directory says that it was never
-/// written, so that all of its entries are unmapped.
+/// Proof that the content of a map unit is in SRAM: it has been read from flash, or the directory says that it was
+/// never written, so that all of its entries are unmapped.
 ///
 /// Whoever holds it stands for the buffer with the content. It cannot be copied.
 #[derive(PartialEq, Eq, Debug)]

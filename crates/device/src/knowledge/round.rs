@@ -171,8 +171,8 @@ impl Round {
         }
     }
 
-    /// The proof for a unit, if it is here, where units are in ascending order. `at` moves there, and units are asked for in
-    /// ascending order.
+    /// The proof for a unit, if it is here, where units are in ascending order. `at` moves there, and units are asked
+    /// for in ascending order.
     pub fn seek(&self, at: &mut usize, unit: SegmentId) -> Option<&Loaded> {
         loop {
             match self.units.get(*at)? {

@@ -6,8 +6,8 @@ use units::{Lpa, Ppa, SegmentId, Seq};
 use super::pages::Pages;
 use super::proof::Loaded;
 
-/// Shortcuts of the simulator. Each stands for knowledge that firmware has, in another form or at another moment, and has
-/// paid for; the method says why. There are no others.
+/// Shortcuts of the simulator. Each stands for knowledge that firmware has, in another form or at another moment, and
+/// has paid for; the method says why. There are no others.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth<'a> {
     nand: &'a Nand,
@@ -36,8 +36,8 @@ impl<'a> Truth<'a> {
 
     /// The entry on flash of an address whose page GC has found valid with the map unit in SRAM, and has read since.
     ///
-    /// Firmware keeps the list of the pages found. An entry on flash changes only in a map flush, which sees the old entry
-    /// and can take its page off the list. So the list tells what the entry tells.
+    /// Firmware keeps the list of the pages found. An entry on flash changes only in a map flush, which sees the old
+    /// entry and can take its page off the list. So the list tells what the entry tells.
     #[inline]
     pub fn entry_when_found(&self, lpa: Lpa) -> Option<Ppa> {
         self.pages.entry(lpa)
@@ -53,8 +53,8 @@ impl<'a> Truth<'a> {
 
     /// A map unit in the buffer in which the entries of an HPB group come together.
     ///
-    /// Each unit of the group was read or was in the segment cache when the command began, and was copied to that buffer.
-    /// A map flush that changes it meanwhile changes it in SRAM.
+    /// Each unit of the group was read or was in the segment cache when the command began, and was copied to that
+    /// buffer. A map flush that changes it meanwhile changes it in SRAM.
     pub fn in_group_buffer(&self, unit: SegmentId) -> Loaded {
         Loaded::by_argument(unit)
     }

@@ -91,8 +91,8 @@ pub(super) fn run_until_blocked(map: &mut impl InRounds, core: &mut Core) -> boo
     }
 }
 
-/// A change goes into its map unit, which is in SRAM, so that the `old` entry is seen now: it tells whether a copy by GC has
-/// been overtaken (`None`), and which superblock has lost a page, if any.
+/// A change goes into its map unit, which is in SRAM, so that the `old` entry is seen now: it tells whether a copy by
+/// GC has been overtaken (`None`), and which superblock has lost a page, if any.
 pub(super) fn settle(
     core: &Core,
     valid: &mut ValidCounts,
@@ -113,8 +113,8 @@ pub(super) fn settle(
     Some(old)
 }
 
-/// Pieces of a round are on flash, complete up to `seq`: their changes are what the pages hold from now on. Pieces that a power
-/// cut has taken are not among `programmed`.
+/// Pieces of a round are on flash, complete up to `seq`: their changes are what the pages hold from now on. Pieces that
+/// a power cut has taken are not among `programmed`.
 pub(super) fn on_flash(
     core: &mut Core,
     round: &Round,

@@ -226,8 +226,8 @@ impl SegmentLog {
             self.round_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
         }
         assert!(!self.round.is_empty(), "the reserve leaves buffers for a map flush");
-        // One read brings all that share a flash unit. They are not sorted by place, or smaller map units would find the
-        // page register loaded more often for a reason that has nothing to do with their size.
+        // One read brings all that share a flash unit. They are not sorted by place, or smaller map units would find
+        // the page register loaded more often for a reason that has nothing to do with their size.
         let sharing = if units.is_plain() { Sharing::IfAdjacent } else { Sharing::InOrder };
         core.read_for_flush(&mut self.round, sharing) > 0
     }

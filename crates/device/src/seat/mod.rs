@@ -47,9 +47,9 @@
 //! }
 //! ```
 //!
-//! What stands in a map unit is seen only by who can show that it is in SRAM. [`Loaded`] is that proof. It comes with the
-//! completed read of the unit's place on flash, from the segment cache, or from the directory for a unit that was never
-//! written:
+//! What stands in a map unit is seen only by who can show that it is in SRAM. [`Loaded`] is that proof. It comes with
+//! the completed read of the unit's place on flash, from the segment cache, or from the directory for a unit that was
+//! never written:
 //!
 //! ```
 //! # use ufsim_device::seat::{Core, Loaded};

@@ -35,8 +35,8 @@ impl Core {
         self.meta.free() <= META_RESERVE
     }
 
-    /// Reads the map units of a round for a map flush, which goes on when all its operations are done. Gives the number of
-    /// reads.
+    /// Reads the map units of a round for a map flush, which goes on when all its operations are done. Gives the number
+    /// of reads.
     pub fn read_for_flush(&mut self, round: &mut Round, sharing: Sharing) -> u64 {
         let reads = self.read_round(round, sharing, Cause::MapRead);
         self.stats.segment_reads += reads;

@@ -110,7 +110,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         Some(entry)
     }
 
-    /// Takes the entry of an address into the entry cache, from the page cache or the translation page that is `loaded`.
+    /// Takes the entry of an address into the entry cache, from the page cache or the translation page that is
+    /// `loaded`.
     pub(super) fn cache(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa) -> Option<Ppa> {
         if let Some(entry) = self.cache_from_page(lpa) {
             return entry;

@@ -202,8 +202,8 @@ impl Writebacks {
         }
     }
 
-    /// A segment for the host, of the map units that are on their way to flash, those that were `read` for it, and those
-    /// that were in SRAM.
+    /// A segment for the host, of the map units that are on their way to flash, those that were `read` for it, and
+    /// those that were in SRAM.
     pub fn segment_image(&self, core: &Core, segment: SegmentId, read: &LoadedSet) -> DataIn {
         let units = core.units();
         if units.is_plain() {
