@@ -12,9 +12,9 @@
 //! ([`SlotNumber`]).
 //!
 //! ```
-//! use ufsim_lists::{Fixed, Rings};
+//! use ufsim_lists::Rings;
 //!
-//! let mut waiting: Rings<u16, (), Fixed<2>> = Rings::new();
+//! let mut waiting: Rings<u16, 2> = Rings::new();
 //! for slot in [4, 0, 2] {
 //!     waiting.push_newest(1, slot);
 //! }
@@ -30,4 +30,4 @@ mod rings;
 
 pub use lru::Lru;
 pub use number::SlotNumber;
-pub use rings::{Anchors, Counted, Fixed, Rings};
+pub use rings::Rings;

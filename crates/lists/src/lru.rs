@@ -2,12 +2,12 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::{Fixed, Rings, SlotNumber};
+use crate::{Rings, SlotNumber};
 
 /// Least recently used order over slots that are numbered by `S`, with a value `T` for each.
 #[derive(Clone, Debug)]
 pub struct Lru<S, T = ()> {
-    order: Rings<S, T, Fixed<1>>,
+    order: Rings<S, 1, T>,
 }
 
 impl<S: SlotNumber, T: Default> Default for Lru<S, T> {
@@ -24,7 +24,7 @@ impl<S: SlotNumber, T: Default> Lru<S, T> {
 
     /// An empty order, with `slots` slots to begin with.
     pub fn with_slots(slots: usize) -> Lru<S, T> {
-        Lru { order: Rings::with_slots(Fixed, slots) }
+        Lru { order: Rings::with_slots(slots) }
     }
 
     /// Enters a slot that is not in as the most recently used one.

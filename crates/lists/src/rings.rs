@@ -4,41 +4,12 @@ use std::ops::{Index, IndexMut};
 
 use crate::SlotNumber;
 
-/// How many rings there are.
-pub trait Anchors: Copy {
-    /// That number.
-    fn count(self) -> usize;
-}
-
-/// As many rings as `N`, known to the compiler.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Fixed<const N: usize>;
-
-impl<const N: usize> Anchors for Fixed<N> {
-    #[inline(always)]
-    fn count(self) -> usize {
-        N
-    }
-}
-
-/// A number of rings that is known when they are made.
-#[derive(Clone, Copy, Debug)]
-pub struct Counted(pub usize);
-
-impl Anchors for Counted {
-    #[inline(always)]
-    fn count(self) -> usize {
-        self.0
-    }
-}
-
-/// Rings of slots that are numbered by `S`, with a value `T` for each slot. Rings are numbered from 0.
+/// `N` rings of slots that are numbered by `S`, with a value `T` for each slot. Rings are numbered from 0.
 #[derive(Clone, Debug)]
-pub struct Rings<S, T = (), A = Fixed<1>> {
+pub struct Rings<S, const N: usize, T = ()> {
     /// First the anchors, then the slots. `next` of an anchor is its newest slot, `prev` its oldest. A node of a slot
     /// that is in no ring has any links.
     nodes: Vec<Node<S, T>>,
-    anchors: A,
 }
 
 /// Links, and the value beside them so that one look at memory gets both.
@@ -49,24 +20,22 @@ struct Node<S, T> {
     value: T,
 }
 
-impl<S: SlotNumber, T: Default, const N: usize> Default for Rings<S, T, Fixed<N>> {
-    fn default() -> Rings<S, T, Fixed<N>> {
+impl<S: SlotNumber, const N: usize, T: Default> Default for Rings<S, N, T> {
+    fn default() -> Rings<S, N, T> {
         Rings::new()
     }
 }
 
-impl<S: SlotNumber, T: Default, const N: usize> Rings<S, T, Fixed<N>> {
-    /// `N` empty rings, and no slots yet.
-    pub fn new() -> Rings<S, T, Fixed<N>> {
-        Rings::with_slots(Fixed, 0)
+impl<S: SlotNumber, const N: usize, T: Default> Rings<S, N, T> {
+    /// Empty rings, and no slots yet.
+    pub fn new() -> Rings<S, N, T> {
+        Rings::with_slots(0)
     }
-}
 
-impl<S: SlotNumber, T: Default, A: Anchors> Rings<S, T, A> {
     /// Empty rings, with `slots` slots to begin with.
-    pub fn with_slots(anchors: A, slots: usize) -> Rings<S, T, A> {
-        let mut rings = Rings { nodes: Vec::with_capacity(anchors.count() + slots), anchors };
-        rings.grow(anchors.count() + slots);
+    pub fn with_slots(slots: usize) -> Rings<S, N, T> {
+        let mut rings = Rings { nodes: Vec::with_capacity(N + slots) };
+        rings.grow(N + slots);
         rings
     }
 
@@ -101,11 +70,11 @@ impl<S: SlotNumber, T: Default, A: Anchors> Rings<S, T, A> {
     }
 }
 
-impl<S: SlotNumber, T, A: Anchors> Rings<S, T, A> {
+impl<S: SlotNumber, const N: usize, T> Rings<S, N, T> {
     /// How many slots there are, in rings or not.
     #[inline(always)]
     pub fn slots(&self) -> usize {
-        self.nodes.len() - self.anchors.count()
+        self.nodes.len() - N
     }
 
     /// Makes another slot, which is in no ring, and gives its number.
@@ -197,13 +166,13 @@ impl<S: SlotNumber, T, A: Anchors> Rings<S, T, A> {
 
     #[inline(always)]
     fn node(&self, slot: S) -> usize {
-        slot.index() + self.anchors.count()
+        slot.index() + N
     }
 
     /// The slot of a node, unless it is an anchor.
     #[inline(always)]
     fn slot(&self, node: S) -> Option<S> {
-        node.index().checked_sub(self.anchors.count()).map(S::new)
+        node.index().checked_sub(N).map(S::new)
     }
 
     #[inline(always)]
@@ -216,7 +185,7 @@ impl<S: SlotNumber, T, A: Anchors> Rings<S, T, A> {
 }
 
 /// The value of a slot.
-impl<S: SlotNumber, T, A: Anchors> Index<S> for Rings<S, T, A> {
+impl<S: SlotNumber, const N: usize, T> Index<S> for Rings<S, N, T> {
     type Output = T;
 
     #[inline(always)]
@@ -226,7 +195,7 @@ impl<S: SlotNumber, T, A: Anchors> Index<S> for Rings<S, T, A> {
 }
 
 /// The value of a slot.
-impl<S: SlotNumber, T, A: Anchors> IndexMut<S> for Rings<S, T, A> {
+impl<S: SlotNumber, const N: usize, T> IndexMut<S> for Rings<S, N, T> {
     #[inline(always)]
     fn index_mut(&mut self, slot: S) -> &mut T {
         let node = self.node(slot);

@@ -2,7 +2,7 @@
 //! app; IFG, apps that were in the foreground before; BG, all others. When another app comes to the foreground, AFG
 //! goes into IFG as a whole.
 
-use lists::{Fixed, Rings};
+use lists::Rings;
 use units::AppId;
 
 /// Lists in the order of eviction.
@@ -31,7 +31,7 @@ pub(super) struct AppLists {
     foreground: Option<AppId>,
     /// Grows whenever another app, or none, is in the foreground.
     session: u32,
-    lists: Rings<u32, (), Fixed<3>>,
+    lists: Rings<u32, 3>,
     places: Vec<Place>,
 }
 

@@ -8,7 +8,7 @@
 //! `read_timeout_expiries` (Sec. 6.2.2: "a simple timer-based eviction policy").
 
 use super::subregion::params::{ReservedParams, SubregionParams};
-use lists::{Fixed, Rings};
+use lists::Rings;
 use ufs::{DeviceInfo, Recommendation};
 use units::{AppId, Nanos, SimTime};
 
@@ -57,7 +57,7 @@ struct Use {
 pub(crate) struct Partitions {
     read_counts: ReadCounts,
     foreground: Option<AppId>,
-    lists: Rings<u32, (), Fixed<PARTITIONS>>,
+    lists: Rings<u32, PARTITIONS>,
     uses: Vec<Use>,
     /// Partition of each subregion by its last reference.
     partitions: Vec<u8>,

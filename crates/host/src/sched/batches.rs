@@ -4,7 +4,7 @@
 //! A batch is found by its translation page in a small open-addressed table, and the next one by a binary heap that
 //! knows where each batch is, so that joining and leaving costs a few steps.
 
-use lists::{Fixed, Rings};
+use lists::Rings;
 
 use crate::index::Index;
 
@@ -40,7 +40,7 @@ pub(super) struct Batches {
     batches: Vec<Batch>,
     free: Vec<u16>,
     /// The requests of each batch, in order of arrival.
-    members: Rings<u16, (), Fixed<MOST_BATCHES>>,
+    members: Rings<u16, MOST_BATCHES>,
     /// The batch of each slot.
     batch_of: Vec<u16>,
     index: Index,
@@ -58,7 +58,7 @@ impl Batches {
             rank,
             batches: vec![Batch::default(); slots.into()],
             free: (0..slots).rev().collect(),
-            members: Rings::with_slots(Fixed, slots.into()),
+            members: Rings::with_slots(slots.into()),
             batch_of: vec![0; slots.into()],
             index: Index::new(usize::from(slots)),
             heap: Vec::with_capacity(slots.into()),

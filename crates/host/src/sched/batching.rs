@@ -2,7 +2,7 @@
 //! V-B, V-C, VI-A). "RB maintains separate batch lists for read requests and write requests" and favours reads; MAP has
 //! a hitting queue before them.
 
-use lists::{Fixed, Rings};
+use lists::Rings;
 use ufs::LpaRun;
 use units::{Lpa, SimTime};
 
@@ -25,7 +25,7 @@ pub(crate) trait Flavour {
 pub(crate) struct Batching<F> {
     map_page_entries: u32,
     /// Read hits, write hits.
-    hits: Rings<u16, (), Fixed<2>>,
+    hits: Rings<u16, 2>,
     is_hit: Vec<bool>,
     batches: [Batches; 2],
     /// The direction of the batch being sent.
@@ -54,7 +54,7 @@ impl<F: Flavour> Policy for Batching<F> {
     fn new(config: &SchedConfig, map_page_entries: u32) -> Batching<F> {
         Batching {
             map_page_entries,
-            hits: Rings::with_slots(Fixed, config.queue.into()),
+            hits: Rings::with_slots(config.queue.into()),
             is_hit: vec![false; config.queue.into()],
             batches: DIRECTIONS.map(|_| Batches::new(config.queue, F::RANK)),
             sending: Direction::Read,

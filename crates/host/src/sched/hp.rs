@@ -2,7 +2,7 @@
 //! read missing queue, and write missing queue", each in order of arrival, with read over write within hits and within
 //! misses.
 
-use lists::{Fixed, Rings};
+use lists::Rings;
 use units::SimTime;
 
 use super::config::SchedConfig;
@@ -19,7 +19,7 @@ pub(crate) type Hp = Ordered<HitsFirst>;
 /// Hits, then misses.
 pub(crate) struct HitsFirst {
     /// Read hits, write hits, read misses, write misses.
-    rings: Rings<u16, (), Fixed<4>>,
+    rings: Rings<u16, 4>,
     hit_turns: Turns,
     miss_turns: Turns,
 }
@@ -29,7 +29,7 @@ impl Policy for HitsFirst {
 
     fn new(config: &SchedConfig, _map_page_entries: u32) -> HitsFirst {
         HitsFirst {
-            rings: Rings::with_slots(Fixed, config.queue.into()),
+            rings: Rings::with_slots(config.queue.into()),
             hit_turns: Turns::default(),
             miss_turns: Turns::default(),
         }

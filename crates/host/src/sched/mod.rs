@@ -1,6 +1,17 @@
 //! Schedulers: in which order parts that wait for a tag are sent. `seat` says what a scheduler is asked, `registry`
 //! lists the schedulers; here stands the one in use, with enum dispatch.
 //!
+//! `noop` is a queue. The others are a policy in [`ordered`], which keeps what they share. A policy asks once for each
+//! part, when it becomes visible, whether its mappings are in the device's mapping cache
+//! ([`CacheView`](crate::knowledge::view::CacheView)). Two vendor commands serve schedulers:
+//!
+//! - *Cache query*: sent every `poll_requests` requests where the host asks the device. The device lists runs of cached
+//!   addresses.
+//! - *Batch notice*: sent before the first request of a batch of more than one unit. The device reads the translation
+//!   page unless it is cached. Requests that come meanwhile wait for the same read.
+//!
+//! A notice promises nothing: each request is resolved as if it had not come. So a lying host gains only a read.
+//!
 //! # Glossary
 //! - **pending queue**: the parts that a scheduler may choose from, at most [`SchedConfig::queue`] ([`pending`]).
 //! - **hit**: a part whose mappings are all in the device's mapping cache, as far as the host knows

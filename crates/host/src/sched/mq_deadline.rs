@@ -7,7 +7,7 @@
 //! - A new batch reads if a read waits, unless writes have been passed over [`WRITES_STARVED`] times.
 //! - It begins with the oldest request of its direction if that has expired, or if nothing lies ahead.
 
-use lists::{Fixed, Rings};
+use lists::Rings;
 use units::{Nanos, SimTime};
 
 use super::config::SchedConfig;
@@ -32,7 +32,7 @@ pub(crate) type MqDeadline = Ordered<Elevator>;
 /// Two directions, sorted and by age.
 pub(crate) struct Elevator {
     sorted: [Sorted; 2],
-    by_age: Rings<u16, (), Fixed<2>>,
+    by_age: Rings<u16, 2>,
     /// Where the last request of each direction ended.
     ahead_of: [u32; 2],
     direction: Direction,
@@ -92,7 +92,7 @@ impl Policy for Elevator {
     fn new(config: &SchedConfig, _map_page_entries: u32) -> Elevator {
         Elevator {
             sorted: [Sorted::new(config.queue), Sorted::new(config.queue)],
-            by_age: Rings::with_slots(Fixed, config.queue.into()),
+            by_age: Rings::with_slots(config.queue.into()),
             ahead_of: [0; 2],
             direction: Direction::Read,
             sent: 0,

@@ -1,9 +1,20 @@
 //! What every scheduler that reorders has in common: the pending queue, and the deadline against starvation.
 //!
 //! MAP+ Sec. V-D.4: "To avoid starvation, after the scheduler dispatches a request or batch, it collects requests in
-//! the two queues that already meet their deadlines and dispatches them." A batch goes as a whole when one of it is
-//! due: "the batch grouping operations are not affected by the deadline" (Sec. VI-B.3). A part's time begins when it
-//! becomes visible: before that it waits as a submitter does whose block layer has no free request, in order.
+//! the two queues that already meet their deadlines and dispatches them." Here parts that have been visible for as long
+//! as the deadline are collected after each part or batch. They go first, oldest first.
+//!
+//! - A part's time begins when it becomes visible. Before that it waits as it does in Linux, where a submitter waits in
+//!   order for a free request.
+//! - A part that belongs to a batch takes the batch with it: "the batch grouping operations are not affected by the
+//!   deadline" (Sec. VI-B.3).
+//! - A batch is not interrupted. So a due part waits for the rest of a batch, for one choice more, and for due parts
+//!   that are older.
+//! - A flush goes next, past everything pending. That is safe in both directions: it covers what was acknowledged
+//!   before it was submitted, and nothing pending has been.
+//!
+//! Nothing is allocated per request, and there is no tree: slots in rings, a small open-addressed index of translation
+//! pages, a binary heap of batches. (A notice of a batch has a list of runs, as it is sent.)
 
 use units::{Nanos, SimTime};
 

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use lists::{Fixed, Rings};
+use lists::Rings;
 use units::{Nanos, SimTime};
 
 use crate::request::{Part, RequestOp};
@@ -30,9 +30,9 @@ pub(crate) struct Pending {
     /// Earlier parts that must go first.
     holders: Vec<u16>,
     /// Parts that are held, in the order in which they became visible.
-    held: Rings<u16, (), Fixed<1>>,
+    held: Rings<u16, 1>,
     /// Visible parts in the order in which they became visible.
-    order: Rings<u16, (), Fixed<1>>,
+    order: Rings<u16, 1>,
     free: Vec<u16>,
 }
 
@@ -54,8 +54,8 @@ impl Pending {
             writes: vec![0; slots],
             since: vec![SimTime::START; slots],
             holders: vec![0; slots],
-            held: Rings::with_slots(Fixed, slots),
-            order: Rings::with_slots(Fixed, slots),
+            held: Rings::with_slots(slots),
+            order: Rings::with_slots(slots),
             free: (0..limit).rev().collect(),
         }
     }

@@ -1,6 +1,6 @@
 //! `row`: read over write (MAP+ Sec. VI-A, "Read Over Write"; Kim et al., EMSOFT 2009). Two queues in order of arrival.
 
-use lists::{Fixed, Rings};
+use lists::Rings;
 use units::SimTime;
 
 use super::config::SchedConfig;
@@ -16,13 +16,13 @@ pub(crate) type Row = Ordered<Queues>;
 
 /// Reads and writes, each first in, first out.
 pub(crate) struct Queues {
-    rings: Rings<u16, (), Fixed<2>>,
+    rings: Rings<u16, 2>,
     turns: Turns,
 }
 
 impl Policy for Queues {
     fn new(config: &SchedConfig, _map_page_entries: u32) -> Queues {
-        Queues { rings: Rings::with_slots(Fixed, config.queue.into()), turns: Turns::default() }
+        Queues { rings: Rings::with_slots(config.queue.into()), turns: Turns::default() }
     }
 
     #[inline]

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use lists::{Fixed, Rings};
+use lists::Rings;
 use units::{Lpa, Ppa, SegmentId};
 
 use crate::map_units::MapUnits;
@@ -37,7 +37,7 @@ pub struct Cmt {
     capacity: u64,
     units: MapUnits,
     /// The two lists, in order of use.
-    entries: Rings<u32, Entry, Fixed<2>>,
+    entries: Rings<u32, 2, Entry>,
     /// How long they are.
     held: [u64; 2],
     free: Vec<u32>,
