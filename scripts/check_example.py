@@ -20,13 +20,12 @@ COPY = ROOT / "target" / "worked-example"
 # Where the example's lines go: the file, and the line before them.
 SCHEME = "crates/device/src/mapping/no_bitmap.rs"
 INSERTIONS = {
-    "registration.txt": ("crates/device/src/mapping/mod.rs", '"ideal" => Ideal: ideal::Ideal;'),
+    "registration.txt": ("crates/device/src/mapping/mod.rs", '"ideal" => Ideal: ideal::Ideal, in ideal;'),
     "preset.txt": (
         "crates/lab/src/system.rs",
         '"A device with DRAM for the whole L2P table and all valid page bitmaps";',
     ),
 }
-MODULE = ("crates/device/src/mapping/mod.rs", "mod msftl;")
 CASES = 20
 
 
@@ -45,8 +44,6 @@ def edited() -> dict[str, str]:
     for name, (path, line) in INSERTIONS.items():
         text = files.get(path) or (ROOT / path).read_text(encoding="utf-8")
         files[path] = insert_after(text, path, line, (EXAMPLE / name).read_text(encoding="utf-8"))
-    path, line = MODULE
-    files[path] = insert_after(files[path], path, line, "mod no_bitmap;\n")
     return files
 
 

@@ -15,7 +15,7 @@ use crate::stats::DeviceStats;
 pub type DeviceConfig = Config<MappingParams>;
 
 macro_rules! dispatch {
-    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {
+    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {
         #[derive(Debug)]
         enum Inner { $($variant(Box<Firmware<schemes::$variant>>),)* }
 

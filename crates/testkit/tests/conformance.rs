@@ -154,7 +154,7 @@ fn wear_out_a_corner(mut rig: Rig) -> DeviceStats {
 }
 
 macro_rules! conformance {
-    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {$(
+    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {$(
         #[allow(non_snake_case)]
         mod $variant {
             use device::MappingKind;

@@ -104,7 +104,7 @@ fn flush_and_cut(kind: MappingKind, program_per_million: u32, seeds: std::ops::R
 }
 
 macro_rules! faults {
-    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {$(
+    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {$(
         #[allow(non_snake_case)]
         mod $variant {
             use device::MappingKind;

@@ -117,7 +117,7 @@ fn endure(kind: MappingKind, segment_kib: u32, steps: &[Step]) {
 }
 
 macro_rules! malicious {
-    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {
+    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {
         #[allow(non_snake_case)]
         mod device_endures {
             use super::*;

@@ -4,13 +4,8 @@
 //! [`Mapping`](crate::seat::Mapping), and add a line to the registration at the end. The enum, the names, the dispatch
 //! and the conformance tests follow from it.
 
-mod demand;
-mod hp_ufs;
-mod ideal;
-mod msftl;
 mod portions;
 mod rounds;
-mod segment_log;
 #[cfg(test)]
 mod small;
 mod unflushed;
@@ -24,7 +19,9 @@ use crate::map_units::MapUnits;
 use crate::seat::{Declared, Scheme};
 
 macro_rules! mappings {
-    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty;)*) => {
+    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {
+        $($(mod $module;)?)*
+
         /// The registered mapping schemes.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum MappingKind { $($(#[$doc])* $variant,)* }
@@ -91,24 +88,24 @@ macro_rules! mappings {
     };
 }
 
-/// The registration: hands one line per scheme (documentation, name, variant, type) to the macro `$callback`. Tests
-/// elsewhere generate themselves from it.
+/// The registration: hands one line per scheme (documentation, name, variant, type, and the module to declare unless a line
+/// above has declared it) to the macro `$callback`. Tests elsewhere generate themselves from it.
 #[macro_export]
 macro_rules! registered_mappings {
     ($callback:ident) => {
         $callback! {
             /// UFS without help from the host, and HPB: log buffer, flushed by read-modify-write of segments.
-            "segment-log" => SegmentLog: segment_log::SegmentLog;
+            "segment-log" => SegmentLog: segment_log::SegmentLog, in segment_log;
             /// The host keeps changed mappings, valid page bitmap and counts.
-            "hp-ufs" => HpUfs: hp_ufs::HpUfs;
+            "hp-ufs" => HpUfs: hp_ufs::HpUfs, in hp_ufs;
             /// The whole table in DRAM inside the device.
-            "ideal" => Ideal: ideal::Ideal;
+            "ideal" => Ideal: ideal::Ideal, in ideal;
             /// Entries cached in SRAM, loaded from translation pages when they are needed.
-            "dftl" => Dftl: demand::Dftl;
+            "dftl" => Dftl: demand::Dftl, in demand;
             /// The same with whole translation pages cached below the entries.
             "cdftl" => Cdftl: demand::Cdftl;
             /// A mapping cache flushed every block of user data into translation pages as large as a NAND page.
-            "base-dftl" => BaseDftl: msftl::BaseDftl;
+            "base-dftl" => BaseDftl: msftl::BaseDftl, in msftl;
             /// The same with translation pages of 4 KiB, several to a program.
             "mini-page" => MiniPage: msftl::MiniPage;
             /// The same with mapping segments of 2 or 1 KiB.
