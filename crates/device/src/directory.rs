@@ -37,7 +37,7 @@ impl Directory {
     }
 
     /// Number of pieces.
-    pub fn len(&self) -> u32 {
+    pub fn pieces(&self) -> u32 {
         self.places.len() as u32
     }
 

@@ -194,7 +194,7 @@ impl Meta {
 
     /// Number of pieces that the directory has a place for.
     pub fn pieces(&self) -> u32 {
-        self.directory.len()
+        self.directory.pieces()
     }
 
     /// Units that a snapshot takes: place and sequence number of every piece, the erase count of every data superblock.
@@ -473,6 +473,6 @@ impl Meta {
 
     /// Bytes of SRAM that the directory and the sequence numbers of the segments, if it has them, take (4 bytes each).
     pub fn table_bytes(&self) -> u64 {
-        4 * (u64::from(self.directory.len()) + self.seq.len() as u64)
+        4 * (u64::from(self.directory.pieces()) + self.seq.len() as u64)
     }
 }

@@ -6,9 +6,9 @@
 //! | type | proves | is made of |
 //! |---|---|---|
 //! | [`Expected`] | the directory says that the unit stands there | the directory |
-//! | [`Loaded`] | the map unit is in SRAM | an [`Expected`] unit and a completed read of its place; the segment cache |
+//! | [`Loaded`] | the map unit is in SRAM | an expected unit and a completed read of its place |
 //! | [`PiecesRead`] | these flash units of metadata have been read | completed reads |
-//! | [`Programmed`] | the piece is on flash | a completed program; the power loss that it survived |
+//! | [`Programmed`] | the piece is on flash | a completed program, or one that survived a power loss |
 //!
 //! [`nand::Completed`] comes from crate `nand` and from nowhere else, so all knowledge goes back to flash operations
 //! that have been charged. Content changes only with [`Programmed`]. Shortcuts of the simulator that are harmless are
