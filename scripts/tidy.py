@@ -36,7 +36,6 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("width", "ARCHITECTURE.md"): OLD_LINES,
     ("width", "crates/android/"): OLD_LINES,
     ("width", "crates/campaign/"): OLD_LINES,
-    ("width", "crates/host/"): OLD_LINES,
     ("width", "crates/lab/"): OLD_LINES,
     ("width", "crates/live/"): OLD_LINES,
     ("width", "crates/nand/"): OLD_LINES,

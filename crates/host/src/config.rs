@@ -41,13 +41,13 @@ pub struct HostConfig {
     /// `hpb`: READ BUFFER is sent this long after it became necessary even if the device is busy. `None`: in idle
     /// time only (HPB 2017 Sec. 2.2.2).
     pub hpb_max_defer: Option<Nanos>,
-    /// `hpb`: groups are also read at boot, and again when the device reports a change (HPB 2017). Otherwise only when a
-    /// read misses (HP-UFS Sec. II).
+    /// `hpb`: groups are also read at boot, and again when the device reports a change (HPB 2017). Otherwise only when
+    /// a read misses (HP-UFS Sec. II).
     pub hpb_eager: bool,
     /// `hpb`: the device is idle once no user request has been outstanding for this long.
     pub hpb_idle: Nanos,
-    /// `hpb-linux`, `foam`: memory that is taken from boot on, whether it is used or not (`ufshpb_host_map_kbytes`, the memory
-    /// pool of Linux), at most as much as the limit. `None`: all that the limit allows.
+    /// `hpb-linux`, `foam`: memory that is taken from boot on, whether it is used or not (`ufshpb_host_map_kbytes`, the
+    /// memory pool of Linux), at most as much as the limit. `None`: all that the limit allows.
     pub hpb_reserved_bytes: Option<u64>,
     /// `hpb-linux`, `foam`, `hpbvalve`: when subregions are fetched and dropped.
     pub hpb_params: HpbParams,

@@ -13,8 +13,8 @@ units::counters! {
     internal_commands: always,
     /// Largest number of commands in flight.
     tags_peak: gauge always,
-    /// Requests that a scheduler sent first because their mappings were cached, and those that followed the first of a batch
-    /// (MAP+ Table I: prioritised requests).
+    /// Requests that a scheduler sent first because their mappings were cached, and those that followed the first of a
+    /// batch (MAP+ Table I: prioritised requests).
     sched_prioritised,
     /// Requests that a scheduler sent before one that was visible earlier.
     sched_overtaking,
@@ -88,7 +88,8 @@ units::counters! {
     hpb_entries: always,
     /// `hpb`: dirty group notices received.
     hpb_dirty_notices: always,
-    /// `hpb-linux`, `foam`, `hpbvalve`, this and the next by their names in `hpb_stats` of Linux: reads sent with an entry.
+    /// `hpb-linux`, `foam`, `hpbvalve`, this and the next by their names in `hpb_stats` of Linux: reads sent with an
+    /// entry.
     hit_cnt,
     /// Reads of a supported length sent without.
     miss_cnt,

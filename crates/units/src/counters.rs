@@ -7,7 +7,8 @@ pub struct Counter {
     pub name: &'static str,
     /// What it counts.
     pub doc: &'static str,
-    /// A size or a maximum: reported as it stands, not as the difference between the end and the beginning of a measurement.
+    /// A size or a maximum: reported as it stands, not as the difference between the end and the beginning of a
+    /// measurement.
     pub gauge: bool,
     /// When it is part of a run's digest.
     pub digest: InDigest,
@@ -36,8 +37,8 @@ pub trait CounterSet: Clone + Copy + Default {
 /// Declares a structure of counters: its documentation and name, then every counter with its own. It can be added to
 /// another, and gives its counters with their names, so that a report can not miss one.
 ///
-/// Flags may follow a counter's name: `gauge` ([`Counter::gauge`]), and `always` or `never` ([`InDigest`]). New counters
-/// have neither of the last two.
+/// Flags may follow a counter's name: `gauge` ([`Counter::gauge`]), and `always` or `never` ([`InDigest`]). New
+/// counters have neither of the last two.
 #[macro_export]
 macro_rules! counters {
     ($(#[$about:meta])* $set:ident $($(#[doc = $doc:literal])* $name:ident $(: $($flag:ident)+)?,)*) => {

@@ -25,7 +25,8 @@ params::params! {
             "HP-UFS Sec. II-A: on a miss the HPB driver initiates a segment read";
         /// Groups are also read at boot and when the device reports a change; otherwise only when a read misses.
         eager: switch = false,
-            "HP-UFS Sec. II: on a miss the HPB driver initiates a segment read; a changed segment is invalidated and read again when a read needs it";
+            "HP-UFS Sec. II: on a miss the HPB driver initiates a segment read; a changed segment is invalidated and \
+             read again when a read needs it";
         /// Idle means that no user command has been outstanding for this long.
         idle_us: count(1 to 10000000) = 1000, "assumed: unused while max_defer_us is 0";
     }
