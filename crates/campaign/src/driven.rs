@@ -71,8 +71,8 @@ impl Driven {
         });
     }
 
-    /// Which of the workload's writes a unit holds, counted from 1: 0 = none of them. To be asked after a power cut, when
-    /// everything has been read.
+    /// Which of the workload's writes a unit holds, counted from 1: 0 = none of them. To be asked after a power cut,
+    /// when everything has been read.
     ///
     /// # Panics
     /// If it holds something that the workload has not written.

@@ -2,8 +2,8 @@
 //! costs.
 //!
 //! # Glossary
-//! - **rig**: the bench ([`Rig`]). It couples the driver and the device directly, so that a caller can reach into either
-//!   while they run. `lab` runs the same two behind one interface and lets nobody in.
+//! - **rig**: the bench ([`Rig`]). It couples the driver and the device directly, so that a caller can reach into
+//!   either while they run. `lab` runs the same two behind one interface and lets nobody in.
 //! - **case**: a random small device, workload and moments of power cuts, decided by one seed ([`Case`]).
 //! - **sabotage**: a promise that the device is made to break, to show that the campaign notices.
 //!

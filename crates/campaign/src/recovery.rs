@@ -28,10 +28,11 @@ pub fn rig(log_blocks: u32, segment_kib: u32) -> Rig {
     Rig::new(&profile, preset.parts, Nanos::from_micros(1))
 }
 
-/// A device that has recovered from a power cut which came when its log blocks held `pages` pages of `segments` segments.
+/// A device that has recovered from a power cut which came when its log blocks held `pages` pages of `segments`
+/// segments.
 ///
-/// Every segment, or every part of one, is on flash, in no order: a host with little memory has written them back as it went
-/// through them.
+/// Every segment, or every part of one, is on flash, in no order: a host with little memory has written them back as it
+/// went through them.
 ///
 /// # Panics
 /// If `segments` is not in 1..=32768, `pages` not in `segments`..=32768, or `segment_kib` neither 1, 2 nor 4.

@@ -1,11 +1,11 @@
 //! How fast the simulator is and how much memory it takes.
 //!
 //! `cargo bench -p ufsim-lab` runs every case, `cargo bench -p ufsim-lab -- NAME...` those whose names contain one of
-//! the words; `--list` prints the names, `--case NAME` runs one in this process. Each case runs in a process of its own,
-//! so that the peak of its memory is its own. Wall-clock rates leave preconditioning out.
+//! the words; `--list` prints the names, `--case NAME` runs one in this process. Each case runs in a process of its
+//! own, so that the peak of its memory is its own. Wall-clock rates leave preconditioning out.
 //!
-//! `scripts/bench.py` repeats the cases and keeps what it measures as JSON, `scripts/bench_pairs.py` compares two builds
-//! of this program. Both read the rows that are printed here.
+//! `scripts/bench.py` repeats the cases and keeps what it measures as JSON, `scripts/bench_pairs.py` compares two
+//! builds of this program. Both read the rows that are printed here.
 
 use std::ops::ControlFlow;
 use std::process::Command;

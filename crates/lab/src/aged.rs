@@ -1,8 +1,8 @@
 //! Aged devices: written to by a workload, then switched off. What is left is flash and what was acknowledged; the next
 //! run switches it on again, which costs the device its recovery and the driver whatever it has to find out.
 //!
-//! A run on a state from a file and a run that ages its device first go the same way and give the same bytes: both switch
-//! on a device that was switched off.
+//! A run on a state from a file and a run that ages its device first go the same way and give the same bytes: both
+//! switch on a device that was switched off.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};

@@ -1,5 +1,5 @@
-//! The engine of a run: a system, new or aged; preconditioning; the workload; the report. Panics of the simulator become
-//! values here.
+//! The engine of a run: a system, new or aged; preconditioning; the workload; the report. Panics of the simulator
+//! become values here.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -140,7 +140,8 @@ impl Run<'_> {
         Ok(Ran { result: report(measure, &after, context), reads })
     }
 
-    /// The system that the run begins with: new, aged, or aged before and read from a file. With it the job that aged it.
+    /// The system that the run begins with: new, aged, or aged before and read from a file. With it the job that aged
+    /// it.
     fn begin(&self, progress: &mut OnProgress) -> Result<(System, Option<String>), LabError> {
         let (spec, Machine { parts, profile }) = (self.spec, &self.machine);
         if let Some(from) = &spec.from {

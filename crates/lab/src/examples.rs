@@ -1,5 +1,6 @@
 //! The worked examples of MAP+, run through the driver and its schedulers: Table I with Fig. 5, Fig. 6, Table II with
-//! Fig. 7. The device is the paper's: one request at a time, so many cycles for a page, so many more for a translation page.
+//! Fig. 7. The device is the paper's: one request at a time, so many cycles for a page, so many more for a translation
+//! page.
 
 use std::collections::BTreeSet;
 
@@ -50,8 +51,8 @@ struct Case {
 /// "Assume that a translation page stores the mapping entries of 100 sequential pages" (Sec. V-B).
 const MAP_PAGE_ENTRIES: u32 = 100;
 
-/// Fig. 5. The text tells which requests hit (5 and 8 to 12) and which share a translation page (1 and 4, 2 and 3, 6 and 7);
-/// the addresses are chosen to fit.
+/// Fig. 5. The text tells which requests hit (5 and 8 to 12) and which share a translation page (1 and 4, 2 and 3, 6
+/// and 7); the addresses are chosen to fit.
 const FIG_5: Case = Case {
     name: "Table I",
     requests: &[

@@ -1,4 +1,5 @@
-//! From the name of a workload to a source of requests. What kind of workload a file is, is decided here and nowhere else:
+//! From the name of a workload to a source of requests. What kind of workload a file is, is decided here and nowhere
+//! else:
 //!
 //! | file | kind |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! The options of a run, declared once: [`Spec`], what results say of a run ([`Setup`]), the Python dataclass and the command
-//! line (`python/ufsim/_options.py`), and docs/run.md are made from the list below.
+//! The options of a run, declared once: [`Spec`], what results say of a run ([`Setup`]), the Python dataclass and the
+//! command line (`python/ufsim/_options.py`), and docs/run.md are made from the list below.
 //!
 //! To add an option, add its entry and run `cargo run -p ufsim-lab --example bless`. An entry has documentation, which
 //! users read as well, and then
@@ -196,8 +196,8 @@ options! {
     /// Device profile, or the path of its file: see `ufsim profiles`.
     profile: text = "hp-ufs", cli "--profile" "NAME|FILE" [run compare phone age],
         echo String = |run| run.spec.profile.clone(), "Name or path of the profile.";
-    /// Traces: replayed at their recorded times (timed), the same into a queue of the depth, outside of which others wait
-    /// uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
+    /// Traces: replayed at their recorded times (timed), the same into a queue of the depth, outside of which others
+    /// wait uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
     replay: choice("timed" "queued" "closed") = "timed", cli "--replay" "" [run compare],
         echo String = |run| run.replay.into(),
         "How a trace was replayed: \"timed\", \"queued\" or \"closed\"; for others, the kind of workload, such as \"fio\".";
@@ -215,8 +215,8 @@ options! {
     set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age],
         echo BTreeMap<String, String> = |run| run.overrides.iter().map(|(key, v)| (key.clone(), v.to_string())).collect(),
         "Replaced values of the profile.";
-    /// Written before the run, unmeasured: nothing, what the workload may read (footprint), or all that it may read, write or
-    /// trim (touched).
+    /// Written before the run, unmeasured: nothing, what the workload may read (footprint), or all that it may read,
+    /// write or trim (touched).
     precondition: choice("none" "footprint" "touched") = "footprint", cli "--precondition" "" [run compare],
         echo String = |run| run.spec.precondition.clone(), "What was written before: \"none\", \"footprint\" or \"touched\".";
     /// The device to take from a trace of several, such as 253:5.
@@ -225,8 +225,8 @@ options! {
     format: name, cli "--format" "NAME" [run compare trace];
     /// Cleaning rule for traces; repeatable.
     clean: names, cli "--clean" "RULE" [run compare trace];
-    /// Age the device first, and switch it off and on: a fio job file, or options of one job such as 'rw=randwrite bs=4k
-    /// size=52g'.
+    /// Age the device first, and switch it off and on: a fio job file, or options of one job such as 'rw=randwrite
+    /// bs=4k size=52g'.
     age: name, cli "--age" "JOB" [run compare phone],
         echo Option<String> = |run| run.age.clone(), "The fio job that aged the device, if it was not new.";
     /// Begin with a device that `ufsim age` has aged.

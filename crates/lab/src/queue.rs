@@ -4,8 +4,8 @@ use units::SimTime;
 
 /// Pending events, the latest first, so that the next one is at the end.
 ///
-/// A run has a few dozen at once (one per tag and die). For so few a sorted list beats a heap: an insertion is one search
-/// and one move of a few hundred bytes, and the processor seldom guesses a branch wrong.
+/// A run has a few dozen at once (one per tag and die). For so few a sorted list beats a heap: an insertion is one
+/// search and one move of a few hundred bytes, and the processor seldom guesses a branch wrong.
 #[derive(Debug)]
 pub struct EventQueue<E> {
     sorted: Vec<(SimTime, E)>,

@@ -262,8 +262,8 @@ fn union(sets: impl IntoIterator<Item = &'static [Counter]>) -> Vec<&'static Cou
     all
 }
 
-/// What has been counted from one moment to another, and gauges as they stand at the end. What this system does not count is
-/// 0: a report has every counter that there is.
+/// What has been counted from one moment to another, and gauges as they stand at the end. What this system does not
+/// count is 0: a report has every counter that there is.
 fn named(
     all: &[&Counter],
     after: impl Iterator<Item = (&'static Counter, u64)>,

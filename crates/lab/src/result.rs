@@ -150,8 +150,8 @@ pub struct RunResult {
     pub bytes: Named,
     /// Latencies by kind.
     pub latency_ns: Latencies,
-    /// How latencies are distributed: so many requests were answered within so many nanoseconds. Twenty points for each power of
-    /// ten, from the first within which one was to the first within which all were.
+    /// How latencies are distributed: so many requests were answered within so many nanoseconds. Twenty points for each
+    /// power of ten, from the first within which one was to the first within which all were.
     pub latency_within: Vec<(u64, u64)>,
     /// Time that dies were occupied, summed over dies, by cause.
     pub nand_time_ns: Named,

@@ -10,8 +10,9 @@
 //! done later; the loop puts that into the queue. The oracle stands between workload and driver and checks every
 //! read.
 //!
-//! Most of what every request passes through, here as in the driver and the firmware, is `#[inline(always)]`, so that it becomes a
-//! few large functions; what is rare is kept out of them. The compiler can not know which is which, and calls were a tenth of a run.
+//! Most of what every request passes through, here as in the driver and the firmware, is `#[inline(always)]`, so that
+//! it becomes a few large functions; what is rare is kept out of them. The compiler can not know which is which, and
+//! calls were a tenth of a run.
 
 use std::ops::ControlFlow;
 
@@ -224,7 +225,8 @@ impl System {
         self.host_turn(source)
     }
 
-    /// For the log of reads and for sources that want to know: asks both ends of the link how the command has been translated.
+    /// For the log of reads and for sources that want to know: asks both ends of the link how the command has been
+    /// translated.
     #[inline(never)]
     fn note_translation(&mut self, tag: Tag) {
         if let Some((id, host)) = self.driver.read_in_flight(tag) {

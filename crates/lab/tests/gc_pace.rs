@@ -11,9 +11,9 @@ const UNITS: u64 = 512 * 256;
 const SUPERBLOCK_UNITS: u64 = 1024;
 /// Units of a request: one 16 KiB chunk.
 const CHUNK: u64 = 4;
-/// Longest time that a write of one chunk may take, in ns. It earns less than the two steps of 64 copies that it may meet: 5 ms
-/// each, for 64 reads, what the search reads and four rows, one after another. A map flush takes less than 10 ms, a row 1 ms.
-/// A whole superblock gained from six or seven victims at once would take 250 ms, for 384 rows.
+/// Longest time that a write of one chunk may take, in ns. It earns less than the two steps of 64 copies that it may
+/// meet: 5 ms each, for 64 reads, what the search reads and four rows, one after another. A map flush takes less than
+/// 10 ms, a row 1 ms. A whole superblock gained from six or seven victims at once would take 250 ms, for 384 rows.
 const BOUND_NS: u64 = 25_000_000;
 
 /// The drive is written in order, then as much again at random.

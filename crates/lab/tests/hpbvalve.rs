@@ -59,8 +59,8 @@ fn a_miss_costs_a_read_of_the_map() {
     let reads = reads("ufs", 8_000);
     let more = median(&reads, ReadOutcome::Map) - median(&reads, ReadOutcome::Sram);
     assert!((more - MAP_READ_NS).abs() < 100.0, "a miss costs {more} ns more, not {MAP_READ_NS}");
-    // Nothing has been cached by reads before, and only 1.5% of the reads are of a unit that was read already. What the log
-    // holds needs no entry: up to 1408 entries of 32 units, 17% of all.
+    // Nothing has been cached by reads before, and only 1.5% of the reads are of a unit that was read already. What the
+    // log holds needs no entry: up to 1408 entries of 32 units, 17% of all.
     let missed = reads.iter().filter(|read| read.outcome == Some(ReadOutcome::Map)).count();
     assert!((6_500..8_000).contains(&missed), "{missed} of 8000");
 }

@@ -1,10 +1,10 @@
 //! The analytical model of MAP+ (Sec. IV-A, eqs. 1 to 8) against the simulator, on a small relative of its device.
 //!
-//! The model gets from the run what it takes for given: miss ratio, share of misses that evict a changed entry, and write
-//! amplification. It must then give the mean latency within 2 %. On top of the model come, in every test:
+//! The model gets from the run what it takes for given: miss ratio, share of misses that evict a changed entry, and
+//! write amplification. It must then give the mean latency within 2 %. On top of the model come, in every test:
 //! - 1 us of firmware for each command (`firmware.command_ns`), added below; the link takes no time in this profile
-//! - what makes recovery possible and the paper does not have: snapshots of the directory and records of log blocks, less
-//!   than 3 % more programs of metadata here, asserted below; the model does without them
+//! - what makes recovery possible and the paper does not have: snapshots of the directory and records of log blocks,
+//!   less than 3 % more programs of metadata here, asserted below; the model does without them
 //! - with GC, reads that find the valid pages of a victim: one for each of its pages, added to eq. 5
 
 use std::cell::RefCell;
@@ -65,7 +65,8 @@ fn request(op: WorkOp, page: u64, pages: u64) -> WorkRequest {
     }
 }
 
-/// Random requests of 1 to `most` pages over `pages` pages, a share of `writes` per cent of them writes, about `gap_us` apart.
+/// Random requests of 1 to `most` pages over `pages` pages, a share of `writes` per cent of them writes, about `gap_us`
+/// apart.
 fn random(count: u64, pages: u64, most: u64, writes: u64, gap_us: u64) -> Vec<WorkRequest> {
     let mut rng = Rng::from_seed(pages + most);
     let mut at = 0;
@@ -225,7 +226,8 @@ fn eq_5_gives_the_share_of_gc() {
     close("write with GC", mean, mean_pages * (T_WRITEP + gc + maps / written) + T_COMMAND);
 }
 
-/// Eqs. 7 and 8: from the arrivals, and the access times of the same requests one by one, follow the latencies in a queue.
+/// Eqs. 7 and 8: from the arrivals, and the access times of the same requests one by one, follow the latencies in a
+/// queue.
 #[test]
 fn eq_8_gives_the_waiting_times_of_a_queue() {
     let requests = random(20_000, 16_384, 4, 30, 1400);

@@ -1,8 +1,8 @@
-//! The mapping flush of MSFTL's three schemes against what can be derived by hand, on the paper's drive (profile `msftl`) with
-//! fewer blocks.
+//! The mapping flush of MSFTL's three schemes against what can be derived by hand, on the paper's drive (profile
+//! `msftl`) with fewer blocks.
 //!
-//! One request at a time, acknowledged when it is on flash, and no GC: then a mapping flush covers exactly 9 MiB, and what it
-//! has to write follows from the addresses alone.
+//! One request at a time, acknowledged when it is on flash, and no GC: then a mapping flush covers exactly 9 MiB, and
+//! what it has to write follows from the addresses alone.
 
 mod common;
 
@@ -61,9 +61,10 @@ fn boundaries_inside(reach_mib: u64) -> u64 {
     (1..CAPACITY_MIB / reach_mib).filter(|i| !(i * reach_mib).is_multiple_of(9)).count() as u64
 }
 
-/// Written in order, a flush of 9 MiB touches one piece, and one more for every boundary between pieces that lies inside it.
-/// Pieces of a flush are collected into NAND pages: a page holds one piece of 16 KiB, but all that is less than 16 KiB of any
-/// flush fits one page. The paper's 14,352 flushes (126.14 GiB) make 224.25 MiB of such pages; it measured 224.3 MiB.
+/// Written in order, a flush of 9 MiB touches one piece, and one more for every boundary between pieces that lies
+/// inside it. Pieces of a flush are collected into NAND pages: a page holds one piece of 16 KiB, but all that is less
+/// than 16 KiB of any flush fits one page. The paper's 14,352 flushes (126.14 GiB) make 224.25 MiB of such pages; it
+/// measured 224.3 MiB.
 #[test]
 fn a_sequential_run_writes_the_mappings_that_follow_from_its_addresses() {
     for (scheme, key, value, reach_mib) in SCHEMES {
@@ -95,8 +96,8 @@ fn the_same_counting_gives_the_papers_sequential_volumes() {
     assert!((others / 224.3 - 1.0).abs() < 0.001, "mini-page FTL and MSFTL: {others} MiB by hand");
 }
 
-/// Chunks at uniformly random places: a flush of n chunks touches N (1 - (1 - 1/N)^n) of N pieces. Chunks are aligned, so none
-/// lies in two pieces.
+/// Chunks at uniformly random places: a flush of n chunks touches N (1 - (1 - 1/N)^n) of N pieces. Chunks are aligned,
+/// so none lies in two pieces.
 #[test]
 fn random_writes_touch_as_many_pieces_as_chance_says() {
     for (scheme, key, value, reach_mib) in SCHEMES {
@@ -117,8 +118,8 @@ fn random_writes_touch_as_many_pieces_as_chance_says() {
     }
 }
 
-/// 16 KiB of mappings reach over 16 MiB of user data, so Base-DFTL's directory takes 32 KiB for 128 GiB, and that of segments
-/// of 1 KiB 512 KiB (Sec. 3.3).
+/// 16 KiB of mappings reach over 16 MiB of user data, so Base-DFTL's directory takes 32 KiB for 128 GiB, and that of
+/// segments of 1 KiB 512 KiB (Sec. 3.3).
 #[test]
 fn the_directory_takes_four_bytes_for_each_piece() {
     for (scheme, key, value, reach_mib) in SCHEMES {

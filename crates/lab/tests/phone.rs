@@ -94,10 +94,10 @@ fn the_same_scenario_gives_the_same_bytes_and_the_log_changes_nothing() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// HPBvalve Table 1 on a device that has all mappings. The file's times count `io.nominal_read_us` for each read, 95 us.
-/// In a cold launch a read takes 80 to 100 us, depending on how many find their page in the page register; a warm one
-/// picks single reads out of the list, which take up to 140 us each without it. So the times of the table come back to
-/// within 20 us for each read of a cold launch (9% of CR's, 7% of IG's) and 45 us for each of a warm one (4%).
+/// HPBvalve Table 1 on a device that has all mappings. The file's times count `io.nominal_read_us` for each read, 95
+/// us. In a cold launch a read takes 80 to 100 us, depending on how many find their page in the page register; a warm
+/// one picks single reads out of the list, which take up to 140 us each without it. So the times of the table come back
+/// to within 20 us for each read of a cold launch (9% of CR's, 7% of IG's) and 45 us for each of a warm one (4%).
 #[test]
 fn table_1_comes_back_from_an_ideal_device() {
     let text = "[phone]\napps = [\"AP\", \"CR\", \"UB\", \"IG\"]\nsequence = [\"AP\", \"CR\", \"UB\", \"IG\"]\n\

@@ -1,8 +1,9 @@
-//! Segments written in parts by `segment-log`, against what chance says about random writes, on the device of HP-UFS with less
-//! flash.
+//! Segments written in parts by `segment-log`, against what chance says about random writes, on the device of HP-UFS
+//! with less flash.
 //!
-//! One request of 4 KiB at a time, acknowledged when it is on flash, and no GC: then a map flush covers one log entry more than
-//! `scheme.segment-log.flush_above_entries`, and which parts of the table these touch is a matter of chance alone.
+//! One request of 4 KiB at a time, acknowledged when it is on flash, and no GC: then a map flush covers one log entry
+//! more than `scheme.segment-log.flush_above_entries`, and which parts of the table these touch is a matter of chance
+//! alone.
 
 mod common;
 
@@ -60,8 +61,8 @@ fn random_writes_touch_as_many_parts_as_chance_says() {
     }
 }
 
-/// Everything else that is written as metadata is the same, so that the difference is that of the parts alone. Each flush ends
-/// with a program that is not full, up to 3 units of padding more or less.
+/// Everything else that is written as metadata is the same, so that the difference is that of the parts alone. Each
+/// flush ends with a program that is not full, up to 3 units of padding more or less.
 #[test]
 fn map_bytes_of_a_flush_follow_from_the_parts_touched() {
     let units = |segment_kib| counter(&run(segment_kib), "map_units_programmed") as f64 / FLUSHES as f64;

@@ -1,5 +1,5 @@
-//! Reuse of segment buffers. Driver and device exchange segments all the time. Asking the allocator for every buffer took
-//! an eighth of the time of a simulated random write.
+//! Reuse of segment buffers. Driver and device exchange segments all the time. Asking the allocator for every buffer
+//! took an eighth of the time of a simulated random write.
 
 use std::cell::RefCell;
 

@@ -4,8 +4,8 @@ use units::Ppa;
 
 use crate::op::{Cause, Kind, Op, Priority, Work};
 
-/// A completed operation. [`Nand::wake`](crate::Nand::wake) makes it when the last phase of the operation has ended, and
-/// nothing else can: a completed read is therefore proof that its time has passed and that it has been counted.
+/// A completed operation. [`Nand::wake`](crate::Nand::wake) makes it when the last phase of the operation has ended,
+/// and nothing else can: a completed read is therefore proof that its time has passed and that it has been counted.
 ///
 /// [`Nand::spare`](crate::Nand::spare), [`Nand::sensed`](crate::Nand::sensed), [`Nand::seq`](crate::Nand::seq) and
 /// [`Nand::unit_seq`](crate::Nand::unit_seq) give what flash holds only to the completed read that covers the unit.

@@ -37,9 +37,9 @@
 //!   observers outside of the device.
 //! - A program is readable when it is finished, and until an erase of its block is finished. Reading anything else is
 //!   no error, because an address may come from a host: it gives no spare.
-//! - A power cut ([`Nand::power_cut`]) can leave half written pages and half erased blocks. Operations fail at random at
-//!   the rates of [`Faults`], none if it is not told to. [`Nand::sensed`] says what a read found; an erase that finishes
-//!   repairs everything.
+//! - A power cut ([`Nand::power_cut`]) can leave half written pages and half erased blocks. Operations fail at random
+//!   at the rates of [`Faults`], none if it is not told to. [`Nand::sensed`] says what a read found; an erase that
+//!   finishes repairs everything.
 //!
 //! # Example
 //! ```

@@ -188,8 +188,8 @@ impl Nand {
         }
     }
 
-    /// What stands in a unit, and its sequence number (0 if it has none), without a read. Only an observer outside of the
-    /// device can know this: a test, or a simulator that takes a shortcut which it can argue for. Firmware reads.
+    /// What stands in a unit, and its sequence number (0 if it has none), without a read. Only an observer outside of
+    /// the device can know this: a test, or a simulator that takes a shortcut which it can argue for. Firmware reads.
     pub fn observe(&self, ppa: Ppa) -> (Sensed, Seq) {
         match self.state.sensed(ppa) {
             unit @ Sensed::Unit(_) => (unit, self.state.unit_seq(ppa)),

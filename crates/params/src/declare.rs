@@ -18,8 +18,8 @@
 /// After the source `fixed` may follow: the parameter decides where things are on flash
 /// ([`Field::fixed`](crate::Field::fixed)). `with name: Set;` before the parameters includes those of another set.
 ///
-/// Either all parameters have defaults, then the struct has [`Default`](std::default::Default) and is [`Copy`] (write `pub
-/// (clone) Name` if it can not be), or none, then files have to name each.
+/// Either all parameters have defaults, then the struct has [`Default`](std::default::Default) and is [`Copy`] (write
+/// `pub (clone) Name` if it can not be), or none, then files have to name each.
 #[macro_export]
 macro_rules! params {
     (

@@ -18,8 +18,8 @@ pub trait Owners: Sized {
     /// What is registered, in its order.
     fn owners() -> Vec<Owner>;
 
-    /// Reads the parameters of each from the table that `table` gives for its name. Keys that an owner does not have are left
-    /// alone: a table may belong to owners in several places.
+    /// Reads the parameters of each from the table that `table` gives for its name. Keys that an owner does not have
+    /// are left alone: a table may belong to owners in several places.
     ///
     /// # Errors
     /// Values out of range. `prefix` stands before the owner's name.

@@ -39,7 +39,8 @@ impl fmt::Display for ParamError {
 
 impl std::error::Error for ParamError {}
 
-/// Reads the table `name`: keys that the set does not have are refused, those that the file does not name have their defaults.
+/// Reads the table `name`: keys that the set does not have are refused, those that the file does not name have their
+/// defaults.
 ///
 /// # Errors
 /// Unknown and missing keys, wrong types, values out of range.

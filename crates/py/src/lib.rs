@@ -187,8 +187,8 @@ fn report_json(report: &Report) -> serde_json::Value {
     })
 }
 
-/// Times of a recovery of the HP-UFS paper's device, in milliseconds by part, as JSON. `segment_kib` is the profile's key of
-/// that name.
+/// Times of a recovery of the HP-UFS paper's device, in milliseconds by part, as JSON. `segment_kib` is the profile's
+/// key of that name.
 #[pyfunction]
 #[pyo3(signature = (segments, pages, segment_kib = 4))]
 fn recovery(py: Python<'_>, segments: u32, pages: u32, segment_kib: u32) -> PyResult<String> {

@@ -2,8 +2,8 @@
 //!
 //! SQLite calls its file system and wants the answer before it returns; the run loop wants to be asked for requests and
 //! calls back when they have completed. So the database runs on a thread of its own, and the two hand control to each
-//! other: whoever has sent a message waits for the answer before it does anything else. Strictly one of them runs at any
-//! time, and what happens does not depend on how the operating system schedules threads.
+//! other: whoever has sent a message waits for the answer before it does anything else. Strictly one of them runs at
+//! any time, and what happens does not depend on how the operating system schedules threads.
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;

@@ -46,8 +46,8 @@ impl Database {
         let vfs = Vfs::new(Host::new(volume, spec.call_time(), spec.seed));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags_and_vfs(FILE, flags, vfs.name())?;
-        // With this option all connections of a process share one page cache, and take pages from each other: a run would
-        // depend on what else runs.
+        // With this option all connections of a process share one page cache, and take pages from each other: a run
+        // would depend on what else runs.
         let asked = "SELECT sqlite_compileoption_used('ENABLE_MEMORY_MANAGEMENT')";
         if connection.query_row(asked, [], |row| row.get(0))? {
             let cure = "build in the workspace, whose .cargo/config.toml takes SQLITE_ENABLE_MEMORY_MANAGEMENT out";

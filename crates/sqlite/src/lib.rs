@@ -1,8 +1,9 @@
 //! SQLite as a workload: the library itself, on a file system in simulated time.
 //!
 //! SQLite runs unchanged. Its VFS is a model of Linux: a page cache and a file system, ext4 in
-//! ordered mode or F2FS, whose block requests go to the simulated device. So a transaction takes the simulated time that
-//! its syncs and reads take, and [`SqliteSource`] hands out the latency of each. Transactions are those of Mobibench.
+//! ordered mode or F2FS, whose block requests go to the simulated device. So a transaction takes the simulated time
+//! that its syncs and reads take, and [`SqliteSource`] hands out the latency of each. Transactions are those of
+//! Mobibench.
 //!
 //! ```text
 //!   statement -> SQLite -> VFS -> page cache -> file system -> batches of block requests -> run loop
@@ -21,8 +22,8 @@
 //! # Contract
 //! - One specification gives one sequence of requests, whatever else the process does. SQLite's own random numbers, the
 //!   salts and nonces of its journals, come from the operating system, and only change bytes that nothing depends on.
-//! - File-system metadata are bytes in blocks, and mounting reads nothing else. What was synced is there after a power cut
-//!   at any moment, and so are SQLite's transactions, as far as SQLite promises it ([`SqliteSpec::may_lose`]).
+//! - File-system metadata are bytes in blocks, and mounting reads nothing else. What was synced is there after a power
+//!   cut at any moment, and so are SQLite's transactions, as far as SQLite promises it ([`SqliteSpec::may_lose`]).
 //! - Time passes in block requests, in think time and in the processor times of the specification, and nowhere else.
 //!   Work that the kernel does in the background is done between transactions, in nobody's latency.
 //!

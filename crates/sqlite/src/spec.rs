@@ -142,7 +142,8 @@ params::params! {
         sqlite_cache_kib: count(1 to 4_194_304) = 2000, "SQLite's default";
         /// Kind of file system.
         file_system: choice("ext4-ordered" "f2fs" "f2fs-out-of-place") = "f2fs", "assumed: what phones have";
-        /// Flushes and FUA reach the device. Without, as with the mount option `nobarrier`, a power cut may take anything.
+        /// Flushes and FUA reach the device. Without, as with the mount option `nobarrier`, a power cut may take
+        /// anything.
         barriers: switch = true, "Linux's default";
         /// Size of the volume, from the start of the device on.
         volume_mib: count(16 to 65_536) = 64, "assumed";

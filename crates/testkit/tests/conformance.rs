@@ -53,8 +53,8 @@ fn a_hot_spot_keeps_the_last_version(kind: MappingKind) {
     });
 }
 
-/// Everything is trimmed as soon as it is acknowledged, part of it while it is being programmed, so that superblocks fill
-/// up with nothing valid in them. They are erased without GC: there is nothing to copy.
+/// Everything is trimmed as soon as it is acknowledged, part of it while it is being programmed, so that superblocks
+/// fill up with nothing valid in them. They are erased without GC: there is nothing to copy.
 fn what_the_host_trims_is_erased_without_gc(kind: MappingKind) {
     with_each_system(kind, |mut rig, name| {
         for n in 0..6_000 {
@@ -112,8 +112,8 @@ fn single_entries_in_sram_are_never_out_of_date() {
     });
 }
 
-/// Cold data in most of the device, and writes to a small part of it: without wear levelling the superblocks of the cold
-/// data would never be erased.
+/// Cold data in most of the device, and writes to a small part of it: without wear levelling the superblocks of the
+/// cold data would never be erased.
 fn wear_is_levelled(kind: MappingKind) {
     let spread = 8;
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");

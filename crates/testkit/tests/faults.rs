@@ -60,8 +60,8 @@ fn a_worn_out_device_only_reads(kind: MappingKind) {
     }
 }
 
-/// Superblocks that will be given up once they are empty are worth nothing to GC: the device stops taking writes while it
-/// still has room for those that it has taken.
+/// Superblocks that will be given up once they are empty are worth nothing to GC: the device stops taking writes while
+/// it still has room for those that it has taken.
 fn a_device_that_wears_out_fast_answers_everything(kind: MappingKind) {
     for (seed, program_per_million) in (0..20).map(|seed| (seed, if seed % 2 == 0 { 20_000 } else { 100_000 })) {
         let faults = Faults { seed, program_per_million, ..Faults::default() };
@@ -74,8 +74,8 @@ fn a_device_that_wears_out_fast_answers_everything(kind: MappingKind) {
     }
 }
 
-/// When the snapshot at the beginning of a metadata superblock cannot be programmed, the superblock is given up, but what
-/// was on its way stands behind it. Recovery finds it, although the first page is unreadable.
+/// When the snapshot at the beginning of a metadata superblock cannot be programmed, the superblock is given up, but
+/// what was on its way stands behind it. Recovery finds it, although the first page is unreadable.
 fn what_stands_behind_a_failed_snapshot_is_found(kind: MappingKind) {
     flush_and_cut(kind, 200_000, 0..40);
 }

@@ -1,5 +1,5 @@
-//! A host that sends anything: every command is well formed, none has to make sense. Whatever comes, the device does not
-//! panic, its sums hold, it answers every read, and it never gives one address the data of another.
+//! A host that sends anything: every command is well formed, none has to make sense. Whatever comes, the device does
+//! not panic, its sums hold, it answers every read, and it never gives one address the data of another.
 
 use device::{Device, MappingKind, registered_mappings};
 use lab::profile::Profile;

@@ -23,7 +23,8 @@ fn every_scheme_keeps_its_promises_and_every_moment_is_met() {
     assert!(missed.is_empty(), "no power cut met {missed:?}");
 }
 
-/// Rare cases that long campaigns have found: an older version came back after a lost trim; GC copied more than the log had room for.
+/// Rare cases that long campaigns have found: an older version came back after a lost trim; GC copied more than the log
+/// had room for.
 #[test]
 fn cases_that_once_failed_do_not_any_more() {
     for seed in [512_794, 3_007_343] {
@@ -40,8 +41,9 @@ fn every_broken_promise_is_noticed() {
     }
 }
 
-/// Nobody has flushed the trim, so it may be lost. But what it took away had been flushed, and must then be there, not what was
-/// there before that: whoever notes which superblocks a recovery has to look at must not forget one because of such a trim.
+/// Nobody has flushed the trim, so it may be lost. But what it took away had been flushed, and must then be there, not
+/// what was there before that: whoever notes which superblocks a recovery has to look at must not forget one because of
+/// such a trim.
 #[test]
 fn a_lost_trim_brings_back_what_it_took_away() {
     const WRITE: RequestOp = RequestOp::Write { fua: false };

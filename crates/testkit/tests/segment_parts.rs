@@ -20,8 +20,8 @@ const MANY_SEGMENTS: [&str; 3] = ["device.capacity_mib=1024", "nand.data_superbl
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
-    /// Writes, trims, reads and flushes of a device on which everything happens often, and power cuts at any moment: the
-    /// oracle of the bench knows what each unit may hold.
+    /// Writes, trims, reads and flushes of a device on which everything happens often, and power cuts at any moment:
+    /// the oracle of the bench knows what each unit may hold.
     #[test]
     fn the_oracle_agrees_whatever_the_size(
         seed in any::<u64>(),

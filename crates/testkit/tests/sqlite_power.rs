@@ -67,7 +67,8 @@ fn the_database_survives_with_every_transaction_that_had_returned() {
     assert!(cuts.iter().all(|&n| n >= 12), "cuts by scheme: {cuts:?}");
 }
 
-/// The same on a device that answers flushes and FUA writes too early: databases must be lost, or the test proves nothing.
+/// The same on a device that answers flushes and FUA writes too early: databases must be lost, or the test proves
+/// nothing.
 #[test]
 fn a_device_that_lies_about_flushes_loses_databases() {
     for sabotage in [Sabotage::FlushAtOnce, Sabotage::FuaAtOnce] {

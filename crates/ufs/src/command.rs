@@ -31,9 +31,9 @@ pub enum Op {
     HpbInactivate { region: u32 },
     /// HP-UFS L2P segment read (Sec. III-B): the segment as it stands on flash.
     SegmentRead { segment: SegmentId },
-    /// HP-UFS L2P segment writeback (Sec. III-D): a segment, or of one that the device writes in parts those with changes. Of
-    /// everything that does not come with it, it attests that the copy on flash already holds every change up to the host
-    /// sequence number.
+    /// HP-UFS L2P segment writeback (Sec. III-D): a segment, or of one that the device writes in parts those with
+    /// changes. Of everything that does not come with it, it attests that the copy on flash already holds every change
+    /// up to the host sequence number.
     SegmentWrite { segment: SegmentId },
     /// HP-UFS multi L2P entry transfer (Sec. III-B).
     EntryTransfer,
@@ -43,9 +43,9 @@ pub enum Op {
     /// [`DataIn::Runs`](crate::DataIn::Runs).
     CacheQuery,
     /// MAP+ (Sec. V-B, V-D): announces the batch of `requests` requests that follows; its data
-    /// ([`DataOut::Runs`](crate::DataOut::Runs)) are their addresses in one translation page, which the device reads once.
-    /// With `packed` the commands of the next `requests` reads, writes and unmaps count as one for the firmware, as a
-    /// packed command of eMMC 5.0 does.
+    /// ([`DataOut::Runs`](crate::DataOut::Runs)) are their addresses in one translation page, which the device reads
+    /// once. With `packed` the commands of the next `requests` reads, writes and unmaps count as one for the firmware,
+    /// as a packed command of eMMC 5.0 does.
     BatchNotice { write: bool, packed: bool, requests: u32 },
 }
 

@@ -28,8 +28,8 @@ impl Quarters {
     /// All quarters, as bits.
     pub const ALL_BITS: u8 = 0b1111;
 
-    /// Those whose bit is set: bit 0 is the one with the lowest addresses. `None` for no quarter, for all, and for more than there
-    /// are.
+    /// Those whose bit is set: bit 0 is the one with the lowest addresses. `None` for no quarter, for all, and for more
+    /// than there are.
     pub fn new(bits: u8) -> Option<Quarters> {
         (1..Quarters::ALL_BITS).contains(&bits).then_some(Quarters(bits))
     }

@@ -70,8 +70,8 @@ pub struct PiggyBack {
     pub want_victim: bool,
 }
 
-/// What a device recommends that controls HPB itself (HPB 2.0, device control mode): at most two of each, the first ones
-/// first.
+/// What a device recommends that controls HPB itself (HPB 2.0, device control mode): at most two of each, the first
+/// ones first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Recommendation {
     /// Subregions (groups) to be read.
@@ -86,8 +86,8 @@ pub enum HpbNotice {
     /// Nothing.
     #[default]
     None,
-    /// The entries of this group have changed: the host may use none of them before it has read them again. Its bytes are
-    /// those of a recommendation to activate the group, and nothing else.
+    /// The entries of this group have changed: the host may use none of them before it has read them again. Its bytes
+    /// are those of a recommendation to activate the group, and nothing else.
     DirtyGroup(u32),
     /// Any other recommendation.
     Recommend(Recommendation),

@@ -1,7 +1,7 @@
 //! The page cache: file contents in host memory.
 //!
-//! Writes change pages here and mark them dirty; they reach the disk with a sync or by write-back. Clean pages are given
-//! up, the one used longest ago first, when there are more than the limit. Dirty pages do not count against it.
+//! Writes change pages here and mark them dirty; they reach the disk with a sync or by write-back. Clean pages are
+//! given up, the one used longest ago first, when there are more than the limit. Dirty pages do not count against it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

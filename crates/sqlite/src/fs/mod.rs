@@ -218,8 +218,8 @@ impl Volume {
         Ok(())
     }
 
-    /// Before a file gets bytes from `offset` on: what lies between its end and them are zeroes, but on disk a power cut
-    /// may have left other data in the last block, whose new length was lost.
+    /// Before a file gets bytes from `offset` on: what lies between its end and them are zeroes, but on disk a power
+    /// cut may have left other data in the last block, whose new length was lost.
     fn clear_behind_end(&mut self, ino: Ino, offset: u64) -> Result<(), FsError> {
         let (index, from) = split(self.size(ino));
         if from > 0 && split(offset).0 > index && self.core.tree.inode(ino).block(index).is_some() {

@@ -89,15 +89,16 @@ fn flushes(kind: Kind, mode: JournalMode, synchronous: Synchronous, operation: O
     log.asked[&phase].flushes as f64 / f64::from(spec.transactions)
 }
 
-/// What SQLite syncs in a transaction (<https://www.sqlite.org/atomiccommit.html>, pragma.html "synchronous", wal.html):
+/// What SQLite syncs in a transaction (<https://www.sqlite.org/atomiccommit.html>, pragma.html "synchronous",
+/// wal.html):
 /// - OFF: nothing.
 /// - NORMAL: the journal, the database; PERSIST also the journal's zeroed header; WAL nothing.
 /// - FULL: the journal's content, then its header, the database; TRUNCATE and PERSIST also the journal after that; WAL
 ///   the log.
 /// - EXTRA: with DELETE also the directory.
 ///
-/// The first sync of a new journal, so each in DELETE mode, also syncs the directory. On ext4 the commit for the journal
-/// file has taken the name with it, and nothing is left to do; on F2FS that is a checkpoint, with a flush.
+/// The first sync of a new journal, so each in DELETE mode, also syncs the directory. On ext4 the commit for the
+/// journal file has taken the name with it, and nothing is left to do; on F2FS that is a checkpoint, with a flush.
 #[test]
 fn flushes_per_transaction_follow_from_journal_mode_and_level() {
     use JournalMode::{Delete, Persist, Truncate, Wal};

@@ -1,5 +1,6 @@
-//! Input: a byte that chooses, then either a whole file of an aged state, or changes to a good one: triples of a place (16
-//! bits, of the file's length) and a byte to combine with what is there. What is read in spite of them is what was written.
+//! Input: a byte that chooses, then either a whole file of an aged state, or changes to a good one: triples of a place
+//! (16 bits, of the file's length) and a byte to combine with what is there. What is read in spite of them is what was
+//! written.
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;

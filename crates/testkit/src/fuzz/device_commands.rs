@@ -1,11 +1,12 @@
-//! Input: a byte that chooses the mapping scheme and what it writes segments in, one for failing flash, and steps. A step is a byte for its kind, one
-//! for the pause before it, and what the kind needs: a command with a tag, or a power cut.
+//! Input: a byte that chooses the mapping scheme and what it writes segments in, one for failing flash, and steps. A
+//! step is a byte for its kind, one for the pause before it, and what the kind needs: a command with a tag, or a power
+//! cut.
 
 use std::sync::OnceLock;
 
 use device::{DeviceConfig, MappingKind};
-use params::Owners;
 use nand::Faults;
+use params::Owners;
 use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, SegmentState, Tag};
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 

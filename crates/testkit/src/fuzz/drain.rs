@@ -19,8 +19,8 @@ pub(super) struct Drained {
     pub(super) done: bool,
 }
 
-/// Takes requests from a source on a device of `capacity_units`, at most `most`. Each is completed when the source waits
-/// for it, so that there are always as many outstanding as it wants.
+/// Takes requests from a source on a device of `capacity_units`, at most `most`. Each is completed when the source
+/// waits for it, so that there are always as many outstanding as it wants.
 pub(super) fn drain(source: &mut impl Source, capacity_units: u32, most: u64) -> Drained {
     let (reads, all) = (source.footprint(), source.preconditioning_ranges());
     let mut now = SimTime::START;

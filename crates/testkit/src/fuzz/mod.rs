@@ -1,8 +1,8 @@
 //! Fuzz targets: everything that reads what comes from outside, as functions of bytes that panic on a finding.
 //!
-//! `fuzz/` in the root of the project runs them under libFuzzer (`make fuzz`); `tests/fuzz_corpus.rs` runs them over the
-//! corpus and mutations of it in every test run. A new target is a file here, its line in the registration, a file in
-//! `fuzz/fuzz_targets` and a directory in `fuzz/corpus`.
+//! `fuzz/` in the root of the project runs them under libFuzzer (`make fuzz`); `tests/fuzz_corpus.rs` runs them over
+//! the corpus and mutations of it in every test run. A new target is a file here, its line in the registration, a file
+//! in `fuzz/fuzz_targets` and a directory in `fuzz/corpus`.
 
 mod drain;
 mod input;

@@ -1,5 +1,5 @@
-//! Input: a byte that gives the format (or leaves it to be recognised), one with cleaning rules and the mode of the replay,
-//! and the text.
+//! Input: a byte that gives the format (or leaves it to be recognised), one with cleaning rules and the mode of the
+//! replay, and the text.
 
 use workload::{CleanRule, Format, TraceFile, TraceOptions};
 

@@ -73,7 +73,8 @@ fn response(bytes: &[u8], near: Seq, op: &Op) {
     no_longer(&again, bytes);
 }
 
-/// The codec writes the shortest form; a reader also takes data in many small UPIUs, and an extension that says nothing.
+/// The codec writes the shortest form; a reader also takes data in many small UPIUs, and an extension that says
+/// nothing.
 fn no_longer(again: &[u8], bytes: &[u8]) {
     assert!(again.len() <= bytes.len(), "{} bytes have become {}", bytes.len(), again.len());
 }

@@ -1,14 +1,16 @@
-//! MAP+: two commands by which a host's I/O scheduler learns what the device's mapping cache holds, and announces batches.
+//! MAP+: two commands by which a host's I/O scheduler learns what the device's mapping cache holds, and announces
+//! batches.
 //!
 //! MAP+ Sec. V-D asks for a vendor command that retrieves "the LPNs of all cached mapping entries" and for one that
-//! notifies the device "to load necessary mapping entries in the translation page associated with an I/O batch". It gives
-//! neither bytes nor operation codes; they are chosen here. Big-endian.
+//! notifies the device "to load necessary mapping entries in the translation page associated with an I/O batch". It
+//! gives neither bytes nor operation codes; they are chosen here. Big-endian.
 //!
 //! # Commands, 10 bytes, in the range that SPC-4 leaves to vendors
 //! | command | 0 | 1 | 2-5 | 6-8 | 9-15 | data |
 //! |---|---|---|---|---|---|---|
 //! | cache query | C4h | 0 | 0 | allocation length, 131072 | 0 | in: 0 to 16384 runs |
-//! | batch notice | C5h | bit 0: 1 the batch writes; bit 1: packed | requests in the batch | parameter list length | 0 | out: 1 to 1024 runs |
+//! | batch notice | C5h | bit 0: 1 the batch writes; bit 1: packed | requests in the batch | parameter list length |
+//! 0 | out: 1 to 1024 runs |
 //!
 //! # Run of logical blocks, 8 bytes
 //! | offset | size | meaning |
@@ -31,8 +33,8 @@ pub const BATCH_NOTICE: u8 = 0xC5;
 /// Bytes of a run.
 pub const RUN_BYTES: usize = 8;
 
-/// Most runs in the answer to a cache query: every entry of a cache of 128 KiB, the largest of MAP+ Sec. V-D, at 8 bytes
-/// per entry. A device with more of them leaves runs out.
+/// Most runs in the answer to a cache query: every entry of a cache of 128 KiB, the largest of MAP+ Sec. V-D, at 8
+/// bytes per entry. A device with more of them leaves runs out.
 pub const MAX_CACHED_RUNS: u32 = 16_384;
 
 /// Most runs in a batch notice: one for each request of the longest pending queue.

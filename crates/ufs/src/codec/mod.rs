@@ -72,8 +72,8 @@ pub fn encode_command(command: &Command, info: &DeviceInfo, out: &mut Vec<u8>) -
     Ok(())
 }
 
-/// Reads a command that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence number that the device knows to lie within 2^31 of the
-/// host's, for instance its own latest.
+/// Reads a command that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence number that the
+/// device knows to lie within 2^31 of the host's, for instance its own latest.
 ///
 /// # Errors
 /// The first field that no command of this model has. No bytes make it panic.
@@ -146,8 +146,8 @@ pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mu
     upiu.encode(info, out).inspect_err(|_| out.truncate(start))
 }
 
-/// Reads a response to `expected` that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence number that the host knows to lie within
-/// 2^31 of the device's, for instance the host sequence number.
+/// Reads a response to `expected` that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence
+/// number that the host knows to lie within 2^31 of the device's, for instance the host sequence number.
 ///
 /// # Errors
 /// The first field that no response to this operation has. No bytes make it panic.

@@ -7,7 +7,8 @@
 //! | offset | size | meaning |
 //! |---|---|---|
 //! | 0 | 1 | 01h |
-//! | 1 | 1 | flags: bit 6 R (data to the host), bit 5 W (data to the device), bit 2 CP (priority, ignored), bits 1-0 task attribute, 0 = simple |
+//! | 1 | 1 | flags: bit 6 R (data to the host), bit 5 W (data to the device), bit 2 CP (priority, ignored), bits 1-0
+//! task attribute, 0 = simple |
 //! | 2 | 1 | LUN, 0 |
 //! | 3 | 1 | task tag |
 //! | 4 | 1 | bits 7-4 IID, 0; bits 3-0 command set type: 0h SCSI, 8h and 9h SCSI with the extension of HP-UFS |

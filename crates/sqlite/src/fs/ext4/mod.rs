@@ -2,21 +2,21 @@
 //!
 //! What is modelled, and where it comes from:
 //!
-//! - **Delayed allocation**: a page gets its block when it is written back (Documentation/filesystems/ext4/overview.rst,
-//!   "delayed allocation"). So the file's length on disk grows only with data that has been written, and a commit never
-//!   waits for other files' data.
+//! - **Delayed allocation**: a page gets its block when it is written back
+//!   (Documentation/filesystems/ext4/overview.rst, "delayed allocation"). So the file's length on disk grows only with
+//!   data that has been written, and a commit never waits for other files' data.
 //! - **Overwrites are in place.**
 //! - **fdatasync** (`ext4_sync_file`, fs/ext4/fsync.c): the data are written and waited for. If length or allocation
-//!   belong to the running transaction (`i_datasync_tid`), it is committed; otherwise only a flush follows. A time stamp
-//!   alone commits nothing.
-//! - **Commit** (`jbd2_journal_commit_transaction`, fs/jbd2/commit.c): descriptor and copies of all metadata blocks that
-//!   the running transaction has changed, by whatever file; wait; then the commit block with preflush and FUA
+//!   belong to the running transaction (`i_datasync_tid`), it is committed; otherwise only a flush follows. A time
+//!   stamp alone commits nothing.
+//! - **Commit** (`jbd2_journal_commit_transaction`, fs/jbd2/commit.c): descriptor and copies of all metadata blocks
+//!   that the running transaction has changed, by whatever file; wait; then the commit block with preflush and FUA
 //!   (`journal_submit_commit_record`, without `journal_async_commit`). The preflush also covers the file's data.
 //! - **fsync of a directory** forces a commit (`ext4_fsync_journal`: not a regular file).
 //! - **The commit interval** is 5 s (`commit=5`); **blocks freed** are used again after the commit that frees them.
 //! - **Checkpoint** (`jbd2_log_do_checkpoint`, `jbd2_cleanup_journal_tail`): when the journal is full, or after 30 s as
-//!   the flusher writes old buffers, the last committed copy of each block goes in place; flush; the journal's superblock
-//!   with FUA.
+//!   the flusher writes old buffers, the last committed copy of each block goes in place; flush; the journal's
+//!   superblock with FUA.
 //!
 //! Not modelled: fast commits (off by default), block groups, the multi-block allocator's preallocation, `discard` (off
 //! by default), lazy initialisation of the inode table.

@@ -16,7 +16,8 @@ fn a_sync_commits_only_what_the_data_need() {
     let (mut volume, disk) = volume();
     let ino = volume.create("a").unwrap();
     volume.write(ino, 0, &[1; 8192]).unwrap();
-    // Data; descriptor and copies of group descriptors, inode bitmap, block bitmap, directory, inode table; commit block.
+    // Data; descriptor and copies of group descriptors, inode bitmap, block bitmap, directory, inode table; commit
+    // block.
     assert_eq!(asked(&disk, || volume.data_sync(ino).unwrap()), counts(3, 2 + 6 + 1, 1, 1));
     volume.write(ino, 0, &[2; 4096]).unwrap();
     assert_eq!(asked(&disk, || volume.data_sync(ino).unwrap()), counts(1, 1, 1, 0), "a time stamp is not needed");

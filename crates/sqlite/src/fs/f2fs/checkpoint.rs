@@ -1,10 +1,10 @@
 //! Checkpoint packs: where nodes were when everything was last consistent.
 //!
-//! Two packs take turns, so that one is always whole. A pack is a header, the node address table and a footer; it counts
-//! if header and footer have the same version, and of two the newer one counts (Lee et al., FAST 2015, Sec. 2.2). F2FS
-//! keeps the table in an area of its own and only recent changes in the pack; a database has a handful of nodes, which
-//! would all stand in the pack's journal there, too. What else F2FS writes at a checkpoint (segment information,
-//! summaries) is not needed here: recovery derives it from the nodes.
+//! Two packs take turns, so that one is always whole. A pack is a header, the node address table and a footer; it
+//! counts if header and footer have the same version, and of two the newer one counts (Lee et al., FAST 2015, Sec.
+//! 2.2). F2FS keeps the table in an area of its own and only recent changes in the pack; a database has a handful of
+//! nodes, which would all stand in the pack's journal there, too. What else F2FS writes at a checkpoint (segment
+//! information, summaries) is not needed here: recovery derives it from the nodes.
 
 use std::collections::BTreeMap;
 

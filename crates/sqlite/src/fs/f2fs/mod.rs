@@ -1,8 +1,8 @@
 //! F2FS (Lee, Sim, Hwang, Cho: "F2FS: A New File System for Flash Storage", FAST 2015; Linux fs/f2fs).
 //!
 //! - **fdatasync** (`f2fs_do_sync_file`, fs/f2fs/file.c): the data are written and waited for. If blocks were placed or
-//!   the length changed, the file's changed nodes follow into the node log, marked for roll-forward, and are waited for;
-//!   then a flush. If data were only overwritten in place, just the flush; if nothing was written, nothing.
+//!   the length changed, the file's changed nodes follow into the node log, marked for roll-forward, and are waited
+//!   for; then a flush. If data were only overwritten in place, just the flush; if nothing was written, nothing.
 //! - **Placement**: new data go to the data log. By default overwrites for `fdatasync` are in place (`FI_NEED_IPU` with
 //!   policy `F2FS_IPU_FSYNC`, set unless `mode=lfs`), others out of place, and `fsync_mode` is `posix`.
 //!   [`Kind::F2fsOutOfPlace`](crate::fs::Kind::F2fsOutOfPlace) writes all data out of place, as in the paper, with
@@ -16,11 +16,11 @@
 //!   block of the pack with preflush and FUA (`commit_checkpoint`). Also every 60 s (`DEF_CP_INTERVAL`), and when 5% of
 //!   the volume waits for one to become free (`DEF_RECLAIM_PREFREE_SEGMENTS`) or space is short (`f2fs_balance_fs`).
 //! - **Blocks freed** since the last checkpoint are used again only after the next.
-//! - **Recovery** (`f2fs_recover_fsync_data`): the newest whole checkpoint, then the chain of node blocks written since,
-//!   as far as it is whole and marked; then a checkpoint.
+//! - **Recovery** (`f2fs_recover_fsync_data`): the newest whole checkpoint, then the chain of node blocks written
+//!   since, as far as it is whole and marked; then a checkpoint.
 //!
-//! Not modelled: six logs by temperature (one for data and one for nodes here), cleaning (holes are filled instead), segment
-//! information and summary blocks, discards, inline data and dentries, the extent cache.
+//! Not modelled: six logs by temperature (one for data and one for nodes here), cleaning (holes are filled instead),
+//! segment information and summary blocks, discards, inline data and dentries, the extent cache.
 
 mod checkpoint;
 mod logs;

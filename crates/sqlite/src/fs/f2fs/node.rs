@@ -1,7 +1,7 @@
 //! Node blocks: what F2FS knows of a file.
 //!
-//! An inode block addresses 923 blocks, as in F2FS; what is longer has direct node blocks (of 980 addresses here, 1018 in
-//! F2FS, because of the checksum). Every node block carries a footer: the checkpoint after which it was written, and
+//! An inode block addresses 923 blocks, as in F2FS; what is longer has direct node blocks (of 980 addresses here, 1018
+//! in F2FS, because of the checksum). Every node block carries a footer: the checkpoint after which it was written, and
 //! where the next node block will be written, so that recovery can follow the chain without an index (Lee et al., FAST
 //! 2015, Sec. 2.7).
 
