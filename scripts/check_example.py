@@ -1,8 +1,8 @@
 """Builds the worked example of CONTRIBUTING.md (examples/no-bitmap) and tests it: `make example`.
 
 The sources are copied to target/worked-example, and there the example is added as a reader would add it: its file, its
-registration, its preset. The conformance tests of the scheme run, twenty cases of the power-cut campaign, and a
-comparison on the profile `tiny`. Dependencies are compiled once for this tree and the copy.
+registration, its preset. The conformance tests of the scheme run, and twenty cases of the power-cut campaign. The copy
+has a target directory of its own: cargo takes crates at the same place of two workspaces for the same.
 """
 
 import argparse
@@ -15,7 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "no-bitmap"
-COPY = ROOT / "target" / "worked-example"
+COPY = ROOT / "target" / "worked-example" / "sources"
+TARGET = ROOT / "target" / "worked-example" / "target"
 
 # Where the example's lines go: the file, and the line before them.
 SCHEME = "crates/device/src/mapping/no_bitmap.rs"
@@ -78,7 +79,7 @@ def copy_sources(changed: dict[str, str]) -> None:
 
 def cargo(*arguments: str) -> None:
     command = ["cargo", arguments[0], "--locked", *arguments[1:]]
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target")}
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET)}
     if shutil.which("cargo") is None:
         sys.exit("check_example.py: cargo is needed")
     if subprocess.run(command, cwd=COPY, check=False, env=environment).returncode:
