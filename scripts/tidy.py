@@ -44,7 +44,6 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("width", "crates/sqlite/"): OLD_LINES,
     ("width", "crates/testkit/"): OLD_LINES,
     ("width", "crates/ufs/"): OLD_LINES,
-    ("width", "crates/units/"): OLD_LINES,
     ("width", "docs/profile.md"): OLD_LINES,
     ("width", "profiles/"): OLD_LINES,
 }
