@@ -84,7 +84,10 @@ mod tests {
     proptest! {
         /// Against counting millisecond by millisecond.
         #[test]
-        fn it_counts_what_a_clock_would(stalls in prop::collection::vec((0u64..50, 0u64..40), 0..60), window in 1u64..300) {
+        fn it_counts_what_a_clock_would(
+            stalls in prop::collection::vec((0u64..50, 0u64..40), 0..60),
+            window in 1u64..300,
+        ) {
             let mut psi = Psi::new(Nanos::from_millis(window));
             let mut seen = vec![false; 6000];
             let (mut at, mut now) = (0, 0);

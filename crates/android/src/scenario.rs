@@ -143,7 +143,8 @@ impl Scenario {
         let needed = self.memory.system + services + most + self.memory.marks.file + self.memory.marks.high;
         if needed > self.memory.effective {
             return Err(format!(
-                "memory.effective_mib = {}: must be at least {}, for the system, services, {}, page cache and free memory",
+                "memory.effective_mib = {}: must be at least {}, for the system, services, {}, page cache and free \
+                 memory",
                 mib(self.memory.effective),
                 mib(needed.next_multiple_of(MIB)),
                 largest.name

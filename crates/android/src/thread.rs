@@ -211,7 +211,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn its_time_is_computing_and_blocking(reads in 0usize..40, compute in 0u64..5000, parallel in 1u32..6, latency in 1u64..90) {
+        fn its_time_is_computing_and_blocking(
+            reads in 0usize..40,
+            compute in 0u64..5000,
+            parallel in 1u32..6,
+            latency in 1u64..90,
+        ) {
             let (end, thread) = run(reads, compute, parallel, latency);
             prop_assert_eq!(end.0, compute + thread.blocked.0);
             prop_assert!(thread.blocked.0 <= reads as u64 * latency);

@@ -1,5 +1,5 @@
-//! TOML with places: every error names the file, the line and the key, its value and what is allowed. What a value may be
-//! is checked by the kinds of crate `params`, but for floats, which they do not have.
+//! TOML with places: every error names the file, the line and the key, its value and what is allowed. What a value may
+//! be is checked by the kinds of crate `params`, but for floats, which they do not have.
 
 use std::ops::RangeInclusive;
 

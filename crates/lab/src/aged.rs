@@ -184,8 +184,8 @@ impl Header {
     }
 }
 
-/// Keys of a profile that have to be the same when a state is made and when it is used: they are declared as deciding where
-/// things are on flash. Others may differ, so that one state serves a sweep over SRAM sizes or flash times.
+/// Keys of a profile that have to be the same when a state is made and when it is used: they are declared as deciding
+/// where things are on flash. Others may differ, so that one state serves a sweep over SRAM sizes or flash times.
 fn fixed(parts: Parts) -> Vec<(String, &'static str)> {
     let own = schemes().into_iter().filter(|scheme| scheme.name == parts.mapping.name());
     let own = own.map(|scheme| Section { name: format!("scheme.{}", scheme.name), ..scheme });

@@ -200,7 +200,8 @@ options! {
     /// wait uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
     replay: choice("timed" "queued" "closed") = "timed", cli "--replay" "" [run compare],
         echo String = |run| run.replay.into(),
-        "How a trace was replayed: \"timed\", \"queued\" or \"closed\"; for others, the kind of workload, such as \"fio\".";
+        "How a trace was replayed: \"timed\", \"queued\" or \"closed\"; for others, the kind of workload, such as \
+         \"fio\".";
     /// Outstanding requests in a queued or closed replay.
     depth: count(1 to 65_536) = 8, cli "--depth" "N" [run compare],
         echo Option<u32> = |run| run.depth, "Depth of a queued or closed replay.";
@@ -213,12 +214,14 @@ options! {
     host_memory_mib: value, cli "--host-memory" "MIB" [run compare phone];
     /// Overrides a profile key; repeatable.
     set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age],
-        echo BTreeMap<String, String> = |run| run.overrides.iter().map(|(key, v)| (key.clone(), v.to_string())).collect(),
+        echo BTreeMap<String, String> =
+            |run| run.overrides.iter().map(|(key, v)| (key.clone(), v.to_string())).collect(),
         "Replaced values of the profile.";
     /// Written before the run, unmeasured: nothing, what the workload may read (footprint), or all that it may read,
     /// write or trim (touched).
     precondition: choice("none" "footprint" "touched") = "footprint", cli "--precondition" "" [run compare],
-        echo String = |run| run.spec.precondition.clone(), "What was written before: \"none\", \"footprint\" or \"touched\".";
+        echo String = |run| run.spec.precondition.clone(),
+        "What was written before: \"none\", \"footprint\" or \"touched\".";
     /// The device to take from a trace of several, such as 253:5.
     device: name, cli "--device" "NAME" [run compare trace];
     /// Format of a trace; left out, it is recognised. See `ufsim trace formats`.

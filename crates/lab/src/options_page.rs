@@ -26,7 +26,9 @@ pub fn options_python() -> String {
         }
     }
     text += "\n\n@dataclass(frozen=True, kw_only=True)\nclass Options:\n";
-    text += "    \"\"\"What can be said of a run. Each field's metadata has its help and its place on the command line.\"\"\"\n\n";
+    text +=
+        "    \"\"\"What can be said of a run. Each field's metadata has its help and its place on the command line.";
+    text += "\"\"\"\n\n";
     let defaults = serde_json::to_value(Spec::default()).expect("options are plain values");
     for option in OPTIONS {
         text += &format!("    {}: {} = field(\n", option.python, python_type(option));

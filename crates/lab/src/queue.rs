@@ -67,7 +67,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_sorts_by_time_then_insertion(ops in prop::collection::vec(prop::option::weighted(0.6, 0u64..20), 1..300)) {
+        fn it_sorts_by_time_then_insertion(
+            ops in prop::collection::vec(prop::option::weighted(0.6, 0u64..20), 1..300),
+        ) {
             let mut queue = EventQueue::default();
             let mut model: Vec<(u64, u64)> = Vec::new();
             let mut number = 0;

@@ -123,7 +123,8 @@ params::params! {
     /// A workload.
     pub (clone) SqliteSpec {
         /// What is measured, one after another.
-        operations: choices("insert" "update" "delete" "select") = ["insert", "update", "delete", "select"], "Mobibench";
+        operations: choices("insert" "update" "delete" "select") =
+            ["insert", "update", "delete", "select"], "Mobibench";
         /// Transactions of each operation.
         transactions: count(1 to 10_000_000) = 1000, "Mobibench";
         /// Bytes of a row's value.

@@ -17,8 +17,8 @@ fn ms(ns: u64) -> f64 {
 
 fn print(what: &str, s: &DeviceStats) {
     println!(
-        "{what:<34} {:>6} units scanned, {:>5} segments: {:>6.1} ms = directory {:.1} + scan {:.1} + segment read {:.1} + \
-         update {:.1} + segment write {:.1}",
+        "{what:<34} {:>6} units scanned, {:>5} segments: {:>6.1} ms = directory {:.1} + scan {:.1} + segment read \
+         {:.1} + update {:.1} + segment write {:.1}",
         s.recovery_units_scanned,
         s.recovery_segments,
         ms(s.recovery_ns),

@@ -168,7 +168,8 @@ fn answer(near: Seq) -> impl Strategy<Value = (Op, DataIn)> {
 
 fn status() -> impl Strategy<Value = Status> {
     use ufsim_ufs::Status::*;
-    prop_oneof![3 => Just(Good), 1 => Just(OutOfRange), 1 => Just(InvalidField), 1 => Just(UnrecoveredRead), 1 => Just(WriteProtected)]
+    let failed = [OutOfRange, InvalidField, UnrecoveredRead, WriteProtected];
+    prop_oneof![3 => Just(Good), 4 => prop::sample::select(failed.to_vec())]
 }
 
 /// Anything but a single subregion to activate, which is a dirty group.

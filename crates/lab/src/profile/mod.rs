@@ -1,8 +1,8 @@
 //! Device profiles: TOML to configuration, with every value checked and every value's source known.
 //!
-//! `schema` lists the keys of the device; those of schemes are declared in the schemes' files. `checks` holds what no single
-//! key can say; `lower` turns a profile into the configurations of device, driver and link; `moved` tells an old profile
-//! how to change; `page` documents all keys.
+//! `schema` lists the keys of the device; those of schemes are declared in the schemes' files. `checks` holds what no
+//! single key can say; `lower` turns a profile into the configurations of device, driver and link; `moved` tells an old
+//! profile how to change; `page` documents all keys.
 
 mod checks;
 mod lower;
@@ -69,7 +69,8 @@ impl Profile {
         let failed = |problem| ProfileError { profile: origin.into(), problem };
         let values = read(text, overrides).map_err(failed)?;
         let profile = Profile { origin: origin.into(), values };
-        // Whichever mapping is chosen, there is room for the table in segments; other sizes are checked by their schemes.
+        // Whichever mapping is chosen, there is room for the table in segments; other sizes are checked by their
+        // schemes.
         let segments = u64::from(profile.capacity_units()).div_ceil(units::SEGMENT_ENTRIES.into());
         let device = profile.device_config([0; 2]);
         device.check_metadata(segments, segments).map_err(|error| failed(error.to_string()))?;

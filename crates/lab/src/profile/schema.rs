@@ -1,5 +1,5 @@
-//! The sections of a profile that describe the device, its link and its driver. What belongs to a scheme is declared in the
-//! scheme's own file.
+//! The sections of a profile that describe the device, its link and its driver. What belongs to a scheme is declared in
+//! the scheme's own file.
 
 use device::MappingParams;
 use host::{BoosterParams, SchedulerParams};
@@ -90,18 +90,20 @@ params! {
 params! {
     /// Garbage collection; thresholds count free data superblocks.
     pub Gc {
-        /// What a written unit pays for: "searched", a searched unit, as in the HP-UFS authors' prototype, or "gained", as much
-        /// search as frees a unit, by the victim's valid pages.
+        /// What a written unit pays for: "searched", a searched unit, as in the HP-UFS authors' prototype, or "gained",
+        /// as much search as frees a unit, by the victim's valid pages.
         pace: choice("searched" "gained");
         /// GC runs while fewer superblocks than this are free.
         start_superblocks: count(4 to 1048576);
         /// Above this writes pay for a third of that, below it for half.
         relaxed_superblocks: count(3 to 1048576);
-        /// At or below this writes pay for all of it; with pace = "gained" for twice as much from halfway down to the reserve.
+        /// At or below this writes pay for all of it; with pace = "gained" for twice as much from halfway down to the
+        /// reserve.
         hurried_superblocks: count(2 to 1048576);
         /// At or below this host writes wait and GC runs without pacing.
         reserve_superblocks: count(2 to 65536);
-        /// With pace = "searched": written units that earn one GC step. With "gained": units that a step copies at most, at least a row.
+        /// With pace = "searched": written units that earn one GC step. With "gained": units that a step copies at
+        /// most, at least a row.
         units_per_step: count(1 to 1048576);
     }
 }
@@ -129,8 +131,9 @@ params! {
 params! {
     /// Questions that no device can answer: what would be without some of its work.
     pub WhatIf {
-        /// Flash operations that take no time, though they are done and counted: "nothing", "gc" (of data: search, reads, programs), or
-        /// "mapping" (reads and programs of the mapping table, and the search for valid pages). A result says so.
+        /// Flash operations that take no time, though they are done and counted: "nothing", "gc" (of data: search,
+        /// reads, programs), or "mapping" (reads and programs of the mapping table, and the search for valid pages). A
+        /// result says so.
         free: choice("nothing" "gc" "mapping") = "nothing", "a device has to do all of its work";
     }
 }

@@ -326,8 +326,8 @@ fn an_old_profile_is_told_how_to_change() {
         ("[cmt]\ncache_kib = 16", "[cmt] has moved: write cache_kib = 16 under [scheme.dftl] and [scheme.cdftl]"),
         (
             "[msftl]\npage_kib = 16\nflush_mib = 9",
-            "[msftl] has moved: write flush_mib = 9 under [scheme.base-dftl] and [scheme.mini-page] and [scheme.msftl]; \
-             page_kib = 16 under [scheme.base-dftl]",
+            "[msftl] has moved: write flush_mib = 9 under [scheme.base-dftl] and [scheme.mini-page] and \
+             [scheme.msftl]; page_kib = 16 under [scheme.base-dftl]",
         ),
         ("[hpb]\nseal_ns = 50", "[hpb] has moved: write hpb_seal_ns = 50 under [scheme.segment-log]"),
         (
