@@ -56,8 +56,8 @@ fn profile_text(name: &str) -> PyResult<String> {
     profile::profile_text(name).map_err(config_error)
 }
 
-/// Every key of a profile as JSON: a list of objects with `key` (as `--set` takes it), `kind`, `allowed`, `unit`, `default`,
-/// `source` and `doc`.
+/// Every key of a profile as JSON: a list of objects with `key` (as `--set` takes it), `kind`, `allowed`, `unit`,
+/// `default`, `source` and `doc`.
 #[pyfunction]
 fn profile_keys() -> String {
     profile::keys_json()
