@@ -35,7 +35,7 @@ FOREIGN_WORDS = re.compile(r"\b(?:sub-?agents?|AI agents?|LLMs?|language models?
 
 # (check, path): reason. A path ends with "/" if it stands for everything below it.
 ACCEPTED: dict[tuple[str, str], str] = {
-    ("width", "ARCHITECTURE.md"): OLD_LINES,
+    ("width", "ARCHITECTURE.md"): "being written anew on one page",
 }
 
 

@@ -88,8 +88,8 @@ macro_rules! mappings {
     };
 }
 
-/// The registration: hands one line per scheme (documentation, name, variant, type, and the module to declare unless a line
-/// above has declared it) to the macro `$callback`. Tests elsewhere generate themselves from it.
+/// The registration: hands one line per scheme (documentation, name, variant, type, and the module to declare unless a
+/// line above has declared it) to the macro `$callback`. Tests elsewhere generate themselves from it.
 #[macro_export]
 macro_rules! registered_mappings {
     ($callback:ident) => {
