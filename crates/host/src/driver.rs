@@ -5,10 +5,11 @@ mod tamper;
 use std::collections::VecDeque;
 
 use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status, Tag};
-use units::{AppId, Seq, SimTime};
+use units::{AppId, Counter, Seq, SimTime};
 
 use crate::app::AppSignal;
 use crate::assembly::RequestTable;
+use crate::booster::registry::BoosterKind;
 use crate::booster::{AnyBooster, Apps, Booster, HostMemory, Internal, OwnCommands, Step};
 use crate::config::{HostConfig, HostConfigError};
 use crate::knowledge::Knowledge;
@@ -251,9 +252,31 @@ impl Driver {
     pub fn stats(&self) -> HostStats {
         let mut stats = self.stats;
         stats.tags_peak = self.tags.peak().into();
-        self.scheduler.report(&mut stats);
-        self.booster.report(&mut stats);
+        let usage = self.booster.usage();
+        (stats.booster_hits, stats.booster_misses) = (usage.hits, usage.misses);
+        (stats.dram_bytes_used, stats.dram_bytes_limit) = (usage.dram_bytes, usage.dram_bytes_limit);
         stats
+    }
+
+    /// What only this scheduler and this booster count: [`SchedulerKind::counters`], then
+    /// [`BoosterKind::counters`](crate::BoosterKind::counters).
+    pub fn scheme_counters(&self) -> Vec<(&'static Counter, u64)> {
+        [self.scheduler.counted(), self.booster.counted()].concat()
+    }
+
+    /// The counter of this name. What belongs to a scheduler or booster that is not in use is 0.
+    ///
+    /// # Panics
+    /// If no driver has one of this name.
+    pub fn counter(&self, name: &str) -> u64 {
+        let own = self.scheme_counters().into_iter().map(|(counter, value)| (counter.name, value));
+        if let Some((_, value)) = self.stats().fields().chain(own).find(|(counter, _)| *counter == name) {
+            return value;
+        }
+        let schedulers = SchedulerKind::ALL.iter().flat_map(|kind| kind.counters());
+        let mut others = schedulers.chain(BoosterKind::ALL.iter().flat_map(|kind| kind.counters()));
+        assert!(others.any(|counter| counter.name == name), "no counter {name}");
+        0
     }
 
     /// What the scheduler wants said before its next part: a query that is due, or the notice of a batch that the part

@@ -97,8 +97,7 @@ fn stuck_user_commands_do_not_starve_internal_ones() {
         }
         let (users, _) = world.device.in_flight();
         assert_eq!(users, usize::from(config.tags - config.internal_tags), "user commands use all of their tags");
-        let stats = world.driver.stats();
-        let answered = stats.segment_reads + stats.hpb_read_buffers;
+        let answered = world.driver.counter("segment_reads") + world.driver.counter("hpb_read_buffers");
         assert_eq!(answered > 0, config.booster != BoosterKind::None, "{}", named(&config));
         world.drain();
     }

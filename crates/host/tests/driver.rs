@@ -135,3 +135,16 @@ fn other_limits_and_tests_of_boosters_mean_nothing_here() {
 fn unchecked_settings_are_a_bug() {
     Driver::new(HostConfig { tags: 1, ..HostConfig::default() }, INFO);
 }
+
+#[test]
+fn counters_of_schemes_that_are_not_in_use_are_zero() {
+    let mut driver = driver(4);
+    submit(&mut driver, 1, RequestOp::Read, 0, 1);
+    assert_eq!((driver.counter("requests"), driver.counter("sched_batches"), driver.counter("hpb_reads")), (1, 0, 0));
+}
+
+#[test]
+#[should_panic(expected = "no counter hpb_raeds")]
+fn a_counter_that_no_driver_has_is_a_bug() {
+    driver(4).counter("hpb_raeds");
+}

@@ -180,7 +180,7 @@ fn run(case: &Case, kind: SchedulerKind) -> Example {
         name: case.name,
         scheduler: kind.name(),
         sequence,
-        prioritised: driver.stats().sched_prioritised,
+        prioritised: driver.counter("sched_prioritised"),
         map_reads: device.map_reads,
         mean_waiting: mean(&waiting),
         mean_latency: mean(&latency),

@@ -20,6 +20,8 @@ pub const KINDS: usize = WorkOp::NAMES.len();
 pub struct Snapshot {
     /// Of the driver.
     pub host: HostStats,
+    /// Of the scheduler and the booster.
+    pub host_schemes: Vec<(&'static Counter, u64)>,
     /// Of the firmware.
     pub device: DeviceStats,
     /// Of the mapping scheme.
@@ -29,9 +31,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Every counter of the driver.
+    /// Every counter of the driver, those of its scheduler and its booster included.
     pub fn of_host(&self) -> impl Iterator<Item = (&'static Counter, u64)> {
-        HostStats::COUNTERS.iter().zip(self.host.values())
+        HostStats::COUNTERS.iter().zip(self.host.values()).chain(self.host_schemes.iter().copied())
+    }
+
+    /// The counter of this name of the driver; 0 if it has none of this name.
+    pub fn host_counter(&self, name: &str) -> u64 {
+        self.of_host().filter(|(counter, _)| counter.name == name).map(|(_, value)| value).sum()
     }
 
     /// Every counter of the device, those of its mapping scheme included.

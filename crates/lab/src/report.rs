@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use device::{DeviceStats, MappingKind};
 use hdrhistogram::Histogram;
-use host::HostStats;
+use host::{BoosterKind, HostStats, SchedulerKind};
 use nand::{Cause, Kind};
 use units::{Counter, CounterSet, InDigest, MIB};
 use workload::WorkOp;
@@ -64,7 +64,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
     let wall = context.wall_seconds - start.wall_seconds;
     let requests = measure.submitted + measure.unmeasured - start.requests;
     let operations = after.operations() - start.operations;
-    let host_dram = host_dram(&after.host);
+    let host_dram = host_dram(after);
     let mut warnings = context.warnings;
     warnings.extend(run_warnings(measure));
     let mut result = RunResult {
@@ -232,29 +232,31 @@ fn waf(after: &DeviceStats, before: &DeviceStats) -> Waf {
     Waf { total: data + map + gc, data, map, gc }
 }
 
-fn host_dram(host: &HostStats) -> HostDram {
+fn host_dram(after: &Snapshot) -> HostDram {
     HostDram {
-        mappings: host.dram_bytes_used,
-        valid_bitmap: host.valid_bitmap_bytes,
-        valid_count: host.valid_count_bytes,
-        reorder_buffer: host.reorder_buffer_bytes,
+        mappings: after.host.dram_bytes_used,
+        valid_bitmap: after.host_counter("valid_bitmap_bytes"),
+        valid_count: after.host_counter("valid_count_bytes"),
+        reorder_buffer: after.host_counter("reorder_buffer_bytes"),
     }
 }
 
-/// Every counter of a driver, whatever its parts.
+/// Every counter of a driver, whatever its scheduler and its booster.
 fn host_counters() -> Vec<&'static Counter> {
-    union([HostStats::COUNTERS])
+    let schedulers = SchedulerKind::ALL.iter().flat_map(|kind| kind.counters());
+    let boosters = BoosterKind::ALL.iter().flat_map(|kind| kind.counters());
+    union(HostStats::COUNTERS.iter().chain(schedulers).chain(boosters))
 }
 
 /// Every counter of a device, whatever its mapping scheme.
 fn device_counters() -> Vec<&'static Counter> {
-    union([DeviceStats::COUNTERS].into_iter().chain(MappingKind::ALL.iter().map(|kind| kind.counters())))
+    union(DeviceStats::COUNTERS.iter().chain(MappingKind::ALL.iter().flat_map(|kind| kind.counters())))
 }
 
 /// The counters of several sets, each name once.
-fn union(sets: impl IntoIterator<Item = &'static [Counter]>) -> Vec<&'static Counter> {
+fn union(sets: impl Iterator<Item = &'static Counter>) -> Vec<&'static Counter> {
     let mut all: Vec<&Counter> = Vec::new();
-    for counter in sets.into_iter().flatten() {
+    for counter in sets {
         if !all.iter().any(|known| known.name == counter.name) {
             all.push(counter);
         }

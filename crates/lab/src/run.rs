@@ -422,6 +422,7 @@ impl System {
     fn snapshot(&self) -> Snapshot {
         Snapshot {
             host: self.driver.stats(),
+            host_schemes: self.driver.scheme_counters(),
             device: self.device.stats(),
             mapping: self.device.scheme_counters(),
             nand: *self.device.nand_counters(),

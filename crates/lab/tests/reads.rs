@@ -44,7 +44,7 @@ fn sources_add_up_to_what_driver_and_device_count() {
         let (from_host, from_flash) = match scheme {
             "ufs" => (0, device.segment_misses),
             "hpb" | "hpb-linux" | "foam" | "hpbvalve" => {
-                (host.hpb_reads - device.host_entries_refused, device.segment_misses)
+                (after.host_counter("hpb_reads") - device.host_entries_refused, device.segment_misses)
             }
             "hp-ufs" => (host.booster_hits, host.booster_misses),
             "dftl" => (0, cmt_read_misses),

@@ -34,8 +34,43 @@ pub trait CounterSet: Clone + Copy + Default {
     fn values(&self) -> Vec<u64>;
 }
 
-/// Declares a structure of counters: its documentation and name, then every counter with its own. It can be added to
-/// another, and gives its counters with their names, so that a report can not miss one.
+/// Some sets of counters: a tuple of them.
+pub trait CounterSets {
+    /// Every counter of each set, in order.
+    fn declared() -> Vec<&'static Counter>;
+
+    /// Every counter of each set with its value, in the same order.
+    fn counted(&self) -> Vec<(&'static Counter, u64)>;
+}
+
+macro_rules! counter_sets {
+    ($($($set:ident)+;)+) => {
+        $(
+            #[allow(non_snake_case)]
+            impl<$($set: CounterSet),+> CounterSets for ($($set,)+) {
+                fn declared() -> Vec<&'static Counter> {
+                    let sets: &[&'static [Counter]] = &[$($set::COUNTERS),+];
+                    sets.iter().copied().flatten().collect()
+                }
+
+                fn counted(&self) -> Vec<(&'static Counter, u64)> {
+                    let ($($set,)+) = self;
+                    let values: &[Vec<u64>] = &[$($set.values()),+];
+                    Self::declared().into_iter().zip(values.concat()).collect()
+                }
+            }
+        )+
+    };
+}
+
+counter_sets! {
+    A;
+    A B;
+    A B C;
+}
+
+/// Declares a structure of counters: its documentation and name, then every counter with its own. It gives its
+/// counters with their names, so that a report can not miss one.
 ///
 /// Flags may follow a counter's name: `gauge` ([`Counter::gauge`]), and `always` or `never` ([`InDigest`]). New
 /// counters have neither of the last two.
@@ -49,12 +84,6 @@ macro_rules! counters {
         }
 
         impl $set {
-            /// Adds the counters of another part.
-            #[allow(unused_variables)]
-            pub fn add(&mut self, other: &$set) {
-                $(self.$name += other.$name;)*
-            }
-
             /// Every counter with its name, in the order of declaration.
             pub fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 let fields: Vec<(&'static str, u64)> = vec![$((stringify!($name), self.$name)),*];
@@ -103,7 +132,7 @@ counters! {
 
 #[cfg(test)]
 mod tests {
-    use super::{CounterSet, InDigest};
+    use super::{CounterSet, CounterSets, InDigest};
 
     counters! {
         /// Three counters.
@@ -119,10 +148,26 @@ mod tests {
 
     #[test]
     fn fields_carry_their_names() {
-        let mut three = Three { first: 3, second: 0, third: 1 };
-        three.add(&Three { first: 1, second: 5, third: 1 });
+        let three = Three { first: 4, second: 5, third: 2 };
         assert_eq!(three.fields().collect::<Vec<_>>(), [("first", 4), ("second", 5), ("third", 2)]);
         assert_eq!(three.values(), [4, 5, 2]);
+        assert_eq!(One { fourth: 4 }.fields().collect::<Vec<_>>(), [("fourth", 4)]);
+    }
+
+    counters! {
+        /// One more.
+        One
+        /// The fourth.
+        fourth,
+    }
+
+    #[test]
+    fn sets_together_have_the_counters_of_each() {
+        let names: Vec<&str> = <(Three, One)>::declared().iter().map(|counter| counter.name).collect();
+        assert_eq!(names, ["first", "second", "third", "fourth"]);
+        let counted = (Three { first: 1, second: 2, third: 3 }, One { fourth: 4 }).counted();
+        let counted: Vec<(&str, u64)> = counted.into_iter().map(|(counter, value)| (counter.name, value)).collect();
+        assert_eq!(counted, [("first", 1), ("second", 2), ("third", 3), ("fourth", 4)]);
     }
 
     #[test]

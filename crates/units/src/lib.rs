@@ -18,7 +18,7 @@ mod time;
 
 pub use addr::{Lpa, Ppa, SegmentId, Seq, Superblock};
 pub use app::AppId;
-pub use counters::{Counter, CounterSet, InDigest, NoCounters};
+pub use counters::{Counter, CounterSet, CounterSets, InDigest, NoCounters};
 pub use time::{Nanos, SimTime};
 
 /// Bytes in a mapping unit (HP-UFS Sec. II-A: "every 4 KB page is translated by the L2P mapping table").

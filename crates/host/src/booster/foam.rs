@@ -26,6 +26,13 @@ params::params! {
     }
 }
 
+units::counters! {
+    /// What only `foam` counts.
+    FoamCounters
+    /// Subregions dropped because nobody had used them for long.
+    subregions_expired,
+}
+
 pub(crate) use super::hpb::{SPEAKS, smallest_limit};
 
 /// Sets what its parameters say.
@@ -63,11 +70,18 @@ pub(crate) struct Partitions {
     partitions: Vec<u8>,
     /// Time without reference after which a subregion is dropped.
     lifetime: Nanos,
+    stats: FoamCounters,
 }
 
 impl Policy for Partitions {
     const QUIRKS: Quirks =
         Quirks { notes_writes_during_fetch: true, drops_failed_fetch: true, takes_single_entries: true };
+
+    type Counters = FoamCounters;
+
+    fn counters(&self) -> FoamCounters {
+        self.stats
+    }
 
     fn setup(config: &HostConfig) -> Setup {
         Setup {
@@ -86,6 +100,7 @@ impl Policy for Partitions {
             uses: Vec::new(),
             partitions: vec![0; subregions as usize],
             lifetime: Nanos(params.read_timeout.0 * u64::from(params.read_timeout_expiries)),
+            stats: FoamCounters::default(),
         }
     }
 
@@ -153,7 +168,7 @@ impl Keeping for Partitions {
             while let Some(slot) = self.lists.oldest(partition)
                 && self.uses[slot as usize].at + self.lifetime <= cache.now
             {
-                cache.stats.subregions_expired += 1;
+                self.stats.subregions_expired += 1;
                 self.release(cache, slot);
             }
         }

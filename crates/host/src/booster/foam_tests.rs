@@ -44,7 +44,7 @@ fn what_goes_first_is_as_the_paper_lists_it() {
     }
     assert_eq!(gone, [2, 4, 3, 0, 10], "background reads and writes, then foreground reads in order of age");
     assert!(b.holds(1), "a foreground write goes last");
-    assert_eq!(b.stats().subregions_evicted, 5);
+    assert_eq!(b.counter("subregions_evicted"), 5);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn what_nobody_references_for_100_seconds_is_dropped() {
         b.now = at;
         b.serve();
     }
-    assert_eq!((b.held(), b.stats().subregions_expired), (vec![], 2));
+    assert_eq!((b.held(), b.counter("subregions_expired")), (vec![], 2));
     fetch(&mut b, FRONT, 0);
 }
 

@@ -50,11 +50,11 @@ use units::{AppId, Lpa, Ppa, Seq, SimTime, Superblock, UNIT_BYTES};
 use self::app_state::AppState;
 use self::segment_cache::Lookup;
 use self::survey::Survey;
-use super::seat::{Apps, Booster, HostMemory, Internal, OwnCommands, Step, Tamper, plain};
+use super::profiles::AppCounters;
+use super::seat::{Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain};
 use crate::app::AppSignal;
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
-use crate::stats::HostStats;
 
 pub(crate) use self::state::HpUfs;
 
@@ -64,6 +64,61 @@ params::params! {
         /// Entries of the reorder buffer.
         reorder_entries: count(64 to 1048576) = 2048, "HP-UFS Sec. IV-A: 2K entries";
     }
+}
+
+units::counters! {
+    /// What only this booster counts.
+    HpUfsCounters
+    /// Segments of writes and unmaps that were cached or on their way.
+    write_hits: always,
+    /// Segments of writes and unmaps that had to be fetched.
+    write_misses: always,
+    /// MappedRead commands sent.
+    mapped_reads: always,
+    /// SegmentRead commands sent.
+    segment_reads: always,
+    /// SegmentRead commands that failed and were repeated.
+    segment_read_failures: always,
+    /// SegmentWrite commands with data.
+    segment_writebacks: always,
+    /// Of these, sent to make room.
+    segment_writebacks_evict: always,
+    /// SegmentWrite commands without data.
+    attests: always,
+    /// Segments dropped from the cache.
+    segments_dropped: always,
+    /// EntryTransfer commands sent.
+    entry_transfers: always,
+    /// Of these, sent only to tell the device the host sequence number.
+    entry_transfers_to_report: always,
+    /// Of these, sent because nothing had come for a while.
+    polls: always,
+    /// Valid page bitmaps sent.
+    bitmaps_sent: always,
+    /// Of these, refused by the device.
+    bitmaps_refused: always,
+    /// Freed blocks named in commands.
+    freed_sent: always,
+    /// L2P entries received.
+    entries_received: always,
+    /// L2P entries that had come before.
+    entries_duplicate: always,
+    /// Changes (4 KiB units) applied to the cached table.
+    units_applied: always,
+    /// Changes discarded by the source check (Sec. III-E).
+    units_discarded: always,
+    /// Times the reorder buffer had to wait for the segment of its first entry.
+    reorder_stalls: always,
+    /// Most entries in the reorder buffer.
+    reorder_peak: gauge always,
+    /// Latest change applied.
+    host_seq: gauge always,
+    /// Size of the valid page bitmaps, in bytes.
+    valid_bitmap_bytes: gauge always,
+    /// Size of the valid page counts, in bytes.
+    valid_count_bytes: gauge always,
+    /// Size of the reorder buffer, in bytes, at 16 bytes per entry (Sec. IV-A).
+    reorder_buffer_bytes: gauge always,
 }
 
 /// It keeps the mapping.
@@ -123,17 +178,26 @@ impl Booster for HpUfs {
         }
         self.take_piggyback(&response.piggyback);
     }
+}
 
-    fn report(&self, stats: &mut HostStats) {
-        stats.add(&self.stats);
-        stats.hpbvalve_profile_bytes = self.apps.as_ref().map_or(0, AppState::bytes);
-        stats.host_seq = self.host_seq.0;
-        stats.reorder_peak = self.reorder.peak();
-        stats.reorder_buffer_bytes = self.reorder.bytes();
-        stats.valid_bitmap_bytes = self.validity.bitmap_bytes();
-        stats.valid_count_bytes = self.validity.count_bytes();
-        stats.dram_bytes_used = self.cache.bytes_used();
-        stats.dram_bytes_limit = self.cache.limit() as u64 * UNIT_BYTES;
+impl Counted for HpUfs {
+    type Counters = (HpUfsCounters, AppCounters);
+
+    fn counters(&self) -> Self::Counters {
+        let own = HpUfsCounters {
+            host_seq: self.host_seq.0,
+            reorder_peak: self.reorder.peak(),
+            reorder_buffer_bytes: self.reorder.bytes(),
+            valid_bitmap_bytes: self.validity.bitmap_bytes(),
+            valid_count_bytes: self.validity.count_bytes(),
+            ..self.stats
+        };
+        (own, self.apps.as_ref().map(AppState::counters).unwrap_or_default())
+    }
+
+    fn usage(&self) -> Usage {
+        let dram_bytes_limit = self.cache.limit() as u64 * UNIT_BYTES;
+        Usage { dram_bytes: self.cache.bytes_used(), dram_bytes_limit, ..self.usage }
     }
 }
 

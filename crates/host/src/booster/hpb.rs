@@ -12,10 +12,9 @@ use lists::Lru;
 use ufs::{DeviceInfo, HpbNotice, Op, Response};
 use units::{Lpa, Nanos, SimTime};
 
-use super::seat::{self, Apps, Booster, HostMemory, Internal, OwnCommands, Step, Tamper, plain};
+use super::seat::{self, Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain};
 use crate::config::{HostConfig, SEALED_BYTES};
 use crate::request::{Part, RequestOp};
-use crate::stats::HostStats;
 
 params::params! {
     /// `hpb`: when groups are read.
@@ -30,6 +29,19 @@ params::params! {
         /// Idle means that no user command has been outstanding for this long.
         idle_us: count(1 to 10000000) = 1000, "assumed: unused while max_defer_us is 0";
     }
+}
+
+units::counters! {
+    /// What every booster of HPB counts.
+    HpbCounters
+    /// HPB READ commands sent.
+    hpb_reads: always,
+    /// READ BUFFER commands sent.
+    hpb_read_buffers: always,
+    /// Single entries received.
+    hpb_entries: always,
+    /// Dirty group notices received.
+    hpb_dirty_notices: always,
 }
 
 /// It keeps entries that the device has sealed.
@@ -87,7 +99,9 @@ pub(crate) struct Hpb {
     /// Over the cached groups but the one that is loading.
     lru: Lru<u32>,
     loading: bool,
-    stats: HostStats,
+    stats: HpbCounters,
+    /// Hits and misses.
+    usage: Usage,
 }
 
 impl Booster for Hpb {
@@ -108,7 +122,8 @@ impl Booster for Hpb {
             in_use: 0,
             lru: Lru::new(),
             loading: false,
-            stats: HostStats::default(),
+            stats: HpbCounters::default(),
+            usage: Usage::default(),
         };
         hpb.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
         let at_boot = if hpb.eager { hpb.limit as u32 } else { 0 };
@@ -124,11 +139,11 @@ impl Booster for Hpb {
         match part.op {
             RequestOp::Read => {
                 if let Some(entry) = self.entry_for(now, part.lpa, len) {
-                    self.stats.booster_hits += 1;
+                    self.usage.hits += 1;
                     self.stats.hpb_reads += 1;
                     return Step::Send { op: Op::HpbRead { lpa: part.lpa, len, entry }, units: len };
                 }
-                self.stats.booster_misses += 1;
+                self.usage.misses += 1;
             }
             RequestOp::Write { .. } | RequestOp::Unmap => self.forget(part.lpa, len),
             RequestOp::Flush => {}
@@ -154,11 +169,18 @@ impl Booster for Hpb {
             }
         }
     }
+}
 
-    fn report(&self, stats: &mut HostStats) {
-        stats.add(&self.stats);
-        stats.dram_bytes_used = self.memory_bytes();
-        stats.dram_bytes_limit = self.limit as u64 * self.group_bytes();
+impl Counted for Hpb {
+    type Counters = (HpbCounters,);
+
+    fn counters(&self) -> Self::Counters {
+        (self.stats,)
+    }
+
+    fn usage(&self) -> Usage {
+        let dram_bytes_limit = self.limit as u64 * self.group_bytes();
+        Usage { dram_bytes: self.memory_bytes(), dram_bytes_limit, ..self.usage }
     }
 }
 

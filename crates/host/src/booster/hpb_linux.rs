@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use lists::Lru;
 use ufs::{DeviceInfo, Op, Recommendation};
-use units::{Lpa, SimTime};
+use units::{Lpa, NoCounters, SimTime};
 
 use super::subregion::{
     Access, Choice, Keeping, Lookup, Policy, Quirks, Setup, State, SubregionBooster, SubregionCache, Urgency, Wish,
@@ -93,6 +93,12 @@ impl Policy for Regions {
     const QUIRKS: Quirks =
         Quirks { notes_writes_during_fetch: false, drops_failed_fetch: false, takes_single_entries: false };
 
+    type Counters = NoCounters;
+
+    fn counters(&self) -> NoCounters {
+        NoCounters {}
+    }
+
     fn setup(config: &HostConfig) -> Setup {
         Setup {
             fetches_at_a_time: config.hpb_params.inflight_map_req.into(),
@@ -140,7 +146,7 @@ impl Policy for Regions {
     /// because the device says so.
     fn on_recommendation(&mut self, cache: &mut SubregionCache, recommendation: &Recommendation) {
         cache.stats.rcmd_noti_cnt += 1;
-        cache.stats.hpb_dirty_notices += 1;
+        cache.hpb.hpb_dirty_notices += 1;
         let (groups, regions) = (cache.subregions.count(), self.regions.len() as u32);
         for group in recommendation.activate.into_iter().flatten().filter(|&group| group < groups) {
             let region = self.regions[(group / self.region_groups) as usize];

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use ufs::{HpbNotice, Status};
 use units::Nanos;
 
-use super::super::seat::{HostMemory as _, OwnCommands as _};
+use super::super::seat::{Counted as _, HostMemory as _, OwnCommands as _};
 use super::super::subregion::bench::{Bench, INFO, happenings};
 use super::*;
 
@@ -34,9 +34,8 @@ fn eight_reads_without_a_write_activate_a_subregion() {
     assert!(!b.read(0, 5), "it is not there yet");
     b.answer(buffer(5), Status::Good, HpbNotice::None);
     assert!(b.read(0, 5));
-    let stats = b.stats();
-    assert_eq!((stats.hit_cnt, stats.miss_cnt, stats.map_req_cnt, stats.rcmd_active_cnt), (1, 16, 1, 1));
-    assert_eq!(b.stats().dram_bytes_used, 4096);
+    assert_eq!(["hit_cnt", "miss_cnt", "map_req_cnt", "rcmd_active_cnt"].map(|name| b.counter(name)), [1, 16, 1, 1]);
+    assert_eq!(b.booster.usage().dram_bytes, 4096);
     b.write(0, 5);
     assert!(!b.read(0, 5), "the block is dirty");
 }
@@ -62,7 +61,7 @@ fn a_region_enters_a_full_memory_only_with_many_reads_and_in_place_of_one_with_f
     reads(&mut b, 4, 250);
     reads(&mut b, 5, 8);
     assert_eq!(b.serve(), [Op::HpbInactivate { region: 0 }, buffer(5)]);
-    assert_eq!(b.stats().umap_req_cnt, 1);
+    assert_eq!(b.counter("umap_req_cnt"), 1);
     reads(&mut b, 8, 258);
     reads(&mut b, 9, 8);
     assert_eq!(b.serve(), [], "region 1 has more than 128 reads and stays");
@@ -98,7 +97,7 @@ fn regions_that_are_not_read_leave_after_100_timeouts_and_written_ones_after_one
     assert_eq!(gone[1].0, Op::HpbInactivate { region: 0 });
     assert!((100..=120).contains(&seconds(gone[1].1)), "{gone:?}");
     assert_eq!(b.booster.next_wake(None).map(|at| at.since(b.now)), None, "nothing is left to look at");
-    assert_eq!(b.stats().rcmd_inactive_cnt, 2);
+    assert_eq!(b.counter("rcmd_inactive_cnt"), 2);
 }
 
 #[test]
@@ -132,8 +131,7 @@ fn a_device_that_controls_decides() {
     b.notice(HpbNotice::Recommend(Recommendation { activate: [None; 2], inactivate: [Some(2), None] }));
     assert_eq!((b.serve(), b.held()), (vec![], vec![]));
     assert_eq!(b.booster.next_wake(None), None, "there is no timer");
-    let stats = b.stats();
-    assert_eq!((stats.rcmd_noti_cnt, stats.rcmd_active_cnt, stats.rcmd_inactive_cnt), (4, 4, 1));
+    assert_eq!(["rcmd_noti_cnt", "rcmd_active_cnt", "rcmd_inactive_cnt"].map(|name| b.counter(name)), [4, 4, 1]);
 }
 
 #[test]
@@ -187,7 +185,7 @@ fn a_smaller_limit_drops_the_regions_activated_longest_ago() {
     assert_eq!(b.held(), [8]);
     assert_eq!(b.serve(), [Op::HpbInactivate { region: 0 }, Op::HpbInactivate { region: 1 }]);
     b.now = b.now + Nanos::from_millis(1);
-    assert_eq!(b.stats().dram_bytes_limit, 4 * 4096);
+    assert_eq!(b.booster.usage().dram_bytes_limit, 4 * 4096);
 }
 
 proptest! {

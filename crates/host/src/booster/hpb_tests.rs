@@ -186,10 +186,9 @@ fn a_miss_brings_its_group_in_for_the_least_recently_used_one() {
     assert_eq!(read(&mut hpb, 40, 1), Op::Read { lpa: Lpa(40), len: 1 });
     load(&mut hpb, 2);
     assert_eq!([0, 16, 40].map(|lpa| hpb.sealed(Lpa(lpa))), [Some(1000), None, Some(1040)]);
-    let mut stats = HostStats::default();
-    hpb.report(&mut stats);
-    assert_eq!((stats.dram_bytes_used, stats.dram_bytes_limit), (256, 256));
-    assert_eq!((stats.booster_hits, stats.booster_misses, stats.hpb_read_buffers), (1, 1, 3));
+    let usage = hpb.usage();
+    assert_eq!((usage.dram_bytes, usage.dram_bytes_limit), (256, 256));
+    assert_eq!((usage.hits, usage.misses, hpb.stats.hpb_read_buffers), (1, 1, 3));
 }
 
 #[test]
@@ -199,9 +198,7 @@ fn a_lower_limit_drops_groups_at_once() {
     assert_eq!(ask(&mut hpb), Some(3));
     hpb.set_limit(128);
     bring(&mut hpb, 3);
-    let mut stats = HostStats::default();
-    hpb.report(&mut stats);
-    assert_eq!(stats.dram_bytes_used, 128);
+    assert_eq!(hpb.usage().dram_bytes, 128);
 }
 
 #[test]

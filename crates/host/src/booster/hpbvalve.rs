@@ -12,20 +12,18 @@
 //! - **Reclaim** (HPB-Regulator): when an app that was used lately is about to be killed, as many bytes as its end
 //!   would bring are given back from BG and IFG; for any other app nothing is.
 
-use super::profiles::ProfileParams;
 use super::subregion::params::SubregionParams;
 use ufs::{DeviceInfo, Recommendation};
 use units::AppId;
 
 use super::app_lists::{AFG, AppLists, BG, IFG};
-use super::profiles::{Phase, Profiles};
+use super::profiles::{AppCounters, Phase, ProfileParams, Profiles};
 use super::subregion::{
     Access, Choice, Keeping, Lookup, Policy, Quirks, ReadCounts, Setup, State, SubregionBooster, SubregionCache,
     Urgency, Wish,
 };
 use crate::app::AppSignal;
 use crate::config::HostConfig;
-use crate::stats::HostStats;
 
 params::params! {
     /// `hpbvalve`: when subregions are fetched, and what is remembered of apps.
@@ -63,6 +61,7 @@ pub(crate) struct Valve {
     phase: Phase,
     lists: AppLists,
     profiles: Profiles,
+    stats: AppCounters,
 }
 
 fn is_prefetch(urgency: Urgency) -> bool {
@@ -72,6 +71,12 @@ fn is_prefetch(urgency: Urgency) -> bool {
 impl Policy for Valve {
     const QUIRKS: Quirks =
         Quirks { notes_writes_during_fetch: true, drops_failed_fetch: true, takes_single_entries: true };
+
+    type Counters = AppCounters;
+
+    fn counters(&self) -> AppCounters {
+        AppCounters { hpbvalve_profile_bytes: self.profiles.bytes(), ..self.stats }
+    }
 
     fn setup(config: &HostConfig) -> Setup {
         Setup {
@@ -88,6 +93,7 @@ impl Policy for Valve {
             phase: Phase::Running,
             lists: AppLists::new(),
             profiles: Profiles::new(config.hpbvalve),
+            stats: AppCounters::default(),
         }
     }
 
@@ -135,7 +141,7 @@ impl Policy for Valve {
         Choice::by_room(cache.find_room(group, |cache| self.evict(cache)))
     }
 
-    fn on_fetch(&mut self, cache: &mut SubregionCache, Wish { group, urgency }: Wish, slot: u32) {
+    fn on_fetch(&mut self, _: &mut SubregionCache, Wish { group, urgency }: Wish, slot: u32) {
         // What only has to be refreshed stays what it was.
         let session = match urgency {
             Urgency::Counted => self.lists.session_of(slot),
@@ -144,9 +150,9 @@ impl Policy for Valve {
         self.lists.unlist(slot);
         self.loading.push(Loading { group, prefetched: is_prefetch(urgency), session });
         match urgency {
-            Urgency::Missed => cache.stats.hpbvalve_miss_fetches += 1,
-            Urgency::Launch => cache.stats.hpbvalve_launch_fetches += 1,
-            Urgency::Running => cache.stats.hpbvalve_running_fetches += 1,
+            Urgency::Missed => self.stats.hpbvalve_miss_fetches += 1,
+            Urgency::Launch => self.stats.hpbvalve_launch_fetches += 1,
+            Urgency::Running => self.stats.hpbvalve_running_fetches += 1,
             Urgency::Counted => {}
         }
     }
@@ -193,17 +199,13 @@ impl Keeping for Valve {
         while freed < bytes && self.evict(cache) {
             freed += each;
         }
-        cache.stats.hpbvalve_reclaimed_bytes += freed;
-        cache.stats.hpbvalve_reclaims_short += u64::from(freed < bytes);
+        self.stats.hpbvalve_reclaimed_bytes += freed;
+        self.stats.hpbvalve_reclaims_short += u64::from(freed < bytes);
         freed
     }
 
     fn memory_bytes(&self) -> u64 {
         self.profiles.bytes()
-    }
-
-    fn report(&self, stats: &mut HostStats) {
-        stats.hpbvalve_profile_bytes = self.profiles.bytes();
     }
 }
 

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use ufs::{HpbNotice, Op, Status};
 
-use super::super::seat::{Apps as _, HostMemory as _};
+use super::super::seat::{Apps as _, Counted as _, HostMemory as _};
 use super::super::subregion::bench::{Bench, INFO, happenings};
 use super::*;
 use crate::config::HpbvalveConfig;
@@ -44,7 +44,7 @@ fn what_the_foreground_misses_is_fetched_at_once() {
     assert!(!b.read(FRONT, 3) && !b.read(BACK, 4));
     assert_eq!(b.fetched(), [3]);
     assert!(b.read(FRONT, 3));
-    assert_eq!((list(&b, AFG), b.stats().hpbvalve_miss_fetches), (vec![3], 1));
+    assert_eq!((list(&b, AFG), b.counter("hpbvalve_miss_fetches")), (vec![3], 1));
     fetch_behind(&mut b, 5);
     assert_eq!(list(&b, BG), [5]);
 }
@@ -65,9 +65,8 @@ fn a_launch_prefetches_its_launch_list_and_then_its_running_list() {
     assert_eq!(b.booster.reclaim(b.now, AppId(OTHER), u64::MAX), 4 * 4096);
     start(&mut b, FRONT);
     assert_eq!(b.fetched(), [7, 3, 4, 12], "in order of the first launch");
-    let stats = b.stats();
-    assert_eq!((stats.hpbvalve_launch_fetches, stats.hpbvalve_running_fetches), (3, 1));
-    assert_eq!(stats.hpbvalve_profile_bytes, 4 * 4, "runs of 7, of 3 and 4, of 3, of 12");
+    assert_eq!((b.counter("hpbvalve_launch_fetches"), b.counter("hpbvalve_running_fetches")), (3, 1));
+    assert_eq!(b.counter("hpbvalve_profile_bytes"), 4 * 4, "runs of 7, of 3 and 4, of 3, of 12");
 }
 
 #[test]
@@ -119,13 +118,13 @@ fn the_active_list_is_never_evicted() {
         b.read(FRONT, group);
     });
     assert_eq!(b.fetched(), [0, 1, 2, 3]);
-    assert_eq!((b.held(), b.stats().subregions_refused), (vec![0, 1, 2, 3], 2));
+    assert_eq!((b.held(), b.counter("subregions_refused")), (vec![0, 1, 2, 3], 2));
     (0..8).for_each(|_| {
         b.read(BACK, 30);
     });
     assert_eq!(b.fetched(), []);
     assert_eq!(b.booster.reclaim(b.now, AppId(FRONT), 1), 0, "nothing can be spared");
-    assert_eq!(b.stats().hpbvalve_reclaims_short, 1);
+    assert_eq!(b.counter("hpbvalve_reclaims_short"), 1);
 }
 
 #[test]
@@ -146,8 +145,7 @@ fn reclaim_takes_the_background_first_and_only_for_apps_used_lately() {
     assert_eq!(b.booster.reclaim(b.now, AppId(FRONT), 2 * 4096), 2 * 4096);
     assert_eq!(b.held(), [1]);
     assert_eq!(b.booster.reclaim(b.now, AppId(FRONT), 1 << 20), 4096);
-    let stats = b.stats();
-    assert_eq!((stats.hpbvalve_reclaimed_bytes, stats.hpbvalve_reclaims_short), (5 * 4096, 1));
+    assert_eq!((b.counter("hpbvalve_reclaimed_bytes"), b.counter("hpbvalve_reclaims_short")), (5 * 4096, 1));
 }
 
 #[test]
@@ -410,7 +408,7 @@ proptest! {
                 prop_assert_eq!(found, expected, "list {}", at);
             }
             prop_assert!(b.booster.memory_bytes() <= slots * 4096 + (1 << 16));
-            prop_assert!(b.stats().dram_bytes_used <= slots * 4096);
+            prop_assert!(b.booster.usage().dram_bytes <= slots * 4096);
             let now: BTreeSet<u32> = list(&b, AFG).into_iter().collect();
             prop_assert!(!stays || now.is_superset(&active), "the active list has lost {:?}", active.difference(&now));
         }

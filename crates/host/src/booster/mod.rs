@@ -10,14 +10,13 @@ mod subregion;
 use std::collections::VecDeque;
 
 use ufs::{Command, DeviceInfo, Op, Protocol, Response};
-use units::{AppId, Lpa, Seq, SimTime};
+use units::{AppId, Counter, CounterSets, Lpa, Seq, SimTime};
 
 use crate::app::AppSignal;
 use crate::config::HostConfig;
 use crate::request::Part;
-use crate::stats::HostStats;
 
-pub(crate) use self::seat::{Apps, Booster, HostMemory, Internal, OwnCommands, Step, Tamper};
+pub(crate) use self::seat::{Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage};
 
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
@@ -48,6 +47,13 @@ macro_rules! dispatch {
             pub fn speaks(self) -> Protocol {
                 match self {
                     $(registry::BoosterKind::$variant => $module::SPEAKS,)+
+                }
+            }
+
+            /// What only it counts.
+            pub fn counters(self) -> Vec<&'static Counter> {
+                match self {
+                    $(registry::BoosterKind::$variant => <$module::$type as Counted>::Counters::declared(),)+
                 }
             }
 
@@ -92,15 +98,23 @@ macro_rules! dispatch {
             fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>) {
                 with_booster!(self, b => b.on_response(now, op, response, ready));
             }
-
-            fn report(&self, stats: &mut HostStats) {
-                with_booster!(self, b => b.report(stats));
-            }
         }
     };
 }
 
 registry::boosters!(dispatch);
+
+impl AnyBooster {
+    /// What only it has counted, in the order of [`BoosterKind::counters`](registry::BoosterKind::counters).
+    pub fn counted(&self) -> Vec<(&'static Counter, u64)> {
+        with_booster!(self, b => b.counters().counted())
+    }
+
+    /// See [`Counted::usage`].
+    pub fn usage(&self) -> Usage {
+        with_booster!(self, b => b.usage())
+    }
+}
 
 mod tamper;
 

@@ -5,9 +5,9 @@ use ufs::DeviceInfo;
 use ufs::Protocol;
 
 use ufs::{Op, Response};
-use units::SimTime;
+use units::{NoCounters, SimTime};
 
-use super::seat::{Apps, Booster, HostMemory, OwnCommands, Step, Tamper, plain};
+use super::seat::{Apps, Booster, Counted, HostMemory, OwnCommands, Step, Tamper, plain};
 use crate::config::HostConfig;
 use crate::request::Part;
 
@@ -38,6 +38,14 @@ impl Booster for NoBooster {
     }
 
     fn on_response(&mut self, _: SimTime, _: &Op, _: &mut Response, _: &mut VecDeque<Part>) {}
+}
+
+impl Counted for NoBooster {
+    type Counters = (NoCounters,);
+
+    fn counters(&self) -> Self::Counters {
+        (NoCounters {},)
+    }
 }
 
 impl OwnCommands for NoBooster {}

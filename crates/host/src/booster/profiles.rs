@@ -31,6 +31,23 @@ impl ProfileParams {
     }
 }
 
+units::counters! {
+    /// What HPBvalve's rules count.
+    AppCounters
+    /// Fetches of what the app in the foreground had missed.
+    hpbvalve_miss_fetches,
+    /// Fetches of an app's launch list.
+    hpbvalve_launch_fetches,
+    /// Fetches of an app's running list.
+    hpbvalve_running_fetches,
+    /// Bytes given back for apps that were about to be killed.
+    hpbvalve_reclaimed_bytes,
+    /// Times when fewer bytes could be given back than were asked for.
+    hpbvalve_reclaims_short,
+    /// Bytes of profile lists now.
+    hpbvalve_profile_bytes: gauge,
+}
+
 const LENGTH_BITS: u32 = 11;
 /// Most subregions of a run.
 const MAX_RUN: u32 = 1 << LENGTH_BITS;

@@ -1,18 +1,17 @@
 //! What a booster is asked. It decides and returns values; the driver acts.
 //!
-//! A booster implements four traits, [`Booster`], [`OwnCommands`], [`HostMemory`] and [`Apps`], and [`Tamper`] for
-//! tests. All but the first have a default for the trait as a whole: a booster without commands of its own says `impl
-//! OwnCommands for NoBooster {}`.
+//! A booster implements five traits, [`Booster`], [`Counted`], [`OwnCommands`], [`HostMemory`] and [`Apps`], and
+//! [`Tamper`] for tests. All but the first two have a default for the trait as a whole: a booster without commands of
+//! its own says `impl OwnCommands for NoBooster {}`.
 
 use std::collections::VecDeque;
 
 use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status};
-use units::{AppId, Lpa, Ppa, Seq, SimTime, Superblock};
+use units::{AppId, CounterSets, Lpa, Ppa, Seq, SimTime, Superblock};
 
 use crate::app::AppSignal;
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
-use crate::stats::HostStats;
 
 /// What a booster decides about a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,9 +55,33 @@ pub(crate) trait Booster: Sized {
 
     /// Takes in the answer to `op`. Parts whose wait is over go to the end of `ready`.
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>);
+}
 
-    /// Adds its counters.
-    fn report(&self, _stats: &mut HostStats) {}
+/// What every booster reports.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Usage {
+    /// Parts of reads whose mapping it had.
+    pub hits: u64,
+    /// Parts of reads whose mapping it had not.
+    pub misses: u64,
+    /// DRAM that cached mappings take now, in bytes.
+    pub dram_bytes: u64,
+    /// DRAM that cached mappings may take, in bytes.
+    pub dram_bytes_limit: u64,
+}
+
+/// What a booster counts.
+pub(crate) trait Counted {
+    /// What only it counts; each set is declared with [`units::counters!`].
+    type Counters: CounterSets;
+
+    /// What only it has counted.
+    fn counters(&self) -> Self::Counters;
+
+    /// What every booster reports. By default it has no cache.
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
 }
 
 /// Commands that a booster sends on its own account. By default it sends none.

@@ -29,13 +29,12 @@ mod seat;
 mod sorted;
 mod turns;
 
-use units::SimTime;
+use units::{Counter, CounterSets, SimTime};
 
 use self::config::{SchedConfig, Settings};
 use self::registry::SchedulerKind;
 use crate::knowledge::view::CacheView;
 use crate::request::Part;
-use crate::stats::HostStats;
 
 pub(crate) use self::seat::{Batch, Scheduler};
 
@@ -82,6 +81,13 @@ macro_rules! dispatch {
                     $(SchedulerKind::$variant => Settings::apply(&all.$variant, &mut config),)+
                 }
                 config
+            }
+
+            /// What it counts.
+            pub fn counters(self) -> Vec<&'static Counter> {
+                match self {
+                    $(SchedulerKind::$variant => <$module::$type as Scheduler>::Counters::declared(),)+
+                }
             }
 
             /// Does it ask what the device's mapping cache holds?
@@ -173,9 +179,9 @@ impl AnyScheduler {
         with_scheduler!(self, s => s.pop(now, cache))
     }
 
-    /// See [`Scheduler::report`].
-    pub fn report(&self, stats: &mut HostStats) {
-        with_scheduler!(self, s => s.report(stats));
+    /// What it has counted, in the order of [`SchedulerKind::counters`].
+    pub fn counted(&self) -> Vec<(&'static Counter, u64)> {
+        with_scheduler!(self, s => s.counters().counted())
     }
 }
 

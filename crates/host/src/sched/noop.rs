@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use units::SimTime;
+use units::{NoCounters, SimTime};
 
 use super::config::SchedConfig;
 use super::seat::Scheduler;
@@ -15,6 +15,8 @@ pub(crate) use params::NoParams as Params;
 pub(crate) struct Fifo(VecDeque<Part>);
 
 impl Scheduler for Fifo {
+    type Counters = (NoCounters,);
+
     fn new(_config: &SchedConfig, _map_page_entries: u32) -> Fifo {
         Fifo(VecDeque::new())
     }
@@ -27,5 +29,9 @@ impl Scheduler for Fifo {
     #[inline]
     fn pop(&mut self, _now: SimTime, _cache: &dyn CacheView) -> Option<Part> {
         self.0.pop_front()
+    }
+
+    fn counters(&self) -> Self::Counters {
+        (NoCounters {},)
     }
 }

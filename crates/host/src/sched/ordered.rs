@@ -23,7 +23,22 @@ use super::pending::Pending;
 use super::seat::{Batch, Scheduler};
 use crate::knowledge::view::CacheView;
 use crate::request::Part;
-use crate::stats::HostStats;
+
+units::counters! {
+    /// What every scheduler that reorders counts.
+    OrderCounters
+    /// Requests that a scheduler sent first because their mappings were cached, and those that followed the first of a
+    /// batch (MAP+ Table I: prioritised requests).
+    sched_prioritised,
+    /// Requests that a scheduler sent before one that was visible earlier.
+    sched_overtaking,
+    /// Batches begun.
+    sched_batches,
+    /// Requests sent ahead of their turn because they had waited long enough.
+    sched_due,
+    /// Requests that had to wait for one that overlaps them.
+    sched_held,
+}
 
 /// Why a part is next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,7 +117,7 @@ pub(crate) struct Ordered<P> {
     /// The batch that `chosen` opens, until it is announced.
     opened: Option<u16>,
     released: Vec<u16>,
-    stats: HostStats,
+    stats: OrderCounters,
 }
 
 impl<P: Policy> Ordered<P> {
@@ -178,6 +193,8 @@ impl<P: Policy> Ordered<P> {
 
 // Not inlined into the driver, where they would be in the way of `noop`.
 impl<P: Policy> Scheduler for Ordered<P> {
+    type Counters = (OrderCounters,);
+
     const QUERIES: bool = P::QUERIES;
 
     fn new(config: &SchedConfig, map_page_entries: u32) -> Ordered<P> {
@@ -190,7 +207,7 @@ impl<P: Policy> Scheduler for Ordered<P> {
             chosen: None,
             opened: None,
             released: Vec::new(),
-            stats: HostStats::default(),
+            stats: OrderCounters::default(),
         }
     }
 
@@ -235,7 +252,7 @@ impl<P: Policy> Scheduler for Ordered<P> {
         Some(part)
     }
 
-    fn report(&self, stats: &mut HostStats) {
-        stats.add(&self.stats);
+    fn counters(&self) -> Self::Counters {
+        (self.stats,)
     }
 }

@@ -1,12 +1,11 @@
 //! What a scheduler is asked. It orders parts; the driver sends them.
 
 use ufs::LpaRun;
-use units::SimTime;
+use units::{CounterSets, SimTime};
 
 use super::config::SchedConfig;
 use crate::knowledge::view::CacheView;
 use crate::request::Part;
-use crate::stats::HostStats;
 
 /// A batch that is about to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +27,9 @@ impl Batch {
 
 /// A scheduler orders; it does not send. A part that must wait for the booster has left the scheduler.
 pub(crate) trait Scheduler {
+    /// What it counts; each set is declared with [`units::counters!`].
+    type Counters: CounterSets;
+
     /// Does it ask what the device's mapping cache holds?
     const QUERIES: bool = false;
 
@@ -52,8 +54,6 @@ pub(crate) trait Scheduler {
     /// The part to send next, if any is left.
     fn pop(&mut self, now: SimTime, cache: &dyn CacheView) -> Option<Part>;
 
-    /// Adds its counters.
-    fn report(&self, stats: &mut HostStats) {
-        let _ = stats;
-    }
+    /// What it has counted.
+    fn counters(&self) -> Self::Counters;
 }

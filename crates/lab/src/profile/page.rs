@@ -1,5 +1,6 @@
 //! The documentation of every key of a profile, as Markdown and as JSON.
 
+use host::{BoosterKind, SchedulerKind};
 use params::{Default, Field, unit_of};
 use serde_json::{Value, json};
 use units::{Counter, CounterSet};
@@ -29,17 +30,28 @@ pub fn schema_markdown() -> String {
         text += &format!("\n## `[scheme.{}]`\n", section.name);
         text += &table(&section.fields);
     }
-    text += "\n# Counters\n\nCounters of mapping schemes; a report has all of them, 0 where a scheme is not in use.\n";
+    text += "\n# Counters\n\nA report has all of them, 0 where a scheme is not in use. A counter stands at the first scheme that has it.\n";
     let own = device::MappingKind::ALL.iter().map(|kind| kind.counters());
     text += &counters("Firmware", device::DeviceStats::COUNTERS);
-    let mut shown: Vec<&[Counter]> = Vec::new();
+    let mut shown: Vec<&'static [Counter]> = Vec::new();
     for (kind, set) in device::MappingKind::ALL.iter().zip(own) {
         if !set.is_empty() && !shown.contains(&set) {
             shown.push(set);
             text += &counters(&format!("Mapping `{}`", kind.name()), set);
         }
     }
-    text + &counters("Driver, schedulers and boosters", host::HostStats::COUNTERS)
+    text += &counters("Driver", host::HostStats::COUNTERS);
+    let schedulers = SchedulerKind::ALL.iter().map(|kind| (format!("Scheduler `{}`", kind.name()), kind.counters()));
+    let boosters = BoosterKind::ALL.iter().map(|kind| (format!("Booster `{}`", kind.name()), kind.counters()));
+    let mut known: Vec<&str> = Vec::new();
+    for (title, mut own) in schedulers.chain(boosters) {
+        own.retain(|counter| !known.contains(&counter.name));
+        known.extend(own.iter().map(|counter| counter.name));
+        if !own.is_empty() {
+            text += &counters(&title, own);
+        }
+    }
+    text
 }
 
 fn table(fields: &[Field]) -> String {
@@ -53,7 +65,7 @@ fn table(fields: &[Field]) -> String {
     text
 }
 
-fn counters(title: &str, set: &[Counter]) -> String {
+fn counters(title: &str, set: impl IntoIterator<Item = &'static Counter>) -> String {
     let mut text = format!("\n## {title}\n\n| counter | meaning |\n|---|---|\n");
     for counter in set {
         let kind = if counter.gauge { " (as it stands at the end)" } else { "" };

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use units::SegmentId;
 
-use crate::booster::profiles::{Phase, Profiles};
+use crate::booster::profiles::{AppCounters, Phase, Profiles};
 use crate::config::HpbvalveConfig;
 
 /// What is known of apps.
@@ -17,6 +17,7 @@ pub(super) struct AppState {
     pub fetching: BTreeSet<(SegmentId, u32)>,
     /// Dirty segments that are to be written back and dropped.
     pub shedding: usize,
+    pub stats: AppCounters,
 }
 
 impl AppState {
@@ -27,11 +28,17 @@ impl AppState {
             wanted: VecDeque::new(),
             fetching: BTreeSet::new(),
             shedding: 0,
+            stats: AppCounters::default(),
         }
     }
 
     /// Bytes of the profile lists.
     pub fn bytes(&self) -> u64 {
         self.profiles.bytes()
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> AppCounters {
+        AppCounters { hpbvalve_profile_bytes: self.bytes(), ..self.stats }
     }
 }

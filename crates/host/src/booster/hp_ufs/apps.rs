@@ -93,7 +93,7 @@ impl HpUfs {
         while let Some(segment) = apps.wanted.pop_front() {
             if self.cache.lookup(segment) == Lookup::Absent {
                 apps.fetching.insert((segment, session));
-                self.stats.hpbvalve_launch_fetches += 1;
+                apps.stats.hpbvalve_launch_fetches += 1;
                 return Some(segment);
             }
         }
@@ -132,10 +132,10 @@ impl HpUfs {
         let missing = bytes.saturating_sub(freed).div_ceil(UNIT_BYTES);
         if let Some(apps) = &mut self.apps {
             apps.shedding = missing as usize;
+            apps.stats.hpbvalve_reclaimed_bytes += freed;
+            apps.stats.hpbvalve_reclaims_short += u64::from(missing > 0);
         }
         self.pending.work |= missing > 0;
-        self.stats.hpbvalve_reclaimed_bytes += freed;
-        self.stats.hpbvalve_reclaims_short += u64::from(missing > 0);
         freed
     }
 

@@ -22,8 +22,8 @@ impl HpUfs {
         if !part.counted {
             part.counted = true;
             match lookup {
-                Lookup::Cached(_) => self.stats.booster_hits += 1,
-                _ => self.stats.booster_misses += 1,
+                Lookup::Cached(_) => self.usage.hits += 1,
+                _ => self.usage.misses += 1,
             }
         }
         let Lookup::Cached(slot) = lookup else {

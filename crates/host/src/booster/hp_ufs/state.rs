@@ -3,6 +3,7 @@
 use ufs::DeviceInfo;
 use units::{SegmentId, Seq, SimTime};
 
+use super::HpUfsCounters;
 use super::app_state::AppState;
 use super::freed::Freed;
 use super::pending::Pending;
@@ -13,8 +14,8 @@ use super::validity::Validity;
 use super::wants::Wants;
 use crate::booster::app_lists::AppLists;
 use crate::booster::registry::BoosterKind;
+use crate::booster::seat::Usage;
 use crate::config::HostConfig;
-use crate::stats::HostStats;
 
 /// The HP-UFS booster.
 pub(crate) struct HpUfs {
@@ -35,7 +36,9 @@ pub(crate) struct HpUfs {
     pub(super) told_seq: Seq,
     /// Last response, or first request after a pause.
     pub(super) last_activity: SimTime,
-    pub(super) stats: HostStats,
+    pub(super) stats: HpUfsCounters,
+    /// Hits and misses.
+    pub(super) usage: Usage,
 }
 
 impl HpUfs {
@@ -54,7 +57,8 @@ impl HpUfs {
             host_seq: Seq(0),
             told_seq: Seq(0),
             last_activity: SimTime::START,
-            stats: HostStats::default(),
+            stats: HpUfsCounters::default(),
+            usage: Usage::default(),
         };
         if config.booster == BoosterKind::HpbvalveHpUfs {
             hp_ufs.apps = Some(AppState::new(config.hpbvalve));

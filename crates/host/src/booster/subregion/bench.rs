@@ -4,13 +4,12 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use ufs::{DataIn, DeviceInfo, HpbNotice, Op, PiggyBack, Recommendation, Response, Status, Tag};
-use units::{AppId, Lpa, SimTime};
+use units::{AppId, CounterSets, Lpa, SimTime};
 
 use crate::app::AppSignal;
-use crate::booster::seat::{Apps, Booster, HostMemory, OwnCommands, Step, Tamper};
+use crate::booster::seat::{Apps, Booster, Counted, HostMemory, OwnCommands, Step, Tamper};
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
-use crate::stats::HostStats;
 
 /// 64 subregions of 512 entries, in regions of 4.
 pub(crate) const INFO: DeviceInfo = DeviceInfo {
@@ -39,7 +38,7 @@ pub(crate) struct Bench<B> {
     pub now: SimTime,
 }
 
-impl<B: Booster + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
+impl<B: Booster + Counted + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
     pub fn new(config: &HostConfig, info: &DeviceInfo) -> Bench<B> {
         Bench { booster: B::attach(config, info), now: SimTime::START }
     }
@@ -138,16 +137,16 @@ impl<B: Booster + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
                 }
                 _ => under_way.extend(self.command()),
             }
-            let used = self.stats().dram_bytes_used;
+            let used = self.booster.usage().dram_bytes;
             assert!(used <= most, "{used} bytes of {most} are used");
             assert_eq!(used, self.held().len() as u64 * 4096, "what is used is what is held");
         }
     }
 
-    pub fn stats(&self) -> HostStats {
-        let mut stats = HostStats::default();
-        self.booster.report(&mut stats);
-        stats
+    /// The counter of this name.
+    pub fn counter(&self, name: &str) -> u64 {
+        let counted = self.booster.counters().counted();
+        counted.into_iter().find(|(counter, _)| counter.name == name).expect("it is declared").1
     }
 
     /// Is the subregion cached?

@@ -5,14 +5,16 @@ use std::collections::VecDeque;
 use ufs::{DeviceInfo, HpbNotice, Op, Recommendation, Response};
 use units::{AppId, Lpa, SimTime};
 
-use super::cache::SubregionCache;
+use super::cache::{SubregionCache, SubregionCounters};
 use super::fetches::Wish;
 use super::policy::{Access, Choice, Lookup, Policy};
 use crate::app::AppSignal;
-use crate::booster::seat::{Apps, Booster, HostMemory, Internal, OwnCommands, Step, Tamper, plain, sealed_in};
+use crate::booster::hpb::HpbCounters;
+use crate::booster::seat::{
+    Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain, sealed_in,
+};
 use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
-use crate::stats::HostStats;
 
 /// A booster of some policy.
 pub(crate) struct SubregionBooster<P> {
@@ -59,7 +61,7 @@ impl<P: Policy> Booster for SubregionBooster<P> {
         match response.hpb {
             HpbNotice::None => {}
             HpbNotice::Entry { lpa, entry } if P::QUIRKS.takes_single_entries => {
-                self.cache.stats.hpb_entries += 1;
+                self.cache.hpb.hpb_entries += 1;
                 self.cache.subregions.take_entry(lpa, entry);
             }
             HpbNotice::Entry { .. } => {}
@@ -72,11 +74,18 @@ impl<P: Policy> Booster for SubregionBooster<P> {
             }
         }
     }
+}
 
-    fn report(&self, stats: &mut HostStats) {
-        stats.add(&self.cache.stats);
-        self.cache.subregions.report(stats);
-        self.policy.report(stats);
+impl<P: Policy> Counted for SubregionBooster<P> {
+    type Counters = (HpbCounters, SubregionCounters, P::Counters);
+
+    fn counters(&self) -> Self::Counters {
+        (self.cache.hpb, self.cache.stats, self.policy.counters())
+    }
+
+    fn usage(&self) -> Usage {
+        let (dram_bytes, dram_bytes_limit) = (self.cache.subregions.bytes(), self.cache.subregions.limit_bytes());
+        Usage { dram_bytes, dram_bytes_limit, ..self.cache.usage }
     }
 }
 
@@ -86,14 +95,14 @@ impl<P: Policy> SubregionBooster<P> {
     fn read(&mut self, read: Access) -> Option<u64> {
         let Access { lpa, len, .. } = read;
         if !self.cache.subregions.supports(len) {
-            self.cache.stats.booster_misses += 1;
+            self.cache.usage.misses += 1;
             self.policy.on_read(&mut self.cache, read, Lookup::TooLong);
             return None;
         }
         let entry = self.cache.subregions.entry_for(lpa, len);
         let lookup = if entry.is_some() { Lookup::Entry } else { Lookup::Missing };
         self.policy.on_read(&mut self.cache, read, lookup);
-        count_lookup(&mut self.cache.stats, entry.is_some());
+        count_lookup(&mut self.cache, entry.is_some());
         entry
     }
 
@@ -115,7 +124,7 @@ impl<P: Policy> SubregionBooster<P> {
         let slot = self.cache.subregions.start_load(wish.group);
         self.cache.fetches.sent();
         self.cache.stats.map_req_cnt += 1;
-        self.cache.stats.hpb_read_buffers += 1;
+        self.cache.hpb.hpb_read_buffers += 1;
         self.policy.on_fetch(&mut self.cache, wish, slot);
         self.cache.commands.push_back(Op::HpbReadBuffer { group: wish.group });
     }
@@ -132,13 +141,13 @@ impl<P: Policy> SubregionBooster<P> {
 
 /// Counts a read of a length that HPB supports: sent with an entry, or without.
 #[inline]
-fn count_lookup(stats: &mut HostStats, hit: bool) {
+fn count_lookup(cache: &mut SubregionCache, hit: bool) {
     let (hit, miss) = (u64::from(hit), u64::from(!hit));
-    stats.hit_cnt += hit;
-    stats.hpb_reads += hit;
-    stats.booster_hits += hit;
-    stats.miss_cnt += miss;
-    stats.booster_misses += miss;
+    cache.stats.hit_cnt += hit;
+    cache.hpb.hpb_reads += hit;
+    cache.usage.hits += hit;
+    cache.stats.miss_cnt += miss;
+    cache.usage.misses += miss;
 }
 
 impl<P: Policy> OwnCommands for SubregionBooster<P> {

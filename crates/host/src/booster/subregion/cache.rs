@@ -7,7 +7,31 @@ use units::{Nanos, SimTime};
 
 use super::fetches::Fetches;
 use super::slots::Subregions;
-use crate::stats::HostStats;
+use crate::booster::hpb::HpbCounters;
+use crate::booster::seat::Usage;
+
+units::counters! {
+    /// What boosters with subregions count. The first have their names in `hpb_stats` of Linux.
+    SubregionCounters
+    /// Reads sent with an entry.
+    hit_cnt,
+    /// Reads of a supported length sent without.
+    miss_cnt,
+    /// Recommendations received.
+    rcmd_noti_cnt,
+    /// Subregions put on the list of those to be fetched, for whatever reason.
+    rcmd_active_cnt,
+    /// Regions put on the list of those to be dropped.
+    rcmd_inactive_cnt,
+    /// READ BUFFER commands sent.
+    map_req_cnt,
+    /// WRITE BUFFER commands sent to drop a region.
+    umap_req_cnt,
+    /// Subregions evicted for another one.
+    subregions_evicted,
+    /// Fetches given up because nothing could be evicted.
+    subregions_refused,
+}
 
 /// Settings of the cache.
 pub(crate) struct Setup {
@@ -27,7 +51,10 @@ pub(crate) struct SubregionCache {
     pub fetches: Fetches,
     /// Commands that have been decided on, in order.
     pub commands: VecDeque<Op>,
-    pub stats: HostStats,
+    pub stats: SubregionCounters,
+    pub hpb: HpbCounters,
+    /// Hits and misses.
+    pub usage: Usage,
     reserved: Option<u64>,
     polling_interval: Nanos,
     next_tick: Option<SimTime>,
@@ -42,7 +69,9 @@ impl SubregionCache {
             fetches: Fetches::new(subregions.count(), setup.fetches_at_a_time),
             subregions,
             commands: VecDeque::new(),
-            stats: HostStats::default(),
+            stats: SubregionCounters::default(),
+            hpb: HpbCounters::default(),
+            usage: Usage::default(),
             reserved: setup.reserved_bytes,
             polling_interval: setup.polling_interval,
             next_tick: None,
@@ -85,7 +114,7 @@ impl SubregionCache {
     /// until now and the host has not written there itself: then the policy may want them again.
     pub fn invalidated(&mut self, group: u32) -> bool {
         self.stats.rcmd_noti_cnt += 1;
-        self.stats.hpb_dirty_notices += 1;
+        self.hpb.hpb_dirty_notices += 1;
         group < self.subregions.count() && self.subregions.invalidate(group) && !self.subregions.is_dirty(group)
     }
 

@@ -1,13 +1,12 @@
 //! What a policy over cached subregions is asked: when to fetch ([`Policy`]) and what to keep ([`Keeping`]).
 
 use ufs::{DeviceInfo, Recommendation};
-use units::{AppId, Lpa};
+use units::{AppId, CounterSet, Lpa};
 
 use super::cache::{Setup, SubregionCache};
 use super::fetches::Wish;
 use crate::app::AppSignal;
 use crate::config::HostConfig;
-use crate::stats::HostStats;
 
 /// In what the drivers that are modelled differ, beyond what they fetch and drop.
 pub(crate) struct Quirks {
@@ -60,6 +59,12 @@ impl Choice {
 /// When to fetch. The policy wishes in `cache.fetches`; the booster sends.
 pub(crate) trait Policy: Keeping + Sized {
     const QUIRKS: Quirks;
+
+    /// What only it counts; declared with [`units::counters!`].
+    type Counters: CounterSet;
+
+    /// What only it has counted.
+    fn counters(&self) -> Self::Counters;
 
     /// The settings of the cache.
     fn setup(config: &HostConfig) -> Setup;
@@ -118,7 +123,4 @@ pub(crate) trait Keeping {
     fn memory_bytes(&self) -> u64 {
         0
     }
-
-    /// Adds counters of its own.
-    fn report(&self, _stats: &mut HostStats) {}
 }

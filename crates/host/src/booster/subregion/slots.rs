@@ -8,7 +8,6 @@ use ufs::DeviceInfo;
 use units::Lpa;
 
 use crate::config::SEALED_BYTES;
-use crate::stats::HostStats;
 
 /// What the host may do with a subregion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,12 +91,6 @@ impl Subregions {
     pub fn bytes_taken(&self, reserved: Option<u64>) -> u64 {
         let limit = self.limit_bytes();
         self.bytes().max(reserved.map_or(limit, |reserved| reserved.min(limit)))
-    }
-
-    /// Adds its memory to the counters.
-    pub fn report(&self, stats: &mut HostStats) {
-        stats.dram_bytes_used = self.bytes();
-        stats.dram_bytes_limit = self.limit_bytes();
     }
 
     /// As many as fit in so many bytes may be cached from now on, and at least one. The caller drops what is too much.
