@@ -23,8 +23,9 @@ impl UnitWrites {
 
     /// The programs are over: what is on flash becomes the content of its pages.
     pub fn finish(&mut self, core: &mut Core, programmed: &ProgrammedSet) {
+        let mut at = 0;
         for (segment, image) in self.images.drain(..) {
-            if let Some(programmed) = programmed.get(Piece::of(segment)) {
+            if let Some(programmed) = programmed.next(&mut at, Piece::of(segment)) {
                 core.segment_written(programmed, self.seq);
                 core.set_unit(programmed, &image);
             }

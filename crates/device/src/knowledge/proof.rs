@@ -229,7 +229,7 @@ impl JobReads {
 }
 
 /// Proof that a piece of metadata is on flash, at this place.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct Programmed {
     piece: Piece,
     place: Ppa,
@@ -267,36 +267,32 @@ impl Programmed {
     }
 }
 
-/// The pieces of map units that programs of a job have put on flash.
+/// The pieces of map units that programs of a job have put on flash, in the order in which these have completed.
 #[derive(Debug, Default)]
 pub struct ProgrammedSet {
     pieces: Vec<Programmed>,
-    sorted: bool,
 }
 
 impl ProgrammedSet {
     /// Takes one in.
     pub fn add(&mut self, programmed: Programmed) {
         self.pieces.push(programmed);
-        self.sorted = false;
     }
 
-    /// Makes [`ProgrammedSet::get`] possible.
-    pub fn sort(&mut self) {
-        self.pieces.sort_unstable();
-        self.sorted = true;
-    }
-
-    /// The proof for a piece, if it is on flash.
-    pub fn get(&self, piece: Piece) -> Option<&Programmed> {
-        assert!(self.sorted, "asked before it was sorted");
-        self.pieces.binary_search_by_key(&piece, |programmed| programmed.piece).ok().map(|at| &self.pieces[at])
+    /// The proof for a piece, if it is on flash. Looks from `at` on, then before it, and moves `at` behind the piece: whoever
+    /// asks in about the order of programming finds each at once.
+    #[inline]
+    pub fn next(&self, at: &mut usize, piece: Piece) -> Option<&Programmed> {
+        let (before, behind) = self.pieces.split_at(*at);
+        let found = |(_, programmed): &(usize, &Programmed)| programmed.piece == piece;
+        let later = behind.iter().enumerate().find(found).map(|(i, programmed)| (*at + i, programmed));
+        let (i, programmed) = later.or_else(|| before.iter().enumerate().find(found))?;
+        *at = i + 1;
+        Some(programmed)
     }
 
     /// The proof for a piece at this place.
     pub fn get_at(&self, piece: Piece, place: Ppa) -> Option<&Programmed> {
-        assert!(self.sorted, "asked before it was sorted");
-        let at = self.pieces.binary_search_by_key(&(piece, place), |programmed| (programmed.piece, programmed.place));
-        at.ok().map(|at| &self.pieces[at])
+        self.pieces.iter().find(|programmed| programmed.piece == piece && programmed.place == place)
     }
 }

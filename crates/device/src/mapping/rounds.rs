@@ -8,7 +8,7 @@ use units::{Lpa, Ppa, Seq, Superblock};
 
 use crate::directory::Piece;
 use crate::engine::core::Core;
-use crate::knowledge::{ProgrammedSet, Round};
+use crate::knowledge::{Programmed, ProgrammedSet, Round};
 use crate::sram::Owner;
 use crate::validity::ValidCounts;
 
@@ -122,12 +122,19 @@ pub(super) fn on_flash(
     programmed: &ProgrammedSet,
     changes: impl Iterator<Item = (Lpa, Option<Ppa>)>,
 ) {
-    for programmed in round.units().filter_map(|unit| programmed.get(Piece::of(unit))) {
+    let mut at = 0;
+    for programmed in round.units().filter_map(|unit| programmed.next(&mut at, Piece::of(unit))) {
         core.segment_written(programmed, seq);
     }
-    let units = core.units();
+    let (units, mut at) = (core.units(), 0);
+    let mut last: Option<&Programmed> = None;
     for (lpa, ppa) in changes {
-        if let Some(programmed) = programmed.get(Piece::of(units.of(lpa))) {
+        let piece = Piece::of(units.of(lpa));
+        // The changes of a map unit follow each other.
+        if last.is_none_or(|last| last.piece() != piece) {
+            last = programmed.next(&mut at, piece);
+        }
+        if let Some(programmed) = last {
             core.set_entry(programmed, lpa, ppa);
         }
     }

@@ -55,9 +55,7 @@ impl Core {
 
     /// The map units that programs of the exclusive job have put on flash since this was asked last.
     pub fn take_programmed(&mut self) -> ProgrammedSet {
-        let mut programmed = std::mem::take(&mut self.programmed);
-        programmed.sort();
-        programmed
+        std::mem::take(&mut self.programmed)
     }
 
     /// After a power cut: the snapshot in a metadata superblock, all of which has been read.

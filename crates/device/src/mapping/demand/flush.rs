@@ -12,7 +12,7 @@ use super::known::{live, logged_in};
 use crate::blocks::State;
 use crate::directory::Piece;
 use crate::engine::core::Core;
-use crate::knowledge::{ProgrammedSet, Round, Sharing};
+use crate::knowledge::{Programmed, ProgrammedSet, Round, Sharing};
 use crate::mapping::rounds::{self, InRounds, Load, Phase};
 use crate::sram::Owner;
 
@@ -155,14 +155,16 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
                 self.settle(core, loaded, lpa);
             }
         }
+        let mut at = 0;
         for unit in round.units() {
-            if let Some(programmed) = programmed.get(Piece::of(unit)) {
+            if let Some(programmed) = programmed.next(&mut at, Piece::of(unit)) {
                 core.segment_written(programmed, self.flush.seq);
             }
             self.trimmed.remove(&unit);
             core.give_buffers(Owner::Map, 1);
         }
         let content = std::mem::take(&mut self.flush.content);
+        let (mut at, mut last): (usize, Option<&Programmed>) = (0, None);
         for &(unit, lpa, entry) in &content {
             if self.cmt.is_dirty(lpa) {
                 self.cmt.clean(lpa);
@@ -171,7 +173,11 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
                 self.uncount(core, entry);
             }
             self.ctp.note(lpa, entry);
-            if let Some(programmed) = programmed.get(Piece::of(unit)) {
+            // The entries of a unit follow each other.
+            if last.is_none_or(|last| last.piece() != Piece::of(unit)) {
+                last = programmed.next(&mut at, Piece::of(unit));
+            }
+            if let Some(programmed) = last {
                 core.set_entry(programmed, lpa, entry);
             }
         }
