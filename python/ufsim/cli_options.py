@@ -110,7 +110,7 @@ def parse_settings(texts: list[str] | None) -> dict[str, Setting]:
     for text in texts or []:
         key, separator, value = text.partition("=")
         key = key.strip()
-        if not separator or not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+", key):
+        if not separator or not re.fullmatch(r"[A-Za-z0-9_-]+(\.([A-Za-z0-9_-]+|\*))+", key):
             raise UsageError(f"--set is '{text}'; allowed: SECTION.KEY=VALUE")
         if key in settings:
             raise UsageError(f"--set names '{key}' twice")

@@ -279,8 +279,8 @@ impl ProgrammedSet {
         self.pieces.push(programmed);
     }
 
-    /// The proof for a piece, if it is on flash. Looks from `at` on, then before it, and moves `at` behind the piece: whoever
-    /// asks in about the order of programming finds each at once.
+    /// The proof for a piece, if it is on flash. Looks from `at` on, then before it, and moves `at` behind the piece:
+    /// whoever asks in about the order of programming finds each at once.
     #[inline]
     pub fn next(&self, at: &mut usize, piece: Piece) -> Option<&Programmed> {
         let (before, behind) = self.pieces.split_at(*at);
