@@ -30,8 +30,8 @@ pub fn schema_markdown() -> String {
         text += &format!("\n## `[scheme.{}]`\n", section.name);
         text += &table(&section.fields);
     }
-    text += "\n# Counters\n\nA report has all of them, 0 where a scheme is not in use. A counter stands at the first scheme \
-             that has it.\n";
+    text += "\n# Counters\n\nA report has all of them, 0 where a scheme is not in use. A counter stands at the first \
+             scheme that has it.\n";
     let own = device::MappingKind::ALL.iter().map(|kind| kind.counters());
     text += &counters("Firmware", device::DeviceStats::COUNTERS);
     let mut shown: Vec<&'static [Counter]> = Vec::new();
