@@ -14,7 +14,7 @@ use nand::Layout;
 use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use crate::directory::{Directory, JOURNAL_PAGES, Piece};
-use crate::knowledge::{Expected, Pages, Programmed, Snapshot};
+use crate::knowledge::{Expected, Pages, Programmed, Record, Snapshot, TrimRecord};
 use crate::map_units::{MapUnits, Numbered};
 
 /// What a piece is.
@@ -155,14 +155,35 @@ impl Meta {
 
     /// Contents of the pages. What stands in map units takes a proof to see.
     #[inline]
-    pub fn pages(&self) -> &Pages {
+    pub(crate) fn pages(&self) -> &Pages {
         &self.pages
     }
 
     /// The same, to be changed with what has been programmed.
     #[inline]
-    pub fn pages_mut(&mut self) -> &mut Pages {
+    pub(crate) fn pages_mut(&mut self) -> &mut Pages {
         &mut self.pages
+    }
+
+    /// All parts of a record have been programmed, this one last.
+    ///
+    /// # Panics
+    /// If `last` is no part of that record.
+    pub(crate) fn record_written(&mut self, last: &Programmed, slot: usize, record: Record) {
+        assert!(self.kind(last.piece()) == Kind::Record(slot), "{last:?} is no part of record {slot}");
+        self.pages.set_record(last, slot, record);
+    }
+
+    /// A page of the journal has been programmed.
+    ///
+    /// # Panics
+    /// If `programmed` is not that page.
+    pub(crate) fn journal_written(&mut self, programmed: &Programmed, page: usize, trims: Vec<TrimRecord>) {
+        assert!(
+            self.kind(programmed.piece()) == Kind::Journal(page),
+            "{programmed:?} is not page {page} of the journal"
+        );
+        self.pages.set_journal(programmed, page, trims);
     }
 
     /// What is left of metadata without power.
@@ -474,5 +495,50 @@ impl Meta {
     /// Bytes of SRAM that the directory and the sequence numbers of the segments, if it has them, take (4 bytes each).
     pub fn table_bytes(&self) -> u64 {
         4 * (u64::from(self.directory.pieces()) + self.seq.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::core::Core;
+    use crate::map_units::MapShape;
+    use crate::mapping::small;
+
+    fn core() -> Core {
+        Core::in_test(small::config(), MapUnits::new(4096, MapShape::part_of_segment(4096)))
+    }
+
+    /// The last part of record 1 and page 3 of the journal are on flash.
+    fn programmed(meta: &Meta) -> [Programmed; 2] {
+        let last = *meta.record_pieces(1).last().expect("a record has parts");
+        [last, meta.journal_piece(3)].map(|piece| Programmed::in_test(piece, Ppa(0)))
+    }
+
+    #[test]
+    fn records_and_pages_of_the_journal_change_with_the_proof_of_their_program() {
+        let mut core = core();
+        let meta = core.meta_in_test();
+        let [record, journal] = programmed(meta);
+        meta.record_written(&record, 1, Record::default());
+        meta.journal_written(&journal, 3, Vec::new());
+    }
+
+    #[test]
+    #[should_panic = "is no part of record 0"]
+    fn a_record_does_not_change_with_the_program_of_another() {
+        let mut core = core();
+        let meta = core.meta_in_test();
+        let [record, _] = programmed(meta);
+        meta.record_written(&record, 0, Record::default());
+    }
+
+    #[test]
+    #[should_panic = "is not page 2 of the journal"]
+    fn a_page_of_the_journal_does_not_change_with_the_program_of_another() {
+        let mut core = core();
+        let meta = core.meta_in_test();
+        let [_, journal] = programmed(meta);
+        meta.journal_written(&journal, 2, Vec::new());
     }
 }

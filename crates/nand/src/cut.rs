@@ -1,5 +1,7 @@
 //! What is left when the power goes.
 
+use std::ops::Range;
+
 use units::{Ppa, SimTime};
 
 use crate::geometry::CellType;
@@ -7,18 +9,58 @@ use crate::nand::Nand;
 use crate::op::Work;
 use crate::state::Mark;
 
-/// A program that the power left while its cells worked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A program that the power left while its cells worked. Only [`Nand::power_cut`] makes one: it is proof of what the
+/// program has put on flash.
+///
+/// This compiles:
+/// ```
+/// use ufsim_nand::CutProgram;
+/// fn is_whole(program: &CutProgram) -> bool {
+///     program.can_be_read(0..program.units())
+/// }
+/// ```
+/// This does not, because the fields are private (E0451):
+/// ```compile_fail,E0451
+/// use ufsim_nand::CutProgram;
+/// fn is_whole(ppa: units::Ppa) -> bool {
+///     let program = &CutProgram { token: 0, ppa, units: 1, readable: 1 };
+///     program.can_be_read(0..program.units())
+/// }
+/// ```
+#[derive(PartialEq, Eq, Debug)]
 pub struct CutProgram {
+    token: u32,
+    ppa: Ppa,
+    units: u32,
+    readable: u32,
+}
+
+impl CutProgram {
     /// The submitter's own number.
-    pub token: u32,
+    pub fn token(&self) -> u32 {
+        self.token
+    }
+
     /// First unit.
-    pub ppa: Ppa,
+    pub fn ppa(&self) -> Ppa {
+        self.ppa
+    }
+
     /// Units including padding.
-    pub units: u32,
+    pub fn units(&self) -> u32 {
+        self.units
+    }
+
     /// Bit `i` is set if unit `i` of the program is as it should be, padding included. The other units are blank or
     /// cannot be read.
-    pub readable: u32,
+    pub fn readable(&self) -> u32 {
+        self.readable
+    }
+
+    /// True if the program has all of these units, and each is as it should be.
+    pub fn can_be_read(&self, mut units: Range<u32>) -> bool {
+        units.all(|unit| unit < self.units && self.readable >> unit & 1 != 0)
+    }
 }
 
 impl Nand {

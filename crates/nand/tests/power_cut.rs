@@ -4,7 +4,7 @@ mod common;
 
 use common::{CELLS, HP_UFS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
 use proptest::prelude::*;
-use ufsim_nand::{CutProgram, Geometry, Priority, Sensed, Timing};
+use ufsim_nand::{Geometry, Priority, Sensed, Timing};
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
 use Priority::{Background, HostRead, HostWrite};
@@ -84,7 +84,11 @@ fn a_program_in_its_cells_is_torn_plane_by_plane() {
         sim.program(program(9, HostWrite, 4, 4), &units, 100);
         sim.now = SimTime(1);
         let cut = sim.power_cut(&mut dice(dice_numbers));
-        let [CutProgram { token: 9, ppa: Ppa(4), units: 4, readable }] = cut[..] else { panic!("{cut:?}") };
+        let [ref program] = cut[..] else { panic!("{cut:?}") };
+        assert_eq!((program.token(), program.ppa(), program.units()), (9, Ppa(4), 4));
+        let readable = program.readable();
+        assert!((0..4).all(|unit| program.can_be_read(unit..unit + 1) == (readable >> unit & 1 != 0)));
+        assert_eq!((program.can_be_read(0..4), program.can_be_read(3..5)), (readable == 0b1111, false));
         assert!(!sim.nand.is_erased(Superblock(0)));
         assert_eq!(sensed(&sim, 8..12), [Sensed::Blank; 4], "the next row");
         (readable, sensed(&sim, 4..8))
@@ -184,7 +188,7 @@ fn the_programs_come_by_die() {
     sim.program(program(1, HostWrite, 4, 4), &spares(4, 4), 1);
     sim.program(program(0, HostWrite, 0, 2), &spares(0, 2), 5);
     let cut = sim.power_cut(&mut dice(&[1, 1, 0]));
-    let units: Vec<_> = cut.iter().map(|cut| (cut.token, cut.units, cut.readable)).collect();
+    let units: Vec<_> = cut.iter().map(|cut| (cut.token(), cut.units(), cut.readable())).collect();
     assert_eq!(units, [(0, 2, 0b11), (1, 4, 0b0011)]);
 }
 
@@ -228,7 +232,7 @@ fn bugs_of_the_caller_are_named() {
     let long = refusal(|| _ = programming(wide, 33).power_cut(&mut |_| 1));
     assert!(long.contains("program of 33 units"), "{long}");
     let widest = Geometry { units_per_page: 16, planes: 2, ..HP_UFS };
-    assert_eq!(programming(widest, 32).power_cut(&mut |_| 1)[0].readable, u32::MAX);
+    assert_eq!(programming(widest, 32).power_cut(&mut |_| 1)[0].readable(), u32::MAX);
 }
 
 /// Programs every page of a superblock and looks at what is there then.

@@ -416,12 +416,12 @@ impl Core {
         match kind {
             Kind::Record(slot) => {
                 if let Some(record) = self.records.part_written(slot) {
-                    self.meta.pages_mut().set_record(programmed, slot, record);
+                    self.meta.record_written(programmed, slot, record);
                 }
             }
             Kind::Journal(page) => {
                 let trims = self.trims.written(page);
-                self.meta.pages_mut().set_journal(programmed, page, trims);
+                self.meta.journal_written(programmed, page, trims);
             }
             Kind::Segment(_) | Kind::Bitmap => {}
         }

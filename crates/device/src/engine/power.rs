@@ -73,7 +73,7 @@ impl<M: Mapping> Firmware<M> {
         let mut own: Vec<(Kind, Programmed)> = Vec::new();
         for (token, slot) in self.core.ops.in_flight() {
             let Purpose::MetaProgram { n, reason, .. } = slot.purpose else { continue };
-            let Some(program) = torn.iter().find(|torn| torn.token == token) else { continue };
+            let Some(program) = torn.iter().find(|torn| torn.token() == token) else { continue };
             let mut placing = self.core.meta.placing();
             for piece in slot.items[..n as usize].iter().map(|&item| Piece(item)) {
                 let Some(programmed) = Programmed::survived(program, piece, placing.put(piece)) else { continue };

@@ -12,7 +12,7 @@
 //!
 //! [`nand::Completed`] comes from crate `nand` and from nowhere else, so all knowledge goes back to flash operations
 //! that have been charged. Content changes only with [`Programmed`]. Shortcuts of the simulator that are harmless are
-//! methods of [`Truth`], each with the reason.
+//! methods of [`Truth`], each with the reason. Only the engine can ask it.
 //!
 //! A load or a round may still be under way when a newer content of the unit is programmed. Firmware has programmed
 //! that content from its SRAM, so it would hand it over to whoever waits; the simulator shows the newest content.

@@ -155,12 +155,13 @@ impl Pages {
         self.seqs[programmed.piece().0 as usize] = seq;
     }
 
-    /// All parts of a record have been programmed, this one last.
+    /// All parts of a record have been programmed, this one last. [`Meta`](crate::meta::Meta), which numbers the
+    /// pieces, has checked that it is a part of this record.
     pub fn set_record(&mut self, _last: &Programmed, slot: usize, record: Record) {
         self.records[slot] = record;
     }
 
-    /// A page of the journal has been programmed.
+    /// A page of the journal has been programmed. [`Meta`](crate::meta::Meta) has checked that it is this page.
     pub fn set_journal(&mut self, _page: &Programmed, page: usize, trims: Vec<TrimRecord>) {
         self.journal[page] = trims;
     }

@@ -250,8 +250,33 @@ impl Programmed {
 
     /// The power went during the program, and everything of the piece can be read.
     pub fn survived(program: &nand::CutProgram, piece: Piece, units: std::ops::Range<u32>) -> Option<Programmed> {
-        let place = program.ppa.offset(units.start);
-        units.into_iter().all(|unit| program.readable >> unit & 1 != 0).then_some(Programmed { piece, place })
+        let place = program.ppa().offset(units.start);
+        program.can_be_read(units).then_some(Programmed { piece, place })
+    }
+
+    /// For tests of what is done with pieces on flash: the power goes while the piece is programmed, and leaves all of
+    /// it. `place` is one of the first 32 units.
+    #[cfg(test)]
+    pub fn in_test(piece: Piece, place: Ppa) -> Programmed {
+        use nand::{Cause, Geometry, Nand, Op, Priority, Spare};
+        use units::{Seq, SimTime};
+        // Each of these units is the first of a die, so that any can be programmed.
+        let geometry = Geometry {
+            channels: 32,
+            dies_per_channel: 1,
+            planes: 1,
+            units_per_page: 1,
+            pages_per_block: 1,
+            data_superblocks: 0,
+            meta_superblocks: 1,
+        };
+        let mut nand = Nand::new(geometry, crate::mapping::small::config().timing);
+        let work = Work::Program { ppa: place, units: 1 };
+        let op = Op { work, priority: Priority::HostWrite, cause: Cause::MapWrite, token: 0 };
+        let spare = Spare { lpa: piece.0, stamp: 1, version: 1 };
+        nand.submit_program(SimTime::START, op, &[Some(spare)], Seq(1), &mut Vec::<(SimTime, nand::NandEvent)>::new());
+        let cut = nand.power_cut(SimTime::START, &mut |_| 1);
+        Programmed::survived(&cut[0], piece, 0..1).expect("the dice have left everything")
     }
 
     /// The piece.

@@ -8,6 +8,9 @@ use super::proof::Loaded;
 
 /// Shortcuts of the simulator. Each stands for knowledge that firmware has, in another form or at another moment, and
 /// has paid for; the method says why. There are no others.
+///
+/// The engine alone asks it. What schemes get of it are methods of [`Core`](crate::engine::core::Core), each for one
+/// purpose and with conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth<'a> {
     nand: &'a Nand,
@@ -16,7 +19,7 @@ pub struct Truth<'a> {
 
 impl<'a> Truth<'a> {
     /// About these pages and what was programmed.
-    pub fn new(nand: &'a Nand, pages: &'a Pages) -> Truth<'a> {
+    pub(crate) fn new(nand: &'a Nand, pages: &'a Pages) -> Truth<'a> {
         Truth { nand, pages }
     }
 
@@ -24,7 +27,7 @@ impl<'a> Truth<'a> {
     ///
     /// It stands for the segment bitmap of a superblock, which names the same segments and is read before the result is
     /// used; and for the spare areas of a portion of a victim, which are read before the result is used.
-    pub fn addresses(&self, first: Ppa, units: u32) -> Vec<(Lpa, Ppa)> {
+    pub(crate) fn addresses(&self, first: Ppa, units: u32) -> Vec<(Lpa, Ppa)> {
         let mut found = Vec::with_capacity(units as usize);
         for ppa in (0..units).map(|i| first.offset(i)) {
             if let (Sensed::Unit(spare), _) = self.nand.observe(ppa) {
@@ -39,7 +42,7 @@ impl<'a> Truth<'a> {
     /// Firmware keeps the list of the pages found. An entry on flash changes only in a map flush, which sees the old
     /// entry and can take its page off the list. So the list tells what the entry tells.
     #[inline]
-    pub fn entry_when_found(&self, lpa: Lpa) -> Option<Ppa> {
+    pub(crate) fn entry_when_found(&self, lpa: Lpa) -> Option<Ppa> {
         self.pages.entry(lpa)
     }
 
@@ -47,7 +50,7 @@ impl<'a> Truth<'a> {
     ///
     /// The entry was copied from a map unit that had been read. A map flush changes both.
     #[inline]
-    pub fn cached_entry(&self, lpa: Lpa) -> Option<Ppa> {
+    pub(crate) fn cached_entry(&self, lpa: Lpa) -> Option<Ppa> {
         self.pages.entry(lpa)
     }
 
@@ -55,7 +58,7 @@ impl<'a> Truth<'a> {
     ///
     /// Each unit of the group was read or was in the segment cache when the command began, and was copied to that
     /// buffer. A map flush that changes it meanwhile changes it in SRAM.
-    pub fn in_group_buffer(&self, unit: SegmentId) -> Loaded {
+    pub(crate) fn in_group_buffer(&self, unit: SegmentId) -> Loaded {
         Loaded::by_argument(unit)
     }
 
@@ -63,7 +66,7 @@ impl<'a> Truth<'a> {
     /// other parts were read.
     ///
     /// Firmware copies it to the buffer of the command when the command begins.
-    pub fn copied_for_command(&self, unit: SegmentId) -> Loaded {
+    pub(crate) fn copied_for_command(&self, unit: SegmentId) -> Loaded {
         Loaded::by_argument(unit)
     }
 
@@ -71,7 +74,7 @@ impl<'a> Truth<'a> {
     ///
     /// Firmware looks the addresses of the plan up when it finds the unit in the cache, and keeps one bit for each. No
     /// entry on flash changes during the search, which is an exclusive job.
-    pub fn searched_in_cache(&self, cached: &Loaded) -> Loaded {
+    pub(crate) fn searched_in_cache(&self, cached: &Loaded) -> Loaded {
         Loaded::by_argument(cached.unit())
     }
 
@@ -79,7 +82,7 @@ impl<'a> Truth<'a> {
     ///
     /// The number stands in the snapshot of the directory, or in the spare area of the map unit. Recovery has read both
     /// when it asks: the snapshot, and everything that was programmed since.
-    pub fn number_on_flash(&self, unit: SegmentId) -> Seq {
+    pub(crate) fn number_on_flash(&self, unit: SegmentId) -> Seq {
         self.pages.seq(unit)
     }
 }

@@ -7,7 +7,7 @@
 mod portions;
 mod rounds;
 #[cfg(test)]
-mod small;
+pub(crate) mod small;
 mod unflushed;
 
 use params::ParamError;

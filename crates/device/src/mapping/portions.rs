@@ -109,7 +109,7 @@ fn scan_portion(core: &mut Core, victim: &mut Victim) {
     for start in (0..n).step_by(row as usize) {
         core.scan_for_search(first.offset(start), row);
     }
-    victim.plan = core.truth().addresses(first, n);
+    victim.plan = core.addresses(first, n);
     victim.plan.sort_unstable();
     (victim.cursor, victim.loaded) = (0, 0);
     victim.scanned += n;

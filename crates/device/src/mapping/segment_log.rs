@@ -357,7 +357,7 @@ impl Translate for SegmentLog {
             return Resolved::own(logged.ppa);
         }
         let hit = match &mut self.entries {
-            Some(entries) => entries.touch(lpa).then(|| core.truth().cached_entry(lpa)),
+            Some(entries) => core.cached_entry(entries, lpa),
             None => core.hit(unit).map(|view| view.entry(lpa)),
         };
         if let Some(entry) = hit {
@@ -516,7 +516,7 @@ impl Reclaim for SegmentLog {
         if !victim.opened {
             victim.opened = true;
             let (first, units) = (core.layout().first_ppa(victim.sb), core.layout().superblock_units());
-            victim.plan = core.truth().addresses(first, units);
+            victim.plan = core.addresses(first, units);
             victim.plan.sort_unstable();
             let bitmap: Vec<Ppa> =
                 core.meta().bitmap_pieces(victim.sb).filter_map(|part| core.meta().place(part)).collect();
@@ -549,7 +549,7 @@ impl Reclaim for SegmentLog {
     }
 
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
-        core.over_log(lpa, core.truth().entry_when_found(lpa)) == Some(ppa)
+        core.still_names(lpa, ppa)
     }
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {

@@ -70,6 +70,46 @@
 //! }
 //! ```
 //!
+//! Nor get one from the simulator, which knows all map units. With the directory's word for it, it can:
+//!
+//! ```
+//! # use ufsim_device::seat::Core;
+//! # use units::{Lpa, Ppa, SegmentId};
+//! fn entry(core: &Core, unit: SegmentId, lpa: Lpa) -> Option<Ppa> {
+//!     let loaded = core.unwritten(unit)?;
+//!     core.view(&loaded).entry(lpa)
+//! }
+//! ```
+//!
+//! ```compile_fail,E0624
+//! # use ufsim_device::seat::Core;
+//! # use units::{Lpa, Ppa, SegmentId};
+//! fn entry(core: &Core, unit: SegmentId, lpa: Lpa) -> Option<Ppa> {
+//!     let loaded = core.truth().in_group_buffer(unit);
+//!     core.view(&loaded).entry(lpa)
+//! }
+//! ```
+//!
+//! Three methods answer without a proof. Each says for which purpose, and what has to be in SRAM or read for it:
+//! [`Core::addresses`] and [`Core::still_names`] for a valid page search, [`Core::cached_entry`] for an entry cache.
+//! [`Core::still_names`] says yes or no to a page that was found before, and no entry:
+//!
+//! ```
+//! # use ufsim_device::seat::Core;
+//! # use units::{Lpa, Ppa};
+//! fn is_valid(core: &Core, lpa: Lpa, found: Ppa) -> bool {
+//!     core.still_names(lpa, found)
+//! }
+//! ```
+//!
+//! ```compile_fail,E0624
+//! # use ufsim_device::seat::Core;
+//! # use units::{Lpa, Ppa};
+//! fn is_valid(core: &Core, lpa: Lpa, found: Ppa) -> bool {
+//!     core.truth().entry_when_found(lpa) == Some(found)
+//! }
+//! ```
+//!
 //! Nor keep one that it was lent:
 //!
 //! ```compile_fail,E0507
@@ -125,7 +165,7 @@ pub use crate::blocks::{Blocks, State, Stream};
 pub use crate::directory::{Directory, Piece};
 pub use crate::engine::core::{Core, MapPrograms};
 pub use crate::gc::Victim;
-pub use crate::knowledge::{Loaded, LoadedSet, MapView, Programmed, ProgrammedSet, Round, Sharing, Truth};
+pub use crate::knowledge::{Loaded, LoadedSet, MapView, Programmed, ProgrammedSet, Round, Sharing};
 pub use crate::log::{Change, Log, Logged};
 pub use crate::map_units::{MapShape, MapUnits, Numbered, UnitRun, UnitSet};
 pub use crate::meta::{Meta, Placing};

@@ -160,6 +160,7 @@ impl Pair {
             assert_eq!(sides, n);
             roll
         });
+        let cut: Vec<_> = cut.iter().map(|cut| (cut.token(), cut.ppa(), cut.units(), cut.readable())).collect();
         assert_eq!(cut, expected);
         assert_eq!(rolls.next(), None, "the array has thrown the dice more often");
         self.lost = self.submitted as usize - self.sim.done.len();

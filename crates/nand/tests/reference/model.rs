@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ufsim_nand::{CellType, CutProgram, Geometry, Kind, Op, Sensed, Timing, Work};
-use units::Seq;
+use ufsim_nand::{CellType, Geometry, Kind, Op, Sensed, Timing, Work};
+use units::{Ppa, Seq};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Stage {
@@ -48,6 +48,9 @@ impl Entry {
     }
 }
 
+/// What is left of a program: its token, first unit and number of units, and a bit for each unit that can be read.
+pub type Torn = (u32, Ppa, u32, u32);
+
 pub struct Reference {
     geometry: Geometry,
     timing: Timing,
@@ -90,7 +93,7 @@ impl Reference {
     }
 
     /// Loses everything that is not finished.
-    pub fn power_cut(&mut self, dice: &mut dyn FnMut(u32) -> u32) -> Vec<CutProgram> {
+    pub fn power_cut(&mut self, dice: &mut dyn FnMut(u32) -> u32) -> Vec<Torn> {
         let mut cut = Vec::new();
         for die in 0..self.geometry.dies() {
             for n in 0..self.entries.len() {
@@ -114,7 +117,7 @@ impl Reference {
         cut
     }
 
-    fn tear(&mut self, n: usize, dice: &mut dyn FnMut(u32) -> u32) -> CutProgram {
+    fn tear(&mut self, n: usize, dice: &mut dyn FnMut(u32) -> u32) -> Torn {
         let Work::Program { ppa, units } = self.entries[n].op.work else { unreachable!("a program") };
         let contents = std::mem::take(&mut self.entries[n].contents);
         let mut readable = 0;
@@ -132,7 +135,7 @@ impl Reference {
                 assert!(self.contents.insert(at, found).is_none(), "programmed twice");
             }
         }
-        CutProgram { token: self.entries[n].op.token, ppa, units, readable }
+        (self.entries[n].op.token, ppa, units, readable)
     }
 
     fn empty(&mut self, superblock: u32, die: u32) {

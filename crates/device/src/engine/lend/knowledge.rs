@@ -4,6 +4,7 @@ use nand::{Cause, Completed, Priority, Work};
 use units::{Lpa, Ppa, SegmentId, Superblock};
 
 use crate::engine::core::Core;
+use crate::entry_cache::EntryCache;
 use crate::knowledge::{
     JobRead, Loaded, LoadedSet, MapView, PiecesRead, ProgrammedSet, Round, Sharing, Snapshot, Truth,
 };
@@ -30,16 +31,29 @@ impl Core {
         self.meta.expected(unit).unwritten()
     }
 
-    /// The content of a map unit that a command wanted: read for it, never written, or in the segment cache when the
-    /// command began.
+    /// The content of a map unit that a command wanted: `read` for it, never written, in the segment cache now, or, if
+    /// other parts of its segment have been read for the command, in SRAM when the command began.
+    ///
+    /// # Panics
+    /// If it is none of these.
     pub fn for_command(&self, unit: SegmentId, read: &LoadedSet) -> MapView<'_> {
         match read.get(unit) {
             Some(loaded) => self.view(loaded),
             None => {
-                let copied = || self.truth().copied_for_command(unit);
+                let copied = || {
+                    let wanted = self.segment_of(unit);
+                    let here =
+                        self.sram.holds_segment(unit) || read.iter().any(|r| self.segment_of(r.unit()) == wanted);
+                    assert!(here, "nothing has brought {unit} into SRAM for a command");
+                    self.truth().copied_for_command(unit)
+                };
                 self.view(&self.unwritten(unit).unwrap_or_else(copied))
             }
         }
+    }
+
+    fn segment_of(&self, unit: SegmentId) -> SegmentId {
+        Lpa(self.meta.units().range(unit).start).segment()
     }
 
     /// Submits the reads of a round for the exclusive job. Gives their number.
@@ -101,9 +115,34 @@ impl Core {
         }
     }
 
-    /// What only the simulator knows.
+    /// Address and place of every unit of user data in the `units` units from `first` on, for a valid page search.
+    ///
+    /// Before it uses them, the search has to read what tells firmware the same: the segment bitmap of the superblock,
+    /// or these spare areas ([`Core::scan_for_search`]).
+    pub fn addresses(&self, first: Ppa, units: u32) -> Vec<(Lpa, Ppa)> {
+        self.truth().addresses(first, units)
+    }
+
+    /// True if the mapping still names a page that a valid page search has found, with the map unit in SRAM.
+    ///
+    /// To be asked only of such pages. Firmware keeps a list of them, from which a map flush takes those whose entries
+    /// it changes, so it needs no other read of the map unit.
     #[inline]
-    pub fn truth(&self) -> Truth<'_> {
+    pub fn still_names(&self, lpa: Lpa, found: Ppa) -> bool {
+        self.over_log(lpa, self.truth().entry_when_found(lpa)) == Some(found)
+    }
+
+    /// An entry that the entry cache holds, which becomes the most recently used; `None` if it does not.
+    ///
+    /// Only entries of map units that are in SRAM may be taken in there.
+    #[inline]
+    pub fn cached_entry(&self, entries: &mut EntryCache, lpa: Lpa) -> Option<Option<Ppa>> {
+        entries.touch(lpa).then(|| self.truth().cached_entry(lpa))
+    }
+
+    /// What only the simulator knows. Schemes get no more of it than the methods of `Core` say.
+    #[inline]
+    pub(in crate::engine) fn truth(&self) -> Truth<'_> {
         Truth::new(&self.nand, self.meta.pages())
     }
 

@@ -518,8 +518,10 @@ impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
     }
 
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
-        let found = || core.over_log(lpa, core.truth().entry_when_found(lpa));
-        self.in_cache(lpa).unwrap_or_else(found) == Some(ppa)
+        match self.in_cache(lpa) {
+            Some(entry) => entry == Some(ppa),
+            None => core.still_names(lpa, ppa),
+        }
     }
 
     /// The victim becomes free when its last translation page has been written.

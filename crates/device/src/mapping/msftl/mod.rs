@@ -369,7 +369,7 @@ impl<S: PieceSize> Reclaim for Flushed<S> {
     }
 
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
-        core.over_log(lpa, core.truth().entry_when_found(lpa)) == Some(ppa)
+        core.still_names(lpa, ppa)
     }
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
