@@ -79,7 +79,7 @@ impl<M: Mapping> Firmware<M> {
             Purpose::SegmentLoad { units } => self.units_loaded(&done, units),
             Purpose::JobRead { read } => {
                 self.core.job_ops -= 1;
-                self.core.job_reads.complete(read, done);
+                self.core.job_reads.complete(read, &done);
                 self.core.ops.finish(token);
                 return;
             }

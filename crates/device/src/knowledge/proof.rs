@@ -72,6 +72,12 @@ impl Expected {
         self.place().filter(|&ppa| read.has_read(ppa, flash_units)).map(|_| Loaded { unit: self.unit })
     }
 
+    /// The same for a read of an exclusive job.
+    #[inline]
+    pub fn arrived_with(&self, reads: &JobReads, read: JobRead, flash_units: u32) -> Option<Loaded> {
+        self.place().filter(|&ppa| reads.covers(read, ppa, flash_units)).map(|_| Loaded { unit: self.unit })
+    }
+
     /// The same for reads of recovery.
     pub fn among(&self, reads: &PiecesRead, flash_units: u32) -> Option<Loaded> {
         self.place().filter(|&ppa| reads.covers(ppa, flash_units)).map(|_| Loaded { unit: self.unit })
@@ -198,7 +204,15 @@ impl PiecesRead {
 /// The reads of an exclusive job, by the number that [`JobReads::begin`] gives.
 #[derive(Debug, Default)]
 pub struct JobReads {
-    reads: Vec<Option<Completed>>,
+    /// What each has read; nothing as long as it is under way.
+    reads: Vec<UnitsRead>,
+}
+
+/// Row units that a completed read has read: `n` from `ppa` on.
+#[derive(Clone, Copy, Debug)]
+struct UnitsRead {
+    ppa: Ppa,
+    n: u32,
 }
 
 /// A read of an exclusive job.
@@ -213,18 +227,21 @@ impl JobReads {
 
     /// A read is about to be submitted.
     pub fn begin(&mut self) -> JobRead {
-        self.reads.push(None);
+        self.reads.push(UnitsRead { ppa: Ppa(0), n: 0 });
         JobRead(self.reads.len() as u32 - 1)
     }
 
-    /// It is done.
-    pub fn complete(&mut self, read: JobRead, completed: Completed) {
-        self.reads[read.0 as usize] = Some(completed);
+    /// It is done. One that has failed has read nothing.
+    pub fn complete(&mut self, read: JobRead, completed: &Completed) {
+        if let (Work::Read { ppa, units }, false) = (completed.work(), completed.failed()) {
+            self.reads[read.0 as usize] = UnitsRead { ppa, n: units };
+        }
     }
 
-    /// The completed read.
-    pub fn get(&self, read: JobRead) -> Option<&Completed> {
-        self.reads.get(read.0 as usize)?.as_ref()
+    /// True if the read is done and these `n` units are among what it has read.
+    #[inline]
+    fn covers(&self, read: JobRead, ppa: Ppa, n: u32) -> bool {
+        self.reads.get(read.0 as usize).is_some_and(|read| read.ppa <= ppa && ppa.0 + n <= read.ppa.0 + read.n)
     }
 }
 
@@ -304,10 +321,21 @@ impl ProgrammedSet {
         self.pieces.push(programmed);
     }
 
-    /// The proof for a piece, if it is on flash. Looks from `at` on, then before it, and moves `at` behind the piece:
-    /// whoever asks in about the order of programming finds each at once.
+    /// The proof for a piece, if it is on flash. Looks from `at` on, then before it, and moves `at` behind the piece.
+    /// Whoever asks in about the order of programming finds each at once.
     #[inline]
     pub fn next(&self, at: &mut usize, piece: Piece) -> Option<&Programmed> {
+        match self.pieces.get(*at) {
+            Some(programmed) if programmed.piece == piece => {
+                *at += 1;
+                Some(programmed)
+            }
+            _ => self.search(at, piece),
+        }
+    }
+
+    #[inline(never)]
+    fn search(&self, at: &mut usize, piece: Piece) -> Option<&Programmed> {
         let (before, behind) = self.pieces.split_at(*at);
         let found = |(_, programmed): &(usize, &Programmed)| programmed.piece == piece;
         let later = behind.iter().enumerate().find(found).map(|(i, programmed)| (*at + i, programmed));

@@ -71,6 +71,9 @@ impl Round {
 
     /// Submits the reads of the units that are missing; `submit` does it for a place. Gives the number of reads.
     pub fn read(&mut self, sharing: Sharing, mut submit: impl FnMut(Ppa) -> JobRead) -> u64 {
+        if sharing == Sharing::IfAdjacent {
+            return self.read_in_order(submit);
+        }
         let mut missing: Vec<(Ppa, usize)> = Vec::with_capacity(self.units.len());
         for (i, content) in self.units.iter().enumerate() {
             if let Content::Missing(expected, None) = content {
@@ -83,10 +86,7 @@ impl Round {
         let mut submitted: Vec<(Ppa, JobRead)> = Vec::new();
         for (ppa, i) in missing {
             let last = submitted.last().filter(|(place, _)| *place == ppa);
-            let shared = match sharing {
-                Sharing::InOrder => last.or_else(|| submitted.iter().find(|(place, _)| *place == ppa)),
-                Sharing::ByPlace | Sharing::IfAdjacent => last,
-            };
+            let shared = last.or_else(|| submitted.iter().find(|(place, _)| *place == ppa));
             let read = match shared {
                 Some(&(_, read)) => read,
                 None => {
@@ -102,6 +102,25 @@ impl Round {
         submitted.len() as u64
     }
 
+    /// The same where one read serves only those that follow each other.
+    fn read_in_order(&mut self, mut submit: impl FnMut(Ppa) -> JobRead) -> u64 {
+        let (mut reads, mut last) = (0, None);
+        for content in &mut self.units {
+            let Content::Missing(expected, of @ None) = content else { continue };
+            let Some(ppa) = expected.place() else { continue };
+            let read = match last {
+                Some((place, read)) if place == ppa => read,
+                _ => {
+                    reads += 1;
+                    submit(ppa)
+                }
+            };
+            last = Some((ppa, read));
+            *of = Some(read);
+        }
+        reads
+    }
+
     /// All reads of the job are done: every unit is here.
     ///
     /// # Panics
@@ -109,8 +128,7 @@ impl Round {
     pub fn arrive(&mut self, reads: &JobReads, flash_units: u32) {
         for content in &mut self.units {
             if let Content::Missing(expected, read) = content {
-                let completed = read.and_then(|read| reads.get(read));
-                let loaded = completed.and_then(|completed| expected.arrived(completed, flash_units));
+                let loaded = read.and_then(|read| expected.arrived_with(reads, read, flash_units));
                 *content = Content::Here(loaded.unwrap_or_else(|| panic!("{expected:?} has not been read")));
             }
         }
