@@ -7,8 +7,9 @@
 
 use std::hint::black_box;
 
+use params::Owners;
 use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Op, PiggyBack, Response, Status};
-use ufsim_host::{CacheKnowledge, CacheView, Driver, HostConfig, Request, RequestOp, SchedConfig, SchedulerKind};
+use ufsim_host::{CacheKnowledge, CacheView, Driver, HostConfig, Request, RequestOp, SchedulerKind, SchedulerParams};
 use units::{AppId, Lpa, Nanos, SimTime};
 
 /// Requests that are pending all the time.
@@ -47,8 +48,8 @@ fn processor_ns() -> u64 {
 }
 
 /// The best of [`RUNS`], in nanoseconds per request. `span` units are accessed.
-fn cost(scheduler: SchedulerKind, sched: SchedConfig, span: u32) -> f64 {
-    let config = HostConfig { scheduler, sched, tags: 3, internal_tags: 2, ..HostConfig::default() };
+fn cost(scheduler: SchedulerKind, schedulers: SchedulerParams, span: u32) -> f64 {
+    let config = HostConfig { scheduler, schedulers, tags: 3, internal_tags: 2, ..HostConfig::default() };
     let run = || {
         let mut driver = Driver::new(config, INFO);
         let start = processor_ns();
@@ -101,9 +102,14 @@ const WIDE: u32 = 1 << 22;
 const HOT: u32 = 2_000;
 
 fn main() {
-    let with =
-        |knowledge| SchedConfig { knowledge, cache_entries: 2_048, batch_notice: false, ..SchedConfig::default() };
-    let plain = with(CacheKnowledge::Full);
+    let with = |knowledge: CacheKnowledge, notices: bool| {
+        let mut all = SchedulerParams::default();
+        all.set("*", "cache_knowledge", knowledge.name()).expect("it is a kind");
+        all.set("*", "cache_entries", 2_048).expect("it is allowed");
+        all.set("*", "batch_notice", notices).expect("it is allowed");
+        all
+    };
+    let plain = with(CacheKnowledge::Full, false);
     let noop = cost(SchedulerKind::Noop, plain, WIDE);
     println!("ns per request; noop takes {noop:.0}, which the other figures leave out");
     println!("{:<12} {:>9} {:>9} {:>9} {:>9} {:>9}", "scheduler", "full", "poll", "lru", "notices", "hot spot");
@@ -112,11 +118,11 @@ fn main() {
         let more = |sched, span| cost(kind, sched, span) - noop;
         let full = more(plain, WIDE);
         let known = |knowledge| match kind.queries_cache() {
-            true => format!("{:.0}", more(with(knowledge), WIDE)),
+            true => format!("{:.0}", more(with(knowledge, false), WIDE)),
             false => "-".into(),
         };
         let (poll, lru) = (known(CacheKnowledge::Poll), known(CacheKnowledge::Lru));
-        let notices = more(SchedConfig { batch_notice: true, ..plain }, WIDE);
+        let notices = more(with(CacheKnowledge::Full, true), WIDE);
         let hot = more(plain, HOT);
         println!("{:<12} {full:>9.0} {poll:>9} {lru:>9} {notices:>9.0} {hot:>9.0}", kind.name());
         slow += i32::from(full > LIMIT_NS);

@@ -27,6 +27,10 @@ pub struct Driver {
     scheduler: AnyScheduler,
     /// The scheduler looks at what has come before it is asked for a part.
     reorders: bool,
+    /// The device is told of a batch before its requests.
+    announces: bool,
+    /// Requests of an announced batch share the firmware's cost of a command.
+    packs: bool,
     knowledge: Knowledge,
     booster: AnyBooster,
     /// Parts that go before those in the scheduler: their wait is over, or a command of theirs has been sent.
@@ -48,14 +52,18 @@ impl Driver {
         if let Err(error) = config.check(&info) {
             panic!("the settings of the driver were not checked: {error}");
         }
+        let shared = config.scheduler.shared(&config.schedulers);
+        let limit = config.memory_limit_bytes.unwrap_or(u64::MAX);
         Driver {
-            scheduler: AnyScheduler::of_kind(config.scheduler, &config.sched, info.map_page_entries),
+            scheduler: AnyScheduler::of_kind(config.scheduler, &config.schedulers, info.map_page_entries),
+            announces: shared.batch_notice,
+            packs: shared.packed_commands,
             reorders: config.scheduler != SchedulerKind::Noop,
             knowledge: match config.scheduler.queries_cache() {
-                true => Knowledge::new(&config.sched, &info),
+                true => Knowledge::new(&shared, &info),
                 false => Knowledge::Unused,
             },
-            booster: AnyBooster::attach(&config, &info),
+            booster: AnyBooster::attach(config.booster, &config.boosters, limit, &info),
             ready: VecDeque::new(),
             tags: TagTable::new(config.tags, config.internal_tags),
             requests: RequestTable::default(),
@@ -286,13 +294,13 @@ impl Driver {
             self.stats.sched_polls += 1;
             return Some(query.into());
         }
-        if !self.config.sched.batch_notice || !self.ready.is_empty() {
+        if !self.announces || !self.ready.is_empty() {
             return None;
         }
         let batch = self.scheduler.open_batch(now).filter(Batch::needs_notice)?;
         self.stats.sched_notices += 1;
         let Batch { write, requests, runs } = batch;
-        let op = Op::BatchNotice { write, packed: self.config.sched.packed_commands, requests };
+        let op = Op::BatchNotice { write, packed: self.packs, requests };
         Some(Internal { op, data: DataOut::Runs(runs) })
     }
 

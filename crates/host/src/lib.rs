@@ -56,17 +56,15 @@ mod request;
 mod sched;
 mod stats;
 mod tags;
-mod with_params;
 
 pub use app::AppSignal;
 pub use booster::BoosterParams;
 pub use booster::registry::BoosterKind;
-pub use config::{HostConfig, HostConfigError, HpbParams, HpbvalveConfig};
+pub use config::{HostConfig, HostConfigError};
 pub use driver::Driver;
 pub use knowledge::kind::CacheKnowledge;
 pub use knowledge::view::{Blind, CacheView};
 pub use request::{Completion, HostMapping, Request, RequestOp};
 pub use sched::SchedulerParams;
-pub use sched::config::SchedConfig;
 pub use sched::registry::SchedulerKind;
 pub use stats::HostStats;

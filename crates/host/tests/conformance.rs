@@ -3,8 +3,9 @@
 mod model;
 
 use model::{Nature, World};
+use params::Owners;
 use ufs::{DeviceInfo, Op};
-use ufsim_host::{BoosterKind, CacheKnowledge, HostConfig, HpbParams, RequestOp, SchedConfig, SchedulerKind};
+use ufsim_host::{BoosterKind, BoosterParams, CacheKnowledge, HostConfig, RequestOp, SchedulerKind, SchedulerParams};
 use units::Nanos;
 
 const INFO: DeviceInfo = DeviceInfo {
@@ -19,23 +20,38 @@ const INFO: DeviceInfo = DeviceInfo {
 };
 const NATURE: Nature = Nature { log_entries: 400, window: 6, fail: 0, hints: 10 };
 
+fn schedulers(knowledge: CacheKnowledge) -> SchedulerParams {
+    let mut all = SchedulerParams::default();
+    all.set("*", "cache_knowledge", knowledge.name()).expect("it is a kind");
+    for (key, value) in [("poll_requests", 20), ("queue", 24), ("cache_entries", 2048)] {
+        all.set("*", key, value).expect("it is allowed");
+    }
+    all
+}
+
+fn boosters() -> BoosterParams {
+    let mut all = BoosterParams::default();
+    for (key, value) in [("reorder_entries", 512), ("max_defer_us", 20), ("activation_thld", 1)] {
+        all.set("*", key, value).expect("it is allowed");
+    }
+    all.set("hpb", "eager", true).expect("it is allowed");
+    all
+}
+
 /// Every combination, with plenty of tags and with few.
 fn configs() -> impl Iterator<Item = HostConfig> {
     let pairs = BoosterKind::ALL.iter().flat_map(|&b| SchedulerKind::ALL.iter().map(move |&s| (b, s)));
     let knowledge = CacheKnowledge::ALL;
     pairs.flat_map(move |(booster, scheduler)| {
         [(32, 8, 0), (4, 2, 1), (2, 1, 2)].map(|(tags, internal_tags, known)| HostConfig {
-            sched: SchedConfig { knowledge: knowledge[known], poll_requests: 20, queue: 24, ..SchedConfig::default() },
+            schedulers: schedulers(knowledge[known]),
             tags,
             internal_tags,
             booster,
             scheduler,
-            reorder_entries: 512,
+            boosters: boosters(),
             max_transfer_units: 32,
             memory_limit_bytes: Some(32 << 10),
-            hpb_max_defer: Some(Nanos(20_000)),
-            hpb_params: HpbParams { activation_thld: 1, ..HpbParams::default() },
-            ..HostConfig::default()
         })
     })
 }

@@ -4,9 +4,10 @@
 mod model;
 
 use model::{Nature, World};
+use params::Owners;
 use proptest::prelude::*;
 use ufs::DeviceInfo;
-use ufsim_host::{AppSignal, BoosterKind, HostConfig, HpbvalveConfig, RequestOp};
+use ufsim_host::{AppSignal, BoosterKind, BoosterParams, HostConfig, RequestOp};
 use units::AppId;
 
 const SEGMENT_BYTES: u64 = 4096;
@@ -24,11 +25,14 @@ const INFO: DeviceInfo = DeviceInfo {
 };
 
 fn config(limit_segments: Option<u64>, max_transfer_units: u32) -> HostConfig {
+    let mut boosters = BoosterParams::default();
+    for (key, value) in [("reorder_entries", 512), ("profile_apps", 2), ("profile_kib", 1)] {
+        boosters.set("*", key, value).expect("it is allowed");
+    }
     HostConfig {
         booster: BoosterKind::HpUfs,
         memory_limit_bytes: limit_segments.map(|segments| segments * SEGMENT_BYTES),
-        reorder_entries: 512,
-        hpbvalve: HpbvalveConfig { profile_apps: 2, profile_bytes: 40 },
+        boosters,
         max_transfer_units,
         ..HostConfig::default()
     }

@@ -30,7 +30,8 @@ pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, La
 
 /// The driver's settings do not fit the device.
 pub(crate) fn misfit(profile: &Profile, error: &HostConfigError) -> LabError {
-    LabError::Config(format!("profile {}: host.{error}", profile.origin))
+    let section = if error.field.starts_with("scheme.") { "" } else { "host." };
+    LabError::Config(format!("profile {}: {section}{error}", profile.origin))
 }
 
 /// Key with which an HPB device seals entries until its first reboot.

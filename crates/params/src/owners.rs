@@ -28,6 +28,11 @@ pub trait Owners: Sized {
     /// Every value of each owner.
     fn values(&self) -> Vec<(&'static str, Table)>;
 
+    /// Every value of one owner.
+    fn table_of(&self, owner: &str) -> Table {
+        self.values().into_iter().find(|(name, _)| *name == owner).map(|(_, table)| table).unwrap_or_default()
+    }
+
     /// Sets a parameter of `owner`, or of every owner that has it if `owner` is `*`.
     ///
     /// # Errors

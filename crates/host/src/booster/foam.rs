@@ -9,6 +9,7 @@
 
 use super::subregion::params::{ReservedParams, SubregionParams};
 use lists::Rings;
+use params::ParamError;
 use ufs::{DeviceInfo, Recommendation};
 use units::{AppId, Nanos, SimTime};
 
@@ -16,7 +17,6 @@ use super::subregion::{
     Access, Choice, Keeping, Lookup, Policy, Quirks, ReadCounts, Setup, SubregionBooster, SubregionCache, Urgency, Wish,
 };
 use crate::app::AppSignal;
-use crate::config::HostConfig;
 
 params::params! {
     /// `foam`: when subregions are fetched and dropped, and the memory for them.
@@ -35,10 +35,14 @@ units::counters! {
 
 pub(crate) use super::hpb::{SPEAKS, smallest_limit};
 
-/// Sets what its parameters say.
-pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
-    own.subregions.apply(config);
-    own.memory.apply(config);
+/// All values go together.
+pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
+    Ok(())
+}
+
+/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> Foam {
+    Foam::new(own, limit, info)
 }
 
 /// HPB with FOAM's eviction.
@@ -83,23 +87,21 @@ impl Policy for Partitions {
         self.stats
     }
 
-    fn setup(config: &HostConfig) -> Setup {
-        Setup {
-            fetches_at_a_time: config.hpb_params.inflight_map_req.into(),
-            reserved_bytes: config.hpb_reserved_bytes,
-            polling_interval: config.hpb_params.timeout_polling_interval,
-        }
+    type Params = Params;
+
+    fn setup(own: &Params) -> Setup {
+        own.subregions.setup(own.memory.bytes())
     }
 
-    fn new(config: &HostConfig, info: &DeviceInfo, subregions: u32) -> Partitions {
-        let params = config.hpb_params;
+    fn new(own: &Params, info: &DeviceInfo, subregions: u32) -> Partitions {
+        let params = own.subregions;
         Partitions {
             read_counts: ReadCounts::new(subregions, &params, info.hpb_group_entries),
             foreground: None,
             lists: Rings::new(),
             uses: Vec::new(),
             partitions: vec![0; subregions as usize],
-            lifetime: Nanos(params.read_timeout.0 * u64::from(params.read_timeout_expiries)),
+            lifetime: Nanos(params.read_timeout().0 * u64::from(params.read_timeout_expiries)),
             stats: FoamCounters::default(),
         }
     }

@@ -10,9 +10,8 @@ const BACK: u16 = 2;
 
 /// Room for as many subregions as `slots`; app 1 is in the foreground.
 fn bench(slots: u64) -> Bench<Foam> {
-    let memory_limit_bytes = Some(slots * 4096);
-    let config = HostConfig { memory_limit_bytes, hpb_reserved_bytes: Some(0), ..HostConfig::default() };
-    let mut bench = Bench::new(&config, &INFO);
+    let memory = ReservedParams { reserved_mib: params::CountOr::Count(0) };
+    let mut bench = Bench::new(attach(&Params { memory, ..Params::default() }, slots * 4096, &INFO));
     bench.signal(AppSignal::LaunchStart(AppId(FRONT)));
     bench
 }

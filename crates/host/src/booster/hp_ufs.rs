@@ -44,6 +44,7 @@ mod wants;
 
 use std::collections::VecDeque;
 
+use params::ParamError;
 use ufs::{Command, DeviceInfo, Op, Protocol, Response};
 use units::{AppId, Lpa, Ppa, Seq, SimTime, Superblock, UNIT_BYTES};
 
@@ -53,7 +54,6 @@ use self::survey::Survey;
 use super::profiles::AppCounters;
 use super::seat::{Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain};
 use crate::app::AppSignal;
-use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
 
 pub(crate) use self::state::HpUfs;
@@ -129,18 +129,19 @@ pub(crate) fn smallest_limit(_info: &DeviceInfo) -> u64 {
     2 * UNIT_BYTES
 }
 
-/// Sets what its parameters say.
-pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
-    config.reorder_entries = own.reorder_entries;
+/// All values go together.
+pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
+    Ok(())
+}
+
+/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> HpUfs {
+    let mut hp_ufs = HpUfs::new(own, info);
+    hp_ufs.set_limit(limit);
+    hp_ufs
 }
 
 impl Booster for HpUfs {
-    fn attach(config: &HostConfig, info: &DeviceInfo) -> HpUfs {
-        let mut hp_ufs = HpUfs::new(config, info);
-        hp_ufs.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
-        hp_ufs
-    }
-
     /// A read is resolved, or a change applied, with this entry.
     #[inline]
     fn prefetch(&self, lpa: Lpa) {

@@ -9,11 +9,13 @@ use std::collections::VecDeque;
 use ufs::Protocol;
 
 use lists::Lru;
+use params::ParamError;
 use ufs::{DeviceInfo, HpbNotice, Op, Response};
 use units::{Lpa, Nanos, SimTime};
 
-use super::seat::{self, Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain};
-use crate::config::{HostConfig, SEALED_BYTES};
+use super::seat::{
+    self, Apps, Booster, Counted, HostMemory, Internal, OwnCommands, SEALED_BYTES, Step, Tamper, Usage, plain,
+};
 use crate::request::{Part, RequestOp};
 
 params::params! {
@@ -52,11 +54,14 @@ pub(crate) fn smallest_limit(info: &DeviceInfo) -> u64 {
     u64::from(info.hpb_group_entries) * SEALED_BYTES
 }
 
-/// Sets what its parameters say.
-pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
-    config.hpb_max_defer = own.max_defer_us.count().map(|us| Nanos::from_micros(us.into()));
-    config.hpb_eager = own.eager;
-    config.hpb_idle = Nanos::from_micros(own.idle_us.into());
+/// All values go together.
+pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
+    Ok(())
+}
+
+/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> Hpb {
+    Hpb::new(own, limit, info)
 }
 
 /// What the host may do with a group.
@@ -106,33 +111,6 @@ pub(crate) struct Hpb {
 
 impl Booster for Hpb {
     /// An eager driver starts with as many groups wanted as fit (Sec. 2.2.1: it populates the cache at boot time).
-    fn attach(config: &HostConfig, info: &DeviceInfo) -> Hpb {
-        let groups = info.capacity_units.div_ceil(info.hpb_group_entries);
-        let mut hpb = Hpb {
-            group_entries: info.hpb_group_entries,
-            max_defer: config.hpb_max_defer,
-            eager: config.hpb_eager,
-            idle: config.hpb_idle,
-            limit: 0,
-            groups: vec![Group { state: State::Absent, slot: 0, wanted: None }; groups as usize],
-            queue: VecDeque::new(),
-            entries: Vec::new(),
-            owners: Vec::new(),
-            free: Vec::new(),
-            in_use: 0,
-            lru: Lru::new(),
-            loading: false,
-            stats: HpbCounters::default(),
-            usage: Usage::default(),
-        };
-        hpb.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
-        let at_boot = if hpb.eager { hpb.limit as u32 } else { 0 };
-        for group in 0..at_boot {
-            hpb.want(SimTime::START, group);
-        }
-        hpb
-    }
-
     #[inline]
     fn plan(&mut self, now: SimTime, part: &mut Part, max_units: u32) -> Step {
         let len = part.len.min(max_units);
@@ -234,6 +212,33 @@ impl Tamper for Hpb {
 
 /// The cached entries.
 impl Hpb {
+    fn new(own: &Params, limit: u64, info: &DeviceInfo) -> Hpb {
+        let groups = info.capacity_units.div_ceil(info.hpb_group_entries);
+        let mut hpb = Hpb {
+            group_entries: info.hpb_group_entries,
+            max_defer: own.max_defer_us.count().map(|us| Nanos::from_micros(us.into())),
+            eager: own.eager,
+            idle: Nanos::from_micros(own.idle_us.into()),
+            limit: 0,
+            groups: vec![Group { state: State::Absent, slot: 0, wanted: None }; groups as usize],
+            queue: VecDeque::new(),
+            entries: Vec::new(),
+            owners: Vec::new(),
+            free: Vec::new(),
+            in_use: 0,
+            lru: Lru::new(),
+            loading: false,
+            stats: HpbCounters::default(),
+            usage: Usage::default(),
+        };
+        hpb.set_limit(limit);
+        let at_boot = if hpb.eager { hpb.limit as u32 } else { 0 };
+        for group in 0..at_boot {
+            hpb.want(SimTime::START, group);
+        }
+        hpb
+    }
+
     fn group_bytes(&self) -> u64 {
         u64::from(self.group_entries) * SEALED_BYTES
     }

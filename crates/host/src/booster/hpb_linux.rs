@@ -14,13 +14,13 @@ use super::subregion::params::{ReservedParams, SubregionParams};
 use std::collections::VecDeque;
 
 use lists::Lru;
+use params::ParamError;
 use ufs::{DeviceInfo, Op, Recommendation};
 use units::{Lpa, NoCounters, SimTime};
 
 use super::subregion::{
     Access, Choice, Keeping, Lookup, Policy, Quirks, Setup, State, SubregionBooster, SubregionCache, Urgency, Wish,
 };
-use crate::config::{HostConfig, HpbParams};
 
 params::params! {
     /// `hpb-linux`: when subregions are fetched and regions dropped, and the memory for them.
@@ -41,12 +41,18 @@ pub(crate) fn smallest_limit(info: &DeviceInfo) -> u64 {
     super::hpb::smallest_limit(info) * u64::from(info.hpb_region_groups)
 }
 
-/// Sets what its parameters say.
-pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
-    own.subregions.apply(config);
-    own.memory.apply(config);
-    config.hpb_params.eviction_thld_enter = own.eviction_thld_enter;
-    config.hpb_params.eviction_thld_exit = own.eviction_thld_exit;
+/// A region that is replaced has fewer reads than the one that comes.
+pub(crate) fn check(own: &Params) -> Result<(), ParamError> {
+    if own.eviction_thld_exit < own.eviction_thld_enter {
+        return Ok(());
+    }
+    let allowed = format!("below eviction_thld_enter = {}", own.eviction_thld_enter);
+    Err(ParamError::must_be("hpb-linux", "eviction_thld_exit", &own.eviction_thld_exit.into(), allowed))
+}
+
+/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> HpbLinux {
+    HpbLinux::new(own, limit, info)
 }
 
 /// The Linux HPB driver.
@@ -72,7 +78,7 @@ struct Region {
 /// The policy of Linux: memory is given to regions.
 pub(crate) struct Regions {
     host_control: bool,
-    params: HpbParams,
+    params: Params,
     region_groups: u32,
     group_entries: u32,
     regions: Vec<Region>,
@@ -99,18 +105,16 @@ impl Policy for Regions {
         NoCounters {}
     }
 
-    fn setup(config: &HostConfig) -> Setup {
-        Setup {
-            fetches_at_a_time: config.hpb_params.inflight_map_req.into(),
-            reserved_bytes: config.hpb_reserved_bytes,
-            polling_interval: config.hpb_params.timeout_polling_interval,
-        }
+    type Params = Params;
+
+    fn setup(own: &Params) -> Setup {
+        own.subregions.setup(own.memory.bytes())
     }
 
-    fn new(config: &HostConfig, info: &DeviceInfo, subregions: u32) -> Regions {
+    fn new(own: &Params, info: &DeviceInfo, subregions: u32) -> Regions {
         Regions {
             host_control: !info.hpb_device_control,
-            params: config.hpb_params,
+            params: *own,
             region_groups: info.hpb_region_groups,
             group_entries: info.hpb_group_entries,
             regions: vec![Region::default(); info.hpb_regions() as usize],
@@ -221,7 +225,7 @@ impl Keeping for Regions {
             let region = &mut self.regions[number as usize];
             if now > region.timeout {
                 region.expiries = region.expiries.saturating_sub(1);
-                region.timeout = now + self.params.read_timeout;
+                region.timeout = now + self.params.subregions.read_timeout();
                 if region.dirty || region.expiries == 0 {
                     expired.push(number);
                 }
@@ -241,8 +245,8 @@ impl Regions {
             let number = group / self.region_groups;
             let region = &mut self.regions[number as usize];
             if region.active {
-                region.timeout = cache.now + self.params.read_timeout;
-                region.expiries = self.params.read_timeout_expiries;
+                region.timeout = cache.now + self.params.subregions.read_timeout();
+                region.expiries = self.params.subregions.read_timeout_expiries;
             }
             region.reads += 1;
             if !std::mem::replace(&mut region.counted, true) {
@@ -250,7 +254,7 @@ impl Regions {
             }
             let reads = &mut self.reads[group as usize];
             *reads += 1;
-            if *reads == self.params.activation_thld {
+            if *reads == self.params.subregions.activation_thld {
                 self.want(cache, group);
             }
         }
@@ -265,7 +269,7 @@ impl Regions {
         counted.retain(|&number| {
             let groups = self.groups_of(number);
             let reads = &mut self.reads[groups.start as usize..groups.end as usize];
-            reads.iter_mut().for_each(|reads| *reads >>= self.params.normalization_factor);
+            reads.iter_mut().for_each(|reads| *reads >>= self.params.subregions.normalization_factor);
             let sum: u32 = reads.iter().sum();
             let region = &mut self.regions[number as usize];
             (region.reads, region.counted) = (sum, sum > 0);
@@ -346,8 +350,8 @@ impl Regions {
         self.active += 1;
         let region = &mut self.regions[number as usize];
         region.active = true;
-        region.timeout = cache.now + self.params.read_timeout;
-        region.expiries = self.params.read_timeout_expiries;
+        region.timeout = cache.now + self.params.subregions.read_timeout();
+        region.expiries = self.params.subregions.read_timeout_expiries;
         if self.host_control {
             cache.start_clock();
         }

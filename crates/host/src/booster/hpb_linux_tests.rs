@@ -8,8 +8,8 @@ use super::*;
 
 /// As many regions as `regions`.
 fn bench(regions: u64, device_control: bool) -> Bench<HpbLinux> {
-    let config = HostConfig { memory_limit_bytes: Some(regions * 4 * 4096), ..HostConfig::default() };
-    Bench::new(&config, &DeviceInfo { hpb_device_control: device_control, ..INFO })
+    let info = DeviceInfo { hpb_device_control: device_control, ..INFO };
+    Bench::new(attach(&Params::default(), regions * 4 * 4096, &info))
 }
 
 fn reads(bench: &mut Bench<HpbLinux>, group: u32, n: u32) {
@@ -163,14 +163,14 @@ fn a_failed_read_buffer_passes_for_an_empty_one() {
 
 #[test]
 fn what_is_reserved_is_taken_whether_it_is_used_or_not() {
-    for (reserved, taken) in [(Some(0), 4096), (Some(8192), 8192), (Some(1 << 30), 4 * 4 * 4096), (None, 4 * 4 * 4096)]
-    {
-        let memory_limit_bytes = Some(4 * 4 * 4096);
-        let config = HostConfig { memory_limit_bytes, hpb_reserved_bytes: reserved, ..HostConfig::default() };
-        let mut b: Bench<HpbLinux> = Bench::new(&config, &INFO);
+    use params::CountOr::{Count, Word};
+    for (reserved_mib, taken) in [(Count(0), 4096), (Count(1024), 4 * 4 * 4096), (Word("all"), 4 * 4 * 4096)] {
+        let own = Params { memory: ReservedParams { reserved_mib }, ..Params::default() };
+        let mut b = Bench::new(attach(&own, 4 * 4 * 4096, &INFO));
         reads(&mut b, 0, 8);
         b.serve();
-        assert_eq!(b.booster.memory_bytes(), taken, "{reserved:?}");
+        assert_eq!(b.booster.memory_bytes(), taken, "{reserved_mib:?}");
+        assert_eq!(b.booster.cache.subregions.bytes_taken(Some(8192)), 8192);
     }
 }
 

@@ -4,7 +4,6 @@ use ufs::{DataIn, PiggyBack, Status, Tag};
 use units::AppId;
 
 use super::*;
-use crate::BoosterKind;
 
 const GROUP: u32 = 16;
 const T0: SimTime = SimTime(0);
@@ -13,7 +12,7 @@ fn booster(limit_groups: u64, max_defer: Option<Nanos>) -> Hpb {
     booster_of(limit_groups, max_defer, true)
 }
 
-fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, hpb_eager: bool) -> Hpb {
+fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, eager: bool) -> Hpb {
     let info = DeviceInfo {
         capacity_units: 4 * GROUP,
         superblocks: 1,
@@ -24,15 +23,10 @@ fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, hpb_eager: bool) -> H
         hpb_device_control: false,
         map_page_entries: 1024,
     };
-    let config = HostConfig {
-        booster: BoosterKind::Hpb,
-        memory_limit_bytes: Some(limit_groups * u64::from(GROUP) * 8),
-        hpb_max_defer: max_defer,
-        hpb_idle: Nanos(100),
-        hpb_eager,
-        ..HostConfig::default()
-    };
-    Hpb::attach(&config, &info)
+    let own = Params { eager, ..Params::default() };
+    let mut hpb = attach(&own, limit_groups * u64::from(GROUP) * 8, &info);
+    (hpb.max_defer, hpb.idle) = (max_defer, Nanos(100));
+    hpb
 }
 
 fn part(op: RequestOp, lpa: u32, len: u32) -> Part {

@@ -13,6 +13,7 @@
 //!   would bring are given back from BG and IFG; for any other app nothing is.
 
 use super::subregion::params::SubregionParams;
+use params::ParamError;
 use ufs::{DeviceInfo, Recommendation};
 use units::AppId;
 
@@ -23,7 +24,6 @@ use super::subregion::{
     Urgency, Wish,
 };
 use crate::app::AppSignal;
-use crate::config::HostConfig;
 
 params::params! {
     /// `hpbvalve`: when subregions are fetched, and what is remembered of apps.
@@ -35,10 +35,14 @@ params::params! {
 
 pub(crate) use super::hpb::{SPEAKS, smallest_limit};
 
-/// Sets what its parameters say.
-pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
-    own.subregions.apply(config);
-    own.profiles.apply(config);
+/// All values go together.
+pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
+    Ok(())
+}
+
+/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> Hpbvalve {
+    Hpbvalve::new(own, limit, info)
 }
 
 /// HPBvalve.
@@ -78,21 +82,19 @@ impl Policy for Valve {
         AppCounters { hpbvalve_profile_bytes: self.profiles.bytes(), ..self.stats }
     }
 
-    fn setup(config: &HostConfig) -> Setup {
-        Setup {
-            fetches_at_a_time: config.hpb_params.inflight_map_req.into(),
-            reserved_bytes: Some(0),
-            polling_interval: config.hpb_params.timeout_polling_interval,
-        }
+    type Params = Params;
+
+    fn setup(own: &Params) -> Setup {
+        own.subregions.setup(Some(0))
     }
 
-    fn new(config: &HostConfig, info: &DeviceInfo, subregions: u32) -> Valve {
+    fn new(own: &Params, info: &DeviceInfo, subregions: u32) -> Valve {
         Valve {
-            read_counts: ReadCounts::new(subregions, &config.hpb_params, info.hpb_group_entries),
+            read_counts: ReadCounts::new(subregions, &own.subregions, info.hpb_group_entries),
             loading: Vec::new(),
             phase: Phase::Running,
             lists: AppLists::new(),
-            profiles: Profiles::new(config.hpbvalve),
+            profiles: Profiles::new(own.profiles.limits()),
             stats: AppCounters::default(),
         }
     }

@@ -4,8 +4,10 @@
 /// HP-UFS, which looks at apps if it is registered under this name.
 pub(crate) use super::hp_ufs::HpUfs as HpbvalveHpUfs;
 
+use params::ParamError;
+use ufs::DeviceInfo;
+
 use super::profiles::ProfileParams;
-use crate::config::HostConfig;
 
 params::params! {
     /// `hpbvalve-hp-ufs`: the reorder buffer, and what is remembered of apps.
@@ -17,8 +19,14 @@ params::params! {
 
 pub(crate) use super::hp_ufs::{SPEAKS, smallest_limit};
 
-/// Sets what its parameters say.
-pub(crate) fn apply(own: &Params, config: &mut HostConfig) {
-    super::hp_ufs::apply(&own.hp_ufs, config);
-    own.profiles.apply(config);
+/// All values go together.
+pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
+    Ok(())
+}
+
+/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> HpbvalveHpUfs {
+    let mut booster = super::hp_ufs::attach(&own.hp_ufs, limit, info);
+    booster.watch_apps(own.profiles.limits());
+    booster
 }

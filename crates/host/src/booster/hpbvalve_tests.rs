@@ -6,14 +6,13 @@ use ufs::{HpbNotice, Op, Status};
 use super::super::seat::{Apps as _, Counted as _, HostMemory as _};
 use super::super::subregion::bench::{Bench, INFO, happenings};
 use super::*;
-use crate::config::HpbvalveConfig;
 
 const FRONT: u16 = 1;
 const OTHER: u16 = 2;
 const BACK: u16 = 9;
 
 fn bench(slots: u64) -> Bench<Hpbvalve> {
-    Bench::new(&HostConfig { memory_limit_bytes: Some(slots * 4096), ..HostConfig::default() }, &INFO)
+    Bench::new(attach(&Params::default(), slots * 4096, &INFO))
 }
 
 fn start(b: &mut Bench<Hpbvalve>, app: u16) {
@@ -310,9 +309,9 @@ proptest! {
         slots in 1..12u64,
         profile_apps in 1..4u16,
     ) {
-        let limits = HpbvalveConfig { profile_apps, profile_bytes: 1 << 16 };
-        let config = HostConfig { memory_limit_bytes: Some(slots * 4096), hpbvalve: limits, ..HostConfig::default() };
-        let mut b: Bench<Hpbvalve> = Bench::new(&config, &INFO);
+        let profiles = ProfileParams { profile_apps: profile_apps.into(), profile_kib: 64 };
+        let own = Params { profiles, ..Params::default() };
+        let mut b = Bench::new(attach(&own, slots * 4096, &INFO));
         let mut o = Oracle::default();
         for event in events {
             let active: BTreeSet<u32> = list(&b, AFG).into_iter().collect();

@@ -9,11 +9,11 @@ mod subregion;
 
 use std::collections::VecDeque;
 
+use params::ParamError;
 use ufs::{Command, DeviceInfo, Op, Protocol, Response};
 use units::{AppId, Counter, CounterSets, Lpa, Seq, SimTime};
 
 use crate::app::AppSignal;
-use crate::config::HostConfig;
 use crate::request::Part;
 
 pub(crate) use self::seat::{Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage};
@@ -64,21 +64,32 @@ macro_rules! dispatch {
                 }
             }
 
-            /// Sets what its parameters say.
-            pub(crate) fn apply(self, all: &BoosterParams, config: &mut HostConfig) {
+            /// Refuses parameters of its own that do not go together.
+            pub(crate) fn check(self, all: &BoosterParams) -> Result<(), ParamError> {
                 match self {
-                    $(registry::BoosterKind::$variant => $module::apply(&all.$variant, config),)+
+                    $(registry::BoosterKind::$variant => $module::check(&all.$variant),)+
+                }
+            }
+        }
+
+        impl AnyBooster {
+            /// A booster for a device that has just been attached and holds no data yet. It is handed its own
+            /// parameters, and may use at most `limit` bytes.
+            pub fn attach(
+                kind: registry::BoosterKind,
+                all: &BoosterParams,
+                limit: u64,
+                info: &DeviceInfo,
+            ) -> AnyBooster {
+                match kind {
+                    $(registry::BoosterKind::$variant => {
+                        AnyBooster::$variant($module::attach(&all.$variant, limit, info))
+                    })+
                 }
             }
         }
 
         impl Booster for AnyBooster {
-            fn attach(config: &HostConfig, info: &DeviceInfo) -> AnyBooster {
-                match config.booster {
-                    $(registry::BoosterKind::$variant => AnyBooster::$variant(Booster::attach(config, info)),)+
-                }
-            }
-
             #[inline]
             fn prefetch(&self, lpa: Lpa) {
                 with_booster!(self, b => b.prefetch(lpa));

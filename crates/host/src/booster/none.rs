@@ -1,14 +1,12 @@
 //! No booster: commands carry nothing but what the block layer asked for.
 
 use std::collections::VecDeque;
-use ufs::DeviceInfo;
-use ufs::Protocol;
 
-use ufs::{Op, Response};
+use params::ParamError;
+use ufs::{DeviceInfo, Op, Protocol, Response};
 use units::{NoCounters, SimTime};
 
 use super::seat::{Apps, Booster, Counted, HostMemory, OwnCommands, Step, Tamper, plain};
-use crate::config::HostConfig;
 use crate::request::Part;
 
 pub(crate) use params::NoParams as Params;
@@ -21,17 +19,20 @@ pub(crate) fn smallest_limit(_info: &DeviceInfo) -> u64 {
     0
 }
 
-/// It has no parameters.
-pub(crate) fn apply(_own: &Params, _config: &mut HostConfig) {}
+/// All values go together.
+pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
+    Ok(())
+}
+
+/// Nothing is cached.
+pub(crate) fn attach(_own: &Params, _limit: u64, _info: &DeviceInfo) -> NoBooster {
+    NoBooster
+}
 
 /// No booster.
 pub(crate) struct NoBooster;
 
 impl Booster for NoBooster {
-    fn attach(_: &HostConfig, _: &ufs::DeviceInfo) -> NoBooster {
-        NoBooster
-    }
-
     #[inline]
     fn plan(&mut self, _: SimTime, part: &mut Part, max_units: u32) -> Step {
         plain(part, max_units)

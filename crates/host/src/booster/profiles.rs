@@ -4,12 +4,9 @@
 //! A list is a sequence of runs of neighbouring subregions, in the order in which the app first touched them, and grows
 //! with every launch. A run takes 4 bytes: 21 bits of start, 11 of length.
 
-use crate::config::HostConfig;
 use std::collections::{BTreeMap, VecDeque};
 
 use units::AppId;
-
-use crate::config::HpbvalveConfig;
 
 params::params! {
     /// What is remembered of apps.
@@ -22,13 +19,19 @@ params::params! {
 }
 
 impl ProfileParams {
-    /// Sets what the boosters read.
-    pub fn apply(&self, config: &mut HostConfig) {
-        config.hpbvalve = HpbvalveConfig {
-            profile_apps: self.profile_apps as u16,
-            profile_bytes: u64::from(self.profile_kib) * 1024,
-        };
+    /// What they allow.
+    pub(crate) fn limits(&self) -> ProfileLimits {
+        ProfileLimits { profile_apps: self.profile_apps as u16, profile_bytes: u64::from(self.profile_kib) * 1024 }
     }
+}
+
+/// How much may be remembered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProfileLimits {
+    /// Apps that have profile lists, from 1.
+    pub profile_apps: u16,
+    /// Bytes of all profile lists.
+    pub profile_bytes: u64,
 }
 
 units::counters! {
@@ -148,14 +151,14 @@ impl Profile {
 /// The apps used last, most recently used first; the first one may be in the foreground and grow.
 #[derive(Debug)]
 pub(super) struct Profiles {
-    limit: HpbvalveConfig,
+    limit: ProfileLimits,
     apps: VecDeque<(AppId, Profile)>,
     bytes: u64,
 }
 
 impl Profiles {
     /// Nothing is known.
-    pub fn new(limit: HpbvalveConfig) -> Profiles {
+    pub fn new(limit: ProfileLimits) -> Profiles {
         Profiles { limit, apps: VecDeque::new(), bytes: 0 }
     }
 
@@ -222,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    const PLENTY: HpbvalveConfig = HpbvalveConfig { profile_apps: 20, profile_bytes: 1 << 20 };
+    const PLENTY: ProfileLimits = ProfileLimits { profile_apps: 20, profile_bytes: 1 << 20 };
 
     fn list(profiles: &Profiles, phase: Phase) -> Vec<u32> {
         profiles.list(phase).collect()
@@ -254,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_app_used_least_recently_is_forgotten() {
-        let mut profiles = Profiles::new(HpbvalveConfig { profile_apps: 2, profile_bytes: 16 });
+        let mut profiles = Profiles::new(ProfileLimits { profile_apps: 2, profile_bytes: 16 });
         for app in [1, 2, 1, 3] {
             profiles.launched(AppId(app));
             profiles.record(Phase::Launch, u32::from(app) * 10);
@@ -290,7 +293,7 @@ mod tests {
             profile_apps in 1..5u16,
             profile_bytes in 4..200u64,
         ) {
-            let mut profiles = Profiles::new(HpbvalveConfig { profile_apps, profile_bytes });
+            let mut profiles = Profiles::new(ProfileLimits { profile_apps, profile_bytes });
             let mut sets: BTreeMap<(u16, bool), BTreeSet<u32>> = BTreeMap::new();
             profiles.launched(AppId(0));
             let mut app = 0;

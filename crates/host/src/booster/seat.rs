@@ -6,12 +6,14 @@
 
 use std::collections::VecDeque;
 
-use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status};
+use ufs::{Command, DataIn, DataOut, Op, Response, Status};
 use units::{AppId, CounterSets, Lpa, Ppa, Seq, SimTime, Superblock};
 
 use crate::app::AppSignal;
-use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
+
+/// Bytes of a sealed HPB entry.
+pub(crate) const SEALED_BYTES: u64 = 8;
 
 /// What a booster decides about a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,9 +43,6 @@ impl From<Op> for Internal {
 
 /// The way of a request through the booster.
 pub(crate) trait Booster: Sized {
-    /// A booster for a device that has just been attached and holds no data yet.
-    fn attach(config: &HostConfig, info: &DeviceInfo) -> Self;
-
     /// A request for this address has come: a hint for the processor's caches. Must not change any state.
     fn prefetch(&self, _lpa: Lpa) {}
 

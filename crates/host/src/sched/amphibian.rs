@@ -2,7 +2,7 @@
 
 use units::SimTime;
 
-use super::config::SchedConfig;
+use super::config::Settings;
 use super::ordered::{Choice, Ordered, Policy, Why};
 use super::pending::Pending;
 use super::sorted::Sorted;
@@ -28,8 +28,11 @@ impl BySize {
 }
 
 impl Policy for BySize {
-    fn new(config: &SchedConfig, _map_page_entries: u32) -> BySize {
-        BySize { queues: [Sorted::new(config.queue), Sorted::new(config.queue)], turns: Turns::default() }
+    type Params = Params;
+
+    fn new(own: &Params, _map_page_entries: u32) -> BySize {
+        let queue = own.shared().queue;
+        BySize { queues: [Sorted::new(queue), Sorted::new(queue)], turns: Turns::default() }
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use ufs::LpaRun;
 use units::{Lpa, SimTime};
 
 use super::batches::{Batches, Rank};
-use super::config::SchedConfig;
+use super::config::Settings;
 use super::ordered::{Choice, Policy, Why};
 use super::pending::Pending;
 use super::seat::Batch;
@@ -15,6 +15,8 @@ use super::turns::{DIRECTIONS, Direction, Turns};
 
 /// Which of them.
 pub(crate) trait Flavour {
+    /// Its parameters.
+    type Params: Settings;
     /// Requests whose mappings are cached go before all batches.
     const HITS: bool;
     /// The order of batches.
@@ -51,12 +53,15 @@ impl<F> Batching<F> {
 impl<F: Flavour> Policy for Batching<F> {
     const QUERIES: bool = F::HITS;
 
-    fn new(config: &SchedConfig, map_page_entries: u32) -> Batching<F> {
+    type Params = F::Params;
+
+    fn new(own: &F::Params, map_page_entries: u32) -> Batching<F> {
+        let queue = own.shared().queue;
         Batching {
             map_page_entries,
-            hits: Rings::with_slots(config.queue.into()),
-            is_hit: vec![false; config.queue.into()],
-            batches: DIRECTIONS.map(|_| Batches::new(config.queue, F::RANK)),
+            hits: Rings::with_slots(queue.into()),
+            is_hit: vec![false; queue.into()],
+            batches: DIRECTIONS.map(|_| Batches::new(queue, F::RANK)),
             sending: Direction::Read,
             hit_turns: Turns::default(),
             batch_turns: Turns::default(),

@@ -4,9 +4,9 @@ use units::Nanos;
 
 use crate::knowledge::kind::CacheKnowledge;
 
-/// Settings of the schedulers. `noop` has none.
+/// What the parameters of a scheduler say to the driver and to the pending queue. `noop` says nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SchedConfig {
+pub(crate) struct SchedConfig {
     /// Parts that a scheduler may choose from, 1..=1024 (MAP+ Sec. VI-A: 128).
     pub queue: u16,
     /// A part that has waited for so long goes before its turn (MAP+ Sec. V-A: 10 ms). `mq-deadline` has its own times.
@@ -106,10 +106,17 @@ params::params! {
     }
 }
 
-/// Parameters that set what driver and pending queue read.
+/// Parameters that say what driver and pending queue read.
 pub(crate) trait Settings {
     /// Sets it.
     fn apply(&self, config: &mut SchedConfig);
+
+    /// What driver and pending queue read.
+    fn shared(&self) -> SchedConfig {
+        let mut config = SchedConfig::default();
+        self.apply(&mut config);
+        config
+    }
 }
 
 impl Settings for params::NoParams {

@@ -5,7 +5,7 @@
 use lists::Rings;
 use units::SimTime;
 
-use super::config::SchedConfig;
+use super::config::Settings;
 use super::ordered::{Choice, Ordered, Policy, Why};
 use super::pending::Pending;
 use super::turns::{Direction, Turns};
@@ -27,12 +27,11 @@ pub(crate) struct HitsFirst {
 impl Policy for HitsFirst {
     const QUERIES: bool = true;
 
-    fn new(config: &SchedConfig, _map_page_entries: u32) -> HitsFirst {
-        HitsFirst {
-            rings: Rings::with_slots(config.queue.into()),
-            hit_turns: Turns::default(),
-            miss_turns: Turns::default(),
-        }
+    type Params = Params;
+
+    fn new(own: &Params, _map_page_entries: u32) -> HitsFirst {
+        let queue = own.shared().queue;
+        HitsFirst { rings: Rings::with_slots(queue.into()), hit_turns: Turns::default(), miss_turns: Turns::default() }
     }
 
     #[inline]

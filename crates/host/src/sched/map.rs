@@ -14,6 +14,8 @@ pub(crate) type Map = Ordered<Batching<HitsAndGroups>>;
 pub(crate) struct HitsAndGroups;
 
 impl Flavour for HitsAndGroups {
+    type Params = Params;
+
     const HITS: bool = true;
     const RANK: Rank = Rank::Oldest;
 }

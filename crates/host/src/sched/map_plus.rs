@@ -14,6 +14,8 @@ pub(crate) type MapPlus = Ordered<Batching<HitsAndDenseGroups>>;
 pub(crate) struct HitsAndDenseGroups;
 
 impl Flavour for HitsAndDenseGroups {
+    type Params = Params;
+
     const HITS: bool = true;
     const RANK: Rank = Rank::Densest;
 }

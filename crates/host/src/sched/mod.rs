@@ -59,10 +59,10 @@ macro_rules! dispatch {
 
         impl AnyScheduler {
             /// A scheduler without parts.
-            pub fn of_kind(kind: SchedulerKind, config: &SchedConfig, map_page_entries: u32) -> AnyScheduler {
+            pub fn of_kind(kind: SchedulerKind, all: &SchedulerParams, map_page_entries: u32) -> AnyScheduler {
                 match kind {
                     $(SchedulerKind::$variant => {
-                        AnyScheduler::$variant(Scheduler::new(config, map_page_entries))
+                        AnyScheduler::$variant(Scheduler::new(&all.$variant, map_page_entries))
                     })+
                 }
             }
@@ -75,12 +75,10 @@ macro_rules! dispatch {
 
         impl SchedulerKind {
             /// What its parameters say to the driver and to the pending queue.
-            pub fn settings(self, all: &SchedulerParams) -> SchedConfig {
-                let mut config = SchedConfig::default();
+            pub(crate) fn shared(self, all: &SchedulerParams) -> SchedConfig {
                 match self {
-                    $(SchedulerKind::$variant => Settings::apply(&all.$variant, &mut config),)+
+                    $(SchedulerKind::$variant => Settings::shared(&all.$variant),)+
                 }
-                config
             }
 
             /// What it counts.

@@ -10,7 +10,7 @@
 use lists::Rings;
 use units::{Nanos, SimTime};
 
-use super::config::SchedConfig;
+use super::config::Settings;
 use super::ordered::{Choice, Ordered, Policy, Why};
 use super::pending::Pending;
 use super::sorted::Sorted;
@@ -89,10 +89,13 @@ impl Elevator {
 impl Policy for Elevator {
     const DEADLINE: bool = false;
 
-    fn new(config: &SchedConfig, _map_page_entries: u32) -> Elevator {
+    type Params = Params;
+
+    fn new(own: &Params, _map_page_entries: u32) -> Elevator {
+        let queue = own.shared().queue;
         Elevator {
-            sorted: [Sorted::new(config.queue), Sorted::new(config.queue)],
-            by_age: Rings::with_slots(config.queue.into()),
+            sorted: [Sorted::new(queue), Sorted::new(queue)],
+            by_age: Rings::with_slots(queue.into()),
             ahead_of: [0; 2],
             direction: Direction::Read,
             sent: 0,

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use units::{NoCounters, SimTime};
 
-use super::config::SchedConfig;
 use super::seat::Scheduler;
 use crate::knowledge::view::CacheView;
 use crate::request::Part;
@@ -17,7 +16,9 @@ pub(crate) struct Fifo(VecDeque<Part>);
 impl Scheduler for Fifo {
     type Counters = (NoCounters,);
 
-    fn new(_config: &SchedConfig, _map_page_entries: u32) -> Fifo {
+    type Params = Params;
+
+    fn new(_own: &Params, _map_page_entries: u32) -> Fifo {
         Fifo(VecDeque::new())
     }
 

@@ -18,7 +18,7 @@
 
 use units::{Nanos, SimTime};
 
-use super::config::SchedConfig;
+use super::config::Settings;
 use super::pending::Pending;
 use super::seat::{Batch, Scheduler};
 use crate::knowledge::view::CacheView;
@@ -70,11 +70,14 @@ pub(crate) struct Choice {
 pub(crate) trait Policy {
     /// Does it ask what the device's mapping cache holds?
     const QUERIES: bool = false;
-    /// Is the deadline of [`SchedConfig`] kept for it? If not, it has its own.
+    /// Is the deadline of [`Settings`] kept for it? If not, it has its own.
     const DEADLINE: bool = true;
 
+    /// Its parameters; declared with [`params::params!`].
+    type Params: Settings;
+
     /// An order without parts. A translation page has `map_page_entries` entries.
-    fn new(config: &SchedConfig, map_page_entries: u32) -> Self;
+    fn new(own: &Self::Params, map_page_entries: u32) -> Self;
 
     /// Takes in a part. `hit`: its mappings are in the device's cache, as far as the host knows.
     fn insert(&mut self, slot: u16, pending: &Pending, hit: bool);
@@ -197,11 +200,14 @@ impl<P: Policy> Scheduler for Ordered<P> {
 
     const QUERIES: bool = P::QUERIES;
 
-    fn new(config: &SchedConfig, map_page_entries: u32) -> Ordered<P> {
+    type Params = P::Params;
+
+    fn new(own: &P::Params, map_page_entries: u32) -> Ordered<P> {
+        let shared = own.shared();
         Ordered {
-            pending: Pending::new(config.queue),
-            policy: P::new(config, map_page_entries),
-            deadline: config.deadline,
+            pending: Pending::new(shared.queue),
+            policy: P::new(own, map_page_entries),
+            deadline: shared.deadline,
             collected: None,
             collect: true,
             chosen: None,

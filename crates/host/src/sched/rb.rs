@@ -15,6 +15,8 @@ pub(crate) type Rb = Ordered<Batching<Groups>>;
 pub(crate) struct Groups;
 
 impl Flavour for Groups {
+    type Params = Params;
+
     const HITS: bool = false;
     const RANK: Rank = Rank::Oldest;
 }

@@ -3,7 +3,7 @@
 use lists::Rings;
 use units::SimTime;
 
-use super::config::SchedConfig;
+use super::config::Settings;
 use super::ordered::{Choice, Ordered, Policy, Why};
 use super::pending::Pending;
 use super::turns::{Direction, Turns};
@@ -21,8 +21,11 @@ pub(crate) struct Queues {
 }
 
 impl Policy for Queues {
-    fn new(config: &SchedConfig, _map_page_entries: u32) -> Queues {
-        Queues { rings: Rings::with_slots(config.queue.into()), turns: Turns::default() }
+    type Params = Params;
+
+    fn new(own: &Params, _map_page_entries: u32) -> Queues {
+        let queue = own.shared().queue;
+        Queues { rings: Rings::with_slots(queue.into()), turns: Turns::default() }
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use ufs::LpaRun;
 use units::{CounterSets, SimTime};
 
-use super::config::SchedConfig;
+use super::config::Settings;
 use crate::knowledge::view::CacheView;
 use crate::request::Part;
 
@@ -33,8 +33,11 @@ pub(crate) trait Scheduler {
     /// Does it ask what the device's mapping cache holds?
     const QUERIES: bool = false;
 
+    /// Its parameters; declared with [`params::params!`].
+    type Params: Settings;
+
     /// A scheduler without parts, for a device whose translation pages have `map_page_entries` entries.
-    fn new(config: &SchedConfig, map_page_entries: u32) -> Self;
+    fn new(own: &Self::Params, map_page_entries: u32) -> Self;
 
     /// Takes in a part.
     fn push(&mut self, part: Part);

@@ -6,6 +6,7 @@ use units::{AppId, Lpa, Nanos};
 use super::pending::writes;
 use super::*;
 use crate::request::RequestOp;
+use params::Owners;
 
 const WRITE: RequestOp = RequestOp::Write { fua: false };
 const PAGE: u32 = 64;
@@ -24,7 +25,9 @@ fn part(request: u32, op: RequestOp, lpa: u32, len: u32) -> Part {
 }
 
 fn scheduler(kind: SchedulerKind, queue: u16) -> AnyScheduler {
-    AnyScheduler::of_kind(kind, &SchedConfig { queue, ..SchedConfig::default() }, PAGE)
+    let mut all = SchedulerParams::default();
+    all.set("*", "queue", u32::from(queue)).expect("queues of so many are allowed");
+    AnyScheduler::of_kind(kind, &all, PAGE)
 }
 
 /// The counter of this name; 0 if the scheduler has none.

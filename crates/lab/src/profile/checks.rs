@@ -3,7 +3,8 @@
 use device::GcPace;
 use host::HostConfig;
 use nand::Geometry;
-use ufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES, Protocol};
+use params::Owners;
+use ufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
 use units::{MIB, UNIT_BYTES};
 
 use super::lower::UNIT_KIB;
@@ -124,11 +125,12 @@ fn check_sram(v: &Values) -> Result<(), String> {
 
 /// The log of the device and the reorder buffer of a host that takes its entries over.
 pub(super) fn check_reorder(v: &Values, host: &HostConfig) -> Result<(), String> {
-    let (entries, most) = (v.log.entries, MAX_TRANSFER_ENTRIES.min(host.reorder_entries));
     let name = host.booster.name();
-    let allowed =
-        format!("at most scheme.{name}.reorder_entries = {} and {MAX_TRANSFER_ENTRIES}", host.reorder_entries);
-    require(host.booster.speaks() != Protocol::HpUfs || entries <= most, "log.entries", entries, allowed)
+    let own = host.boosters.table_of(name);
+    let Some(reorder) = own.get("reorder_entries").and_then(params::Value::as_integer) else { return Ok(()) };
+    let (entries, most) = (v.log.entries, i64::from(MAX_TRANSFER_ENTRIES).min(reorder));
+    let allowed = format!("at most scheme.{name}.reorder_entries = {reorder} and {MAX_TRANSFER_ENTRIES}");
+    require(i64::from(entries) <= most, "log.entries", entries, allowed)
 }
 
 fn check_log(v: &Values) -> Result<(), String> {

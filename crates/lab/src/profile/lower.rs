@@ -109,9 +109,9 @@ impl Profile {
             scheduler: parts.scheduler,
             booster: parts.booster,
             memory_limit_bytes: h.memory_mib.count().map(|mib| u64::from(mib) * MIB),
-            ..HostConfig::default()
+            schedulers: self.values.schedulers,
+            boosters: self.values.boosters,
         }
-        .with_params(&self.values.schedulers, &self.values.boosters)
     }
 
     /// The link.

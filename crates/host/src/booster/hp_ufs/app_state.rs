@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use units::SegmentId;
 
-use crate::booster::profiles::{AppCounters, Phase, Profiles};
-use crate::config::HpbvalveConfig;
+use crate::booster::profiles::{AppCounters, Phase, ProfileLimits, Profiles};
 
 /// What is known of apps.
 pub(super) struct AppState {
@@ -21,9 +20,9 @@ pub(super) struct AppState {
 }
 
 impl AppState {
-    pub fn new(config: HpbvalveConfig) -> AppState {
+    pub fn new(limits: ProfileLimits) -> AppState {
         AppState {
-            profiles: Profiles::new(config),
+            profiles: Profiles::new(limits),
             phase: Phase::Running,
             wanted: VecDeque::new(),
             fetching: BTreeSet::new(),

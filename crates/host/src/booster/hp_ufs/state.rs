@@ -3,7 +3,6 @@
 use ufs::DeviceInfo;
 use units::{SegmentId, Seq, SimTime};
 
-use super::HpUfsCounters;
 use super::app_state::AppState;
 use super::freed::Freed;
 use super::pending::Pending;
@@ -12,10 +11,10 @@ use super::segment_cache::SegmentCache;
 use super::survey::Survey;
 use super::validity::Validity;
 use super::wants::Wants;
+use super::{HpUfsCounters, Params};
 use crate::booster::app_lists::AppLists;
-use crate::booster::registry::BoosterKind;
+use crate::booster::profiles::ProfileLimits;
 use crate::booster::seat::Usage;
-use crate::config::HostConfig;
 
 /// The HP-UFS booster.
 pub(crate) struct HpUfs {
@@ -43,12 +42,12 @@ pub(crate) struct HpUfs {
 
 impl HpUfs {
     /// Nothing is cached, and nothing may be.
-    pub fn new(config: &HostConfig, info: &DeviceInfo) -> HpUfs {
-        let mut hp_ufs = HpUfs {
+    pub fn new(own: &Params, info: &DeviceInfo) -> HpUfs {
+        HpUfs {
             info: *info,
             cache: SegmentCache::new(info.segments(), 0, info.map_page_entries),
             wants: Wants::new(info.segments()),
-            reorder: ReorderBuffer::new(config.reorder_entries),
+            reorder: ReorderBuffer::new(own.reorder_entries),
             validity: Validity::new(info),
             freed: Freed::new(info.superblocks as usize),
             pending: Pending::new(info),
@@ -59,12 +58,13 @@ impl HpUfs {
             last_activity: SimTime::START,
             stats: HpUfsCounters::default(),
             usage: Usage::default(),
-        };
-        if config.booster == BoosterKind::HpbvalveHpUfs {
-            hp_ufs.apps = Some(AppState::new(config.hpbvalve));
-            hp_ufs.cache.lists = Some(AppLists::new());
         }
-        hp_ufs
+    }
+
+    /// Looks at apps from now on.
+    pub fn watch_apps(&mut self, limits: ProfileLimits) {
+        self.apps = Some(AppState::new(limits));
+        self.cache.lists = Some(AppLists::new());
     }
 
     /// A segment is to be loaded. True if it was not wanted before.

@@ -8,7 +8,6 @@ use units::{AppId, CounterSets, Lpa, SimTime};
 
 use crate::app::AppSignal;
 use crate::booster::seat::{Apps, Booster, Counted, HostMemory, OwnCommands, Step, Tamper};
-use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
 
 /// 64 subregions of 512 entries, in regions of 4.
@@ -39,8 +38,8 @@ pub(crate) struct Bench<B> {
 }
 
 impl<B: Booster + Counted + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
-    pub fn new(config: &HostConfig, info: &DeviceInfo) -> Bench<B> {
-        Bench { booster: B::attach(config, info), now: SimTime::START }
+    pub fn new(booster: B) -> Bench<B> {
+        Bench { booster, now: SimTime::START }
     }
 
     fn send(&mut self, op: RequestOp, app: u16, lpa: u32, len: u32) -> Op {

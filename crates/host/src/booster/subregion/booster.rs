@@ -13,7 +13,6 @@ use crate::booster::hpb::HpbCounters;
 use crate::booster::seat::{
     Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain, sealed_in,
 };
-use crate::config::HostConfig;
 use crate::request::{Part, RequestOp};
 
 /// A booster of some policy.
@@ -23,14 +22,6 @@ pub(crate) struct SubregionBooster<P> {
 }
 
 impl<P: Policy> Booster for SubregionBooster<P> {
-    fn attach(config: &HostConfig, info: &DeviceInfo) -> SubregionBooster<P> {
-        let cache = SubregionCache::new(info, &P::setup(config), P::QUIRKS.notes_writes_during_fetch);
-        let policy = P::new(config, info, cache.subregions.count());
-        let mut booster = SubregionBooster { cache, policy };
-        booster.set_limit(config.memory_limit_bytes.unwrap_or(u64::MAX));
-        booster
-    }
-
     #[inline]
     fn plan(&mut self, now: SimTime, part: &mut Part, max_units: u32) -> Step {
         self.cache.now = now;
@@ -90,6 +81,15 @@ impl<P: Policy> Counted for SubregionBooster<P> {
 }
 
 impl<P: Policy> SubregionBooster<P> {
+    /// A booster for a device that has just been attached. At most `limit` bytes may be used.
+    pub fn new(own: &P::Params, limit: u64, info: &DeviceInfo) -> SubregionBooster<P> {
+        let cache = SubregionCache::new(info, &P::setup(own), P::QUIRKS.notes_writes_during_fetch);
+        let policy = P::new(own, info, cache.subregions.count());
+        let mut booster = SubregionBooster { cache, policy };
+        booster.set_limit(limit);
+        booster
+    }
+
     /// The entry that goes along with a read.
     #[inline]
     fn read(&mut self, read: Access) -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use units::{MIB, Nanos};
 
-use crate::config::HostConfig;
+use super::cache::Setup;
 
 params::params! {
     /// When subregions are fetched and dropped: parameters of the Linux driver, by their names in sysfs (`hpb_params`).
@@ -23,15 +23,18 @@ params::params! {
 }
 
 impl SubregionParams {
-    /// Sets what the boosters read.
-    pub fn apply(&self, config: &mut HostConfig) {
-        let params = &mut config.hpb_params;
-        params.activation_thld = self.activation_thld;
-        params.normalization_factor = self.normalization_factor as u8;
-        params.read_timeout = Nanos::from_millis(self.read_timeout_ms.into());
-        params.read_timeout_expiries = self.read_timeout_expiries;
-        params.timeout_polling_interval = Nanos::from_millis(self.timeout_polling_interval_ms.into());
-        params.inflight_map_req = self.inflight_map_req as u8;
+    /// Time without reads that counts as one expiry.
+    pub fn read_timeout(&self) -> Nanos {
+        Nanos::from_millis(self.read_timeout_ms.into())
+    }
+
+    /// The settings of the cache, of which `reserved_bytes` are taken from boot on.
+    pub(crate) fn setup(&self, reserved_bytes: Option<u64>) -> Setup {
+        Setup {
+            fetches_at_a_time: self.inflight_map_req,
+            reserved_bytes,
+            polling_interval: Nanos::from_millis(self.timeout_polling_interval_ms.into()),
+        }
     }
 }
 
@@ -44,8 +47,8 @@ params::params! {
 }
 
 impl ReservedParams {
-    /// Sets what the boosters read.
-    pub fn apply(&self, config: &mut HostConfig) {
-        config.hpb_reserved_bytes = self.reserved_mib.count().map(|mib| u64::from(mib) * MIB);
+    /// In bytes; `None` for all that is allowed.
+    pub fn bytes(&self) -> Option<u64> {
+        self.reserved_mib.count().map(|mib| u64::from(mib) * MIB)
     }
 }

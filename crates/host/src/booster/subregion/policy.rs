@@ -6,7 +6,6 @@ use units::{AppId, CounterSet, Lpa};
 use super::cache::{Setup, SubregionCache};
 use super::fetches::Wish;
 use crate::app::AppSignal;
-use crate::config::HostConfig;
 
 /// In what the drivers that are modelled differ, beyond what they fetch and drop.
 pub(crate) struct Quirks {
@@ -66,11 +65,14 @@ pub(crate) trait Policy: Keeping + Sized {
     /// What only it has counted.
     fn counters(&self) -> Self::Counters;
 
+    /// Its parameters; declared with [`params::params!`].
+    type Params;
+
     /// The settings of the cache.
-    fn setup(config: &HostConfig) -> Setup;
+    fn setup(own: &Self::Params) -> Setup;
 
     /// A policy for a device with `subregions` subregions, none of which is cached.
-    fn new(config: &HostConfig, info: &DeviceInfo, subregions: u32) -> Self;
+    fn new(own: &Self::Params, info: &DeviceInfo, subregions: u32) -> Self;
 
     /// A read is about to be sent.
     fn on_read(&mut self, cache: &mut SubregionCache, read: Access, lookup: Lookup);

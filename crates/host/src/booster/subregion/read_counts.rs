@@ -1,7 +1,7 @@
 //! Counts of reads by subregion: the fetch policy that `foam` and `hpbvalve` take over from Linux (HPBvalve Sec. 4.3:
 //! the HPB manager "measures reference counts of LBAs and fetches L2P entries that have a large number of reads").
 
-use crate::config::HpbParams;
+use super::params::SubregionParams;
 
 /// Reads of each subregion since it was written or dropped last, normalized.
 pub(crate) struct ReadCounts {
@@ -17,11 +17,11 @@ pub(crate) struct ReadCounts {
 
 impl ReadCounts {
     /// All 0.
-    pub fn new(groups: u32, params: &HpbParams, group_entries: u32) -> ReadCounts {
+    pub fn new(groups: u32, params: &SubregionParams, group_entries: u32) -> ReadCounts {
         ReadCounts {
             threshold: params.activation_thld,
             most: group_entries,
-            shift: params.normalization_factor,
+            shift: params.normalization_factor as u8,
             reads: vec![0; groups as usize],
             counted: Vec::new(),
             is_counted: vec![false; groups as usize],
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn enough_reads_without_a_write_between_them() {
-        let mut counts = ReadCounts::new(4, &HpbParams { activation_thld: 3, ..HpbParams::default() }, 512);
+        let mut counts = ReadCounts::new(4, &SubregionParams { activation_thld: 3, ..SubregionParams::default() }, 512);
         let three = |counts: &mut ReadCounts| [(); 3].map(|()| counts.read(1));
         assert_eq!(three(&mut counts), [false, false, true]);
         assert_eq!(three(&mut counts), [true; 3]);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn counts_are_divided_when_one_is_large() {
-        let mut counts = ReadCounts::new(4, &HpbParams { activation_thld: 8, ..HpbParams::default() }, 16);
+        let mut counts = ReadCounts::new(4, &SubregionParams { activation_thld: 8, ..SubregionParams::default() }, 16);
         (0..9).for_each(|_| {
             counts.read(0);
         });

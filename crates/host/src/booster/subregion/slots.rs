@@ -7,7 +7,7 @@
 use ufs::DeviceInfo;
 use units::Lpa;
 
-use crate::config::SEALED_BYTES;
+use crate::booster::seat::SEALED_BYTES;
 
 /// What the host may do with a subregion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
