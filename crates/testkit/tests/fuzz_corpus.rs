@@ -104,3 +104,21 @@ fn no_target_finds_anything_in_its_corpus_and_near_it() {
         }
     }
 }
+
+/// A seed that is refused at once leads the target nowhere. So these are accepted, whatever keys a profile has by now.
+#[test]
+fn seeds_of_the_profile_target_are_accepted() {
+    for text in [
+        include_str!("../../../fuzz/corpus/profile/tiny.toml"),
+        include_str!("../../../fuzz/corpus/profile/large.toml"),
+    ] {
+        lab::profile::Profile::parse("seed", text, &[]).expect("a profile");
+    }
+    for text in [
+        include_str!("../../../fuzz/corpus/profile/overrides_small.txt"),
+        include_str!("../../../fuzz/corpus/profile/overrides_limits.txt"),
+    ] {
+        let overrides: Vec<_> = text.lines().map(|l| lab::profile::parse_override(l).expect("an override")).collect();
+        lab::profile::Profile::load("tiny", &overrides).expect("overrides of tiny");
+    }
+}
