@@ -143,6 +143,8 @@ pub struct SegmentLog {
     done: usize,
     /// End of the updates of the map units in SRAM.
     round_end: usize,
+    /// The entries that they replace.
+    old: Vec<Option<Ppa>>,
     /// Map units in SRAM, and the buffers that they take.
     round: Round,
     held: u16,
@@ -232,12 +234,22 @@ impl SegmentLog {
         core.read_for_flush(&mut self.round, sharing) > 0
     }
 
+    /// The entries that the updates of the round replace. A loop of its own, so that the simulating processor waits for
+    /// many of them at once: they are all over its memory.
+    fn look_up_old(&mut self, core: &Core) {
+        let (units, mut unit_at) = (core.units(), 0);
+        self.old.clear();
+        self.old.extend(self.updates[self.done..self.round_end].iter().map(|update| {
+            let loaded = self.round.from(&mut unit_at, units.of(update.lpa));
+            core.view(loaded).entry(update.lpa)
+        }));
+    }
+
     fn apply_round(&mut self, core: &mut Core) {
         core.round_arrived(&mut self.round);
-        let (units, mut unit_at) = (core.units(), 0);
+        self.look_up_old(core);
         for at in self.done..self.round_end {
-            let update = self.updates[at];
-            let old = core.view(self.round.from(&mut unit_at, units.of(update.lpa))).entry(update.lpa);
+            let (update, old) = (self.updates[at], self.old[at - self.done]);
             match rounds::settle(core, &mut self.unflushed.valid, old, update.ppa, update.source) {
                 None => self.updates[at].holds = false,
                 Some(Some(sb)) if self.unflushed.valid.get(sb) == 0 => self.concern(sb),
@@ -333,6 +345,7 @@ impl Scheme for SegmentLog {
             flush_seq: Seq(0),
             done: 0,
             round_end: 0,
+            old: Vec::new(),
             round: Round::default(),
             held: 0,
             concerned: Vec::new(),
