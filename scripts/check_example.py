@@ -28,6 +28,8 @@ INSERTIONS = {
     ),
 }
 CASES = 20
+# Folders that are part of the Python package; their places in the root are links.
+LINKS = ("jobs", "samples")
 
 
 def main() -> None:
@@ -63,9 +65,12 @@ def copy_sources(changed: dict[str, str]) -> None:
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
     names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
-    (COPY / "jobs").parent.mkdir(parents=True, exist_ok=True)
-    (COPY / "jobs").unlink(missing_ok=True)
-    (COPY / "jobs").symlink_to("python/ufsim/jobs")
+    COPY.mkdir(parents=True, exist_ok=True)
+    for link in (COPY / name for name in LINKS):
+        if link.is_dir() and not link.is_symlink():
+            shutil.rmtree(link)
+        link.unlink(missing_ok=True)
+        link.symlink_to(f"python/ufsim/{link.name}")
     for name in names | changed.keys():
         data = changed[name].encode() if name in changed else (ROOT / name).read_bytes()
         path = COPY / name

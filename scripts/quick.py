@@ -89,7 +89,7 @@ EMBEDDED = {
     "profiles/": "ufsim-lab",
     "docs/": "ufsim-lab",
     "apps/": "ufsim-android",
-    "samples/": "ufsim-workload",
+    "python/ufsim/samples/": "ufsim-workload",
     "fuzz/corpus/": "ufsim-testkit",
 }
 
