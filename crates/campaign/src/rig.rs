@@ -136,8 +136,8 @@ impl Rig {
     }
 
     /// The power goes now, and comes back. Up to `again` times it goes once more while the device recovers. Whatever is
-    /// under way is lost. Then everything is read: each unit must hold a version that it may hold, and keeps it.
-    /// Gives what the device was doing at each cut.
+    /// under way is lost. Then everything is read: each unit must hold a version that it may hold, and keeps it. Gives
+    /// what the device was doing at each cut.
     pub fn power_cut(&mut self, rng: &mut Rng, again: u32) -> Vec<Moment> {
         let moments = self.cut_and_recover(rng, again);
         self.attach();

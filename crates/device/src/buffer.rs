@@ -1,7 +1,7 @@
 //! Host data that is not on flash yet.
 //!
-//! Buffers wait in the order of arrival until a row can be programmed. The newest buffer of an address serves reads
-//! of it; an address may have several buffers, because every write is programmed.
+//! Buffers wait in the order of arrival until a row can be programmed. The newest buffer of an address serves reads of
+//! it; an address may have several buffers, because every write is programmed.
 
 use std::collections::VecDeque;
 

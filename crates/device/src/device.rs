@@ -168,8 +168,7 @@ impl Device {
         each!(&self.inner, fw => fw.nand_counters())
     }
 
-    /// Would no translation of these units need a flash read now? For reports only; a host has
-    /// [`ufs::Op::CacheQuery`].
+    /// Would no translation of these units need a flash read now? For reports only; a host has [`ufs::Op::CacheQuery`].
     #[inline]
     pub fn cached(&self, lpa: Lpa, len: u32) -> bool {
         each!(&self.inner, fw => fw.cached(lpa, len))
@@ -185,8 +184,8 @@ impl Device {
         each!(&self.inner, fw => fw.is_idle())
     }
 
-    /// Checks the sums that must always hold; panics if one does not. Cheap enough to call every few thousand
-    /// commands in tests.
+    /// Checks the sums that must always hold; panics if one does not. Cheap enough to call every few thousand commands
+    /// in tests.
     pub fn check(&self) {
         each!(&self.inner, fw => fw.check());
     }

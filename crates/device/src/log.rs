@@ -1,8 +1,8 @@
 //! The L2P log buffer: mappings that are newer than any segment on flash.
 //!
-//! Entries arrive in the order in which programs finish, which is not the order of their sequence numbers. The index
-//! by address keeps, for each address, only the entry that holds (HP-UFS Sec. III-E): the one with the highest
-//! sequence number, except that a GC copy holds only where the mapping still named its source block.
+//! Entries arrive in the order in which programs finish, which is not the order of their sequence numbers. The index by
+//! address keeps, for each address, only the entry that holds (HP-UFS Sec. III-E): the one with the highest sequence
+//! number, except that a GC copy holds only where the mapping still named its source block.
 
 use std::collections::VecDeque;
 
@@ -140,8 +140,8 @@ impl Log {
         Some(entry)
     }
 
-    /// Forgets what the host has applied: entries up to `host_seq`. Entries behind one that the host has not
-    /// applied yet stay a little longer; they do no harm.
+    /// Forgets what the host has applied: entries up to `host_seq`. Entries behind one that the host has not applied
+    /// yet stay a little longer; they do no harm.
     #[inline]
     pub fn forget_applied(&mut self, host_seq: Seq) {
         while self.sent > 0 {
@@ -377,8 +377,8 @@ mod tests {
             let mut x = order | 1;
             for i in 1..changes.len() {
                 x ^= x << 13; x ^= x >> 7; x ^= x << 17;
-                // Keep changes of one address in order unless only two are involved: a chain of copies cannot
-                // overtake itself, because a copy is made from a page that is already on flash.
+                // Keep changes of one address in order unless only two are involved: a chain of copies cannot overtake
+                // itself, because a copy is made from a page that is already on flash.
                 if x.is_multiple_of(3) && changes[i].lpa != changes[i - 1].lpa {
                     changes.swap(i, i - 1);
                 }

@@ -31,8 +31,7 @@ pub enum Kind {
 }
 
 /// How pieces that are programmed together share out the flash units: in their order, map units that are smaller than a
-/// flash
-/// unit side by side.
+/// flash unit side by side.
 #[derive(Clone, Copy, Debug)]
 pub struct Placing {
     units: MapUnits,
@@ -83,8 +82,7 @@ pub struct Meta {
     pages: Pages,
     directory: Directory,
     /// Up to which change each segment on flash is complete: what is stored with it, or what the host has attested.
-    /// Empty if only
-    /// spare areas say it ([`Numbered::Spare`]).
+    /// Empty if only spare areas say it ([`Numbered::Spare`]).
     seq: Vec<Seq>,
     /// Valid units per metadata superblock.
     valid: Vec<u32>,

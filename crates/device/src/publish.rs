@@ -1,9 +1,9 @@
-//! HPB on the device's side (HPB 2017 Sec. 2.2.4, 2.2.5, 3.2): which groups the host may have entries of, whether
-//! these are still good, and how an entry is sealed so that the device can tell.
+//! HPB on the device's side (HPB 2017 Sec. 2.2.4, 2.2.5, 3.2): which groups the host may have entries of, whether these
+//! are still good, and how an entry is sealed so that the device can tell.
 //!
-//! An entry is 8 bytes: packed PPA (32 bits), length of the physically contiguous run that starts here minus one
-//! (8 bits), tag (24 bits). The tag is a MAC over LPA, PPA, run, the *epoch* of the group and the *change counter* of
-//! the page, under a key of this boot. The paper describes such a seal and left it out for want of hardware.
+//! An entry is 8 bytes: packed PPA (32 bits), length of the physically contiguous run that starts here minus one (8
+//! bits), tag (24 bits). The tag is a MAC over LPA, PPA, run, the *epoch* of the group and the *change counter* of the
+//! page, under a key of this boot. The paper describes such a seal and left it out for want of hardware.
 //!
 //! - The epoch of a group grows whenever the host reads the whole group, so older entries fail.
 //! - A *tracked* group also counts, in two bits per page, how often a page changed since then. Each change goes to the

@@ -1,7 +1,7 @@
 //! The shared SRAM pool and the L2P segments cached in it.
 //!
-//! HP-UFS Sec. IV-A: "The SRAM is used as shared memory that is dynamically allocated to the write buffer, L2P
-//! segment buffer, GC buffer and so on." A cached segment is always clean, so it gives way to any other use.
+//! HP-UFS Sec. IV-A: "The SRAM is used as shared memory that is dynamically allocated to the write buffer, L2P segment
+//! buffer, GC buffer and so on." A cached segment is always clean, so it gives way to any other use.
 
 use units::SegmentId;
 

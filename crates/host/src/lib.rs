@@ -5,8 +5,8 @@
 //! - **request**: what the block layer asks for; any length. **command**: what fits the link, at most
 //!   `max_transfer_units` long. **part**: the piece of a request that has not been sent yet.
 //! - **tag**: names a command in flight; a UFS host has 32 of them.
-//! - **user command**: moves or orders the user's data. **internal command**: metadata exchange that the driver
-//!   starts itself; see [`ufs::Op::is_user`].
+//! - **user command**: moves or orders the user's data. **internal command**: metadata exchange that the driver starts
+//!   itself; see [`ufs::Op::is_user`].
 //! - **scheduler**: orders the parts that wait for a tag ([`SchedulerKind`]).
 //! - **booster**: what the driver does with host DRAM to spare the device work ([`BoosterKind`]).
 //! - **segment**: 1,024 L2P entries; what `hp-ufs` caches. **group**: the sealed entries of one HPB READ BUFFER; HPB

@@ -15,8 +15,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Time that operations of a cause kept a die occupied, waiting for the channel included, summed over dies,
-    /// in nanoseconds.
+    /// Time that operations of a cause kept a die occupied, waiting for the channel included, summed over dies, in
+    /// nanoseconds.
     pub fn busy_ns(&self, cause: Cause) -> u64 {
         self.busy_ns[cause.index()]
     }

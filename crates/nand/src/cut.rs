@@ -64,8 +64,8 @@ impl CutProgram {
 }
 
 impl Nand {
-    /// The power goes at `now` and comes back at once, as far as the array can tell: no operation is in flight, and
-    /// the page registers are empty. The caller has to drop all events of the array that it has not delivered.
+    /// The power goes at `now` and comes back at once, as far as the array can tell: no operation is in flight, and the
+    /// page registers are empty. The caller has to drop all events of the array that it has not delivered.
     ///
     /// Operations that had not begun to change cells vanish: all reads, whatever was queued, and programs whose data
     /// was on its way. The pages of such programs can be programmed as if nothing had been submitted. The pages of a
@@ -78,8 +78,8 @@ impl Nand {
     /// Gives the programs that were in their cell phase, by die.
     ///
     /// # Panics
-    /// If an event that was due before `now` was not delivered, if `dice` gives a number that is not in its range, if
-    /// a program of more than 32 units is in its cell phase, or if an operation in its cell phase overtook a program of
+    /// If an event that was due before `now` was not delivered, if `dice` gives a number that is not in its range, if a
+    /// program of more than 32 units is in its cell phase, or if an operation in its cell phase overtook a program of
     /// the same block (see [`Nand::wake`]).
     pub fn power_cut(&mut self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Vec<CutProgram> {
         let lost = self.timeline.power_cut(now);

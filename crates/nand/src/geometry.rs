@@ -13,9 +13,9 @@ pub enum CellType {
 
 /// Sizes of the flash array. All of them count things of the next smaller kind.
 ///
-/// Physical page addresses run in fill order, so that consecutive addresses go to every plane of a die, then to
-/// the next die, then to the next page:
-/// `ppa = superblock * superblock_units + page * stripe_units + die * row_units + plane * units_per_page + unit`.
+/// Physical page addresses run in fill order, so that consecutive addresses go to every plane of a die, then to the
+/// next die, then to the next page: `ppa = superblock * superblock_units + page * stripe_units + die * row_units +
+/// plane * units_per_page + unit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Channels; die `d` is on channel `d % channels`.
@@ -72,8 +72,8 @@ impl Geometry {
     }
 
     /// Units in the array, or `None` if a size is zero or the addresses do not fit the four bytes of an L2P entry
-    /// (which needs one value for "unmapped"). The other functions hold for geometries that pass this check.
-    /// There may be no metadata superblocks, or no data superblocks, but not neither.
+    /// (which needs one value for "unmapped"). The other functions hold for geometries that pass this check. There may
+    /// be no metadata superblocks, or no data superblocks, but not neither.
     pub fn checked_total_units(&self) -> Option<u32> {
         let sizes = [self.channels, self.dies_per_channel, self.planes, self.units_per_page, self.pages_per_block];
         let superblocks = self.data_superblocks.checked_add(self.meta_superblocks)?;
@@ -153,8 +153,8 @@ pub struct Place {
     pub unit: u32,
 }
 
-/// A [`Geometry`] with its divisions precomputed, for code that takes addresses apart for every request: sizes
-/// that are powers of two, which is all of them on most phones, cost a shift.
+/// A [`Geometry`] with its divisions precomputed, for code that takes addresses apart for every request: sizes that are
+/// powers of two, which is all of them on most phones, cost a shift.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     geometry: Geometry,

@@ -62,8 +62,8 @@ impl Nand {
     /// Hands a read or an erase to its die, where it may start at once.
     ///
     /// # Panics
-    /// If the work is a program, lies outside the array, crosses the border of a row, or is a second erase of
-    /// blocks whose erase has not finished.
+    /// If the work is a program, lies outside the array, crosses the border of a row, or is a second erase of blocks
+    /// whose erase has not finished.
     #[inline]
     pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, op: Op, wakes: &mut Vec<(SimTime, E)>) {
         let (die, superblock, sense) = match op.work {
@@ -85,9 +85,9 @@ impl Nand {
         self.timeline.submit(now, die, task, wakes);
     }
 
-    /// Hands a program to its die, where it may start at once. `spares` has an entry for each of its units, `None`
-    /// for padding, which may only end a plane page. The units that are not padding have the sequence numbers
-    /// `seq`, `seq + 1`, and so on.
+    /// Hands a program to its die, where it may start at once. `spares` has an entry for each of its units, `None` for
+    /// padding, which may only end a plane page. The units that are not padding have the sequence numbers `seq`, `seq +
+    /// 1`, and so on.
     ///
     /// # Panics
     /// If the work is not a program, lies outside the array, crosses the border of a row, does not consist of whole
@@ -113,13 +113,13 @@ impl Nand {
         self.timeline.submit(now, self.layout.die_of(ppa), task, wakes);
     }
 
-    /// Ends the phase that an event stands for and begins those that follow; gives the operation that is finished
-    /// with it, if it was the last of its phases.
+    /// Ends the phase that an event stands for and begins those that follow; gives the operation that is finished with
+    /// it, if it was the last of its phases.
     ///
     /// # Panics
-    /// If no phase ends with this event at this time, or if an operation overtook a program of the same block that
-    /// was submitted before it (programs of a block and its erase have to keep their order, so a more urgent
-    /// priority must not let a later one go first).
+    /// If no phase ends with this event at this time, or if an operation overtook a program of the same block that was
+    /// submitted before it (programs of a block and its erase have to keep their order, so a more urgent priority must
+    /// not let a later one go first).
     #[inline]
     pub fn wake<E: From<NandEvent>>(
         &mut self,
@@ -208,8 +208,8 @@ impl Nand {
         self.state.max_erase_count()
     }
 
-    /// Whether a superblock can be programmed from its first page on every die: it is new or erased, no erase is
-    /// under way and no program was submitted since.
+    /// Whether a superblock can be programmed from its first page on every die: it is new or erased, no erase is under
+    /// way and no program was submitted since.
     pub fn is_erased(&self, superblock: Superblock) -> bool {
         self.state.is_erased(superblock)
     }

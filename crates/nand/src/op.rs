@@ -2,8 +2,8 @@
 
 use units::{Ppa, Superblock};
 
-/// Class of an operation in the queues of its die; the first is the most urgent. A waiting operation of a more
-/// urgent class always goes first; a running operation is never interrupted.
+/// Class of an operation in the queues of its die; the first is the most urgent. A waiting operation of a more urgent
+/// class always goes first; a running operation is never interrupted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Priority {
     /// A host waits for the data.

@@ -45,9 +45,9 @@ const MAX_SEQ_SPREAD: u64 = 1 << 30;
 
 /// Contents and wear of the array.
 ///
-/// Spares are written when a program is submitted, into pages that nothing can read before it finishes. An erase
-/// only has to take the programmed counts back. Zeroed memory is a new array, so flash that was never programmed
-/// costs address space but no memory.
+/// Spares are written when a program is submitted, into pages that nothing can read before it finishes. An erase only
+/// has to take the programmed counts back. Zeroed memory is a new array, so flash that was never programmed costs
+/// address space but no memory.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(super) layout: Layout,
@@ -228,8 +228,8 @@ impl State {
         self.max_erase_count = self.max_erase_count.max(complete);
     }
 
-    /// Begins to load what [`State::spare`] of a read will ask for. A read of a random address misses every cache
-    /// of the processor, and by the time its event comes back the memory has answered.
+    /// Begins to load what [`State::spare`] of a read will ask for. A read of a random address misses every cache of
+    /// the processor, and by the time its event comes back the memory has answered.
     #[inline]
     pub fn prefetch(&self, ppa: Ppa) {
         table::prefetch(&self.spares[ppa.index()]);

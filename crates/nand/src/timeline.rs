@@ -14,8 +14,8 @@ pub(crate) struct Task {
     pub cell: Nanos,
     /// Time on the channel.
     pub transfer: Nanos,
-    /// First unit of the row that this operation leaves in the page register. `None` for programs and erases,
-    /// which overwrite the register, and for all operations of an array without page register reads.
+    /// First unit of the row that this operation leaves in the page register. `None` for programs and erases, which
+    /// overwrite the register, and for all operations of an array without page register reads.
     pub sense: Option<Ppa>,
 }
 

@@ -26,8 +26,8 @@ pub struct Timing {
     pub tlc: CellTiming,
     /// Bandwidth of a channel in bytes per microsecond, that is in MB/s; 0 = transfers take no time.
     pub channel_bytes_per_us: u32,
-    /// Whether a read of the row that its die sensed last, with no other operation on that die since, finds it
-    /// in the page register and skips tR.
+    /// Whether a read of the row that its die sensed last, with no other operation on that die since, finds it in the
+    /// page register and skips tR.
     pub page_register: bool,
     /// Work that takes no time.
     pub free: FreeWork,

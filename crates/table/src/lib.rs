@@ -1,8 +1,8 @@
 //! Large tables that start as zeroes, and access to them.
 //!
-//! A simulated device has a few tables of hundreds of megabytes that are read and written at random, one entry per
-//! 4 KiB of flash. Untouched parts must cost no memory, so they are zeroed by the operating system; and with pages of
-//! 4 KiB every access would miss the processor's TLB, so huge pages are asked for.
+//! A simulated device has a few tables of hundreds of megabytes that are read and written at random, one entry per 4
+//! KiB of flash. Untouched parts must cost no memory, so they are zeroed by the operating system; and with pages of 4
+//! KiB every access would miss the processor's TLB, so huge pages are asked for.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 

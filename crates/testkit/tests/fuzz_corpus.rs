@@ -1,7 +1,7 @@
 //! Every fuzz target over its corpus and over mutations of it; and that list of targets, front ends and corpora agree.
 //!
-//! To replay a finding without libFuzzer, put its file into `fuzz/corpus/TARGET` and run
-//! `cargo test -p ufsim-testkit --test fuzz_corpus`.
+//! To replay a finding without libFuzzer, put its file into `fuzz/corpus/TARGET` and run `cargo test -p ufsim-testkit
+//! --test fuzz_corpus`.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -6,8 +6,8 @@ use lab::{profile::Profile, schemes};
 use proptest::prelude::*;
 use units::Nanos;
 
-/// A slow link, so that the host's bitmap is out of date when it arrives, and writes to few addresses, so that they
-/// are overwritten while they are being copied.
+/// A slow link, so that the host's bitmap is out of date when it arrives, and writes to few addresses, so that they are
+/// overwritten while they are being copied.
 fn race(seed: u64, delay_us: u64, span: u32, depth: usize) -> (u64, u64) {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
     let parts = schemes().iter().find(|p| p.name == "hp-ufs").expect("a preset").parts;

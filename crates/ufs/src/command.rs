@@ -15,9 +15,9 @@ pub enum Op {
     Read { lpa: Lpa, len: u32 },
     /// HPB READ, F8h: a read with the sealed 8-byte entry of its first block, as the device published it.
     HpbRead { lpa: Lpa, len: u32, entry: u64 },
-    /// HP-UFS read: READ(10) whose eight extra command bytes carry the address of the first block and the host
-    /// sequence number (HP-UFS Sec. III-C, IV-A). All blocks lie on consecutive physical addresses; `None` says
-    /// that the host knows the blocks to be unmapped.
+    /// HP-UFS read: READ(10) whose eight extra command bytes carry the address of the first block and the host sequence
+    /// number (HP-UFS Sec. III-C, IV-A). All blocks lie on consecutive physical addresses; `None` says that the host
+    /// knows the blocks to be unmapped.
     MappedRead { lpa: Lpa, len: u32, ppa: Option<Ppa> },
     /// WRITE(10), 2Ah. With `fua` it is acknowledged only after it is on flash.
     Write { lpa: Lpa, len: u32, fua: bool },
@@ -84,8 +84,8 @@ pub struct Command {
     pub op: Op,
     /// HP-UFS: the latest change that the host has applied; travels in every command. 0 for other drivers.
     pub host_seq: Seq,
-    /// HP-UFS: one block that the host knows to hold no valid page. Travels in the address field of commands
-    /// that have no use for one of their own (all but [`Op::MappedRead`]).
+    /// HP-UFS: one block that the host knows to hold no valid page. Travels in the address field of commands that have
+    /// no use for one of their own (all but [`Op::MappedRead`]).
     pub freed: Option<Superblock>,
     /// What follows the command in DATA OUT UPIUs.
     pub data: DataOut,

@@ -1,5 +1,5 @@
-//! What travels in DATA OUT and DATA IN UPIUs. User data is represented by the stamp of the write that made it,
-//! which is enough to tell every version of every page apart.
+//! What travels in DATA OUT and DATA IN UPIUs. User data is represented by the stamp of the write that made it, which
+//! is enough to tell every version of every page apart.
 
 use std::ops::Range;
 

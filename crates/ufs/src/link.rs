@@ -62,8 +62,8 @@ impl Link {
         Link { down: lane(config.down_bytes_per_us), up: lane(config.up_bytes_per_us), latency: config.upiu_latency }
     }
 
-    /// Sends `bytes` from the host at `now`, after everything sent that way before; gives the time of arrival. Times
-    /// on the wire are rounded up to nanoseconds. Messages travel in the order of the calls, whatever their `now`.
+    /// Sends `bytes` from the host at `now`, after everything sent that way before; gives the time of arrival. Times on
+    /// the wire are rounded up to nanoseconds. Messages travel in the order of the calls, whatever their `now`.
     #[inline]
     pub fn send_down(&mut self, now: SimTime, bytes: u64) -> SimTime {
         self.down.send(now, bytes) + self.latency

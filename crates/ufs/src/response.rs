@@ -21,8 +21,8 @@ pub enum Status {
     UnrecoveredRead,
 }
 
-/// A changed mapping on its way to the host: `len` consecutive LPAs on consecutive PPAs, with consecutive
-/// sequence numbers starting at `seq` (HP-UFS Sec. III-B, IV-A).
+/// A changed mapping on its way to the host: `len` consecutive LPAs on consecutive PPAs, with consecutive sequence
+/// numbers starting at `seq` (HP-UFS Sec. III-B, IV-A).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct L2pEntry {
     /// First logical address.
@@ -33,8 +33,8 @@ pub struct L2pEntry {
     pub len: u8,
     /// Sequence number of the first unit; a trim entry takes one number per unit too.
     pub seq: Seq,
-    /// The block that a GC or wear-levelling copy came from; `None` for a host write or trim. The entry holds
-    /// only where the mapping still names that block (Sec. III-E).
+    /// The block that a GC or wear-levelling copy came from; `None` for a host write or trim. The entry holds only
+    /// where the mapping still names that block (Sec. III-E).
     pub source: Option<Superblock>,
 }
 

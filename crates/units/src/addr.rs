@@ -51,8 +51,8 @@ impl Ppa {
         self.0 as usize
     }
 
-    /// The four bytes of an L2P entry: 0 is "unmapped", anything else is the address plus one. Used wherever a
-    /// table of optional addresses is stored or sent, because a zeroed table is then an empty one.
+    /// The four bytes of an L2P entry: 0 is "unmapped", anything else is the address plus one. Used wherever a table of
+    /// optional addresses is stored or sent, because a zeroed table is then an empty one.
     #[inline]
     pub fn pack(ppa: Option<Ppa>) -> u32 {
         ppa.map_or(0, |p| p.0 + 1)
@@ -95,8 +95,8 @@ impl Superblock {
     }
 }
 
-/// Sequence number of an L2P change: every 4 KiB unit placed on flash and every trim takes the next one
-/// (HP-UFS Sec. III-A). The first change has number 1, so 0 means "before everything".
+/// Sequence number of an L2P change: every 4 KiB unit placed on flash and every trim takes the next one (HP-UFS Sec.
+/// III-A). The first change has number 1, so 0 means "before everything".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Seq(pub u64);
 

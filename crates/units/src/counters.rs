@@ -69,8 +69,8 @@ counter_sets! {
     A B C;
 }
 
-/// Declares a structure of counters: its documentation and name, then every counter with its own. It gives its
-/// counters with their names, so that a report can not miss one.
+/// Declares a structure of counters: its documentation and name, then every counter with its own. It gives its counters
+/// with their names, so that a report can not miss one.
 ///
 /// Flags may follow a counter's name: `gauge` ([`Counter::gauge`]), and `always` or `never` ([`InDigest`]). New
 /// counters have neither of the last two.
@@ -139,8 +139,7 @@ mod tests {
         Three
         /// The first.
         first,
-        /// The second,
-        /// in two lines.
+        /// The second, in two lines.
         second: always,
         /// The third.
         third: gauge never,

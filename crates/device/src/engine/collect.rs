@@ -26,8 +26,8 @@ impl<M: Mapping> Firmware<M> {
         if self.gc.victim.is_none() && !self.choose_victim(free) {
             return self.begin_last_row(free);
         }
-        // A step needs log room for every page that it copies. It may open at most one superblock, if
-        // there is one to open.
+        // A step needs log room for every page that it copies. It may open at most one superblock, if there is one to
+        // open.
         let limit = self.core.layout.superblock_units() / 2;
         let may_open = free > 0 && self.core.records.ready() && self.map.may_open(&mut self.core, Stream::Gc);
         let places = if may_open { limit } else { self.core.blocks.room(Stream::Gc).min(limit) };
@@ -160,8 +160,8 @@ impl<M: Mapping> Firmware<M> {
             self.core.submit(work, Priority::Gc, Cause::GcRead, Purpose::GcRead { ppa, n });
             at += n as usize;
         }
-        // Reads of the host that waited for a segment may have taken buffers since the step began; what is left is
-        // for the next step.
+        // Reads of the host that waited for a segment may have taken buffers since the step began; what is left is for
+        // the next step.
         found.drain(..at);
         self.gc.exhausted &= found.is_empty();
         self.gc.victim.as_mut().expect("as above").found = found;

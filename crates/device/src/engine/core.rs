@@ -482,8 +482,8 @@ impl Core {
         self.trims.wanted |= self.blocks.waits_for_trims(safe);
     }
 
-    /// Erases a superblock on all its dies, in turn with host writes: an urgent class would stall reads for longer,
-    /// a lazy one would never run under load.
+    /// Erases a superblock on all its dies, in turn with host writes: an urgent class would stall reads for longer, a
+    /// lazy one would never run under load.
     pub(super) fn erase(&mut self, superblock: Superblock) {
         if self.blocks.exists(superblock) && self.blocks.is_suspect(superblock) {
             // A program in it has failed: it is not used again.

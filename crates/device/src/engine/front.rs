@@ -41,8 +41,8 @@ impl<M: Mapping> Firmware<M> {
         self.incoming.push_back(tag);
     }
 
-    /// Starts commands as the firmware thread gets to them. A command keeps the thread busy from its start on; the
-    /// time that this takes is added to its latency when it is answered.
+    /// Starts commands as the firmware thread gets to them. A command keeps the thread busy from its start on; the time
+    /// that this takes is added to its latency when it is answered.
     #[inline(always)]
     pub(super) fn start_commands(&mut self) {
         while let Some(&tag) = self.incoming.front() {

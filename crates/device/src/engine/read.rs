@@ -87,8 +87,8 @@ impl<M: Mapping> Firmware<M> {
         self.commands[usize::from(tag)].contents[i as usize] = Some(Content { lpa, stamp });
     }
 
-    /// Reads `n` consecutive pages of one row. They are pinned from now on, because an erase may come before the
-    /// read gets its buffers.
+    /// Reads `n` consecutive pages of one row. They are pinned from now on, because an erase may come before the read
+    /// gets its buffers.
     pub(super) fn read_run(&mut self, tag: u8, first: u32, ppa: Ppa, n: u32) {
         self.commands[usize::from(tag)].remaining += 1;
         self.core.blocks.pin(self.core.layout.superblock_of(ppa));

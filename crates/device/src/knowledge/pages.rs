@@ -2,8 +2,7 @@
 //! is in SRAM.
 //!
 //! The content is kept by piece, as the newest finished program of the piece left it. Firmware reaches it only with a
-//! proof
-//! (see the head of the module above).
+//! proof (see the head of the module above).
 
 use std::ops::Range;
 
@@ -84,8 +83,7 @@ pub struct Pages {
     /// Two places for records take turns, so that one is always whole.
     pub(super) records: [Record; 2],
     /// Map units that share a flash unit, by flash unit of the metadata superblocks; empty if none do. Each codeword of
-    /// ECC, 1 KiB
-    /// (MSFTL Sec. 3.1), has a spare area that names its own.
+    /// ECC, 1 KiB (MSFTL Sec. 3.1), has a spare area that names its own.
     pub(super) labels: Vec<Vec<u32>>,
     /// Trims, by page of the journal.
     pub(super) journal: Vec<Vec<TrimRecord>>,
@@ -256,8 +254,7 @@ impl Pages {
     }
 
     /// The snapshot at the beginning of a superblock, from `first` on, all `units` of which have been read. Several may
-    /// have
-    /// been written there over time; the last counts.
+    /// have been written there over time; the last counts.
     ///
     /// # Panics
     /// If a unit has not been read.

@@ -1,5 +1,5 @@
-//! `ideal`: a device with DRAM for the whole table, the valid page bitmap and the counts. No mapping I/O at all
-//! (HP-UFS Sec. IV-A). What is left is the flash itself, and GC with perfect knowledge.
+//! `ideal`: a device with DRAM for the whole table, the valid page bitmap and the counts. No mapping I/O at all (HP-UFS
+//! Sec. IV-A). What is left is the flash itself, and GC with perfect knowledge.
 
 use params::NoParams;
 use ufs::LpaRun;

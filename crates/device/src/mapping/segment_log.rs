@@ -364,8 +364,8 @@ impl Translate for SegmentLog {
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
         let unit = core.units().of(lpa);
         if let Some(logged) = core.log().get(lpa) {
-            // A copy in the log without a newer write beside it is one that was valid when it was made, and the
-            // log is flushed as a whole, so nothing newer can be on flash.
+            // A copy in the log without a newer write beside it is one that was valid when it was made, and the log is
+            // flushed as a whole, so nothing newer can be on flash.
             core.count_log_hit();
             return Resolved::own(logged.ppa);
         }

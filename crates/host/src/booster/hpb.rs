@@ -69,8 +69,8 @@ pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> Hpb {
 enum State {
     /// Not cached.
     Absent,
-    /// READ BUFFER is under way. `touched`: entries have changed since it was sent, so that some of what it brings
-    /// is older than what the host knew.
+    /// READ BUFFER is under way. `touched`: entries have changed since it was sent, so that some of what it brings is
+    /// older than what the host knew.
     Loading { touched: bool },
     /// Its entries may be used.
     Valid,

@@ -172,8 +172,8 @@ impl Batches {
     fn precedes(&self, a: u16, b: u16) -> bool {
         let (a, b) = (&self.batches[usize::from(a)], &self.batches[usize::from(b)]);
         if self.rank == Rank::Densest {
-            // a.requests / a.units against b.requests / b.units, without a division.
-            // At most 1024 requests of 2^32 units each: the products have 52 bits.
+            // a.requests / a.units against b.requests / b.units, without a division. At most 1024 requests of 2^32
+            // units each: the products have 52 bits.
             let (of_a, of_b) = (u64::from(a.requests) * b.units, u64::from(b.requests) * a.units);
             if of_a != of_b {
                 return of_a > of_b;

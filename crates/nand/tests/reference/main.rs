@@ -1,5 +1,5 @@
-//! Random operations against the plainest simulation of the same rules, which has neither queues nor events nor
-//! packed state.
+//! Random operations against the plainest simulation of the same rules, which has neither queues nor events nor packed
+//! state.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -99,8 +99,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The sequence number whose low 32 bits are at `at`, near a number that the reader knows. Numbers before 0
-    /// or after the last are refused.
+    /// The sequence number whose low 32 bits are at `at`, near a number that the reader knows. Numbers before 0 or
+    /// after the last are refused.
     pub(super) fn seq(&self, at: usize, near: Seq) -> Result<Seq, DecodeError> {
         let low = self.u32(at, "sequence number")?;
         let seq = Seq::from_wire(low, near);

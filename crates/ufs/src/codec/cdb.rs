@@ -24,8 +24,8 @@
 //! | 16 | 4 | blocks |
 //! | 20 | 4 | 0 |
 //!
-//! The commands of HPB are in [`super::hpb`], the commands of HP-UFS in [`super::hpufs`],
-//! those of MAP+ in [`super::mapplus`].
+//! The commands of HPB are in [`super::hpb`], the commands of HP-UFS in [`super::hpufs`], those of MAP+ in
+//! [`super::mapplus`].
 
 use units::{Lpa, UNIT_BYTES};
 

@@ -15,8 +15,8 @@
 //! User data itself has no bytes in the simulator: a stamp stands for it. So a codec that wrote 4096 real bytes per
 //! unit would only invent them, and one that wrote nothing could not give a message back. User data therefore travels
 //! as a *stand-in*, in DATA UPIUs whose flags byte is 01h ([`STAND_IN`], a reserved bit of JESD220) and whose offset
-//! and count fields count stand-in bytes. No device or host outside the simulator sends or takes these UPIUs. The
-//! time on the link never uses the stand-in's size: [`crate::link::wire_bytes`] counts 4096 bytes per unit.
+//! and count fields count stand-in bytes. No device or host outside the simulator sends or takes these UPIUs. The time
+//! on the link never uses the stand-in's size: [`crate::link::wire_bytes`] counts 4096 bytes per unit.
 //!
 //! | stand-in | bytes |
 //! |---|---|

@@ -10,8 +10,8 @@
 //! command a freed block, packed (0 = none, else block + 1) |
 //! | 4 | 4 | low 32 bits of the host sequence number |
 //!
-//! A command set type that JESD220 leaves to vendors (8h-Fh) says that the extension is there and what its address
-//! is, so the CDB of a mapped read stays that of READ(10), and a command without extension is plain UFS:
+//! A command set type that JESD220 leaves to vendors (8h-Fh) says that the extension is there and what its address is,
+//! so the CDB of a mapped read stays that of READ(10), and a command without extension is plain UFS:
 //!
 //! | command set type | extension |
 //! |---|---|
@@ -61,12 +61,12 @@ pub const COMMAND_EXTENSION_BYTES: usize = 8;
 /// Bytes of the piggyback, and of each entry of a multi-entry transfer.
 pub const PIGGYBACK_BYTES: usize = 16;
 
-/// Superblocks that the 16-bit block field of the piggyback can tell apart: numbers 0 to 65534, because 0 on the
-/// wire means none.
+/// Superblocks that the 16-bit block field of the piggyback can tell apart: numbers 0 to 65534, because 0 on the wire
+/// means none.
 pub const MAX_SUPERBLOCKS: u32 = 65535;
 
-/// Most entries in one multi-entry transfer: 32 KiB, one full DATA IN UPIU and the whole L2P reorder buffer of the
-/// host (HP-UFS Sec. IV-A: 2K entries of 16 bytes).
+/// Most entries in one multi-entry transfer: 32 KiB, one full DATA IN UPIU and the whole L2P reorder buffer of the host
+/// (HP-UFS Sec. IV-A: 2K entries of 16 bytes).
 pub const MAX_TRANSFER_ENTRIES: u32 = 2048;
 
 /// Longest entry (see [`L2pEntry::len`]).

@@ -128,8 +128,8 @@ fn check_transfer(
 /// Appends the bytes of a response to `op`: DATA IN UPIUs, then the RESPONSE UPIU. `info` gives the size of HPB groups.
 ///
 /// # Errors
-/// A value does not fit its field, or there is more data than the operation asks for, or data of another kind; `out`
-/// is as it was.
+/// A value does not fit its field, or there is more data than the operation asks for, or data of another kind; `out` is
+/// as it was.
 pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let expected = u64::from(cdb::data_in_bytes(op, info)?);
     let (payload, real) = data::data_in(op, &response.data)?;

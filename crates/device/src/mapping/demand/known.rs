@@ -91,8 +91,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         }
     }
 
-    /// The entry of an address whose translation page is `loaded`, with what the log knows of it; true if flash
-    /// lacks that. The log forgets it: the caller keeps it.
+    /// The entry of an address whose translation page is `loaded`, with what the log knows of it; true if flash lacks
+    /// that. The log forgets it: the caller keeps it.
     pub(super) fn settle(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa) -> (Option<Ppa>, bool) {
         let base = core.view(loaded).entry(lpa);
         let Some(logged) = core.log().get(lpa) else { return (base, false) };

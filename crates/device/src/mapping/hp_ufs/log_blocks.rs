@@ -191,9 +191,8 @@ impl LogBlocks {
         self.target = None;
     }
 
-    /// The next segment that the host shall write. `written` gives the number with which a segment
-    /// is on flash, `coming` the one with which it waits in SRAM for being programmed. Only what is on flash makes a
-    /// block normal.
+    /// The next segment that the host shall write. `written` gives the number with which a segment is on flash,
+    /// `coming` the one with which it waits in SRAM for being programmed. Only what is on flash makes a block normal.
     pub fn next_to_write(
         &mut self,
         host_seq: Seq,

@@ -120,8 +120,8 @@ pub struct HpUfs {
 }
 
 impl HpUfs {
-    /// The host names a block without valid pages. It may be believed if the host has applied everything that was
-    /// ever placed there.
+    /// The host names a block without valid pages. It may be believed if the host has applied everything that was ever
+    /// placed there.
     fn freed(&mut self, core: &mut Core, sb: Superblock) {
         if !core.blocks().exists(sb) || !core.blocks().settled(sb) || core.blocks().last_seq(sb) > self.host_seq {
             return;
@@ -377,8 +377,8 @@ impl Background for HpUfs {
 }
 
 impl Reclaim for HpUfs {
-    /// A step makes entries, and the log has to have room for them: none is taken while the host lags behind
-    /// (facts, "GC").
+    /// A step makes entries, and the log has to have room for them: none is taken while the host lags behind (facts,
+    /// "GC").
     fn gc_ready(&self, core: &Core) -> bool {
         core.log().unsent() <= self.own.handover_above_entries as usize
             && core.log().len() < self.own.gc_pause_at_entries as usize
@@ -469,8 +469,8 @@ impl HostProtocol for HpUfs {
         self.writebacks.segment_image(core, segment, read)
     }
 
-    /// Entries and writeback hints share the piggyback bytes. Hints go first: without them the host's stream comes to
-    /// a stop, while a backlog of entries has a command of its own.
+    /// Entries and writeback hints share the piggyback bytes. Hints go first: without them the host's stream comes to a
+    /// stop, while a backlog of entries has a command of its own.
     #[inline(always)]
     fn respond(&mut self, core: &mut Core, response: &mut Response) {
         response.piggyback.want_entries = core.log().unsent() > self.own.handover_above_entries as usize;

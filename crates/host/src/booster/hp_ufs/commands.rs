@@ -153,8 +153,8 @@ impl HpUfs {
 
     // Writebacks (Sec. III-D).
 
-    /// The device wants a segment written back. A second hint while the segment is on its way counts only if what is
-    /// on its way is not the latest state.
+    /// The device wants a segment written back. A second hint while the segment is on its way counts only if what is on
+    /// its way is not the latest state.
     pub(super) fn hint_write(&mut self, segment: SegmentId) {
         assert!(segment.index() < self.cache.segments(), "the device asks for {segment}, which it has not got");
         let on_its_way = |w: &Writing| w.segment == segment && w.seq == self.host_seq;
