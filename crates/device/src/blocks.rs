@@ -1,4 +1,4 @@
-//! Data superblocks: which are free, open, closed; where the next row of each stream goes; when one may be erased.
+//! Data superblocks: which are free, open or closed, the next row of each stream, and when a superblock may be erased.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,7 @@ use units::{Ppa, Seq, Superblock};
 
 use crate::knowledge::Record;
 
-/// Who fills a superblock. Host data and copies never share one, so that copies, which live long, stay together.
+/// Who fills a superblock. Host data and GC copies never share one, so that copies, which live long, stay together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
     /// Data from the host.
@@ -17,7 +17,7 @@ pub enum Stream {
     Gc,
 }
 
-/// Life of a data superblock.
+/// State of a data superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// Erased.
@@ -28,7 +28,7 @@ pub enum State {
     Closed,
     /// No valid page is left; the erase waits for reads in flight, or runs.
     Erasing,
-    /// An erase or program has failed: not used any more.
+    /// An erase or program has failed; it is not used any more.
     Bad,
 }
 
@@ -43,10 +43,10 @@ struct Cursor {
 pub struct Blocks {
     layout: Layout,
     state: Vec<State>,
-    /// Fewest erases first, then lowest number: dynamic wear levelling.
+    /// Superblocks with the fewest erases first, then with the lowest number: dynamic wear levelling.
     free: BinaryHeap<Reverse<(u32, u32)>>,
     cursors: [Cursor; 2],
-    /// Reads resolved to a page of the superblock and not finished.
+    /// Reads in flight that have been resolved to a page of the superblock.
     readers: Vec<u32>,
     /// Units submitted for programming whose programs have not finished.
     in_flight: Vec<u16>,
@@ -55,14 +55,14 @@ pub struct Blocks {
     /// Superblocks whose erase waits for readers, or until trims with numbers below this are safe.
     waiting: Vec<(Superblock, Seq)>,
     max_erases: u32,
-    /// A program in it has failed; it will not be erased, but given up.
+    /// Superblocks in which a program has failed. Such a superblock is not erased again, but given up when it is empty.
     suspect: Vec<bool>,
     suspects: u32,
     bad: u32,
 }
 
 impl Blocks {
-    /// All data superblocks, free.
+    /// All data superblocks of a new device: free.
     pub fn new(layout: Layout) -> Blocks {
         let n = layout.geometry().data_superblocks;
         Blocks {
@@ -92,13 +92,13 @@ impl Blocks {
         self.free.len() as u32
     }
 
-    /// Life of a superblock.
+    /// State of a superblock.
     #[inline]
     pub fn state(&self, sb: Superblock) -> State {
         self.state[sb.index()]
     }
 
-    /// True if the number is that of a data superblock.
+    /// True if this is the number of a data superblock.
     pub fn exists(&self, sb: Superblock) -> bool {
         sb.index() < self.state.len()
     }
@@ -108,7 +108,7 @@ impl Blocks {
         self.cursors[stream as usize].superblock
     }
 
-    /// Units that the next program of the stream can take: to the end of its row. 0 if a new superblock is needed.
+    /// Units from the next place of the stream to the end of its row. 0 if a new superblock is needed.
     #[inline]
     pub fn room_in_row(&self, stream: Stream) -> u32 {
         let cursor = &self.cursors[stream as usize];
@@ -118,7 +118,7 @@ impl Blocks {
         }
     }
 
-    /// Units that still fit into the open superblock of a stream.
+    /// Units that still fit the open superblock of a stream.
     pub fn room(&self, stream: Stream) -> u32 {
         let cursor = &self.cursors[stream as usize];
         cursor.superblock.map_or(0, |_| self.layout.superblock_units() - cursor.offset)
@@ -134,7 +134,7 @@ impl Blocks {
         Some(sb)
     }
 
-    /// Advances a stream over `padded` units of which `used` carry data, the last with `last_seq`.
+    /// Takes the next place of a stream for `padded` units. `used` of them carry data, the last with `last_seq`.
     #[inline]
     pub fn place(&mut self, stream: Stream, used: u32, padded: u32, last_seq: Seq) -> Ppa {
         let cursor = &mut self.cursors[stream as usize];
@@ -151,19 +151,19 @@ impl Blocks {
         ppa
     }
 
-    /// `n` units of a superblock are on flash.
+    /// `n` units of a superblock have been programmed.
     #[inline]
     pub fn programmed(&mut self, sb: Superblock, n: u32) {
         self.in_flight[sb.index()] -= n as u16;
     }
 
-    /// True if it is full and all of it is on flash.
+    /// True if the superblock is full and all of it is on flash.
     #[inline]
     pub fn settled(&self, sb: Superblock) -> bool {
         self.state(sb) == State::Closed && self.in_flight[sb.index()] == 0
     }
 
-    /// Highest sequence number placed in it.
+    /// Highest sequence number placed in the superblock.
     pub fn last_seq(&self, sb: Superblock) -> Seq {
         self.last_seq[sb.index()]
     }
@@ -174,15 +174,15 @@ impl Blocks {
         self.readers[sb.index()] += 1;
     }
 
-    /// That read is over. True if it was the last that an erase waited for.
+    /// A read that was pinned has ended. True if an erase waited for it and waits for no other read.
     #[inline]
     pub fn unpin(&mut self, sb: Superblock) -> bool {
         self.readers[sb.index()] -= 1;
         self.state[sb.index()] == State::Erasing && self.readers[sb.index()] == 0
     }
 
-    /// No valid page is left in a settled superblock: it will be erased as soon as nothing reads it, and trims with
-    /// numbers below `trims` are safe if there are such. Gives true if that is now.
+    /// Marks a settled superblock without valid pages for erase. The erase has to wait until nothing reads the
+    /// superblock, and until trims with numbers below `trims` are safe. True if it may begin now.
     pub fn retire(&mut self, sb: Superblock, trims: Option<Seq>) -> bool {
         assert!(self.settled(sb), "{sb} retired while {:?}", self.state(sb));
         self.state[sb.index()] = State::Erasing;
@@ -193,20 +193,21 @@ impl Blocks {
         now
     }
 
-    /// A superblock whose last reader has gone, with trims safe below `safe`; the caller erases it.
+    /// A superblock whose erase need not wait any longer; trims with numbers below `safe` are safe. The caller erases
+    /// it.
     pub fn take_unread(&mut self, safe: Seq) -> Option<Superblock> {
         let free = |&(sb, trims): &(Superblock, Seq)| self.readers[sb.index()] == 0 && trims <= safe;
         let at = self.waiting.iter().position(free)?;
         Some(self.waiting.remove(at).0)
     }
 
-    /// Does an erase wait for trims that are not safe yet?
+    /// True if an erase waits for trims that are not safe yet.
     pub fn waits_for_trims(&self, safe: Seq) -> bool {
         self.waiting.iter().any(|&(_, trims)| trims > safe)
     }
 
-    /// Bytes of SRAM: erase count and highest sequence number of every data superblock. Readers and programs in flight
-    /// are few; they are kept per superblock only to find them fast.
+    /// Bytes of SRAM: erase count and highest sequence number of every data superblock. Counts of readers and programs
+    /// in flight are mostly 0; an array of them is an index of the simulator.
     pub fn table_bytes(&self) -> u64 {
         8 * u64::from(self.count())
     }
@@ -216,7 +217,7 @@ impl Blocks {
         self.max_erases
     }
 
-    /// The erase is over.
+    /// The erase of a superblock has ended.
     pub fn erased(&mut self, sb: Superblock, erase_count: u32) {
         assert_eq!(self.state(sb), State::Erasing, "{sb} erased");
         self.state[sb.index()] = State::Free;
@@ -224,7 +225,7 @@ impl Blocks {
         self.free.push(Reverse((erase_count, sb.0)));
     }
 
-    /// After a power cut: superblocks are erased or full.
+    /// State after a power cut: every superblock is erased, full or bad.
     pub fn restore(&mut self, record: &Record, erases: impl Fn(Superblock) -> u32) {
         self.free.clear();
         self.bad = 0;
@@ -250,24 +251,24 @@ impl Blocks {
         bits
     }
 
-    /// A program in it has failed.
+    /// A program in this superblock has failed.
     pub fn suspect(&mut self, sb: Superblock) {
         self.suspects += u32::from(!std::mem::replace(&mut self.suspect[sb.index()], true));
     }
 
-    /// Has a program in it failed?
+    /// True if a program in this superblock has failed.
     pub fn is_suspect(&self, sb: Superblock) -> bool {
         self.suspect[sb.index()]
     }
 
-    /// It is not used any more.
+    /// Gives a superblock up.
     pub fn set_bad(&mut self, sb: Superblock) {
         self.suspects -= u32::from(std::mem::take(&mut self.suspect[sb.index()]));
         self.state[sb.index()] = State::Bad;
         self.bad += 1;
     }
 
-    /// Superblocks that are not used any more, or will not be once they are empty.
+    /// Superblocks that have been given up, or will be when they are empty.
     pub fn lost(&self) -> u32 {
         self.bad + self.suspects
     }
@@ -281,7 +282,7 @@ impl Blocks {
             .min_by_key(|&(sb, n)| (n, sb))
     }
 
-    /// Free + open + full + erasing = all.
+    /// Panics unless free + open + full + erasing superblocks are all of them.
     pub fn check(&self) {
         let in_state = |state| self.state.iter().filter(|&&s| s == state).count();
         assert_eq!(in_state(State::Free), self.free.len(), "free superblocks and the free list");

@@ -1,7 +1,7 @@
 //! Host data that is not on flash yet.
 //!
-//! Buffers wait in the order of arrival until a row can be programmed. The newest buffer of an address serves reads of
-//! it; an address may have several buffers, because every write is programmed.
+//! Buffers wait in order of arrival until a row can be programmed. The newest buffer of an address serves its reads. An
+//! address may have several buffers, because every write is programmed.
 
 use std::collections::VecDeque;
 
@@ -32,28 +32,28 @@ pub struct WriteBuffer {
     /// Hash chains, newest first.
     heads: Vec<u16>,
     mask: u32,
-    /// Waiting to be programmed.
+    /// Buffers that wait to be programmed, in order of arrival.
     pub queue: VecDeque<BufId>,
     next_order: u64,
-    /// Every buffer with an order below this must be programmed even if that leaves a row short.
+    /// Buffers with an order below this must be programmed even if a row stays short.
     forced_below: u64,
 }
 
-/// What a finished program leaves behind.
+/// A unit whose program has finished.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
     /// Address written.
     pub lpa: Lpa,
     /// Tag of a FUA write that waits for this unit.
     pub fua: Option<u8>,
-    /// False if a newer write or a trim was accepted meanwhile.
+    /// False if a newer write or a trim has been accepted since.
     pub newest: bool,
     /// Position in the order of arrival.
     pub order: u64,
 }
 
 impl WriteBuffer {
-    /// `capacity` buffers.
+    /// A write buffer of `capacity` units.
     pub fn new(capacity: u16) -> WriteBuffer {
         let chains = u32::from(capacity).next_power_of_two() * 2;
         let empty = Buf { lpa: 0, stamp: 0, order: 0, chain: 0, fua: 0, newest: false };
@@ -73,7 +73,7 @@ impl WriteBuffer {
         ((lpa.wrapping_mul(0x9e37_79b1) >> 12) & self.mask) as usize
     }
 
-    /// Accepts one unit. The caller has taken a pool buffer for it.
+    /// Accepts one unit. The caller must have taken a pool buffer for it.
     #[inline(always)]
     pub fn put(&mut self, lpa: Lpa, stamp: u32, fua: Option<u8>) {
         self.hide(lpa);
@@ -105,13 +105,13 @@ impl WriteBuffer {
         None
     }
 
-    /// Stamp of the newest data for an address, if it is still here.
+    /// Stamp of the newest data of an address, if it is buffered.
     #[inline]
     pub fn get(&self, lpa: Lpa) -> Option<u32> {
         self.find(lpa).map(|id| self.bufs[usize::from(id)].stamp)
     }
 
-    /// A newer write or a trim was accepted: what is here no longer serves reads of the address.
+    /// A newer write or a trim of the address has been accepted. Its buffered data no longer serves reads.
     #[inline]
     pub fn hide(&mut self, lpa: Lpa) {
         if let Some(id) = self.find(lpa) {
@@ -126,7 +126,7 @@ impl WriteBuffer {
         (Lpa(buf.lpa), buf.stamp)
     }
 
-    /// The unit is on flash: frees the buffer.
+    /// The unit has been programmed. Frees its buffer.
     #[inline(always)]
     pub fn finish(&mut self, id: BufId) -> Finished {
         let buf = self.bufs[usize::from(id)];
@@ -157,17 +157,17 @@ impl WriteBuffer {
         }
     }
 
-    /// Order that the next accepted unit will get; everything accepted so far lies below.
+    /// Order of the next unit to be accepted. All units accepted so far have a lower one.
     pub fn next_order(&self) -> u64 {
         self.next_order
     }
 
-    /// Units held, queued or being programmed.
+    /// Number of units held, queued or being programmed.
     pub fn held(&self) -> usize {
         self.bufs.len() - self.free.len()
     }
 
-    /// Everything accepted so far shall be programmed without waiting for full rows.
+    /// Everything accepted so far has to be programmed without waiting for full rows.
     pub fn force_all(&mut self) {
         self.forced_below = self.next_order;
     }
@@ -184,7 +184,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Order of the oldest unit not yet programmed or being programmed.
+    /// Order of the oldest queued unit.
     pub fn oldest_queued(&self) -> u64 {
         self.queue.front().map_or(self.next_order, |&id| self.bufs[usize::from(id)].order)
     }

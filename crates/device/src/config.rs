@@ -1,11 +1,11 @@
-//! What a device profile decides about the firmware.
+//! Configuration of the firmware, which a device profile gives.
 
 use nand::{Faults, Geometry, Timing};
 use params::ParamError;
 use units::{Nanos, UNIT_BYTES};
 
-/// Everything that makes one device. Built from a profile; the reader of the profile checks the ranges. `P` are
-/// parameters of mapping schemes: of all of them outside, none inside, where a scheme is handed its own.
+/// Everything that makes one device. It is built from a profile, whose reader checks the ranges. `P` is the type of the
+/// parameters of mapping schemes: of all schemes outside the device, none inside, where a scheme is handed its own.
 #[derive(Clone, Debug)]
 pub struct Config<P> {
     /// Shape of the flash.
@@ -16,7 +16,7 @@ pub struct Config<P> {
     pub capacity_units: u32,
     /// Time the firmware's one thread spends on a command.
     pub command_cost: Nanos,
-    /// Write buffer data that has waited this long is programmed even if its row is not full.
+    /// Data in the write buffer that has waited for this long is programmed even if its row is not full.
     pub idle_flush: Nanos,
     /// Writes are acknowledged only after their program, as with FUA.
     pub write_through: bool,
@@ -34,15 +34,15 @@ pub struct Config<P> {
     pub seal_key: [u64; 2],
     /// Flash operations that fail.
     pub faults: Faults,
-    /// Test support: a promise to break.
+    /// For tests: a promise that the device breaks.
     pub sabotage: Option<Sabotage>,
 }
 
-/// What decides about a device, whatever its mapping scheme.
+/// The part of the configuration that no mapping scheme decides.
 pub type EngineConfig = Config<()>;
 
 impl<P> Config<P> {
-    /// What does not depend on the mapping scheme.
+    /// The part of the configuration that no mapping scheme decides.
     pub fn engine(&self) -> EngineConfig {
         Config {
             geometry: self.geometry,
@@ -63,7 +63,7 @@ impl<P> Config<P> {
     }
 }
 
-/// Promises that a device can be made to break, to show that tests of them would notice.
+/// Promises that a device can be made to break, to show that tests would notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sabotage {
     /// A flush is answered at once.
@@ -74,11 +74,11 @@ pub enum Sabotage {
     ForgetTrims,
     /// A superblock that is opened is not recorded as a log block.
     ForgetLogBlock,
-    /// Recovery takes the page that was programmed last, whatever version it holds.
+    /// Recovery takes the page that was programmed last, whatever its version.
     LastPageWins,
     /// Recovery does not write the segments that it has changed.
     ForgetRecovered,
-    /// A unit that was half written when the power went passes for whole.
+    /// A unit whose program was cut by a power loss counts as whole.
     TrustTorn,
 }
 
@@ -102,10 +102,10 @@ pub struct SramConfig {
     pub pool: u16,
     /// At most this many hold L2P segments.
     pub segment_cache: u16,
-    /// Host data may never take the last buffers: a map flush, a segment read or a GC step would wait for ever. Reads
-    /// may take half of them.
+    /// Buffers that host data may never take, because a map flush, a segment read or a GC step would wait for ever.
+    /// Reads may take half of them.
     pub reserve: u16,
-    /// The buffers for segments hold single entries instead; a mapping scheme decides it.
+    /// True if the buffers of the segment cache hold single entries instead. A mapping scheme decides that.
     pub entries: bool,
 }
 
@@ -121,7 +121,7 @@ pub struct LogConfig {
 /// What a written unit pays for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcPace {
-    /// A searched unit, as in the HP-UFS authors' prototype.
+    /// A searched unit (as in the HP-UFS authors' prototype).
     Searched,
     /// A gained unit.
     Gained,
@@ -131,7 +131,7 @@ impl GcPace {
     /// All of them.
     pub const ALL: [GcPace; 2] = [GcPace::Searched, GcPace::Gained];
 
-    /// The names by which they are chosen.
+    /// Name for options and profiles.
     pub fn name(self) -> &'static str {
         match self {
             GcPace::Searched => "searched",
@@ -139,26 +139,27 @@ impl GcPace {
         }
     }
 
-    /// The pace of this name.
+    /// The pace with this name.
     pub fn from_name(name: &str) -> Option<GcPace> {
         GcPace::ALL.into_iter().find(|pace| pace.name() == name)
     }
 }
 
-/// Garbage collection pacing; all counts are free superblocks.
+/// Pace of garbage collection. Counts are free superblocks unless they say otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct GcConfig {
     /// What a written unit pays for.
     pub pace: GcPace,
-    /// GC starts below this.
+    /// GC starts below this count.
     pub start: u32,
-    /// Above this a searched page repays three times what it does at or below `hurried`, between the two twice.
+    /// Above this count a searched page repays three times as much as at or below `hurried`; between the two, twice as
+    /// much.
     pub relaxed: u32,
-    /// At or below this a searched page repays what [`GcPace`] says.
+    /// At or below this count a searched page repays as much as [`GcPace`] says.
     pub hurried: u32,
-    /// At or below this host writes wait and GC runs without pacing.
+    /// At or below this count host writes wait and GC runs without pacing.
     pub reserve: u32,
-    /// [`GcPace::Searched`]: written units that earn one step. [`GcPace::Gained`]: units that one step copies at most,
+    /// [`GcPace::Searched`]: written units that earn one step. [`GcPace::Gained`]: the most units that one step copies;
     /// at least a row.
     pub units_per_step: u32,
 }
@@ -202,7 +203,7 @@ impl Default for HpbConfig {
 }
 
 impl<P> Config<P> {
-    /// Is there room in the metadata superblocks for so many map units, in so many flash units?
+    /// Checks that the metadata superblocks have room for this many map units in this many flash units.
     ///
     /// # Errors
     /// Names the key, its value and the allowed range.
@@ -228,8 +229,8 @@ impl<P> Config<P> {
         Ok(())
     }
 
-    /// Is the part of the pool that host data may not take large enough for a row and `units` more, which are loaded
-    /// with what loads may take of it? `why` ends the error.
+    /// Checks that the reserve of the pool is large enough for a row and for `units` units that are loaded into the
+    /// part of it that loads may take. `why` ends the error message.
     ///
     /// # Errors
     /// Names the key, its value and the allowed range.
@@ -248,7 +249,7 @@ impl<P> Config<P> {
     }
 }
 
-/// KiB of a mapping unit.
+/// KiB of a flash unit.
 pub const UNIT_KIB: u32 = (UNIT_BYTES / 1024) as u32;
-/// Metadata superblocks beyond those that hold every segment once: a write front, a GC front, two free ones.
+/// Metadata superblocks beyond those that hold every segment once: one open for writes, one being collected, two free.
 const SPARE_META_SUPERBLOCKS: u32 = 4;

@@ -50,7 +50,7 @@ macro_rules! dispatch {
 }
 crate::registered_mappings!(dispatch);
 
-/// A device without power: flash, and the firmware that is installed.
+/// A device without power: its flash, and the firmware that is installed.
 #[derive(Debug)]
 pub struct Unpowered {
     pub(crate) kind: MappingKind,
@@ -78,32 +78,32 @@ impl Device {
         Device { inner: Inner::new(&cfg, kind), mappings: cfg.mappings }
     }
 
-    /// The power goes at `now`: SRAM, everything the host was told, and operations in flight are lost. `dice(n)`
-    /// decides with a number in `0..n` what is left of pages that were being programmed. Whoever holds events and
-    /// responses of this device drops them.
+    /// Cuts the power at `now`. SRAM, everything that the host was told, and operations in flight are lost. `dice(n)`
+    /// gives a number in `0..n`, which decides what is left of pages that were being programmed. The caller has to drop
+    /// all events and responses of this device.
     pub fn power_cut(self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Unpowered {
         let (kind, flash) = self.inner.power_cut(now, dice);
         Unpowered { kind, flash, mappings: self.mappings }
     }
 
-    /// The power comes back. The device rebuilds its mapping, in simulated time, before it starts any command.
+    /// Switches the power on. The device rebuilds its mapping, in simulated time, before it starts any command.
     pub fn power_on(unpowered: Unpowered, now: SimTime) -> Device {
         let mappings = unpowered.mappings;
         Device { inner: Inner::power_on(unpowered, now), mappings }
     }
 
-    /// False while the mapping is being rebuilt.
+    /// False while recovery rebuilds the mapping.
     pub fn is_ready(&self) -> bool {
         each!(&self.inner, fw => fw.is_ready())
     }
 
-    /// The last change that the segments on flash hold; a driver that keeps the mapping begins there. To be asked when
+    /// The last change that the segments on flash hold. A driver that keeps the mapping begins with it. Valid only when
     /// the device is ready.
     pub fn applied(&self) -> Seq {
         each!(&self.inner, fw => fw.applied())
     }
 
-    /// Other faults from now on.
+    /// Replaces the fault model for future operations.
     pub fn set_faults(&mut self, faults: nand::Faults) {
         each!(&mut self.inner, fw => fw.set_faults(faults));
     }
@@ -113,7 +113,7 @@ impl Device {
         each!(&self.inner, fw => fw.is_read_only())
     }
 
-    /// What the device is doing.
+    /// What the device is doing now.
     pub fn moment(&self) -> Moment {
         each!(&self.inner, fw => fw.moment())
     }
@@ -124,13 +124,13 @@ impl Device {
         each!(&mut self.inner, fw => fw.command(now, cmd));
     }
 
-    /// Something the device asked to be woken for is due.
+    /// An event that the device asked to be woken for is due.
     #[inline]
     pub fn wake(&mut self, now: SimTime, event: DeviceEvent) {
         each!(&mut self.inner, fw => fw.wake(now, event));
     }
 
-    /// What the last calls want done; the caller takes it away.
+    /// Wakes and responses that calls have asked for. The caller takes them out.
     #[inline]
     pub fn effects(&mut self) -> &mut Effects {
         each!(&mut self.inner, fw => fw.effects())
@@ -141,14 +141,14 @@ impl Device {
         each!(&self.inner, fw => fw.stats())
     }
 
-    /// How the command of this tag has been translated; to be asked when its response arrives at the host, before the
-    /// tag is used again. For reports only: no host can ask for it.
+    /// How the units of the tag's command were translated. Valid when its response arrives at the host, until the tag
+    /// is used again. For reports only; a host can not ask for it.
     #[inline]
     pub fn translation(&self, tag: ufs::Tag) -> Translation {
         each!(&self.inner, fw => fw.translation(tag))
     }
 
-    /// What only this mapping scheme counts, in the order of [`MappingKind::counters`].
+    /// Counters that only this mapping scheme has, in the order of [`MappingKind::counters`].
     pub fn scheme_counters(&self) -> Vec<(&'static Counter, u64)> {
         each!(&self.inner, fw => fw.scheme_counters())
     }
@@ -168,13 +168,14 @@ impl Device {
         each!(&self.inner, fw => fw.nand_counters())
     }
 
-    /// Would no translation of these units need a flash read now? For reports only; a host has [`ufs::Op::CacheQuery`].
+    /// True if translating these units needs no flash read. Must not change counters or LRU order. For reports only; a
+    /// host has [`ufs::Op::CacheQuery`].
     #[inline]
     pub fn cached(&self, lpa: Lpa, len: u32) -> bool {
         each!(&self.inner, fw => fw.cached(lpa, len))
     }
 
-    /// What the host reads from the descriptors.
+    /// The device's descriptors, as the host reads them.
     pub fn info(&self) -> DeviceInfo {
         each!(&self.inner, fw => fw.info())
     }

@@ -1,9 +1,9 @@
-//! The directory: where every piece of metadata is on flash.
+//! The directory: the place on flash of every piece of metadata.
 
 use units::{Ppa, SegmentId};
 
-/// A piece of metadata: map units, then the bitmaps of data superblocks, then the parts of two records, then the
-/// journal.
+/// A piece of metadata, by number: map units, then the bitmaps of data superblocks, then the parts of two records, then
+/// the journal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Piece(pub u32);
 
@@ -26,12 +26,12 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Nothing has been written.
+    /// A directory in which nothing has been written.
     pub fn new(pieces: u32) -> Directory {
         Directory { places: vec![0; pieces as usize] }
     }
 
-    /// What recovery has found, packed, by piece.
+    /// A directory of the places that recovery has found, packed, by piece.
     pub fn restored(places: Vec<u32>) -> Directory {
         Directory { places }
     }
@@ -41,19 +41,19 @@ impl Directory {
         self.places.len() as u32
     }
 
-    /// Where a piece is, if it was ever written.
+    /// Place of a piece; `None` if it was never written.
     #[inline]
     pub fn place(&self, piece: Piece) -> Option<Ppa> {
         Ppa::unpack(self.places[piece.0 as usize])
     }
 
-    /// A piece is in another place now; gives the old one.
+    /// Sets the place of a piece. Gives the old one.
     #[inline]
     pub fn replace(&mut self, piece: Piece, place: Option<Ppa>) -> Option<Ppa> {
         Ppa::unpack(std::mem::replace(&mut self.places[piece.0 as usize], Ppa::pack(place)))
     }
 
-    /// Every piece that is on flash, and where.
+    /// Every piece that is on flash, with its place.
     pub fn on_flash(&self) -> impl Iterator<Item = (Piece, Ppa)> {
         let places = (0..).map(Piece).zip(&self.places);
         places.filter_map(|(piece, &packed)| Some((piece, Ppa::unpack(packed)?)))

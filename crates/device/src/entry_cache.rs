@@ -1,8 +1,7 @@
-//! Single L2P entries in SRAM, as a device caches them that has far less SRAM than addresses (HPBvalve Sec. 2.1, Fig.
-//! 1: on a hit "the hit L2P entry moves to the head of the list", on a miss the entry at the tail leaves).
+//! A cache of single L2P entries in SRAM, for a device with far less SRAM than addresses (HPBvalve Sec. 2.1, Fig. 1: on
+//! a hit "the hit L2P entry moves to the head of the list", on a miss the entry at the tail leaves).
 //!
-//! What is cached is always what stands on flash, changed along with it in a map flush, so that only addresses are kept
-//! here.
+//! The cache always equals flash, because a map flush changes both. So the simulator stores only the addresses.
 
 use std::collections::BTreeMap;
 
@@ -12,35 +11,35 @@ use units::Lpa;
 /// Bytes of an entry. HPBvalve Sec. 2.1: 512 KB hold 0.05% of the table of 1 TB.
 const ENTRY_BYTES: u64 = 4;
 
-/// Least recently used order over addresses.
+/// The cached addresses in order of use.
 #[derive(Debug)]
 pub struct EntryCache {
     capacity: usize,
-    /// Slot of an address: an index of the simulator, where firmware would hash.
+    /// Slot of an address. An index of the simulator; firmware would hash.
     slot_of: BTreeMap<u32, u32>,
     /// The value of a slot is its address.
     order: Lru<u32, u32>,
 }
 
 impl EntryCache {
-    /// Room for as many entries as fit so many bytes.
+    /// A cache of `bytes` bytes.
     pub fn new(bytes: u64) -> EntryCache {
         EntryCache { capacity: (bytes / ENTRY_BYTES) as usize, slot_of: BTreeMap::new(), order: Lru::new() }
     }
 
-    /// Is the entry here?
+    /// True if the entry is cached. Does not count as a use.
     pub fn holds(&self, lpa: Lpa) -> bool {
         self.slot_of.contains_key(&lpa.0)
     }
 
-    /// The same; it then becomes the most recently used.
+    /// True if the entry is cached. It becomes the most recently used.
     pub fn touch(&mut self, lpa: Lpa) -> bool {
         let Some(&slot) = self.slot_of.get(&lpa.0) else { return false };
         self.order.touch(slot);
         true
     }
 
-    /// Takes an entry in, in place of the least recently used one if there is no room.
+    /// Inserts an entry. If the cache is full, the least recently used entry leaves.
     pub fn insert(&mut self, lpa: Lpa) {
         if self.touch(lpa) || self.capacity == 0 {
             return;

@@ -1,4 +1,4 @@
-//! Garbage collection and wear levelling: what is being collected, and the pace.
+//! Garbage collection and wear levelling: the present victim, and the pace.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ use crate::pace::Pace;
 /// A superblock being collected.
 #[derive(Debug)]
 pub struct Victim {
-    /// Which.
+    /// Its number.
     pub sb: Superblock,
-    /// How often it had been erased when it was chosen.
+    /// Its erase count when it was chosen.
     pub erases: u32,
-    /// Chosen for its erase count, not for its valid pages.
+    /// True if it was chosen for its erase count, not for its valid pages.
     pub wear: bool,
-    /// Valid pages that the device knew of when it was chosen.
+    /// Valid pages when it was chosen, as far as the device knew them.
     pub valid: u32,
     /// Valid pages found and not yet read.
     pub found: Vec<Ppa>,
@@ -25,25 +25,25 @@ pub struct Victim {
     pub searched: u32,
     /// Valid page bitmap, where the scheme has one.
     pub bitmap: Box<[u64]>,
-    /// Units whose spare areas have been read, where they have to be.
+    /// Units whose spare areas have been read; for schemes without bitmap.
     pub scanned: u32,
-    /// Pages to look up, in the order in which their segments are read, where it has none.
+    /// Pages to look up, in the order in which their segments are read; for schemes without bitmap.
     pub plan: Vec<(Lpa, Ppa)>,
     /// Progress in `plan`, or in the bits of `bitmap`.
     pub cursor: usize,
     /// The segments of `plan[cursor..loaded]` have been read.
     pub loaded: usize,
-    /// These segments, and the position of the one that was used last.
+    /// These segments, and the position in them of the one used last.
     pub round: Round,
     pub at: usize,
-    /// SRAM buffers with these segments.
+    /// SRAM buffers that hold these segments.
     pub held: u16,
     /// The segment bitmap page has been read.
     pub opened: bool,
 }
 
 impl Victim {
-    /// A victim of which no more is known yet than how many of its pages are valid.
+    /// A victim with `valid` valid pages, of which none has been found yet.
     pub fn new(sb: Superblock, wear: bool, valid: u32) -> Victim {
         Victim {
             sb,
@@ -64,7 +64,7 @@ impl Victim {
         }
     }
 
-    /// Takes up to `budget` valid units from the bitmap; true if there are no more.
+    /// Takes valid units from the bitmap until `budget` are found. True if the bitmap holds no more.
     pub fn take_from_bitmap(&mut self, first: Ppa, units: u32, budget: usize) -> bool {
         while self.found.len() < budget {
             let word = self.cursor / 64;
@@ -87,23 +87,23 @@ impl Victim {
     }
 }
 
-/// A page read from the victim, waiting to be programmed elsewhere.
+/// A page that was read from the victim and waits to be programmed elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub struct PageCopy {
     /// Its address.
     pub lpa: Lpa,
     /// Its content.
     pub stamp: u32,
-    /// The change that wrote its content first.
+    /// Sequence number of the host write that made its content.
     pub version: u32,
-    /// The block it came from.
+    /// The superblock that it was read from.
     pub source: Superblock,
 }
 
-/// Victims of GC for one of wear levelling, at least.
+/// Fewest victims of GC between two victims of wear levelling.
 const LEVEL_EVERY: u32 = 4;
 
-/// Where a step stands.
+/// The phase of a GC step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// Looking for valid pages.
@@ -116,21 +116,21 @@ pub enum Phase {
     Finish,
 }
 
-/// State of the collector.
+/// State of garbage collection.
 #[derive(Debug)]
 pub struct Gc {
     cfg: GcConfig,
-    /// What is being collected.
+    /// The superblock being collected.
     pub victim: Option<Victim>,
-    /// Where the present step stands.
+    /// The phase of the present step.
     pub phase: Phase,
     /// All valid pages of the victim have been found.
     pub exhausted: bool,
     /// Pages to find in this step.
     pub budget: usize,
-    /// Read, not yet submitted for programming.
+    /// Copies that have been read and not been submitted for programming.
     pub queue: VecDeque<u32>,
-    /// A superblock whose erase count lags behind.
+    /// A superblock whose erase count lags behind; wear levelling shall collect it.
     pub wear_due: Option<Superblock>,
     pages: Vec<PageCopy>,
     free_pages: Vec<u32>,
@@ -141,7 +141,7 @@ pub struct Gc {
 }
 
 impl Gc {
-    /// Nothing to collect, in superblocks of so many units.
+    /// State without a victim, for superblocks of `superblock_units` units.
     pub fn new(cfg: GcConfig, superblock_units: u32) -> Gc {
         Gc {
             cfg,
@@ -159,7 +159,7 @@ impl Gc {
         }
     }
 
-    /// Units written by the host earn the right to a step.
+    /// Units written by the host pay for GC.
     #[inline]
     pub fn earn(&mut self, units: u32, free: u32) {
         if free < self.cfg.start || self.wear_due.is_some() {
@@ -169,13 +169,13 @@ impl Gc {
         }
     }
 
-    /// Is a step due?
+    /// True if a step is due.
     #[inline]
     pub fn due(&self, free: u32) -> bool {
         self.earned(free) || self.urgent(free)
     }
 
-    /// Has GC fallen so far behind that it goes before host writes?
+    /// True if GC is so far behind that it goes before host writes.
     #[inline]
     pub fn behind(&self, free: u32) -> bool {
         self.pace.behind() && self.earned(free)
@@ -187,17 +187,18 @@ impl Gc {
         wanted && self.pace.suffices(free)
     }
 
-    /// Are host writes waiting for free superblocks?
+    /// True if host writes wait for free superblocks.
     pub fn urgent(&self, free: u32) -> bool {
         free <= self.cfg.reserve
     }
 
-    /// May a cold block be moved? That makes no room, so not while room is nearly gone, and only now and then.
+    /// True if wear levelling may move a cold superblock. That frees nothing, so it must not happen when free
+    /// superblocks are nearly used up, and only after some victims of GC.
     pub fn may_level(&self, free: u32) -> bool {
         free > self.cfg.reserve / 2 && self.since_wear >= LEVEL_EVERY
     }
 
-    /// A victim was chosen. One for wear levelling gains nothing: it is paced as the one before.
+    /// A victim was chosen. One for wear levelling gains nothing, so the pace stays as it was.
     pub fn chosen(&mut self, victim: &Victim) {
         if victim.wear {
             self.since_wear = 0;
@@ -207,7 +208,7 @@ impl Gc {
         }
     }
 
-    /// Pages that a step copies at most.
+    /// The most pages that a step may copy.
     pub fn longest_step(&self) -> usize {
         self.pace.longest_step()
     }
@@ -221,18 +222,18 @@ impl Gc {
         self.searched_before = self.victim.as_ref().map_or(0, |v| v.searched);
     }
 
-    /// It ends: the units searched repay what was earned.
+    /// A step ends. The units that it has searched repay the credit.
     pub fn end_step(&mut self, free: u32) {
         let searched = self.victim.as_ref().map_or(0, |v| v.searched) - self.searched_before;
         self.pace.repay(searched, free);
     }
 
-    /// No victim could be had: wait for some more writes before asking again.
+    /// There was no victim. The next attempt waits for some more writes.
     pub fn postpone(&mut self, free: u32) {
         self.pace.postpone(free);
     }
 
-    /// Keeps a page that was read, and queues it.
+    /// Stores a page that was read, and queues it for programming.
     pub fn keep(&mut self, page: PageCopy) {
         let id = match self.free_pages.pop() {
             Some(id) => id,
@@ -245,7 +246,7 @@ impl Gc {
         self.queue.push_back(id);
     }
 
-    /// Forgets pages that wait for a full row. Gives how many there were.
+    /// Drops the queued pages for which `which` holds. Gives their number.
     pub fn forget(&mut self, which: impl Fn(&PageCopy) -> bool) -> u16 {
         let before = self.queue.len();
         let (pages, free) = (&self.pages, &mut self.free_pages);
@@ -259,13 +260,13 @@ impl Gc {
         (before - self.queue.len()) as u16
     }
 
-    /// A kept page.
+    /// A stored page.
     #[inline]
     pub fn page(&self, id: u32) -> PageCopy {
         self.pages[id as usize]
     }
 
-    /// Its copy is on flash.
+    /// The copy of a stored page is on flash; frees its slot.
     #[inline]
     pub fn release(&mut self, id: u32) {
         self.free_pages.push(id);

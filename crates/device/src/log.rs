@@ -1,8 +1,8 @@
-//! The L2P log buffer: mappings that are newer than any segment on flash.
+//! The L2P log buffer: mappings that are newer than the segments on flash.
 //!
-//! Entries arrive in the order in which programs finish, which is not the order of their sequence numbers. The index by
-//! address keeps, for each address, only the entry that holds (HP-UFS Sec. III-E): the one with the highest sequence
-//! number, except that a GC copy holds only where the mapping still named its source block.
+//! Entries arrive in the order in which programs finish, not in the order of their sequence numbers. The index has, for
+//! each address, only the entry that holds (HP-UFS Sec. III-E). That is the one with the highest sequence number. But a
+//! GC copy holds only if the mapping before it named the copy's source block.
 
 use std::collections::VecDeque;
 
@@ -12,19 +12,19 @@ use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
 /// Longest run of units that one entry describes (facts of the authors' prototype: up to 32 units).
 const MAX_RUN: u8 = 32;
 
-/// What the log knows of an address.
+/// The log's entry of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Logged {
-    /// Where the unit is; `None` after a trim.
+    /// Place of the unit; `None` after a trim.
     pub ppa: Option<Ppa>,
     /// Its sequence number.
     pub seq: Seq,
-    /// Set for GC copies: holds only if the mapping named this block before.
+    /// Source block of a GC copy. The copy holds only if the mapping before it named this block.
     pub source: Option<Superblock>,
 }
 
 impl Logged {
-    /// The mapping after this change, given the mapping before it.
+    /// The mapping after this change; `base` is the mapping before it.
     #[inline]
     pub fn over(&self, base: Option<Ppa>, superblock_of: impl Fn(Ppa) -> Superblock) -> Option<Ppa> {
         match self.source {
@@ -34,7 +34,7 @@ impl Logged {
     }
 }
 
-/// One change, on its way into the log.
+/// One change of the mapping.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     /// Address that changed.
@@ -43,7 +43,7 @@ pub struct Change {
     pub ppa: Option<Ppa>,
     /// Sequence number.
     pub seq: Seq,
-    /// Block that a GC copy came from.
+    /// Source block of a GC copy.
     pub source: Option<Superblock>,
 }
 
@@ -52,7 +52,7 @@ pub struct Change {
 pub struct Log {
     capacity: usize,
     entries: VecDeque<L2pEntry>,
-    /// Entries at the front that the host has been sent already.
+    /// Number of entries at the front that have been sent to the host.
     sent: usize,
     index: Index,
 }
@@ -68,32 +68,32 @@ impl Log {
         }
     }
 
-    /// Entries held.
+    /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True if it has none.
+    /// True if there are no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Entries that still fit.
+    /// Number of entries that still fit.
     #[inline]
     pub fn room(&self) -> usize {
         self.capacity - self.entries.len()
     }
 
-    /// Entries not yet sent to the host.
+    /// Number of entries that have not been sent to the host.
     #[inline]
     pub fn unsent(&self) -> usize {
         self.entries.len() - self.sent
     }
 
-    /// Adds a change, extending the last entry if the change continues it. `superblock_of` gives the block of an
-    /// address. Returns true if the change holds, false if a newer one is here already or it was overtaken.
+    /// Adds a change. Extends the last entry if the change continues it. `superblock_of` gives the superblock of a
+    /// place. True if the change holds; false if the log has a newer one, or the change is a copy that was overtaken.
     #[inline(always)]
     pub fn push(&mut self, c: Change, superblock_of: impl Fn(Ppa) -> Superblock) -> bool {
         if !self.extend_last(&c) {
@@ -126,7 +126,7 @@ impl Log {
         follows
     }
 
-    /// What the log knows of an address.
+    /// The change of an address that holds.
     #[inline]
     pub fn get(&self, lpa: Lpa) -> Option<Logged> {
         self.index.get(lpa)
@@ -140,8 +140,8 @@ impl Log {
         Some(entry)
     }
 
-    /// Forgets what the host has applied: entries up to `host_seq`. Entries behind one that the host has not applied
-    /// yet stay a little longer; they do no harm.
+    /// Drops entries up to `host_seq`, which the host has applied, from the front. Entries behind one that the host has
+    /// not applied stay for the moment; they do no harm.
     #[inline]
     pub fn forget_applied(&mut self, host_seq: Seq) {
         while self.sent > 0 {
@@ -163,7 +163,7 @@ impl Log {
         self.entries.iter()
     }
 
-    /// What the log knows of an address is known elsewhere. The room of its entry comes back with [`Log::clear`].
+    /// Drops the change of an address from the index. The room of its entry becomes free with [`Log::clear`].
     pub fn forget(&mut self, lpa: Lpa) {
         if let Some(logged) = self.index.get(lpa) {
             self.index.remove(lpa, logged.seq);
@@ -178,7 +178,7 @@ impl Log {
     }
 }
 
-/// Open-addressed table from address to the change that holds. Grows with long entries, never shrinks.
+/// Open-addressed table from an address to the change that holds. It grows when entries are long, and never shrinks.
 #[derive(Debug)]
 struct Index {
     slots: Vec<Slot>,
@@ -229,7 +229,7 @@ impl Index {
         })
     }
 
-    /// Decides between a new change and the one that holds so far.
+    /// Decides between a new change and the one that has held so far. True if the new one holds.
     #[inline(always)]
     fn settle(&mut self, c: Change, superblock_of: impl Fn(Ppa) -> Superblock) -> bool {
         if self.len * 2 > self.mask {
@@ -247,7 +247,8 @@ impl Index {
         } else if old.seq < new.seq {
             new.source == 0 || came_from(&new, &old)
         } else {
-            // An older change arrives late: it matters only if what is here is a copy of something else.
+            // An older change arrives late. It holds only if the newer one is a copy of something else, and so does not
+            // hold.
             old.source != 0 && !came_from(&old, &new)
         };
         if holds {
@@ -329,11 +330,11 @@ mod tests {
         log.push(change(1, 100, 1, None), block);
         assert!(!log.push(change(1, 500, 2, Some(3)), block));
         assert_eq!(log.get(Lpa(1)).unwrap().ppa, Some(Ppa(100)));
-        // The same, with the two programs finishing the other way round.
+        // Same changes, but the two programs finish in the opposite order.
         assert!(log.push(change(2, 501, 4, Some(3)), block));
         assert!(log.push(change(2, 101, 3, None), block));
         assert_eq!(log.get(Lpa(2)).unwrap().ppa, Some(Ppa(101)));
-        // A copy of the page that the host write made does hold.
+        // A copy of the page that the host has written holds.
         assert!(log.push(change(1, 600, 5, Some(1)), block));
         assert_eq!(log.get(Lpa(1)).unwrap().ppa, Some(Ppa(600)));
     }
@@ -352,7 +353,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a map from address to the change that holds, computed from all changes in sequence order.
+        /// Compared with a map from address to the change that holds, computed from all changes in order of sequence
+        /// numbers.
         #[test]
         fn the_index_holds_what_a_replay_in_sequence_order_gives(
             ops in prop::collection::vec((0u32..40, 0u32..600, any::<bool>(), any::<bool>()), 1..200),
@@ -362,7 +364,7 @@ mod tests {
             let mut changes = Vec::new();
             for (i, (lpa, ppa, gc, stale)) in ops.iter().enumerate() {
                 let base = truth.get(lpa).copied();
-                // A copy names the block that it read from: the right one, or one that was overtaken.
+                // A copy names the block that it was read from: the present one, or one that was overtaken.
                 let source = match base {
                     Some(b) if *gc && !*stale => Some(block(b).0),
                     Some(_) if *gc => Some(77),
@@ -377,8 +379,8 @@ mod tests {
             let mut x = order | 1;
             for i in 1..changes.len() {
                 x ^= x << 13; x ^= x >> 7; x ^= x << 17;
-                // Keep changes of one address in order unless only two are involved: a chain of copies cannot overtake
-                // itself, because a copy is made from a page that is already on flash.
+                // Changes of one address stay in order unless only two are involved. A copy can not overtake the copy
+                // that it was made from, because it is made from a page that is already on flash.
                 if x.is_multiple_of(3) && changes[i].lpa != changes[i - 1].lpa {
                     changes.swap(i, i - 1);
                 }

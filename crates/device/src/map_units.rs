@@ -1,30 +1,30 @@
 //! Map units: the part of the mapping table that one piece of metadata holds.
 //!
-//! A segment of 1024 entries of 4 bytes is one (HP-UFS), DFTL's translation page of 512 entries of 8 bytes is another.
-//! Everything that only moves pieces around, or rebuilds them, asks here which addresses belong to which.
+//! HP-UFS has segments of 1024 entries of 4 bytes; DFTL has translation pages of 512 entries of 8 bytes. Code that only
+//! moves or rebuilds pieces asks here which addresses a map unit has.
 //!
 //! A piece need not be as large as a flash unit of 4 KiB: a translation page may have 8 or 16 KiB, a mapping segment 1
-//! or 2 KiB (MSFTL Sec. 3.1). [`MapShape`] says how large it is. A piece of several flash units is never split between
-//! programs: these are multiples of it (`Meta::program_units`), and recovery takes it only if all its units can be
-//! read. Pieces that are smaller share a unit. `Placing` is the one rule of who comes to lie where, and `Pages::labels`
-//! what the spare areas of the unit's ECC codewords say.
+//! or 2 KiB (MSFTL Sec. 3.1). [`MapShape`] gives the size. A piece of several flash units is never split between
+//! programs: the size of a program is a multiple of it (`Meta::program_units`), and recovery uses the piece only if all
+//! of its units can be read. Smaller pieces share a flash unit. `Placing` is the only rule for that, and
+//! `Pages::labels` stands for the spare areas of the unit's ECC codewords.
 
 use std::ops::Range;
 
 use ufs::QUARTER_ENTRIES;
 use units::{Lpa, SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 
-/// Smallest map unit: ECC protects no less at once (MSFTL Sec. 3.1).
+/// Smallest map unit: one ECC codeword (MSFTL Sec. 3.1).
 const LEAST_BYTES: u32 = 1024;
 
-/// Where the sequence number stands up to which a map unit on flash is complete.
+/// Where a map unit's sequence number is stored. The map unit is complete up to this number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Numbered {
-    /// In SRAM and in every snapshot of the directory, 4 bytes beside the map unit's place: known without a read of the
-    /// unit.
+    /// In SRAM and in every snapshot of the directory, 4 bytes beside the map unit's place. No read of the unit is
+    /// needed to know it.
     Directory,
-    /// In the spare area of the map unit, and nowhere else: a directory of half the size, and a recovery that reads
-    /// every map unit which may lack a change. MSFTL's holds "the locations of the MSTs" (Sec. 3.3).
+    /// Only in the spare area of the map unit. The directory is half as large, but recovery has to read every map unit
+    /// that may lack a change. MSFTL's directory holds "the locations of the MSTs" (Sec. 3.3).
     Spare,
 }
 
@@ -35,7 +35,7 @@ pub struct MapShape {
     pub entries: u32,
     /// Bytes on flash: a power of two from 1 KiB to 16 KiB.
     pub bytes: u32,
-    /// Where its sequence number stands.
+    /// Where its sequence number is stored.
     pub numbered: Numbered,
 }
 
@@ -50,17 +50,17 @@ impl MapShape {
     }
 }
 
-/// Some map units that follow each other.
+/// Consecutive map units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnitRun {
-    /// The first.
+    /// The first unit.
     pub first: SegmentId,
-    /// How many.
+    /// Number of units.
     pub n: u32,
 }
 
 impl UnitRun {
-    /// All of them.
+    /// All units, in order.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = SegmentId> {
         (self.first.0..self.first.0 + self.n).map(SegmentId)
@@ -70,20 +70,20 @@ impl UnitRun {
 /// Some map units of one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UnitSet {
-    /// The first, if there is any.
+    /// The first unit, if there is any.
     first: u32,
-    /// Bit i is set for the i-th behind it.
+    /// Bit `i` is set if unit `first + i` is in the set.
     bits: u8,
 }
 
 impl UnitSet {
-    /// A single one.
+    /// A set of one unit.
     #[inline]
     pub fn one(unit: SegmentId) -> UnitSet {
         UnitSet { first: unit.0, bits: 1 }
     }
 
-    /// Adds one behind all others.
+    /// Adds a unit. It must come after all others.
     pub fn add(&mut self, unit: SegmentId) {
         if self.bits == 0 {
             *self = UnitSet::one(unit);
@@ -92,19 +92,19 @@ impl UnitSet {
         }
     }
 
-    /// Is there none?
+    /// True if the set is empty.
     pub fn is_empty(self) -> bool {
         self.bits == 0
     }
 
-    /// All of them, in order.
+    /// All units, in order.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = SegmentId> {
         (0..8).filter(move |i| self.bits >> i & 1 != 0).map(move |i| SegmentId(self.first + i))
     }
 }
 
-/// How the mapping table is divided. A [`SegmentId`] is the number of a map unit.
+/// The division of the mapping table into map units. A [`SegmentId`] is the number of a map unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapUnits {
     capacity_units: u32,
@@ -115,10 +115,10 @@ pub struct MapUnits {
 }
 
 impl MapUnits {
-    /// A table of `capacity_units` entries in pieces of this shape.
+    /// A table of `capacity_units` entries in map units of this shape.
     ///
     /// # Panics
-    /// If the shape is not as [`MapShape`] says.
+    /// If the shape breaks a rule of [`MapShape`].
     pub fn new(capacity_units: u32, shape: MapShape) -> MapUnits {
         let MapShape { entries, bytes, numbered } = shape;
         let allowed = LEAST_BYTES..=16 * LEAST_BYTES;
@@ -127,47 +127,48 @@ impl MapUnits {
         MapUnits { capacity_units, shift: entries.trailing_zeros(), bytes, numbered, has_bitmaps: false }
     }
 
-    /// Where the sequence number of a map unit stands.
+    /// Where the sequence number of a map unit is stored.
     #[inline]
     pub fn numbered(self) -> Numbered {
         self.numbered
     }
 
-    /// The same table, for a scheme that writes with every data superblock which map units it concerns.
+    /// The same table for a scheme with segment bitmaps: one for every data superblock, with a bit for each map unit
+    /// that its pages concern.
     pub fn with_bitmaps(self) -> MapUnits {
         MapUnits { has_bitmaps: true, ..self }
     }
 
-    /// Flash units of a bitmap with a bit for every map unit: the smaller these, the larger it is. Schemes that write
-    /// none have a place for one all the same.
+    /// Flash units of a segment bitmap. The smaller the map units, the larger the bitmap. Schemes without bitmaps have
+    /// a place for one all the same.
     pub fn bitmap_parts(self) -> u32 {
         if self.has_bitmaps { self.count().div_ceil(8 * UNIT_BYTES as u32) } else { 1 }
     }
 
-    /// Flash units that a map unit takes, 1 if it shares one.
+    /// Flash units of a map unit; 1 if it shares one.
     #[inline]
     pub fn flash_units(self) -> u32 {
         self.bytes.div_ceil(UNIT_BYTES as u32)
     }
 
-    /// Map units that share a flash unit, 1 if none do.
+    /// Map units that share a flash unit; 1 if none do.
     #[inline]
     pub fn per_flash_unit(self) -> u32 {
         (UNIT_BYTES as u32 / self.bytes).max(1)
     }
 
-    /// Is a map unit as large as a flash unit?
+    /// True if a map unit is as large as a flash unit.
     #[inline]
     pub fn is_plain(self) -> bool {
         self.bytes == UNIT_BYTES as u32
     }
 
-    /// Buffers of 4 KiB that hold `n` map units side by side.
+    /// Buffers of 4 KiB for `n` map units, with units that share a buffer.
     pub fn buffers(self, n: u32) -> u32 {
         (n * self.flash_units()).div_ceil(self.per_flash_unit())
     }
 
-    /// Map units that fit so many buffers.
+    /// Map units that fit `buffers` buffers.
     pub fn fitting(self, buffers: u32) -> u32 {
         buffers / self.flash_units() * self.per_flash_unit()
     }

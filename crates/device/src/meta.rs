@@ -1,11 +1,11 @@
-//! Metadata superblocks and the directory: where every piece of metadata is on flash.
+//! Metadata superblocks, and the place of every piece of metadata.
 //!
 //! A piece is a map unit (an L2P segment or a part of one, a translation page), a part of the segment bitmap of a
-//! superblock, a part of a record of log blocks, or a page of the journal of trims. All take one flash unit but map
-//! units, which take several or share one (`MapUnits`); of those that share one, the spare area names each
-//! (`Pages::labels`). The directory is small enough for SRAM (4 bytes per piece). So that it survives a power cut, a
-//! snapshot of it stands at the beginning of every metadata superblock; what was written since is found by scanning the
-//! superblocks that were filled since (as MSFTL Sec. 3.3 does for its directory).
+//! superblock, a part of a record of log blocks, or a page of the journal of trims. A map unit takes several flash
+//! units, or one, or shares one (`MapUnits`); the spare area of a shared one names each map unit (`Pages::labels`). All
+//! other pieces take one. The directory fits SRAM (4 bytes per piece). To survive a power cut, a snapshot of it is
+//! written at the start of every metadata superblock. Recovery finds later changes by scanning the superblocks that
+//! were filled since (as MSFTL Sec. 3.3 does for its directory).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::directory::{Directory, JOURNAL_PAGES, Piece};
 use crate::knowledge::{Expected, Pages, Programmed, Record, Snapshot, TrimRecord};
 use crate::map_units::{MapUnits, Numbered};
 
-/// What a piece is.
+/// Kind of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// An L2P segment.
@@ -30,8 +30,7 @@ pub enum Kind {
     Journal(usize),
 }
 
-/// How pieces that are programmed together share out the flash units: in their order, map units that are smaller than a
-/// flash unit side by side.
+/// Layout of pieces that are programmed together: in their order, with as many small map units in a flash unit as fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Placing {
     units: MapUnits,
@@ -56,70 +55,70 @@ impl Placing {
         first..self.next
     }
 
-    /// Flash units so far.
+    /// Flash units placed so far.
     #[inline]
     pub fn units(&self) -> u32 {
         self.next
     }
 
-    /// Is the first of these in use already?
+    /// True if the first of these flash units holds an earlier piece, too.
     #[inline]
     pub fn shares(&self, units: &Range<u32>) -> bool {
         units.start < self.next
     }
 }
 
-/// Everything about metadata superblocks and the directory.
+/// Metadata superblocks and the directory.
 #[derive(Debug)]
 pub struct Meta {
     layout: Layout,
     units: MapUnits,
     segments: u32,
     first: u32,
-    /// Parts of a record.
+    /// Number of parts of a record.
     record_parts: u32,
-    /// Contents of the pages.
+    /// Content of the metadata pages.
     pages: Pages,
     directory: Directory,
-    /// Up to which change each segment on flash is complete: what is stored with it, or what the host has attested.
-    /// Empty if only spare areas say it ([`Numbered::Spare`]).
+    /// The number up to which each segment on flash is complete: the one stored with it, or one that the host has
+    /// attested. Empty if only spare areas have it ([`Numbered::Spare`]).
     seq: Vec<Seq>,
     /// Valid units per metadata superblock.
     valid: Vec<u32>,
     free: VecDeque<Superblock>,
     closed: Vec<Superblock>,
     open: Option<(Superblock, u32)>,
-    /// Closed because their snapshots could not be programmed.
+    /// Closed superblocks whose snapshot could not be programmed.
     abandoned: Vec<Superblock>,
-    /// Order of programs; in the spare area of every piece.
+    /// Number of the last program; the spare area of every piece has one.
     stamp: u32,
 }
 
-/// Where metadata superblocks stand after a power cut.
+/// State of the metadata superblocks that recovery has found.
 #[derive(Debug, Default)]
 pub struct Rebuilt {
     /// Place of every piece, packed.
     pub place: Vec<u32>,
     /// Erased superblocks.
     pub free: Vec<Superblock>,
-    /// All others.
+    /// All other superblocks.
     pub used: Vec<Superblock>,
-    /// Highest stamp seen.
+    /// Highest stamp found.
     pub stamp: u32,
 }
 
 impl Meta {
-    /// Nothing written yet.
+    /// Metadata of a new device: nothing is written.
     pub fn new(layout: Layout, units: MapUnits) -> Meta {
         Meta::with_pages(layout, units, Pages::new(units, JOURNAL_PAGES as usize))
     }
 
-    /// After a power cut: nothing but what stands in the pages.
+    /// Metadata after a power cut: only the pages are left.
     pub fn with_pages(layout: Layout, units: MapUnits, pages: Pages) -> Meta {
         let geometry = *layout.geometry();
         let segments = units.count();
         let first = geometry.data_superblocks;
-        // A record names the log blocks and has two bits for every data superblock.
+        // A record names the log blocks and has two bits for each data superblock.
         let record_parts = (256 + geometry.data_superblocks.div_ceil(4)).div_ceil(UNIT_BYTES as u32);
         let bitmaps = geometry.data_superblocks * units.bitmap_parts();
         let pieces = segments + bitmaps + 2 * record_parts + JOURNAL_PAGES;
@@ -145,25 +144,25 @@ impl Meta {
         }
     }
 
-    /// How the mapping table is divided into pieces.
+    /// The division of the mapping table into map units.
     #[inline]
     pub fn units(&self) -> MapUnits {
         self.units
     }
 
-    /// Contents of the pages. What stands in map units takes a proof to see.
+    /// Content of the metadata pages. A view of a map unit needs a proof.
     #[inline]
     pub(crate) fn pages(&self) -> &Pages {
         &self.pages
     }
 
-    /// The same, to be changed with what has been programmed.
+    /// Content of the metadata pages, for changes with proofs of programs.
     #[inline]
     pub(crate) fn pages_mut(&mut self) -> &mut Pages {
         &mut self.pages
     }
 
-    /// All parts of a record have been programmed, this one last.
+    /// All parts of a record have been programmed, `last` as the last one.
     ///
     /// # Panics
     /// If `last` is no part of that record.
@@ -184,7 +183,7 @@ impl Meta {
         self.pages.set_journal(programmed, page, trims);
     }
 
-    /// What is left of metadata without power.
+    /// The metadata pages, which are all that is left without power.
     pub fn into_pages(self) -> Pages {
         self.pages
     }
@@ -195,7 +194,8 @@ impl Meta {
         &self.directory
     }
 
-    /// Takes over what a scan has found; `numbers` are the sequence numbers stored with the map units.
+    /// Sets the directory to places that recovery has found. `numbers` are the sequence numbers stored with the map
+    /// units.
     pub fn restore(&mut self, rebuilt: Rebuilt, numbers: Vec<Seq>) {
         self.directory = Directory::restored(rebuilt.place);
         self.valid.fill(0);
@@ -216,8 +216,8 @@ impl Meta {
         self.directory.pieces()
     }
 
-    /// Units that a snapshot takes: place and sequence number of every piece, the erase count of every data superblock.
-    /// Where the numbers stand in spare areas, one stands for all that were written before: the highest.
+    /// Units of a snapshot: place and sequence number of every piece, and the erase count of every data superblock. If
+    /// spare areas have the numbers, the snapshot has only the highest number of all that was written before.
     pub fn snapshot_units(&self) -> u32 {
         let pieces = match self.units.numbered() {
             Numbered::Directory => 8 * self.pieces(),
@@ -227,21 +227,21 @@ impl Meta {
         bytes.div_ceil(UNIT_BYTES as u32).next_multiple_of(self.program_units())
     }
 
-    /// Programs of metadata are multiples of this: whole plane pages, and room for a whole map unit, so that none is
-    /// ever split.
+    /// Units of a program of metadata are a multiple of this. A program has whole plane pages, and room for a whole map
+    /// unit, so that no map unit is ever split.
     #[inline]
     pub fn program_units(&self) -> u32 {
         self.layout.geometry().units_per_page.max(self.units.flash_units())
     }
 
-    /// The layout of a program.
+    /// The layout of a new program.
     #[inline]
     pub fn placing(&self) -> Placing {
         Placing { units: self.units, segments: self.segments, next: 0, left: 0 }
     }
 
-    /// Notes in the spare areas from `ppa` on which of these pieces share a unit. It may be noted while the program
-    /// begins: a unit that is not programmed completely cannot be read.
+    /// Notes, for the spare areas from `ppa` on, which of these pieces share a flash unit. This may be noted when the
+    /// program begins, because a unit that is not programmed completely cannot be read.
     pub fn label(&mut self, ppa: Ppa, pieces: &[u32]) {
         if self.units.per_flash_unit() == 1 {
             return;
@@ -259,7 +259,7 @@ impl Meta {
         }
     }
 
-    /// The pieces in a unit whose spare area was read and shows `mark`.
+    /// The pieces in a flash unit whose spare area was read and has `mark`.
     pub fn pieces_at(&self, ppa: Ppa, mark: u32) -> Vec<Piece> {
         let label = self.pages.label_at(self.label_slot(ppa)).filter(|label| label.first() == Some(&mark));
         label.map_or_else(|| vec![Piece(mark)], |label| label.iter().copied().map(Piece).collect())
@@ -269,18 +269,18 @@ impl Meta {
         (ppa.0 - self.layout.first_ppa(Superblock(self.first)).0) as usize
     }
 
-    /// Flash units that a piece takes, if it does not share one.
+    /// Flash units of a piece; 1 if it shares one.
     #[inline]
     pub fn units_of(&self, piece: Piece) -> u32 {
         if piece.0 < self.segments { self.units.flash_units() } else { 1 }
     }
 
-    /// What stands in the spare area of part `i` of a snapshot in place of a piece.
+    /// The mark in the spare area of part `i` of a snapshot. Other spare areas have the number of a piece there.
     pub fn snapshot_mark(&self, i: u32) -> u32 {
         self.pieces() + i
     }
 
-    /// What a piece is.
+    /// The kind of a piece.
     pub fn kind(&self, piece: Piece) -> Kind {
         let records = self.first_record();
         let journal = records + 2 * self.record_parts;
@@ -319,13 +319,13 @@ impl Meta {
         (first..first + parts).map(Piece)
     }
 
-    /// Where a piece is on flash, if it was ever written.
+    /// Place of a piece; `None` if it was never written.
     #[inline]
     pub fn place(&self, piece: Piece) -> Option<Ppa> {
         self.directory.place(piece)
     }
 
-    /// A map unit, and where it is.
+    /// A map unit with its place.
     #[inline]
     pub fn expected(&self, unit: SegmentId) -> Expected {
         Expected::new(&self.directory, unit)
@@ -337,26 +337,26 @@ impl Meta {
         self.stamp
     }
 
-    /// Up to which change the segment on flash is complete, for a directory that knows it.
+    /// The number up to which the segment on flash is complete. The directory must have it ([`Numbered::Directory`]).
     #[inline]
     pub fn segment_seq(&self, segment: SegmentId) -> Seq {
         self.seq[segment.index()]
     }
 
-    /// Raises that number, where it is kept.
+    /// Raises the number of a segment, if the directory has numbers.
     pub fn raise_segment_seq(&mut self, segment: SegmentId, seq: Seq) {
         if let Some(slot) = self.seq.get_mut(segment.index()) {
             *slot = (*slot).max(seq);
         }
     }
 
-    /// A segment has been programmed: its content is complete up to `seq`.
+    /// A segment has been programmed. It is complete up to `seq`.
     pub fn segment_written(&mut self, programmed: &Programmed, seq: Seq) {
         self.pages.set_seq(programmed, seq);
         self.raise_segment_seq(SegmentId(programmed.piece().0), seq);
     }
 
-    /// Opens the next superblock if none is open; true if it did, and a snapshot has to be written first.
+    /// Opens the next superblock if none is open. True if it did; then the caller has to write a snapshot first.
     pub fn open_next(&mut self) -> bool {
         if self.open.is_some() {
             return false;
@@ -374,7 +374,7 @@ impl Meta {
         self.free.len()
     }
 
-    /// Units up to the end of the row that is written next, in the open superblock.
+    /// Units up to the end of the row that is programmed next.
     pub fn room_in_row(&self) -> u32 {
         let (sb, offset) = self.open_block();
         self.layout.units_left_in_row(self.layout.first_ppa(sb).offset(offset))
@@ -384,7 +384,7 @@ impl Meta {
         self.open.expect("a metadata superblock is opened before it is written")
     }
 
-    /// Takes `units` units, whole pages, of the current row.
+    /// Takes `units` units of the current row; they must be whole pages.
     pub fn allocate(&mut self, units: u32) -> Ppa {
         let (sb, offset) = self.open_block();
         let ppa = self.layout.first_ppa(sb).offset(offset);
@@ -397,7 +397,7 @@ impl Meta {
         ppa
     }
 
-    /// A piece was programmed at `ppa`: the directory follows.
+    /// A piece has been programmed at `ppa`. Updates the directory.
     pub fn moved(&mut self, piece: Piece, ppa: Ppa) {
         if let Some(old) = self.directory.replace(piece, Some(ppa)) {
             let at = self.valid_slot(old);
@@ -407,7 +407,7 @@ impl Meta {
         self.valid[at] += 1;
     }
 
-    /// Forgets a piece, for the bitmap of an erased superblock.
+    /// Removes a piece from the directory. Used for the bitmap of an erased superblock.
     pub fn drop_piece(&mut self, piece: Piece) {
         if let Some(old) = self.directory.replace(piece, None) {
             let at = self.valid_slot(old);
@@ -420,21 +420,21 @@ impl Meta {
     }
 
     /// The closed metadata superblock with the fewest valid pieces, and these pieces with their places, in order of
-    /// place. It leaves the list of closed ones.
+    /// place. The superblock leaves the list of closed ones.
     pub fn take_victim(&mut self) -> Option<(Superblock, Vec<(Ppa, Piece)>)> {
         let at = (0..self.closed.len())
             .min_by_key(|&i| (self.valid[(self.closed[i].0 - self.first) as usize], self.closed[i]))?;
         let sb = self.closed.swap_remove(at);
         let on_flash = self.directory.on_flash().map(|(piece, ppa)| (ppa, piece));
         let mut pieces: Vec<(Ppa, Piece)> = on_flash.filter(|(ppa, _)| self.layout.superblock_of(*ppa) == sb).collect();
-        // Those of one unit behind those that share one, or take several: so a program has no gaps.
+        // Pieces of one flash unit come after those that share one or take several, so that the program has no gaps.
         let is_single = |piece: Piece| !self.units.is_plain() && piece.0 >= self.segments;
         pieces.sort_unstable_by_key(|&(ppa, piece)| (is_single(piece), ppa, piece));
         Some((sb, pieces))
     }
 
-    /// A part of the snapshot in a superblock could not be programmed: if it is still open, another one has to be
-    /// opened.
+    /// A part of the snapshot in a superblock could not be programmed. If the superblock is still open, it is closed,
+    /// and another one has to be opened.
     pub fn abandon(&mut self, sb: Superblock) {
         if self.open.is_some_and(|(open, _)| open == sb) {
             self.open = None;
@@ -443,20 +443,20 @@ impl Meta {
         self.abandoned.push(sb);
     }
 
-    /// Is a superblock open?
+    /// True if a superblock is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// A superblock that was abandoned and holds nothing valid, to be erased. It needs no other place for anything.
+    /// An abandoned superblock without valid pieces, for erase.
     pub fn take_abandoned(&mut self) -> Option<Superblock> {
         let useless = |sb: &Superblock| self.abandoned.contains(sb) && self.valid[(sb.0 - self.first) as usize] == 0;
         let at = self.closed.iter().position(useless)?;
         Some(self.closed.swap_remove(at))
     }
 
-    /// After a power cut: takes a superblock that is to be erased and opened next off its list, if no piece in it is
-    /// valid.
+    /// For recovery: takes a superblock off its list if no piece in it is valid; then it is to be erased and opened
+    /// next. True if it was taken.
     pub fn take_next(&mut self, sb: Superblock) -> bool {
         if self.valid[(sb.0 - self.first) as usize] > 0 {
             return false;
@@ -466,7 +466,7 @@ impl Meta {
         true
     }
 
-    /// The same for any superblock without valid pieces but `keep`, erased ones first.
+    /// For recovery: takes any superblock without valid pieces except `keep`, erased ones first.
     pub fn take_any(&mut self, keep: Option<Superblock>) -> Option<Superblock> {
         let usable = |sb: &&Superblock| self.valid[(sb.0 - self.first) as usize] == 0 && Some(**sb) != keep;
         let sb = *self.free.iter().chain(&self.closed).find(usable)?;
@@ -474,23 +474,23 @@ impl Meta {
         Some(sb)
     }
 
-    /// Puts superblocks at the head of the free ones.
+    /// Moves these superblocks to the head of the free list.
     pub fn free_first(&mut self, first: &[Superblock]) {
         self.free.make_contiguous().sort_by_key(|sb| first.iter().position(|f| f == sb).unwrap_or(first.len()));
     }
 
-    /// A metadata superblock is erased.
+    /// A metadata superblock has been erased.
     pub fn erased(&mut self, sb: Superblock) {
         assert_eq!(self.valid[(sb.0 - self.first) as usize], 0, "metadata {sb} erased with valid pieces");
         self.free.push_back(sb);
     }
 
-    /// Bytes of the places of all map units: GTD, or MSD (MSFTL Sec. 3.3).
+    /// Bytes of the places of all map units: the GTD, or the MSD (MSFTL Sec. 3.3).
     pub fn map_directory_bytes(&self) -> u64 {
         4 * u64::from(self.segments)
     }
 
-    /// Bytes of SRAM that the directory and the sequence numbers of the segments, if it has them, take (4 bytes each).
+    /// Bytes of SRAM: the directory, and the sequence numbers of the segments if it has them (4 bytes each).
     pub fn table_bytes(&self) -> u64 {
         4 * (u64::from(self.directory.pieces()) + self.seq.len() as u64)
     }

@@ -1,4 +1,4 @@
-//! What every NAND operation in flight is for.
+//! The purpose of every NAND operation in flight.
 
 use crate::buffer::BufId;
 use crate::directory::Piece;
@@ -8,17 +8,17 @@ use units::{Ppa, Seq, Superblock};
 
 /// Units in the longest row that a profile may have.
 pub const MAX_ROW: usize = 32;
-/// Most that one operation carries: four mapping segments of 1 KiB in each unit of the longest row.
+/// Most items of one operation: four mapping segments of 1 KiB in each unit of the longest row.
 pub const MAX_ITEMS: usize = 4 * MAX_ROW;
 
-/// For whom metadata is programmed.
+/// Why metadata is programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProgramReason {
-    /// Nobody waits.
+    /// Nothing waits for the program.
     Background,
-    /// The exclusive job waits.
+    /// The exclusive job waits for the program.
     Job,
-    /// The exclusive job waits; the content is what it was, in another place.
+    /// The exclusive job waits for the program, which moves a piece without changing it.
     Move,
 }
 
@@ -27,32 +27,33 @@ pub enum ProgramReason {
 pub enum Purpose {
     /// Part of a read command: units `first..first + n` of the command, on consecutive addresses.
     HostRead { tag: u8, first: u32, ppa: Ppa, n: u32 },
-    /// Write buffers `bufs[..n]` of the operation's slot, on consecutive addresses from `ppa`, numbered from `seq`.
+    /// Write buffers `items[..n]` of the operation's slot, on consecutive pages from `ppa`, with sequence numbers from
+    /// `seq`.
     HostProgram { ppa: Ppa, n: u32, seq: Seq },
-    /// Copies `bufs[..n]`: indices of the GC's page table, as above.
+    /// Copies `items[..n]`, as numbers of GC's stored pages; otherwise as above.
     GcProgram { ppa: Ppa, n: u32, seq: Seq },
     /// Some of these map units, for host reads.
     SegmentLoad { units: UnitSet },
     /// A read of a map flush or valid page search, or of a metadata GC.
     JobRead { read: JobRead },
-    /// As above, and its SRAM buffer goes back to the pool at once.
+    /// Read of the victim's pages by GC. Its SRAM buffers go back to the pool at once if the page is not copied.
     GcRead { ppa: Ppa, n: u32 },
-    /// Metadata: pieces `pieces[..n]` of the operation's slot, laid out from `ppa` on as `Meta::placing` says.
+    /// Metadata: pieces `items[..n]` of the operation's slot, laid out from `ppa` on by `Meta::placing`.
     MetaProgram { ppa: Ppa, n: u32, reason: ProgramReason },
     /// A row of a snapshot of the directory.
     Snapshot,
     /// Recovery reads `n` units.
     Recover { n: u32 },
-    /// One die's share of erasing a superblock.
+    /// The erase of a superblock on one die.
     Erase { superblock: Superblock },
 }
 
 /// One operation in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Buffers or pieces that it carries.
+    /// Buffers, copies or pieces that it programs.
     pub items: [u32; MAX_ITEMS],
 }
 
@@ -64,7 +65,7 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// Takes a slot; the token names it until [`Ops::finish`].
+    /// Takes a slot. The token names it until [`Ops::finish`].
     #[inline]
     pub fn start(&mut self, purpose: Purpose, items: &[u32]) -> u32 {
         let token = match self.free.pop() {
@@ -80,37 +81,37 @@ impl Ops {
         token
     }
 
-    /// What the operation was for, without copying what it carries.
+    /// The purpose of an operation.
     #[inline]
     pub fn purpose(&self, token: u32) -> Purpose {
         self.slots[token as usize].purpose
     }
 
-    /// Carried item `i`.
+    /// Item `i` of an operation.
     #[inline]
     pub fn item(&self, token: u32, i: u32) -> u32 {
         self.slots[token as usize].items[i as usize]
     }
 
-    /// Carried write buffer `i`.
+    /// Item `i` of an operation, as a write buffer.
     #[inline]
     pub fn buf(&self, token: u32, i: u32) -> BufId {
         self.item(token, i) as BufId
     }
 
-    /// Carried metadata piece `i`.
+    /// Item `i` of an operation, as a metadata piece.
     #[inline]
     pub fn piece(&self, token: u32, i: u32) -> Piece {
         Piece(self.item(token, i))
     }
 
-    /// Operations that were in flight at a power cut.
+    /// All operations in flight, for power cuts.
     pub fn in_flight(&self) -> impl Iterator<Item = (u32, &Slot)> {
         let tokens = (0..self.slots.len() as u32).filter(|token| !self.free.contains(token));
         tokens.map(|token| (token, &self.slots[token as usize]))
     }
 
-    /// The operation is over.
+    /// The operation has ended; frees its slot.
     #[inline]
     pub fn finish(&mut self, token: u32) {
         self.free.push(token);

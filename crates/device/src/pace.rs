@@ -1,28 +1,28 @@
-//! The pace of GC: how much of it the host's writes pay for.
+//! The pace of GC: how much GC the host's writes pay for.
 //!
-//! - **Credit**: what written units have earned and searched units have not repaid, in parts of a written unit.
-//! - **Gain**: units that become free when a victim has been collected: those of a superblock less its valid ones, as
-//!   many as the device knows of.
-//! - **Level**: free superblocks. It has four ranges below `start`: above `relaxed`, above `hurried`, and from there
-//!   down to `reserve`, where GC is urgent and host writes wait for it.
+//! - **Credit**: what written units have earned and searched units have not repaid, in fractions of a written unit.
+//! - **Gain**: units that become free when a victim has been collected: all of its units except the valid ones that the
+//!   device knows of.
+//! - **Level**: the number of free superblocks. It has four ranges below `start`: above `relaxed`, above `hurried`,
+//!   from there down to `reserve`, and at `reserve` or below, where GC is urgent and host writes wait for it.
 //!
-//! With [`GcPace::Searched`] a written unit pays for a searched one, whatever is gained by that. The more of a victim
-//! is valid, the more it lags behind, until it is urgent. With [`GcPace::Gained`] a written unit pays for a gained one:
-//! for N / (N - V) searched units of a victim of N units, V of them valid. A host that has run a superblock ahead is
-//! held back while there is anything to collect.
+//! With [`GcPace::Searched`] a written unit pays for a searched one, whatever that gains. The more of a victim is
+//! valid, the more GC lags behind, until it is urgent. With [`GcPace::Gained`] a written unit pays for a gained one:
+//! for N / (N - V) searched units of a victim of N units, of which V are valid. If the host has written a superblock
+//! more than GC has gained, its writes wait while there is anything to collect.
 //!
-//! [`GcPace::Searched`] is what the HP-UFS authors' prototype does: where victims are nearly all valid, free
-//! superblocks run down to the reserve, and writes stand until one is gained. The counter `gc_urgent_steps` tells how
-//! often. A scheme that gets its victims from the host and pauses GC for a crowded log (`hp-ufs`) may still run down to
-//! the reserve.
+//! [`GcPace::Searched`] is the pace of the HP-UFS authors' prototype. If victims are nearly all valid, free superblocks
+//! run down to the reserve, and writes wait until one is gained. The counter `gc_urgent_steps` tells how often. A
+//! scheme that gets its victims from the host and pauses GC when the log fills (`hp-ufs`) may run down to the reserve
+//! with either pace.
 
 use crate::config::{GcConfig, GcPace};
 
-/// Victims gain at least this part of a superblock, or count as if they did. Where they gain less the drive has nothing
-/// to collect, and writes would stand still for as good as nothing.
+/// Victims count as gaining at least a superblock divided by this. With less gain, writes would wait long for nearly
+/// nothing.
 const LEAST_GAIN: u32 = 32;
 
-/// What has been earned and repaid.
+/// Credit, and what decides about it.
 #[derive(Debug)]
 pub struct Pace {
     cfg: GcConfig,
@@ -31,17 +31,17 @@ pub struct Pace {
     /// Gain of the present victim, or of the last one.
     gain: u32,
     credit: i64,
-    /// No victim could be had: to be asked again with so much credit.
+    /// Credit needed before the next attempt, after one that found no victim.
     postponed: i64,
 }
 
 impl Pace {
-    /// Nothing earned, for superblocks of so many units.
+    /// No credit, for superblocks of `units` units.
     pub fn new(cfg: GcConfig, units: u32) -> Pace {
         Pace { cfg, units, gain: units, credit: 0, postponed: 0 }
     }
 
-    /// A victim was chosen for its valid pages, of which the device knows so many.
+    /// A victim was chosen for its valid pages. The device knows of `valid` of them.
     pub fn chosen(&mut self, valid: u32) {
         self.gain = self.units.saturating_sub(valid).max(self.units / LEAST_GAIN).max(1);
     }
@@ -51,13 +51,13 @@ impl Pace {
     pub fn earn(&mut self, units: u32) {
         match self.cfg.pace {
             GcPace::Searched => self.credit += i64::from(units),
-            // Held back, the host gets no further than a write buffer beyond `ahead`. More is written only while there
-            // is nothing that could be collected; that is not made up for, or the end of it would be a burst of GC.
+            // Writes that have to wait exceed `ahead` by at most a write buffer. More is written only while nothing can
+            // be collected. The cap drops that credit, because it would end in a burst of GC.
             GcPace::Gained => self.credit = (self.credit + i64::from(units) * self.parts()).min(2 * self.ahead()),
         }
     }
 
-    /// The host has written units while free superblocks were plenty: what is owed for others is forgiven.
+    /// The host has written units while free superblocks were plenty. Credit for earlier units is dropped.
     #[inline]
     pub fn forgive(&mut self) {
         if self.cfg.pace == GcPace::Gained {
@@ -65,20 +65,20 @@ impl Pace {
         }
     }
 
-    /// Does the credit suffice for a step?
+    /// True if the credit suffices for a step.
     #[inline]
     pub fn suffices(&self, free: u32) -> bool {
         self.credit >= self.step(free).max(self.postponed)
     }
 
-    /// Have so many units been written that GC comes first? A superblock's worth of writes may run ahead of it, for a
-    /// level of whole superblocks follows no closer; a burst of writes as long as that is not slowed down.
+    /// True if GC has to go before host writes. The host may write a superblock more than GC has gained. The level
+    /// counts whole superblocks, so it can not be held closer. A burst of writes of that length is not slowed down.
     #[inline]
     pub fn behind(&self) -> bool {
         self.cfg.pace == GcPace::Gained && self.credit > self.ahead()
     }
 
-    /// Pages that a step copies at most.
+    /// The most pages that a step may copy.
     pub fn longest_step(&self) -> usize {
         match self.cfg.pace {
             GcPace::Searched => usize::MAX,
@@ -91,19 +91,19 @@ impl Pace {
         self.postponed = 0;
     }
 
-    /// A step ends that has searched so many units.
+    /// A step ends that has searched `searched` units.
     pub fn repay(&mut self, searched: u32, free: u32) {
         self.credit -= i64::from(searched) * self.price(free);
         match self.cfg.pace {
-            // A pause does not end in a burst.
+            // Dropping excess credit avoids a burst of GC after a pause.
             GcPace::Searched => self.credit = self.credit.clamp(0, 2 * i64::from(self.cfg.units_per_step)),
-            // Steps at the reserve are not the host's debt, or the level would stay there.
+            // Steps at the reserve do not put the host into debt, because then the level would stay there.
             GcPace::Gained if free <= self.cfg.reserve => self.credit = self.credit.max(0),
             GcPace::Gained => {}
         }
     }
 
-    /// No victim could be had: to be asked again after some more writes.
+    /// There was no victim. The next attempt waits for some more writes.
     pub fn postpone(&mut self, free: u32) {
         match self.cfg.pace {
             GcPace::Searched => self.credit -= i64::from(self.cfg.units_per_step) / 8,
@@ -111,7 +111,7 @@ impl Pace {
         }
     }
 
-    /// What a written unit earns.
+    /// Credit that a written unit earns.
     fn parts(&self) -> i64 {
         match self.cfg.pace {
             GcPace::Searched => 1,
@@ -120,7 +120,7 @@ impl Pace {
         }
     }
 
-    /// What a searched unit repays: the slower the more free superblocks there are.
+    /// Credit that a searched unit repays. More free superblocks mean a higher price, so slower GC.
     fn price(&self, free: u32) -> i64 {
         let cfg = &self.cfg;
         let factor = match free {
@@ -130,13 +130,13 @@ impl Pace {
         };
         match cfg.pace {
             GcPace::Searched => factor,
-            // Wear levelling gains nothing: twice the pace makes up for it before the reserve is reached.
+            // Wear levelling gains nothing. Twice the pace makes up for it before the level is at the reserve.
             GcPace::Gained if free <= cfg.reserve.midpoint(cfg.hurried) => i64::from(self.gain),
             GcPace::Gained => 2 * factor * i64::from(self.gain),
         }
     }
 
-    /// What a step takes.
+    /// Credit that a step needs.
     fn step(&self, free: u32) -> i64 {
         let units = i64::from(self.cfg.units_per_step);
         match self.cfg.pace {
@@ -145,7 +145,7 @@ impl Pace {
         }
     }
 
-    /// What a superblock of written units earns.
+    /// Credit that a superblock of written units earns.
     fn ahead(&self) -> i64 {
         i64::from(self.units) * self.parts()
     }

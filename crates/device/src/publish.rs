@@ -1,19 +1,19 @@
-//! HPB on the device's side (HPB 2017 Sec. 2.2.4, 2.2.5, 3.2): which groups the host may have entries of, whether these
-//! are still good, and how an entry is sealed so that the device can tell.
+//! The device's part of HPB (HPB 2017 Sec. 2.2.4, 2.2.5, 3.2): groups whose entries the host may have, whether these
+//! entries are up to date, and the seal by which the device recognises them.
 //!
-//! An entry is 8 bytes: packed PPA (32 bits), length of the physically contiguous run that starts here minus one (8
+//! An entry is 8 bytes: packed PPA (32 bits), length minus one of the physically contiguous run that starts there (8
 //! bits), tag (24 bits). The tag is a MAC over LPA, PPA, run, the *epoch* of the group and the *change counter* of the
-//! page, under a key of this boot. The paper describes such a seal and left it out for want of hardware.
+//! page, under a key of this boot. The paper describes such a seal, and left it out for lack of hardware.
 //!
 //! - The epoch of a group grows whenever the host reads the whole group, so older entries fail.
-//! - A *tracked* group also counts, in two bits per page, how often a page changed since then. Each change goes to the
-//!   host as a single entry in a response, sealed with the new count, so the entry before it fails. Until the last of
-//!   them has left, none of the group's entries is used: its bit in the dirty bitmap is set (Sec. 3.2). A page that
-//!   changed three times is not trusted until the group is read again.
-//! - Both of the paper's ways of refreshing, whole groups and single entries in responses, need no trust in the host: a
-//!   stale entry fails its seal. A PPA is checked for range and against the spare area all the same.
+//! - A *tracked* group also has a two-bit counter per page of its changes since then. Each change goes to the host as a
+//!   single entry in a response, sealed with the new count, so the entry before it fails. Until the last of these
+//!   entries has left, none of the group's entries is used: its bit in the dirty bitmap is set (Sec. 3.2). A page that
+//!   has changed three times is not trusted until the host reads the group again.
+//! - Both ways of refreshing in the paper, whole groups and single entries in responses, need no trust in the host: a
+//!   stale entry fails its seal. The device checks the PPA for range and against the spare area all the same.
 //! - A group that is not tracked, or whose changes can not be delivered in time, is *dirty*: none of its entries is
-//!   used, and the host is told to read it again.
+//!   used, and the device tells the host to read it again.
 
 use std::collections::VecDeque;
 use std::hash::Hasher;
@@ -25,17 +25,17 @@ use units::{Lpa, Ppa};
 use crate::config::HpbConfig;
 use crate::recommend::Recommender;
 
-/// Longest run that an entry can vouch for.
+/// Longest run that one entry covers.
 pub const MAX_RUN: u32 = 256;
 const SATURATED: u8 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Group {
-    /// The host never read it.
+    /// The host has not read it since power-on, or has dropped it.
     Unpublished,
-    /// Its entries are good, page counters aside.
+    /// Its entries are valid unless a page counter says otherwise.
     Clean,
-    /// None of its entries is used.
+    /// The device uses none of its entries.
     Dirty,
 }
 
@@ -60,23 +60,23 @@ pub struct Publisher {
     /// Key of this boot.
     key: [u64; 2],
     capacity: u32,
-    /// False until the host reads its first group: without an HPB host nothing here costs anything.
+    /// False until the host reads its first group. Without an HPB host no call costs any time.
     active: bool,
     groups: Vec<Group>,
     epochs: Vec<u32>,
-    /// Tracker of a group, plus one.
+    /// Number of the tracker of each group, plus one.
     tracker_of: Vec<u16>,
     trackers: Vec<Tracker>,
     next_tracker: usize,
     pending: VecDeque<Pending>,
-    /// Of each group, how many of these are its.
+    /// Number of pending changes, by group.
     undelivered: Vec<u16>,
     notices: VecDeque<u32>,
     recommender: Recommender,
 }
 
 impl Publisher {
-    /// Nothing published.
+    /// Nothing is published.
     pub fn new(cfg: &HpbConfig, key: [u64; 2], capacity_units: u32) -> Publisher {
         let groups = capacity_units.div_ceil(cfg.group_entries) as usize;
         Publisher {
@@ -101,7 +101,7 @@ impl Publisher {
         }
     }
 
-    /// How it was made.
+    /// The configuration.
     pub fn config(&self) -> &HpbConfig {
         &self.cfg
     }
@@ -143,7 +143,8 @@ impl Publisher {
         u64::from(Ppa::pack(Some(ppa))) << 32 | u64::from(run - 1) << 24 | self.tag(lpa, ppa, run, count)
     }
 
-    /// The host reads a group: `mapping` gives the present place of each of its pages. All older entries fail.
+    /// The host reads a group. `mapping` has the present place of each of its pages. All older entries of the group
+    /// fail.
     pub fn publish(&mut self, group: u32, mapping: &[Option<Ppa>]) -> Vec<u64> {
         self.active = true;
         let g = group as usize;
@@ -167,7 +168,8 @@ impl Publisher {
         sealed
     }
 
-    /// Where `len` pages from `lpa` are, if the entry for the first of them is genuine, fresh and covers them all.
+    /// Place of `len` pages from `lpa` on, if the entry for the first one is genuine, up to date and covers all of
+    /// them.
     pub fn check(&self, lpa: Lpa, len: u32, entry: u64) -> Option<Ppa> {
         let group = self.group_of(lpa);
         let ppa = Ppa::unpack((entry >> 32) as u32)?;
@@ -184,7 +186,7 @@ impl Publisher {
         (1..len).all(|i| self.count(lpa.offset(i)) == 0).then_some(ppa)
     }
 
-    /// The mapping of a page changed.
+    /// The mapping of a page has changed.
     #[inline]
     pub fn changed(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
         if self.active && self.groups[self.group_of(lpa) as usize] == Group::Clean {
@@ -195,7 +197,7 @@ impl Publisher {
     fn changed_in_clean_group(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
         let group = self.group_of(lpa);
         if !self.track(group) || self.pending.len() >= usize::from(self.cfg.pending_entries) {
-            self.soil(group);
+            self.mark_dirty(group);
             return;
         }
         let page = (lpa.0 % self.cfg.group_entries) as usize;
@@ -209,7 +211,7 @@ impl Publisher {
         }
     }
 
-    /// Makes sure that a group has a tracker; the group that has had one longest may lose it.
+    /// Makes sure that a group has a tracker. The group that has had one for the longest time may lose it.
     fn track(&mut self, group: u32) -> bool {
         if self.tracker_of[group as usize] != 0 {
             return true;
@@ -227,7 +229,7 @@ impl Publisher {
             self.next_tracker = slot + 1;
             let old = self.trackers[slot].group;
             if usize::from(self.tracker_of[old as usize]) == slot + 1 {
-                self.soil(old);
+                self.mark_dirty(old);
             }
             self.trackers[slot].group = group;
             self.trackers[slot].counts.fill(0);
@@ -245,8 +247,8 @@ impl Publisher {
         }
     }
 
-    /// Gives a group up until the host reads it again.
-    fn soil(&mut self, group: u32) {
+    /// Marks a group as dirty: its entries are not used until the host reads it again.
+    fn mark_dirty(&mut self, group: u32) {
         if self.groups[group as usize] == Group::Clean {
             self.groups[group as usize] = Group::Dirty;
             self.untrack(group);
@@ -254,7 +256,7 @@ impl Publisher {
         }
     }
 
-    /// Adds to a response what the host is told next.
+    /// Adds the next notice for the host to a response.
     #[inline]
     pub fn notify(&mut self, notice: &mut HpbNotice) {
         if self.active || self.recommender.controls() {
@@ -288,7 +290,7 @@ impl Publisher {
         }
     }
 
-    /// The host has dropped its entries of a region, so that changes there are no news for it.
+    /// The host has dropped its entries of a region, so it needs no news of changes there.
     pub fn inactivated(&mut self, region: u32) {
         let first = region * self.cfg.region_groups;
         for group in first..(first + self.cfg.region_groups).min(self.groups()) {
@@ -303,7 +305,7 @@ impl Publisher {
     }
 
     /// Bytes of SRAM: state and epoch of every group, the page counters of the tracked ones, changes that wait for a
-    /// response, and a group's worth of L2P entries, in which the segments of a group come together.
+    /// response, and the buffer in which the entries of a group are collected.
     pub fn table_bytes(&self) -> u64 {
         let groups = self.groups.len() as u64;
         let trackers = u64::from(self.cfg.tracked_groups) * u64::from(self.cfg.group_entries.div_ceil(4));
@@ -372,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untracked_group_is_soiled_as_a_whole() {
+    fn an_untracked_group_becomes_dirty_as_a_whole() {
         let mut p = publisher(1);
         let (a, b) = (p.publish(0, &contiguous()), p.publish(1, &contiguous()));
         p.changed(Lpa(0), Some(Ppa(7)));

@@ -1,19 +1,20 @@
-//! HPB 2.0 in device control mode: which subregions the device asks the host to read, and which regions to drop.
+//! HPB 2.0 in device control mode: subregions that the device recommends to read, and regions that it recommends to
+//! drop.
 //!
-//! The standard leaves the choice to the device. Here one counter for each of a few subregions tells how often a read
-//! had to fetch their mapping from flash; the host may keep so many regions, and the one activated longest ago goes
-//! first.
+//! The standard leaves the choice to the device. Here a few subregions have a counter of reads that had to fetch their
+//! mapping from flash. The host may have a limited number of active regions; the one that was activated first is
+//! dropped first.
 
 use std::collections::VecDeque;
 
 use ufs::Recommendation;
 
-/// Subregions that are counted at a time, found by their number modulo this.
+/// Subregions that are counted at a time. A subregion's counter is found by its number modulo this.
 const COUNTERS: usize = 64;
-/// Recommendations that may wait for a response.
+/// Most recommendations that may wait for a response.
 const WAITING: usize = 16;
 
-/// What the device wants to recommend.
+/// State of the recommendations.
 #[derive(Debug)]
 pub struct Recommender {
     /// Map reads after which a subregion is recommended; `None` in host control mode.
@@ -31,7 +32,7 @@ pub struct Recommender {
 }
 
 impl Recommender {
-    /// Nothing is active. Without `after` nothing is ever recommended.
+    /// No region is active. With `after` = `None` nothing is ever recommended.
     pub fn new(after: Option<u8>, max_regions: u16, groups: u32, region_groups: u32) -> Recommender {
         let regions = if after.is_some() { groups.div_ceil(region_groups) } else { 0 };
         Recommender {
@@ -46,13 +47,13 @@ impl Recommender {
         }
     }
 
-    /// Has the device the control?
+    /// True in device control mode.
     #[inline]
     pub fn controls(&self) -> bool {
         self.after.is_some()
     }
 
-    /// A read had to fetch the mapping of this subregion, which the host has not got.
+    /// A read had to fetch the mapping of this subregion, which the host does not have.
     pub fn missed(&mut self, group: u32) {
         let Some(after) = self.after else { return };
         let counter = &mut self.counters[group as usize % COUNTERS];
@@ -68,7 +69,7 @@ impl Recommender {
         }
     }
 
-    /// The host has read a subregion: its region is active.
+    /// The host has read a subregion, so its region is active.
     pub fn published(&mut self, group: u32) {
         let region = group / self.region_groups;
         if !self.controls() || std::mem::replace(&mut self.is_active[region as usize], true) {
@@ -83,7 +84,7 @@ impl Recommender {
         }
     }
 
-    /// What goes with the next response.
+    /// The recommendation for the next response.
     pub fn next(&mut self) -> Option<Recommendation> {
         let next = Recommendation {
             activate: [self.activate.pop_front(), self.activate.pop_front()],
@@ -92,7 +93,7 @@ impl Recommender {
         (next != Recommendation::default()).then_some(next)
     }
 
-    /// Bytes of SRAM: counters of 5 bytes, waiting subregions of 4, the list of active regions of 2 and a bit per
+    /// Bytes of SRAM: counters of 5 bytes, waiting subregions of 4, the list of active regions of 2, and a bit per
     /// region.
     pub fn table_bytes(&self) -> u64 {
         let lists = (5 * COUNTERS + 4 * WAITING + 2 * self.max_regions + self.is_active.len().div_ceil(8)) as u64;

@@ -1,67 +1,67 @@
-//! The record of log blocks on its way to flash.
+//! Writing records of log blocks to flash.
 
 use units::Superblock;
 
 use crate::blocks::{Blocks, State, Stream};
 use crate::knowledge::Record;
 
-/// Records being programmed. Two places take turns.
+/// Records being programmed. Two places are used in turn.
 #[derive(Debug, Default)]
 pub struct Records {
     /// Number of the last record begun, and of the last one on flash.
     begun: u64,
     durable: u64,
-    /// The record that each stream's open superblock needs.
+    /// Number of the record that each stream's open superblock needs on flash.
     needs: [u64; 2],
-    coming: [Option<Record>; 2],
+    programming: [Option<Record>; 2],
     parts: [usize; 2],
 }
 
 impl Records {
-    /// After a power cut: numbers go on after the last one found.
+    /// State after a power cut: numbers continue after `number`.
     pub fn resume(&mut self, number: u64) {
         *self = Records { begun: number, durable: number, ..Records::default() };
     }
 
-    /// Can another record be begun? Its place may still be busy.
+    /// True if another record can be begun. False while its place is being programmed.
     pub fn ready(&self) -> bool {
-        self.coming[Records::slot(self.begun + 1)].is_none()
+        self.programming[Records::slot(self.begun + 1)].is_none()
     }
 
     fn slot(number: u64) -> usize {
         (number % 2) as usize
     }
 
-    /// Begins a record; gives its place.
+    /// Begins a record. Gives its place.
     pub fn begin(&mut self, stream: Option<Stream>, log_blocks: Vec<Superblock>, blocks: &Blocks) -> usize {
         let (free, bad) = (blocks.bits_of(State::Free), blocks.bits_of(State::Bad));
         assert!(self.ready(), "a record of log blocks is begun while its place is being programmed");
         self.begun += 1;
         let slot = Records::slot(self.begun);
-        self.coming[slot] = Some(Record { number: self.begun, log_blocks, free, bad });
+        self.programming[slot] = Some(Record { number: self.begun, log_blocks, free, bad });
         if let Some(stream) = stream {
             self.needs[stream as usize] = self.begun;
         }
         slot
     }
 
-    /// Says in how many parts it is programmed.
+    /// Sets the number of parts in which a record is programmed.
     pub fn expect(&mut self, slot: usize, parts: usize) {
         self.parts[slot] = parts;
     }
 
-    /// A part is on flash; gives the record if that was the last one.
+    /// A part is on flash. Gives the record if that was its last part.
     pub fn part_written(&mut self, slot: usize) -> Option<Record> {
         self.parts[slot] -= 1;
         if self.parts[slot] > 0 {
             return None;
         }
-        let record = self.coming[slot].take()?;
+        let record = self.programming[slot].take()?;
         self.durable = self.durable.max(record.number);
         Some(record)
     }
 
-    /// Is the stream's open superblock recorded on flash?
+    /// True if the open superblock of the stream is in a record on flash.
     #[inline]
     pub fn recorded(&self, stream: Stream) -> bool {
         self.durable >= self.needs[stream as usize]

@@ -1,7 +1,7 @@
 //! The shared SRAM pool and the L2P segments cached in it.
 //!
 //! HP-UFS Sec. IV-A: "The SRAM is used as shared memory that is dynamically allocated to the write buffer, L2P segment
-//! buffer, GC buffer and so on." A cached segment is always clean, so it gives way to any other use.
+//! buffer, GC buffer and so on." A cached segment is always clean, so any other use may take its buffer.
 
 use units::SegmentId;
 
@@ -9,14 +9,14 @@ use crate::config::SramConfig;
 use crate::knowledge::{Loaded, SegmentCache};
 use crate::map_units::MapUnits;
 
-/// Who holds a buffer.
+/// What a buffer is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// Data of a host write that is not on flash yet.
     Write,
-    /// Data on its way from flash to the host.
+    /// Data of a read, between flash and host.
     Read,
-    /// A segment that a command wants, or brings.
+    /// A segment that a command needs or carries.
     Load,
     /// A segment in an exclusive job, or read by recovery.
     Map,
@@ -37,7 +37,8 @@ pub struct Sram {
 }
 
 impl Sram {
-    /// An empty pool for a device whose mapping table is divided like this. Single entries have a part of their own.
+    /// An empty pool; `units` is the division of the mapping table. A cache of single entries takes its part out of the
+    /// pool.
     pub fn new(cfg: &SramConfig, units: MapUnits) -> Sram {
         let (entries, segments) = if cfg.entries { (cfg.segment_cache, 0) } else { (0, cfg.segment_cache) };
         Sram {
@@ -49,21 +50,22 @@ impl Sram {
         }
     }
 
-    /// Buffers that `owner` could get now, cached segments given up included.
+    /// Buffers that `owner` could get now, those of cached segments included.
     #[inline]
     pub fn available(&self, owner: Owner) -> u16 {
         let keep = match owner {
             Owner::Write => self.reserve,
-            // A read gives its buffers back whatever happens; it never has to wait for writes that can not go on.
+            // A read always gives its buffers back: it never waits for writes that can not go on.
             Owner::Read => self.reserve / 2,
-            // However many commands want segments: a map flush takes for granted that it gets some.
+            // Leaves buffers for map flushes, which rely on getting some, however many commands load segments.
             Owner::Load => self.reserve / 4,
             Owner::Map | Owner::Gc => 0,
         };
         (self.pool - self.in_use).saturating_sub(keep)
     }
 
-    /// Takes `n` buffers, dropping least recently used segments for them, or takes none.
+    /// Takes `n` buffers, and drops least recently used segments for them. False if there are too few; then none is
+    /// taken.
     #[inline]
     pub fn take(&mut self, owner: Owner, n: u16) -> bool {
         if self.available(owner) < n {
@@ -86,24 +88,24 @@ impl Sram {
         self.in_use -= n;
     }
 
-    /// The proof for a segment in the cache, which becomes the most recently used.
+    /// The proof for a cached segment, which becomes the most recently used.
     #[inline]
     pub fn segment_hit(&mut self, segment: SegmentId) -> Option<&Loaded> {
         self.cache.touch(segment)
     }
 
-    /// True if a segment is in the cache; leaves no trace.
+    /// True if a segment is cached. Does not count as a use.
     #[inline]
     pub fn holds_segment(&self, segment: SegmentId) -> bool {
         self.cache.holds(segment)
     }
 
-    /// The segments in the cache, most recently used first.
+    /// The cached segments, most recently used first.
     pub fn segments(&self) -> impl Iterator<Item = SegmentId> + '_ {
         self.cache.segments()
     }
 
-    /// Keeps a segment that has just been read or written, if there is room at all.
+    /// Caches a segment that has just been read or written, if there is room.
     pub fn keep_segment(&mut self, loaded: &Loaded) {
         if self.cache.touch(loaded.unit()).is_some() {
             return;
@@ -123,7 +125,7 @@ impl Sram {
         self.cache.insert(loaded);
     }
 
-    /// Takes a segment out of the cache: the caller is about to change it.
+    /// Removes a segment from the cache; the caller is about to change it.
     pub fn take_segment(&mut self, segment: SegmentId) -> Option<Loaded> {
         self.cache.remove(segment)
     }

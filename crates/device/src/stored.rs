@@ -1,4 +1,4 @@
-//! A device without power, to and from a file.
+//! Saving a device without power to a file, and loading it.
 
 use std::io::{Read, Write};
 
@@ -8,21 +8,21 @@ use nand::Nand;
 use crate::config::EngineConfig;
 use crate::device::{DeviceConfig, Unpowered};
 use crate::engine::power::Flash;
-use crate::knowledge::Pages;
+use crate::knowledge::{Pages, Sizes};
 use crate::map_units::MapUnits;
 use crate::mapping::MappingKind;
 use crate::meta::Meta;
 
 impl Unpowered {
-    /// Writes what the device's flash holds.
+    /// Writes the content of the device's flash.
     ///
     /// # Errors
-    /// What the file gives.
+    /// Errors of the archive.
     pub fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
         self.flash.save(to)
     }
 
-    /// A device whose flash holds what [`Unpowered::save`] has written. Its counters begin at zero.
+    /// A device with the flash that [`Unpowered::save`] has written. Its counters begin at zero.
     ///
     /// # Errors
     /// If the file is damaged, or was made with another geometry or capacity.
@@ -35,8 +35,8 @@ impl Unpowered {
         Ok(Unpowered { kind, flash, mappings: cfg.mappings })
     }
 
-    /// The same flash as if it had been loaded for this configuration, which must have the same geometry, capacity and
-    /// mapping scheme.
+    /// The same flash as if it had been loaded for this configuration. Geometry, capacity and mapping scheme must be
+    /// the same.
     ///
     /// # Panics
     /// If it has another geometry.
@@ -55,7 +55,7 @@ impl Flash {
         let mut nand = Nand::load(cfg.geometry, cfg.timing, from)?;
         nand.set_faults(cfg.faults);
         let meta = Meta::new(cfg.geometry.layout(), units);
-        let sizes = (meta.pieces(), meta.pages().labelled());
+        let sizes = Sizes { pieces: meta.pieces(), labelled: meta.pages().labelled() };
         Ok(Flash { nand, pages: Pages::load(units, sizes, from)?, cfg })
     }
 

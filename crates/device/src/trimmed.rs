@@ -1,5 +1,5 @@
-//! Trims of a scheme whose table is in DRAM. They must survive a power cut, and the journal has few pages: when it is
-//! nearly full, the segments with trims are written to flash. Nothing else of such a table ever is.
+//! Trims of a scheme whose table is in DRAM. They must survive a power cut, and the journal has few pages. When it is
+//! nearly full, the segments with trims are written to flash. Nothing else of such a table is ever written.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::unit_writes::UnitWrites;
 #[derive(Debug, Default)]
 pub struct TrimmedSegments {
     touched: BTreeSet<SegmentId>,
-    /// A flush is wanted.
+    /// True if a flush is wanted.
     pub wanted: bool,
     writes: UnitWrites,
     held: u16,
@@ -24,13 +24,13 @@ pub struct TrimmedSegments {
 }
 
 impl TrimmedSegments {
-    /// A unit of this segment is trimmed.
+    /// A unit of this segment has been trimmed.
     pub fn touch(&mut self, segment: SegmentId) {
         self.touched.insert(segment);
     }
 
-    /// Writes the segments, as many at a time as there are buffers; `table` is packed, by LPA. True when all are on
-    /// flash.
+    /// Writes the segments, as many at a time as there are buffers. `table` has the whole mapping, packed, by LPA. True
+    /// when all segments are on flash.
     pub fn flush(&mut self, core: &mut Core, table: &[u32]) -> bool {
         if core.programs_in_flight() > 0 {
             return false;
@@ -61,12 +61,12 @@ impl TrimmedSegments {
         false
     }
 
-    /// The power is gone: segments that made it to flash count.
+    /// The power is gone. Makes the segments whose programs survived the content of flash.
     pub fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
         self.writes.finish(core, survived);
     }
 
-    /// After recovery: what the journal still holds.
+    /// State after recovery: the segments of the trims that the journal still holds.
     pub fn restored(core: &mut Core) -> TrimmedSegments {
         let mut trims = TrimmedSegments::default();
         let units = core.units();

@@ -1,11 +1,13 @@
-//! Trims on their way to flash. A trim leaves no page behind that recovery could find, so it goes into a journal.
+//! The journal of trims. A trim leaves no page behind that recovery could find, so it is written to a journal.
 //!
-//! A trim is *volatile* while it is only here, *journaled* once its page of the journal is on flash, and *covered* when
-//! the segment on flash has it too. A flush waits until no trim before it is volatile; so does the erase of a
-//! superblock, for a trim may have freed it, and after a power cut the old mapping would name a page that is no more.
+//! A trim is *volatile* while it is only in SRAM, *journaled* once its page of the journal is on flash, and *covered*
+//! when its segment on flash has it, too. A flush waits until no trim before it is volatile. So does the erase of a
+//! superblock: a trim may have freed it, and without that trim the old mapping would name an erased page after a power
+//! cut.
 //!
-//! A volatile trim may be lost, and then what it took away has to be found. So a superblock that recovery has to look
-//! at is *held* in the record of log blocks while the only reason to leave it out is a volatile trim.
+//! A power cut may lose a volatile trim, and then recovery has to find the pages that it trimmed. A superblock that may
+//! be left out of the record of log blocks only because of a volatile trim is *held*: the record names it until the
+//! trim is journaled.
 
 use units::{Lpa, Seq, Superblock};
 
@@ -19,7 +21,7 @@ pub const RECORDS_PER_PAGE: usize = 256;
 enum Page {
     Free,
     /// Being programmed.
-    Coming,
+    Programming,
     /// On flash, with trims up to this number.
     Holds(Seq),
 }
@@ -29,26 +31,26 @@ enum Page {
 pub struct Trims {
     volatile: Vec<TrimRecord>,
     pages: Vec<Page>,
-    /// What is being programmed, by page.
-    coming: Vec<(usize, Vec<TrimRecord>)>,
-    /// Pages on flash.
+    /// Trims being programmed, by page of the journal.
+    programming: Vec<(usize, Vec<TrimRecord>)>,
+    /// Number of pages on flash.
     journaled: usize,
-    /// Superblocks that are held, until every trim with a number below this is safe.
+    /// Superblocks that are held, each until every trim with a number below this is journaled.
     held: Vec<(Superblock, Seq)>,
-    /// What recovery has found in the journal, until a scheme asks for it.
+    /// Trims that recovery has found in the journal, until a scheme asks for them.
     restored: Vec<TrimRecord>,
-    /// Flushes and erases that wait want volatile trims written at once.
+    /// True if waiting flushes or erases want volatile trims to be written at once.
     pub wanted: bool,
 }
 
 impl Trims {
-    /// None.
+    /// No trims.
     pub fn new(pages: usize) -> Trims {
         let pages = vec![Page::Free; pages];
         Trims {
             volatile: Vec::new(),
             pages,
-            coming: Vec::new(),
+            programming: Vec::new(),
             journaled: 0,
             held: Vec::new(),
             restored: Vec::new(),
@@ -56,12 +58,12 @@ impl Trims {
         }
     }
 
-    /// Can another trim be taken in?
+    /// True if another trim fits.
     pub fn has_room(&self) -> bool {
         self.volatile.len() < RECORDS_PER_PAGE
     }
 
-    /// Takes in a trim of `n` units that has numbers from `seq`.
+    /// Adds a trim of `n` units with sequence numbers from `seq`.
     pub fn push(&mut self, lpa: Lpa, n: u32, seq: Seq) {
         if let Some(last) = self.volatile.last_mut()
             && last.lpa.0 + last.len == lpa.0
@@ -75,11 +77,11 @@ impl Trims {
 
     /// Every trim with a number below this is journaled.
     pub fn safe_below(&self) -> Seq {
-        let waiting = self.volatile.iter().chain(self.coming.iter().flat_map(|(_, records)| records));
+        let waiting = self.volatile.iter().chain(self.programming.iter().flat_map(|(_, records)| records));
         waiting.map(|r| r.seq).min().unwrap_or(Seq(u64::MAX))
     }
 
-    /// Trims with numbers below `below` are why this superblock may be left out of the record.
+    /// Holds a superblock: without trims with numbers below `below` it could not be left out of the record.
     pub fn hold(&mut self, sb: Superblock, below: Seq) {
         if self.all_safe() {
             return;
@@ -90,8 +92,8 @@ impl Trims {
         }
     }
 
-    /// Superblocks that a record has to hold. The trims that they wait for are wanted in the journal now, for each of
-    /// these superblocks costs a recovery time.
+    /// Superblocks that a record has to name. Each of them costs recovery time, so the trims that they wait for are
+    /// wanted in the journal now.
     pub fn held(&mut self) -> impl Iterator<Item = Superblock> {
         let safe = self.safe_below();
         self.held.retain(|&(_, below)| below > safe);
@@ -100,27 +102,27 @@ impl Trims {
         self.held.iter().map(|&(sb, _)| sb)
     }
 
-    /// Is there no trim at all that a segment on flash may lack?
+    /// True if no segment on flash lacks a trim.
     pub fn none(&self) -> bool {
         self.journaled == 0 && self.all_safe()
     }
 
-    /// Is every trim journaled?
+    /// True if every trim is journaled or covered.
     pub fn all_safe(&self) -> bool {
-        self.volatile.is_empty() && self.coming.is_empty()
+        self.volatile.is_empty() && self.programming.is_empty()
     }
 
-    /// Should the volatile trims be written now?
+    /// True if the volatile trims should be written now.
     pub fn due(&self) -> bool {
         !self.volatile.is_empty() && (self.wanted || !self.has_room())
     }
 
-    /// Is no page of the journal left, or only the last one?
+    /// True if at most one page of the journal is free.
     pub fn crowded(&self) -> bool {
         self.pages.iter().filter(|&&page| page == Page::Free).count() <= 1
     }
 
-    /// After a power cut: these pages hold trims.
+    /// State after a power cut: adds the trims in a page of the journal.
     pub fn restore(&mut self, page: usize, records: &[TrimRecord]) {
         let last = records.iter().map(|r| r.seq.plus(r.len - 1)).max();
         if let Some(last) = last {
@@ -130,38 +132,40 @@ impl Trims {
         }
     }
 
-    /// What recovery has found in the journal, for a scheme that keeps it.
+    /// The trims that recovery has found in the journal. Gives them once.
     pub fn take_restored(&mut self) -> Vec<TrimRecord> {
         std::mem::take(&mut self.restored)
     }
 
-    /// Begins to write the volatile trims: gives the page to program, if one is free.
+    /// Begins to write the volatile trims. Gives the page to program, if one is free.
     pub fn start_write(&mut self) -> Option<usize> {
         let page = self.pages.iter().position(|&page| page == Page::Free)?;
-        self.pages[page] = Page::Coming;
-        self.coming.push((page, std::mem::take(&mut self.volatile)));
+        self.pages[page] = Page::Programming;
+        self.programming.push((page, std::mem::take(&mut self.volatile)));
         self.wanted = false;
         Some(page)
     }
 
-    /// A page is on flash: gives its content.
+    /// A page is on flash. Gives its content.
     pub fn written(&mut self, page: usize) -> Vec<TrimRecord> {
-        let at = self.coming.iter().position(|(coming, _)| *coming == page);
-        let (_, records) = self.coming.swap_remove(at.expect("a page is programmed once at a time"));
+        let at = self.programming.iter().position(|(programming, _)| *programming == page);
+        let (_, records) = self.programming.swap_remove(at.expect("a page is programmed once at a time"));
         let last = records.iter().map(|r| r.seq.plus(r.len - 1)).max();
         self.pages[page] = Page::Holds(last.expect("a page is written with records"));
         self.journaled += 1;
         records
     }
 
-    /// Every trim with a number below this is in a segment on flash: volatile ones need no journal.
+    /// Every trim with a number below this is in a segment on flash. Drops volatile trims that need no journal any
+    /// more.
     pub fn drop_covered(&mut self, below: Seq) {
         if !self.volatile.is_empty() {
             self.volatile.retain(|r| r.seq.plus(r.len - 1) >= below);
         }
     }
 
-    /// Every trim with a number below this is in a segment on flash: gives a page that is not needed any more.
+    /// Every trim with a number below this is in a segment on flash. Gives a page of the journal that is not needed any
+    /// more.
     pub fn take_covered(&mut self, below: Seq) -> Option<usize> {
         if self.journaled == 0 {
             return None;

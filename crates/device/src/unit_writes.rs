@@ -1,4 +1,4 @@
-//! Whole map units being written as part of an exclusive job.
+//! Writing whole map units in an exclusive job.
 
 use units::{SegmentId, Seq};
 
@@ -6,7 +6,7 @@ use crate::directory::Piece;
 use crate::engine::core::Core;
 use crate::knowledge::ProgrammedSet;
 
-/// Map units on their way to flash with their entries, packed, and the last change that they hold.
+/// Map units being programmed, with their entries, packed, and the number up to which they are complete.
 #[derive(Debug, Default)]
 pub struct UnitWrites {
     images: Vec<(SegmentId, Vec<u32>)>,
@@ -21,7 +21,7 @@ impl UnitWrites {
         core.program_map_units(&pieces);
     }
 
-    /// The programs are over: what is on flash becomes the content of its pages.
+    /// The programs have ended. Makes the map units that are on flash the content of their pages.
     pub fn finish(&mut self, core: &mut Core, programmed: &ProgrammedSet) {
         let mut at = 0;
         for (segment, image) in self.images.drain(..) {

@@ -1,7 +1,7 @@
-//! Valid pages per superblock, as a device can count them: it learns of an overwritten page when it sees the old entry.
+//! Valid page counts by superblock. A device can count an overwritten page as invalid only when it sees the old entry.
 //!
-//! What every scheme with such counts does with them is here: it gives superblocks without valid pages back, and
-//! collects the one with the fewest.
+//! All schemes with such counts use them in the same way: superblocks without valid pages are erased, and GC collects
+//! the one with the fewest.
 
 use units::{Ppa, Superblock};
 
@@ -12,20 +12,20 @@ use crate::gc::Victim;
 #[derive(Debug)]
 pub struct ValidCounts {
     counts: Vec<u32>,
-    /// Collected completely; pages only leave it from now on.
+    /// Superblocks that have been collected completely and not been erased.
     collected: Vec<bool>,
-    /// How many are collected and not erased.
+    /// Number of these superblocks.
     awaiting_erase: u32,
 }
 
 impl ValidCounts {
-    /// All zero.
+    /// All counts are zero.
     pub fn new(core: &Core) -> ValidCounts {
         let superblocks = core.blocks().count() as usize;
         ValidCounts { counts: vec![0; superblocks], collected: vec![false; superblocks], awaiting_erase: 0 }
     }
 
-    /// What recovery has counted in the pieces of the mapping table on flash, all of which it has read.
+    /// The counts that recovery has found. It has read all pieces of the mapping table.
     pub fn restored(core: &mut Core) -> ValidCounts {
         ValidCounts { counts: core.take_counted(), ..ValidCounts::new(core) }
     }
@@ -44,7 +44,7 @@ impl ValidCounts {
         *count -= 1;
     }
 
-    /// The page is garbage. If it was the last valid one of a settled superblock, that is erased.
+    /// A page becomes invalid. If it was the last valid one of a settled superblock, the superblock is erased.
     #[inline]
     pub fn release(&mut self, core: &mut Core, ppa: Ppa) {
         let sb = core.superblock_of(ppa);
@@ -52,13 +52,13 @@ impl ValidCounts {
         self.retire_if_empty(core, sb);
     }
 
-    /// Valid pages.
+    /// Number of valid pages.
     #[inline]
     pub fn get(&self, sb: Superblock) -> u32 {
         self.counts[sb.index()]
     }
 
-    /// A superblock without valid pages is erased, unless it is still being written.
+    /// Erases a superblock without valid pages, unless it is still being written.
     #[inline]
     pub fn retire_if_empty(&mut self, core: &mut Core, sb: Superblock) {
         if self.get(sb) == 0 && core.blocks().settled(sb) {
@@ -66,7 +66,7 @@ impl ValidCounts {
         }
     }
 
-    /// The same for all superblocks, after recovery.
+    /// Erases all superblocks without valid pages, after recovery.
     pub fn retire_all_empty(&mut self, core: &mut Core) {
         for sb in (0..core.blocks().count()).map(Superblock) {
             self.retire_if_empty(core, sb);
@@ -85,13 +85,14 @@ impl ValidCounts {
         self.collected[sb.index()] = true;
     }
 
-    /// True if a superblock that has been collected is not being erased yet.
+    /// True if a collected superblock is not being erased yet.
     pub fn await_erase(&self) -> bool {
         self.awaiting_erase > 0
     }
 
-    /// What to collect among the settled superblocks for which `eligible` holds: `named`, for wear levelling, or the
-    /// one with the fewest valid pages (greedy GC). A full one is no victim: nothing would be gained.
+    /// The victim among the settled superblocks for which `eligible` holds: `named`, for wear levelling, else the one
+    /// with the fewest valid pages (greedy GC). A superblock that is valid as a whole is no victim, because nothing
+    /// would be gained.
     pub fn victim(
         &self,
         core: &Core,

@@ -11,8 +11,8 @@ use ufs::Op;
 use ufsim_device::{DeviceConfig, MappingKind};
 use units::Lpa;
 
-/// A device with a cache of so many entries (a multiple of 128; `None`: of all), with so many microseconds before
-/// changed ones are written, written once in ascending order and at rest.
+/// A device with a cache of `entries` entries (a multiple of 128; `None`: of all), which writes changed entries after
+/// `background` microseconds without commands. It has been written once in ascending order and is idle.
 fn written(entries: Option<u32>, background: Option<u32>, kind: MappingKind) -> Bench {
     let mut cfg = DeviceConfig { write_through: true, ..tiny() };
     let own = match kind {
@@ -29,7 +29,7 @@ fn written(entries: Option<u32>, background: Option<u32>, kind: MappingKind) -> 
     bench
 }
 
-/// One command, then rest.
+/// One command; waits until the device is idle.
 fn one(bench: &mut Bench, op: Op) {
     bench.send(op);
     bench.settle();
@@ -39,7 +39,7 @@ fn read(bench: &mut Bench, lpa: u32) {
     one(bench, Op::Read { lpa: Lpa(lpa), len: 1 });
 }
 
-/// What the scheme counts.
+/// Counters of the scheme.
 fn counters(bench: &Bench) -> BTreeMap<&'static str, u64> {
     bench.device.scheme_counters().into_iter().map(|(counter, value)| (counter.name, value)).collect()
 }
@@ -51,7 +51,7 @@ fn evicting_one_changed_entry_writes_all_of_its_translation_page() {
     (3600..3900).for_each(|lpa| {
         read(&mut bench, lpa);
     });
-    // Changes 8 entries of translation page 0 and 3 of translation page 1; 0 is the first to leave.
+    // Changes 8 entries of translation page 0 and 3 of translation page 1. Entry 0 leaves first.
     for lpa in [0, 1, 2, 3, 4, 5, 6, 7, 512, 513, 514] {
         one(&mut bench, Op::Write { lpa: Lpa(lpa), len: 1, fua: false });
     }
@@ -66,7 +66,7 @@ fn evicting_one_changed_entry_writes_all_of_its_translation_page() {
     assert_eq!(grown("cmt_dirty_evictions"), 1);
     assert_eq!(grown("cmt_page_writes"), 1);
     assert_eq!(grown("cmt_entries_written"), 8, "all changed entries of the page, and no others");
-    // The other seven leave without a write; the next write is that of the other page.
+    // The other seven leave without a write. The next write is that of translation page 1.
     while counters(&bench)["cmt_page_writes"] == after["cmt_page_writes"] {
         read(&mut bench, next);
         next += 1;

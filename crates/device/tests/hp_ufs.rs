@@ -1,6 +1,6 @@
-//! `hp-ufs` seen from a host without a driver.
+//! `hp-ufs`, seen from a host without a driver.
 
-// The other test uses the rest of it.
+// Other tests use the rest of it.
 #[allow(dead_code)]
 mod kit;
 
@@ -10,7 +10,7 @@ use ufs::{Content, DataIn, DataOut, Notice, Op, Quarters, SegmentImage, SegmentS
 use ufsim_device::{DeviceConfig, MappingKind};
 use units::{Lpa, Ppa, SegmentId, Seq};
 
-/// Writes once and gives the place that the device tells.
+/// Writes a unit and gives its place, which the response tells.
 fn write(bench: &mut Bench, lpa: Lpa) -> Ppa {
     bench.send(Op::Write { lpa, len: 1, fua: true });
     bench.settle();
@@ -20,7 +20,7 @@ fn write(bench: &mut Bench, lpa: Lpa) -> Ppa {
     }
 }
 
-/// What the device itself still knows to be newer wins over a stale address: the host has not said that it has applied
+/// A newer entry in the device's log wins over a stale address from the host. The host has not said that it has applied
 /// the entry, so the entry is in the log.
 #[test]
 fn a_stale_address_loses_against_the_log() {
@@ -38,7 +38,7 @@ fn a_stale_address_loses_against_the_log() {
     assert_eq!(bench.device.stats().log_hits, 2);
 }
 
-/// A device whose programs of metadata may be as short as a flash unit, with parts of so many bytes.
+/// A device whose programs of metadata may be as short as a flash unit, with parts of `bytes` bytes.
 fn in_parts(bytes: u32) -> Bench {
     let geometry = Geometry { units_per_page: 1, pages_per_block: 64, ..tiny().geometry };
     let mut cfg = DeviceConfig { geometry, ..tiny() };
@@ -46,8 +46,8 @@ fn in_parts(bytes: u32) -> Bench {
     Bench::new(cfg, MappingKind::HpUfs)
 }
 
-/// Writes a unit of each of the four segments, at this slot, and sends their parts of `bytes` that hold it. Gives the
-/// places.
+/// Writes a unit at this slot in each of the four segments, and sends the parts of `bytes` bytes that hold them. Gives
+/// the places.
 fn write_and_send(bench: &mut Bench, slot: u32, bytes: u32) -> Vec<Ppa> {
     let places: Vec<Ppa> = (0..4).map(|segment| write(bench, Lpa(segment * 1024 + slot))).collect();
     bench.host_seq = bench.host_seq.plus(4);
@@ -63,12 +63,12 @@ fn write_and_send(bench: &mut Bench, slot: u32, bytes: u32) -> Vec<Ppa> {
     places
 }
 
-/// The parts of different segments lie side by side in flash units.
+/// Parts of different segments share flash units.
 #[test]
 fn parts_are_collected_into_pages() {
     for (bytes, units) in [(4096, 4), (2048, 2), (1024, 1)] {
         let mut bench = in_parts(bytes);
-        // The records of the superblocks that are opened come first.
+        // The records of the superblocks that are opened are programmed first.
         write(&mut bench, Lpa(0));
         bench.host_seq = Seq(1);
         let before = bench.device.stats();
@@ -79,7 +79,7 @@ fn parts_are_collected_into_pages() {
     }
 }
 
-/// A segment whose parts were written at different times is read from as many pages, and comes whole.
+/// A segment whose parts were written at different times is read from several pages and answered as a whole.
 #[test]
 fn a_segment_is_assembled_from_its_parts() {
     let mut bench = in_parts(1024);
@@ -101,7 +101,7 @@ fn a_segment_is_assembled_from_its_parts() {
     }
 }
 
-/// All parts of a segment written at once lie in one flash unit, and come with one read.
+/// All parts of a segment that were written together are in one flash unit, and come with one read.
 #[test]
 fn parts_that_share_a_page_are_read_once() {
     let mut bench = in_parts(1024);
@@ -115,7 +115,7 @@ fn parts_that_share_a_page_are_read_once() {
     assert_eq!(bench.device.stats().segment_reads, 1);
 }
 
-/// A segment that comes whole shares no flash unit with parts of others, whatever came before it.
+/// A segment that is sent whole shares no flash unit with parts of others, whatever was sent before it.
 #[test]
 fn a_whole_segment_is_read_once_whatever_it_is_written_with() {
     let mut bench = in_parts(1024);
@@ -133,7 +133,7 @@ fn a_whole_segment_is_read_once_whatever_it_is_written_with() {
     assert_eq!(bench.device.stats().segment_reads, 1);
 }
 
-/// Half a map unit cannot be written.
+/// A map unit can only be written whole.
 #[test]
 fn parts_of_another_size_are_refused() {
     for (bytes, bits) in [(4096, 0b0011), (2048, 0b0001), (2048, 0b0110)] {

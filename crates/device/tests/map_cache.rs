@@ -1,4 +1,4 @@
-//! What the device says about its mapping cache, and what it does for an announced batch.
+//! Answers of the device about its mapping cache, and the effect of an announced batch.
 
 mod kit;
 
@@ -9,7 +9,7 @@ use units::{Lpa, Nanos, Seq, SimTime};
 
 const SELF_RELIANT: [MappingKind; 2] = [MappingKind::SegmentLog, MappingKind::Ideal];
 
-/// A device that has been written all over.
+/// A device on which random commands have written everything.
 fn written(kind: MappingKind) -> (Bench, Rng) {
     let mut bench = Bench::new(tiny(), kind);
     let mut rng = Rng(77);
@@ -60,7 +60,7 @@ fn the_list_names_what_is_cached() {
             let units = |run: &LpaRun| (run.lpa.0..run.end().0).map(Lpa).collect::<Vec<_>>();
             let listed: Vec<Lpa> = runs.iter().flat_map(units).collect();
             assert!(listed.iter().all(|&lpa| bench.device.cached(lpa, 1)), "{kind:?}: {runs:?}");
-            // Everything was written, so whatever is cached is in SRAM and listed.
+            // Everything was written, so each cached unit is in SRAM and listed.
             for lpa in (0..4096).map(Lpa).filter(|&lpa| bench.device.cached(lpa, 1)) {
                 assert!(listed.contains(&lpa), "{kind:?}: {lpa} is missing");
             }
@@ -88,7 +88,7 @@ fn a_batch_of_reads_loads_its_segment_once() {
     assert_eq!((after.segment_reads - before.segment_reads, after.segment_misses), (1, before.segment_misses));
 }
 
-/// Sends commands at once; gives the time of the last answer, and all statuses.
+/// Sends commands at once. Gives the time of the last answer, and all statuses.
 fn answers(commands: Vec<(Op, DataOut)>) -> (SimTime, Vec<Status>) {
     let config = DeviceConfig { command_cost: Nanos(10_000), ..tiny() };
     let mut device = Device::new(config, MappingKind::SegmentLog);

@@ -1,4 +1,4 @@
-//! The device alone under commands of a host without a booster: data survives everything, and sums hold.
+//! The device alone under commands of a host without booster: no data is lost, and the sums hold.
 
 mod kit;
 
@@ -65,7 +65,7 @@ fn sealed_entries_speed_up_reads_and_never_mislead() {
         entries[group as usize * 512..][..512].copy_from_slice(&sealed);
         for _ in 0..300 {
             let lpa = rng.below(4096);
-            // Mostly the entry that the host should use, sometimes one of another page, or a damaged one.
+            // Mostly the right entry, sometimes that of another page, or a damaged one.
             let entry = match rng.below(10) {
                 0 => entries[rng.below(4096) as usize],
                 1 => entries[lpa as usize] ^ 1 << rng.below(64),
@@ -91,7 +91,7 @@ fn sealed_entries_speed_up_reads_and_never_mislead() {
 fn units_whose_segment_had_to_be_loaded_are_read_row_by_row() {
     let cfg = tiny();
     let row = cfg.geometry.row_units();
-    // One segment in SRAM: reading from another one pushes it out.
+    // With one segment in SRAM, a read in another segment evicts it.
     let sram = ufsim_device::SramConfig { segment_cache: 1, ..cfg.sram };
     let mut bench = Bench::new(ufsim_device::DeviceConfig { sram, ..cfg }, MappingKind::SegmentLog);
     for lpa in (0..4096).step_by(16) {

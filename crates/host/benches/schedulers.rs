@@ -1,9 +1,9 @@
-//! What a scheduler costs: nanoseconds of the simulating processor per request that goes through the driver with a full
-//! pending queue. What is more than with `noop` is the scheduler's: taking a request in and choosing one.
+//! Cost of a scheduler: nanoseconds of the simulating processor per request that passes the driver with a full pending
+//! queue. The difference to `noop` is the cost of the scheduler: adding a request and choosing one.
 //!
-//! `cargo bench -p ufsim-host --bench schedulers`. It fails if a scheduler with the view of the device takes more than
-//! [`LIMIT_NS`]. Other columns: what a host's own knowledge of the cache adds, what notices add (each is a command),
-//! and a hot spot where every third request overlaps another.
+//! `cargo bench -p ufsim-host --bench schedulers`. Fails if a scheduler with the view of the device takes more than
+//! [`LIMIT_NS`]. Other columns: the cost of a host's own knowledge of the cache, the cost of notices (each is a
+//! command), and a hot spot where every third request overlaps another.
 
 use std::hint::black_box;
 
@@ -14,10 +14,10 @@ use units::{AppId, Lpa, Nanos, SimTime};
 
 /// Requests that are pending all the time.
 const PENDING: u32 = 128;
-/// Enough that the tick of the processor clock, up to 4 ms, is less than 3 ns of a request.
+/// Enough requests that the tick of the processor clock, up to 4 ms, is less than 3 ns per request.
 const REQUESTS: u32 = 1_500_000;
 const RUNS: u32 = 5;
-/// Most that a request may cost, submission and choice together.
+/// Highest cost of a request, submission and choice together.
 const LIMIT_NS: f64 = 200.0;
 
 const INFO: DeviceInfo = DeviceInfo {
@@ -31,7 +31,7 @@ const INFO: DeviceInfo = DeviceInfo {
     map_page_entries: 1024,
 };
 
-/// Every fourth stretch of 64 units is cached.
+/// A view in which every fourth stretch of 64 units is cached.
 struct Stretches;
 
 impl CacheView for Stretches {
@@ -40,14 +40,14 @@ impl CacheView for Stretches {
     }
 }
 
-/// Processor time of this process in nanoseconds, so that others on the machine hardly count; Linux only.
+/// Processor time of this process in nanoseconds, which other processes hardly influence; Linux only.
 fn processor_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("a Linux kernel with schedstat");
     let field = text.split_whitespace().next().and_then(|field| field.parse().ok());
     field.expect("the first field of schedstat is a time")
 }
 
-/// The best of [`RUNS`], in nanoseconds per request. `span` units are accessed.
+/// The best of [`RUNS`], in nanoseconds per request, with accesses to `span` units.
 fn cost(scheduler: SchedulerKind, schedulers: SchedulerParams, span: u32) -> f64 {
     let config = HostConfig { scheduler, schedulers, tags: 3, internal_tags: 2, ..HostConfig::default() };
     let run = || {
@@ -72,7 +72,7 @@ fn churn(driver: &mut Driver, span: u32) {
         if id < PENDING {
             continue;
         }
-        // Until one request has gone: queries and notices do not count.
+        // Until one request has been sent; queries and notices do not count.
         loop {
             let command = driver.next_command_seeing(now, &Stretches).expect("128 requests are pending");
             let user = command.op.is_user();
@@ -88,7 +88,7 @@ fn churn(driver: &mut Driver, span: u32) {
 
 fn answer(command: &Command) -> Response {
     let data = match command.op {
-        // What a read gives does not matter, and making a list would be measured.
+        // The content of a read does not matter, and the time to make a list would be measured.
         Op::Read { .. } => DataIn::One(None),
         Op::CacheQuery => DataIn::Runs(Vec::new()),
         _ => DataIn::None,
@@ -97,7 +97,7 @@ fn answer(command: &Command) -> Response {
     Response { tag: command.tag, status: Status::Good, data, hpb, piggyback }
 }
 
-/// Units that are accessed: a whole device, and a hot spot.
+/// Number of units accessed: a whole device, and a hot spot.
 const WIDE: u32 = 1 << 22;
 const HOT: u32 = 2_000;
 

@@ -12,7 +12,7 @@ struct Active {
     /// Units not answered yet.
     open_units: u32,
     status: Status,
-    /// A part of it has been kept back by the booster until it had the mapping.
+    /// True if the booster has parked a part of the request until it had the mapping.
     parked: bool,
     /// Contents so far, if the request needs more than one command.
     contents: Vec<Option<Content>>,
@@ -26,7 +26,7 @@ pub(crate) struct RequestTable {
 }
 
 impl RequestTable {
-    /// Enters a request of `units` units; gives its index.
+    /// Inserts a request of `units` units. Gives its index.
     #[inline(always)]
     pub fn insert(&mut self, request: Request, units: u32) -> u32 {
         let entry = Active { request, open_units: units, status: Status::Good, parked: false, contents: Vec::new() };
@@ -54,7 +54,7 @@ impl RequestTable {
         self.active[index as usize].parked = true;
     }
 
-    /// Has a part of this request waited for its mapping?
+    /// True if a part of this request has waited for its mapping.
     pub fn has_parked(&self, index: u32) -> bool {
         self.active[index as usize].parked
     }
@@ -65,7 +65,8 @@ impl RequestTable {
         self.active.len() == self.free.len()
     }
 
-    /// Takes in the answer to one command. If it was the last one, adds the completion to `ended` and gives true.
+    /// Handles the answer to one command of a request. After the last one, adds the completion to `ended` and gives
+    /// true.
     #[inline(always)]
     pub fn answer(&mut self, owner: Owner, status: Status, data: DataIn, ended: &mut VecDeque<Completion>) -> bool {
         let active = &mut self.active[owner.request as usize];
@@ -122,7 +123,7 @@ mod tests {
         Request { id: 5, op: RequestOp::Read, lpa: Lpa(10), len, stamp: 0, app: AppId::SYSTEM }
     }
 
-    /// The completion that an answer leads to.
+    /// The completion after an answer, if there is one.
     fn answer(table: &mut RequestTable, owner: Owner, status: Status, data: DataIn) -> Option<Completion> {
         let mut ended = VecDeque::new();
         assert_eq!(table.answer(owner, status, data, &mut ended), !ended.is_empty());

@@ -10,28 +10,28 @@ use crate::booster::registry::BoosterKind;
 use crate::sched::SchedulerParams;
 use crate::sched::registry::SchedulerKind;
 
-/// Tags that a UFS host has (JESD220C clause 10.7.1).
+/// Tags of a UFS host (JESD220C clause 10.7.1).
 pub(crate) const MAX_TAGS: u8 = 32;
 
 /// Settings of the driver. [`HostConfig::check`] says which values are allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostConfig {
-    /// Commands in flight at most, 2..=32.
+    /// Most commands in flight, 2..=32.
     pub tags: u8,
-    /// Of these, how many user commands may not use, so that metadata always gets through; `1..tags`.
+    /// Tags that user commands may not use, so that metadata always gets through; `1..tags`.
     pub internal_tags: u8,
     /// Longest command in 4 KiB units, from 1.
     pub max_transfer_units: u32,
     /// Order of user commands.
     pub scheduler: SchedulerKind,
-    /// The parameters of all schedulers; the one in use is handed its own.
+    /// The parameters of all schedulers. The one in use gets its own.
     pub schedulers: SchedulerParams,
     /// Use of host DRAM.
     pub booster: BoosterKind,
-    /// Most DRAM that cached mappings may take, in bytes: at least two segments (8 KiB) for `hp-ufs`, one group for
+    /// Most DRAM that cached mappings may take, in bytes. At least two segments (8 KiB) for `hp-ufs`, one group for
     /// `hpb`, `foam` and `hpbvalve`, one region for `hpb-linux`. `None`: as much as the whole mapping table needs.
     pub memory_limit_bytes: Option<u64>,
-    /// The parameters of all boosters; the one in use is handed its own.
+    /// The parameters of all boosters. The one in use gets its own.
     pub boosters: BoosterParams,
 }
 
@@ -53,11 +53,11 @@ impl Default for HostConfig {
 /// A setting that is not allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostConfigError {
-    /// Name of the field; of a parameter, `scheme.NAME.KEY`.
+    /// Name of the field, or `scheme.NAME.KEY` of a parameter.
     pub field: String,
-    /// What it was set to.
+    /// Its value.
     pub value: String,
-    /// What it may be set to.
+    /// The allowed values.
     pub allowed: String,
 }
 

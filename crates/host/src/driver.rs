@@ -25,20 +25,21 @@ pub struct Driver {
     config: HostConfig,
     info: DeviceInfo,
     scheduler: AnyScheduler,
-    /// The scheduler looks at what has come before it is asked for a part.
+    /// The scheduler has to see new parts before it is asked for one.
     reorders: bool,
-    /// The device is told of a batch before its requests.
+    /// A batch is announced to the device before its requests.
     announces: bool,
     /// Requests of an announced batch share the firmware's cost of a command.
     packs: bool,
     knowledge: Knowledge,
     booster: AnyBooster,
-    /// Parts that go before those in the scheduler: their wait is over, or a command of theirs has been sent.
+    /// Parts that go before those in the scheduler: their wait has ended, or a command of the same request has been
+    /// sent.
     ready: VecDeque<Part>,
     tags: TagTable,
     requests: RequestTable,
     completions: VecDeque<Completion>,
-    /// When the last request completed, unless one is under way.
+    /// Time when the last request completed; `None` while one is under way.
     idle_since: Option<SimTime>,
     stats: HostStats,
 }
@@ -47,7 +48,7 @@ impl Driver {
     /// A driver for a device that has just been attached and holds no data yet.
     ///
     /// # Panics
-    /// If the settings do not pass [`HostConfig::check`], which the caller should have asked.
+    /// If the settings do not pass [`HostConfig::check`]; the caller should have called it.
     pub fn new(config: HostConfig, info: DeviceInfo) -> Driver {
         if let Err(error) = config.check(&info) {
             panic!("the settings of the driver were not checked: {error}");
@@ -75,8 +76,8 @@ impl Driver {
         }
     }
 
-    /// A driver for a device that has come back from a power cut with its mapping up to the change `applied`. A booster
-    /// that keeps the mapping first finds out what is valid; requests wait until it knows.
+    /// A driver for a device that has recovered from a power cut with its mapping up to change `applied`. A booster
+    /// that keeps the mapping first finds the valid pages; requests wait until then.
     ///
     /// # Panics
     /// See [`Driver::new`].
@@ -86,8 +87,8 @@ impl Driver {
         driver
     }
 
-    /// Takes in a request of the block layer. One that is empty or reaches beyond the device completes at once with
-    /// [`Status::OutOfRange`].
+    /// Accepts a request of the block layer. A request that is empty or reaches beyond the device completes at once
+    /// with [`Status::OutOfRange`].
     #[inline(always)]
     pub fn submit(&mut self, now: SimTime, request: Request) {
         self.stats.requests += 1;
@@ -115,26 +116,27 @@ impl Driver {
         self.next_command_seeing(now, &Blind)
     }
 
-    /// The same for a scheduler that knows what the device's mapping cache holds from `device`, as a laboratory can
-    /// arrange and a phone can not ([`CacheKnowledge::Full`](crate::CacheKnowledge::Full)).
+    /// The next command, for a scheduler that knows what the device's mapping cache holds from `device`. A simulator
+    /// can arrange that; a phone can not ([`CacheKnowledge::Full`](crate::CacheKnowledge::Full)).
     pub fn next_command_seeing(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Command> {
         self.issue(now, device).map(|tag| self.fetch(tag))
     }
 
-    /// The command that [`issue`](Driver::issue) has made ready under this tag.
+    /// The command that [`issue`](Driver::issue) has prepared under this tag.
     #[inline]
     pub fn command(&self, tag: Tag) -> &Command {
         self.tags.command(tag)
     }
 
-    /// Gives this command to the device: once, when it has crossed the link.
+    /// Hands this command to the device, when it has crossed the link. Must be called once for each command.
     #[inline(always)]
     pub fn fetch(&mut self, tag: Tag) -> Command {
         self.tags.fetch(tag)
     }
 
-    /// Makes the next command to put on the link ready, if any can be sent now; see
-    /// [`next_command_seeing`](Driver::next_command_seeing). It lies under its tag until the device fetches it.
+    /// Prepares the next command to put on the link, if any can be sent now; see
+    /// [`next_command_seeing`](Driver::next_command_seeing). The command stays under its tag until the device fetches
+    /// it.
     pub fn issue(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Tag> {
         if self.reorders {
             self.scheduler.admit(now, self.knowledge.view(device));
@@ -174,7 +176,7 @@ impl Driver {
         Some(self.send_internal(internal))
     }
 
-    /// Takes in a response.
+    /// Handles a response.
     ///
     /// # Panics
     /// If its tag names no command in flight, or it does not fit the command: a bug in the caller or the device.
@@ -193,20 +195,20 @@ impl Driver {
         }
     }
 
-    /// The next request that has ended, to look at where it is.
+    /// The next completion, without taking it.
     #[inline]
     pub fn completion(&self) -> Option<&Completion> {
         self.completions.front()
     }
 
-    /// Takes the next request that has ended.
+    /// Takes the next completion.
     #[inline]
     pub fn pop_completion(&mut self) -> Option<Completion> {
         self.completions.pop_front()
     }
 
-    /// The earliest time at which [`Driver::next_command`] could give something without any other event. `None` while
-    /// all tags are taken, for then a response comes first.
+    /// The earliest time at which [`Driver::next_command`] could give a command without any other event. `None` while
+    /// all tags are in use, because then a response has to come first.
     pub fn next_wake(&self) -> Option<SimTime> {
         if !self.tags.any_free() {
             return None;
@@ -214,8 +216,8 @@ impl Driver {
         self.booster.next_wake(self.idle_since)
     }
 
-    /// Sets another memory limit, as a phone short of memory does (HP-UFS Sec. III-D). What no longer fits is written
-    /// back and dropped by the commands that follow.
+    /// Sets the memory limit, as a phone short of memory does (HP-UFS Sec. III-D). The commands that follow write back
+    /// and drop what no longer fits.
     ///
     /// # Errors
     /// If the limit is below the smallest that the booster can work with; see [`HostConfig::memory_limit_bytes`].
@@ -225,25 +227,26 @@ impl Driver {
         Ok(())
     }
 
-    /// Tells the driver that the state of an app has changed. Ask [`Driver::next_command`] afterwards.
+    /// Tells the driver that the state of an app has changed. The caller has to ask [`Driver::next_command`]
+    /// afterwards.
     pub fn signal(&mut self, now: SimTime, signal: AppSignal) {
         self.booster.signal(now, signal);
     }
 
-    /// The low-memory killer has chosen `victim` and expects `bytes` from its end: the booster gives back what it can
-    /// spare to let it live. Returns the bytes given back, 0 from a booster that does not take part (HPBvalve Sec.
-    /// 5.3).
+    /// The low-memory killer has chosen `victim` and expects `bytes` from its end. The booster gives back what it can
+    /// spare, so that the app may live. Returns the bytes given back; 0 if the booster does not support this (HPBvalve
+    /// Sec. 5.3).
     pub fn reclaim(&mut self, now: SimTime, victim: AppId, bytes: u64) -> u64 {
         self.booster.reclaim(now, victim, bytes)
     }
 
-    /// DRAM that the booster has taken from the phone now, in bytes.
+    /// DRAM that the booster takes from the phone now, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.booster.memory_bytes()
     }
 
-    /// The request to which the read in flight under this tag belongs, and what the driver knew of its mapping; `None`
-    /// for other commands. For a laboratory, which asks before it hands the response in.
+    /// The request of the read in flight under this tag, and what the driver knew of its mapping; `None` for other
+    /// commands. For reports; to be called before the response is handled.
     pub fn read_in_flight(&self, tag: Tag) -> Option<(u32, HostMapping)> {
         let Sent { op, owner: Some(owner) } = self.tags.sent(tag)? else { return None };
         let mapping = match op {
@@ -256,7 +259,7 @@ impl Driver {
         Some((self.requests.request(owner.request).id, mapping))
     }
 
-    /// What has been done so far.
+    /// Counters and sizes of the driver.
     pub fn stats(&self) -> HostStats {
         let mut stats = self.stats;
         stats.tags_peak = self.tags.peak().into();
@@ -266,16 +269,16 @@ impl Driver {
         stats
     }
 
-    /// What only this scheduler and this booster count: [`SchedulerKind::counters`], then
+    /// Counters that only this scheduler and this booster have: [`SchedulerKind::counters`], then
     /// [`BoosterKind::counters`](crate::BoosterKind::counters).
     pub fn scheme_counters(&self) -> Vec<(&'static Counter, u64)> {
         [self.scheduler.counted(), self.booster.counted()].concat()
     }
 
-    /// The counter of this name. What belongs to a scheduler or booster that is not in use is 0.
+    /// The counter of this name. It is 0 if it belongs to a scheduler or booster that is not in use.
     ///
     /// # Panics
-    /// If no driver has one of this name.
+    /// If no driver has a counter of this name.
     pub fn counter(&self, name: &str) -> u64 {
         let own = self.scheme_counters().into_iter().map(|(counter, value)| (counter.name, value));
         if let Some((_, value)) = self.stats().fields().chain(own).find(|(counter, _)| *counter == name) {
@@ -287,8 +290,8 @@ impl Driver {
         0
     }
 
-    /// What the scheduler wants said before its next part: a query that is due, or the notice of a batch that the part
-    /// opens.
+    /// The command that the scheduler needs before its next part: a query that is due, or the notice of a batch that
+    /// the part opens.
     fn scheduler_command(&mut self, now: SimTime) -> Option<Internal> {
         if let Some(query) = self.knowledge.query() {
             self.stats.sched_polls += 1;
@@ -321,7 +324,7 @@ impl Driver {
             RequestOp::Write { .. } => DataOut::Stamp(request.stamp),
             _ => DataOut::None,
         };
-        if let Some(rest) = part.rest(units) {
+        if let Some(rest) = part.remainder(units) {
             self.ready.push_front(rest);
         }
         let owner = Some(Owner { request: part.request, offset, units });

@@ -1,6 +1,6 @@
-//! Where things are that have a number as their name: a table with open addressing and linear steps.
+//! A table from numbers to numbers, with open addressing and linear probing.
 
-/// Number to place. At most half full, so that a search ends soon.
+/// At most half full, so that searches are short.
 pub(crate) struct Index {
     /// Key, and value plus one; 0 = free.
     entries: Vec<(u32, u32)>,
@@ -12,7 +12,7 @@ impl Index {
         Index { entries: vec![(0, 0); (2 * keys).next_power_of_two()] }
     }
 
-    /// Where a key would be if nothing were in its way.
+    /// The place of a key if no other key were there.
     #[inline]
     fn home(&self, key: u32) -> usize {
         let hash = u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -24,7 +24,7 @@ impl Index {
         (at + 1) & (self.entries.len() - 1)
     }
 
-    /// Where a key is, or the free entry at which the search for it ends.
+    /// The place of a key, or the free place at which the search for it ends.
     #[inline]
     fn place(&self, key: u32) -> usize {
         let mut at = self.home(key);
@@ -40,14 +40,14 @@ impl Index {
         self.entries[self.place(key)].1.checked_sub(1)
     }
 
-    /// Enters a key.
+    /// Inserts a key.
     #[inline]
     pub fn insert(&mut self, key: u32, value: u32) {
         let at = self.place(key);
         self.entries[at] = (key, value + 1);
     }
 
-    /// Gives a key this value; returns the one it had.
+    /// Sets the value of a key. Returns the old one.
     #[inline]
     pub fn replace(&mut self, key: u32, value: u32) -> Option<u32> {
         let at = self.place(key);
@@ -56,13 +56,13 @@ impl Index {
         before.checked_sub(1)
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     #[inline]
     pub fn remove(&mut self, key: u32) {
         self.take_out(self.place(key));
     }
 
-    /// Takes a key out if it has this value.
+    /// Removes a key if it has this value. True if it did.
     #[inline]
     pub fn remove_if(&mut self, key: u32, value: u32) -> bool {
         let at = self.place(key);
@@ -73,14 +73,14 @@ impl Index {
         found
     }
 
-    /// Frees a place, and moves the keys behind it up that were in the way of theirs.
+    /// Frees a place. Moves the keys behind it that could not be at their own place.
     #[inline]
     fn take_out(&mut self, place: usize) {
         let mask = self.entries.len() - 1;
         let mut hole = place;
         let mut at = self.next(hole);
         while self.entries[at].1 != 0 {
-            // It may move if its home does not lie behind the hole.
+            // A key may move if its own place is not behind the hole.
             let home = self.home(self.entries[at].0);
             if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
                 self.entries[hole] = self.entries[at];
@@ -96,7 +96,7 @@ impl Index {
 mod tests {
     use super::*;
 
-    /// Against a list that is searched: thousands of joins and leaves, many keys with the same home.
+    /// Compared with a list that is searched: thousands of inserts and removals, and many keys with the same own place.
     #[test]
     fn the_index_finds_what_is_in_it() {
         let mut index = Index::new(16);

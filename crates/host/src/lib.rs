@@ -1,24 +1,24 @@
-//! The host's UFS driver: it takes the block layer's requests, cuts them into commands, keeps the queue and the tags,
-//! and puts the requests together again from the responses.
+//! The host's UFS driver. It takes requests of the block layer, splits them into commands, manages queue and tags, and
+//! assembles completions from the responses.
 //!
 //! # Glossary
-//! - **request**: what the block layer asks for; any length. **command**: what fits the link, at most
+//! - **request**: what the block layer asks for; any length. **command**: what is sent over the link, at most
 //!   `max_transfer_units` long. **part**: the piece of a request that has not been sent yet.
 //! - **tag**: names a command in flight; a UFS host has 32 of them.
-//! - **user command**: moves or orders the user's data. **internal command**: metadata exchange that the driver starts
-//!   itself; see [`ufs::Op::is_user`].
+//! - **user command**: reads, writes or orders the user's data. **internal command**: exchanges metadata; the driver
+//!   starts it itself. See [`ufs::Op::is_user`].
 //! - **scheduler**: orders the parts that wait for a tag ([`SchedulerKind`]).
-//! - **booster**: what the driver does with host DRAM to spare the device work ([`BoosterKind`]).
+//! - **booster**: a use of host DRAM that saves the device work ([`BoosterKind`]).
 //! - **segment**: 1,024 L2P entries; what `hp-ufs` caches. **group**: the sealed entries of one HPB READ BUFFER; HPB
 //!   2.0 calls it a **subregion**, and some of them a **region**.
-//! - **foreground app**: the one that the user sees; all others are in the background. **launch**: it comes to the
+//! - **foreground app**: the one that the user sees; all others are in the background. **launch**: an app comes to the
 //!   foreground.
 //!
 //! # Contract
 //! The driver sees of the device what a phone sees: descriptors ([`ufs::DeviceInfo`]), commands and responses. It owns
-//! no clock; the caller tells it the time:
+//! no clock; the caller passes the time:
 //!
-//! 1. [`Driver::submit`] hands in a request; [`Driver::on_response`] hands in what came from the link.
+//! 1. [`Driver::submit`] accepts a request; [`Driver::on_response`] handles a response from the link.
 //! 2. After either of them, and at [`Driver::next_wake`], the caller takes commands with [`Driver::next_command`] until
 //!    there is none, and completions with [`Driver::pop_completion`].
 //!

@@ -1,4 +1,4 @@
-//! Counters that the driver reports. What only a scheduler or a booster counts is declared in its own file.
+//! Counters of the driver. Counters that only a scheduler or a booster has are declared in its own file.
 
 units::counters! {
     /// What the driver has done since it was made, and what every booster reports.

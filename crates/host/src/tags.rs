@@ -5,16 +5,16 @@ use units::Seq;
 
 use crate::config::MAX_TAGS;
 
-/// What the driver remembers of a command in flight.
+/// A command in flight, as the driver remembers it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    /// What was asked.
+    /// The command.
     pub op: Op,
-    /// For user commands: the request it belongs to.
+    /// For a user command: its request.
     pub owner: Option<Owner>,
 }
 
-/// Which units of which request a command covers.
+/// The units of a request that a command covers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner {
     /// Index in the request table.
@@ -25,8 +25,8 @@ pub(crate) struct Owner {
     pub units: u32,
 }
 
-/// The place of a tag. A command stays in it until the device fetches it, as it does in the memory of a phone: one that
-/// is handed from function to function is slow to move, since it has just been put together.
+/// The memory of a tag. A command stays in it until the device fetches it, as in a phone. Moving a command from
+/// function to function is slow, because it has just been written.
 struct Place {
     command: Command,
     owner: Option<Owner>,
@@ -34,7 +34,7 @@ struct Place {
 
 /// Free tags and commands in flight.
 pub(crate) struct TagTable {
-    /// Bit by tag.
+    /// One bit per tag.
     all: u32,
     free: u32,
     users: u8,
@@ -44,7 +44,7 @@ pub(crate) struct TagTable {
 }
 
 impl TagTable {
-    /// `tags` tags, of which user commands leave `internal` alone.
+    /// `tags` tags. User commands leave `internal` of them free.
     pub fn new(tags: u8, internal: u8) -> TagTable {
         let all = u32::MAX >> (MAX_TAGS - tags);
         let place = |tag| Place {
@@ -54,24 +54,25 @@ impl TagTable {
         TagTable { all, free: all, users: 0, user_limit: tags - internal, places: std::array::from_fn(place), peak: 0 }
     }
 
-    /// Can an internal command be sent?
+    /// True if an internal command can be sent.
     #[inline]
     pub fn any_free(&self) -> bool {
         self.free != 0
     }
 
-    /// Can a user command be sent?
+    /// True if a user command can be sent.
     #[inline]
     pub fn user_free(&self) -> bool {
         self.free != 0 && self.users < self.user_limit
     }
 
-    /// Most commands that were ever in flight at a time. Tags are taken lowest first, so the highest one tells.
+    /// Largest number of commands in flight. The lowest free tag is taken first, so the highest tag ever taken gives
+    /// it.
     pub fn peak(&self) -> u32 {
         self.peak
     }
 
-    /// Takes a tag for a command, to which whoever calls adds what is missing.
+    /// Takes a tag for a command. The caller adds what is missing.
     #[inline]
     pub fn take(&mut self, op: Op, owner: Option<Owner>, data: DataOut) -> &mut Command {
         assert!(self.free != 0, "a command was made without a free tag");
@@ -93,7 +94,7 @@ impl TagTable {
         &self.places[usize::from(tag.0)].command
     }
 
-    /// Gives this command to the device, its data for good.
+    /// Hands this command to the device. Its data is moved out.
     #[inline]
     pub fn fetch(&mut self, tag: Tag) -> Command {
         let command = &mut self.places[usize::from(tag.0)].command;
@@ -101,7 +102,7 @@ impl TagTable {
         Command { data, ..*command }
     }
 
-    /// What is remembered of the command in flight under a tag.
+    /// The command in flight under a tag.
     pub fn sent(&self, tag: Tag) -> Option<Sent> {
         self.is_taken(tag).then(|| {
             let place = &self.places[usize::from(tag.0)];

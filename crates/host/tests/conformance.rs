@@ -1,4 +1,4 @@
-//! What every booster and scheduler must do, whatever it is.
+//! Tests that every booster and scheduler must pass.
 
 mod model;
 
@@ -38,7 +38,7 @@ fn boosters() -> BoosterParams {
     all
 }
 
-/// Every combination, with plenty of tags and with few.
+/// Every combination, with many tags and with few.
 fn configs() -> impl Iterator<Item = HostConfig> {
     let pairs = BoosterKind::ALL.iter().flat_map(|&b| SchedulerKind::ALL.iter().map(move |&s| (b, s)));
     let knowledge = CacheKnowledge::ALL;
@@ -104,7 +104,7 @@ fn stuck_user_commands_do_not_starve_internal_ones() {
             world.submit(RequestOp::Read, i % 8 * 1024, 1);
             world.submit(RequestOp::Write { fua: false }, i % 8 * 1024, 1);
         }
-        // The device answers nothing but metadata commands.
+        // The device answers only metadata commands.
         for _ in 0..100 {
             while world.deliver() {}
             world.now = world.now + Nanos(10_000);

@@ -36,7 +36,7 @@ impl Host {
         Host { driver: Driver::new(config, INFO), seq: Seq(0) }
     }
 
-    /// A host that has the segments below `segments`, empty.
+    /// A host that has cached the segments below `segments`, which are empty.
     fn with_segments(limit: u64, segments: u32) -> Host {
         let mut host = Host::new(limit);
         for segment in 0..segments {
@@ -79,7 +79,7 @@ impl Host {
         self.commands()
     }
 
-    /// Tells the host of the next change.
+    /// Sends the next change to the host.
     fn change(&mut self, lpa: u32, ppa: Option<u32>, source: Option<u32>) -> Vec<Command> {
         self.seq = self.seq.plus(1);
         let entry = entry(self.seq.0, lpa, ppa, 1);
@@ -402,7 +402,7 @@ fn progress_is_told_when_no_user_command_can() {
     }
 }
 
-/// The device can speak only in responses, so while it has none to give the driver asks from time to time.
+/// The device can speak only in responses. While it has none to send, the driver asks periodically.
 #[test]
 fn a_silent_device_is_asked_whether_it_wants_anything() {
     let at = |micros: u64| SimTime(micros * 1_000);
@@ -478,7 +478,7 @@ fn a_falsified_address_is_sent_as_it_is() {
     assert!(host.driver.tamper(Lpa(7), Some(Ppa(500))));
     assert!(!host.driver.tamper(Lpa(1024), Some(Ppa(500))), "segment 1 is not cached");
     assert_eq!(ops(&host.request(RequestOp::Read, 7, 1)), [mapped(7, 1, Some(500))]);
-    // The bit of the false address was never set, so that this does not upset the counts.
+    // The bit of the false address was never set, so this does not disturb the counts.
     host.change(7, Some(10), None);
     assert_eq!(host.driver.validity(Superblock(7)).unwrap().0, 0);
 }

@@ -1,4 +1,4 @@
-//! HP-UFS against a model device that delivers changes out of order, repeats them, copies pages while they are being
+//! HP-UFS with a model device that delivers changes out of order, repeats them, copies pages while they are being
 //! overwritten, refuses bitmaps and fails metadata commands. The device checks every command; see `model`.
 
 mod model;
@@ -42,7 +42,7 @@ fn nature(window: u32) -> Nature {
     Nature { log_entries: 400, window, fail: 3, hints: 15 }
 }
 
-/// A request somewhere in `lpas`; most are short and many meet at the same few addresses.
+/// A request somewhere in `lpas`. Most are short, and many use the same few addresses.
 fn submit_any(world: &mut World, lpas: u32) {
     let random = &mut world.random;
     let len = if random.percent(70) { 1 + random.below(3) } else { 1 + random.below(300) };
@@ -57,7 +57,7 @@ fn submit_any(world: &mut World, lpas: u32) {
     world.submit(op, lpa, len);
 }
 
-/// Apps come, go and are about to be killed. What is given back is at most what was asked for, in whole segments.
+/// Apps start, end and are about to be killed. Reclaim gives back at most what was asked for, in whole segments.
 fn apps_come_and_go(world: &mut World) {
     let (app, other) = (AppId(world.random.below(4) as u16), AppId(world.random.below(4) as u16));
     world.app = app;
@@ -141,7 +141,7 @@ fn the_races_do_happen() {
     }
 }
 
-/// Segments of which only parts come are up to date as well, and the parts are those that the device writes.
+/// Segments that are sent in parts are up to date as well, and the parts are those that the device writes.
 #[test]
 fn parts_of_segments_come_where_they_are_smaller() {
     for (map_page_entries, some) in [(1024, false), (512, true), (256, true)] {
@@ -153,8 +153,7 @@ fn parts_of_segments_come_where_they_are_smaller() {
     }
 }
 
-/// App 1 reads four segments in its launch; other apps take their places; its next launch brings them back before it
-/// asks.
+/// App 1 reads four segments in its launch. Other apps evict them. Its next launch fetches them before it reads them.
 #[test]
 fn a_launch_fetches_ahead_and_keeps_what_is_its_own() {
     let config = HostConfig { booster: BoosterKind::HpbvalveHpUfs, ..config(Some(8), 128) };

@@ -1,5 +1,5 @@
-//! What a host's I/O scheduler may ask and tell about the mapping cache (MAP+ Sec. V-D): which entries are in it, and
-//! which ones the next batch of requests needs.
+//! What a host's I/O scheduler may ask and announce about the mapping cache (MAP+ Sec. V-D): which entries are in it,
+//! and which entries the next batch of requests needs.
 
 use ufs::{DataIn, DataOut, LpaRun, MAX_BATCH_RUNS, MAX_CACHED_RUNS, Op, Status};
 use units::{Lpa, Nanos};
@@ -14,14 +14,15 @@ use crate::seat::Mapping;
 const MAX_PACKED: u32 = 63;
 
 impl<M: Mapping> Firmware<M> {
-    /// Would no translation of these units need a flash read now?
+    /// True if translating these units needs no flash read. Must not change counters or LRU order.
     pub fn cached(&self, lpa: Lpa, len: u32) -> bool {
         let cached = |lpa: Lpa| self.map.cached(&self.core, lpa) || self.core.buffer.get(lpa).is_some();
         let capacity = self.core.cfg.capacity_units;
         lpa.0.checked_add(len).is_some_and(|end| end <= capacity) && (0..len).all(|i| cached(lpa.offset(i)))
     }
 
-    /// Time of the firmware thread for a command that is about to start.
+    /// Time of the firmware thread for a command that is about to start. A command of a pack costs nothing; its notice
+    /// has paid.
     #[inline]
     pub(super) fn command_cost(&mut self, tag: u8) -> Nanos {
         let cmd = &mut self.commands[usize::from(tag)];
@@ -31,7 +32,7 @@ impl<M: Mapping> Firmware<M> {
         cmd.cost
     }
 
-    /// Answers a cache query. The list takes a command's time of the firmware thread and its bytes on the link.
+    /// Answers a cache query. The response takes a command's time of the firmware thread, and its bytes on the link.
     #[inline(never)]
     pub(super) fn answer_cache_query(&mut self, tag: u8) {
         let mut runs = Vec::new();
@@ -40,8 +41,8 @@ impl<M: Mapping> Firmware<M> {
         self.respond_with(tag, |data| *data = DataIn::Runs(runs));
     }
 
-    /// A batch is coming: loads what its requests need of the translation page. The answer comes when it is there;
-    /// requests that arrive before wait for the same read.
+    /// Handles a batch notice: loads the part of the mapping table that the batch needs. The notice is answered when
+    /// the load is done; requests that arrive before wait for the same read.
     pub(super) fn start_batch(&mut self, tag: u8) {
         let cmd = &self.commands[usize::from(tag)];
         let Op::BatchNotice { write, packed, requests } = cmd.op else {
@@ -62,7 +63,8 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// The runs of a notice, if they are what a notice may carry.
+    /// The runs of a notice; `None` if they are not allowed: none or too many, outside the device, or in several
+    /// translation pages.
     fn batch_runs(&mut self, tag: u8) -> Option<Box<[LpaRun]>> {
         let DataOut::Runs(runs) = std::mem::take(&mut self.commands[usize::from(tag)].data) else { return None };
         let capacity = self.core.cfg.capacity_units;
@@ -70,8 +72,8 @@ impl<M: Mapping> Firmware<M> {
         let units = self.core.meta.units();
         let page = |lpa: Lpa| units.of(lpa);
         let first = page(runs.first()?.lpa);
-        let together = |run: &LpaRun| page(run.lpa) == first && page(run.lpa.offset(run.len - 1)) == first;
-        let fits = runs.len() <= MAX_BATCH_RUNS as usize && runs.iter().all(|run| inside(run) && together(run));
-        fits.then_some(runs)
+        let in_first_page = |run: &LpaRun| page(run.lpa) == first && page(run.lpa.offset(run.len - 1)) == first;
+        let allowed = runs.len() <= MAX_BATCH_RUNS as usize && runs.iter().all(|run| inside(run) && in_first_page(run));
+        allowed.then_some(runs)
     }
 }

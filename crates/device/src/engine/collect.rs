@@ -14,7 +14,7 @@ use crate::seat::{Commit, Mapping, Search};
 use crate::sram::Owner;
 
 impl<M: Mapping> Firmware<M> {
-    /// Begins a GC step if one is due and everything it needs is there.
+    /// Begins a GC step if one is due and can run. True if it has begun.
     #[inline(always)]
     pub(super) fn begin_gc_step(&mut self) -> bool {
         let free = self.core.blocks.free();
@@ -26,8 +26,7 @@ impl<M: Mapping> Firmware<M> {
         if self.gc.victim.is_none() && !self.choose_victim(free) {
             return self.begin_last_row(free);
         }
-        // A step needs log room for every page that it copies. It may open at most one superblock, if there is one to
-        // open.
+        // A step needs log room for every page that it copies. It may open at most one superblock, if one is free.
         let limit = self.core.layout.superblock_units() / 2;
         let may_open = free > 0 && self.core.records.ready() && self.map.may_open(&mut self.core, Stream::Gc);
         let places = if may_open { limit } else { self.core.blocks.room(Stream::Gc).min(limit) };
@@ -47,12 +46,12 @@ impl<M: Mapping> Firmware<M> {
         true
     }
 
-    /// Nothing to collect, and host writes wait: the copies that wait for a full row are all that keeps their blocks
-    /// from being erased.
+    /// Begins a step that programs a last, short row. Nothing can be collected, and host writes wait. Only the copies
+    /// that wait for a full row keep their source blocks from being erased. True if it has begun.
     fn begin_last_row(&mut self, free: u32) -> bool {
         let may_open = free > 0 && self.core.records.ready() && self.map.may_open(&mut self.core, Stream::Gc);
-        let place = may_open || self.core.blocks.room(Stream::Gc) as usize >= self.gc.queue.len();
-        let stuck = self.gc.urgent(free) && !self.gc.queue.is_empty() && place;
+        let fits = may_open || self.core.blocks.room(Stream::Gc) as usize >= self.gc.queue.len();
+        let stuck = self.gc.urgent(free) && !self.gc.queue.is_empty() && fits;
         if !stuck || self.map.room(&self.core) < self.gc.queue.len() {
             return false;
         }
@@ -65,7 +64,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn choose_victim(&mut self, free: u32) -> bool {
-        // The cold block may have been overwritten while it waited for its turn.
+        // The host may have overwritten the cold superblock while wear levelling waited.
         self.gc.wear_due = self.gc.wear_due.filter(|&sb| self.core.blocks.settled(sb));
         let named = self.gc.wear_due.filter(|_| self.gc.may_level(free));
         let Some(victim) = self.map.victim(&mut self.core, named) else {
@@ -87,14 +86,14 @@ impl<M: Mapping> Firmware<M> {
         true
     }
 
-    /// Goes on with a step: search, read, program, each waiting for the one before.
+    /// Continues a step: search, read, program, each after the one before. True when the step is finished.
     pub(super) fn advance_gc(&mut self) -> bool {
         loop {
             match self.gc.phase {
                 Phase::Search => {
-                    let gone = self.victim_is_gone();
+                    let erased = self.victim_is_erased();
                     let victim = self.gc.victim.as_mut().expect("a step has a victim");
-                    if gone {
+                    if erased {
                         victim.found.clear();
                         self.core.sram.give(Owner::Map, std::mem::take(&mut victim.held));
                         self.gc.exhausted = true;
@@ -133,12 +132,12 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// Reads the pages found, one operation per run in a row. True if any read is under way.
+    /// Reads the pages found, with one operation for a run in a row. True if it has submitted a read.
     fn read_victim(&mut self) -> bool {
         let victim = self.gc.victim.as_mut().expect("a step has a victim");
         self.core.sram.give(Owner::Map, std::mem::take(&mut victim.held));
         let mut found = std::mem::take(&mut victim.found);
-        // In order of place, pages of one row are read together.
+        // Sorted by place, pages of one row are adjacent and are read together.
         found.sort_unstable();
         let mut at = 0;
         while at < found.len() {
@@ -160,8 +159,8 @@ impl<M: Mapping> Firmware<M> {
             self.core.submit(work, Priority::Gc, Cause::GcRead, Purpose::GcRead { ppa, n });
             at += n as usize;
         }
-        // Reads of the host that waited for a segment may have taken buffers since the step began; what is left is for
-        // the next step.
+        // Reads of the host that waited for a segment may have taken buffers since the step began. The next step reads
+        // the remaining pages.
         found.drain(..at);
         self.gc.exhausted &= found.is_empty();
         self.gc.victim.as_mut().expect("as above").found = found;
@@ -183,8 +182,9 @@ impl<M: Mapping> Firmware<M> {
         self.core.unpin(ppa);
     }
 
-    /// Programs full rows of copies. The rest of a row waits for the next step, unless free superblocks are so short
-    /// that the victim has to go now. False if it has to go on once a superblock has been recorded as opened.
+    /// Programs full rows of copies. A short row waits for the next step, unless free superblocks are so short that the
+    /// victim has to be erased now. False if programming has to continue after a superblock has been recorded as
+    /// opened.
     fn program_copies(&mut self) -> bool {
         let collected = self.gc.exhausted || self.gc.victim.is_none();
         let force = collected && self.gc.urgent(self.core.blocks.free());
@@ -200,7 +200,7 @@ impl<M: Mapping> Firmware<M> {
             }
             let queued = self.gc.queue.len() as u32;
             let n = queued.min(row);
-            // A step may read more than it has room for in the log: pages that the one before has found and left.
+            // A step may have read more than the log has room for: pages that the previous step found and left.
             if queued < row && !force || self.map.room(&self.core) < n as usize {
                 break;
             }
@@ -237,8 +237,8 @@ impl<M: Mapping> Firmware<M> {
         self.map.program_done(&mut self.core, sb);
     }
 
-    /// Copies that wait for a full row are dropped once the log has a newer place of their address: a map flush would
-    /// clear the log, and nothing would tell that they are out of date.
+    /// Drops copies that wait for a full row if the log has a newer place of their address. A map flush would clear the
+    /// log, and then nothing would tell that the copies are out of date.
     pub(super) fn forget_overtaken_copies(&mut self) {
         let log = &self.core.log;
         let dropped = self.gc.forget(|page| log.get(page.lpa).is_some());
@@ -249,16 +249,16 @@ impl<M: Mapping> Firmware<M> {
         self.gc.end_step(self.core.blocks.free());
         self.core.waiting_sources = self.gc.queue.iter().map(|&id| self.gc.page(id).source).collect();
         if self.gc.exhausted {
-            let gone = self.victim_is_gone();
+            let erased = self.victim_is_erased();
             let victim = self.gc.victim.take().expect("a step has a victim");
-            if !gone {
+            if !erased {
                 self.map.collected(&mut self.core, victim.sb);
             }
         }
     }
 
-    /// Did the host overwrite or trim the victim's last valid page, so that it is being, or has been, erased?
-    fn victim_is_gone(&self) -> bool {
+    /// True if the victim is being or has been erased, because the host has overwritten or trimmed its last valid page.
+    fn victim_is_erased(&self) -> bool {
         self.gc.victim.as_ref().is_some_and(|victim| {
             let erases = self.core.nand.erase_count(victim.sb);
             self.core.blocks.state(victim.sb) != State::Closed || erases != victim.erases
@@ -266,10 +266,10 @@ impl<M: Mapping> Firmware<M> {
     }
 
     pub(super) fn erase_done(&mut self, sb: Superblock, failed: bool) {
-        let Some(good) = self.core.die_erased(sb, failed) else { return };
+        let Some(usable) = self.core.die_erased(sb, failed) else { return };
         if !self.core.blocks.exists(sb) {
-            if !good {
-                // There are few of them, and their cells last long: it is tried again.
+            if !usable {
+                // Metadata superblocks are few and wear slowly, so a failed erase is repeated.
                 self.core.erase(sb);
                 return;
             }
@@ -277,11 +277,11 @@ impl<M: Mapping> Firmware<M> {
             self.core.job_ops -= 1;
             return;
         }
-        // Their copies would name a source block that holds other data by then, perhaps newer data of the same address,
-        // and so pass for good.
+        // The copies would name a source block that may hold newer data of the same address by then. They would pass
+        // the source check and replace the newer data.
         let forgotten = self.gc.forget(|page| page.source == sb);
         self.core.sram.give(Owner::Gc, forgotten);
-        if !good {
+        if !usable {
             self.core.blocks.set_bad(sb);
             self.core.stats.superblocks_retired += 1;
             return;
@@ -297,16 +297,17 @@ impl<M: Mapping> Firmware<M> {
     }
 
     pub(super) fn begin_meta_gc(&mut self) {
-        // The victim may hold the newest snapshot of the directory. Nothing is erased before programs have finished.
+        // The victim may hold the newest snapshot of the directory, so it is erased only after the programs of the new
+        // snapshot have finished.
         if self.core.meta.free() > 1 {
             self.core.open_meta();
         }
         self.meta_gc = MetaGc::default();
     }
 
-    /// Sees to it, for an exclusive job, that a metadata superblock is open; a snapshot that could not be programmed
-    /// does not count. True when it is whole. Superblocks of failed snapshots are erased before the last free one is
-    /// opened: a row of failures must not use all of them up.
+    /// Makes sure, for an exclusive job, that a metadata superblock is open; a snapshot that could not be programmed
+    /// does not count. True when the snapshot is whole. Before it opens the last free superblock, it erases superblocks
+    /// of failed snapshots, because a row of failures must not use all superblocks up.
     pub(super) fn meta_opened(&mut self) -> bool {
         if self.core.programs > 0 {
             return false;
@@ -321,10 +322,11 @@ impl<M: Mapping> Firmware<M> {
         self.core.programs == 0
     }
 
-    /// Copies the valid pieces of the victim in rounds of as many as there are buffers, then erases it.
+    /// Copies the valid pieces of the victim in rounds of as many pieces as there are buffers, then erases the victim.
+    /// True when that is done.
     pub(super) fn advance_meta_gc(&mut self) -> bool {
         if self.core.programs > 0 && self.meta_gc.held == 0 && !self.meta_gc.erasing {
-            // A piece whose program is under way is not in the directory yet.
+            // The directory does not know the place of a piece whose program is under way.
             return false;
         }
         if self.meta_gc.held > 0 {
@@ -355,8 +357,8 @@ impl<M: Mapping> Firmware<M> {
         false
     }
 
-    /// Reads as many of the victim's pieces as there are buffers. Those that share a flash unit come with one read, and
-    /// are assembled in as few buffers as they fill (MSFTL Sec. 3.4).
+    /// Reads as many of the victim's pieces as there are buffers. Pieces that share a flash unit come with one read,
+    /// and take only as many buffers as they fill together (MSFTL Sec. 3.4).
     fn read_pieces(&mut self) {
         let meta = &self.core.meta;
         let mut room = u32::from(self.core.sram.available(Owner::Map));
@@ -387,7 +389,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// The round's pieces are in SRAM, or just programmed.
+    /// Programs the pieces of the round, which are in SRAM. False: the job has to continue when the programs are done.
     fn write_back_pieces(&mut self) -> bool {
         let round: Vec<Piece> = self.meta_gc.pieces.drain(..self.meta_gc.round).map(|(_, piece)| piece).collect();
         self.core.program_all_pieces(&round, ProgramReason::Move);

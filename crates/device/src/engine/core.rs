@@ -19,19 +19,19 @@ use crate::sram::Sram;
 use crate::stats::DeviceStats;
 use crate::trims::Trims;
 
-/// Metadata superblocks that must stay free: garbage collection starts at this many (facts of the authors' prototype).
+/// Metadata superblocks that must stay free. Garbage collection starts at this many (facts of the authors' prototype).
 pub const META_RESERVE: usize = 2;
 
-/// Something the device wants to be woken for.
+/// An event that the device wants to be woken for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeviceEvent {
-    /// The end of a phase of a flash operation.
+    /// A phase of a flash operation ends.
     Nand(NandEvent),
-    /// The firmware thread has finished with the command it was busy with.
+    /// The firmware thread finishes its present command.
     Firmware,
-    /// Buffered data may have waited long enough.
+    /// Buffered data may have waited for as long as it may.
     IdleFlush,
-    /// The device may have had nothing to do for long enough.
+    /// The device may have been without commands for long enough to begin an idle flush.
     Quiet,
 }
 
@@ -50,7 +50,7 @@ pub struct Effects {
     pub responses: Vec<(SimTime, Response)>,
 }
 
-/// An exclusive job: while one runs, no command is started.
+/// An exclusive job. While one runs, no command starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Job {
     /// The mapping scheme writes segments.
@@ -86,10 +86,10 @@ struct Erasing {
     failed: bool,
 }
 
-/// Shared state of the firmware, and what schemes are lent of it: methods, by subject in `lend`.
+/// Shared state of the firmware. Schemes are lent it; `lend` has the methods that they may use, by subject.
 #[derive(Debug)]
 pub struct Core {
-    /// Profile.
+    /// Configuration.
     pub(super) cfg: EngineConfig,
     /// Address arithmetic.
     pub(super) layout: Layout,
@@ -97,7 +97,7 @@ pub struct Core {
     pub(super) nand: Nand,
     /// Buffer pool and cached segments.
     pub(super) sram: Sram,
-    /// Host data on its way.
+    /// Host data that is not on flash yet.
     pub(super) buffer: WriteBuffer,
     /// New mappings.
     pub(super) log: Log,
@@ -107,25 +107,25 @@ pub struct Core {
     pub(super) meta: Meta,
     /// The record of log blocks.
     pub(super) records: Records,
-    /// Trims on their way to flash.
+    /// Trims that are not safe on flash yet.
     pub(super) trims: Trims,
     /// Entries published to an HPB host.
     pub(super) publisher: Publisher,
     /// Counters.
     pub(super) stats: DeviceStats,
-    /// What the metadata units programmed were for.
+    /// Flash units of metadata programmed, by what they held.
     pub(super) map_programs: MapPrograms,
-    /// Results of the current call.
+    /// Wakes and responses that the current call wants.
     pub(super) effects: Effects,
     /// Time of the current call.
     pub(super) now: SimTime,
-    /// During a map flush: a command has arrived meanwhile.
+    /// True if a command has arrived during the map flush that is under way.
     pub(super) command_waits: bool,
-    /// Where the copies come from that wait for a full row.
+    /// Superblocks from which the copies come that wait for a full row.
     pub(super) waiting_sources: Vec<Superblock>,
     /// The table that recovery has rebuilt for a scheme that keeps it in DRAM, packed, by LPA.
     pub(super) rebuilt: Vec<u32>,
-    /// Valid pages of each superblock, as recovery has counted them in the map units that it has read.
+    /// Valid pages of each superblock, counted by recovery in the map units that it has read.
     pub(super) counted: Vec<u32>,
     /// Operations in flight.
     pub(super) ops: Ops,
@@ -135,7 +135,7 @@ pub struct Core {
     /// Programs in flight, those that failed and are to be repeated included.
     pub(super) programs: u32,
     erasing: Vec<Erasing>,
-    /// Units in these programs that will need a log entry.
+    /// Units in programs in flight that will need a log entry.
     pub(super) units_to_log: usize,
     /// Completed reads of the exclusive job.
     pub(super) job_reads: JobReads,
@@ -146,7 +146,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// A device fresh from the factory, whose mapping table is divided like this.
+    /// A device fresh from the factory, whose mapping table is divided into `units`.
     pub(super) fn new(cfg: EngineConfig, units: MapUnits) -> Core {
         let meta = Meta::new(cfg.geometry.layout(), units);
         let mut nand = Nand::new(cfg.geometry, cfg.timing);
@@ -157,7 +157,7 @@ impl Core {
         Core::with_flash(nand, meta, cfg)
     }
 
-    /// After a power cut: nothing but flash.
+    /// A device after a power cut: only its flash is left.
     pub(super) fn powered_on(nand: Nand, pages: Pages, cfg: EngineConfig, units: MapUnits) -> Core {
         let meta = Meta::with_pages(cfg.geometry.layout(), units, pages);
         Core::with_flash(nand, meta, cfg)
@@ -199,26 +199,26 @@ impl Core {
         }
     }
 
-    /// From now on entries are published to the host like this.
+    /// Publishes entries to the host from now on, as `hpb` says.
     pub(super) fn publish(&mut self, hpb: &HpbConfig) {
         self.publisher = Publisher::new(hpb, self.cfg.seal_key, self.cfg.capacity_units);
     }
 
-    /// Can user data be on these `n` pages? To be asked of every address that a host supplies.
+    /// True if user data can be on these `n` pages. Every address that a host supplies has to be checked with it.
     #[inline]
     pub fn is_data(&self, ppa: Ppa, n: u32) -> bool {
         let units = u64::from(self.blocks.count()) * u64::from(self.layout.superblock_units());
         u64::from(ppa.0) + u64::from(n) <= units
     }
 
-    /// Block of an address.
+    /// Superblock of a place.
     #[inline]
     pub fn superblock_of(&self, ppa: Ppa) -> Superblock {
         self.layout.superblock_of(ppa)
     }
 
-    /// Appends the segments in SRAM that are good for reads by themselves, as `complete` says, and besides them the
-    /// entries of the log that are `usable`.
+    /// Appends the addresses in SRAM that need no flash read: cached segments that are `complete`, and entries of the
+    /// log that are `usable`.
     pub fn list_cached(
         &self,
         runs: &mut Vec<LpaRun>,
@@ -236,22 +236,22 @@ impl Core {
         }
     }
 
-    /// Is this promise to be broken?
+    /// True if tests make the device break this promise.
     pub(super) fn sabotaged(&self, promise: Sabotage) -> bool {
         self.cfg.sabotage == Some(promise)
     }
 
-    /// The number that the next change will get.
+    /// The sequence number that the next change will get.
     pub fn next_seq(&self) -> Seq {
         self.next_seq
     }
 
-    /// After a power cut: numbers go on after the last one found.
+    /// Continues after the last sequence number that recovery has found.
     pub(super) fn resume_seq(&mut self, last: Seq) {
         self.next_seq = last.plus(1);
     }
 
-    /// Takes `n` sequence numbers.
+    /// Takes `n` sequence numbers; gives the first.
     #[inline]
     pub(super) fn take_seq(&mut self, n: u32) -> Seq {
         let first = self.next_seq;
@@ -259,14 +259,14 @@ impl Core {
         first
     }
 
-    /// Adds a change to the log; true if it holds.
+    /// Adds a change to the log. True if it holds.
     #[inline]
     pub fn log_change(&mut self, change: Change) -> bool {
         let layout = &self.layout;
         self.log.push(change, |ppa| layout.superblock_of(ppa))
     }
 
-    /// The mapping after what the log knows, given the mapping below it.
+    /// The mapping of an address with its log entry. `base` is the mapping in the table below the log.
     #[inline]
     pub fn logged_over(&self, logged: Logged, base: Option<Ppa>) -> Option<Ppa> {
         logged.over(base, |ppa| self.layout.superblock_of(ppa))
@@ -286,14 +286,14 @@ impl Core {
         self.nand.submit_program(self.now, op, spares, seq, &mut self.effects.wakes);
     }
 
-    /// Tells the flash of a finished phase.
+    /// Passes a wake to the flash. Gives the operation that has completed with it, if any.
     #[inline]
     pub(super) fn nand_wake(&mut self, event: NandEvent) -> Option<nand::Completed> {
         self.nand.wake(self.now, event, &mut self.effects.wakes)
     }
 
-    /// Programs up to a row of metadata pieces and gives where it put the first and how many it took. The directory
-    /// follows when the program is done.
+    /// Programs up to a row of metadata pieces. Gives the place of the first and the number of pieces taken. The
+    /// directory changes when the program is done.
     pub(super) fn program_pieces(&mut self, pieces: &[Piece], reason: ProgramReason) -> (Ppa, usize) {
         let room = self.meta_room() as u32;
         let mut items = [0u32; MAX_ITEMS];
@@ -333,7 +333,7 @@ impl Core {
         *count += u64::from(units.next_multiple_of(self.meta.program_units()));
     }
 
-    /// The same with as many programs as it takes.
+    /// Programs metadata pieces, with as many programs as they take.
     pub(super) fn program_all_pieces(&mut self, pieces: &[Piece], reason: ProgramReason) {
         let mut at = 0;
         while at < pieces.len() {
@@ -341,7 +341,7 @@ impl Core {
         }
     }
 
-    /// Pieces that fit the row that is written next.
+    /// Pieces that fit the next row of metadata.
     pub fn meta_room(&mut self) -> usize {
         self.open_meta();
         self.meta.room_in_row() as usize
@@ -367,7 +367,8 @@ impl Core {
         }
     }
 
-    /// Programs units of metadata, each with its mark in the spare area. `items` are what the operation carries.
+    /// Programs units of metadata, each with its mark in the spare area. `items` are the pieces that the operation
+    /// holds.
     fn program_meta_row(&mut self, marks: &[u32], items: &[u32], purpose: impl FnOnce(Ppa) -> Purpose) -> Ppa {
         let padded = marks.len().next_multiple_of(self.meta.program_units() as usize);
         let ppa = self.meta.allocate(padded as u32);
@@ -380,7 +381,7 @@ impl Core {
             }
             spares[i] = Some(Spare { lpa: mark, stamp, version: stamp });
         }
-        // Padding may only end a plane page, and the units fill the pages in order, so it does.
+        // Units fill the pages in order, so padding is only at the end of a plane page, as it must be.
         let token = self.ops.start(purpose(ppa), items);
         let work = Work::Program { ppa, units: padded as u32 };
         let op = Op { work, priority: Priority::HostWrite, cause: Cause::MapWrite, token };
@@ -389,21 +390,21 @@ impl Core {
         ppa
     }
 
-    /// Notes on flash that a stream has opened a superblock. Nothing is programmed there before the record is on flash,
-    /// see [`Records::recorded`](crate::records::Records::recorded).
+    /// Records on flash that a stream has opened a superblock. Nothing is programmed there before the record is on
+    /// flash; see [`Records::recorded`](crate::records::Records::recorded).
     pub(super) fn write_record(&mut self, stream: Stream, log_blocks: Vec<Superblock>, reason: ProgramReason) {
         let slot = self.records.begin(Some(stream), log_blocks, &self.blocks);
         self.program_record(slot, reason);
     }
 
-    /// Programs the parts of a record that has begun.
+    /// Programs the parts of a record.
     pub(super) fn program_record(&mut self, slot: usize, reason: ProgramReason) {
         let pieces = self.meta.record_pieces(slot);
         self.records.expect(slot, pieces.len());
         self.program_all_pieces(&pieces, reason);
     }
 
-    /// A piece that is neither a segment nor the bitmap of one is on flash.
+    /// A piece of the engine's own metadata, neither a segment nor a segment bitmap, is on flash.
     pub(super) fn own_piece_programmed(&mut self, programmed: &Programmed, kind: Kind) {
         self.piece_survived(programmed, kind);
         if matches!(kind, Kind::Journal(_)) {
@@ -411,7 +412,7 @@ impl Core {
         }
     }
 
-    /// The power went just as such a piece was programmed, and it can be read.
+    /// The power was cut while a piece of the engine's own metadata was programmed, and the piece can be read.
     pub(super) fn piece_survived(&mut self, programmed: &Programmed, kind: Kind) {
         match kind {
             Kind::Record(slot) => {
@@ -427,7 +428,7 @@ impl Core {
         }
     }
 
-    /// Every trim with a number below this is in a segment on flash: the journal can forget it.
+    /// Every trim with a number below `below` is in a segment on flash, so the journal may forget it.
     #[inline]
     pub fn trims_covered(&mut self, below: Seq) {
         if !self.trims.none() {
@@ -453,14 +454,14 @@ impl Core {
         self.job_began = self.now;
     }
 
-    /// Ends it.
+    /// Ends the exclusive job.
     pub(super) fn end_job(&mut self) {
         assert_eq!(self.job_ops, 0, "a job ended with operations in flight");
         self.job = None;
         self.stats.exclusive_ns += (self.now - self.job_began).0;
     }
 
-    /// No valid page is left in a superblock: erase it as soon as nothing reads it.
+    /// A superblock has no valid page left. Erases it as soon as nothing reads it.
     pub fn retire(&mut self, sb: Superblock) {
         for piece in self.meta.bitmap_pieces(sb) {
             self.meta.drop_piece(piece);
@@ -473,7 +474,7 @@ impl Core {
         }
     }
 
-    /// Erases what waited for its last reader, or for trims.
+    /// Erases superblocks that waited for their last reader, or for trims to be safe.
     fn erase_unread(&mut self) {
         let safe = self.trims.safe_below();
         while let Some(sb) = self.blocks.take_unread(safe) {
@@ -482,11 +483,11 @@ impl Core {
         self.trims.wanted |= self.blocks.waits_for_trims(safe);
     }
 
-    /// Erases a superblock on all its dies, in turn with host writes: an urgent class would stall reads for longer, a
-    /// lazy one would never run under load.
+    /// Erases a superblock on all its dies, with the priority of host writes. A higher priority would stall reads for
+    /// longer; with a lower one the erase would never run under load.
     pub(super) fn erase(&mut self, superblock: Superblock) {
         if self.blocks.exists(superblock) && self.blocks.is_suspect(superblock) {
-            // A program in it has failed: it is not used again.
+            // A program in it has failed, so it is not used again.
             self.blocks.set_bad(superblock);
             self.stats.superblocks_retired += 1;
             return;
@@ -499,7 +500,7 @@ impl Core {
         }
     }
 
-    /// A die has finished its share of an erase. When all have, gives whether the superblock can be used again.
+    /// A die has finished its part of an erase. After the last die, gives whether the superblock can be used again.
     pub(super) fn die_erased(&mut self, superblock: Superblock, failed: bool) -> Option<bool> {
         let at = self.erasing.iter().position(|e| e.superblock == superblock);
         let entry = &mut self.erasing[at.expect("an erase is listed until all dies have finished")];
@@ -513,20 +514,20 @@ impl Core {
         Some(!failed)
     }
 
-    /// Repeats a read that has failed. Only the host is told of failed reads.
+    /// Repeats a read that has failed. The host learns only of failed reads of its own.
     pub(super) fn repeat(&mut self, failed: nand::Completed) {
         self.stats.read_retries += 1;
         self.nand.submit(self.now, failed.read_again(), &mut self.effects.wakes);
     }
 
-    /// So few superblocks are left that writes could come to a stop: nothing is written any more. GC gains nothing by
-    /// collecting one that will not be erased, so those do not count as left.
+    /// True if so few superblocks are left that writes could stop for ever; then nothing more is written. Superblocks
+    /// that will not be erased again do not count as left, because GC gains nothing from them.
     pub(super) fn is_read_only(&self) -> bool {
         let full = self.cfg.capacity_units.div_ceil(self.layout.superblock_units());
         self.blocks.lost() > 0 && self.blocks.count() - self.blocks.lost() < full + self.cfg.gc.reserve + 8
     }
 
-    /// One read of a page is over; its superblock may have waited for that to be erased.
+    /// A read of a page has ended. Its superblock may have waited for that to be erased.
     #[inline]
     pub(super) fn unpin(&mut self, ppa: Ppa) {
         if self.blocks.unpin(self.layout.superblock_of(ppa)) {

@@ -1,11 +1,11 @@
 //! Flash operations that fail.
 //!
-//! - A read for the host ends in an error for its command; the firmware repeats its own reads until they succeed.
-//! - What a failed program carried is still in SRAM and is programmed elsewhere, with the same sequence numbers. The
+//! - A read for the host ends in an error for its command. The firmware repeats its own reads until they succeed.
+//! - The content of a failed program is still in SRAM. It is programmed elsewhere, with the same sequence numbers. The
 //!   superblock is used until it is empty, and then given up.
 //! - A data superblock whose erase has failed on any die is given up; a metadata superblock is erased again.
-//! - When too few data superblocks are left, those not counted that are to be given up, the device only reads. What it
-//!   has accepted is still written; of a write that has begun, the rest is refused.
+//! - When too few data superblocks are left, the device only reads. Superblocks that are to be given up do not count as
+//!   left. Units that the device has accepted are still written; the other units of a write that has begun are refused.
 
 use nand::{Completed, Work};
 use units::{Ppa, Seq};
@@ -17,7 +17,7 @@ use crate::ops::{ProgramReason, Purpose};
 use crate::seat::Mapping;
 
 impl<M: Mapping> Firmware<M> {
-    /// Deals with a failed operation, unless the usual handling of its kind sees the failure: then gives it back.
+    /// Handles a failed operation. Gives it back if the usual handling of its kind deals with the failure.
     #[cold]
     pub(super) fn operation_failed(&mut self, done: Completed) -> Option<Completed> {
         let token = done.token();
@@ -46,8 +46,8 @@ impl<M: Mapping> Firmware<M> {
         None
     }
 
-    /// The row counts as a program in flight until it has been submitted again: nobody may take the log for complete,
-    /// and an exclusive job waits for its own.
+    /// Queues a failed row. It counts as a program in flight until it has been submitted again: meanwhile the log is
+    /// not complete, and an exclusive job waits for its own programs.
     fn row_failed(&mut self, stream: Stream, token: u32, ppa: Ppa, n: u32, seq: Seq) {
         let sb = self.core.superblock_of(ppa);
         self.core.blocks.programmed(sb, n);
@@ -69,7 +69,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// Programs what could not be programmed, also while an exclusive job waits for it. The numbers stay: a host that
+    /// Programs failed rows again, also while an exclusive job waits for it. The sequence numbers stay: a host that
     /// applies changes in order would wait for a missing one for ever.
     #[inline(never)]
     pub(super) fn program_again(&mut self) {
@@ -85,7 +85,8 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// Neither the reserve nor the number of log blocks stands in the way: an exclusive job may wait.
+    /// Opens a superblock for a failed row, regardless of the reserve and of the number of log blocks, because an
+    /// exclusive job may wait for it.
     fn open_for_repair(&mut self, stream: Stream) -> bool {
         if !self.core.records.ready() {
             return false;

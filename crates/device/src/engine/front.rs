@@ -1,4 +1,4 @@
-//! The command front end: order of arrival, cost per command, dispatch.
+//! The command front end: takes commands in order of arrival, charges their cost, and dispatches them.
 
 use ufs::{Command, DataOut, Op, Status};
 use units::{Lpa, Nanos, Ppa};
@@ -19,7 +19,7 @@ impl<M: Mapping> Firmware<M> {
         let tag = cmd.tag.0;
         let slot = &mut self.commands[usize::from(tag)];
         if slot.active {
-            // An overlapped command (SAM-5 clause 5.11). An answer would pass for that of the first one.
+            // An overlapped command (SAM-5 clause 5.11). An answer would be taken for that of the first command.
             self.core.stats.overlapped_commands += 1;
             return;
         }
@@ -41,8 +41,8 @@ impl<M: Mapping> Firmware<M> {
         self.incoming.push_back(tag);
     }
 
-    /// Starts commands as the firmware thread gets to them. A command keeps the thread busy from its start on; the time
-    /// that this takes is added to its latency when it is answered.
+    /// Starts commands as the firmware thread gets to them. A command keeps the thread busy from its start on; that
+    /// time is added to its latency when it is answered.
     #[inline(always)]
     pub(super) fn start_commands(&mut self) {
         while let Some(&tag) = self.incoming.front() {
@@ -62,8 +62,8 @@ impl<M: Mapping> Firmware<M> {
     #[inline(always)]
     fn start(&mut self, tag: u8) {
         let Pending { op, host_seq, freed, .. } = self.commands[usize::from(tag)];
-        // Commands start in the order in which they were sent, and a read is resolved as it starts. So a mapping is
-        // forgotten only after every read that was sent before the host had applied it has been resolved.
+        // Commands start in the order in which they were sent, and a read is resolved as it starts. So the log forgets
+        // an entry that the host has applied only after all reads sent before that have been resolved.
         self.map.on_command(&mut self.core, host_seq, freed);
         if let Some(status) = self.refuse(&op) {
             self.commands[usize::from(tag)].status = status;
@@ -83,7 +83,7 @@ impl<M: Mapping> Firmware<M> {
                 self.commands[usize::from(tag)].translation.refused = says == HostSays::Nothing;
                 self.start_read(tag, lpa, len, says);
             }
-            // What the host adds is of no use to this device.
+            // This device has no use for what the host adds.
             Op::HpbRead { lpa, len, .. } | Op::MappedRead { lpa, len, .. } => {
                 self.start_read(tag, lpa, len, HostSays::Nothing);
             }
@@ -105,7 +105,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// Whatever a host may get wrong in a command, checked before anything acts on it.
+    /// The error of a command that the host got wrong. Nothing acts on a command before this check.
     #[inline(always)]
     fn refuse(&self, op: &Op) -> Option<Status> {
         let capacity = self.core.cfg.capacity_units;
@@ -146,7 +146,8 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// The firmware thread makes or checks seals for a command, whose answer waits for them.
+    /// Charges the firmware thread for seals that it makes or checks for a command. The command's answer waits for
+    /// them.
     pub(super) fn work_on_seals(&mut self, tag: u8, seals: u32) {
         let cost = Nanos(self.core.publisher.config().seal_cost.0 * u64::from(seals));
         self.commands[usize::from(tag)].sealing += cost;
@@ -155,7 +156,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn check_entry(&mut self, lpa: Lpa, len: u32, entry: u64) -> HostSays {
-        // A seal of 24 bits can be guessed, so the address is looked at all the same.
+        // A seal of 24 bits can be guessed, so the address is checked, too.
         match self.core.publisher.check(lpa, len, entry).filter(|&ppa| self.core.is_data(ppa, len)) {
             Some(ppa) => HostSays::At(ppa),
             None => {
@@ -165,7 +166,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// An address from the host is at least one that user data can have.
+    /// What the host says about a unit, if its address is one that user data can have.
     fn check_address(&mut self, ppa: Option<Ppa>, len: u32) -> HostSays {
         match ppa {
             None => HostSays::Unmapped,
@@ -181,10 +182,10 @@ impl<M: Mapping> Firmware<M> {
         let cmd = &mut self.commands[usize::from(tag)];
         let op = cmd.op;
         let writes_segment = matches!(op, Op::SegmentWrite { .. });
-        let brings_segment = writes_segment && matches!(cmd.data, DataOut::Segment(_) | DataOut::SegmentParts(..));
-        // One that attests a segment must not overtake one that brings it.
-        let behind = writes_segment && !self.waiting_metadata.is_empty();
-        if brings_segment && self.core.sram.available(Owner::Load) == 0 || behind {
+        let carries_segment = writes_segment && matches!(cmd.data, DataOut::Segment(_) | DataOut::SegmentParts(..));
+        // A SegmentWrite that attests a segment must not overtake one that carries it.
+        let must_queue = writes_segment && !self.waiting_metadata.is_empty();
+        if carries_segment && self.core.sram.available(Owner::Load) == 0 || must_queue {
             self.waiting_metadata.push_back(tag);
             return;
         }
@@ -207,7 +208,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// Whatever had to wait for a buffer tries again.
+    /// Retries everything that had to wait for a buffer.
     #[inline(always)]
     pub(super) fn retry_waiting(&mut self) {
         if !self.waiting_metadata.is_empty() {

@@ -1,4 +1,4 @@
-//! Map units on their way from flash to SRAM, and who waits for them.
+//! Loads of map units from flash to SRAM, and the commands that wait for them.
 
 use nand::{Cause, Completed, Priority, Work};
 use ufs::{DataIn, Op};
@@ -44,8 +44,7 @@ impl<M: Mapping> Firmware<M> {
         self.loads.active.push(load);
     }
 
-    /// Submits the reads of a load, one for all map units in the same flash unit. False if there are not buffers
-    /// enough.
+    /// Submits the reads of a load, one for all map units in the same flash unit. False if there are too few buffers.
     fn read_units(&mut self, load: &mut Load<M::Awaited>) -> bool {
         let meta = &self.core.meta;
         let flash_units = meta.units().flash_units();
@@ -98,12 +97,12 @@ impl<M: Mapping> Firmware<M> {
         if !M::ON_DEMAND {
             loaded.iter().for_each(|loaded| self.core.sram.keep_segment(loaded));
         }
-        // Consecutive pages become one flash read, as they do for segments that need not be loaded.
+        // Consecutive pages become one flash read, as for segments that are in SRAM already.
         let mut run: Option<(u8, Run)> = None;
         for waiter in load.waiters.drain(..) {
             match waiter {
                 Waiter::Unit { tag, i } => {
-                    self.lookups.read_loaded();
+                    self.lookups.read_load_done();
                     let found = self.unit_resolved(&loaded, tag, i);
                     match (&mut run, found) {
                         (Some((of, r)), Some(ppa)) if *of == tag && self.continues(r, i, ppa) => r.n += 1,
@@ -116,7 +115,7 @@ impl<M: Mapping> Firmware<M> {
                 }
                 Waiter::Command { tag, then } => self.command_loaded(tag, then, &loaded),
                 Waiter::Write { lpa } => {
-                    self.lookups.write_loaded();
+                    self.lookups.write_load_done();
                     let loaded = self.unit_of(&loaded, lpa);
                     self.map.resolve_loaded(&mut self.core, loaded, lpa, LoadedFor::Write);
                 }
@@ -133,18 +132,18 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// The map unit of an address among those that a load has brought.
+    /// The map unit of an address. It is among those that a load has read.
     #[inline]
     fn unit_of<'a>(&self, loaded: &'a LoadedSet, lpa: Lpa) -> &'a Loaded {
         loaded.get(self.core.meta.units().of(lpa)).expect("an address waits for the load of its own map unit")
     }
 
-    /// The page of a unit whose segment has come, if flash has to be read for it.
+    /// The page of a unit whose map unit has been read; `None` if the unit needs no flash read.
     fn unit_resolved(&mut self, loaded: &LoadedSet, tag: u8, i: u32) -> Option<Ppa> {
         let lpa = self.read_lpa(tag, i);
         let loaded = self.unit_of(loaded, lpa);
         let found = self.map.resolve_loaded(&mut self.core, loaded, lpa, LoadedFor::Read);
-        // Newer data may have come and gone through the write buffer while the segment was read.
+        // The host may have written newer data while the map unit was read. The write buffer has it, or had it.
         if let Some(stamp) = self.core.buffer.get(lpa) {
             self.read_from_buffer(tag, i, lpa, stamp);
             return None;
@@ -171,7 +170,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// READ BUFFER: all segments of the group come together in a buffer of its size, of which there is one.
+    /// READ BUFFER: all segments of the group are collected in a buffer of the group's size. There is one such buffer.
     pub(super) fn start_group(&mut self, tag: u8) {
         self.loads.group_queue.push_back(tag);
         if self.loads.group.is_none() {

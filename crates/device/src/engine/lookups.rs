@@ -1,7 +1,7 @@
 //! Lookups one after another, for mapping schemes with [`Translate::ON_DEMAND`](crate::seat::Translate::ON_DEMAND).
 //!
 //! One firmware thread translates page by page: it makes room in the mapping cache, loads the entry, and only then
-//! looks at the next page (MAP+ Sec. IV-A, Fig. 1). Reads of data that has been found go on meanwhile.
+//! looks the next page up (MAP+ Sec. IV-A, Fig. 1). Flash reads of data whose page is known run meanwhile.
 
 use units::{Lpa, SegmentId};
 
@@ -11,7 +11,7 @@ use super::waiting::Run;
 use crate::seat::{Admission, HostSays, Mapping, Resolved};
 
 impl<M: Mapping> Firmware<M> {
-    /// Goes on with the reads that have started, in order.
+    /// Continues the lookups of the reads that have started, in order.
     pub(super) fn look_up(&mut self) {
         while M::ON_DEMAND && !self.lookups.read_loading {
             let Some(&(tag, next)) = self.lookups.reads.front() else { return };
@@ -29,7 +29,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// Looks units of a read up until one has to wait; gives the first that has not been looked up.
+    /// Looks units of a read up until one has to wait. Gives the first unit that has not been looked up.
     fn look_up_units(&mut self, tag: u8, first: u32, len: u32) -> u32 {
         let mut run: Option<Run> = None;
         let mut i = first;
@@ -62,7 +62,7 @@ impl<M: Mapping> Firmware<M> {
         i
     }
 
-    /// How many of `most` units from `first` on may be accepted now, and what has to be loaded for the next.
+    /// Number of the `most` units from `first` on that may be accepted now, and the map unit that the next one needs.
     pub(super) fn admit(&mut self, first: Lpa, most: u32) -> (u32, Option<SegmentId>) {
         for i in 0..most {
             if self.lookups.write_loading {
@@ -80,8 +80,9 @@ impl<M: Mapping> Firmware<M> {
         (most, None)
     }
 
-    /// After some time without commands, changed entries are written that would have to be written later (MAP+ Sec.
-    /// IV-B: "flushed as many dirty mapping entries as possible in background"). True if a job has begun.
+    /// Begins an idle flush after some time without commands. It writes changed entries that would have to be written
+    /// later (MAP+ Sec. IV-B: "flushed as many dirty mapping entries as possible in background"). True if a job has
+    /// begun.
     pub(super) fn begin_idle_flush(&mut self) -> bool {
         let Some(wait) = self.map.idle_flush_after().filter(|_| M::ON_DEMAND && self.is_quiet()) else {
             self.lookups.quiet_since = None;

@@ -1,13 +1,13 @@
-//! The engine: what every device does, whatever its mapping scheme. The main flow is this page. A call comes in, the
-//! matching helper acts, and then all is done that can be done at this time.
+//! The engine: what every device does, whatever its mapping scheme. The main flow is in this file. A call comes in, the
+//! matching helper acts, and then `run_until_blocked` does everything that can be done at this time.
 //!
 //! The firmware has one thread. An *exclusive job* (a map flush, a GC step, the collection of metadata superblocks, a
-//! recovery) stops the front end until its operations are done; commands that are under way go on.
+//! recovery) stops the front end until its operations are done. Commands that are under way continue.
 //!
-//! - `core`: flash, SRAM, tables, and the effects of the current call. `lend`: what of that a scheme may see and do.
-//! - `state`: one command per tag. `waiting`: the queues between them.
+//! - `core`: flash, SRAM, tables, and the effects of the current call. `lend`: the part of it that a scheme may use.
+//! - `state`: one command per tag. `waiting`: the queues of work that waits.
 //! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`: programming of user data.
-//! - `collect`: GC and metadata GC. `failure`: operations that fail. `power`, `recover`: losing power, coming back.
+//! - `collect`: GC and metadata GC. `failure`: operations that fail. `power`, `recover`: loss of power, and recovery.
 
 mod batch;
 mod collect;
@@ -39,20 +39,20 @@ use crate::sram::Owner;
 use crate::stats::DeviceStats;
 
 impl<M: Mapping> Firmware<M> {
-    /// A command arrives.
+    /// A command arrives from the link.
     pub fn command(&mut self, now: SimTime, cmd: Command) {
         self.core.now = now;
         self.arrive(cmd);
         self.run_until_blocked();
     }
 
-    /// Something the device asked to be woken for is due.
+    /// An event that the device asked to be woken for is due.
     pub fn wake(&mut self, now: SimTime, event: DeviceEvent) {
         self.core.now = now;
         match event {
             DeviceEvent::Nand(event) => match self.core.nand_wake(event) {
                 Some(done) => self.finish_op(done),
-                // Only a phase has ended: nothing that the firmware sees has changed.
+                // A phase has ended, but no operation: the firmware sees no change.
                 None => return,
             },
             DeviceEvent::Firmware => self.thread_wake = false,
@@ -92,8 +92,8 @@ impl<M: Mapping> Firmware<M> {
         self.core.ops.finish(token);
     }
 
-    /// Does all that can be done at this time. While a job runs, no command starts; between two jobs those that came
-    /// meanwhile do.
+    /// Does all that can be done at this time. While a job runs, no command starts. Commands that have arrived during a
+    /// job start before the next job.
     #[inline(always)]
     fn run_until_blocked(&mut self) {
         loop {
@@ -119,7 +119,7 @@ impl<M: Mapping> Firmware<M> {
             self.set_idle_timer();
             if !self.begin_due_job() {
                 if behind {
-                    // Nothing can be collected now.
+                    // GC is behind, but nothing can be collected now.
                     self.program_host_data();
                 }
                 return;
@@ -141,7 +141,7 @@ impl<M: Mapping> Firmware<M> {
         true
     }
 
-    /// Goes on with a job that has no operation in flight. True when it is finished.
+    /// Continues a job that has no operation in flight. True when the job is finished.
     fn advance(&mut self, job: Job) -> bool {
         match job {
             Job::MapFlush => {
@@ -188,9 +188,9 @@ impl<M: Mapping> Firmware<M> {
         self.respond_with(tag, |_| {});
     }
 
-    /// Ends a command. Fills the response where it stays until the link takes it: moving a fresh one is slow.
+    /// Ends a command. Fills the response in place, in the list of effects, because moving a `Response` is slow.
     #[inline(always)]
-    fn respond_with(&mut self, tag: u8, give: impl FnOnce(&mut DataIn)) {
+    fn respond_with(&mut self, tag: u8, fill: impl FnOnce(&mut DataIn)) {
         const BLANK: Response = Response {
             tag: Tag(0),
             status: Status::Good,
@@ -207,7 +207,7 @@ impl<M: Mapping> Firmware<M> {
         assert!(cmd.active, "tag {tag} answered twice");
         cmd.active = false;
         let status = cmd.status;
-        // One thread makes all the answers, so they leave in the order in which they are made.
+        // One thread makes all answers, so they leave in the order in which they were made.
         self.answered = self.answered.max(self.core.now + cmd.cost + cmd.sealing);
         let at = self.answered;
         let mut responses = std::mem::take(&mut self.core.effects.responses);
@@ -215,20 +215,20 @@ impl<M: Mapping> Firmware<M> {
         if let Some((_, response)) = responses.last_mut() {
             response.tag = Tag(tag);
             response.status = status;
-            give(&mut response.data);
+            fill(&mut response.data);
             response.hpb = notice;
             self.map.respond(&mut self.core, response);
         }
         self.core.effects.responses = responses;
     }
 
-    /// What the last calls want done; the caller takes it away.
+    /// Wakes and responses that calls have asked for. The caller takes them out.
     #[inline(always)]
     pub fn effects(&mut self) -> &mut Effects {
         &mut self.core.effects
     }
 
-    /// Other faults from now on.
+    /// Replaces the fault model for future operations.
     pub fn set_faults(&mut self, faults: nand::Faults) {
         self.core.nand.set_faults(faults);
     }
@@ -243,7 +243,7 @@ impl<M: Mapping> Firmware<M> {
         self.core.nand.counters()
     }
 
-    /// What the host reads from the descriptors.
+    /// The device's descriptors, as the host reads them.
     pub fn info(&self) -> DeviceInfo {
         DeviceInfo {
             capacity_units: self.core.cfg.capacity_units,
@@ -257,7 +257,8 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// How the command of this tag has been translated so far; after its answer, until the next command with this tag.
+    /// How the units of the tag's command have been translated so far. Valid until the next command with this tag
+    /// arrives.
     pub fn translation(&self, tag: Tag) -> Translation {
         self.commands[usize::from(tag.0)].translation
     }
@@ -276,7 +277,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// What only the mapping scheme counts.
+    /// Counters that only the mapping scheme has.
     pub fn scheme_counters(&self) -> Vec<(&'static Counter, u64)> {
         M::Counters::COUNTERS.iter().zip(self.map.counters(&self.core).values()).collect()
     }
@@ -291,7 +292,7 @@ impl<M: Mapping> Firmware<M> {
         self.core.nand.idle() && self.core.buffer.held() == 0 && self.commands.iter().all(|c| !c.active)
     }
 
-    /// Checks the sums that must always hold.
+    /// Checks the sums that must always hold; panics if one does not.
     pub fn check(&self) {
         self.core.blocks.check();
         let held = self.core.buffer.held();

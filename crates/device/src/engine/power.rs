@@ -1,4 +1,4 @@
-//! Losing power, and coming back.
+//! Loss of power, and power-on.
 
 use nand::Nand;
 use units::{Seq, SimTime};
@@ -22,7 +22,7 @@ pub struct Flash {
     pub pages: Pages,
 }
 
-/// Why the power went when it did, in the words of a campaign's report.
+/// What the device was doing when the power was cut, for the report of a campaign.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Moment {
     /// Host data was being programmed.
@@ -31,7 +31,7 @@ pub struct Moment {
     pub erase: bool,
     /// A map flush was going on.
     pub map_flush: bool,
-    /// A segment from the host was on its way to flash.
+    /// A segment from the host was being written to flash.
     pub writeback: bool,
     /// A GC step was going on.
     pub gc: bool,
@@ -42,7 +42,7 @@ pub struct Moment {
 }
 
 impl<M: Mapping> Firmware<M> {
-    /// What the device is doing.
+    /// What the device is doing now.
     pub fn moment(&self) -> Moment {
         let mut moment = Moment::default();
         for (_, slot) in self.core.ops.in_flight() {
@@ -66,10 +66,10 @@ impl<M: Mapping> Firmware<M> {
         moment
     }
 
-    /// The power goes at `now`. All of SRAM is lost; operations in flight are cut short, as `dice` decide.
+    /// Cuts the power at `now`. All of SRAM is lost. `dice` decide how far operations in flight have got.
     pub fn power_cut(mut self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Flash {
         let torn = self.core.nand.power_cut(now, dice);
-        // Parts of records and pages of the journal that made it although nobody was told.
+        // Parts of records and pages of the journal whose programs survived without having completed.
         let mut own: Vec<(Kind, Programmed)> = Vec::new();
         for (token, slot) in self.core.ops.in_flight() {
             let Purpose::MetaProgram { n, reason, .. } = slot.purpose else { continue };
@@ -96,10 +96,10 @@ impl<M: Mapping> Firmware<M> {
         Flash { cfg: self.core.cfg, nand: self.core.nand, pages: self.core.meta.into_pages() }
     }
 
-    /// The power comes back. Recovery begins; commands wait until it is done.
+    /// Switches the power on. Recovery begins; commands wait until it is done.
     pub fn power_on(flash: Flash, own: &M::Params, now: SimTime) -> Firmware<M> {
         let Flash { mut cfg, nand, pages } = flash;
-        // Entries sealed before the cut are worth nothing now.
+        // Each boot has its own key, so entries sealed before the cut are refused.
         cfg.seal_key = cfg.seal_key.map(next_key);
         cfg.log.entries = M::log_entries(&cfg, own);
         cfg.sram.entries = M::caches_entries(own);
@@ -116,19 +116,19 @@ impl<M: Mapping> Firmware<M> {
         firmware
     }
 
-    /// False while the mapping is being rebuilt.
+    /// False while recovery rebuilds the mapping.
     pub fn is_ready(&self) -> bool {
         self.recovery.is_none()
     }
 
-    /// The last change that segments on flash hold, where a host begins that keeps the mapping. To be asked when the
+    /// The last change that segments on flash hold. A host that keeps the mapping begins with it. Valid only when the
     /// device is ready.
     pub fn applied(&self) -> Seq {
         Seq(self.core.next_seq().0 - 1)
     }
 }
 
-/// A key of each boot (one round of splitmix64).
+/// The key of the next boot (one round of splitmix64).
 fn next_key(key: u64) -> u64 {
     let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -143,7 +143,7 @@ impl Flash {
     }
 }
 
-/// How long the parts of a recovery took; in [`DeviceStats`].
+/// Adds the time of a part of a recovery to [`DeviceStats`].
 pub fn add_time(stats: &mut DeviceStats, part: Part, nanos: u64) {
     let slot = match part {
         Part::Directory => &mut stats.recovery_directory_ns,
@@ -157,7 +157,7 @@ pub fn add_time(stats: &mut DeviceStats, part: Part, nanos: u64) {
     stats.recovery_ns += nanos;
 }
 
-/// Parts of a recovery, as HP-UFS Fig. 11 breaks it down, plus those that the figure leaves out.
+/// Parts of a recovery: those of HP-UFS Fig. 11, and those that the figure leaves out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// Finding metadata.
@@ -166,7 +166,7 @@ pub enum Part {
     Scan,
     /// Reading the segments concerned.
     SegmentRead,
-    /// Changing them, and deciding about copies by GC.
+    /// Changing them, and choosing among copies by GC.
     Update,
     /// Writing them.
     SegmentWrite,

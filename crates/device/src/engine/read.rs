@@ -1,4 +1,4 @@
-//! Reads: every unit is resolved, runs of consecutive pages become flash reads, every page is checked against the
+//! Reads. Every unit is resolved, runs of consecutive pages become flash reads, and every page is checked against the
 //! address in its spare area.
 
 use nand::{Cause, Completed, Priority, Sensed, Work};
@@ -12,7 +12,8 @@ use crate::seat::{HostRole, HostSays, Mapping, Resolved};
 use crate::sram::Owner;
 
 impl<M: Mapping> Firmware<M> {
-    /// Starts a read. `says` is where the host says that its first unit is; the others follow it.
+    /// Starts a read. `says` is the place of its first unit according to the host; the places of the other units follow
+    /// it.
     pub(super) fn start_read(&mut self, tag: u8, lpa: Lpa, len: u32, says: HostSays) {
         let cmd = &mut self.commands[usize::from(tag)];
         cmd.remaining = 1;
@@ -55,7 +56,8 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// The page of a unit, if flash has to be read for it now. Everything else is settled or under way.
+    /// The page of a unit, if it has to be read from flash now. `None` if the unit is answered, waits for a load, or
+    /// has failed.
     fn resolve_unit(&mut self, tag: u8, i: u32, lpa: Lpa, says: HostSays) -> Option<Ppa> {
         if let Some(stamp) = self.core.buffer.get(lpa) {
             self.read_from_buffer(tag, i, lpa, stamp);
@@ -87,8 +89,8 @@ impl<M: Mapping> Firmware<M> {
         self.commands[usize::from(tag)].contents[i as usize] = Some(Content { lpa, stamp });
     }
 
-    /// Reads `n` consecutive pages of one row. They are pinned from now on, because an erase may come before the read
-    /// gets its buffers.
+    /// Reads `n` consecutive pages of one row. Pins them from now on, because an erase may come before the read gets
+    /// its buffers.
     pub(super) fn read_run(&mut self, tag: u8, first: u32, ppa: Ppa, n: u32) {
         self.commands[usize::from(tag)].remaining += 1;
         self.core.blocks.pin(self.core.layout.superblock_of(ppa));
@@ -137,12 +139,13 @@ impl<M: Mapping> Firmware<M> {
         self.read_part_done(tag);
     }
 
-    /// The page does not hold the address. If a host named the page, now or in a segment that it wrote back, the device
-    /// looks for itself.
+    /// Handles a page that does not hold the address. If a host named the page, now or in a segment that it wrote back,
+    /// the device resolves the address without the host.
     fn wrong_page(&mut self, tag: u8, i: u32, lpa: Lpa, ppa: Ppa, found: Option<u32>, unreadable: bool) {
         let cmd = &mut self.commands[usize::from(tag)];
         if unreadable {
-            // Nothing tells what the page holds. Whoever named it, the host is told.
+            // The spare area is unreadable too, so the page's address is unknown. The host gets an error, whoever named
+            // the page.
             self.core.stats.read_failures += 1;
             cmd.status = Status::UnrecoveredRead;
             return;
@@ -152,7 +155,7 @@ impl<M: Mapping> Firmware<M> {
         self.core.stats.host_entries_wrong += 1;
         match self.resolve_unit(tag, i, lpa, HostSays::Nothing) {
             Some(other) if other == ppa => {
-                // Even the device's own mapping names this page: nothing better can be had.
+                // The device's own mapping names this page, too. There is no better place to read.
                 self.commands[usize::from(tag)].status = Status::UnrecoveredRead;
             }
             Some(other) => self.read_run(tag, i, other, 1),
@@ -167,7 +170,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// One of the parts that a read waits for is done; the last one sends the response.
+    /// One of the parts that a read waits for is done. The last one sends the response.
     pub(super) fn read_part_done(&mut self, tag: u8) {
         let cmd = &mut self.commands[usize::from(tag)];
         cmd.remaining -= 1;

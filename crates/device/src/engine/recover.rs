@@ -1,12 +1,12 @@
 //! Rebuilding the mapping after a power cut, from flash alone (HP-UFS Sec. III-G).
 //!
-//! 1. *Directory*. The first page of every metadata superblock tells their order. The newest whole snapshot gives the
-//!    places of all pieces; the superblock before it and all from it on are scanned for what was written since, and so
-//!    are those whose first pages cannot be read.
+//! 1. *Directory*. The first page of every metadata superblock gives their order. The newest whole snapshot gives the
+//!    places of all pieces. The superblock before it, all later ones, and those whose first pages cannot be read are
+//!    scanned for pieces written since.
 //! 2. *Record and journal*: the log blocks, and trims.
 //! 3. *Scan*: the spare areas of the log blocks, each in programming order up to its first blank page.
-//! 4. *Update*: segments with changes that they lack are read, changed, and written, as many at a time as fit SRAM.
-//!    `evidence` decides what is right.
+//! 4. *Update*: segments that lack changes are read, changed and written, as many at a time as fit SRAM. `evidence`
+//!    decides which page of an address is right.
 
 mod evidence;
 mod scanner;
@@ -37,7 +37,7 @@ impl<M: Mapping> Firmware<M> {
         self.recovery.as_mut().expect("a recovery is under way")
     }
 
-    /// Submits reads while there are buffers. True if any is in flight.
+    /// Submits reads as long as there are buffers. True if any read is in flight.
     fn recovery_reads(&mut self) -> bool {
         let row = self.core.layout.row_units();
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
@@ -66,11 +66,11 @@ impl<M: Mapping> Firmware<M> {
         }
         for i in 0..n {
             let seq = self.core.nand.unit_seq(done, i);
-            recovery.saw(&self.core, ppa.offset(i), self.core.nand.sensed(done, i), seq);
+            recovery.add_unit(&self.core, ppa.offset(i), self.core.nand.sensed(done, i), seq);
         }
     }
 
-    /// Goes on with a recovery, called when none of its operations is in flight. True when it is finished.
+    /// Continues a recovery. The engine calls it when none of its operations is in flight. True when it is finished.
     pub(super) fn advance_recovery(&mut self) -> bool {
         loop {
             let busy_until = self.rec().busy_until;
@@ -86,7 +86,7 @@ impl<M: Mapping> Firmware<M> {
                     if !self.meta_opened() {
                         return false;
                     }
-                    self.collect_or(Firmware::read_records);
+                    self.collect_then(Firmware::read_records);
                 }
                 Phase::Records => self.begin_scan(),
                 Phase::Scan => self.plan_update(),
@@ -94,7 +94,7 @@ impl<M: Mapping> Firmware<M> {
                 Phase::Bases => self.begin_change(),
                 Phase::Changing => self.write_segments(),
                 Phase::Written => self.round_done(),
-                Phase::NextRound => self.collect_or(Firmware::next_round),
+                Phase::NextRound => self.collect_then(Firmware::next_round),
                 Phase::Collecting => {
                     if !self.advance_meta_gc() {
                         return false;
@@ -113,7 +113,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// A part of the recovery is over.
+    /// A part of the recovery has ended.
     fn part_done(&mut self, part: Part) {
         let now = self.core.now;
         let began = std::mem::replace(&mut self.rec().part_began, now);
@@ -127,7 +127,7 @@ impl<M: Mapping> Firmware<M> {
         self.read_snapshot();
     }
 
-    /// Reads the snapshot at the beginning of the newest superblock that is left to try.
+    /// Reads the snapshot at the start of the newest superblock that has not been tried.
     fn read_snapshot(&mut self) {
         let row = self.core.layout.row_units();
         let units = self.core.meta.snapshot_units();
@@ -149,8 +149,8 @@ impl<M: Mapping> Firmware<M> {
         let order = recovery.by_age();
         let chosen = recovery.snapshots.front().copied();
         let from = order.iter().position(|&i| Some(i) == chosen).unwrap_or(0).saturating_sub(1);
-        // What is older than the first superblock of the scan may have been replaced in a superblock that is not
-        // scanned.
+        // A piece that is older than the first superblock of the scan may have been replaced in a superblock that is
+        // not scanned.
         recovery.since = if from == 0 { 0 } else { recovery.firsts[order[from]].stamp.unwrap_or(0) };
         recovery.ageless = recovery.ageless();
         let aged = order[from..].iter().map(|&i| recovery.firsts[i].sb);
@@ -185,8 +185,8 @@ impl<M: Mapping> Firmware<M> {
         self.core.restore_directory(rebuilt);
         self.rec().phase = Phase::Room;
 
-        // Whatever was opened after the snapshot is one of these. Its first program may have lost power so early that
-        // it looks erased, so it is erased for good, and opened again: then the next recovery knows it too.
+        // One of these was opened after the snapshot. Its first program may have lost power so early that it looks
+        // erased. So it is erased again and opened again, and then the next recovery knows it too.
         let mut next = std::mem::take(&mut self.rec().next);
         next.retain(|&sb| self.core.meta.take_next(sb));
         if next.is_empty() {
@@ -199,8 +199,8 @@ impl<M: Mapping> Firmware<M> {
         self.rec().next = next;
     }
 
-    /// From here on metadata is written. The snapshot that was found lasts until the next one is whole, for nothing is
-    /// collected before.
+    /// Opens a superblock for the metadata to come. The snapshot that was found stays until the next one is whole,
+    /// because nothing is collected before that.
     fn make_room(&mut self) {
         let next = std::mem::take(&mut self.rec().next);
         self.core.meta.free_first(&next);
@@ -208,8 +208,8 @@ impl<M: Mapping> Firmware<M> {
         self.rec().phase = Phase::Opened;
     }
 
-    /// Goes on, after metadata has been collected if it has to be.
-    fn collect_or(&mut self, run_until_blocked: impl FnOnce(&mut Firmware<M>)) {
+    /// Calls `run_until_blocked`, after a collection of metadata superblocks if these are short.
+    fn collect_then(&mut self, run_until_blocked: impl FnOnce(&mut Firmware<M>)) {
         if self.core.meta.free() > META_RESERVE {
             run_until_blocked(self);
             return;
@@ -262,7 +262,7 @@ impl<M: Mapping> Firmware<M> {
         self.part_done(Part::Directory);
     }
 
-    /// Everything that recovery has to know of is in SRAM: which segments does it concern?
+    /// Chooses the segments to update. Everything that decides this is in SRAM.
     fn plan_update(&mut self) {
         self.part_done(Part::Scan);
         let units = self.core.meta.units();
@@ -281,7 +281,7 @@ impl<M: Mapping> Firmware<M> {
             let written = M::TABLE == Table::Dram && meta.place(meta.segment_piece(*segment)).is_some();
             let complete = match units.numbered() {
                 Numbered::Directory => truth.number_on_flash(*segment),
-                // Only the segment says: any that the scan has found something of is read.
+                // Only the segment itself has its number, so every segment with a found page or trim is read.
                 Numbered::Spare => Seq(0),
             };
             written || evidence.concerns(range, complete)
@@ -294,8 +294,8 @@ impl<M: Mapping> Firmware<M> {
         self.rec().phase = Phase::NextRound;
     }
 
-    /// Reads the next segments, as many as fit SRAM beside what the scan has found, at 16 bytes per page. Where that
-    /// alone is too much, as for a table in DRAM, they are few.
+    /// Reads the next segments, as many as fit SRAM beside the pages that the scan has found, at 16 bytes each. If
+    /// those alone take too much, as for a table in DRAM, few segments are read at a time.
     fn next_round(&mut self) {
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         let taken =
@@ -317,7 +317,7 @@ impl<M: Mapping> Firmware<M> {
         recovery.phase = Phase::Segments;
     }
 
-    /// Where a copy by GC competes with the page that the segment names, that page is read.
+    /// Reads the pages that segments name where a copy by GC competes with them.
     fn read_bases(&mut self) {
         self.part_done(Part::SegmentRead);
         let core = &self.core;
@@ -332,7 +332,7 @@ impl<M: Mapping> Firmware<M> {
         for loaded in recovery.now.loaded() {
             let view = core.view(loaded);
             let on_flash = view.seq();
-            let news = recovery.evidence.news(units.range(loaded.unit()), on_flash);
+            let news = recovery.evidence.missing_pages(units.range(loaded.unit()), on_flash);
             let seen = news.filter(|page| page.version <= on_flash);
             reads.extend(seen.filter_map(|page| view.entry(page.lpa)).filter(|&ppa| core.is_data(ppa, 1)));
         }
@@ -341,7 +341,7 @@ impl<M: Mapping> Firmware<M> {
         recovery.phase = Phase::Bases;
     }
 
-    /// The processor goes over a segment in the time that it takes for a command.
+    /// Begins the change of the round's segments. The processor takes the time of a command for each.
     fn begin_change(&mut self) {
         let cost = self.core.cfg.command_cost.0;
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
@@ -395,7 +395,7 @@ impl<M: Mapping> Firmware<M> {
         self.rec().phase = Phase::Count;
     }
 
-    /// All changes are in segments: there are no log blocks any more.
+    /// Writes a record without log blocks: all changes are in segments.
     fn write_last_record(&mut self) {
         self.part_done(Part::Count);
         let slot = self.core.records.begin(None, Vec::new(), &self.core.blocks);
@@ -414,7 +414,7 @@ impl<M: Mapping> Firmware<M> {
     }
 }
 
-/// The flash reads that bring map units into SRAM, in their order; those that share a flash unit come with one.
+/// The flash reads that bring map units into SRAM, in order of the units. Units that share a flash unit take one read.
 fn map_reads(core: &Core, segments: impl Iterator<Item = SegmentId>) -> VecDeque<(Ppa, u32)> {
     let meta = &core.meta;
     let shares = meta.units().per_flash_unit() > 1;

@@ -1,4 +1,4 @@
-//! Programming of rows of user data: host data and copies, the first time and again.
+//! Programming of rows of user data: host data and GC copies, also after a failed program.
 
 use nand::{Cause, Op as NandOp, Priority, Spare, Work};
 use units::{Lpa, Seq};
@@ -9,7 +9,8 @@ use crate::ops::{MAX_ROW, Purpose};
 use crate::seat::Mapping;
 
 impl<M: Mapping> Firmware<M> {
-    /// Programs `items`, write buffers or copies, with numbers from `seq` where the stream stands. They fit its row.
+    /// Programs `items`, write buffers or copies, at the stream's next place, with sequence numbers from `seq`. They
+    /// must fit the row.
     #[inline(always)]
     pub(super) fn submit_row(&mut self, stream: Stream, items: &[u32], seq: Seq) {
         let n = items.len() as u32;
@@ -39,7 +40,7 @@ impl<M: Mapping> Firmware<M> {
         self.map.placed(self.core.superblock_of(ppa), n);
     }
 
-    /// Copies keep the version of their content.
+    /// Spare area of a unit. A copy keeps the version of its content.
     #[inline]
     fn spare_of(&self, stream: Stream, item: u32, seq: Seq) -> Spare {
         match stream {

@@ -19,11 +19,11 @@ pub(super) struct Pending {
     pub(super) host_seq: Seq,
     pub(super) freed: Option<units::Superblock>,
     pub(super) data: DataOut,
-    /// What still has to happen before the response: units to be read or written, plus one while more are added.
+    /// What has to happen before the response: units to be read or written, plus one while more may be added.
     pub(super) remaining: u32,
-    /// Units of a write or trim that were accepted.
+    /// Units of a write or trim that have been accepted.
     pub(super) accepted: u32,
-    /// Time that the firmware thread spends on it, and on seals for it.
+    /// Time of the firmware thread for the command, and for its seals.
     pub(super) cost: Nanos,
     pub(super) sealing: Nanos,
     pub(super) status: Status,
@@ -32,12 +32,12 @@ pub(super) struct Pending {
     pub(super) active: bool,
 }
 
-/// How the places of a read's units have been found. For reports only: no host can ask for it.
+/// How the units of a read were translated. For reports only; a host can not ask for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Translation {
     /// Units that waited for a piece of the mapping table to be read from flash.
     pub map_reads: u32,
-    /// The entry that came with the command was not accepted.
+    /// The device refused the entry that came with the command.
     pub refused: bool,
 }
 
@@ -51,11 +51,11 @@ pub struct Firmware<M: Mapping> {
     pub(super) own: M::Params,
     pub(super) gc: Gc,
     pub(super) commands: Vec<Pending>,
-    /// Arrived, not started.
+    /// Commands that have arrived and have not started.
     pub(super) incoming: VecDeque<u8>,
-    /// When the firmware thread will be done with the command started last, and whether a wake for that is due.
+    /// End of the firmware thread's present command. `thread_wake` is true if a wake for it has been requested.
     pub(super) thread_until: SimTime,
-    /// When the last answer leaves.
+    /// Time at which the last answer leaves.
     pub(super) answered: SimTime,
     pub(super) thread_wake: bool,
     /// Writes, flushes and trims, in order.
@@ -68,9 +68,9 @@ pub struct Firmware<M: Mapping> {
     pub(super) pack: Pack,
     pub(super) lookups: Lookups,
     pub(super) meta_gc: MetaGc,
-    /// While the mapping is being rebuilt after a power cut.
+    /// State of a recovery, while the mapping is being rebuilt.
     pub(super) recovery: Option<Box<Recovery>>,
-    /// Rows that could not be programmed.
+    /// Rows whose program has failed.
     pub(super) failed_rows: VecDeque<FailedRow>,
     /// Order of the oldest queued unit when the idle timer was set.
     pub(super) idle_mark: Option<u64>,

@@ -1,4 +1,4 @@
-//! What waits inside the firmware, and for what.
+//! Queues of work that waits inside the firmware.
 
 use std::collections::VecDeque;
 
@@ -27,36 +27,36 @@ pub(super) struct Run {
     pub(super) n: u32,
 }
 
-/// Who goes on when a segment is there.
+/// A waiter for a map unit that is being loaded.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Waiter<A> {
     /// Unit `i` of a read command.
     Unit { tag: u8, i: u32 },
-    /// A command that is answered when the last of its loads is done.
+    /// A command that is answered when its last load is done.
     Command { tag: u8, then: Then<A> },
-    /// The write that is accepted next, with [`Translate::ON_DEMAND`](crate::seat::Translate::ON_DEMAND).
+    /// The write that is accepted next; only with [`Translate::ON_DEMAND`](crate::seat::Translate::ON_DEMAND).
     Write { lpa: Lpa },
 }
 
-/// How a command is answered whose loads are done.
+/// How a command is answered when its loads are done.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Then<A> {
     /// With nothing.
     Done,
     /// With the entries of this group.
     Publish(u32),
-    /// With what the scheme has for it.
+    /// With the scheme's answer.
     Ask(A),
 }
 
 #[derive(Debug)]
 pub(super) struct Load<A> {
     pub(super) units: UnitSet,
-    /// Where they are read.
+    /// Their places on flash.
     pub(super) expected: ExpectedSet,
-    /// Reads under way; 0 = it waits for buffers.
+    /// Reads under way; 0 = the load waits for buffers.
     pub(super) reads: u32,
-    /// Buffers that it holds until the last of them is done: what came earlier waits there.
+    /// Buffers that the load holds until its last read is done, for the units that have been read.
     pub(super) held: u16,
     pub(super) waiters: Vec<Waiter<A>>,
 }
@@ -73,7 +73,7 @@ pub(super) struct Loads<A> {
     pub(super) active: Vec<Load<A>>,
     pub(super) spare_lists: Vec<Vec<Waiter<A>>>,
     pub(super) waiting: usize,
-    /// The READ BUFFER command that has the group buffer, and those that wait for it.
+    /// The READ BUFFER command that holds the group buffer, and the commands that wait for it.
     pub(super) group: Option<u8>,
     pub(super) group_queue: VecDeque<u8>,
 }
@@ -85,19 +85,19 @@ impl<A> Default for Loads<A> {
 }
 
 impl<A> Loads<A> {
-    /// Some wait for buffers.
+    /// True if any load waits for buffers.
     #[inline]
     pub(super) fn is_waiting(&self) -> bool {
         self.waiting > 0
     }
 }
 
-/// Lookups under way, and since when there has been nothing to do.
+/// Lookups under way, and the time since which the device has been without commands.
 #[derive(Debug, Default)]
 pub(super) struct Lookups {
-    /// Reads with units that have not been looked up: tag, next unit.
+    /// Reads with units that have not been looked up: tag and next unit.
     pub(super) reads: VecDeque<(u8, u32)>,
-    /// A unit of a read, or of the first write, waits for a map unit.
+    /// True if a unit of a read, or of the first write, waits for a map unit.
     pub(super) read_loading: bool,
     pub(super) write_loading: bool,
     pub(super) quiet_since: Option<SimTime>,
@@ -110,17 +110,17 @@ impl Lookups {
         self.reads.push_back((tag, 0));
     }
 
-    /// The map unit is there that a read waited for.
-    pub(super) fn read_loaded(&mut self) {
+    /// The map unit that a read waited for has been loaded.
+    pub(super) fn read_load_done(&mut self) {
         self.read_loading = false;
     }
 
-    /// The map unit is there that a write waited for.
-    pub(super) fn write_loaded(&mut self) {
+    /// The map unit that a write waited for has been loaded.
+    pub(super) fn write_load_done(&mut self) {
         self.write_loading = false;
     }
 
-    /// The wake for idle time has come.
+    /// The wake for idle time has arrived.
     pub(super) fn quiet_over(&mut self) {
         self.quiet_wake = false;
     }
@@ -129,12 +129,12 @@ impl Lookups {
 /// The commands that a notice has announced as one packed command.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pack {
-    /// Commands to come.
+    /// Commands of the pack that have not started.
     pub(super) left: u32,
 }
 
 impl Pack {
-    /// True if this command belongs to the pack, whose cost the notice has paid.
+    /// True if this command belongs to the pack. The notice has paid its cost.
     pub(super) fn takes(&mut self, op: &Op) -> bool {
         let packable = op.is_user() && *op != Op::Flush;
         let takes = packable && self.left > 0;
@@ -147,11 +147,11 @@ impl Pack {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flushing {
     pub(super) tag: u8,
-    /// Units with an order below this belong to it.
+    /// Units accepted before this one belong to the flush.
     pub(super) below: u64,
-    /// How many of them are not on flash yet.
+    /// Number of them that are not on flash yet.
     pub(super) left: usize,
-    /// Trims with a number below this belong to it.
+    /// Trims with a sequence number below this belong to the flush.
     pub(super) trims_below: Seq,
 }
 
@@ -160,18 +160,18 @@ pub(super) struct Flushing {
 pub(super) struct MetaGc {
     pub(super) victim: Option<Superblock>,
     pub(super) pieces: Vec<(Ppa, Piece)>,
-    /// Buffers with the first `round` of the pieces.
+    /// Buffers that hold the first `round` of the pieces.
     pub(super) held: u16,
     pub(super) round: usize,
     pub(super) erasing: bool,
 }
 
-/// A row that could not be programmed.
+/// A row whose program has failed.
 #[derive(Debug)]
 pub(super) struct FailedRow {
     pub(super) stream: Stream,
     /// Write buffers or copies.
     pub(super) items: Vec<u32>,
-    /// Number of the first.
+    /// Sequence number of the first item.
     pub(super) seq: Seq,
 }

@@ -12,11 +12,11 @@ use crate::ops::{MAX_ROW, ProgramReason};
 use crate::seat::{Commit, Mapping};
 use crate::sram::Owner;
 
-/// Units that a trim handles at a time: one log entry.
+/// Units that one log entry of a trim covers; a trim is handled this many units at a time.
 const TRIM_RUN: u32 = 32;
 
 impl<M: Mapping> Firmware<M> {
-    /// Accepts writes, flushes and trims in order, as far as there is room.
+    /// Accepts writes, flushes and trims, in order, as long as there is room.
     #[inline(always)]
     pub(super) fn accept_ordered(&mut self) {
         if self.core.job.is_some() {
@@ -72,13 +72,13 @@ impl<M: Mapping> Firmware<M> {
         if fua {
             self.core.buffer.force_all();
         } else {
-            // As `respond`, inlined: most commands end here.
+            // Same as `respond`, but inlined for speed: most commands end here.
             self.respond_with(tag, |_| {});
         }
         true
     }
 
-    /// Ends a write of which `left` units have not been accepted, and will not be. Those that have been are written.
+    /// Ends a write of which `left` units will not be accepted any more. Units that have been accepted are written.
     fn break_off_write(&mut self, tag: u8, left: u32) {
         let cmd = &mut self.commands[usize::from(tag)];
         cmd.status = ufs::Status::WriteProtected;
@@ -103,7 +103,7 @@ impl<M: Mapping> Firmware<M> {
         self.flushes.push(Flushing { tag, below, left, trims_below });
     }
 
-    /// Writes trims to their journal when somebody waits for that, or when a page is full.
+    /// Programs a page of the journal of trims when a flush waits for it, or when the page is full.
     #[inline(always)]
     pub(super) fn write_trims(&mut self) {
         // A map flush may have made trims safe.
@@ -126,7 +126,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// A trim takes its sequence numbers after everything accepted before it has got its own.
+    /// Accepts a trim. Everything accepted before it gets its sequence numbers first.
     fn accept_trim(&mut self, tag: u8, lpa: Lpa, len: u32) -> bool {
         if !self.core.buffer.queue.is_empty() {
             self.core.buffer.force_all();
@@ -159,13 +159,14 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// Programs full rows, and short ones where a flush, a FUA write or the idle timer asks for it.
+    /// Programs full rows of host data. Short rows are programmed when a flush, a FUA write or the idle timer asks for
+    /// it.
     #[inline(never)]
     pub(super) fn program_host_data(&mut self) {
         self.program_rows();
     }
 
-    /// [`Firmware::program_host_data`], inlined: every event comes by.
+    /// [`Firmware::program_host_data`], inlined for speed: every event calls it.
     #[inline(always)]
     pub(super) fn program_rows(&mut self) {
         while self.core.job.is_none() && !self.core.buffer.queue.is_empty() {
@@ -190,8 +191,8 @@ impl<M: Mapping> Firmware<M> {
 
     fn open_for_host(&mut self) -> bool {
         let queued = self.core.buffer.queue.len() as u32;
-        let worth_it = queued >= self.core.layout.row_units() || self.core.buffer.forced() > 0;
-        if !worth_it || !self.core.records.ready() {
+        let row_is_due = queued >= self.core.layout.row_units() || self.core.buffer.forced() > 0;
+        if !row_is_due || !self.core.records.ready() {
             return false;
         }
         if self.core.blocks.free() <= self.core.cfg.gc.reserve {
@@ -206,7 +207,7 @@ impl<M: Mapping> Firmware<M> {
         true
     }
 
-    /// A superblock has been opened: whoever rebuilds the mapping after a power cut has to know.
+    /// A superblock has been opened. Writes the record of log blocks that recovery needs.
     pub(super) fn opened(&mut self, stream: Stream, sb: Superblock, reason: ProgramReason) {
         self.map.opened(&mut self.core, sb);
         let mut log_blocks = self.map.log_blocks(&self.core);
@@ -266,7 +267,7 @@ impl<M: Mapping> Firmware<M> {
         self.finish_flushes();
     }
 
-    /// Answers the flushes that wait for nothing any more.
+    /// Answers the flushes whose data and trims are on flash.
     #[inline(never)]
     pub(super) fn finish_flushes(&mut self) {
         if self.flushes.iter().all(|f| f.left > 0) {
@@ -279,7 +280,7 @@ impl<M: Mapping> Firmware<M> {
         }
     }
 
-    /// Runs whenever something waits that only time will move.
+    /// Sets the idle timer if anything waits that no other event will move.
     pub(super) fn set_idle_timer(&mut self) {
         let waiting = !self.core.buffer.queue.is_empty() || self.map.waits_for_idle();
         if self.idle_mark.is_none() && waiting {

@@ -1,4 +1,4 @@
-//! Which map units are in SRAM beside the buffers that somebody holds, in order of use.
+//! The segment cache: map units that stay in SRAM after their use, in order of use.
 
 use lists::Lru;
 use units::SegmentId;
@@ -6,7 +6,7 @@ use units::SegmentId;
 use super::proof::Loaded;
 use crate::map_units::MapUnits;
 
-/// What a slot holds. The value of a slot without a segment is never given out.
+/// Content of a slot. A free slot has a value that is never given out.
 #[derive(Debug)]
 struct Kept(Loaded);
 
@@ -16,15 +16,15 @@ impl Default for Kept {
     }
 }
 
-/// The cached segments in order of use. A cached segment is clean, so its content is that of flash.
+/// The cached segments in order of use. A cached segment is clean: it equals flash.
 ///
-/// It takes nothing but what has been read ([`Loaded`]), so what it holds is known.
+/// Only segments with a proof ([`Loaded`]) are inserted, so firmware knows the content of all of them.
 #[derive(Debug)]
 pub struct SegmentCache {
     units: MapUnits,
     limit: u16,
     len: u16,
-    /// What they take, in buffers.
+    /// Buffers that the segments take.
     buffers: u16,
     /// Slot of a segment, plus one.
     slot_of: Vec<u16>,
@@ -33,7 +33,7 @@ pub struct SegmentCache {
 }
 
 impl SegmentCache {
-    /// An empty cache of so many buffers.
+    /// An empty cache of at most `buffers` buffers.
     pub fn new(buffers: u16, units: MapUnits) -> SegmentCache {
         let limit = units.fitting(buffers.into()).min(u32::from(u16::MAX) - 1) as u16;
         SegmentCache {
@@ -47,12 +47,12 @@ impl SegmentCache {
         }
     }
 
-    /// Segments held.
+    /// Number of segments in the cache.
     pub fn len(&self) -> u16 {
         self.len
     }
 
-    /// Most segments that fit.
+    /// Number of segments that fit.
     pub fn limit(&self) -> u16 {
         self.limit
     }
@@ -73,7 +73,7 @@ impl SegmentCache {
         self.buffers = self.units.buffers(len.into()) as u16;
     }
 
-    /// The proof for a segment, if it is here; the segment becomes the most recently used.
+    /// The proof for a segment, if it is cached. The segment becomes the most recently used.
     #[inline]
     pub fn touch(&mut self, segment: SegmentId) -> Option<&Loaded> {
         let slot = self.slot_of[segment.index()].checked_sub(1)?;
@@ -81,7 +81,7 @@ impl SegmentCache {
         Some(&self.order[slot].0)
     }
 
-    /// True if a segment is here; leaves no trace.
+    /// True if a segment is cached. Does not count as a use.
     #[inline]
     pub fn holds(&self, segment: SegmentId) -> bool {
         self.slot_of[segment.index()] != 0
@@ -92,7 +92,7 @@ impl SegmentCache {
         self.order.newest_first().map(|slot| self.order[slot].0.unit())
     }
 
-    /// Copies a segment that is in a buffer of somebody else, and is not here. There must be room.
+    /// Inserts a copy of a segment that is in another buffer and not in the cache. The cache must have room.
     pub fn insert(&mut self, loaded: &Loaded) {
         let slot = self.free.pop().expect("the segment cache has a free slot after an eviction");
         self.slot_of[loaded.unit().index()] = slot + 1;
@@ -107,7 +107,7 @@ impl SegmentCache {
         self.remove(self.order[oldest].0.unit());
     }
 
-    /// Takes a segment out. Its buffer goes over to the caller.
+    /// Removes a segment. The caller takes over its buffer.
     pub fn remove(&mut self, segment: SegmentId) -> Option<Loaded> {
         let slot = std::mem::take(&mut self.slot_of[segment.index()]).checked_sub(1)?;
         self.order.remove(slot);

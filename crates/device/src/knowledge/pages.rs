@@ -1,7 +1,6 @@
-//! What stands in the pages of metadata superblocks. Flash keeps it through a power cut; everything else about metadata
-//! is in SRAM.
+//! The content of metadata pages. Flash keeps it through a power cut; everything else about metadata is in SRAM.
 //!
-//! The content is kept by piece, as the newest finished program of the piece left it. Firmware reaches it only with a
+//! The content is stored by piece, as the newest finished program of the piece left it. Firmware reaches it only with a
 //! proof (see the head of the module above).
 
 use std::ops::Range;
@@ -13,27 +12,27 @@ use super::proof::{Loaded, PiecesRead, Programmed};
 use crate::directory::Piece;
 use crate::map_units::MapUnits;
 
-/// The log blocks, and which superblocks are free: written whenever a data superblock is opened, before anything is
-/// programmed in it (HP-UFS Sec. III-G: "records log blocks in a meta block").
+/// The record: the log blocks, and which superblocks are free. It is written whenever a data superblock is opened,
+/// before anything is programmed there (HP-UFS Sec. III-G: "records log blocks in a meta block").
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Record {
-    /// Grows with every record.
+    /// Number of the record; each has a higher one than those before.
     pub number: u64,
     /// Superblocks whose mappings may be missing from the segments on flash.
     pub log_blocks: Vec<Superblock>,
     /// Erased data superblocks, one bit each.
     pub free: Vec<u64>,
-    /// Data superblocks that are not used any more.
+    /// Data superblocks that have been given up, one bit each.
     pub bad: Vec<u64>,
 }
 
 impl Record {
-    /// Was this superblock free?
+    /// True if this superblock was free.
     pub fn is_free(&self, sb: Superblock) -> bool {
         bit(&self.free, sb)
     }
 
-    /// Was it given up?
+    /// True if this superblock was given up.
     pub fn is_bad(&self, sb: Superblock) -> bool {
         bit(&self.bad, sb)
     }
@@ -57,33 +56,35 @@ pub struct TrimRecord {
 /// The directory of pieces as it was when a metadata superblock was opened, on its first pages.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The superblock that begins with it.
+    /// The superblock that it starts.
     pub sb: Superblock,
     /// Place of every piece, packed.
     pub place: Vec<u32>,
-    /// The superblocks that will be opened next. One whose first program lost power may look erased.
+    /// The superblocks that are opened next. One of them may look erased although its first program had begun before a
+    /// power cut.
     pub next: Vec<Superblock>,
 }
 
-/// Snapshots that may still be needed: that of the open superblock may be incomplete at a power cut.
+/// Snapshots that are kept. The one in the open superblock may be incomplete at a power cut.
 pub const SNAPSHOTS: usize = 3;
 
 /// Contents of metadata pages.
 #[derive(Debug)]
 pub struct Pages {
-    /// How the table is divided.
+    /// Division of the table into map units.
     units: MapUnits,
-    /// L2P entries, packed, by 1024 addresses whatever the size of a map unit, as the device has put them together.
+    /// L2P entries that the device has put together, packed, by segment of 1024 addresses, whatever the size of a map
+    /// unit.
     images: Vec<Option<Box<SegmentImage>>>,
-    /// Whole segments as they came from a host, where there is no image; empty before the first one. With neither, a
-    /// segment was never written.
+    /// Whole segments as a host has sent them, for segments without image; empty before the first one. A segment with
+    /// neither was never written.
     states: Vec<Option<SegmentState>>,
-    /// The sequence number stored with each map unit: it holds every change up to it.
+    /// The sequence number stored with each map unit, which holds every change up to it.
     pub(super) seqs: Vec<Seq>,
-    /// Two places for records take turns, so that one is always whole.
+    /// Records are written to two places in turn, so that one of them is always whole.
     pub(super) records: [Record; 2],
-    /// Map units that share a flash unit, by flash unit of the metadata superblocks; empty if none do. Each codeword of
-    /// ECC, 1 KiB (MSFTL Sec. 3.1), has a spare area that names its own.
+    /// Map units that share a flash unit, by flash unit of the metadata superblocks; empty if none do. On flash each
+    /// ECC codeword of 1 KiB has a spare area that names its map unit (MSFTL Sec. 3.1).
     pub(super) labels: Vec<Vec<u32>>,
     /// Trims, by page of the journal.
     pub(super) journal: Vec<Vec<TrimRecord>>,
@@ -92,7 +93,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Nothing written yet.
+    /// Pages of a new device: nothing is written.
     pub fn new(units: MapUnits, journal_pages: usize) -> Pages {
         Pages {
             units,
@@ -106,12 +107,12 @@ impl Pages {
         }
     }
 
-    /// After a power cut the table may be divided in another way, as long as nothing has been written.
+    /// The same pages with the table divided in another way. Allowed only if nothing has been written.
     pub fn divided(self, units: MapUnits) -> Pages {
         Pages { units, ..self }
     }
 
-    /// The map unit that is in SRAM.
+    /// The content of a map unit that is in SRAM.
     #[inline]
     pub fn view(&self, loaded: &Loaded) -> MapView<'_> {
         MapView { pages: self, unit: loaded.unit() }
@@ -130,41 +131,42 @@ impl Pages {
         assert!(programmed.piece() == Piece::of(unit), "{programmed:?} does not change {unit}");
     }
 
-    /// A map unit has been programmed with this entry.
+    /// Sets an entry of a map unit that has been programmed.
     #[inline]
     pub fn set_entry(&mut self, programmed: &Programmed, lpa: Lpa, ppa: Option<Ppa>) {
         self.check(programmed, self.units.of(lpa));
-        self.own(lpa.segment())[lpa.slot()] = Ppa::pack(ppa);
+        self.image_mut(lpa.segment())[lpa.slot()] = Ppa::pack(ppa);
     }
 
-    /// A map unit has been programmed with these entries.
+    /// Sets all entries of a map unit that has been programmed.
     pub fn set_unit(&mut self, programmed: &Programmed, packed: &[u32]) {
         self.set_entries(self.units.range(SegmentId(programmed.piece().0)), packed);
     }
 
-    /// A map unit that is a whole segment has been programmed with what came from a host.
+    /// Sets the content of a map unit that is a whole segment from a host, and has been programmed.
     pub fn set_unit_state(&mut self, programmed: &Programmed, state: SegmentState) {
         let range = self.units.range(SegmentId(programmed.piece().0));
         self.set_state(Lpa(range.start).segment(), state);
     }
 
-    /// A map unit has been programmed together with this sequence number.
+    /// Sets the sequence number that was programmed with a map unit.
     pub fn set_seq(&mut self, programmed: &Programmed, seq: Seq) {
         self.seqs[programmed.piece().0 as usize] = seq;
     }
 
-    /// All parts of a record have been programmed, this one last. [`Meta`](crate::meta::Meta), which numbers the
-    /// pieces, has checked that it is a part of this record.
+    /// Sets a record whose last part has been programmed. [`Meta`](crate::meta::Meta) numbers the pieces, and has
+    /// checked that this is a part of the record.
     pub fn set_record(&mut self, _last: &Programmed, slot: usize, record: Record) {
         self.records[slot] = record;
     }
 
-    /// A page of the journal has been programmed. [`Meta`](crate::meta::Meta) has checked that it is this page.
+    /// Sets a page of the journal that has been programmed. [`Meta`](crate::meta::Meta) has checked that it is this
+    /// page.
     pub fn set_journal(&mut self, _page: &Programmed, page: usize, trims: Vec<TrimRecord>) {
         self.journal[page] = trims;
     }
 
-    /// Copies of the entries of some addresses, packed.
+    /// A copy of the entries of these addresses, packed.
     fn entries(&self, range: Range<u32>) -> Vec<u32> {
         let mut packed = Vec::with_capacity(range.len());
         let mut lpa = Lpa(range.start);
@@ -180,13 +182,13 @@ impl Pages {
         packed
     }
 
-    /// Replaces the entries of some addresses.
+    /// Replaces the entries of these addresses.
     pub(super) fn set_entries(&mut self, range: Range<u32>, packed: &[u32]) {
         assert_eq!(range.len(), packed.len(), "an entry for each address");
         let (mut lpa, mut rest) = (Lpa(range.start), packed);
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(SEGMENT_ENTRIES as usize - lpa.slot()));
-            let image = self.own(lpa.segment());
+            let image = self.image_mut(lpa.segment());
             image[lpa.slot()..lpa.slot() + now.len()].copy_from_slice(now);
             (lpa, rest) = (lpa.offset(now.len() as u32), later);
         }
@@ -201,12 +203,12 @@ impl Pages {
         }
     }
 
-    /// Was a segment ever written?
+    /// True if a segment was ever written.
     fn is_written(&self, segment: SegmentId) -> bool {
         self.images[segment.index()].is_some() || self.state(segment).is_some()
     }
 
-    /// All that were.
+    /// All segments that were ever written.
     pub(super) fn written_segments(&self) -> impl Iterator<Item = SegmentId> {
         (0..self.images.len() as u32).map(SegmentId).filter(|&segment| self.is_written(segment))
     }
@@ -216,9 +218,9 @@ impl Pages {
         self.states.get(segment.index())?.as_ref()
     }
 
-    /// The entries of a segment, to change them.
+    /// The entries of a segment, for changes.
     #[inline]
-    fn own(&mut self, segment: SegmentId) -> &mut SegmentImage {
+    fn image_mut(&mut self, segment: SegmentId) -> &mut SegmentImage {
         if self.images[segment.index()].is_none() {
             self.images[segment.index()] = Some(self.segment(segment));
             if let Some(state) = self.states.get_mut(segment.index()) {
@@ -228,7 +230,7 @@ impl Pages {
         self.images[segment.index()].as_mut().expect("made so above")
     }
 
-    /// Replaces a whole segment by what came from a host.
+    /// Replaces a whole segment by a state that a host has sent.
     fn set_state(&mut self, segment: SegmentId, state: SegmentState) {
         if self.states.is_empty() {
             self.states.resize_with(self.images.len(), || None);
@@ -245,7 +247,7 @@ impl Pages {
         self.seqs[segment.index()]
     }
 
-    /// A snapshot is being written.
+    /// Adds a snapshot that is about to be written.
     pub fn add_snapshot(&mut self, snapshot: Snapshot) {
         if self.snapshots.len() == SNAPSHOTS {
             self.snapshots.remove(0);
@@ -253,8 +255,8 @@ impl Pages {
         self.snapshots.push(snapshot);
     }
 
-    /// The snapshot at the beginning of a superblock, from `first` on, all `units` of which have been read. Several may
-    /// have been written there over time; the last counts.
+    /// The snapshot at the start of a superblock, from `first` on. All of its `units` must have been read. If the
+    /// superblock was used several times, this is the last snapshot.
     ///
     /// # Panics
     /// If a unit has not been read.
@@ -264,7 +266,7 @@ impl Pages {
         self.snapshots.iter().rev().find(|s| s.sb == sb)
     }
 
-    /// A record whose parts stand at these places and have been read.
+    /// A record whose parts are at these places and have been read.
     ///
     /// # Panics
     /// If one has not been read.
@@ -273,7 +275,7 @@ impl Pages {
         &self.records[slot]
     }
 
-    /// A page of the journal that stands at this place and has been read.
+    /// A page of the journal that is at this place and has been read.
     ///
     /// # Panics
     /// If it has not been read.
@@ -282,33 +284,33 @@ impl Pages {
         &self.journal[page]
     }
 
-    /// Notes which map units share the flash unit of a slot.
+    /// The list of map units that share the flash unit of a slot, for changes.
     pub fn label(&mut self, slot: usize) -> &mut Vec<u32> {
         &mut self.labels[slot]
     }
 
-    /// The map units that share the flash unit of a slot, if units are shared at all.
+    /// The map units that share the flash unit of a slot; `None` if no units are shared.
     pub fn label_at(&self, slot: usize) -> Option<&[u32]> {
         self.labels.get(slot).map(Vec::as_slice)
     }
 
-    /// Room for labels of so many flash units.
+    /// Makes room for labels of `n` flash units.
     pub fn resize_labels(&mut self, n: usize) {
         self.labels.resize_with(n, Vec::new);
     }
 
-    /// Flash units that have a label.
+    /// Number of flash units that have a label.
     pub fn labelled(&self) -> usize {
         self.labels.len()
     }
 
-    /// For tests of what is done with entries that stand on flash.
+    /// Sets an entry without proof, for tests of code that reads entries on flash.
     #[cfg(test)]
     pub fn assume_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
-        self.own(lpa.segment())[lpa.slot()] = Ppa::pack(ppa);
+        self.image_mut(lpa.segment())[lpa.slot()] = Ppa::pack(ppa);
     }
 
-    /// For tests of what stands on flash in the end.
+    /// An entry and its number without proof, for tests of what is on flash in the end.
     #[cfg(test)]
     pub fn inspect(&self, lpa: Lpa) -> (Option<Ppa>, Seq) {
         (self.entry(lpa), self.seq(self.units.of(lpa)))
@@ -317,7 +319,7 @@ impl Pages {
 
 /// A map unit in SRAM.
 ///
-/// It borrows, so it is as old as the proof that it was made with, and nothing changes while it is used.
+/// It borrows [`Pages`], so nothing can change while it is used.
 #[derive(Clone, Copy, Debug)]
 pub struct MapView<'a> {
     pages: &'a Pages,
@@ -346,7 +348,7 @@ impl MapView<'_> {
         self.pages.segment(self.unit)
     }
 
-    /// Up to which change the unit is complete.
+    /// The number of the last change that the unit holds; it is complete up to there.
     pub fn seq(&self) -> Seq {
         self.pages.seq(self.unit)
     }

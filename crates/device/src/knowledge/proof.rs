@@ -11,22 +11,22 @@ use crate::map_units::UnitSet;
 /// Map units in the largest [`UnitSet`].
 const MOST_UNITS: usize = 8;
 
-/// Proof that the content of a map unit is in SRAM: it has been read from flash, or the directory says that it was
-/// never written, so that all of its entries are unmapped.
+/// Proof that the content of a map unit is in SRAM: it was read from flash, or the directory says that it was never
+/// written, so that all of its entries are unmapped.
 ///
-/// Whoever holds it stands for the buffer with the content. It cannot be copied.
+/// It stands for the SRAM buffer with the content, so it can not be copied.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Loaded {
     unit: SegmentId,
 }
 
 impl Loaded {
-    /// For the segment cache and [`Truth`](super::Truth), which say why.
+    /// A proof without read, for the segment cache and [`Truth`](super::Truth). The caller documents why it is right.
     pub(super) fn by_argument(unit: SegmentId) -> Loaded {
         Loaded { unit }
     }
 
-    /// For tests of what is done with loaded units.
+    /// A proof without read, for tests of code that uses loaded units.
     #[cfg(test)]
     pub fn assumed(unit: SegmentId) -> Loaded {
         Loaded { unit }
@@ -39,7 +39,7 @@ impl Loaded {
     }
 }
 
-/// A map unit, and where the directory says that it stands.
+/// A map unit, and its place according to the directory.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Expected {
     unit: SegmentId,
@@ -60,30 +60,30 @@ impl Expected {
         self.unit
     }
 
-    /// Where it stands; `None` if it was never written.
+    /// Its place; `None` if it was never written.
     #[inline]
     pub fn place(&self) -> Option<Ppa> {
         Ppa::unpack(self.place)
     }
 
-    /// The unit has been read: `read` covers the `flash_units` that it takes, or one that it shares. None if not.
+    /// The proof for the unit, if `read` covers its `flash_units`, or the one that it shares.
     #[inline]
     pub fn arrived(&self, read: &Completed, flash_units: u32) -> Option<Loaded> {
         self.place().filter(|&ppa| read.has_read(ppa, flash_units)).map(|_| Loaded { unit: self.unit })
     }
 
-    /// The same for a read of an exclusive job.
+    /// The proof for the unit, if this read of an exclusive job covers it.
     #[inline]
     pub fn arrived_with(&self, reads: &JobReads, read: JobRead, flash_units: u32) -> Option<Loaded> {
         self.place().filter(|&ppa| reads.covers(read, ppa, flash_units)).map(|_| Loaded { unit: self.unit })
     }
 
-    /// The same for reads of recovery.
+    /// The proof for the unit, if reads of recovery cover it.
     pub fn among(&self, reads: &PiecesRead, flash_units: u32) -> Option<Loaded> {
         self.place().filter(|&ppa| reads.covers(ppa, flash_units)).map(|_| Loaded { unit: self.unit })
     }
 
-    /// A unit that was never written needs no read.
+    /// The proof for a unit that was never written; it needs no read.
     #[inline]
     pub fn unwritten(&self) -> Option<Loaded> {
         (self.place == 0).then_some(Loaded { unit: self.unit })
@@ -95,7 +95,7 @@ impl Expected {
 pub struct ExpectedSet {
     units: [Expected; MOST_UNITS],
     n: u8,
-    /// A bit for each of them that has been read.
+    /// One bit for each unit that has been read.
     arrived: u8,
 }
 
@@ -127,7 +127,7 @@ impl ExpectedSet {
         units.iter().enumerate().filter(first).filter_map(|(_, expected)| expected.place())
     }
 
-    /// One of the reads is done.
+    /// Marks the units that a completed read covers.
     #[inline]
     pub fn arrive(&mut self, read: &Completed, flash_units: u32) {
         let before = self.arrived;
@@ -137,7 +137,7 @@ impl ExpectedSet {
         assert!(self.arrived != before, "{read:?} brings nothing of {self:?}");
     }
 
-    /// All reads are done.
+    /// The proofs for all units, whose reads are done.
     ///
     /// # Panics
     /// If one is not.
@@ -153,7 +153,7 @@ impl ExpectedSet {
     }
 }
 
-/// The map units that one load has brought.
+/// The map units that one load has read.
 #[derive(Debug)]
 pub struct LoadedSet {
     units: [Loaded; MOST_UNITS],
@@ -167,12 +167,12 @@ impl Default for LoadedSet {
 }
 
 impl LoadedSet {
-    /// All of them, in order.
+    /// All proofs, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Loaded> {
         self.units[..usize::from(self.n)].iter()
     }
 
-    /// The proof for a unit, if it is among them.
+    /// The proof for a unit, if the load has read it.
     #[inline]
     pub fn get(&self, unit: SegmentId) -> Option<&Loaded> {
         self.iter().find(|loaded| loaded.unit == unit)
@@ -187,24 +187,24 @@ pub struct PiecesRead {
 }
 
 impl PiecesRead {
-    /// Takes a read in.
+    /// Adds a completed read.
     pub fn add(&mut self, read: &Completed) {
         if let (Work::Read { ppa, units }, false) = (read.work(), read.failed()) {
             self.units.insert(ppa, units);
         }
     }
 
-    /// True if these `n` units have been read, with one read.
+    /// True if one read has covered these `n` units.
     pub fn covers(&self, ppa: Ppa, n: u32) -> bool {
         let before = self.units.range(..=ppa).next_back();
         before.is_some_and(|(&first, &units)| ppa.0 + n <= first.0 + units)
     }
 }
 
-/// The reads of an exclusive job, by the number that [`JobReads::begin`] gives.
+/// Reads of an exclusive job, by the number that [`JobReads::begin`] gives.
 #[derive(Debug, Default)]
 pub struct JobReads {
-    /// What each has read; nothing as long as it is under way.
+    /// Units of each read; empty while it is under way.
     reads: Vec<UnitsRead>,
 }
 
@@ -220,32 +220,32 @@ struct UnitsRead {
 pub struct JobRead(u32);
 
 impl JobReads {
-    /// Forgets what has been read for an earlier round.
+    /// Forgets the reads of an earlier round.
     pub fn clear(&mut self) {
         self.reads.clear();
     }
 
-    /// A read is about to be submitted.
+    /// Adds a read that is about to be submitted.
     pub fn begin(&mut self) -> JobRead {
         self.reads.push(UnitsRead { ppa: Ppa(0), n: 0 });
         JobRead(self.reads.len() as u32 - 1)
     }
 
-    /// It is done. One that has failed has read nothing.
+    /// A read is done. A failed one covers nothing.
     pub fn complete(&mut self, read: JobRead, completed: &Completed) {
         if let (Work::Read { ppa, units }, false) = (completed.work(), completed.failed()) {
             self.reads[read.0 as usize] = UnitsRead { ppa, n: units };
         }
     }
 
-    /// True if the read is done and these `n` units are among what it has read.
+    /// True if the read is done and covers these `n` units.
     #[inline]
     fn covers(&self, read: JobRead, ppa: Ppa, n: u32) -> bool {
         self.reads.get(read.0 as usize).is_some_and(|read| read.ppa <= ppa && ppa.0 + n <= read.ppa.0 + read.n)
     }
 }
 
-/// Proof that a piece of metadata is on flash, at this place.
+/// Proof that a piece of metadata is on flash at this place.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Programmed {
     piece: Piece,
@@ -253,7 +253,7 @@ pub struct Programmed {
 }
 
 impl Programmed {
-    /// The program that put the piece at `place` has completed.
+    /// The proof for a piece that a completed program has put at `place`.
     ///
     /// # Panics
     /// If it was another program, or it has failed.
@@ -265,14 +265,14 @@ impl Programmed {
         Programmed { piece, place }
     }
 
-    /// The power went during the program, and everything of the piece can be read.
+    /// The proof for a piece whose program was cut by a power loss, if all of it can be read.
     pub fn survived(program: &nand::CutProgram, piece: Piece, units: std::ops::Range<u32>) -> Option<Programmed> {
         let place = program.ppa().offset(units.start);
         program.can_be_read(units).then_some(Programmed { piece, place })
     }
 
-    /// For tests of what is done with pieces on flash: the power goes while the piece is programmed, and leaves all of
-    /// it. `place` is one of the first 32 units.
+    /// A proof for tests of code about pieces on flash. The power is cut while the piece is programmed, and leaves all
+    /// of it. `place` must be one of the first 32 units.
     #[cfg(test)]
     pub fn in_test(piece: Piece, place: Ppa) -> Programmed {
         use nand::{Cause, Geometry, Nand, Op, Priority, Spare};
@@ -302,27 +302,27 @@ impl Programmed {
         self.piece
     }
 
-    /// Where it is.
+    /// Its place.
     #[inline]
     pub fn place(&self) -> Ppa {
         self.place
     }
 }
 
-/// The pieces of map units that programs of a job have put on flash, in the order in which these have completed.
+/// The map units that programs of a job have put on flash, in the order in which the programs have completed.
 #[derive(Debug, Default)]
 pub struct ProgrammedSet {
     pieces: Vec<Programmed>,
 }
 
 impl ProgrammedSet {
-    /// Takes one in.
+    /// Adds a piece.
     pub fn add(&mut self, programmed: Programmed) {
         self.pieces.push(programmed);
     }
 
-    /// The proof for a piece, if it is on flash. Looks from `at` on, then before it, and moves `at` behind the piece.
-    /// Whoever asks in about the order of programming finds each at once.
+    /// The proof for a piece, if it is on flash. Searches from `at` on, then before it, and moves `at` behind the
+    /// piece. A caller that asks in about the order of programming finds each piece at once.
     #[inline]
     pub fn next(&self, at: &mut usize, piece: Piece) -> Option<&Programmed> {
         match self.pieces.get(*at) {

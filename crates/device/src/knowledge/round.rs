@@ -12,18 +12,18 @@ pub enum Sharing {
     InOrder,
     /// One read for all of them, in order of place.
     ByPlace,
-    /// One read for those that follow each other.
+    /// One read for those that are adjacent in the round.
     IfAdjacent,
 }
 
 #[derive(Debug)]
 enum Content {
-    /// To be read, and with which read of the job.
+    /// Has to be read; the number of its read, once that is submitted.
     Missing(Expected, Option<JobRead>),
     /// In a buffer of the job.
-    Here(Loaded),
-    /// In a cache that the scheme keeps itself.
-    Elsewhere(SegmentId),
+    Loaded(Loaded),
+    /// In a cache that belongs to the scheme.
+    SchemeCache(SegmentId),
 }
 
 /// Map units that a job brings to SRAM together, in the order in which they were added.
@@ -33,7 +33,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Gives all units up.
+    /// Removes all units.
     pub fn clear(&mut self) {
         self.units.clear();
     }
@@ -43,33 +43,33 @@ impl Round {
         self.units.len()
     }
 
-    /// True if there are none.
+    /// True if the round has no units.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
     }
 
-    /// Adds a unit whose content is known.
+    /// Adds a unit that is in SRAM.
     pub fn add_loaded(&mut self, loaded: Loaded) {
-        self.units.push(Content::Here(loaded));
+        self.units.push(Content::Loaded(loaded));
     }
 
-    /// Adds a unit that the scheme holds in a cache of its own. There is no proof for it here.
-    pub fn add_elsewhere(&mut self, unit: SegmentId) {
-        self.units.push(Content::Elsewhere(unit));
+    /// Adds a unit that the scheme has in its own cache. The round has no proof for it.
+    pub fn add_in_scheme_cache(&mut self, unit: SegmentId) {
+        self.units.push(Content::SchemeCache(unit));
     }
 
-    /// Adds a unit that stands where the directory says. Gives that place if it has to be read.
+    /// Adds a unit at its place in the directory. Gives that place if the unit has to be read.
     pub fn add(&mut self, directory: &Directory, unit: SegmentId) -> Option<Ppa> {
         let expected = Expected::new(directory, unit);
         let place = expected.place();
         self.units.push(match expected.unwritten() {
-            Some(loaded) => Content::Here(loaded),
+            Some(loaded) => Content::Loaded(loaded),
             None => Content::Missing(expected, None),
         });
         place
     }
 
-    /// Submits the reads of the units that are missing; `submit` does it for a place. Gives the number of reads.
+    /// Submits the reads of the missing units; `submit` submits one for a place. Gives the number of reads.
     pub fn read(&mut self, sharing: Sharing, mut submit: impl FnMut(Ppa) -> JobRead) -> u64 {
         if sharing == Sharing::IfAdjacent {
             return self.read_in_order(submit);
@@ -102,7 +102,7 @@ impl Round {
         submitted.len() as u64
     }
 
-    /// The same where one read serves only those that follow each other.
+    /// Submits the reads of the missing units. One read serves only adjacent units.
     fn read_in_order(&mut self, mut submit: impl FnMut(Ppa) -> JobRead) -> u64 {
         let (mut reads, mut last) = (0, None);
         for content in &mut self.units {
@@ -121,7 +121,7 @@ impl Round {
         reads
     }
 
-    /// All reads of the job are done: every unit is here.
+    /// Turns all missing units into loaded ones: all reads of the job are done.
     ///
     /// # Panics
     /// If the read of a unit is not among `reads`.
@@ -129,26 +129,26 @@ impl Round {
         for content in &mut self.units {
             if let Content::Missing(expected, read) = content {
                 let loaded = read.and_then(|read| expected.arrived_with(reads, read, flash_units));
-                *content = Content::Here(loaded.unwrap_or_else(|| panic!("{expected:?} has not been read")));
+                *content = Content::Loaded(loaded.unwrap_or_else(|| panic!("{expected:?} has not been read")));
             }
         }
     }
 
-    /// The same for reads of recovery.
+    /// Turns all missing units into loaded ones, with reads of recovery.
     pub fn arrive_with(&mut self, reads: &PiecesRead, flash_units: u32) {
         for content in &mut self.units {
             if let Content::Missing(expected, _) = content {
                 let loaded = expected.among(reads, flash_units);
-                *content = Content::Here(loaded.unwrap_or_else(|| panic!("{expected:?} has not been read")));
+                *content = Content::Loaded(loaded.unwrap_or_else(|| panic!("{expected:?} has not been read")));
             }
         }
     }
 
-    /// Keeps the units for which `keep` holds. All are here.
+    /// Keeps the loaded units for which `keep` holds. No unit may be missing.
     pub fn retain(&mut self, keep: impl Fn(&Loaded) -> bool) {
         self.units.retain(|content| match content {
-            Content::Here(loaded) => keep(loaded),
-            Content::Missing(..) | Content::Elsewhere(_) => true,
+            Content::Loaded(loaded) => keep(loaded),
+            Content::Missing(..) | Content::SchemeCache(_) => true,
         });
     }
 
@@ -156,52 +156,52 @@ impl Round {
     pub fn units(&self) -> impl Iterator<Item = SegmentId> {
         self.units.iter().map(|content| match content {
             Content::Missing(expected, _) => expected.unit(),
-            Content::Here(loaded) => loaded.unit(),
-            Content::Elsewhere(unit) => *unit,
+            Content::Loaded(loaded) => loaded.unit(),
+            Content::SchemeCache(unit) => *unit,
         })
     }
 
-    /// Their pieces.
+    /// The pieces of all units, in order.
     pub fn pieces(&self) -> Vec<Piece> {
         self.units().map(Piece::of).collect()
     }
 
-    /// The units that are here, in order.
+    /// The units in buffers of the job, in order.
     pub fn loaded(&self) -> impl Iterator<Item = &Loaded> {
         self.units.iter().filter_map(|content| match content {
-            Content::Missing(..) | Content::Elsewhere(_) => None,
-            Content::Here(loaded) => Some(loaded),
+            Content::Missing(..) | Content::SchemeCache(_) => None,
+            Content::Loaded(loaded) => Some(loaded),
         })
     }
 
-    /// The proof for a unit, which is at position `at` or behind it. `at` moves there.
+    /// The proof for a unit, which must be at position `at` or after it. Moves `at` there.
     ///
     /// # Panics
-    /// If the unit is not here.
+    /// If the unit is not in a buffer of the job.
     #[inline]
     pub fn from(&self, at: &mut usize, unit: SegmentId) -> &Loaded {
         loop {
             match self.units.get(*at) {
-                Some(Content::Here(loaded)) if loaded.unit() == unit => return loaded,
+                Some(Content::Loaded(loaded)) if loaded.unit() == unit => return loaded,
                 Some(_) => *at += 1,
                 None => panic!("{unit} is not in SRAM"),
             }
         }
     }
 
-    /// The proof for a unit, if it is here, where units are in ascending order. `at` moves there, and units are asked
-    /// for in ascending order.
+    /// The proof for a unit, if it is in a buffer of the job. Moves `at` there. Units must be in ascending order, and
+    /// asked for in ascending order.
     pub fn seek(&self, at: &mut usize, unit: SegmentId) -> Option<&Loaded> {
         loop {
             match self.units.get(*at)? {
-                Content::Here(loaded) if loaded.unit() < unit => *at += 1,
-                Content::Here(loaded) => return Some(loaded).filter(|loaded| loaded.unit() == unit),
-                Content::Missing(..) | Content::Elsewhere(_) => *at += 1,
+                Content::Loaded(loaded) if loaded.unit() < unit => *at += 1,
+                Content::Loaded(loaded) => return Some(loaded).filter(|loaded| loaded.unit() == unit),
+                Content::Missing(..) | Content::SchemeCache(_) => *at += 1,
             }
         }
     }
 
-    /// The proof for a unit, if it is here.
+    /// The proof for a unit, if it is in a buffer of the job.
     pub fn find(&self, unit: SegmentId) -> Option<&Loaded> {
         self.loaded().find(|loaded| loaded.unit() == unit)
     }

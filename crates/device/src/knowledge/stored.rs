@@ -1,4 +1,4 @@
-//! The contents of metadata pages, to and from a file.
+//! Saving and loading the content of metadata pages.
 
 use std::io::{Read, Write};
 
@@ -11,14 +11,23 @@ use crate::directory::JOURNAL_PAGES;
 use crate::map_units::MapUnits;
 use crate::trims::RECORDS_PER_PAGE;
 
-/// Log blocks, free and bad superblocks of a record: no list is longer than this.
+/// Longest list of log blocks, free or bad superblocks that a file may have.
 const LONGEST_LIST: usize = 1 << 24;
 
+/// Lengths of tables that the file does not state.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Places in the directory.
+    pub pieces: u32,
+    /// Flash units that map units share.
+    pub labelled: usize,
+}
+
 impl Pages {
-    /// Writes the contents of all metadata pages.
+    /// Writes the content of all metadata pages.
     ///
     /// # Errors
-    /// What the file gives.
+    /// Errors of the archive.
     pub fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
         let written: Vec<u32> = self.written_segments().map(|segment| segment.0).collect();
         to.table("segments.written", &written)?;
@@ -44,22 +53,21 @@ impl Pages {
         Ok(())
     }
 
-    /// Metadata pages as [`Pages::save`] has written them, for a table divided into `units` and a directory of so many
-    /// `pieces`, where map units share so many flash units.
+    /// Reads metadata pages that [`Pages::save`] has written. The table is divided into `units`.
     ///
     /// # Errors
     /// If the file is damaged or belongs to a device of another capacity.
     pub fn load<R: Read>(
         units: MapUnits,
-        (pieces, labelled): (u32, usize),
+        Sizes { pieces, labelled }: Sizes,
         from: &mut Reader<R>,
     ) -> Result<Pages, ArchiveError> {
         let segments = units.capacity_units().div_ceil(SEGMENT_ENTRIES);
         let mut pages = Pages::new(units, JOURNAL_PAGES as usize);
         let written = from.table::<u32>("segments.written", segments as usize)?;
         if let Some(segment) = written.iter().find(|&&segment| segment >= segments) {
-            let what = format!("names segment {segment}: must be below {segments}");
-            return Err(ArchiveError::table("segments.written", what));
+            let problem = format!("names segment {segment}: must be below {segments}");
+            return Err(ArchiveError::table("segments.written", problem));
         }
         for segment in written.into_iter().map(SegmentId) {
             let mut image: SegmentImage = [0; SEGMENT_ENTRIES as usize];
@@ -106,7 +114,7 @@ impl Record {
     }
 }
 
-/// What each of `labelled` flash units is shared by, at most `most` pieces.
+/// The labels of `labelled` flash units: the pieces that share each of them, at most `most`.
 fn load_labels<R: Read>(labelled: usize, most: u32, from: &mut Reader<R>) -> Result<Vec<Vec<u32>>, ArchiveError> {
     if labelled == 0 {
         return Ok(Vec::new());
@@ -138,8 +146,8 @@ fn load_trims<R: Read>(capacity_units: u32, from: &mut Reader<R>) -> Result<Vec<
     match trims.iter().find(|t| u64::from(t.lpa.0) + u64::from(t.len) > u64::from(capacity_units)) {
         None => Ok(trims),
         Some(t) => {
-            let what = format!("has a trim of {} units at {}: must end by {capacity_units}", t.len, t.lpa);
-            Err(ArchiveError::table("journal.len", what))
+            let problem = format!("has a trim of {} units at {}: must end by {capacity_units}", t.len, t.lpa);
+            Err(ArchiveError::table("journal.len", problem))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the simulator knows and firmware does not.
+//! Knowledge of the simulator that firmware does not have.
 
 use nand::{Nand, Sensed};
 use units::{Lpa, Ppa, SegmentId, Seq};
@@ -6,11 +6,11 @@ use units::{Lpa, Ppa, SegmentId, Seq};
 use super::pages::Pages;
 use super::proof::Loaded;
 
-/// Shortcuts of the simulator. Each stands for knowledge that firmware has, in another form or at another moment, and
-/// has paid for; the method says why. There are no others.
+/// Shortcuts of the simulator. Each stands for knowledge that firmware has in another form or at another moment, and
+/// has paid for. The method says why. There are no other shortcuts.
 ///
-/// The engine alone asks it. What schemes get of it are methods of [`Core`](crate::engine::core::Core), each for one
-/// purpose and with conditions.
+/// Only the engine can use it. Schemes reach parts of it through methods of [`Core`](crate::engine::core::Core), each
+/// for one purpose and with conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth<'a> {
     nand: &'a Nand,
@@ -18,15 +18,15 @@ pub struct Truth<'a> {
 }
 
 impl<'a> Truth<'a> {
-    /// About these pages and what was programmed.
+    /// Shortcuts to these pages and to what was programmed on `nand`.
     pub(crate) fn new(nand: &'a Nand, pages: &'a Pages) -> Truth<'a> {
         Truth { nand, pages }
     }
 
     /// Address and place of every unit of user data in the `units` units from `first` on.
     ///
-    /// It stands for the segment bitmap of a superblock, which names the same segments and is read before the result is
-    /// used; and for the spare areas of a portion of a victim, which are read before the result is used.
+    /// Stands for the segment bitmap of a superblock, which names the same segments, or for the spare areas of a
+    /// portion of a victim. The engine reads either before it uses the result.
     pub(crate) fn addresses(&self, first: Ppa, units: u32) -> Vec<(Lpa, Ppa)> {
         let mut found = Vec::with_capacity(units as usize);
         for ppa in (0..units).map(|i| first.offset(i)) {
@@ -37,7 +37,7 @@ impl<'a> Truth<'a> {
         found
     }
 
-    /// The entry on flash of an address whose page GC has found valid with the map unit in SRAM, and has read since.
+    /// The entry on flash of an address whose page GC has found valid, with the map unit in SRAM, and has read since.
     ///
     /// Firmware keeps the list of the pages found. An entry on flash changes only in a map flush, which sees the old
     /// entry and can take its page off the list. So the list tells what the entry tells.
@@ -54,34 +54,34 @@ impl<'a> Truth<'a> {
         self.pages.entry(lpa)
     }
 
-    /// A map unit in the buffer in which the entries of an HPB group come together.
+    /// A map unit in the buffer in which the entries of an HPB group are collected.
     ///
-    /// Each unit of the group was read or was in the segment cache when the command began, and was copied to that
-    /// buffer. A map flush that changes it meanwhile changes it in SRAM.
+    /// Each unit of the group was read, or was in the segment cache when the command began, and was copied to that
+    /// buffer. A map flush that changes the unit later changes it in SRAM.
     pub(crate) fn in_group_buffer(&self, unit: SegmentId) -> Loaded {
         Loaded::by_argument(unit)
     }
 
-    /// A part of a segment that was in the segment cache when a host asked for the segment, and has left since, while
-    /// other parts were read.
+    /// A part of a segment that was in the segment cache when a host asked for the segment. It may have left the cache
+    /// since, while other parts were read.
     ///
     /// Firmware copies it to the buffer of the command when the command begins.
     pub(crate) fn copied_for_command(&self, unit: SegmentId) -> Loaded {
         Loaded::by_argument(unit)
     }
 
-    /// A map unit that was in the segment cache when a search planned to use it, and may leave while others are read.
+    /// A map unit that was in the segment cache when a search planned to use it. It may leave while others are read.
     ///
-    /// Firmware looks the addresses of the plan up when it finds the unit in the cache, and keeps one bit for each. No
+    /// When firmware finds the unit in the cache, it looks up the addresses of the plan and keeps one bit for each. No
     /// entry on flash changes during the search, which is an exclusive job.
     pub(crate) fn searched_in_cache(&self, cached: &Loaded) -> Loaded {
         Loaded::by_argument(cached.unit())
     }
 
-    /// Up to which change a map unit on flash is complete, after a power cut.
+    /// The number up to which a map unit on flash is complete, after a power cut.
     ///
-    /// The number stands in the snapshot of the directory, or in the spare area of the map unit. Recovery has read both
-    /// when it asks: the snapshot, and everything that was programmed since.
+    /// The number is in the snapshot of the directory, or in the spare area of the map unit. Before it asks, recovery
+    /// has read both: the snapshot, and everything that was programmed since.
     pub(crate) fn number_on_flash(&self, unit: SegmentId) -> Seq {
         self.pages.seq(unit)
     }

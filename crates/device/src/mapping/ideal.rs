@@ -1,5 +1,5 @@
-//! `ideal`: a device with DRAM for the whole table, the valid page bitmap and the counts. No mapping I/O at all (HP-UFS
-//! Sec. IV-A). What is left is the flash itself, and GC with perfect knowledge.
+//! `ideal`: a device with DRAM for the whole table, the valid page bitmap and the counts. There is no mapping I/O at
+//! all (HP-UFS Sec. IV-A), only data I/O, and GC knows all valid pages.
 
 use params::NoParams;
 use ufs::LpaRun;
@@ -109,7 +109,7 @@ impl Absorb for Ideal {
     }
 
     fn program_done(&mut self, core: &mut Core, sb: Superblock) {
-        // A superblock may close with nothing valid in it.
+        // The host or GC may have overwritten all of its pages before this last program was done.
         self.valid.retire_if_empty(core, sb);
     }
 

@@ -1,8 +1,7 @@
 //! Mapping schemes: how the L2P table is cached, logged, flushed and searched for validity.
 //!
-//! A scheme decides; the firmware acts. To add one: write a file here with a type that implements
-//! [`Mapping`](crate::seat::Mapping), and add a line to the registration at the end. The enum, the names, the dispatch
-//! and the conformance tests follow from it.
+//! To add a scheme, write a file here with a type that implements [`Mapping`](crate::seat::Mapping), and add a line to
+//! the registration at the end. The enum, the names, the dispatch and the conformance tests follow from it.
 
 mod portions;
 mod rounds;
@@ -59,12 +58,12 @@ macro_rules! mappings {
                 }
             }
 
-            /// What it speaks with the host; with HP-UFS it does not work without.
+            /// The protocol that it speaks with the host. With HP-UFS the scheme does not work without such a host.
             pub fn speaks(self) -> Protocol {
                 match self { $(MappingKind::$variant => <$scheme as Scheme>::HOST.protocol(),)* }
             }
 
-            /// What only this scheme counts.
+            /// The counters that only this scheme has.
             pub fn counters(self) -> &'static [Counter] {
                 match self { $(MappingKind::$variant => <<$scheme as Declared>::Counters as CounterSet>::COUNTERS,)* }
             }

@@ -1,8 +1,8 @@
 //! Valid pages of a GC victim for schemes without a bitmap.
 //!
-//! The device reads the spare areas of the victim, a portion at a time, sorts what it finds by address, and looks each
-//! address up: in what the scheme has in SRAM, or else in its piece of the mapping table, which is read once for all
-//! its addresses in the portion. Pages found valid are read once more to be copied.
+//! The device reads the spare areas of the victim, a portion at a time, and sorts the addresses that it finds. It looks
+//! each address up in what the scheme has in SRAM, or else in its map unit, which it reads once for all of its
+//! addresses in the portion. Pages found valid are read once more to be copied.
 
 use units::{Lpa, Ppa};
 
@@ -13,22 +13,21 @@ use crate::map_units::MapUnits;
 use crate::seat::Search;
 use crate::sram::Owner;
 
-/// Units of a portion: addresses and places of 8 bytes fill one SRAM buffer.
+/// Units of a portion. Their addresses and places, 8 bytes each, fill one SRAM buffer.
 const PORTION: u32 = 512;
 
 /// What a scheme does for the search.
 pub(super) trait LooksUp {
-    /// The mapping of an address whose piece of the table is `loaded`; `None` if the scheme has the entry in a cache of
-    /// its own.
+    /// The mapping of an address. `loaded` is its map unit; `None` if the scheme has the entry in a cache of its own.
     fn current(&self, core: &Core, lpa: Lpa, loaded: Option<&Loaded>) -> Option<Ppa>;
 
-    /// Reads the pieces of the next addresses of the victim's plan, as many as there are buffers for. True if flash has
-    /// to be read for any.
+    /// Reads the map units of the next addresses of the victim's plan, as many as there are buffers for. True if it has
+    /// submitted a flash read.
     fn read_plan(&self, core: &mut Core, victim: &mut Victim) -> bool;
 }
 
-/// Reads the map units of the next addresses of a plan that are not in SRAM, those that share a flash unit with one
-/// read if they follow each other. True if flash has to be read for any.
+/// Reads the map units of the next addresses of a plan that are not in SRAM. Units that share a flash unit and follow
+/// each other take one read. True if it has submitted a flash read.
 pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
     let units = core.units();
     let mut read = 0;
@@ -51,14 +50,14 @@ pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
             read += 1;
             victim.round.add(core.meta().directory(), unit);
         }
-        let rest = &victim.plan[victim.loaded..];
-        victim.loaded += rest.iter().take_while(|(lpa, _)| units.of(*lpa) == unit).count();
+        let unread = &victim.plan[victim.loaded..];
+        victim.loaded += unread.iter().take_while(|(lpa, _)| units.of(*lpa) == unit).count();
     }
     core.read_for_search(&mut victim.round) > 0
 }
 
 /// Takes valid pages, up to `budget`, from the part of the victim's plan whose map units are in SRAM. `current` gives
-/// the mapping of an address, whose map unit it is given if it is in the victim's round.
+/// the mapping of an address; it is passed the address's map unit if that is in the victim's round.
 pub(super) fn take_valid(
     units: MapUnits,
     victim: &mut Victim,
@@ -87,7 +86,8 @@ pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, b
             return Search::Exhausted;
         }
         if victim.found.len() >= budget {
-            // The next step has to read again what it needs of these pieces: their buffers go to the copies.
+            // The buffers of these map units go to the copies, so the next step has to read the units that it needs
+            // again.
             victim.loaded = victim.cursor;
             return Search::Found;
         }
@@ -101,7 +101,7 @@ pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, b
     }
 }
 
-/// Reads the spare areas of the next portion, which leave no more in SRAM than addresses.
+/// Reads the spare areas of the next portion. Only addresses and places stay in SRAM.
 fn scan_portion(core: &mut Core, victim: &mut Victim) {
     let row = core.layout().row_units();
     let n = (PORTION / row * row).max(row).min(core.layout().superblock_units() - victim.scanned);

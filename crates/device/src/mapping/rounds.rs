@@ -1,8 +1,8 @@
-//! Map flushes that take the pieces of the mapping table a round at a time: read what has changes, change it, program
-//! it.
+//! Map flushes that take the map units of the mapping table a round at a time: read those with changes, change them,
+//! program them.
 //!
-//! What has to be written, how many pieces fit a round, and what they become is the scheme's ([`InRounds`]); the order
-//! is here.
+//! The scheme decides which map units are written, how many fit a round, and what they become ([`InRounds`]). This file
+//! has the order of the steps.
 
 use units::{Lpa, Ppa, Seq, Superblock};
 
@@ -12,50 +12,50 @@ use crate::knowledge::{Programmed, ProgrammedSet, Round};
 use crate::sram::Owner;
 use crate::validity::ValidCounts;
 
-/// Where a flush stands.
+/// The step that a flush is at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Phase {
     /// Waiting for programs in flight.
     #[default]
     Start,
-    /// Reading the next pieces.
+    /// Reading the map units of the next round.
     Read,
-    /// They are in SRAM: change and program them.
+    /// They are in SRAM and have to be changed and programmed.
     Apply,
-    /// They are on flash.
+    /// They have been programmed.
     Written,
 }
 
-/// What became of the next round.
+/// Result of loading the next round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Load {
-    /// Flash is being read.
+    /// Flash reads are under way.
     Reading,
-    /// All of it is in SRAM.
-    There,
-    /// There is none: the flush has ended, or makes way.
-    Over,
+    /// All map units of the round are in SRAM.
+    InSram,
+    /// InSram is no next round: the flush has ended, or has been broken off for a command.
+    Ended,
 }
 
 /// What a scheme does for a flush in rounds.
 pub(super) trait InRounds {
-    /// Where the flush stands.
+    /// The step that the flush is at.
     fn phase(&mut self) -> &mut Phase;
 
-    /// No program is in flight, so every change with a number that has been given is known: which are to be written?
+    /// Chooses the changes to write. No program is in flight, so every change that has a sequence number is known.
     fn begin(&mut self, core: &mut Core);
 
-    /// Brings the next pieces into SRAM, or ends the flush.
+    /// Brings the map units of the next round into SRAM, or ends the flush.
     fn load(&mut self, core: &mut Core) -> Load;
 
-    /// Changes and programs the pieces in SRAM. False if the flush has been given up instead.
+    /// Changes and programs the map units in SRAM. False if the flush has been given up instead.
     fn program(&mut self, core: &mut Core) -> bool;
 
-    /// The programs are over.
+    /// All programs of the round have ended.
     fn written(&mut self, core: &mut Core);
 }
 
-/// Goes on with a flush. True when it has ended; see [`Flush::flush`](crate::seat::Flush::flush).
+/// Continues a flush. True when it has ended; see [`Flush::flush`](crate::seat::Flush::flush).
 pub(super) fn run_until_blocked(map: &mut impl InRounds, core: &mut Core) -> bool {
     loop {
         match *map.phase() {
@@ -67,7 +67,7 @@ pub(super) fn run_until_blocked(map: &mut impl InRounds, core: &mut Core) -> boo
                 *map.phase() = Phase::Read;
             }
             Phase::Read => match map.load(core) {
-                Load::Over => {
+                Load::Ended => {
                     *map.phase() = Phase::Start;
                     return true;
                 }
@@ -91,8 +91,8 @@ pub(super) fn run_until_blocked(map: &mut impl InRounds, core: &mut Core) -> boo
     }
 }
 
-/// A change goes into its map unit, which is in SRAM, so that the `old` entry is seen now: it tells whether a copy by
-/// GC has been overtaken (`None`), and which superblock has lost a page, if any.
+/// Puts a change into its map unit, which is in SRAM, so the device sees the `old` entry now. The old entry tells
+/// whether the host has overtaken a copy by GC (`None`), and which superblock has lost a page, if any.
 pub(super) fn settle(
     core: &Core,
     valid: &mut ValidCounts,
@@ -113,8 +113,8 @@ pub(super) fn settle(
     Some(old)
 }
 
-/// Pieces of a round are on flash, complete up to `seq`: their changes are what the pages hold from now on. Pieces that
-/// a power cut has taken are not among `programmed`.
+/// Makes the changes of a round the content of its map units, which are on flash and complete up to `seq`. Map units
+/// whose program a power cut has destroyed are not among `programmed`.
 pub(super) fn on_flash(
     core: &mut Core,
     round: &Round,
@@ -130,7 +130,7 @@ pub(super) fn on_flash(
     let mut last: Option<&Programmed> = None;
     for (lpa, ppa) in changes {
         let piece = Piece::of(units.of(lpa));
-        // The changes of a map unit follow each other.
+        // Changes of the same map unit are adjacent.
         if last.is_none_or(|last| last.piece() != piece) {
             last = programmed.next(&mut at, piece);
         }
@@ -140,7 +140,7 @@ pub(super) fn on_flash(
     }
 }
 
-/// The buffers of a round go back, and what was in them stays cached where there is room.
+/// Gives the buffers of a round back. The segment cache keeps their map units where it has room.
 pub(super) fn release(core: &mut Core, round: &Round, held: &mut u16) {
     core.give_buffers(Owner::Map, std::mem::take(held));
     for loaded in round.loaded() {

@@ -2,17 +2,16 @@
 //!
 //! New mappings wait in the log buffer. When it is nearly full, a map flush reads every touched segment, changes it and
 //! writes it elsewhere. Only then does the device see the old entries, so only then do valid page counts change and
-//! empty superblocks become free. Which pages of a GC victim are valid is found by reading the victim's segment bitmap,
+//! empty superblocks become free. To find the valid pages of a GC victim, the device reads the victim's segment bitmap,
 //! and then the segments that it names.
 //!
 //! With `segment_kib` below 4 a flush writes only the touched parts of segments, collected until a page is full (MSFTL
-//! Sec. 3.2). Then the scheme knows nothing but parts: a *map unit*, below, is such a part or a whole segment. The
-//! segment bitmap of a superblock has a bit for each map unit and takes as many metadata pages as that needs
-//! (`MapUnits::bitmap_parts`).
+//! Sec. 3.2). A *map unit*, below, is such a part, or a whole segment with `segment_kib` = 4. The segment bitmap of a
+//! superblock has a bit for each map unit and takes as many metadata pages as that needs (`MapUnits::bitmap_parts`).
 //!
-//! SRAM caches whole segments, or single entries with `cached = "entries"` (`entry_cache`), which is what HPBvalve's
-//! device does. What is cached equals flash at any time, since a map flush changes both, so that only addresses are
-//! kept. With single entries, map flushes and READ BUFFER find no segment in SRAM and read each one.
+//! SRAM caches whole segments, or single entries with `cached = "entries"` (`entry_cache`), as HPBvalve's device does.
+//! The cache equals flash at any time, because a map flush changes both. So the simulator keeps only the addresses of
+//! what is cached. With single entries, map flushes and READ BUFFER find no segment in SRAM and read each one.
 //!
 //! `lab/tests/segment_parts.rs` derives parts and bytes of a flush; the figure `hp-ufs/segments` shows gains and
 //! losses.
@@ -64,7 +63,7 @@ params::params! {
         /// HPB: firmware time to seal an entry, or to check a seal.
         hpb_seal_ns: count(0 to 1000000) = 50,
             "assumed: HPB 2017 Sec. 2.2.5 describes a seal and leaves it out of the prototype; SipHash-1-3 of 16 bytes \
-            takes about 20 ns on a desktop processor, with which firmware.command_ns counts, and the rest is the table \
+            takes about 20 ns on a desktop processor, with which firmware.command_ns counts, and the unread is the table \
             look-up";
         /// HPB 2.0: groups in a region.
         hpb_region_groups: count(1 to 256) = 1, "assumed: HPB 2017 knows groups and no regions";
@@ -114,7 +113,7 @@ enum Phase {
 /// One effective change of the log.
 #[derive(Clone, Copy, Debug)]
 struct Update {
-    /// Place of its map unit in the flush.
+    /// Position of its map unit in the flush.
     rank: u32,
     lpa: Lpa,
     ppa: Option<Ppa>,
@@ -127,33 +126,33 @@ struct Update {
 #[derive(Debug)]
 pub struct SegmentLog {
     unflushed: Unflushed,
-    /// Instead of segments, if single entries are cached.
+    /// Takes the place of the segment cache if single entries are cached.
     entries: Option<EntryCache>,
     /// A map flush starts above this many log entries.
     flush_above: usize,
     phase: Phase,
     updates: Vec<Update>,
-    /// Per map unit: the flush that saw it last, and its place in it. An index of the simulator: firmware would sort
-    /// the log.
+    /// Per map unit: the last flush that changed it, and its position in that flush. An index of the simulator;
+    /// firmware would sort the log.
     seen: Vec<(u32, u32)>,
     flush_number: u32,
     /// The last change that the flush covers.
     flush_seq: Seq,
-    /// Updates of map units that are on flash already.
+    /// Updates whose map units are on flash already.
     done: usize,
-    /// End of the updates of the map units in SRAM.
+    /// End of the updates whose map units are in SRAM.
     round_end: usize,
-    /// The entries that they replace.
+    /// The entries that the updates of the round replace.
     old: Vec<Option<Ppa>>,
     /// Map units in SRAM, and the buffers that they take.
     round: Round,
     held: u16,
-    /// Superblocks that the log names or that lost a page.
+    /// Superblocks that the log names, or that have lost a page since the last flush.
     concerned: Vec<Superblock>,
 }
 
 impl SegmentLog {
-    /// The mapping of an address, as far as the device would know it with the map unit in SRAM.
+    /// The mapping of an address whose map unit is in SRAM.
     fn current(&self, core: &Core, lpa: Lpa, loaded: &Loaded) -> Option<Ppa> {
         core.over_log(lpa, core.view(loaded).entry(lpa))
     }
@@ -168,8 +167,8 @@ impl SegmentLog {
         }
     }
 
-    /// Collects the changes that hold, map unit by map unit. These come in the order in which the log names them first:
-    /// firmware goes through its log, it does not sort 1536 entries.
+    /// Collects the changes that hold, sorted by map unit. Map units come in the order in which the log names them
+    /// first, because firmware goes through its log instead of sorting 1536 entries.
     fn sort_log(&mut self, core: &Core) {
         self.updates.clear();
         let units = core.units();
@@ -205,7 +204,7 @@ impl SegmentLog {
         self.flush_seq = Seq(core.next_seq().0 - 1);
     }
 
-    /// Brings as many map units into SRAM as there are buffers. True if flash has to be read for any.
+    /// Brings as many map units into SRAM as there are buffers. True if it has submitted a flash read.
     fn read_round(&mut self, core: &mut Core) -> bool {
         self.round.clear();
         self.round_end = self.done;
@@ -213,7 +212,7 @@ impl SegmentLog {
         let limit = units.fitting(core.cfg().sram.segment_cache.into()) as usize;
         while self.round_end < self.updates.len() && self.round.len() < limit {
             let unit = units.of(self.updates[self.round_end].lpa);
-            // Its buffer goes over to the flush.
+            // The flush takes over the buffer of a cached map unit.
             let cached = core.take_segment(unit);
             let more = units.buffers(self.round.len() as u32 + 1) as u16 - self.held;
             if !core.take_buffers(Owner::Map, more) {
@@ -224,18 +223,18 @@ impl SegmentLog {
                 Some(loaded) => self.round.add_loaded(loaded),
                 None => _ = self.round.add(core.meta().directory(), unit),
             }
-            let rest = &self.updates[self.round_end..];
-            self.round_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
+            let unread = &self.updates[self.round_end..];
+            self.round_end += unread.iter().take_while(|u| units.of(u.lpa) == unit).count();
         }
         assert!(!self.round.is_empty(), "the reserve leaves buffers for a map flush");
-        // One read brings all that share a flash unit. They are not sorted by place, or smaller map units would find
-        // the page register loaded more often for a reason that has nothing to do with their size.
+        // One read brings all map units that share a flash unit. They are not sorted by place. Sorting would load the
+        // page register less often for smaller map units, for a reason that has nothing to do with their size.
         let sharing = if units.is_plain() { Sharing::IfAdjacent } else { Sharing::InOrder };
         core.read_for_flush(&mut self.round, sharing) > 0
     }
 
-    /// The entries that the updates of the round replace. A loop of its own, so that the simulating processor waits for
-    /// many of them at once: they are all over its memory.
+    /// Looks up the entries that the updates of the round replace. This is a loop of its own for speed of the
+    /// simulator: the entries are spread over its memory, and the processor can wait for many of them at once.
     fn look_up_old(&mut self, core: &Core) {
         let (units, mut unit_at) = (core.units(), 0);
         self.old.clear();
@@ -259,7 +258,7 @@ impl SegmentLog {
         core.program_map_units(&self.round.pieces());
     }
 
-    /// The map units of the round are on flash: what was written becomes their content.
+    /// Makes what the round has programmed the content of its map units.
     fn round_content(&mut self, core: &mut Core, programmed: &ProgrammedSet) {
         let updates = self.updates[self.done..self.round_end].iter();
         let changes = updates.filter(|update| update.holds).map(|update| (update.lpa, update.ppa));
@@ -273,7 +272,7 @@ impl SegmentLog {
         self.done = self.round_end;
     }
 
-    /// Superblocks that the flush has emptied become free.
+    /// Ends the flush: superblocks that it has emptied become free.
     fn finish(&mut self, core: &mut Core) {
         core.clear_log();
         core.trims_covered(self.flush_seq.plus(1));
@@ -297,7 +296,7 @@ impl Declared for SegmentLog {
         let entries = own.hpb_group_entries;
         let whole = entries == SEGMENT_ENTRIES / 2 || entries.is_multiple_of(SEGMENT_ENTRIES);
         must(whole, "hpb_group_entries", entries, "512 or a multiple of 1024".into())?;
-        // A program needs log room for its whole row, whatever the log holds when no flush is due.
+        // One program needs log room for its whole row, at any fill level at which no flush starts.
         let (above, row, log) = (own.flush_above_entries, cfg.geometry.row_units(), u32::from(cfg.log.entries));
         must(above < log, "flush_above_entries", above, format!("below log.entries = {log}"))?;
         let allowed = format!("at least a row of {row} units below log.entries = {log}");
@@ -359,13 +358,13 @@ impl Scheme for SegmentLog {
 }
 
 impl Translate for SegmentLog {
-    /// Log buffer, then segments in SRAM, then the host's entry, then flash (facts, "Read path").
+    /// Order of lookup: log buffer, segments in SRAM, the host's entry, flash (facts, "Read path").
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
         let unit = core.units().of(lpa);
         if let Some(logged) = core.log().get(lpa) {
-            // A copy in the log without a newer write beside it is one that was valid when it was made, and the log is
-            // flushed as a whole, so nothing newer can be on flash.
+            // If the log has a GC copy and no newer write of the address, the page was valid when it was copied. The
+            // log is flushed as a whole, so flash has nothing newer.
             core.count_log_hit();
             return Resolved::own(logged.ppa);
         }
@@ -393,7 +392,7 @@ impl Translate for SegmentLog {
         self.current(core, lpa, loaded)
     }
 
-    /// In a segment in SRAM or an entry there, in the log, or in a segment that was never written.
+    /// True for an address whose entry or segment is in SRAM, in the log, or in a segment that was never written.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
         let unit = core.units().of(lpa);
         let entry = self.entries.as_ref().is_some_and(|entries| entries.holds(lpa));
@@ -407,7 +406,7 @@ impl Translate for SegmentLog {
         }
     }
 
-    /// Writes go through the log without their segment, so only reads gain by it.
+    /// Only reads gain from a prefetch: writes go through the log and do not need their segment.
     fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
         let cached = |run: &LpaRun| (0..run.len).all(|i| self.cached(core, run.lpa.offset(i)));
         let missing = !write && !runs.iter().all(cached);
@@ -498,14 +497,15 @@ impl Flush for SegmentLog {
                         continue;
                     }
                     self.phase = Phase::Bitmaps;
-                    // The log of one flush touches the host's and the collector's superblock, rarely one more each.
+                    // The log of one flush touches the superblocks that host writes and GC fill, rarely one more of
+                    // each.
                     let parts = |&sb: &Superblock| core.meta().bitmap_pieces(sb);
                     let bitmaps: Vec<Piece> = self.concerned.iter().flat_map(parts).collect();
                     core.program_bitmaps(&bitmaps);
                     if !bitmaps.is_empty() {
                         return false;
                     }
-                    // Only trims of pages that were never written.
+                    // Without bitmaps, the log held only trims of pages that were never written.
                 }
                 Phase::Bitmaps => {
                     self.finish(core);
@@ -521,9 +521,9 @@ impl Reclaim for SegmentLog {
         self.unflushed.victim(core, named)
     }
 
-    /// The victim's segment bitmap says which segments to read; an entry that names a page of the victim makes that
-    /// page valid. The simulator finds these entries by the addresses in the spare areas of the victim, which are the
-    /// same ones, instead of scanning all entries of every segment.
+    /// The victim's segment bitmap says which segments to read. A page of the victim is valid if an entry in them names
+    /// it. The simulator does not scan all entries of every segment: it takes the addresses from the spare areas of the
+    /// victim, which gives the same entries.
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
         core.give_buffers(Owner::Map, std::mem::take(&mut victim.held));
         if !victim.opened {
@@ -544,7 +544,8 @@ impl Reclaim for SegmentLog {
             take_valid(core.units(), victim, budget, current);
             let found_all = victim.cursor == victim.plan.len();
             if victim.found.len() >= budget {
-                // The next step has to read again what it needs of these segments: their buffers go to the copies.
+                // The buffers of these segments go to the copies, so the next step has to read the segments that it
+                // needs again.
                 victim.loaded = victim.cursor;
             }
             victim.searched =
@@ -578,14 +579,14 @@ impl Reclaim for SegmentLog {
 impl Recover for SegmentLog {
     const TABLE: Table = Table::CountedSegments;
 
-    /// Segments of the round that made it to flash count.
+    /// Makes the segments of the round whose programs survived the content of their pages.
     fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
         if self.phase == Phase::Written {
             self.round_content(core, survived);
         }
     }
 
-    /// Valid page counts follow from the segments, all of which have been read.
+    /// Recovery has read all segments; the valid page counts follow from them.
     fn restored(core: &mut Core, own: &SegmentLogParams) -> SegmentLog {
         let unflushed = Unflushed::restored(core);
         SegmentLog { unflushed, ..SegmentLog::new(core, own) }

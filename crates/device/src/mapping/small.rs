@@ -37,7 +37,7 @@ pub fn config() -> EngineConfig {
     }
 }
 
-/// Parameters of the schemes for it: entries of 8 bytes, nothing in idle time.
+/// Parameters of the schemes for this device: entries of 8 bytes, and no work in idle time.
 pub fn params() -> MappingParams {
     let mut mappings = MappingParams::default();
     for (key, value) in

@@ -1,4 +1,4 @@
-//! The arithmetic, without a device around it: writes earn, searches repay.
+//! The arithmetic without a device: writes earn credit, searches repay it.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ fn config(pace: GcPace, units_per_step: u32) -> GcConfig {
     GcConfig { pace, start: 48, relaxed: 32, hurried: 16, reserve: 8, units_per_step }
 }
 
-/// Units searched in steps until the credit does not suffice any more.
+/// Searches in steps until the credit does not suffice any more. Gives the units searched.
 fn work_off(pace: &mut Pace, step: u32, free: u32) -> u64 {
     let mut searched = 0;
     while pace.suffices(free) {
@@ -34,8 +34,8 @@ fn a_searched_unit_repays_a_written_one() {
 }
 
 proptest! {
-    /// N / (N - V) for each written unit at or below `hurried`, less above it, twice as much near the reserve: exact
-    /// but for what is left for the next step.
+    /// N / (N - V) units for each written unit at or below `hurried`, fewer above it, twice as many near the reserve.
+    /// Exact except for credit that is left for the next step.
     #[test]
     fn a_gained_unit_repays_a_written_one(
         valid in 0..UNITS * 31 / 32, step in 4..1000u32, row in 1..64u32, free in 9..48u32,
@@ -53,7 +53,8 @@ proptest! {
         prop_assert!(gained <= paid && paid - gained < left.max(1), "{gained} of {paid}, {left} may be left");
     }
 
-    /// A burst is not slowed down before a superblock has been written ahead of GC, and nothing of it is forgotten.
+    /// A burst is not slowed down before the host has written a superblock ahead of GC, and all of it is paid for
+    /// later.
     #[test]
     fn a_burst_runs_a_superblock_ahead_and_is_paid_for_later(valid in 0..UNITS * 31 / 32, burst in 1..UNITS) {
         let mut pace = Pace::new(config(GcPace::Gained, 256), UNITS);
@@ -70,12 +71,13 @@ proptest! {
         prop_assert!(pace.behind());
     }
 
-    /// The level under steady random writes: it settles above the reserve, also with a victim of wear levelling, which
-    /// gains nothing, after every fourth.
+    /// The level under steady random writes settles above the reserve, also if a victim of wear levelling, which gains
+    /// nothing, follows every fourth victim.
     #[test]
     fn the_level_settles_above_the_reserve(percent in 0..96u32, wear in any::<bool>(), row in 1..200u32) {
         let (mut pace, gain) = (Pace::new(config(GcPace::Gained, 256), UNITS), UNITS - UNITS * percent / 100);
-        // In units; all of a victim becomes free when its search has ended, and its copies have taken the rest before.
+        // In units. A victim becomes free as a whole when its search has ended; its copies have taken their units
+        // before.
         let (mut level, mut searched, mut victims) = (i64::from(47 * UNITS), 0, 0);
         let mut lowest = level;
         pace.chosen(UNITS - gain);

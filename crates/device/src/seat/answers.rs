@@ -1,4 +1,4 @@
-//! What a scheme answers with, and what it is told.
+//! What the engine tells a scheme, and what the scheme answers.
 
 use ufs::{DataIn, Protocol, Status};
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
@@ -6,19 +6,19 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use crate::engine::core::Core;
 use crate::map_units::UnitSet;
 
-/// What a host may do for a mapping scheme. Whatever else it sends is refused or not looked at.
+/// What a host may do for a mapping scheme. The device refuses or ignores everything else that the host sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostRole {
     /// Nothing.
     None,
     /// It keeps entries that the device has sealed (HPB).
     KeepsEntries,
-    /// It keeps the mapping, and writes segments back (HP-UFS): what stands in them is only as good as the host.
+    /// It keeps the mapping, and writes segments back (HP-UFS). The device has to trust their content.
     KeepsMapping,
 }
 
 impl HostRole {
-    /// What host and device speak for it.
+    /// The protocol that host and device speak in this role.
     pub fn protocol(self) -> Protocol {
         match self {
             HostRole::None => Protocol::Plain,
@@ -28,50 +28,50 @@ impl HostRole {
     }
 }
 
-/// Where a mapping scheme keeps the mapping that has been rebuilt after a power cut, and what has to be scanned for it.
+/// Where a mapping scheme keeps the mapping that recovery has rebuilt, and what recovery scans for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Table {
     /// In segments on flash; the log blocks that the record names are scanned.
     Segments,
-    /// The same, and all segments are read once more for valid page counts.
+    /// In segments on flash, like [`Table::Segments`]. All segments are read once more for valid page counts.
     CountedSegments,
     /// In DRAM: everything is scanned.
     Dram,
 }
 
-/// What the host said about the place of a unit.
+/// The place of a unit according to the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostSays {
-    /// Nothing, or nothing that may be believed.
+    /// The host named no place, or the device may not trust the one it named.
     Nothing,
-    /// It knows the unit to be unmapped.
+    /// The host knows the unit to be unmapped.
     Unmapped,
     /// The unit is here.
     At(Ppa),
 }
 
-/// Where a unit is.
+/// The place of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resolved {
     /// On this page.
     Page {
         /// The page.
         ppa: Ppa,
-        /// True if nothing but the host vouches for it.
+        /// True if only the host says so.
         from_host: bool,
     },
-    /// Nowhere: reads as zeroes.
+    /// The unit is not mapped; it reads as zeroes.
     Unmapped,
-    /// Known only after this map unit was read from flash.
+    /// The map unit that has to be read from flash first.
     Load(SegmentId),
-    /// The mapping cache has no room for the entry: to be asked again after a map flush.
+    /// The mapping cache has no room for the entry. The engine asks again after a map flush.
     NoRoom,
-    /// The device has no mapping that is surely up to date.
+    /// The device has no mapping that is certainly up to date.
     Unknown,
 }
 
 impl Resolved {
-    /// What the device's own mapping says.
+    /// The place according to the device's own mapping.
     #[inline(always)]
     pub fn own(ppa: Option<Ppa>) -> Resolved {
         match ppa {
@@ -81,7 +81,7 @@ impl Resolved {
     }
 }
 
-/// For whom a map unit was read from flash.
+/// Why a map unit was read from flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoadedFor {
     /// A unit of a read.
@@ -101,18 +101,18 @@ pub struct MapMemory {
     pub dram: u64,
 }
 
-/// May a write be accepted?
+/// Whether a write may be accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
     /// Yes: its entry is in SRAM and stays there until the unit has been committed.
     Ready,
-    /// After this map unit was read from flash.
+    /// Not before this map unit has been read from flash.
     Load(SegmentId),
-    /// After a map flush: the mapping cache has no room for the entry.
+    /// Not before a map flush: the mapping cache has no room for the entry.
     NoRoom,
 }
 
-/// A unit that is on flash now.
+/// A unit whose program is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Commit {
     /// Address.
@@ -128,12 +128,12 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// For a scheme that knows the present mapping of the address, `old`: true if the unit takes its place.
+    /// True if this unit becomes the mapping of its address. `old` is the present mapping of the address.
     #[inline]
     pub fn holds(&self, core: &Core, old: Option<Ppa>) -> bool {
         match self.source {
-            // A newer write of the address may have been programmed first, on another die. While it is still in SRAM,
-            // this page is what a power cut leaves.
+            // Another die may have programmed a newer write of the address first. If the newer write is still in SRAM,
+            // a power cut leaves this page as the newest.
             None => self.newest || core.is_buffered(self.lpa),
             // The host may have overwritten the unit while it was being copied.
             Some(source) => old.is_some_and(|ppa| core.superblock_of(ppa) == source),
@@ -146,18 +146,18 @@ impl Commit {
 pub enum Answer<A> {
     /// Done.
     Now(Status, DataIn),
-    /// After these map units were read from flash; then
-    /// [`HostProtocol::metadata_loaded`](super::HostProtocol::metadata_loaded) is asked for this.
+    /// The answer needs these map units from flash. When they have been read, the engine calls
+    /// [`HostProtocol::metadata_loaded`](super::HostProtocol::metadata_loaded) with the second field.
     AfterLoad(UnitSet, A),
 }
 
 /// Result of a search for valid pages of the victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Search {
-    /// Flash reads of the job are under way; search again when they are done.
+    /// Flash reads of the job are under way; the engine calls again when they are done.
     Reading,
-    /// Pages were found; there may be more.
+    /// The list has valid pages to copy; the victim may hold more.
     Found,
-    /// The victim holds no more.
+    /// The victim holds no more valid pages.
     Exhausted,
 }

@@ -1,4 +1,4 @@
-//! Pieces of the table that are written beside commands.
+//! Writing pieces of the table while commands run.
 
 use units::Ppa;
 
@@ -6,21 +6,22 @@ use crate::directory::Piece;
 use crate::engine::core::Core;
 use crate::knowledge::Programmed;
 
-/// Writing pieces of the table beside commands.
+/// Writing pieces of the table while commands run.
 pub trait Background {
-    /// Work that is due, e.g. programming a full row of segments. With `idle`, short rows too.
+    /// Does the work that is due, e.g. programs a full row of segments. With `idle`, it programs short rows too.
     fn background(&mut self, core: &mut Core, idle: bool);
 
-    /// Does anything wait for [`Background::background`] with `idle`?
+    /// True if [`Background::background`] with `idle` would have something to do.
     fn waits_for_idle(&self) -> bool;
 
-    /// SRAM buffers that the scheme may hold while the device is idle.
+    /// SRAM buffers that the scheme may keep while the device is idle.
     fn held_map_buffers(&self) -> usize;
 
-    /// The program of a piece is done. True if that is its place now, false if a newer copy got there first.
+    /// The program of a piece is done. True if this is the piece's place now, false if a newer copy was programmed
+    /// first.
     fn piece_programmed(&mut self, core: &mut Core, programmed: &Programmed) -> bool;
 
-    /// The program of a piece of metadata at `from` has failed; it goes to `to`.
+    /// The program of a piece of metadata at `from` has failed. The engine programs it again at `to`.
     fn piece_moved(&mut self, piece: Piece, from: Ppa, to: Ppa);
 }
 

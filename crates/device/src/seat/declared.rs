@@ -14,7 +14,7 @@ pub trait Declared: Sized {
     /// What only this scheme counts; declared with [`units::counters!`].
     type Counters: CounterSet;
 
-    /// Refuses parameters that do not fit the device. `table` is the name of its parameters' table, for the error.
+    /// Refuses parameters that do not fit the device. `table` is the name of the parameters' table, for the error.
     ///
     /// # Errors
     /// Names table, key, value and range.
@@ -29,12 +29,12 @@ pub trait Declared: Sized {
         false
     }
 
-    /// What is published to a host that keeps entries (HPB).
+    /// What the device publishes to a host that keeps entries (HPB).
     fn published(own: &Self::Params) -> HpbConfig {
         let _ = own;
         HpbConfig::default()
     }
 
-    /// What only this scheme has counted.
+    /// The present values of the scheme's own counters.
     fn counters(&self, core: &Core) -> Self::Counters;
 }

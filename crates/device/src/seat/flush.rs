@@ -1,4 +1,4 @@
-//! Map flushes: changes go into the table on flash while no command starts.
+//! Map flushes: the scheme writes changes to the table on flash while no command starts.
 
 use units::Nanos;
 
@@ -6,19 +6,20 @@ use crate::engine::core::Core;
 
 /// Map flushes, which are exclusive jobs.
 pub trait Flush {
-    /// Must changes be written before work goes on?
+    /// True if a map flush has to run before other work goes on.
     fn wants_flush(&self, core: &Core) -> bool;
 
-    /// Goes on with a map flush, called when none of its operations is in flight. True when it is finished.
+    /// Continues a map flush. The engine calls it when none of the flush's operations is in flight. True when the flush
+    /// is finished.
     fn flush(&mut self, core: &mut Core) -> bool;
 
-    /// After how much time without commands there is something to flush that nobody waits for.
+    /// The time without commands after which an idle flush begins. `None` if there is nothing to flush.
     fn idle_flush_after(&self) -> Option<Nanos> {
         None
     }
 
-    /// The device has had nothing to do for a while: the map flush that begins is one that nobody waits for. It should
-    /// end soon after [`Core::command_waits`] is true.
+    /// The flush that is about to begin is an idle flush: no command waits for it. The scheme should end it soon after
+    /// [`Core::command_waits`] becomes true.
     fn begin_idle_flush(&mut self) {}
 }
 

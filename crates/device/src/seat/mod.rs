@@ -5,24 +5,24 @@
 //! | trait | asks |
 //! |---|---|
 //! | [`Scheme`] | what it is: shape of the table, memory, counters |
-//! | [`Declared`] | which parameters and counters has it? |
-//! | [`Translate`] | where is this unit? |
-//! | [`Absorb`] | this unit is on flash, or trimmed: take note |
-//! | [`Placement`] | which superblocks would recovery have to scan? |
-//! | [`Flush`] | must changes be written to the table on flash? |
-//! | [`Background`] | what is written beside commands? |
-//! | [`Reclaim`] | which superblock is collected, and what in it is valid? |
-//! | [`Recover`] | the power was lost: what is left? |
-//! | [`HostProtocol`] | commands of a protocol of its own |
+//! | [`Declared`] | which parameters and counters it has |
+//! | [`Translate`] | where a unit is |
+//! | [`Absorb`] | to take note of units that are on flash, and of trims |
+//! | [`Placement`] | which superblocks recovery would have to scan |
+//! | [`Flush`] | whether changes must be written to the table on flash, and to write them |
+//! | [`Background`] | to write pieces of the table while commands run |
+//! | [`Reclaim`] | which superblock to collect, and which of its pages are valid |
+//! | [`Recover`] | what survives a loss of power, and the state after it |
+//! | [`HostProtocol`] | to answer commands of the scheme's own protocol |
 //!
-//! A scheme that has nothing to say to a whole seat says that in one line, with a marker: [`NoPlacement`], [`NoFlush`],
-//! [`NoBackground`], [`NoProtocol`]. The marker implements the seat for it.
+//! A scheme that does not use a whole seat says so in one line, with a marker: [`NoPlacement`], [`NoFlush`],
+//! [`NoBackground`], [`NoProtocol`]. The marker implements the trait for it.
 //!
-//! [`ValidCounts`] and [`TrimmedSegments`] are what many schemes do in the same way: counts of valid pages, and trims
-//! of a table in DRAM.
+//! [`ValidCounts`] and [`TrimmedSegments`] hold what many schemes have in common: counts of valid pages, and trims of a
+//! table in DRAM.
 //!
-//! With every question comes [`Core`], the view of the engine. It has methods and no public field: what a scheme can
-//! read and do is what they offer. A scheme has no clock, no queue and no random numbers of its own.
+//! With every question the scheme is lent [`Core`], its view of the engine. `Core` has methods and no public field, so
+//! its methods are all that a scheme can read and do. A scheme has no clock, no queue and no random numbers of its own.
 //!
 //! ```
 //! # use ufsim_device::seat::Core;
@@ -31,7 +31,7 @@
 //! }
 //! ```
 //!
-//! The engine's own state is out of reach, and what is lent for reading can not be written:
+//! The engine's own state is private, and a scheme can not write what it is lent for reading:
 //!
 //! ```compile_fail,E0616
 //! # use ufsim_device::seat::Core;
@@ -47,8 +47,8 @@
 //! }
 //! ```
 //!
-//! What stands in a map unit is seen only by who can show that it is in SRAM. [`Loaded`] is that proof. It comes with
-//! the completed read of the unit's place on flash, from the segment cache, or from the directory for a unit that was
+//! A scheme sees the content of a map unit only if it can prove that the unit is in SRAM. [`Loaded`] is that proof. A
+//! completed read of the unit's place on flash gives it, or the segment cache, or the directory for a unit that was
 //! never written:
 //!
 //! ```
@@ -59,7 +59,7 @@
 //! }
 //! ```
 //!
-//! A scheme can not make one:
+//! A scheme can not make a proof itself:
 //!
 //! ```compile_fail,E0451
 //! # use ufsim_device::seat::{Core, Loaded};
@@ -70,7 +70,8 @@
 //! }
 //! ```
 //!
-//! Nor get one from the simulator, which knows all map units. With the directory's word for it, it can:
+//! Nor can it get one from the simulator, which knows all map units. The directory proves that a unit was never
+//! written:
 //!
 //! ```
 //! # use ufsim_device::seat::Core;
@@ -90,9 +91,10 @@
 //! }
 //! ```
 //!
-//! Three methods answer without a proof. Each says for which purpose, and what has to be in SRAM or read for it:
-//! [`Core::addresses`] and [`Core::still_names`] for a valid page search, [`Core::cached_entry`] for an entry cache.
-//! [`Core::still_names`] says yes or no to a page that was found before, and no entry:
+//! Three methods answer without a proof. The documentation of each says for which purpose, and what has to be in SRAM
+//! or read for it: [`Core::addresses`] and [`Core::still_names`] for a valid page search, [`Core::cached_entry`] for an
+//! entry cache. [`Core::still_names`] gives no entry; it only tells whether a page that was found before is still
+//! mapped:
 //!
 //! ```
 //! # use ufsim_device::seat::Core;
@@ -110,7 +112,7 @@
 //! }
 //! ```
 //!
-//! Nor keep one that it was lent:
+//! A scheme can not keep a proof that it was lent:
 //!
 //! ```compile_fail,E0507
 //! # use ufsim_device::seat::{Core, Loaded};
@@ -173,7 +175,7 @@ pub use crate::sram::Owner;
 pub use crate::trimmed::TrimmedSegments;
 pub use crate::validity::ValidCounts;
 
-/// A mapping scheme: whatever answers in all seats.
+/// A mapping scheme: a type that implements all seats.
 pub trait Mapping:
     Scheme + Declared + Translate + Absorb + Placement + Flush + Background + Reclaim + Recover + HostProtocol
 {

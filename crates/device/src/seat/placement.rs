@@ -1,14 +1,14 @@
-//! Superblocks that are being filled, and those that recovery has to scan.
+//! Superblocks that the device is filling, and those that recovery has to scan.
 
 use units::Superblock;
 
 use crate::blocks::Stream;
 use crate::engine::core::Core;
 
-/// Log blocks: superblocks whose changes are not all in segments on flash. Recovery scans them, so their number bounds
-/// its time.
+/// Log blocks: superblocks whose changes are not all in segments on flash. Recovery scans them, so their number limits
+/// how long recovery takes.
 pub trait Placement {
-    /// May a stream open another superblock?
+    /// True if the stream may open another superblock.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool;
 
     /// A stream has opened a superblock.
@@ -16,12 +16,12 @@ pub trait Placement {
         let _ = (core, sb);
     }
 
-    /// `n` units were submitted for programming in this superblock.
+    /// The engine has submitted `n` units for programming in this superblock.
     fn placed(&mut self, sb: Superblock, n: u32) {
         let _ = (sb, n);
     }
 
-    /// The program of `n` units of this superblock has failed; they will be placed elsewhere.
+    /// The program of `n` units in this superblock has failed. The engine places them elsewhere.
     fn unplaced(&mut self, sb: Superblock, n: u32) {
         let _ = (sb, n);
     }

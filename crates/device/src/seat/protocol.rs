@@ -10,23 +10,23 @@ use super::answers::Answer;
 use crate::engine::core::Core;
 use crate::knowledge::LoadedSet;
 
-/// A protocol between host and scheme: what travels with commands and responses, and metadata commands.
+/// A protocol between host and scheme: what commands and responses carry, and metadata commands.
 pub trait HostProtocol {
-    /// What a metadata command wants once its map units have been read. A scheme none of whose commands waits has
-    /// [`Infallible`] here, so that it can not be asked.
+    /// What a metadata command wants once its map units have been read. A scheme whose commands never wait uses
+    /// [`Infallible`], so that [`HostProtocol::metadata_loaded`] can not be called.
     type Awaited: Copy + Debug;
 
-    /// A command is about to start. `host_seq` is the latest change that the host has applied, `freed` a superblock
-    /// that it knows to be empty. Neither is to be trusted.
+    /// A command is about to start. `host_seq` is the latest change that the host has applied. `freed` is a superblock
+    /// that the host knows to be empty. The scheme must not trust either.
     fn on_command(&mut self, core: &mut Core, host_seq: Seq, freed: Option<Superblock>);
 
-    /// A metadata command.
+    /// Handles a metadata command.
     fn metadata(&mut self, core: &mut Core, op: Op, data: DataOut, host_seq: Seq) -> Answer<Self::Awaited>;
 
-    /// The map units that a metadata command waited for have been read: its answer.
+    /// The answer to a metadata command whose map units have been read.
     fn metadata_loaded(&mut self, core: &mut Core, awaited: Self::Awaited, read: &LoadedSet) -> DataIn;
 
-    /// Adds what the scheme wants to tell the host to a response.
+    /// Adds to a response what the scheme wants to tell the host.
     fn respond(&mut self, core: &mut Core, response: &mut Response);
 }
 

@@ -1,4 +1,4 @@
-//! Garbage collection: what is collected, and what in it is valid.
+//! Garbage collection: which superblock, and which of its pages are valid.
 
 use units::{Lpa, Ppa, Superblock};
 
@@ -8,23 +8,23 @@ use crate::gc::Victim;
 
 /// Decisions of garbage collection and wear levelling. The engine reads, copies and erases.
 pub trait Reclaim {
-    /// May a step start now?
+    /// True if a GC step may start now.
     fn gc_ready(&self, core: &Core) -> bool {
         let _ = core;
         true
     }
 
-    /// A superblock to collect: `named` for wear levelling, else the one with the fewest valid pages. `None` if there
-    /// is none, or if the host has to be asked first.
+    /// The superblock to collect: `named` for wear levelling, else the one with the fewest valid pages. `None` if there
+    /// is none, or if the scheme has to ask the host first.
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim>;
 
-    /// Appends valid pages of the victim to its list, up to `budget` in all.
+    /// Appends valid pages of the victim to its list, until the list holds `budget` pages.
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search;
 
-    /// A page of the victim was read, and its spare area names `lpa`: is it worth copying?
+    /// True if a page that was read from the victim is still worth copying. `lpa` is the address in its spare area.
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool;
 
-    /// Everything valid in the victim has been copied.
+    /// All valid pages of the victim have been copied.
     fn collected(&mut self, core: &mut Core, sb: Superblock);
 
     /// Host writes wait for a free superblock.

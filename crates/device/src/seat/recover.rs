@@ -1,19 +1,20 @@
-//! Losing power, and coming back.
+//! Loss of power, and recovery.
 
 use super::answers::Table;
 use super::declared::Declared;
 use crate::engine::core::Core;
 use crate::knowledge::ProgrammedSet;
 
-/// Losing power, and coming back. The engine rebuilds the mapping from flash; nothing of the scheme is left.
+/// Loss of power, and recovery. The engine rebuilds the mapping from flash alone; the scheme's state is lost.
 pub trait Recover: Declared {
-    /// Where the mapping is, once it has been rebuilt.
+    /// Where the mapping is after recovery.
     const TABLE: Table;
 
-    /// The power is gone. Of what this scheme was programming, `survived` becomes the content of its pages.
+    /// The power is gone. Of the pieces that this scheme was programming, those in `survived` become the content of
+    /// their pages.
     fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet);
 
-    /// State after recovery: segments on flash hold the whole mapping, or [`Core::take_rebuilt`] does for a table in
-    /// DRAM.
+    /// The scheme's state after recovery. Segments on flash hold the whole mapping; for a table in DRAM
+    /// [`Core::take_rebuilt`] gives it.
     fn restored(core: &mut Core, own: &Self::Params) -> Self;
 }

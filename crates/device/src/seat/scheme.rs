@@ -1,4 +1,4 @@
-//! What a scheme is.
+//! Properties of a scheme: the host's role, the shape of its table, its memory.
 
 use super::answers::{HostRole, MapMemory};
 use super::declared::Declared;
@@ -6,31 +6,31 @@ use crate::config::EngineConfig;
 use crate::engine::core::Core;
 use crate::map_units::{MapShape, MapUnits};
 
-/// What a scheme is, asked once.
+/// Properties of a scheme, and its state on a new device.
 pub trait Scheme: Declared {
     /// What the host may do for it.
     const HOST: HostRole = HostRole::None;
 
-    /// What one piece of metadata holds of the table.
+    /// The part of the table that one piece of metadata holds.
     fn map_shape(own: &Self::Params) -> MapShape {
         let _ = own;
         MapShape::SEGMENT
     }
 
-    /// The whole table in such pieces.
+    /// The whole table, divided into map units of [`Scheme::map_shape`].
     fn map_units(cfg: &EngineConfig, own: &Self::Params) -> MapUnits {
         MapUnits::new(cfg.capacity_units, Self::map_shape(own))
     }
 
-    /// Entries of the log buffer.
+    /// Entries that the log buffer can hold.
     fn log_entries(cfg: &EngineConfig, own: &Self::Params) -> u16 {
         let _ = own;
         cfg.log.entries
     }
 
-    /// State for a device fresh from the factory.
+    /// State of a device fresh from the factory.
     fn new(core: &Core, own: &Self::Params) -> Self;
 
-    /// Memory that its tables take.
+    /// Memory that the scheme's tables take.
     fn memory(&self, core: &Core) -> MapMemory;
 }

@@ -1,4 +1,4 @@
-//! A bare bench for a device: no driver, no link, an oracle for the data.
+//! A test bench for a device without driver and link. It checks all data that is read.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -62,7 +62,7 @@ pub fn tiny() -> DeviceConfig {
     }
 }
 
-/// Deterministic choices.
+/// Deterministic random numbers.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -83,13 +83,13 @@ pub struct Bench {
     order: u64,
     free_tags: VecDeque<u8>,
     in_flight: BTreeMap<u8, (Op, u32)>,
-    /// Acknowledged: stamp, or 0 after a trim; with all that may still replace it.
+    /// Acknowledged content of each address: its stamp, or 0 after a trim.
     acked: BTreeMap<u32, u32>,
     stamp: u32,
     pub responses: Vec<Response>,
-    /// What every command says that the host has applied.
+    /// The latest change that the host has applied, as every command says.
     pub host_seq: Seq,
-    /// How commands end.
+    /// The status with which commands have to end.
     pub expected: Status,
     silent: u32,
 }
@@ -157,7 +157,7 @@ impl Bench {
         assert_eq!(content.map_or(0, |c| c.stamp), expected, "LPA {lpa}");
     }
 
-    /// True if a command in flight touches the range, so that its result would be open.
+    /// True if a command in flight touches the range, so that the result of another one would be undefined.
     fn busy(&self, lpa: u32, len: u32) -> bool {
         self.in_flight.values().any(|(op, _)| match *op {
             Op::Read { lpa: l, len: n }
@@ -174,7 +174,7 @@ impl Bench {
         self.send_with(op, data);
     }
 
-    /// The same with data of its own.
+    /// Sends a command with this data, as soon as a tag is free and nothing in flight overlaps it.
     pub fn send_with(&mut self, op: Op, data: DataOut) {
         let range = match op {
             Op::Read { lpa, len }

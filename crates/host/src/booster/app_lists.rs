@@ -12,47 +12,47 @@ pub(super) const IFG: usize = 1;
 /// The active foreground app.
 pub(super) const AFG: usize = 2;
 
-/// In which list a slot is. A number of a time in the foreground stands for AFG while that lasts, and for IFG
-/// afterwards, so that a whole list can move at once.
+/// The list of a slot. `Foreground` has the number of a session, a time that an app spends in the foreground. During
+/// that session it means AFG, afterwards IFG, so that a whole list can move at once.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Place {
-    /// In none: it is loading, or empty.
+    /// In no list: the slot is loading or empty.
     #[default]
-    Nowhere,
+    Unlisted,
     Background,
     Foreground {
         session: u32,
     },
 }
 
-/// The lists, and who is in the foreground.
+/// The lists, and the app in the foreground.
 #[derive(Debug)]
 pub(super) struct AppLists {
     foreground: Option<AppId>,
-    /// Grows whenever another app, or none, is in the foreground.
+    /// Number of the session; grows whenever another app, or none, comes to the foreground.
     session: u32,
     lists: Rings<u32, 3>,
     places: Vec<Place>,
 }
 
 impl AppLists {
-    /// No slots, nobody in the foreground.
+    /// No slots, and no app in the foreground.
     pub fn new() -> AppLists {
         AppLists { foreground: None, session: 0, lists: Rings::new(), places: Vec::new() }
     }
 
-    /// Who is in the foreground.
+    /// The app in the foreground.
     pub fn foreground(&self) -> Option<AppId> {
         self.foreground
     }
 
-    /// Number of this time in the foreground.
+    /// Number of the present session.
     pub fn session(&self) -> u32 {
         self.session
     }
 
-    /// Is this time in the foreground still going on?
-    pub fn is_now(&self, session: u32) -> bool {
+    /// True if this session has not ended.
+    pub fn is_current(&self, session: u32) -> bool {
         self.foreground.is_some() && session == self.session
     }
 
@@ -66,19 +66,19 @@ impl AppLists {
         new
     }
 
-    /// Nobody is in the foreground: what the last one has referenced is demoted.
+    /// No app is in the foreground any more. The slots of the last one move to IFG.
     pub fn leave(&mut self) {
         self.lists.move_all(AFG, IFG);
         self.session = self.session.wrapping_add(1);
         self.foreground = None;
     }
 
-    /// Is a slot in AFG?
+    /// True if a slot is in AFG.
     pub fn is_active(&self, slot: u32) -> bool {
-        matches!(self.places.get(slot as usize), Some(&Place::Foreground { session }) if self.is_now(session))
+        matches!(self.places.get(slot as usize), Some(&Place::Foreground { session }) if self.is_current(session))
     }
 
-    /// The time in the foreground to which a slot of AFG or IFG belongs.
+    /// The session of a slot in AFG or IFG.
     pub fn session_of(&self, slot: u32) -> Option<u32> {
         match self.places.get(slot as usize) {
             Some(&Place::Foreground { session }) => Some(session),
@@ -86,7 +86,7 @@ impl AppLists {
         }
     }
 
-    /// An app references a slot that is in a list. `known`: the app was in the foreground lately.
+    /// An app references a slot that is in a list. `known` tells whether the app was in the foreground recently.
     pub fn reference(&mut self, slot: u32, app: AppId, known: impl FnOnce() -> bool) {
         if self.foreground == Some(app) {
             self.place(slot, AFG, false);
@@ -96,15 +96,15 @@ impl AppLists {
         }
     }
 
-    /// Puts a slot into a list, at the young end unless it is to be the `oldest` one.
+    /// Puts a slot at the young end of a list, or with `oldest` at its old end.
     pub fn place(&mut self, slot: u32, list: usize, oldest: bool) {
         self.unlist(slot);
         if self.places.len() <= slot as usize {
-            self.places.resize(slot as usize + 1, Place::Nowhere);
+            self.places.resize(slot as usize + 1, Place::Unlisted);
         }
         self.places[slot as usize] = match list {
             AFG => Place::Foreground { session: self.session },
-            // Any session that is over.
+            // Any session that has ended.
             IFG => Place::Foreground { session: self.session.wrapping_sub(1) },
             _ => Place::Background,
         };
@@ -114,9 +114,9 @@ impl AppLists {
         }
     }
 
-    /// Takes a slot out of its list, if it is in one.
+    /// Removes a slot from its list, if it is in one.
     pub fn unlist(&mut self, slot: u32) {
-        if self.places.get_mut(slot as usize).map(std::mem::take).unwrap_or_default() != Place::Nowhere {
+        if self.places.get_mut(slot as usize).map(std::mem::take).unwrap_or_default() != Place::Unlisted {
             self.lists.remove(slot);
         }
     }

@@ -1,10 +1,10 @@
 //! HPB with FOAM's eviction: what HPBvalve (Sec. 6.1) compares itself with, as "UFS+HPB".
 //!
 //! Subregions are fetched as Linux does it in host control mode, by counts of reads ([`ReadCounts`]). The memory has a
-//! fixed maximum. When it is full, the subregion goes that stands oldest in the first of four partitions that holds one
-//! (HPBvalve Sec. 3): by who referenced it last, an app in the foreground or in the background, and whether by read or
-//! write. The section names the order of eviction as "BR, BW, FR, and FW" although it also says that reads precede
-//! writes; the order that it spells out is taken. A timer drops what nobody has referenced for `read_timeout_ms` times
+//! fixed maximum. When it is full, the oldest subregion of the first non-empty partition is evicted. There are four
+//! partitions (HPBvalve Sec. 3), by the last reference: from an app in the foreground or background, by read or write.
+//! The section names the order of eviction as "BR, BW, FR, and FW" although it also says that reads precede writes;
+//! here the order that it spells out is used. A timer drops what no app has referenced for `read_timeout_ms` times
 //! `read_timeout_expiries` (Sec. 6.2.2: "a simple timer-based eviction policy").
 
 use super::subregion::params::{ReservedParams, SubregionParams};
@@ -14,7 +14,7 @@ use ufs::{DeviceInfo, Recommendation};
 use units::{AppId, Nanos, SimTime};
 
 use super::subregion::{
-    Access, Choice, Keeping, Lookup, Policy, Quirks, ReadCounts, Setup, SubregionBooster, SubregionCache, Urgency, Wish,
+    Access, Choice, Retention, Lookup, Policy, Quirks, ReadCounts, Setup, SubregionBooster, SubregionCache, Urgency, FetchRequest,
 };
 use crate::app::AppSignal;
 
@@ -35,12 +35,12 @@ units::counters! {
 
 pub(crate) use super::hpb::{SPEAKS, smallest_limit};
 
-/// All values go together.
+/// Every combination of values is allowed.
 pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+/// A booster for a device that has just been attached. It may use at most `limit` bytes.
 pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> Foam {
     Foam::new(own, limit, info)
 }
@@ -55,12 +55,12 @@ fn partition(foreground: bool, write: bool) -> u8 {
     2 * u8::from(foreground) + u8::from(write)
 }
 
-/// What is known of a slot.
+/// State of a slot.
 #[derive(Clone, Copy, Default)]
 struct Use {
-    /// It is in the list of its partition: not while it is loading.
+    /// True if the slot is in the list of its partition. False while it is loading.
     listed: bool,
-    /// The last reference.
+    /// Time of the last reference.
     at: SimTime,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Partitions {
     foreground: Option<AppId>,
     lists: Rings<u32, PARTITIONS>,
     uses: Vec<Use>,
-    /// Partition of each subregion by its last reference.
+    /// Partition of each subregion, by its last reference.
     partitions: Vec<u8>,
     /// Time without reference after which a subregion is dropped.
     lifetime: Nanos,
@@ -129,7 +129,7 @@ impl Policy for Partitions {
         }
     }
 
-    /// As in Linux, the host decides by itself about what it has written.
+    /// The device's recommendation is ignored for subregions that the host has written, as in Linux.
     fn on_recommendation(&mut self, cache: &mut SubregionCache, recommendation: &Recommendation) {
         for group in recommendation.activate.into_iter().flatten() {
             if cache.invalidated(group) {
@@ -139,11 +139,11 @@ impl Policy for Partitions {
         }
     }
 
-    fn choose(&mut self, cache: &mut SubregionCache, wish: Wish) -> Choice {
-        Choice::by_room(cache.find_room(wish.group, |cache| self.evict(cache)))
+    fn choose(&mut self, cache: &mut SubregionCache, request: FetchRequest) -> Choice {
+        Choice::by_room(cache.find_room(request.group, |cache| self.evict(cache)))
     }
 
-    fn on_fetch(&mut self, _: &mut SubregionCache, _: Wish, slot: u32) {
+    fn on_fetch(&mut self, _: &mut SubregionCache, _: FetchRequest, slot: u32) {
         if self.uses.len() <= slot as usize {
             self.uses.resize(slot as usize + 1, Use::default());
         }
@@ -158,13 +158,13 @@ impl Policy for Partitions {
     }
 }
 
-impl Keeping for Partitions {
+impl Retention for Partitions {
     fn make_room(&mut self, cache: &mut SubregionCache) {
         while cache.subregions.is_over() && self.evict(cache) {}
     }
 
-    /// Drops what nobody has referenced for long. Each partition is in the order of references, so only its oldest ones
-    /// have to be looked at.
+    /// Drops what no app has referenced for the lifetime. Each partition is in the order of references, so only its
+    /// oldest slots have to be examined.
     fn on_tick(&mut self, cache: &mut SubregionCache) -> bool {
         for partition in 0..PARTITIONS {
             while let Some(slot) = self.lists.oldest(partition)
@@ -187,7 +187,7 @@ impl Keeping for Partitions {
 }
 
 impl Partitions {
-    /// A subregion goes to the young end of the partition of its last reference.
+    /// Moves a subregion to the young end of the partition of its last reference.
     fn reference(&mut self, cache: &SubregionCache, group: u32, partition: u8) {
         self.partitions[group as usize] = partition;
         let Some(slot) = cache.subregions.slot(group) else { return };
@@ -199,7 +199,7 @@ impl Partitions {
         }
     }
 
-    /// Drops the subregion that has the lowest priority. False if there is none.
+    /// Drops the subregion with the lowest priority. False if there is none.
     fn evict(&mut self, cache: &mut SubregionCache) -> bool {
         let oldest = (0..PARTITIONS).find_map(|partition| self.lists.oldest(partition));
         oldest.inspect(|&slot| self.release(cache, slot)).is_some()

@@ -8,7 +8,7 @@ use super::*;
 const FRONT: u16 = 1;
 const BACK: u16 = 2;
 
-/// Room for as many subregions as `slots`; app 1 is in the foreground.
+/// A bench with room for `slots` subregions. App 1 is in the foreground.
 fn bench(slots: u64) -> Bench<Foam> {
     let memory = ReservedParams { reserved_mib: params::CountOr::Count(0) };
     let mut bench = Bench::new(attach(&Params { memory, ..Params::default() }, slots * 4096, &INFO));
@@ -32,16 +32,16 @@ fn what_goes_first_is_as_the_paper_lists_it() {
     }
     b.write(FRONT, 1);
     b.write(BACK, 3);
-    // FR 0, FW 1, BR 2 and 4, BW 3; each new one enters FR.
-    let mut gone = Vec::new();
+    // FR 0, FW 1, BR 2 and 4, BW 3. Each new subregion enters FR.
+    let mut evicted = Vec::new();
     let mut held = b.held();
     for group in 10..15 {
         fetch(&mut b, FRONT, group);
         let now = b.held();
-        gone.extend(held.iter().copied().filter(|group| !now.contains(group)));
+        evicted.extend(held.iter().copied().filter(|group| !now.contains(group)));
         held = now;
     }
-    assert_eq!(gone, [2, 4, 3, 0, 10], "background reads and writes, then foreground reads in order of age");
+    assert_eq!(evicted, [2, 4, 3, 0, 10], "background reads and writes, then foreground reads in order of age");
     assert!(b.holds(1), "a foreground write goes last");
     assert_eq!(b.counter("subregions_evicted"), 5);
 }

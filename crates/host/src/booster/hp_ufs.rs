@@ -1,31 +1,31 @@
-//! HP-UFS (Sec. III): the host caches L2P segments, keeps them up to date from the changes that the device sends, and
-//! derives from these changes which pages on flash are valid.
+//! HP-UFS (Sec. III): the host caches L2P segments and applies the changes that the device sends. From these changes it
+//! also knows which pages on flash are valid.
 //!
-//! Every change has a sequence number. `host_seq` is the last one applied here, and travels in every command. Changes
+//! Every change has a sequence number. `host_seq` is the last one applied here, and every command carries it. Changes
 //! are applied in order and without gaps. A change whose segment is not cached waits for it, so the flash copy of a
 //! segment that is not cached is never older than `host_seq`. That is why the host can attest a clean or absent segment
 //! without sending it. It is also why a read must always go through the cache: the flash copy of a *dirty* segment is
 //! out of date, and the device has forgotten the changes up to `host_seq`.
 //!
-//! # What holds it together
+//! # Invariants and their reasons
 //! - The device forgets a change only when a command proves that the host has applied it. So the device's log and the
 //!   host's table together always give the true mapping.
 //! - A copy made by GC names its source block. It is applied only where the mapping still names that block. So a host
 //!   write that overtook the copy wins although its number is smaller.
-//! - The host names a block as freed only after it has applied everything ever placed in it, and the device believes it
+//! - The host names a block as freed only after it has applied everything ever placed in it. The device believes it
 //!   only then.
 //! - The device can speak only in responses. If requests are outstanding and nothing comes for 200 us, the driver polls
-//!   with an entry transfer. Its response carries what the device could not say.
-//! - The driver keeps tags for internal commands. So writes that wait for room in the device's log cannot block the
+//!   with an entry transfer. Its response carries what the device could not send before.
+//! - The driver reserves tags for internal commands. So writes that wait for room in the device's log cannot block the
 //!   commands that make room.
 //!
 //! # Files
-//! - `state`: all of the state. `requests`: what is sent for a request. `changes`: what comes from the device.
+//! - `state`: all of the state. `requests`: what is sent for a request. `changes`: what arrives from the device.
 //! - `commands`: which internal command goes next. `pending`: internal work under way or to be done.
-//! - `segment_cache`: which segments are held. `wants`: which are to be loaded, and which parts wait for them.
+//! - `segment_cache`: the cached segments. `wants`: segments to load, and the parts that wait for them.
 //! - `reorder`: changes that came too early. `validity`: valid page bitmap and counts. `freed`: empty blocks.
-//! - `survey`: after a power cut, which pages are valid. `apps` and `app_state`: HPBvalve's rules on this cache.
-//!   `bits`: sets of small numbers.
+//! - `survey`: finds the valid pages after a power cut. `apps` and `app_state`: HPBvalve's rules on this cache. `bits`:
+//!   sets of small numbers.
 
 mod app_state;
 mod apps;
@@ -121,7 +121,7 @@ units::counters! {
     reorder_buffer_bytes: gauge always,
 }
 
-/// It keeps the mapping.
+/// The booster keeps the mapping, so it needs HP-UFS.
 pub(crate) const SPEAKS: Protocol = Protocol::HpUfs;
 
 /// Two segments.
@@ -129,12 +129,12 @@ pub(crate) fn smallest_limit(_info: &DeviceInfo) -> u64 {
     2 * UNIT_BYTES
 }
 
-/// All values go together.
+/// Every combination of values is allowed.
 pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+/// A booster for a device that has just been attached. It may use at most `limit` bytes.
 pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> HpUfs {
     let mut hp_ufs = HpUfs::new(own, info);
     hp_ufs.set_limit(limit);
@@ -142,7 +142,7 @@ pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> HpUfs {
 }
 
 impl Booster for HpUfs {
-    /// A read is resolved, or a change applied, with this entry.
+    /// Prefetches the cached entry of the address: a read or a change will need it.
     #[inline]
     fn prefetch(&self, lpa: Lpa) {
         if lpa.0 < self.info.capacity_units
@@ -164,7 +164,7 @@ impl Booster for HpUfs {
     #[inline(always)]
     fn stamp(&mut self, command: &mut Command) {
         command.host_seq = self.host_seq;
-        self.told_seq = self.host_seq;
+        self.reported_seq = self.host_seq;
         if !matches!(command.op, Op::MappedRead { .. }) {
             command.freed = self.freed.pop(&self.validity);
             self.stats.freed_sent += u64::from(command.freed.is_some());
@@ -204,7 +204,7 @@ impl Counted for HpUfs {
 
 impl OwnCommands for HpUfs {
     fn after_power_cut(&mut self, applied: Seq) {
-        (self.host_seq, self.told_seq) = (applied, applied);
+        (self.host_seq, self.reported_seq) = (applied, applied);
         self.survey = Some(Survey::new(self.info.segments()));
         self.pending.work = true;
     }

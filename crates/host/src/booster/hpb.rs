@@ -1,9 +1,9 @@
 //! Host performance booster (Jeong et al., HotStorage 2017): the host keeps the device's L2P entries, sealed so that it
 //! can neither read nor forge them, and sends one along with a read.
 //!
-//! Entries come in groups by READ BUFFER, in idle time (Sec. 2.2.2), and one by one with responses (Sec. 3.3). The
-//! device checks every entry that it gets back, so a stale one costs time but never data; the host drops those that it
-//! knows to be stale because it has written there itself.
+//! Entries arrive in groups by READ BUFFER, in idle time (Sec. 2.2.2), and one by one with responses (Sec. 3.3). The
+//! device checks every entry that it gets back, so a stale entry costs time but never data. The host drops entries of
+//! units that it has written itself, because they are stale.
 
 use std::collections::VecDeque;
 use ufs::Protocol;
@@ -46,7 +46,7 @@ units::counters! {
     hpb_dirty_notices: always,
 }
 
-/// It keeps entries that the device has sealed.
+/// The host keeps entries that the device has sealed.
 pub(crate) const SPEAKS: Protocol = Protocol::Hpb;
 
 /// One group.
@@ -54,23 +54,23 @@ pub(crate) fn smallest_limit(info: &DeviceInfo) -> u64 {
     u64::from(info.hpb_group_entries) * SEALED_BYTES
 }
 
-/// All values go together.
+/// Every combination of values is allowed.
 pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+/// A booster for a device that has just been attached. It may use at most `limit` bytes.
 pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> Hpb {
     Hpb::new(own, limit, info)
 }
 
-/// What the host may do with a group.
+/// State of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Not cached.
     Absent,
-    /// READ BUFFER is under way. `touched`: entries have changed since it was sent, so that some of what it brings is
-    /// older than what the host knew.
+    /// READ BUFFER is under way. `touched`: entries have changed since it was sent, so some entries that it brings are
+    /// older than those that the host had.
     Loading { touched: bool },
     /// Its entries may be used.
     Valid,
@@ -81,9 +81,9 @@ enum State {
 #[derive(Clone, Copy)]
 struct Group {
     state: State,
-    /// 0, or the slot plus one. A group that is not absent has one.
+    /// 0, or the slot plus one. Every group that is not absent has a slot.
     slot: u32,
-    /// When READ BUFFER became necessary, if it is.
+    /// Time at which READ BUFFER became necessary; `None` if it is not.
     wanted: Option<SimTime>,
 }
 
@@ -95,13 +95,13 @@ pub(crate) struct Hpb {
     idle: Nanos,
     limit: usize,
     groups: Vec<Group>,
-    /// Groups to be read, in order. Those no longer wanted are passed over.
+    /// Groups to read, in order. Groups that are not wanted any more are skipped.
     queue: VecDeque<u32>,
     entries: Vec<Box<[u64]>>,
     owners: Vec<u32>,
     free: Vec<u32>,
     in_use: usize,
-    /// Over the cached groups but the one that is loading.
+    /// The cached groups in order of use, without the one that is loading.
     lru: Lru<u32>,
     loading: bool,
     stats: HpbCounters,
@@ -110,7 +110,8 @@ pub(crate) struct Hpb {
 }
 
 impl Booster for Hpb {
-    /// An eager driver starts with as many groups wanted as fit (Sec. 2.2.1: it populates the cache at boot time).
+    /// Plans with cached entries. An eager driver starts with as many wanted groups as fit (Sec. 2.2.1: it populates
+    /// the cache at boot time).
     #[inline]
     fn plan(&mut self, now: SimTime, part: &mut Part, max_units: u32) -> Step {
         let len = part.len.min(max_units);
@@ -139,7 +140,7 @@ impl Booster for Hpb {
             HpbNotice::None => {}
             HpbNotice::DirtyGroup(group) => self.dirtied(now, group),
             HpbNotice::Entry { lpa, entry } => self.take_entry(lpa, entry),
-            // HPB 2.0; the 2017 paper's host knows dirty groups only, and reads again those of the list that it has.
+            // HPB 2.0. The host of the 2017 paper knows only dirty groups, and reads those again that it has.
             HpbNotice::Recommend(next) => {
                 let groups = self.groups.len() as u32;
                 let listed = next.activate.into_iter().flatten().filter(|&group| group < groups);
@@ -254,8 +255,8 @@ impl Hpb {
         Some(&mut self.entries[slot as usize][at])
     }
 
-    /// The entry to send with a read. Only the device can tell whether the blocks that follow are contiguous with the
-    /// first one (Sec. 3.4), but it accepts none from a dirty group, so they must be of one valid group.
+    /// The entry to send with a read. Only the device can tell whether the following blocks are contiguous with the
+    /// first (Sec. 3.4). It accepts no entry of a dirty group, so all blocks must be in valid groups.
     #[inline]
     fn entry_for(&mut self, now: SimTime, lpa: Lpa, len: u32) -> Option<u64> {
         let (first, at) = self.locate(lpa);
@@ -373,7 +374,7 @@ impl Hpb {
         (self.owners.len() - 1) as u32
     }
 
-    /// Drops the least recently used group, and with it the wish to read it again if it was dirty.
+    /// Drops the least recently used group. A dirty group is then not read again.
     fn evict(&mut self) -> bool {
         let oldest = self.lru.oldest();
         oldest.inspect(|&slot| self.release(slot)).is_some()
@@ -387,7 +388,7 @@ impl Hpb {
         self.in_use -= 1;
     }
 
-    /// READ BUFFER has ended, badly if there is nothing sealed; then the group is dropped, until a read misses it.
+    /// READ BUFFER has ended; `None` if it has failed. Then the group is dropped until a read misses it.
     fn loaded(&mut self, now: SimTime, number: u32, sealed: Option<Vec<u64>>) {
         self.loading = false;
         let group = &mut self.groups[number as usize];
@@ -402,7 +403,7 @@ impl Hpb {
         };
         assert!(sealed.len() <= self.group_entries as usize, "group {number} came with {} entries", sealed.len());
         self.entries[slot as usize][..sealed.len()].copy_from_slice(&sealed);
-        // What changed meanwhile is dropped along with the rest: the next READ BUFFER brings it.
+        // If entries have changed during the load, the whole group counts as dirty; the next READ BUFFER brings them.
         group.state = if touched { State::Dirty } else { State::Valid };
         if touched && self.eager {
             self.want(now, number);

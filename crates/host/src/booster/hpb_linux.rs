@@ -1,14 +1,14 @@
-//! HPB 2.0 as the Linux 6.1 driver does it, described by its behaviour: what it counts, fetches and drops, and when.
+//! HPB 2.0 as the Linux 6.1 driver does it, modelled after its behaviour: what it counts, fetches and drops, and when.
 //!
-//! A region has some subregions; a subregion is a group of the crate `ufs`. In *host control mode* the host counts
-//! reads and writes, fetches a subregion after `activation_thld` reads of it without a write between them, tells the
-//! device which regions it drops, and looks now and then at which have not been read for long. In *device control mode*
-//! it does what the device recommends, and drops regions silently. Parameters and counters have their names in sysfs
-//! (`hpb_params`, `hpb_stats`).
+//! A region has several subregions; a subregion is a group of the crate `ufs`. In *host control mode* the host counts
+//! reads and writes. It fetches a subregion after `activation_thld` reads of it without a write between them. It tells
+//! the device which regions it drops, and checks periodically which have not been read for long. In *device control
+//! mode* it follows the device's recommendations, and drops regions without telling. Parameters and counters have their
+//! names in sysfs (`hpb_params`, `hpb_stats`).
 //!
-//! What it does not do belongs to the behaviour, too: it does not note writes while a subregion is on its way, so that
-//! it may send a stale entry afterwards; it takes for valid what a failed READ BUFFER leaves; once a subregion has
-//! passed the threshold, it is not fetched again before a write or a normalization has brought its count below.
+//! The driver's gaps are modelled, too. It does not note writes while a subregion is loading, so it may send a stale
+//! entry afterwards. It treats a failed READ BUFFER as valid. After a subregion has passed the threshold, it is not
+//! fetched again before a write or a normalization has brought its count below.
 
 use super::subregion::params::{ReservedParams, SubregionParams};
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ use ufs::{DeviceInfo, Op, Recommendation};
 use units::{Lpa, NoCounters, SimTime};
 
 use super::subregion::{
-    Access, Choice, Keeping, Lookup, Policy, Quirks, Setup, State, SubregionBooster, SubregionCache, Urgency, Wish,
+    Access, Choice, Retention, Lookup, Policy, Quirks, Setup, State, SubregionBooster, SubregionCache, Urgency, FetchRequest,
 };
 
 params::params! {
@@ -41,7 +41,7 @@ pub(crate) fn smallest_limit(info: &DeviceInfo) -> u64 {
     super::hpb::smallest_limit(info) * u64::from(info.hpb_region_groups)
 }
 
-/// A region that is replaced has fewer reads than the one that comes.
+/// A region may be replaced only by one with more reads.
 pub(crate) fn check(own: &Params) -> Result<(), ParamError> {
     if own.eviction_thld_exit < own.eviction_thld_enter {
         return Ok(());
@@ -50,7 +50,7 @@ pub(crate) fn check(own: &Params) -> Result<(), ParamError> {
     Err(ParamError::must_be("hpb-linux", "eviction_thld_exit", &own.eviction_thld_exit.into(), allowed))
 }
 
-/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+/// A booster for a device that has just been attached. It may use at most `limit` bytes.
 pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> HpbLinux {
     HpbLinux::new(own, limit, info)
 }
@@ -60,22 +60,22 @@ pub(crate) type HpbLinux = SubregionBooster<Regions>;
 
 #[derive(Clone, Copy, Default)]
 struct Region {
-    /// It may have cached subregions, and is in the order of eviction.
+    /// It may have cached subregions. It is in the order of eviction.
     active: bool,
-    /// It is on the list of those to be dropped.
-    leaves: bool,
-    /// Host control: written since a subregion of it was fetched.
+    /// It is on the list of regions to drop.
+    listed_to_drop: bool,
+    /// Host control: the host has written to it since a subregion of it was fetched.
     dirty: bool,
     /// Host control: it is in `counted`.
     counted: bool,
     /// Host control: sum of the counts of its subregions.
     reads: u32,
-    /// Host control: when the time without reads is over, and how often that may still happen.
+    /// Host control: end of the present time without reads, and the number of such times that may still pass.
     timeout: SimTime,
     expiries: u32,
 }
 
-/// The policy of Linux: memory is given to regions.
+/// The policy of Linux: whole regions are given memory.
 pub(crate) struct Regions {
     host_control: bool,
     params: Params,
@@ -87,7 +87,7 @@ pub(crate) struct Regions {
     /// Regions with reads.
     counted: Vec<u32>,
     to_inactivate: VecDeque<u32>,
-    /// There may be something to do.
+    /// True if there may be something to do.
     work: bool,
     /// Active regions in the order of their last activation.
     lru: Lru<u32>,
@@ -146,8 +146,8 @@ impl Policy for Regions {
         }
     }
 
-    /// In host control mode the host decides by itself about regions that it has written or has not got, and drops none
-    /// because the device says so.
+    /// In host control mode, recommendations are ignored for regions that the host has written or does not have, and no
+    /// region is dropped because the device says so.
     fn on_recommendation(&mut self, cache: &mut SubregionCache, recommendation: &Recommendation) {
         cache.stats.rcmd_noti_cnt += 1;
         cache.hpb.hpb_dirty_notices += 1;
@@ -170,7 +170,7 @@ impl Policy for Regions {
         }
     }
 
-    /// Regions that are to be dropped go first.
+    /// Drops listed regions before any fetch.
     fn before_fetch(&mut self, cache: &mut SubregionCache) -> bool {
         if !std::mem::take(&mut self.work) {
             return false;
@@ -180,9 +180,9 @@ impl Policy for Regions {
         true
     }
 
-    fn choose(&mut self, cache: &mut SubregionCache, Wish { group, .. }: Wish) -> Choice {
+    fn choose(&mut self, cache: &mut SubregionCache, FetchRequest { group, .. }: FetchRequest) -> Choice {
         if cache.subregions.state(group) == State::Loading {
-            // What it brings may be out of date already: once more afterwards.
+            // The load under way may bring old entries, so the subregion has to be fetched again afterwards.
             return Choice::Later;
         }
         let room = cache.subregions.has_room_for(group);
@@ -191,8 +191,8 @@ impl Policy for Regions {
         Choice::by_room(active && room)
     }
 
-    fn on_fetch(&mut self, _: &mut SubregionCache, wish: Wish, _: u32) {
-        self.regions[(wish.group / self.region_groups) as usize].dirty = false;
+    fn on_fetch(&mut self, _: &mut SubregionCache, request: FetchRequest, _: u32) {
+        self.regions[(request.group / self.region_groups) as usize].dirty = false;
         self.work = true;
     }
 
@@ -201,8 +201,8 @@ impl Policy for Regions {
     }
 }
 
-impl Keeping for Regions {
-    /// Whole regions.
+impl Retention for Regions {
+    /// A multiple of the size of a region.
     fn usable_bytes(&mut self, cache: &SubregionCache, bytes: u64) -> u64 {
         let region = cache.subregions.bytes_each() * u64::from(self.region_groups);
         self.max_active = (bytes / region).clamp(1, self.regions.len() as u64) as usize;
@@ -217,7 +217,7 @@ impl Keeping for Regions {
         }
     }
 
-    /// Regions that have not been read for long, or not for a shorter time but written, are dropped.
+    /// Drops regions that have not been read for long, and written regions that have not been read for a shorter time.
     fn on_tick(&mut self, cache: &mut SubregionCache) -> bool {
         let now = cache.now;
         let mut expired = Vec::new();
@@ -263,7 +263,7 @@ impl Regions {
         }
     }
 
-    /// Divides all counts. An active region that has none left is dropped.
+    /// Divides all counts. An active region without reads is put on the list of regions to drop.
     fn normalize(&mut self, cache: &mut SubregionCache) {
         let mut counted = std::mem::take(&mut self.counted);
         counted.retain(|&number| {
@@ -286,40 +286,40 @@ impl Regions {
     }
 }
 
-/// Lists of what is to be done.
+/// Lists of regions to fetch and to drop.
 impl Regions {
-    /// A subregion is to be fetched; its region is not to be dropped any more.
+    /// Requests a fetch of a subregion. Its region stays.
     fn want(&mut self, cache: &mut SubregionCache, group: u32) {
         cache.stats.rcmd_active_cnt += 1;
-        self.regions[(group / self.region_groups) as usize].leaves = false;
+        self.regions[(group / self.region_groups) as usize].listed_to_drop = false;
         cache.fetches.want(group, Urgency::Counted);
         self.work = true;
     }
 
-    /// A region is to be dropped; none of its subregions is to be fetched any more.
+    /// Puts a region on the list of regions to drop, and cancels the fetches of its subregions.
     fn list_inactive(&mut self, cache: &mut SubregionCache, number: u32) {
         cache.stats.rcmd_inactive_cnt += 1;
         for group in self.groups_of(number) {
             cache.fetches.cancel(group);
         }
-        if !std::mem::replace(&mut self.regions[number as usize].leaves, true) {
+        if !std::mem::replace(&mut self.regions[number as usize].listed_to_drop, true) {
             self.to_inactivate.push_back(number);
         }
         self.work = true;
     }
 
-    /// Drops the regions on the list; those with a fetch under way stay on it.
+    /// Drops the regions on the list. Regions with a fetch under way stay on it.
     fn drop_listed(&mut self, cache: &mut SubregionCache) {
         for _ in 0..self.to_inactivate.len() {
             let Some(number) = self.to_inactivate.pop_front() else { break };
-            if !self.regions[number as usize].leaves {
+            if !self.regions[number as usize].listed_to_drop {
                 continue;
             }
             if self.is_loading(cache, number) {
                 self.to_inactivate.push_back(number);
                 continue;
             }
-            self.regions[number as usize].leaves = false;
+            self.regions[number as usize].listed_to_drop = false;
             if self.regions[number as usize].active {
                 self.evict(cache, number);
             }
@@ -329,7 +329,7 @@ impl Regions {
 
 /// Active regions.
 impl Regions {
-    /// Makes a region active, if need be in place of another one. False if it may not be.
+    /// Makes a region active, in place of another one if necessary. False if it may not be.
     fn activate(&mut self, cache: &mut SubregionCache, number: u32) -> bool {
         if self.regions[number as usize].active {
             self.lru.touch(number);
@@ -339,11 +339,11 @@ impl Regions {
             if self.host_control && self.regions[number as usize].reads < self.params.eviction_thld_enter {
                 return false;
             }
-            let may_go = |&victim: &u32| {
+            let evictable = |&victim: &u32| {
                 let quiet = self.regions[victim as usize].reads <= self.params.eviction_thld_exit;
                 !self.is_loading(cache, victim) && (quiet || !self.host_control)
             };
-            let Some(victim) = self.lru.oldest_first().find(may_go) else { return false };
+            let Some(victim) = self.lru.oldest_first().find(evictable) else { return false };
             self.evict(cache, victim);
         }
         self.lru.insert(number);

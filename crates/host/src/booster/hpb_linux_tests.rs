@@ -6,7 +6,7 @@ use super::super::seat::{Counted as _, HostMemory as _, OwnCommands as _};
 use super::super::subregion::bench::{Bench, INFO, happenings};
 use super::*;
 
-/// As many regions as `regions`.
+/// A bench with memory for `regions` regions.
 fn bench(regions: u64, device_control: bool) -> Bench<HpbLinux> {
     let info = DeviceInfo { hpb_device_control: device_control, ..INFO };
     Bench::new(attach(&Params::default(), regions * 4 * 4096, &info))
@@ -85,17 +85,17 @@ fn regions_that_are_not_read_leave_after_100_timeouts_and_written_ones_after_one
     }
     assert_eq!(b.serve().len(), 2);
     b.write(0, 4);
-    let mut gone = Vec::new();
+    let mut dropped = Vec::new();
     while b.booster.policy.active > 0 {
         b.now = b.booster.next_wake(None).expect("it looks again");
-        gone.extend(b.serve().into_iter().map(|op| (op, b.now)));
+        dropped.extend(b.serve().into_iter().map(|op| (op, b.now)));
     }
     let seconds = |at: SimTime| at.0 / 1_000_000_000;
-    assert_eq!(gone.len(), 2, "{gone:?}");
-    assert_eq!((gone[0].0, seconds(gone[0].1)), (Op::HpbInactivate { region: 1 }, 1));
-    // Each of the 100 timeouts is noticed up to one look too late.
-    assert_eq!(gone[1].0, Op::HpbInactivate { region: 0 });
-    assert!((100..=120).contains(&seconds(gone[1].1)), "{gone:?}");
+    assert_eq!(dropped.len(), 2, "{dropped:?}");
+    assert_eq!((dropped[0].0, seconds(dropped[0].1)), (Op::HpbInactivate { region: 1 }, 1));
+    // Each of the 100 timeouts is noticed up to one polling interval too late.
+    assert_eq!(dropped[1].0, Op::HpbInactivate { region: 0 });
+    assert!((100..=120).contains(&seconds(dropped[1].1)), "{dropped:?}");
     assert_eq!(b.booster.next_wake(None).map(|at| at.since(b.now)), None, "nothing is left to look at");
     assert_eq!(b.counter("rcmd_inactive_cnt"), 2);
 }
@@ -124,7 +124,7 @@ fn a_device_that_controls_decides() {
     b.notice(HpbNotice::DirtyGroup(2));
     assert!(!b.read(0, 2), "it is not used before it has been read again");
     assert_eq!(b.serve(), [buffer(2)]);
-    // Another region takes the place of the first, and the device is not told.
+    // Another region takes the place of the first. The device is not told.
     b.notice(HpbNotice::DirtyGroup(9));
     assert_eq!(b.serve(), [buffer(9)]);
     assert_eq!(b.held(), [9]);

@@ -54,7 +54,7 @@ fn notice(hpb: &mut Hpb, notice: HpbNotice) {
     respond(hpb, Op::Flush, DataIn::None, notice);
 }
 
-/// The group that the booster asks for in idle time.
+/// The group that the booster reads in idle time.
 fn ask(hpb: &mut Hpb) -> Option<u32> {
     match hpb.lazy(SimTime(100), Some(T0))?.op {
         Op::HpbReadBuffer { group } => Some(group),

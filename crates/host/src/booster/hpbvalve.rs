@@ -1,16 +1,15 @@
-//! HPBvalve (FAST 2023, Sec. 5): the app in the foreground comes first, and memory is given back before an app is
+//! HPBvalve (FAST 2023, Sec. 5): the app in the foreground has priority, and memory is given back before an app is
 //! killed.
 //!
-//! - **Lists** (L2P-Manager): see [`super::app_lists`]. A subregion of BG or IFG that the foreground app references is
-//!   promoted to AFG; one of IFG that another app references goes to IFG's young end if that app is one of those used
-//!   last, else to BG.
-//! - **Fetches**. What the foreground app misses is fetched at once; then the launch list of an app that is being
-//!   launched, then its running list; then what the counters of Linux ask for. What was prefetched enters AFG at its
-//!   *old* end.
+//! - **Lists** (L2P-Manager): see [`super::app_lists`]. A subregion of BG or IFG that the foreground app references
+//!   moves to AFG. A subregion of IFG that another app references moves to IFG's young end if that app was used
+//!   recently, else to BG.
+//! - **Fetches**, in this order: misses of the foreground app; the launch list of an app that is being launched; its
+//!   running list; subregions that the counters of Linux select. Prefetched subregions enter AFG at its *old* end.
 //! - **Profiles** (FG-Profiler): see [`super::profiles`].
-//! - **Eviction**: the oldest of BG, then of IFG. AFG is never evicted; a fetch that finds nothing else is given up.
-//! - **Reclaim** (HPB-Regulator): when an app that was used lately is about to be killed, as many bytes as its end
-//!   would bring are given back from BG and IFG; for any other app nothing is.
+//! - **Eviction**: the oldest of BG, then of IFG. AFG is never evicted; a fetch that finds no other victim is given up.
+//! - **Reclaim** (HPB-Regulator): when an app that was used recently is about to be killed, BG and IFG give back as
+//!   many bytes as its end would free. For any other app they give back nothing.
 
 use super::subregion::params::SubregionParams;
 use params::ParamError;
@@ -20,8 +19,8 @@ use units::AppId;
 use super::app_lists::{AFG, AppLists, BG, IFG};
 use super::profiles::{AppCounters, Phase, ProfileParams, Profiles};
 use super::subregion::{
-    Access, Choice, Keeping, Lookup, Policy, Quirks, ReadCounts, Setup, State, SubregionBooster, SubregionCache,
-    Urgency, Wish,
+    Access, Choice, Retention, Lookup, Policy, Quirks, ReadCounts, Setup, State, SubregionBooster, SubregionCache,
+    Urgency, FetchRequest,
 };
 use crate::app::AppSignal;
 
@@ -35,12 +34,12 @@ params::params! {
 
 pub(crate) use super::hpb::{SPEAKS, smallest_limit};
 
-/// All values go together.
+/// Every combination of values is allowed.
 pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// A booster for a device that has just been attached. At most `limit` bytes may be used.
+/// A booster for a device that has just been attached. It may use at most `limit` bytes.
 pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> Hpbvalve {
     Hpbvalve::new(own, limit, info)
 }
@@ -52,9 +51,9 @@ pub(crate) type Hpbvalve = SubregionBooster<Valve>;
 #[derive(Clone, Copy, Debug)]
 struct Loading {
     group: u32,
-    /// Nobody has referenced it since it was wanted.
+    /// No app has referenced it since the fetch was requested.
     prefetched: bool,
-    /// The time in the foreground to which it belongs; `None` for what goes into BG.
+    /// The session in the foreground to which it belongs; `None` for subregions that go into BG.
     session: Option<u32>,
 }
 
@@ -125,8 +124,8 @@ impl Policy for Valve {
         }
     }
 
-    /// What has changed is fetched again when it is needed. That of the foreground app, unless it has written there
-    /// itself, is fetched at once.
+    /// A subregion with changes is fetched again when it is needed. One of the foreground app, unless the host has
+    /// written there itself, is fetched at once.
     fn on_recommendation(&mut self, cache: &mut SubregionCache, recommendation: &Recommendation) {
         for group in recommendation.activate.into_iter().flatten() {
             if cache.invalidated(group) && cache.subregions.slot(group).is_some_and(|slot| self.lists.is_active(slot)) {
@@ -135,7 +134,7 @@ impl Policy for Valve {
         }
     }
 
-    fn choose(&mut self, cache: &mut SubregionCache, Wish { group, urgency }: Wish) -> Choice {
+    fn choose(&mut self, cache: &mut SubregionCache, FetchRequest { group, urgency }: FetchRequest) -> Choice {
         let usable = cache.subregions.state(group) == State::Valid && !cache.subregions.is_dirty(group);
         if is_prefetch(urgency) && usable {
             return Choice::Skip;
@@ -143,8 +142,8 @@ impl Policy for Valve {
         Choice::by_room(cache.find_room(group, |cache| self.evict(cache)))
     }
 
-    fn on_fetch(&mut self, _: &mut SubregionCache, Wish { group, urgency }: Wish, slot: u32) {
-        // What only has to be refreshed stays what it was.
+    fn on_fetch(&mut self, _: &mut SubregionCache, FetchRequest { group, urgency }: FetchRequest, slot: u32) {
+        // A refresh does not change the session.
         let session = match urgency {
             Urgency::Counted => self.lists.session_of(slot),
             _ => Some(self.lists.session()),
@@ -164,15 +163,15 @@ impl Policy for Valve {
         let loading = self.loading.swap_remove(at.expect("what comes has been asked for"));
         let Some(slot) = slot else { return };
         match loading.session {
-            Some(session) if self.lists.is_now(session) => self.lists.place(slot, AFG, loading.prefetched),
+            Some(session) if self.lists.is_current(session) => self.lists.place(slot, AFG, loading.prefetched),
             Some(_) => self.lists.place(slot, IFG, false),
             None => self.lists.place(slot, BG, false),
         }
     }
 }
 
-impl Keeping for Valve {
-    /// A limit that has been lowered takes AFG, too.
+impl Retention for Valve {
+    /// Under a lowered limit AFG is evicted, too.
     fn make_room(&mut self, cache: &mut SubregionCache) {
         while cache.subregions.is_over() {
             if !self.evict(cache) {
@@ -226,7 +225,7 @@ impl Valve {
         }
     }
 
-    /// Drops the oldest subregion of BG or else of IFG. False if there is none.
+    /// Drops the oldest subregion of BG, else of IFG. False if there is none.
     fn evict(&mut self, cache: &mut SubregionCache) -> bool {
         let oldest = self.lists.oldest(BG).or_else(|| self.lists.oldest(IFG));
         oldest.inspect(|&slot| self.release(cache, slot)).is_some()
@@ -244,13 +243,13 @@ impl Valve {
 impl Valve {
     fn launch(&mut self, cache: &mut SubregionCache, app: AppId) {
         if self.lists.enter(app) {
-            forget_wishes(cache);
+            cancel_app_fetches(cache);
         }
         self.phase = Phase::Launch;
         self.profiles.launched(app);
         for (phase, urgency) in [(Phase::Launch, Urgency::Launch), (Phase::Running, Urgency::Running)] {
             let listed: Vec<u32> = self.profiles.list(phase).collect();
-            listed.into_iter().for_each(|group| self.prefetch(cache, Wish { group, urgency }));
+            listed.into_iter().for_each(|group| self.prefetch(cache, FetchRequest { group, urgency }));
         }
     }
 
@@ -258,11 +257,11 @@ impl Valve {
         self.lists.leave();
         self.phase = Phase::Running;
         self.profiles.left();
-        forget_wishes(cache);
+        cancel_app_fetches(cache);
     }
 
-    /// Fetches a subregion of an app that is being launched. What is cached already belongs to the app from now on.
-    fn prefetch(&mut self, cache: &mut SubregionCache, Wish { group, urgency }: Wish) {
+    /// Requests a fetch of a subregion of an app that is being launched. If it is cached already, it moves to AFG.
+    fn prefetch(&mut self, cache: &mut SubregionCache, FetchRequest { group, urgency }: FetchRequest) {
         if cache.subregions.lacks(group) {
             cache.fetches.want(group, urgency);
         }
@@ -275,8 +274,8 @@ impl Valve {
     }
 }
 
-/// What the app that was in the foreground wanted is not urgent any more.
-fn forget_wishes(cache: &mut SubregionCache) {
+/// Cancels the fetches for the app that was in the foreground.
+fn cancel_app_fetches(cache: &mut SubregionCache) {
     [Urgency::Missed, Urgency::Launch, Urgency::Running]
         .into_iter()
         .for_each(|urgency| cache.fetches.cancel_all(urgency));

@@ -23,12 +23,12 @@ fn end(b: &mut Bench<Hpbvalve>, app: u16) {
     b.signal(AppSignal::LaunchEnd(AppId(app)));
 }
 
-/// A list, oldest first.
+/// The subregions of a list, oldest first.
 fn list(b: &Bench<Hpbvalve>, list: usize) -> Vec<u32> {
     b.booster.policy.lists.oldest_first(list).map(|slot| b.booster.cache.subregions.group(slot)).collect()
 }
 
-/// An app in the background reads until the subregion has been fetched.
+/// An app in the background reads a subregion until it has been fetched.
 fn fetch_behind(b: &mut Bench<Hpbvalve>, group: u32) {
     for _ in 0..8 {
         assert!(!b.read(BACK, group));
@@ -231,18 +231,18 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The rules once more, with plain lists that are searched. Fetches are answered at once, so that nothing is ever under
-/// way between two events.
+/// The rules implemented again, with plain lists that are searched. Fetches are answered at once, so none is under way
+/// between two events.
 #[derive(Default)]
 struct Oracle {
     front: Option<u16>,
     launching: bool,
-    /// Apps used last, most recently used first, with what they have read in launches and while they ran.
+    /// Apps used recently, most recently used first, with what they have read in launches and afterwards.
     apps: Vec<(u16, [BTreeSet<u32>; 2])>,
-    /// Oldest first, by list.
+    /// By list, oldest first.
     lists: [Vec<u32>; 3],
     reads: BTreeMap<u32, u32>,
-    /// Cached ones that need another fetch: written, or reported by the device.
+    /// Cached subregions that need another fetch: written, or reported by the device.
     stale: BTreeSet<u32>,
     written: BTreeSet<u32>,
 }
@@ -300,9 +300,9 @@ impl Oracle {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever happens, the lists are those of the oracle up to the order in which prefetched ones stand, the limit
-    /// holds, the active list only grows while its app is in front, and reclaim gives back what was asked for or all
-    /// that can be spared.
+    /// Lists are those of the oracle, except for the order of prefetched subregions. The limit holds. The active list
+    /// only grows while its app is in the foreground. Reclaim gives back as much as was asked for, or all that is not
+    /// in AFG.
     #[test]
     fn lists_limits_and_priorities_are_those_of_the_rules(
         events in prop::collection::vec(event(), 0..250),
@@ -377,7 +377,7 @@ proptest! {
                     (0..freed / 4096).for_each(|_| assert!(o.drop_one()));
                 }
             }
-            // Everything that is wanted is fetched; the oracle follows the fetches and checks that each has a reason.
+            // Everything requested is fetched. The oracle follows the fetches and checks that each has a reason.
             while let Some(op) = b.command() {
                 let Op::HpbReadBuffer { group } = op else { panic!("{op:?}") };
                 let list = o.list_of(group);
@@ -399,7 +399,7 @@ proptest! {
             for at in [BG, IFG, AFG] {
                 let (mut found, mut expected) = (self::list(&b, at), o.lists[at].clone());
                 if at != BG {
-                    // Prefetched ones stand at the old end, in the order of the profile list.
+                    // Prefetched subregions are at the old end, in the order of the profile list.
                     o.lists[at].clone_from(&found);
                     found.sort_unstable();
                     expected.sort_unstable();

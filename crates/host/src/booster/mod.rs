@@ -1,5 +1,5 @@
-//! Boosters: what the driver does with host DRAM to spare the device work. `seat` says what a booster is asked,
-//! `registry` lists the boosters; here stands the one in use, with enum dispatch.
+//! Boosters: uses of host DRAM that save the device work. `seat` has the traits of a booster, `registry` lists the
+//! boosters. This file has the enum dispatch to the one in use.
 
 mod app_lists;
 mod profiles;
@@ -28,7 +28,7 @@ macro_rules! dispatch {
             $($variant($module::$type),)+
         }
 
-        /// Calls the same method of whatever booster is in use.
+        /// Calls the same method of the booster in use.
         macro_rules! with_booster {
             ($any:expr, $booster:ident => $call:expr) => {
                 match $any {
@@ -43,28 +43,28 @@ macro_rules! dispatch {
         }
 
         impl registry::BoosterKind {
-            /// What it speaks with the device.
+            /// The protocol that it needs.
             pub fn speaks(self) -> Protocol {
                 match self {
                     $(registry::BoosterKind::$variant => $module::SPEAKS,)+
                 }
             }
 
-            /// What only it counts.
+            /// The counters that only this booster has.
             pub fn counters(self) -> Vec<&'static Counter> {
                 match self {
                     $(registry::BoosterKind::$variant => <$module::$type as Counted>::Counters::declared(),)+
                 }
             }
 
-            /// Least bytes of memory that it can be limited to.
+            /// Smallest memory limit, in bytes.
             pub(crate) fn smallest_limit(self, info: &DeviceInfo) -> u64 {
                 match self {
                     $(registry::BoosterKind::$variant => $module::smallest_limit(info),)+
                 }
             }
 
-            /// Refuses parameters of its own that do not go together.
+            /// Refuses combinations of its parameters that are not allowed.
             pub(crate) fn check(self, all: &BoosterParams) -> Result<(), ParamError> {
                 match self {
                     $(registry::BoosterKind::$variant => $module::check(&all.$variant),)+
@@ -73,8 +73,8 @@ macro_rules! dispatch {
         }
 
         impl AnyBooster {
-            /// A booster for a device that has just been attached and holds no data yet. It is handed its own
-            /// parameters, and may use at most `limit` bytes.
+            /// A booster for a device that has just been attached and holds no data yet. It gets its own parameters,
+            /// and may use at most `limit` bytes.
             pub fn attach(
                 kind: registry::BoosterKind,
                 all: &BoosterParams,
@@ -116,7 +116,7 @@ macro_rules! dispatch {
 registry::boosters!(dispatch);
 
 impl AnyBooster {
-    /// What only it has counted, in the order of [`BoosterKind::counters`](registry::BoosterKind::counters).
+    /// Counters that only this booster has, in the order of [`BoosterKind::counters`](registry::BoosterKind::counters).
     pub fn counted(&self) -> Vec<(&'static Counter, u64)> {
         with_booster!(self, b => b.counters().counted())
     }

@@ -1,4 +1,4 @@
-//! No booster: commands carry nothing but what the block layer asked for.
+//! No booster: commands carry only what the block layer asked for.
 
 use std::collections::VecDeque;
 
@@ -11,20 +11,20 @@ use crate::request::Part;
 
 pub(crate) use params::NoParams as Params;
 
-/// It speaks plain UFS.
+/// The driver speaks plain UFS.
 pub(crate) const SPEAKS: Protocol = Protocol::Plain;
 
-/// It takes no memory.
+/// It needs no memory.
 pub(crate) fn smallest_limit(_info: &DeviceInfo) -> u64 {
     0
 }
 
-/// All values go together.
+/// There are no parameters.
 pub(crate) fn check(_own: &Params) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Nothing is cached.
+/// A booster without cache.
 pub(crate) fn attach(_own: &Params, _limit: u64, _info: &DeviceInfo) -> NoBooster {
     NoBooster
 }

@@ -1,8 +1,8 @@
-//! What is remembered of apps: which subregions each has read during launches, and which while it ran (HPBvalve Sec.
-//! 5.2, FG-Profiler).
+//! Profiles of apps: the subregions that each has read during launches, and those that it has read afterwards (HPBvalve
+//! Sec. 5.2, FG-Profiler).
 //!
-//! A list is a sequence of runs of neighbouring subregions, in the order in which the app first touched them, and grows
-//! with every launch. A run takes 4 bytes: 21 bits of start, 11 of length.
+//! A list has runs of neighbouring subregions, in the order in which the app first read them. It grows with every
+//! launch. A run takes 4 bytes: 21 bits of start, 11 of length.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,13 +19,13 @@ params::params! {
 }
 
 impl ProfileParams {
-    /// What they allow.
+    /// The limits in these parameters.
     pub(crate) fn limits(&self) -> ProfileLimits {
         ProfileLimits { profile_apps: self.profile_apps as u16, profile_bytes: u64::from(self.profile_kib) * 1024 }
     }
 }
 
-/// How much may be remembered.
+/// Limits of the profiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProfileLimits {
     /// Apps that have profile lists, from 1.
@@ -52,12 +52,12 @@ units::counters! {
 }
 
 const LENGTH_BITS: u32 = 11;
-/// Most subregions of a run.
+/// Longest run, in subregions.
 const MAX_RUN: u32 = 1 << LENGTH_BITS;
 /// Bytes of a run (Sec. 5.2: "the size of an entry of the profiled per-app list is only 4 bytes").
 const RUN_BYTES: u64 = 4;
 
-/// A start and a length.
+/// A start and a length, packed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Run(u32);
 
@@ -80,16 +80,16 @@ impl Run {
     }
 }
 
-/// A list, and an index into it for as long as it grows.
+/// A list, and an index into it while it grows.
 #[derive(Default, Debug)]
 struct List {
     runs: Vec<Run>,
-    /// Run by subregion; empty unless its app is in the foreground.
+    /// Number of the run of each subregion; empty unless the app is in the foreground.
     index: BTreeMap<u32, usize>,
 }
 
 impl List {
-    /// Makes the list ready to grow.
+    /// Builds the index, so that the list can grow.
     fn open(&mut self) {
         for (i, run) in self.runs.iter().enumerate() {
             self.index.extend(run.groups().map(|group| (group, i)));
@@ -100,7 +100,7 @@ impl List {
         self.index.clear();
     }
 
-    /// Adds a subregion, to the run beside it if there is one. True if that took another run.
+    /// Adds a subregion, to the run beside it if there is one. True if it needed a new run.
     fn add(&mut self, group: u32) -> bool {
         if self.index.contains_key(&group) {
             return false;
@@ -110,7 +110,7 @@ impl List {
         for (i, start) in [(before, None), (behind, Some(group))] {
             let Some(i) = i else { continue };
             let run = self.runs[i];
-            // The neighbour is inside of its run only if it is not at the end that faces the new one.
+            // The run can be extended only if the neighbour is at the end that is next to the new subregion.
             let faces = if start.is_some() { run.start() == group + 1 } else { run.groups().end == group };
             if faces && run.len() < MAX_RUN {
                 self.runs[i] = Run::new(start.unwrap_or(run.start()), run.len() + 1);
@@ -128,12 +128,12 @@ impl List {
     }
 }
 
-/// When a subregion was read.
+/// Phase of an app in which it has read a subregion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     /// From launch-start to launch-end.
     Launch,
-    /// After it.
+    /// After launch-end.
     Running,
 }
 
@@ -148,7 +148,7 @@ impl Profile {
     }
 }
 
-/// The apps used last, most recently used first; the first one may be in the foreground and grow.
+/// The apps used recently, most recently used first. The first one may be in the foreground, and then its lists grow.
 #[derive(Debug)]
 pub(super) struct Profiles {
     limit: ProfileLimits,
@@ -157,12 +157,13 @@ pub(super) struct Profiles {
 }
 
 impl Profiles {
-    /// Nothing is known.
+    /// No profiles.
     pub fn new(limit: ProfileLimits) -> Profiles {
         Profiles { limit, apps: VecDeque::new(), bytes: 0 }
     }
 
-    /// An app comes to the foreground: to the head of the app-LRU list. The least recently used one may have to go.
+    /// An app comes to the foreground and to the head of the app-LRU list. If there are too many apps, the least
+    /// recently used one is removed.
     pub fn launched(&mut self, app: AppId) {
         self.left();
         let at = self.apps.iter().position(|(other, _)| *other == app);
@@ -181,13 +182,13 @@ impl Profiles {
         }
     }
 
-    /// Is this one of the apps used last?
+    /// True if this app has a profile.
     pub fn knows(&self, app: AppId) -> bool {
         self.apps.iter().any(|(other, _)| *other == app)
     }
 
-    /// The app launched last has read a subregion. If all lists together become too long, the app used least recently
-    /// is forgotten; if there is no other, the subregion is.
+    /// The app launched last has read a subregion. If all lists together become too long, the least recently used app
+    /// is removed; if there is no other app, the subregion is not recorded.
     pub fn record(&mut self, phase: Phase, group: u32) {
         while self.bytes + RUN_BYTES > self.limit.profile_bytes {
             if self.apps.len() < 2 {
@@ -286,7 +287,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is recorded: a list holds each subregion once, and no more bytes are taken than allowed.
+        /// Each list has each subregion once, and all lists together stay within the limit.
         #[test]
         fn lists_are_sets_within_the_limit(
             steps in prop::collection::vec((0..6u16, any::<bool>(), 0..40u32, 0..20u32), 0..300),

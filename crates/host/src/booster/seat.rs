@@ -1,8 +1,8 @@
-//! What a booster is asked. It decides and returns values; the driver acts.
+//! The traits of a booster. It decides and returns values; the driver acts.
 //!
-//! A booster implements five traits, [`Booster`], [`Counted`], [`OwnCommands`], [`HostMemory`] and [`Apps`], and
-//! [`Tamper`] for tests. All but the first two have a default for the trait as a whole: a booster without commands of
-//! its own says `impl OwnCommands for NoBooster {}`.
+//! A booster implements [`Booster`], [`Counted`], [`OwnCommands`], [`HostMemory`] and [`Apps`], and [`Tamper`] for
+//! tests. All except the first two have defaults for the trait as a whole: a booster without commands of its own has
+//! `impl OwnCommands for NoBooster {}`.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::request::{Part, RequestOp};
 /// Bytes of a sealed HPB entry.
 pub(crate) const SEALED_BYTES: u64 = 8;
 
-/// What a booster decides about a part.
+/// Decision about a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// Send this command, which covers the first `units` units of the part.
@@ -26,12 +26,12 @@ pub(crate) enum Step {
     InternalFirst,
 }
 
-/// A command that the booster wants sent on its own account.
+/// A command that the booster itself wants to send.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Internal {
-    /// What is asked.
+    /// The command.
     pub op: Op,
-    /// What goes with it.
+    /// The data that it carries.
     pub data: DataOut,
 }
 
@@ -41,27 +41,28 @@ impl From<Op> for Internal {
     }
 }
 
-/// The way of a request through the booster.
+/// Handling of requests.
 pub(crate) trait Booster: Sized {
-    /// A request for this address has come: a hint for the processor's caches. Must not change any state.
+    /// Prefetches what a request of this address will need, for the caches of the simulating processor. Must not change
+    /// any state.
     fn prefetch(&self, _lpa: Lpa) {}
 
-    /// What to do about a part. Commands are at most `max_units` long.
+    /// Decides about a part. A command may have at most `max_units` units.
     fn plan(&mut self, now: SimTime, part: &mut Part, max_units: u32) -> Step;
 
-    /// Adds what travels along with every command.
+    /// Adds what every command carries.
     fn stamp(&mut self, _command: &mut Command) {}
 
-    /// Takes in the answer to `op`. Parts whose wait is over go to the end of `ready`.
+    /// Handles the response to `op`. Appends parts that need not wait any longer to `ready`.
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>);
 }
 
-/// What every booster reports.
+/// Figures that every booster reports.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Usage {
-    /// Parts of reads whose mapping it had.
+    /// Parts of reads whose mapping the booster had.
     pub hits: u64,
-    /// Parts of reads whose mapping it had not.
+    /// Parts of reads whose mapping the booster did not have.
     pub misses: u64,
     /// DRAM that cached mappings take now, in bytes.
     pub dram_bytes: u64,
@@ -69,26 +70,26 @@ pub(crate) struct Usage {
     pub dram_bytes_limit: u64,
 }
 
-/// What a booster counts.
+/// Counters of a booster.
 pub(crate) trait Counted {
-    /// What only it counts; each set is declared with [`units::counters!`].
+    /// Its own counters; each set is declared with [`units::counters!`].
     type Counters: CounterSets;
 
-    /// What only it has counted.
+    /// The present values of its own counters.
     fn counters(&self) -> Self::Counters;
 
-    /// What every booster reports. By default it has no cache.
+    /// The figures that every booster reports. The default is that of a booster without cache.
     fn usage(&self) -> Usage {
         Usage::default()
     }
 }
 
-/// Commands that a booster sends on its own account. By default it sends none.
+/// Commands that a booster sends by itself. By default it sends none.
 pub(crate) trait OwnCommands {
-    /// The device has come back from a power cut. Segments on flash hold every change up to `applied`.
+    /// The device has recovered from a power cut. Segments on flash hold every change up to `applied`.
     fn after_power_cut(&mut self, _applied: Seq) {}
 
-    /// The first request after a time without any has come.
+    /// The first request after an idle time has arrived.
     fn resume(&mut self, _now: SimTime) {}
 
     /// True while no user command may be sent.
@@ -96,13 +97,13 @@ pub(crate) trait OwnCommands {
         false
     }
 
-    /// The next command that goes before user commands.
+    /// The next command that has to be sent before user commands.
     fn urgent(&mut self) -> Option<Internal> {
         None
     }
 
-    /// The next command that goes when no user command can be sent. `idle_since`: when the last user request completed,
-    /// `None` while one is under way.
+    /// The next command to send when no user command can be sent. `idle_since`: the time when the last user request
+    /// completed; `None` while one is under way.
     fn lazy(&mut self, _now: SimTime, _idle_since: Option<SimTime>) -> Option<Internal> {
         None
     }
@@ -115,29 +116,29 @@ pub(crate) trait OwnCommands {
 
 /// Host DRAM. By default a booster takes none.
 pub(crate) trait HostMemory {
-    /// Sets another limit. What no longer fits is dropped at once or by the commands that follow.
+    /// Sets the limit. What no longer fits is dropped at once, or by commands that follow.
     fn set_limit(&mut self, _bytes: u64) {}
 
-    /// DRAM that is taken from the phone now, in bytes.
+    /// DRAM that the booster takes from the phone now, in bytes.
     fn memory_bytes(&self) -> u64 {
         0
     }
 }
 
-/// What the phone tells of its apps. By default a booster ignores it.
+/// Signals of the phone about its apps. By default a booster ignores them.
 pub(crate) trait Apps {
     /// The state of an app has changed.
     fn signal(&mut self, _now: SimTime, _signal: AppSignal) {}
 
-    /// `victim` is about to be killed for `bytes` of memory. Gives back as much of them as can be spared, at once.
-    /// Returns the bytes given back.
+    /// `victim` is about to be killed for `bytes` of memory. Gives back as many of these bytes as it can, at once.
+    /// Returns the number of bytes given back.
     fn reclaim(&mut self, _now: SimTime, _victim: AppId, _bytes: u64) -> u64 {
         0
     }
 }
 
-/// Test support: a look into a booster's tables, and false entries in them. The host is not trusted (HPB 2017 Sec.
-/// 2.2.5), so tests falsify what it keeps. By default a booster holds nothing that could be looked at.
+/// For tests: reads the booster's tables, and puts false entries into them. The host is not trusted (HPB 2017 Sec.
+/// 2.2.5), so tests falsify what it keeps. By default a booster has no tables.
 pub(crate) trait Tamper {
     /// Overwrites the cached address of an LPA, but nothing derived from it. False if it is not cached.
     fn tamper(&mut self, _lpa: Lpa, _ppa: Option<Ppa>) -> bool {
@@ -165,7 +166,7 @@ pub(crate) trait Tamper {
     }
 }
 
-/// The command for a part without any booster's help.
+/// The plain command for a part, without help of a booster.
 #[inline]
 pub(super) fn plain(part: &Part, max_units: u32) -> Step {
     let len = part.len.min(max_units);
@@ -179,7 +180,7 @@ pub(super) fn plain(part: &Part, max_units: u32) -> Step {
     Step::Send { op, units: len }
 }
 
-/// The sealed entries that answer a READ BUFFER, unless it has failed.
+/// The sealed entries in the response to a READ BUFFER; `None` if it has failed.
 pub(super) fn sealed_in(response: &mut Response) -> Option<Vec<u64>> {
     match std::mem::take(&mut response.data) {
         DataIn::Sealed(sealed) if response.status == Status::Good => Some(sealed),

@@ -1,11 +1,11 @@
-//! Test support of the driver: what a host that is not trusted could do to its own tables (HPB 2017 Sec. 2.2.5).
+//! For tests of the driver: changes that an untrusted host could make to its own tables (HPB 2017 Sec. 2.2.5).
 
 use units::{Lpa, Ppa, Superblock};
 
 use super::Driver;
 use crate::booster::Tamper;
 
-/// Test support: the host is not trusted (HPB 2017 Sec. 2.2.5), so tests look into its tables and falsify them.
+/// For tests: the host is not trusted (HPB 2017 Sec. 2.2.5), so tests read its tables and falsify them.
 impl Driver {
     /// `hp-ufs`: overwrites the cached address of an LPA, but neither bitmap nor counts. False if it is not cached.
     pub fn tamper(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> bool {
@@ -17,7 +17,7 @@ impl Driver {
         self.booster.tamper_sealed(lpa, entry)
     }
 
-    /// HPB: the cached sealed entry of an LPA; 0 is "none known".
+    /// HPB: the cached sealed entry of an LPA; 0 means that none is known.
     pub fn sealed(&self, lpa: Lpa) -> Option<u64> {
         self.booster.sealed(lpa)
     }

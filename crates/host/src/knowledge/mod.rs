@@ -1,8 +1,8 @@
 //! What the host knows of the device's mapping cache (MAP+ Sec. V-D.1), for schedulers that send hits first.
 //!
-//! | name | whence |
+//! | name | source |
 //! |---|---|
-//! | `full` | the laboratory lends a view of the device; nothing a phone has, and charged nothing |
+//! | `full` | the simulator lends a view of the device; no phone has that, and it costs nothing |
 //! | `poll` | a vendor command retrieves the cached addresses every N requests ([`ufs::Op::CacheQuery`]) |
 //! | `lru` | the host simulates a cache of the same size with the LRU algorithm |
 
@@ -22,7 +22,7 @@ use crate::sched::config::SchedConfig;
 
 /// The driver's knowledge.
 pub(crate) enum Knowledge {
-    /// Nobody asks.
+    /// No scheduler asks.
     Unused,
     /// See [`CacheKnowledge::Full`].
     Full,
@@ -42,7 +42,7 @@ impl Knowledge {
         }
     }
 
-    /// What a scheduler is lent; `device` is what the caller of the driver knows.
+    /// The view that a scheduler is lent. `device` is what the caller of the driver knows.
     #[inline]
     pub fn view<'a>(&'a self, device: &'a dyn CacheView) -> &'a dyn CacheView {
         match self {
@@ -61,7 +61,7 @@ impl Knowledge {
         }
     }
 
-    /// A request has been handed in.
+    /// A request has been submitted.
     #[inline]
     pub fn requested(&mut self) {
         match self {
@@ -71,8 +71,8 @@ impl Knowledge {
         }
     }
 
-    /// For the statistics, now and then: entries that the host believes to be cached, and how many of them `device`
-    /// holds.
+    /// For statistics, periodically: the number of entries that the host believes to be cached, and of those that
+    /// `device` holds.
     #[inline]
     pub fn compare(&mut self, device: &dyn CacheView) -> Option<Comparison> {
         match self {
@@ -81,7 +81,7 @@ impl Knowledge {
         }
     }
 
-    /// The query to send now, if it is time for one.
+    /// The query to send now, if one is due.
     #[inline]
     pub fn query(&mut self) -> Option<Op> {
         match self {
@@ -90,8 +90,8 @@ impl Knowledge {
         }
     }
 
-    /// Takes in the answer to a query. One without runs leaves what was known before: the device has not got the
-    /// command.
+    /// Handles the answer to a query. If it has no runs, the device does not know the command, and the old knowledge
+    /// stays.
     pub fn answered(&mut self, data: &mut DataIn) {
         if let Knowledge::Polled(polled) = self {
             let runs = match std::mem::take(data) {

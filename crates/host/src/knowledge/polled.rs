@@ -6,19 +6,19 @@ use units::Lpa;
 
 use super::view::CacheView;
 
-/// The last list, and when the next one is due.
+/// The last list, and the requests since the last query.
 pub(crate) struct Polled {
     every: u32,
     /// Requests since the last query.
     requests: u32,
-    /// A query is under way.
+    /// True if a query is under way.
     asking: bool,
-    /// First address and end of what is cached, in ascending order; runs neither overlap nor touch.
+    /// First address and end of each cached run, in ascending order. Runs neither overlap nor touch.
     runs: Vec<(u32, u32)>,
 }
 
 impl Polled {
-    /// Asks every `every` requests; nothing is cached yet.
+    /// Queries every `every` requests. Nothing is cached yet.
     pub fn new(every: u32) -> Polled {
         Polled { every, requests: 0, asking: false, runs: Vec::new() }
     }

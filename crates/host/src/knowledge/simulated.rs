@@ -13,34 +13,33 @@ const COMPARE_EVERY: u32 = 1000;
 
 /// Entries by last use.
 ///
-/// Every use is noted at the end of a queue. A note is outdated once its address has been used again; such notes are
-/// passed over when the oldest entry is looked for. So a use costs one search in a table as small as the cache, and no
-/// list to keep.
+/// A queue has every use. A use is outdated when its address has been used again; the search for the oldest entry skips
+/// outdated uses. So a use costs one search in a table as small as the cache, and no linked list is needed.
 pub(crate) struct Simulated {
     entries: usize,
     cached: usize,
-    /// Address and number of its last use.
+    /// Number of the last use of each address.
     last_use: Index,
-    /// Each use, in order.
+    /// Uses, in order; some are outdated.
     uses: VecDeque<Use>,
     next_use: u32,
     /// Requests since the last comparison.
     requests: u32,
 }
 
-/// A note of a use.
+/// A use of an entry.
 #[derive(Clone, Copy)]
 struct Use {
     lpa: Lpa,
     number: u32,
 }
 
-/// What the host believes to be cached, compared with the device.
+/// The cache that the host simulates, compared with that of the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Comparison {
     /// Entries in the host's simulated cache.
     pub believed: u64,
-    /// Of these, entries in the device's cache.
+    /// Number of these entries that are in the device's cache.
     pub right: u64,
 }
 
@@ -57,7 +56,7 @@ impl Simulated {
     }
 
     /// After every [`COMPARE_EVERY`] requests: the number of entries, and of those that are in the device's cache, too.
-    /// A laboratory can look there; nothing is decided by it.
+    /// For statistics only; nothing depends on it.
     pub fn compare(&mut self, device: &dyn CacheView) -> Option<Comparison> {
         if self.requests < COMPARE_EVERY {
             return None;
@@ -67,7 +66,7 @@ impl Simulated {
         Some(Comparison { believed: self.cached as u64, right: right as u64 })
     }
 
-    /// The entries of these units are used, and cached from now on.
+    /// Uses the entries of these units. They are cached from now on.
     #[inline(never)]
     pub fn access(&mut self, lpa: Lpa, units: u32) {
         (0..units).for_each(|i| self.use_entry(lpa.offset(i)));
@@ -93,7 +92,7 @@ impl Simulated {
         self.last_use.find(note.lpa.0) == Some(note.number)
     }
 
-    /// Forgets the outdated notes, and numbers the others from 0.
+    /// Removes outdated uses, and numbers the others from 0.
     #[cold]
     fn renumber(&mut self) {
         let uses = std::mem::take(&mut self.uses);
@@ -129,7 +128,7 @@ mod tests {
         assert_eq!([cached(10), cached(11), cached(12), cached(50)], [true, false, true, true]);
     }
 
-    /// Against a list in order of use, with many hits, so that notes are outdated and renumbered.
+    /// Compared with a list in order of use, with many hits, so that uses are outdated and renumbered.
     #[test]
     fn it_holds_what_a_list_in_order_of_use_holds() {
         let mut cache = Simulated::new(20);

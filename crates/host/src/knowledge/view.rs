@@ -1,14 +1,14 @@
-//! The question that schedulers ask of a mapping cache.
+//! A view of a mapping cache, for schedulers.
 
 use units::Lpa;
 
 /// Tells which translations need no flash read in the device.
 pub trait CacheView {
-    /// Would none of these units need one now?
+    /// True if translating these units needs no flash read.
     fn cached(&self, lpa: Lpa, len: u32) -> bool;
 }
 
-/// Nothing is cached, as far as anyone knows.
+/// A view in which nothing is cached.
 #[derive(Clone, Copy, Debug)]
 pub struct Blind;
 

@@ -1,4 +1,4 @@
-//! `amphibian`: the smallest request first, with read over write (MAP+ Sec. VI-A; Mao and Wu, ICCD 2015).
+//! `amphibian`: the smallest request first, with reads before writes (MAP+ Sec. VI-A; Mao and Wu, ICCD 2015).
 
 use units::SimTime;
 
@@ -14,7 +14,7 @@ pub(crate) type Params = super::config::DeadlineParams;
 /// The scheduler.
 pub(crate) type Amphibian = Ordered<BySize>;
 
-/// Reads and writes, each by size; equally large ones in order of arrival.
+/// Reads and writes, each by size. Requests of the same size go in order of arrival.
 pub(crate) struct BySize {
     queues: [Sorted; 2],
     turns: Turns,

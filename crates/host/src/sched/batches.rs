@@ -1,8 +1,8 @@
-//! Batches: pending requests of one direction whose mappings are in the same translation page (MAP+ Sec. V-B), and the
-//! order in which they go.
+//! Batches: pending requests of one direction whose mappings are in the same translation page (MAP+ Sec. V-B), and
+//! their order.
 //!
-//! A batch is found by its translation page in a small open-addressed table, and the next one by a binary heap that
-//! knows where each batch is, so that joining and leaving costs a few steps.
+//! An open-addressed table finds the batch of a translation page. A binary heap in which each batch knows its place
+//! gives the next batch. So joining and leaving take few steps.
 
 use lists::Rings;
 
@@ -11,12 +11,12 @@ use crate::index::Index;
 /// Most batches at a time: as many as a pending queue has slots.
 const MOST_BATCHES: usize = ufs::MAX_BATCH_RUNS as usize;
 
-/// Which batch goes first.
+/// The order of batches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rank {
-    /// The one that was opened first (RB, Sec. V-B).
+    /// The batch that was opened first (RB, Sec. V-B).
     Oldest,
-    /// The one with the most requests per page, Eq. (9) (BS, Sec. V-C); of equals the oldest.
+    /// The batch with the most requests per page, Eq. (9) (BS, Sec. V-C); of equal ones the oldest.
     Densest,
 }
 
@@ -28,13 +28,13 @@ struct Batch {
     requests: u32,
     /// 4 KiB units of all its requests.
     units: u64,
-    /// Number of its opening.
+    /// Number of its opening, in order of time.
     opened: u64,
-    /// Where it is in the heap.
+    /// Its place in the heap.
     at: u16,
 }
 
-/// All batches of one direction. A slot is in at most one of them.
+/// All batches of one direction. A slot is in at most one batch.
 pub(super) struct Batches {
     rank: Rank,
     batches: Vec<Batch>,
@@ -44,7 +44,7 @@ pub(super) struct Batches {
     /// The batch of each slot.
     batch_of: Vec<u16>,
     index: Index,
-    /// Batches that wait; the first one is next.
+    /// Batches that have not begun. The first one is next.
     heap: Vec<u16>,
     openings: u64,
     /// The batch being sent. No request joins it any more.
@@ -52,7 +52,7 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// No batch of up to `slots` slots.
+    /// No batches, for `slots` slots.
     pub fn new(slots: u16, rank: Rank) -> Batches {
         Batches {
             rank,
@@ -73,7 +73,7 @@ impl Batches {
         self.heap.is_empty()
     }
 
-    /// A request of `units` units joins the batch of its translation page, or opens it.
+    /// A request of `units` units joins the batch of its translation page, or opens one.
     #[inline]
     pub fn join(&mut self, slot: u16, page: u32, units: u32) {
         let id = match self.index.find(page) {
@@ -89,7 +89,7 @@ impl Batches {
         self.settle(at);
     }
 
-    /// Only as many batches are open as there are slots, but one that is being sent has none of its own any more.
+    /// Opens a batch. There are at most as many batches as slots: one that is being sent does not keep its number.
     fn open(&mut self, page: u32) -> u16 {
         let id = self.free.pop().expect("every batch that waits has a slot");
         self.openings += 1;
@@ -100,7 +100,7 @@ impl Batches {
         id
     }
 
-    /// A request of `units` units leaves its batch, which waits.
+    /// A request of `units` units leaves its batch, which has not begun.
     #[inline]
     pub fn leave(&mut self, slot: u16, units: u32) {
         let id = self.batch_of[usize::from(slot)];
@@ -117,14 +117,14 @@ impl Batches {
         }
     }
 
-    /// Begins with the next batch; gives its first request.
+    /// Begins the next batch. Gives its first request.
     #[inline]
     pub fn begin(&mut self) -> Option<u16> {
         let id = *self.heap.first()?;
         self.begin_batch(id)
     }
 
-    /// Begins with the batch of a request, which waits; gives the first request of it.
+    /// Begins the batch of a request, which has not begun. Gives the first request of that batch.
     #[inline]
     pub fn begin_with(&mut self, slot: u16) -> Option<u16> {
         self.begin_batch(self.batch_of[usize::from(slot)])
@@ -149,12 +149,12 @@ impl Batches {
         slot
     }
 
-    /// The requests that are left of the batch being sent.
-    pub fn rest(&self) -> impl Iterator<Item = u16> + '_ {
+    /// The requests of the batch being sent that have not been sent.
+    pub fn remaining(&self) -> impl Iterator<Item = u16> + '_ {
         self.sending.into_iter().flat_map(|id| self.members.oldest_first(id.into()))
     }
 
-    /// A batch does not wait any more.
+    /// Removes a batch from those that wait.
     #[inline]
     fn withdraw(&mut self, id: u16) {
         let Batch { page, at, .. } = self.batches[usize::from(id)];
@@ -167,13 +167,13 @@ impl Batches {
         }
     }
 
-    /// Does batch `a` go before `b`?
+    /// True if batch `a` goes before batch `b`.
     #[inline]
     fn precedes(&self, a: u16, b: u16) -> bool {
         let (a, b) = (&self.batches[usize::from(a)], &self.batches[usize::from(b)]);
         if self.rank == Rank::Densest {
-            // a.requests / a.units against b.requests / b.units, without a division. At most 1024 requests of 2^32
-            // units each: the products have 52 bits.
+            // Compares a.requests / a.units with b.requests / b.units without a division. There are at most 1024
+            // requests of 2^32 units each, so the products have 52 bits.
             let (of_a, of_b) = (u64::from(a.requests) * b.units, u64::from(b.requests) * a.units);
             if of_a != of_b {
                 return of_a > of_b;
@@ -182,7 +182,7 @@ impl Batches {
         a.opened < b.opened
     }
 
-    /// Moves the batch at a place of the heap to where it belongs now.
+    /// Moves the batch at a place of the heap to its right place.
     fn settle(&mut self, at: u16) {
         let mut at = usize::from(at);
         while at > 0 && self.precedes(self.heap[at], self.heap[(at - 1) / 2]) {
@@ -220,7 +220,8 @@ mod tests {
         sent
     }
 
-    /// Translation pages 7 and 8: one request of 3 units; two of 1 unit; a late one for page 7.
+    /// One request of 3 units in translation page 7, two of 1 unit in page 8, one of 4 units in page 9, and a late one
+    /// for page 7.
     fn filled(rank: Rank) -> Batches {
         let mut batches = Batches::new(8, rank);
         for (slot, page, units) in [(0, 7, 3), (1, 8, 1), (2, 8, 1), (3, 9, 4), (4, 7, 3)] {
@@ -239,7 +240,7 @@ mod tests {
     fn density_is_recomputed_when_a_request_joins_or_leaves() {
         let mut batches = filled(Rank::Densest);
         (5..8).for_each(|slot| batches.join(slot, 9, 1));
-        // Page 9: 4 requests in 7 units; without the large one 3 in 3, as dense as page 8, but younger.
+        // Page 9: 4 requests in 7 units. Without the large one it is 3 in 3, as dense as page 8, but opened later.
         batches.leave(3, 4);
         batches.leave(1, 1);
         assert_eq!(all(&mut batches), [vec![2], vec![5, 6, 7], vec![0, 4]]);
@@ -260,7 +261,7 @@ mod tests {
         let mut batches = filled(Rank::Oldest);
         assert_eq!(batches.begin(), Some(0));
         batches.join(5, 7, 1);
-        assert_eq!(batches.rest().collect::<Vec<_>>(), [4]);
+        assert_eq!(batches.remaining().collect::<Vec<_>>(), [4]);
         assert_eq!((batches.continue_batch(), batches.continue_batch()), (Some(4), None));
         assert_eq!(all(&mut batches), [vec![1, 2], vec![3], vec![5]]);
         assert!(batches.is_empty());

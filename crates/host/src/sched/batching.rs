@@ -1,6 +1,6 @@
-//! What `rb`, `map` and `map-plus` have in common: requests grouped by translation page, sent batch by batch (MAP+ Sec.
-//! V-B, V-C, VI-A). "RB maintains separate batch lists for read requests and write requests" and favours reads; MAP has
-//! a hitting queue before them.
+//! The common part of `rb`, `map` and `map-plus`: requests grouped by translation page, and sent batch by batch (MAP+
+//! Sec. V-B, V-C, VI-A). "RB maintains separate batch lists for read requests and write requests" and favours reads;
+//! MAP has a queue of hits before the batches.
 
 use lists::Rings;
 use ufs::LpaRun;
@@ -13,11 +13,11 @@ use super::pending::Pending;
 use super::seat::Batch;
 use super::turns::{DIRECTIONS, Direction, Turns};
 
-/// Which of them.
+/// Differences between the three.
 pub(crate) trait Flavour {
     /// Its parameters.
     type Params: Settings;
-    /// Requests whose mappings are cached go before all batches.
+    /// True if requests whose mappings are cached go before all batches.
     const HITS: bool;
     /// The order of batches.
     const RANK: Rank;
@@ -43,7 +43,7 @@ impl<F> Batching<F> {
         &mut self.batches[direction.index()]
     }
 
-    /// What a request accesses of its translation page.
+    /// The run that a request accesses in its first translation page.
     fn run(&self, lpa: Lpa, len: u32) -> LpaRun {
         let left = self.map_page_entries - lpa.0 % self.map_page_entries;
         LpaRun { lpa, len: len.min(left) }
@@ -69,7 +69,7 @@ impl<F: Flavour> Policy for Batching<F> {
         }
     }
 
-    /// A request of several translation pages belongs to the first: that is the one it needs first.
+    /// Adds a request to the batch of its first translation page, because it needs that page first.
     #[inline]
     fn insert(&mut self, slot: u16, pending: &Pending, hit: bool) {
         let part = pending.part(slot);
@@ -120,9 +120,9 @@ impl<F: Flavour> Policy for Batching<F> {
         self.of(self.sending).continue_batch()
     }
 
-    /// The runs are sorted, and joined where they meet.
+    /// The batch that `first` opens. Runs are sorted, and joined if they touch.
     fn batch(&self, first: u16, pending: &Pending) -> Option<Batch> {
-        let members = std::iter::once(first).chain(self.batches[self.sending.index()].rest());
+        let members = std::iter::once(first).chain(self.batches[self.sending.index()].remaining());
         let mut runs: Vec<LpaRun> = members.map(|slot| pending.part(slot)).map(|p| self.run(p.lpa, p.len)).collect();
         let requests = runs.len() as u32;
         runs.sort_unstable_by_key(|run| run.lpa);

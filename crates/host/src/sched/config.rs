@@ -4,18 +4,19 @@ use units::Nanos;
 
 use crate::knowledge::kind::CacheKnowledge;
 
-/// What the parameters of a scheduler say to the driver and to the pending queue. `noop` says nothing.
+/// The parameters of a scheduler that concern the driver and the pending queue. `noop` has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SchedConfig {
     /// Parts that a scheduler may choose from, 1..=1024 (MAP+ Sec. VI-A: 128).
     pub queue: u16,
-    /// A part that has waited for so long goes before its turn (MAP+ Sec. V-A: 10 ms). `mq-deadline` has its own times.
+    /// A part that has waited for this long goes before its turn (MAP+ Sec. V-A: 10 ms). `mq-deadline` has its own
+    /// times.
     pub deadline: Nanos,
     /// How the host knows what the device's mapping cache holds.
     pub knowledge: CacheKnowledge,
     /// [`CacheKnowledge::Poll`]: requests between two queries, from 1 (MAP+ Sec. V-D: 1000).
     pub poll_requests: u32,
-    /// [`CacheKnowledge::Lru`]: entries that the host believes the mapping cache to have, from 1.
+    /// [`CacheKnowledge::Lru`]: entries that the host assumes the mapping cache to have, from 1.
     pub cache_entries: u32,
     /// The device is told of a batch before its requests (MAP+ Sec. V-D).
     pub batch_notice: bool,
@@ -106,12 +107,12 @@ params::params! {
     }
 }
 
-/// Parameters that say what driver and pending queue read.
+/// Parameters, some of which concern the driver and the pending queue.
 pub(crate) trait Settings {
-    /// Sets it.
+    /// Sets those values.
     fn apply(&self, config: &mut SchedConfig);
 
-    /// What driver and pending queue read.
+    /// Those values.
     fn shared(&self) -> SchedConfig {
         let mut config = SchedConfig::default();
         self.apply(&mut config);

@@ -1,5 +1,5 @@
 //! `hp`: hit prioritised (MAP+ Sec. V-A, VI-A). "HP serves in the order of the read hitting queue, write hitting queue,
-//! read missing queue, and write missing queue", each in order of arrival, with read over write within hits and within
+//! read missing queue, and write missing queue", each in order of arrival. Reads go before writes among hits and among
 //! misses.
 
 use lists::Rings;

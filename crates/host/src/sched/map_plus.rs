@@ -1,4 +1,4 @@
-//! `map-plus`: MAP with its batches sorted (MAP+ Sec. V-C): the one with the most requests per page goes first.
+//! `map-plus`: MAP with sorted batches (MAP+ Sec. V-C): the batch with the most requests per page goes first.
 
 use super::batches::Rank;
 use super::batching::{Batching, Flavour};

@@ -1,16 +1,16 @@
-//! Schedulers: in which order parts that wait for a tag are sent. `seat` says what a scheduler is asked, `registry`
-//! lists the schedulers; here stands the one in use, with enum dispatch.
+//! Schedulers: the order in which parts that wait for a tag are sent. `seat` has the trait of a scheduler, `registry`
+//! lists the schedulers. This file has the enum dispatch to the one in use.
 //!
-//! `noop` is a queue. The others are a policy in [`ordered`], which keeps what they share. A policy asks once for each
-//! part, when it becomes visible, whether its mappings are in the device's mapping cache
-//! ([`CacheView`](crate::knowledge::view::CacheView)). Two vendor commands serve schedulers:
+//! `noop` is a queue. The others are policies of [`ordered`], which has their common part. When a part becomes visible,
+//! a policy asks once whether its mappings are in the device's mapping cache
+//! ([`CacheView`](crate::knowledge::view::CacheView)). There are two vendor commands for schedulers:
 //!
-//! - *Cache query*: sent every `poll_requests` requests where the host asks the device. The device lists runs of cached
+//! - *Cache query*: sent every `poll_requests` requests if the host asks the device. The device lists runs of cached
 //!   addresses.
 //! - *Batch notice*: sent before the first request of a batch of more than one unit. The device reads the translation
-//!   page unless it is cached. Requests that come meanwhile wait for the same read.
+//!   page unless it is cached. Requests that arrive meanwhile wait for the same read.
 //!
-//! A notice promises nothing: each request is resolved as if it had not come. So a lying host gains only a read.
+//! A notice promises nothing: each request is resolved as if no notice had come. So a lying host gains only a read.
 //!
 //! # Glossary
 //! - **pending queue**: the parts that a scheduler may choose from, at most [`SchedConfig::queue`] ([`pending`]).
@@ -48,7 +48,7 @@ macro_rules! dispatch {
             $($variant($module::$type),)+
         }
 
-        /// Calls the same method of whatever scheduler is in use.
+        /// Calls the same method of the scheduler in use.
         macro_rules! with_scheduler {
             ($any:expr, $scheduler:ident => $call:expr) => {
                 match $any {
@@ -74,21 +74,21 @@ macro_rules! dispatch {
         }
 
         impl SchedulerKind {
-            /// What its parameters say to the driver and to the pending queue.
+            /// The parameters that concern the driver and the pending queue.
             pub(crate) fn shared(self, all: &SchedulerParams) -> SchedConfig {
                 match self {
                     $(SchedulerKind::$variant => Settings::shared(&all.$variant),)+
                 }
             }
 
-            /// What it counts.
+            /// The counters that only this scheduler has.
             pub fn counters(self) -> Vec<&'static Counter> {
                 match self {
                     $(SchedulerKind::$variant => <$module::$type as Scheduler>::Counters::declared(),)+
                 }
             }
 
-            /// Does it ask what the device's mapping cache holds?
+            /// True if it asks what the device's mapping cache holds.
             pub fn queries_cache(self) -> bool {
                 match self {
                     $(SchedulerKind::$variant => <$module::$type as Scheduler>::QUERIES,)+
@@ -136,7 +136,7 @@ macro_rules! dispatch {
 registry::schedulers!(dispatch);
 
 impl AnyScheduler {
-    /// Takes in a part.
+    /// Adds a part.
     #[inline]
     pub fn push(&mut self, part: Part) {
         match self {
@@ -145,7 +145,7 @@ impl AnyScheduler {
         }
     }
 
-    /// Out of the way of `noop`, which is what most runs have.
+    /// Not inlined, so that `noop`, which most runs use, stays fast.
     #[inline(never)]
     fn push_to_other(&mut self, part: Part) {
         with_scheduler!(self, s => s.push(part));
@@ -177,7 +177,7 @@ impl AnyScheduler {
         with_scheduler!(self, s => s.pop(now, cache))
     }
 
-    /// What it has counted, in the order of [`SchedulerKind::counters`].
+    /// Counters that only this scheduler has, in the order of [`SchedulerKind::counters`].
     pub fn counted(&self) -> Vec<(&'static Counter, u64)> {
         with_scheduler!(self, s => s.counters().counted())
     }

@@ -1,11 +1,11 @@
-//! `mq-deadline`: Linux's default for devices with one hardware queue, for comparison. Written after its documentation
-//! (Documentation/block/deadline-iosched.rst), with the defaults given there; I/O priorities are not modelled.
+//! `mq-deadline`: Linux's default for devices with one hardware queue, for comparison. It follows the documentation
+//! (Documentation/block/deadline-iosched.rst), with the defaults given there. I/O priorities are not modelled.
 //!
-//! - Each direction is sorted by address, and listed by age.
-//! - Requests go in batches of up to [`FIFO_BATCH`] of one direction, in ascending order of addresses from where the
-//!   last one of that direction ended.
-//! - A new batch reads if a read waits, unless writes have been passed over [`WRITES_STARVED`] times.
-//! - It begins with the oldest request of its direction if that has expired, or if nothing lies ahead.
+//! - Each direction has a list sorted by address and one sorted by age.
+//! - Requests are sent in batches of up to [`FIFO_BATCH`] of one direction, in ascending order of addresses, from the
+//!   end of that direction's last request.
+//! - A new batch reads if a read waits, unless [`WRITES_STARVED`] batches of reads have gone before waiting writes.
+//! - It begins with the oldest request of its direction if that has expired, or if there is no higher address.
 
 use lists::Rings;
 use units::{Nanos, SimTime};
@@ -33,12 +33,12 @@ pub(crate) type MqDeadline = Ordered<Elevator>;
 pub(crate) struct Elevator {
     sorted: [Sorted; 2],
     by_age: Rings<u16, 2>,
-    /// Where the last request of each direction ended.
+    /// End of the last request of each direction.
     ahead_of: [u32; 2],
     direction: Direction,
-    /// Requests sent of the batch.
+    /// Number of requests of the batch that have been sent.
     sent: u32,
-    /// Batches of reads since writes began to wait for them.
+    /// Number of batches of reads since a write began to wait for them.
     starved: u32,
 }
 

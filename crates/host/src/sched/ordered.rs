@@ -1,20 +1,20 @@
-//! What every scheduler that reorders has in common: the pending queue, and the deadline against starvation.
+//! The common part of all schedulers that reorder: the pending queue, and the deadline against starvation.
 //!
 //! MAP+ Sec. V-D.4: "To avoid starvation, after the scheduler dispatches a request or batch, it collects requests in
-//! the two queues that already meet their deadlines and dispatches them." Here parts that have been visible for as long
-//! as the deadline are collected after each part or batch. They go first, oldest first.
+//! the two queues that already meet their deadlines and dispatches them." Here, after each part or batch, parts that
+//! have been visible for as long as the deadline are collected. They go first, oldest first.
 //!
-//! - A part's time begins when it becomes visible. Before that it waits as it does in Linux, where a submitter waits in
-//!   order for a free request.
-//! - A part that belongs to a batch takes the batch with it: "the batch grouping operations are not affected by the
-//!   deadline" (Sec. VI-B.3).
-//! - A batch is not interrupted. So a due part waits for the rest of a batch, for one choice more, and for due parts
-//!   that are older.
-//! - A flush goes next, past everything pending. That is safe in both directions: it covers what was acknowledged
-//!   before it was submitted, and nothing pending has been.
+//! - The time of a part begins when it becomes visible. Before that it waits in order, as a submitter in Linux waits
+//!   for a free request.
+//! - A part that belongs to a batch takes the whole batch with it: "the batch grouping operations are not affected by
+//!   the deadline" (Sec. VI-B.3).
+//! - A batch is not interrupted. So a due part waits for the end of a batch, for one more choice, and for older due
+//!   parts.
+//! - A flush goes next, before everything pending. That is correct: it covers what was acknowledged before it was
+//!   submitted, and no pending part has been acknowledged.
 //!
-//! Nothing is allocated per request, and there is no tree: slots in rings, a small open-addressed index of translation
-//! pages, a binary heap of batches. (A notice of a batch has a list of runs, as it is sent.)
+//! No request needs an allocation, and there is no tree: slots are in rings, translation pages in a small
+//! open-addressed table, batches in a binary heap. (A notice of a batch has a list of runs, which is sent.)
 
 use units::{Nanos, SimTime};
 
@@ -51,9 +51,9 @@ pub(crate) enum Why {
     OpensBatch,
     /// It belongs to the batch being sent.
     InBatch,
-    /// It has waited long enough.
+    /// It has waited for as long as its deadline.
     Due,
-    /// It is the first of a batch of which one has waited long enough.
+    /// It is the first of a batch with a part that has waited for as long as its deadline.
     OpensDueBatch,
 }
 
@@ -62,15 +62,16 @@ pub(crate) enum Why {
 pub(crate) struct Choice {
     /// Its slot in the pending queue.
     pub slot: u16,
-    /// Why it and no other.
+    /// Why this part is next.
     pub why: Why,
 }
 
-/// An order of parts. It holds the slots of visible parts that are not held, and returns each of them once.
+/// An order of parts. It holds the slots of visible parts that no earlier part holds back, and returns each of them
+/// once.
 pub(crate) trait Policy {
-    /// Does it ask what the device's mapping cache holds?
+    /// True if it asks what the device's mapping cache holds.
     const QUERIES: bool = false;
-    /// Is the deadline of [`Settings`] kept for it? If not, it has its own.
+    /// True if the deadline of [`Settings`] applies. False if the policy has its own.
     const DEADLINE: bool = true;
 
     /// Its parameters; declared with [`params::params!`].
@@ -79,13 +80,13 @@ pub(crate) trait Policy {
     /// An order without parts. A translation page has `map_page_entries` entries.
     fn new(own: &Self::Params, map_page_entries: u32) -> Self;
 
-    /// Takes in a part. `hit`: its mappings are in the device's cache, as far as the host knows.
+    /// Adds a part. `hit`: its mappings are in the device's cache, as far as the host knows.
     fn insert(&mut self, slot: u16, pending: &Pending, hit: bool);
 
-    /// A part goes ahead of its turn.
+    /// Removes a part that goes before its turn.
     fn remove(&mut self, slot: u16, pending: &Pending);
 
-    /// A part is due. It goes now, or the batch to which it belongs.
+    /// A part is due. The part, or the batch to which it belongs, goes now.
     fn due(&mut self, slot: u16, pending: &Pending) -> Choice {
         self.remove(slot, pending);
         Choice { slot, why: Why::Due }
@@ -99,23 +100,23 @@ pub(crate) trait Policy {
         None
     }
 
-    /// The batch that has just been opened by choosing `first`.
+    /// The batch that the choice of `first` has just opened.
     fn batch(&self, first: u16, pending: &Pending) -> Option<Batch> {
         let _ = (first, pending);
         None
     }
 }
 
-/// A scheduler of some order.
+/// A scheduler with policy `P`.
 pub(crate) struct Ordered<P> {
     pending: Pending,
     policy: P,
     deadline: Nanos,
     /// Parts that were due at this time go first.
     collected: Option<SimTime>,
-    /// Something has been chosen since parts were collected.
+    /// True if something has been chosen since due parts were collected.
     collect: bool,
-    /// Chosen, but not sent yet.
+    /// The part that has been chosen and not been sent.
     chosen: Option<u16>,
     /// The batch that `chosen` opens, until it is announced.
     opened: Option<u16>,
@@ -131,7 +132,7 @@ impl<P: Policy> Ordered<P> {
         self.policy.insert(slot, &self.pending, hit);
     }
 
-    /// The part to send next. It leaves the policy, but not yet the pending queue.
+    /// The part to send next. It leaves the policy, but not the pending queue.
     #[inline]
     fn decide(&mut self, now: SimTime) -> Option<u16> {
         let Choice { slot, why } = match self.policy.continue_batch() {
@@ -139,7 +140,7 @@ impl<P: Policy> Ordered<P> {
             None => match self.due(now) {
                 Some(due) => due,
                 None => {
-                    // Whatever comes is looked at before the next choice.
+                    // Due parts are collected before the next choice.
                     self.collect = true;
                     self.policy.choose(now, &self.pending)?
                 }
@@ -194,7 +195,7 @@ impl<P: Policy> Ordered<P> {
     }
 }
 
-// Not inlined into the driver, where they would be in the way of `noop`.
+// Not inlined into the driver, so that `noop` stays fast.
 impl<P: Policy> Scheduler for Ordered<P> {
     type Counters = (OrderCounters,);
 
@@ -251,7 +252,7 @@ impl<P: Policy> Scheduler for Ordered<P> {
             Some(slot) => slot,
             None => self.decide(now)?,
         };
-        // Too late for a notice.
+        // It is too late for a notice.
         self.opened = None;
         let part = self.take(slot, cache);
         self.admit(now, cache);

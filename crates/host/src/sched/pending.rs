@@ -1,11 +1,11 @@
-//! The pending queue: the parts that a scheduler that reorders may choose from, and those that wait before it.
+//! The pending queue: the parts that a reordering scheduler may choose from, and those that wait before it.
 //!
-//! - At most `limit` parts are visible; further ones wait in order of arrival. That bounds the cost of a choice.
-//! - Parts that overlap, where at least one of them writes, keep their order: the later one is *held* until every
-//!   earlier one has gone. A trim writes.
-//! - A flush is not in the queue; it goes next. It covers what was acknowledged before it was submitted, and nothing
-//!   that is pending has been acknowledged, so it need not wait for anything, and nothing need wait for it. (Linux does
-//!   not pass flushes through its schedulers either.) FUA concerns only when the write itself is acknowledged.
+//! - At most `limit` parts are visible; further ones wait in order of arrival. That limits the cost of a choice.
+//! - Parts that overlap keep their order if at least one of them writes: the later one is *held* until every earlier
+//!   one has been sent. A trim is a write.
+//! - A flush is not in the queue; it goes next. It covers what was acknowledged before it was submitted. No pending
+//!   part has been acknowledged, so the flush need not wait for any, and none need wait for it. (Linux does not pass
+//!   flushes through its schedulers either.) FUA concerns only when the write itself is acknowledged.
 
 use std::collections::VecDeque;
 
@@ -16,18 +16,18 @@ use crate::request::{Part, RequestOp};
 
 /// The pending queue. A *slot* names a visible part until it is taken out.
 pub(crate) struct Pending {
-    /// Not visible yet.
+    /// Parts that are not visible yet.
     arrivals: VecDeque<Part>,
     flushes: VecDeque<Part>,
     parts: Vec<Option<Part>>,
-    /// Addresses and effect of the visible parts once more, in a form that is compared quickly. A free slot is empty:
-    /// it overlaps nothing.
+    /// Addresses and direction of the visible parts again, in a form that is compared fast. A free slot is empty, so it
+    /// overlaps nothing.
     first: Vec<u32>,
     end: Vec<u32>,
     writes: Vec<u32>,
-    /// When the parts became visible.
+    /// Time at which each part became visible.
     since: Vec<SimTime>,
-    /// Earlier parts that must go first.
+    /// Number of earlier parts that must go before each part.
     holders: Vec<u16>,
     /// Parts that are held, in the order in which they became visible.
     held: Rings<u16, 1>,
@@ -42,7 +42,7 @@ pub(super) fn writes(op: RequestOp) -> bool {
 }
 
 impl Pending {
-    /// A queue that shows up to `limit` parts.
+    /// A queue with at most `limit` visible parts.
     pub fn new(limit: u16) -> Pending {
         let slots = usize::from(limit);
         Pending {
@@ -60,7 +60,7 @@ impl Pending {
         }
     }
 
-    /// Takes in a part.
+    /// Adds a part.
     #[inline]
     pub fn push(&mut self, part: Part) {
         match part.op {
@@ -104,7 +104,8 @@ impl Pending {
         Some(slot)
     }
 
-    /// Visible parts that overlap this one, if either of the two writes. All slots are looked at, without a branch.
+    /// Number of visible parts that overlap this one, if one of the two writes. Compares with all slots, without a
+    /// branch.
     #[inline]
     fn overlapping(&self, part: &Part) -> u16 {
         let (first, end, write) = (part.lpa.0, part.lpa.0 + part.len, u32::from(writes(part.op)));
@@ -139,7 +140,7 @@ impl Pending {
         now.since(self.since[usize::from(slot)]) >= time
     }
 
-    /// Takes a part out. Those that it alone held are added to `released`, oldest first.
+    /// Removes a part. Adds the parts that it alone has held to `released`, oldest first.
     #[inline]
     pub fn take(&mut self, slot: u16, released: &mut Vec<u16>) -> Part {
         let at = usize::from(slot);

@@ -1,5 +1,5 @@
-//! `rb`: request batched (MAP+ Sec. V-B, VI-A) alone, without knowledge of the mapping cache. Batches go first in,
-//! first out.
+//! `rb`: request batched (MAP+ Sec. V-B, VI-A) alone, without knowledge of the mapping cache. Batches go in order of
+//! their opening.
 
 use super::batches::Rank;
 use super::batching::{Batching, Flavour};

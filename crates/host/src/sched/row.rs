@@ -1,4 +1,5 @@
-//! `row`: read over write (MAP+ Sec. VI-A, "Read Over Write"; Kim et al., EMSOFT 2009). Two queues in order of arrival.
+//! `row`: reads before writes (MAP+ Sec. VI-A, "Read Over Write"; Kim et al., EMSOFT 2009). Two queues in order of
+//! arrival.
 
 use lists::Rings;
 use units::SimTime;

@@ -1,4 +1,4 @@
-//! What a scheduler is asked. It orders parts; the driver sends them.
+//! The trait of a scheduler. It orders parts; the driver sends them.
 
 use ufs::LpaRun;
 use units::{CounterSets, SimTime};
@@ -10,27 +10,27 @@ use crate::request::Part;
 /// A batch that is about to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Batch {
-    /// It writes or trims.
+    /// True if it writes or trims.
     pub write: bool,
-    /// Requests in it.
+    /// Number of its requests.
     pub requests: u32,
-    /// What they access of its translation page.
+    /// The runs that they access in its translation page.
     pub runs: Box<[LpaRun]>,
 }
 
 impl Batch {
-    /// A single unit has its translation page read for it anyway.
+    /// True if the batch should be announced. For a single unit, the device reads the translation page anyway.
     pub fn needs_notice(&self) -> bool {
         self.runs.iter().map(|run| u64::from(run.len)).sum::<u64>() > 1
     }
 }
 
-/// A scheduler orders; it does not send. A part that must wait for the booster has left the scheduler.
+/// A scheduler orders parts; it does not send them. A part that waits for the booster has left the scheduler.
 pub(crate) trait Scheduler {
-    /// What it counts; each set is declared with [`units::counters!`].
+    /// Its own counters; each set is declared with [`units::counters!`].
     type Counters: CounterSets;
 
-    /// Does it ask what the device's mapping cache holds?
+    /// True if it asks what the device's mapping cache holds.
     const QUERIES: bool = false;
 
     /// Its parameters; declared with [`params::params!`].
@@ -39,11 +39,11 @@ pub(crate) trait Scheduler {
     /// A scheduler without parts, for a device whose translation pages have `map_page_entries` entries.
     fn new(own: &Self::Params, map_page_entries: u32) -> Self;
 
-    /// Takes in a part.
+    /// Adds a part.
     fn push(&mut self, part: Part);
 
-    /// Looks at parts that have come; `cache` tells what the device's mapping cache holds. Called whenever something
-    /// may have come, whether or not a part can be sent.
+    /// Makes new parts visible. `cache` tells what the device's mapping cache holds. Called whenever parts may have
+    /// been added, whether or not one can be sent.
     fn admit(&mut self, now: SimTime, cache: &dyn CacheView) {
         let _ = (now, cache);
     }
@@ -54,9 +54,9 @@ pub(crate) trait Scheduler {
         None
     }
 
-    /// The part to send next, if any is left.
+    /// The part to send next; `None` if there is none.
     fn pop(&mut self, now: SimTime, cache: &dyn CacheView) -> Option<Part>;
 
-    /// What it has counted.
+    /// The present values of its own counters.
     fn counters(&self) -> Self::Counters;
 }

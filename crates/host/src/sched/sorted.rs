@@ -1,9 +1,9 @@
-//! Slots sorted by a number, and among equals by the order in which they came.
+//! Slots sorted by a number; slots with the same number are in order of arrival.
 
-/// Slots in the order of their keys. Of the kind of length that a pending queue has, moving the entries behind costs
-/// less than the pointers of a tree.
+/// Slots in the order of their keys. A pending queue is short, so moving entries costs less than the pointers of a
+/// tree.
 pub(super) struct Sorted {
-    /// The first one stands last, where it is taken out without moving others.
+    /// In reverse order: the first slot is last, where it can be removed without moving others.
     entries: Vec<Entry>,
 }
 
@@ -26,7 +26,7 @@ impl Sorted {
         self.entries.insert(at, Entry { key, slot });
     }
 
-    /// Takes out a slot that was added with this key.
+    /// Removes a slot that was added with this key.
     #[inline]
     pub fn remove(&mut self, key: u32, slot: u16) {
         let from = self.entries.partition_point(|entry| entry.key > key);
@@ -42,7 +42,7 @@ impl Sorted {
         Some(self.entries[at].slot)
     }
 
-    /// Takes out the slot with the smallest key.
+    /// Removes the slot with the smallest key.
     #[inline]
     pub fn pop_first(&mut self) -> Option<u16> {
         self.entries.pop().map(|entry| entry.slot)

@@ -1,4 +1,4 @@
-//! What every registered scheduler must do, whatever it is.
+//! Tests that every registered scheduler must pass.
 
 use ufs::LpaRun;
 use units::{AppId, Lpa, Nanos};
@@ -11,7 +11,7 @@ use params::Owners;
 const WRITE: RequestOp = RequestOp::Write { fua: false };
 const PAGE: u32 = 64;
 
-/// Whatever is even is cached.
+/// Even addresses are cached.
 struct Even;
 
 impl CacheView for Even {
@@ -35,7 +35,7 @@ fn count(scheduler: &AnyScheduler, name: &str) -> u64 {
     scheduler.counted().into_iter().filter(|(counter, _)| counter.name == name).map(|(_, value)| value).sum()
 }
 
-/// Repeatable choices.
+/// Repeatable random numbers.
 struct Random(u32);
 
 impl Random {
@@ -56,11 +56,11 @@ impl Random {
     }
 }
 
-/// Parts come and go at random; gives them in the order in which they went. `queue` parts are visible.
+/// Adds and takes parts at random. Gives them in the order in which they were sent. `queue` parts are visible.
 fn churn(kind: SchedulerKind, queue: u16, span: u32, seed: u32) -> Vec<Part> {
     let mut scheduler = scheduler(kind, queue);
-    let (mut random, mut gone, mut submitted, mut now) = (Random(seed), Vec::new(), 0, SimTime::START);
-    while submitted < 4_000 || gone.len() < submitted as usize {
+    let (mut random, mut sent, mut submitted, mut now) = (Random(seed), Vec::new(), 0, SimTime::START);
+    while submitted < 4_000 || sent.len() < submitted as usize {
         now = now + Nanos(u64::from(random.below(200_000)));
         if submitted < 4_000 && random.below(2) == 0 {
             for _ in 0..1 + random.below(30) {
@@ -73,11 +73,11 @@ fn churn(kind: SchedulerKind, queue: u16, span: u32, seed: u32) -> Vec<Part> {
             if random.below(2) == 0 {
                 let _ = scheduler.open_batch(now);
             }
-            gone.extend(scheduler.pop(now, &Even));
+            sent.extend(scheduler.pop(now, &Even));
         }
     }
     assert_eq!(scheduler.pop(now, &Even), None);
-    gone
+    sent
 }
 
 pub fn every_part_comes_back_once(kind: SchedulerKind) {
@@ -91,9 +91,9 @@ pub fn every_part_comes_back_once(kind: SchedulerKind) {
 pub fn overlapping_parts_keep_their_order(kind: SchedulerKind) {
     let mut overtakings = 0;
     for (queue, span) in [(7, 40), (128, 200), (128, 3_000)] {
-        let gone: Vec<Part> = churn(kind, queue, span, 5).into_iter().filter(|p| p.op != RequestOp::Flush).collect();
-        for (i, late) in gone.iter().enumerate() {
-            for early in gone[i + 1..].iter().filter(|early| early.request < late.request) {
+        let sent: Vec<Part> = churn(kind, queue, span, 5).into_iter().filter(|p| p.op != RequestOp::Flush).collect();
+        for (i, late) in sent.iter().enumerate() {
+            for early in sent[i + 1..].iter().filter(|early| early.request < late.request) {
                 overtakings += 1;
                 let overlap = late.lpa.0 < early.lpa.0 + early.len && early.lpa.0 < late.lpa.0 + late.len;
                 let conflict = overlap && (writes(late.op) || writes(early.op));
@@ -104,9 +104,9 @@ pub fn overlapping_parts_keep_their_order(kind: SchedulerKind) {
     assert_eq!(overtakings > 0, kind != SchedulerKind::Noop, "{}", kind.name());
 }
 
-/// More comes than goes, and everything that comes has precedence over one part: another direction, cached, small,
-/// dense. Once it is due, what may still go before it was there already, or belongs to one choice made before it was
-/// noticed.
+/// Parts arrive faster than they are sent, and all of them have priority over one part: another direction, cached,
+/// small, dense. Once that part is due, only parts that were pending already, or that one earlier choice has selected,
+/// may go before it.
 pub fn nothing_starves(kind: SchedulerKind) {
     let patience = if kind == SchedulerKind::MqDeadline { 5_000 } else { 10 };
     let queue = 32;
@@ -131,9 +131,9 @@ pub fn nothing_starves(kind: SchedulerKind) {
 }
 
 pub fn a_flush_waits_for_nothing_that_came_later(kind: SchedulerKind) {
-    let gone = churn(kind, 16, 300, 8);
-    for (i, flush) in gone.iter().enumerate().filter(|(_, p)| p.op == RequestOp::Flush) {
-        assert!(gone[..i].iter().all(|p| p.request < flush.request), "{}: {flush:?} was overtaken", kind.name());
+    let sent = churn(kind, 16, 300, 8);
+    for (i, flush) in sent.iter().enumerate().filter(|(_, p)| p.op == RequestOp::Flush) {
+        assert!(sent[..i].iter().all(|p| p.request < flush.request), "{}: {flush:?} was overtaken", kind.name());
     }
 }
 
@@ -180,7 +180,7 @@ fn names_lead_back_to_their_schedulers() {
     assert_eq!(SchedulerKind::from_name("elevator"), None);
 }
 
-/// Parts that are all pending at time 0, in the order in which they go.
+/// The order in which these parts are sent if all are pending at time 0.
 fn order(kind: SchedulerKind, parts: &[(RequestOp, u32, u32)]) -> Vec<u32> {
     let mut scheduler = scheduler(kind, 128);
     for (&(op, lpa, len), request) in parts.iter().zip(0..) {
@@ -237,7 +237,7 @@ fn due_parts_go_after_each_request_or_batch() {
     }
     scheduler.admit(at(5), &Even);
     let mut pop = |ms| scheduler.pop(at(ms), &Even).map(|p| p.request);
-    // A hit; then both that are due, before the other hit; the batch is not interrupted.
+    // First a hit; then both due parts, before the other hit. The batch is not interrupted.
     assert_eq!([pop(9), pop(10), pop(10), pop(10)], [Some(2), Some(0), Some(1), Some(3)]);
     assert_eq!([pop(11), pop(30), pop(30)], [Some(4), Some(5), None]);
     assert_eq!(["sched_due", "sched_prioritised", "sched_overtaking"].map(|name| count(&scheduler, name)), [2, 3, 1]);

@@ -1,7 +1,7 @@
-//! Read over write, as MAP+ Sec. VI-A has it: "in order to avoid write starvation, read queue is prioritized for once".
-//! Reads go before waiting writes, but not twice in succession.
+//! Read over write, with the rule of MAP+ Sec. VI-A: "in order to avoid write starvation, read queue is prioritized for
+//! once". Reads go before waiting writes, but not twice in succession.
 
-/// Which of two queues.
+/// One of two queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Direction {
     /// Reads.
@@ -10,11 +10,11 @@ pub(super) enum Direction {
     Write,
 }
 
-/// Both, in the order of their indices.
+/// Both directions, in the order of their indices.
 pub(super) const DIRECTIONS: [Direction; 2] = [Direction::Read, Direction::Write];
 
 impl Direction {
-    /// The queue of a part.
+    /// The direction of a part.
     pub fn of(part: &crate::request::Part) -> Direction {
         if super::pending::writes(part.op) { Direction::Write } else { Direction::Read }
     }
@@ -25,15 +25,15 @@ impl Direction {
     }
 }
 
-/// Whose turn it is.
+/// Which direction is next.
 #[derive(Default)]
 pub(super) struct Turns {
-    /// The last choice was a read while a write waited.
+    /// True if the last choice was a read while a write waited.
     preferred: bool,
 }
 
 impl Turns {
-    /// The queue to serve, of those that have something.
+    /// The direction to serve, of those with waiting parts.
     #[inline]
     pub fn next(&mut self, reads: bool, writes: bool) -> Option<Direction> {
         let read = reads && !(writes && self.preferred);
@@ -55,7 +55,7 @@ mod tests {
         let mut turns = Turns::default();
         let mut next = |reads, writes| turns.next(reads, writes).map(|d| if d == Direction::Read { 'r' } else { 'w' });
         assert_eq!([next(true, true), next(true, true), next(true, true)], [Some('r'), Some('w'), Some('r')]);
-        // Nobody had to wait for this one, so the next read is preferred again.
+        // No write waited for this read, so the next read is preferred again.
         assert_eq!([next(true, false), next(true, true), next(false, true)], [Some('r'), Some('r'), Some('w')]);
         assert_eq!(next(false, false), None);
     }

@@ -1,4 +1,4 @@
-//! The flash of the model: blocks filled in order, and the true map.
+//! Flash of the model: blocks filled in order, and the true map.
 
 use std::collections::VecDeque;
 

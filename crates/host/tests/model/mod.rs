@@ -1,5 +1,5 @@
-//! A device for the driver to talk to. It holds the true map, answers in any order, and checks every command against
-//! what a host that has applied exactly the changes up to the command's `host_seq` must know.
+//! A model device for the driver. It has the true map, answers in any order, and checks every command against the
+//! knowledge of a host that has applied exactly the changes up to the command's `host_seq`.
 //!
 //! Commands arrive in the order in which they were sent and are answered in random order. The checks are exact, because
 //! `known` is the true map as of the `host_seq` of the latest command.
@@ -42,23 +42,23 @@ impl Random {
     }
 }
 
-/// How nasty the device is.
+/// Behaviour of the device towards the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Nature {
-    /// Entries in the log beyond which no write is taken.
+    /// Number of log entries from which on it accepts no write.
     pub log_entries: usize,
-    /// How far from the front the next entry to deliver is chosen.
+    /// Distance from the front within which the next entry to deliver is chosen.
     pub window: u32,
-    /// Chance in percent of metadata commands to fail.
+    /// Probability in percent that a metadata command fails.
     pub fail: u32,
-    /// Chance in percent of each hint per response.
+    /// Probability in percent of each hint, per response.
     pub hints: u32,
 }
 
 pub struct Device {
     pub info: DeviceInfo,
     nature: Nature,
-    /// HP-UFS: changes are logged until the host has applied them.
+    /// HP-UFS: the device logs changes until the host has applied them.
     logs: bool,
     pub random: Random,
     pub flash: Flash,
@@ -68,7 +68,7 @@ pub struct Device {
     pub stored: Vec<u32>,
     host_seq: Seq,
     seq: Seq,
-    /// Entries that the host has not applied yet, oldest first; those from `undelivered` on have not been sent.
+    /// Entries that the host has not applied yet, oldest first, with whether they have been sent.
     log: VecDeque<(L2pEntry, bool)>,
     /// Commands that have arrived, with the answer if it was fixed on arrival.
     arrived: Vec<(Command, Option<DataIn>)>,
@@ -78,7 +78,7 @@ pub struct Device {
     pub copies_made: u32,
     pub copies_too_late: u32,
     pub attests: u32,
-    /// Quarters of segments that came by themselves.
+    /// Number of quarters of segments that were sent separately.
     pub parts_taken: u32,
 }
 
@@ -106,7 +106,7 @@ impl Device {
         }
     }
 
-    /// Takes in a command: everything that depends on its `host_seq` happens here.
+    /// Accepts a command. Everything that depends on its `host_seq` happens here.
     pub fn arrive(&mut self, mut command: Command) {
         assert!(self.arrived.iter().all(|(other, _)| other.tag != command.tag), "a tag is used twice");
         self.advance(command.host_seq);
@@ -131,7 +131,7 @@ impl Device {
         self.arrived.push((command, answer));
     }
 
-    /// The host says that it has applied everything up to `seq`.
+    /// The host has applied everything up to `seq`.
     fn advance(&mut self, seq: Seq) {
         assert!(self.logs || seq == Seq(0));
         assert!(seq >= self.host_seq && seq <= self.seq, "host {seq} after {}, of {}", self.host_seq, self.seq);
@@ -163,9 +163,15 @@ impl Device {
 
     fn mapped_read(&mut self, lpa: Lpa, len: u32, ppa: Option<Ppa>) -> DataIn {
         for i in 0..len {
-            let told = Ppa::pack(ppa.map(|ppa| ppa.offset(i)));
-            assert_eq!(told, self.known[lpa.index() + i as usize], "address of {} at {}", lpa.offset(i), self.host_seq);
-            let mut resolved = [told];
+            let from_host = Ppa::pack(ppa.map(|ppa| ppa.offset(i)));
+            assert_eq!(
+                from_host,
+                self.known[lpa.index() + i as usize],
+                "address of {} at {}",
+                lpa.offset(i),
+                self.host_seq
+            );
+            let mut resolved = [from_host];
             for (entry, _) in &self.log {
                 self.flash.apply_at(&mut resolved, lpa.offset(i), entry);
             }
@@ -277,7 +283,7 @@ impl Device {
         }
     }
 
-    /// Can this command be answered now?
+    /// True if this command can be answered now.
     fn answerable(&self, op: &Op) -> bool {
         let changes = matches!(op, Op::Write { .. } | Op::Unmap { .. });
         !changes || self.log.len() < self.nature.log_entries
@@ -403,7 +409,7 @@ impl Device {
         (users, self.arrived.len() - users)
     }
 
-    /// From here on nothing new happens of the device's own accord.
+    /// Stops hints: from now on the device starts nothing by itself.
     pub fn stop_hints(&mut self) {
         self.nature.hints = 0;
     }
@@ -412,7 +418,7 @@ impl Device {
         self.arrived.is_empty() && self.log.is_empty() && self.copies.is_empty()
     }
 
-    /// Compares everything the host holds with the truth, once the host has applied every change.
+    /// Compares everything that the host has with the truth, after the host has applied every change.
     pub fn check_host(&self, driver: &Driver) {
         assert!(self.settled(), "the host has not heard of every change yet");
         for lpa in 0..self.info.capacity_units {
@@ -427,7 +433,7 @@ impl Device {
         }
     }
 
-    /// A copy is made only while the log has room for its entry.
+    /// True if a copy can be made: the log must have room for its entry.
     pub fn can_copy(&self) -> bool {
         !self.copies.is_empty() && self.log.len() < self.nature.log_entries
     }

@@ -1,4 +1,4 @@
-//! Driver, link and device, and the block layer's side of the bargain.
+//! Driver, link and model device, with a block layer that checks completions.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,10 +19,10 @@ pub struct World {
     outstanding: BTreeMap<u32, Request>,
     next_id: u32,
     pub now: SimTime,
-    /// HPB groups that the host has been told not to use, as far as it has been told.
+    /// HPB groups that the host must not use, as far as it has been told.
     dirty_groups: Vec<bool>,
     pub most_dram: u64,
-    /// Who asks from now on.
+    /// The app that issues the next requests.
     pub app: AppId,
 }
 
@@ -56,7 +56,7 @@ impl World {
         self.outstanding.len()
     }
 
-    /// Takes from the driver what it has.
+    /// Takes all commands and completions from the driver.
     pub fn pump(&mut self) {
         while let Some(command) = self.driver.next_command(self.now) {
             self.check_sent(&command);
@@ -66,7 +66,7 @@ impl World {
     }
 
     fn check_sent(&mut self, command: &Command) {
-        // Linux goes on using entries of regions that it has written, whatever the device says.
+        // Linux continues to use entries of regions that it has written, whatever the device says.
         if let Op::HpbRead { lpa, .. } = command.op
             && self.config.booster != BoosterKind::HpbLinux
         {
@@ -123,7 +123,7 @@ impl World {
         true
     }
 
-    /// One thing happens, whichever.
+    /// Does one random thing.
     pub fn step(&mut self) {
         match self.random.below(5) {
             0 | 1 => drop(self.deliver()),
@@ -155,7 +155,7 @@ impl World {
         !self.link.is_empty()
     }
 
-    /// Runs until the host has heard of every change.
+    /// Runs until the host has received every change.
     pub fn settle(&mut self) {
         self.drain();
         self.device.stop_hints();
@@ -167,7 +167,7 @@ impl World {
             self.submit(RequestOp::Flush, 0, 0);
         }
         assert!(self.device.settled(), "the host never hears of the last changes: {:?}", self.driver.stats());
-        // One command tells of one freed block.
+        // One command names one freed block.
         for _ in 0..self.device.info.superblocks {
             self.submit(RequestOp::Flush, 0, 0);
         }

@@ -13,14 +13,14 @@ impl Core {
         &self.layout
     }
 
-    /// The data superblocks and their lives.
+    /// The data superblocks: state, use and wear.
     #[inline(always)]
     pub fn blocks(&self) -> &Blocks {
         &self.blocks
     }
 
-    /// True if the stream may open one more log block beside `log_blocks`: their number bounds the time of a recovery.
-    /// The last one is left to GC, without which nothing becomes free.
+    /// True if the stream may open one more superblock beside the `log_blocks`, whose number limits how long recovery
+    /// takes. The last one is left to GC, without which nothing becomes free.
     pub fn log_block_fits(&self, log_blocks: usize, stream: Stream) -> bool {
         let for_gc = stream == Stream::Host && self.blocks.open(Stream::Gc).is_none();
         log_blocks + usize::from(for_gc) < usize::from(self.cfg.log.max_log_blocks)
@@ -31,8 +31,8 @@ impl Core {
         self.waiting_sources.contains(&sb)
     }
 
-    /// The superblock is empty, but only by trims that may yet be lost with the power: recovery has to scan it until
-    /// they are safe.
+    /// The superblock is empty, but only by trims that a power cut may still lose. Recovery has to scan it until the
+    /// trims are safe.
     pub fn hold_for_trims(&mut self, sb: Superblock) {
         self.trims.hold(sb, self.next_seq());
     }

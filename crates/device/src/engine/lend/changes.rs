@@ -1,4 +1,4 @@
-//! The log of changes, and what the host is told of them.
+//! The log of changes, and what responses tell the host of it.
 
 use ufs::L2pEntry;
 use units::{Lpa, Ppa, Seq};
@@ -18,12 +18,12 @@ impl Core {
         self.log.clear();
     }
 
-    /// The log forgets what it knows of an address.
+    /// Drops the log's entry of an address.
     pub fn forget_change(&mut self, lpa: Lpa) {
         self.log.forget(lpa);
     }
 
-    /// The log forgets what the host has applied.
+    /// Drops the log entries that the host has applied.
     #[inline]
     pub fn forget_applied(&mut self, host_seq: Seq) {
         self.log.forget_applied(host_seq);
@@ -37,7 +37,7 @@ impl Core {
         entry
     }
 
-    /// Up to `most` such entries, for a command that asks for them.
+    /// Up to `most` entries that have not been sent to the host, oldest first, for a command that asks for them.
     pub fn transfer(&mut self, most: usize) -> Vec<L2pEntry> {
         let n = self.log.unsent().min(most);
         let entries: Vec<_> = (0..n).map_while(|_| self.log.send_next()).collect();
@@ -51,7 +51,7 @@ impl Core {
         self.units_to_log
     }
 
-    /// The mapping of an address has changed: entries of it that an HPB host keeps are out of date.
+    /// The mapping of an address has changed, so entries of it that an HPB host keeps are out of date.
     #[inline]
     pub fn publish_change(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
         self.publisher.changed(lpa, ppa);

@@ -1,4 +1,4 @@
-//! What unit tests of schemes do in the engine's place.
+//! What unit tests of schemes do in place of the engine.
 
 use units::Seq;
 

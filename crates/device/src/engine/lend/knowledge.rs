@@ -1,4 +1,4 @@
-//! What the firmware knows of the mapping table: the view of a map unit for everybody who has a proof.
+//! What the firmware knows of the mapping table. Every view of a map unit needs a proof.
 
 use nand::{Cause, Completed, Priority, Work};
 use units::{Lpa, Ppa, SegmentId, Superblock};
@@ -18,21 +18,22 @@ impl Core {
         self.meta.pages().view(loaded)
     }
 
-    /// The content of a map unit in the segment cache, which becomes the most recently used.
+    /// The content of a map unit, if the segment cache holds it. The unit becomes the most recently used.
     #[inline]
     pub fn hit(&mut self, unit: SegmentId) -> Option<MapView<'_>> {
         let loaded = self.sram.segment_hit(unit)?;
         Some(self.meta.pages().view(loaded))
     }
 
-    /// The content of a map unit that was never written: the directory says so.
+    /// The proof that a map unit was never written, if the directory says so.
     #[inline]
     pub fn unwritten(&self, unit: SegmentId) -> Option<Loaded> {
         self.meta.expected(unit).unwritten()
     }
 
-    /// The content of a map unit that a command wanted: `read` for it, never written, in the segment cache now, or, if
-    /// other parts of its segment have been read for the command, in SRAM when the command began.
+    /// The content of a map unit that a command needs. The unit was `read` for the command, was never written, or is in
+    /// the segment cache now. If other parts of its segment were read for the command, it was in SRAM when the command
+    /// began.
     ///
     /// # Panics
     /// If it is none of these.
@@ -42,9 +43,9 @@ impl Core {
             None => {
                 let copied = || {
                     let wanted = self.segment_of(unit);
-                    let here =
+                    let in_sram =
                         self.sram.holds_segment(unit) || read.iter().any(|r| self.segment_of(r.unit()) == wanted);
-                    assert!(here, "nothing has brought {unit} into SRAM for a command");
+                    assert!(in_sram, "nothing has brought {unit} into SRAM for a command");
                     self.truth().copied_for_command(unit)
                 };
                 self.view(&self.unwritten(unit).unwrap_or_else(copied))
@@ -56,7 +57,7 @@ impl Core {
         Lpa(self.meta.units().range(unit).start).segment()
     }
 
-    /// Submits the reads of a round for the exclusive job. Gives their number.
+    /// Submits the reads of a round for the exclusive job. Gives the number of reads.
     pub(in crate::engine) fn read_round(&mut self, round: &mut Round, sharing: Sharing, cause: Cause) -> u64 {
         let flash_units = self.meta.units().flash_units();
         round.read(sharing, |ppa| self.job_read(ppa, flash_units, cause))
@@ -67,31 +68,31 @@ impl Core {
         round.arrive(&self.job_reads, self.meta.units().flash_units());
     }
 
-    /// The map units that programs of the exclusive job have put on flash since this was asked last.
+    /// The map units that programs of the exclusive job have put on flash since the last call.
     pub fn take_programmed(&mut self) -> ProgrammedSet {
         std::mem::take(&mut self.programmed)
     }
 
-    /// After a power cut: the snapshot in a metadata superblock, all of which has been read.
+    /// The snapshot in a metadata superblock, for recovery. All of its units have been read.
     pub(in crate::engine) fn snapshot_read(&self, sb: Superblock, read: &PiecesRead) -> Option<&Snapshot> {
         let units = self.meta.snapshot_units();
         self.meta.pages().snapshot(sb, self.layout.first_ppa(sb), units, read)
     }
 
-    /// After a power cut: takes over the places that were found, and the numbers that were found with them.
+    /// Sets the directory to the places that recovery has found, with the sequence numbers found there.
     pub(in crate::engine) fn restore_directory(&mut self, rebuilt: Rebuilt) {
         let truth = Truth::new(&self.nand, self.meta.pages());
         let numbers = (0..self.meta.units().count()).map(SegmentId).map(|unit| truth.number_on_flash(unit)).collect();
         self.meta.restore(rebuilt, numbers);
     }
 
-    /// After a power cut: counts the pages that the map units name which a read has brought.
+    /// Counts the valid pages in the map units that recovery has read with `read`.
     pub(in crate::engine) fn count_valid(&mut self, read: &Completed) {
         let (Work::Read { ppa, .. }, Some(spare)) = (read.work(), self.nand.spare(read, 0)) else { return };
         let flash_units = self.meta.units().flash_units();
         for piece in self.meta.pieces_at(ppa, spare.lpa) {
             let Kind::Segment(unit) = self.meta.kind(piece) else { continue };
-            // Others that share the flash unit may have moved since.
+            // Another map unit in the same flash unit may have a newer place.
             let Some(loaded) = self.meta.expected(unit).arrived(read, flash_units) else { continue };
             for ppa in self.view(&loaded).entries().into_iter().filter_map(Ppa::unpack) {
                 let sb = self.superblock_of(ppa);
@@ -100,13 +101,13 @@ impl Core {
         }
     }
 
-    /// A map unit in the segment cache, which becomes the most recently used, for a search that uses it soon.
+    /// A map unit in the segment cache, for a search that uses it soon. The unit becomes the most recently used.
     pub fn searched_in_cache(&mut self, unit: SegmentId) -> Option<Loaded> {
         let cached = self.sram.segment_hit(unit)?;
         Some(Truth::new(&self.nand, self.meta.pages()).searched_in_cache(cached))
     }
 
-    /// What the log knows of an address, over the entry in its map unit.
+    /// The mapping of an address: its log entry, over `entry` from its map unit.
     #[inline]
     pub fn over_log(&self, lpa: Lpa, entry: Option<Ppa>) -> Option<Ppa> {
         match self.log.get(lpa) {
@@ -117,36 +118,36 @@ impl Core {
 
     /// Address and place of every unit of user data in the `units` units from `first` on, for a valid page search.
     ///
-    /// Before it uses them, the search has to read what tells firmware the same: the segment bitmap of the superblock,
-    /// or these spare areas ([`Core::scan_for_search`]).
+    /// Before the search uses them, it must read a source that tells firmware the same: the segment bitmap of the
+    /// superblock, or these spare areas ([`Core::scan_for_search`]).
     pub fn addresses(&self, first: Ppa, units: u32) -> Vec<(Lpa, Ppa)> {
         self.truth().addresses(first, units)
     }
 
     /// True if the mapping still names a page that a valid page search has found, with the map unit in SRAM.
     ///
-    /// To be asked only of such pages. Firmware keeps a list of them, from which a map flush takes those whose entries
-    /// it changes, so it needs no other read of the map unit.
+    /// Only such pages may be asked about. Firmware keeps a list of them. A map flush removes those whose entries it
+    /// changes, so firmware needs no second read of the map unit.
     #[inline]
     pub fn still_names(&self, lpa: Lpa, found: Ppa) -> bool {
         self.over_log(lpa, self.truth().entry_when_found(lpa)) == Some(found)
     }
 
-    /// An entry that the entry cache holds, which becomes the most recently used; `None` if it does not.
+    /// An entry of the entry cache, which becomes the most recently used. `None` if the cache does not hold it.
     ///
-    /// Only entries of map units that are in SRAM may be taken in there.
+    /// Only entries of map units that are in SRAM may be inserted in that cache.
     #[inline]
     pub fn cached_entry(&self, entries: &mut EntryCache, lpa: Lpa) -> Option<Option<Ppa>> {
         entries.touch(lpa).then(|| self.truth().cached_entry(lpa))
     }
 
-    /// What only the simulator knows. Schemes get no more of it than the methods of `Core` say.
+    /// What only the simulator knows. A scheme reaches it only through the methods of `Core`.
     #[inline]
     pub(in crate::engine) fn truth(&self) -> Truth<'_> {
         Truth::new(&self.nand, self.meta.pages())
     }
 
-    /// Reads the row units of an exclusive job; the job goes on when all its operations are done.
+    /// Reads row units for an exclusive job, which continues when all of its operations are done.
     pub(in crate::engine) fn job_read(&mut self, ppa: Ppa, units: u32, cause: Cause) -> JobRead {
         if self.job_ops == 0 {
             self.job_reads.clear();

@@ -13,7 +13,7 @@ impl Core {
         self.sram.available(owner)
     }
 
-    /// Takes buffers. False, and none taken, if there are not enough.
+    /// Takes `n` buffers. False if there are too few; then none is taken.
     #[inline]
     pub fn take_buffers(&mut self, owner: Owner, n: u16) -> bool {
         self.sram.take(owner, n)
@@ -31,18 +31,18 @@ impl Core {
         self.sram.segment_hit(unit).is_some()
     }
 
-    /// True if the map unit is in SRAM. Nothing changes.
+    /// True if the map unit is in SRAM. Does not count as a use.
     #[inline]
     pub fn holds_segment(&self, unit: SegmentId) -> bool {
         self.sram.holds_segment(unit)
     }
 
-    /// Keeps a map unit that is in SRAM now, where there is room.
+    /// Inserts a map unit that is in SRAM now into the segment cache, if it has room.
     pub fn keep_segment(&mut self, loaded: &Loaded) {
         self.sram.keep_segment(loaded);
     }
 
-    /// Takes a map unit out of the cache, if it is there. Its buffer goes over to the caller.
+    /// Removes a map unit from the segment cache, if it is there. The caller takes over its buffer.
     pub fn take_segment(&mut self, unit: SegmentId) -> Option<Loaded> {
         self.sram.take_segment(unit)
     }

@@ -33,13 +33,13 @@ impl Core {
         self.stats.map_flushes
     }
 
-    /// A translation was answered from the log.
+    /// Counts a translation that was answered from the log.
     #[inline(always)]
     pub fn count_log_hit(&mut self) {
         self.stats.log_hits += 1;
     }
 
-    /// A translation was answered from a map unit or an entry in SRAM.
+    /// Counts a translation that was answered from a map unit or an entry in SRAM.
     #[inline(always)]
     pub fn count_segment_hit(&mut self) {
         self.stats.segment_hits += 1;

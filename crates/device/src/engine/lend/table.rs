@@ -18,25 +18,25 @@ impl Core {
         &self.meta
     }
 
-    /// How the mapping table is divided.
+    /// The division of the mapping table into map units.
     #[inline(always)]
     pub fn units(&self) -> MapUnits {
         self.meta.units()
     }
 
-    /// Where a map unit is on flash, if it was ever written.
+    /// The place of a map unit on flash; `None` if it was never written.
     #[inline(always)]
     pub fn place_of(&self, unit: SegmentId) -> Option<Ppa> {
         self.meta.place(self.meta.segment_piece(unit))
     }
 
-    /// True if metadata superblocks are so short that some have to be collected before more is programmed.
+    /// True if metadata superblocks are so short that some have to be collected before more metadata is programmed.
     pub fn metadata_runs_short(&self) -> bool {
         self.meta.free() <= META_RESERVE
     }
 
-    /// Reads the map units of a round for a map flush, which goes on when all its operations are done. Gives the number
-    /// of reads.
+    /// Reads the map units of a round for a map flush. Gives the number of reads. The flush continues when all of its
+    /// operations are done.
     pub fn read_for_flush(&mut self, round: &mut Round, sharing: Sharing) -> u64 {
         let reads = self.read_round(round, sharing, Cause::MapRead);
         self.stats.segment_reads += reads;
@@ -50,25 +50,26 @@ impl Core {
         reads
     }
 
-    /// Reads the spare areas of `units` units, or as many flash units of a segment bitmap, for a valid page search.
+    /// Reads the spare areas of `units` units for a valid page search, or as many flash units of a segment bitmap.
     pub fn scan_for_search(&mut self, ppa: Ppa, units: u32) {
         self.job_read(ppa, units, Cause::ValidPageSearch);
     }
 
-    /// Programs map units as part of a map flush, which goes on when all of them are on flash.
+    /// Programs map units for a map flush. The flush continues when all of them are on flash.
     pub fn program_map_units(&mut self, pieces: &[Piece]) {
         self.stats.segment_writes += pieces.len() as u64;
         self.program_all_pieces(pieces, ProgramReason::Job);
     }
 
-    /// Programs segment bitmaps as part of a map flush.
+    /// Programs segment bitmaps for a map flush.
     pub fn program_bitmaps(&mut self, pieces: &[Piece]) {
         self.program_all_pieces(pieces, ProgramReason::Job);
     }
 
-    /// Programs map units beside commands, up to a row of them. Gives where it put the first and how many it took; the
-    /// engine asks [`Background::piece_programmed`](crate::seat::Background::piece_programmed) about each.
-    pub fn program_beside(&mut self, pieces: &[Piece]) -> (Ppa, usize) {
+    /// Programs up to a row of map units while commands run. Gives the place of the first and the number of units
+    /// taken. When the program is done, the engine calls
+    /// [`Background::piece_programmed`](crate::seat::Background::piece_programmed) for each.
+    pub fn program_in_background(&mut self, pieces: &[Piece]) -> (Ppa, usize) {
         let (ppa, taken) = self.program_pieces(pieces, ProgramReason::Background);
         self.stats.segment_writes += taken as u64;
         (ppa, taken)
@@ -79,38 +80,38 @@ impl Core {
         self.meta.segment_written(programmed, seq);
     }
 
-    /// The map unit on flash is complete up to `seq`, as the host attests.
+    /// The host attests that the map unit on flash is complete up to `seq`.
     pub fn raise_segment_seq(&mut self, unit: SegmentId, seq: Seq) {
         self.meta.raise_segment_seq(unit, seq);
     }
 
-    /// An entry of a map unit that is on flash now.
+    /// Sets an entry of a map unit that is on flash now.
     #[inline]
     pub fn set_entry(&mut self, programmed: &Programmed, lpa: Lpa, ppa: Option<Ppa>) {
         self.meta.pages_mut().set_entry(programmed, lpa, ppa);
     }
 
-    /// All entries, packed, of a map unit that is on flash now.
+    /// Sets all entries, packed, of a map unit that is on flash now.
     pub fn set_unit(&mut self, programmed: &Programmed, packed: &[u32]) {
         self.meta.pages_mut().set_unit(programmed, packed);
     }
 
-    /// The same of a map unit that is a whole segment.
+    /// Sets all entries of a map unit that is a whole segment and is on flash now.
     pub fn set_unit_state(&mut self, programmed: &Programmed, state: SegmentState) {
         self.meta.pages_mut().set_unit_state(programmed, state);
     }
 
-    /// Valid pages of each superblock, as recovery has counted them in the map units that it has read.
+    /// Valid pages of each superblock, counted by recovery in the map units that it has read. Gives them once.
     pub fn take_counted(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.counted)
     }
 
-    /// The trims that recovery has found in the journal.
+    /// The trims that recovery has found in the journal. Gives them once.
     pub fn take_restored_trims(&mut self) -> Vec<TrimRecord> {
         self.trims.take_restored()
     }
 
-    /// The table that recovery has rebuilt for a scheme that keeps it in DRAM, packed, by LPA.
+    /// The table that recovery has rebuilt for a scheme that keeps it in DRAM, packed, by LPA. Gives it once.
     pub fn take_rebuilt(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.rebuilt)
     }

@@ -1,16 +1,16 @@
-//! What recovery has found, and what follows from it.
+//! The pages and trims that recovery has found, and the mapping that follows from them.
 //!
 //! # Which page of an address is the right one
-//! Live, a copy by GC is checked against the block that it came from. After a power cut that cannot work: the entry
-//! that made the block the current one may be lost with the host's memory, and the block erased. So every page carries
-//! the *version* of its content, the number of the write that made it, and copies keep it. The page with the highest
-//! version is right, and of several copies the last. A segment on flash with number `s` holds every change up to `s`,
-//! so a page numbered above `s` decides by its version `v`:
-//! - `v > s`: the segment has never seen this content. The page is right.
-//! - `v <= s`: a copy of content that the segment had seen, or had seen replaced. It is right if the page that the
-//!   segment names has the same version or is no more; that page is read.
+//! While the device runs, a copy by GC is checked against the block that it came from. After a power cut that cannot
+//! work: the entry that made the block the current one may be lost with the host's memory, and the block erased. So
+//! every page carries the *version* of its content, the number of the write that made it, and copies keep it. The page
+//! with the highest version is right, and of several copies the last. A segment on flash with number `s` holds every
+//! change up to `s`, so a page numbered above `s` decides by its version `v`:
+//! - `v > s`: the segment has never contained this version. The page is right.
+//! - `v <= s`: the page is a copy of content that the segment has contained, or has already replaced. It is right if
+//!   the page that the segment names has the same version or does not exist any more. Recovery reads that page.
 //!
-//! A trim numbered `t` ends every version below `t`.
+//! A trim numbered `t` makes every version below `t` invalid.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,68 +22,68 @@ use crate::knowledge::TrimRecord;
 /// A page of a log block.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Found {
-    /// Address that it holds.
+    /// Address in its spare area.
     pub lpa: Lpa,
     /// Number of the write that made its content.
     pub version: Seq,
-    /// Its own number.
+    /// Sequence number of the page.
     pub seq: Seq,
-    /// Where it is.
+    /// Its place.
     pub ppa: Ppa,
 }
 
-/// Pages and trims.
+/// All pages and trims found.
 #[derive(Debug, Default)]
 pub struct Evidence {
     found: Vec<Found>,
     trims: Vec<TrimRecord>,
-    /// What the pages hold that segments name: address and version.
+    /// Content of the pages that segments name: address and version.
     bases: BTreeMap<Ppa, Option<(Lpa, Seq)>>,
-    /// The highest number found.
+    /// The highest sequence number found.
     pub last_seq: Seq,
 }
 
 impl Evidence {
-    /// A page of a log block. `version` has the low bits of a number that is not above its own.
+    /// Adds a page of a log block. `version` has the low bits of a number that is not above `seq`.
     pub fn add_page(&mut self, lpa: Lpa, version: u32, seq: Seq, ppa: Ppa) {
         self.last_seq = self.last_seq.max(seq);
         self.found.push(Found { lpa, version: full(version, seq), seq, ppa });
     }
 
-    /// Trims of the journal.
+    /// Adds trims of the journal.
     pub fn add_trims(&mut self, trims: &[TrimRecord]) {
         self.trims.extend_from_slice(trims);
         let last = trims.iter().map(|r| r.seq.plus(r.len - 1)).max();
         self.last_seq = self.last_seq.max(last.unwrap_or(Seq(0)));
     }
 
-    /// What a page holds that a segment names; `None` if it cannot be read, or is no more.
+    /// Adds the content of a page that a segment names; `None` if it cannot be read, or does not exist any more.
     pub fn add_base(&mut self, ppa: Ppa, content: Option<(Lpa, u32, Seq)>) {
         self.bases.insert(ppa, content.map(|(lpa, version, seq)| (lpa, full(version, seq))));
     }
 
-    /// Forgets the bases of the last round.
+    /// Forgets the pages that the segments of the last round name.
     pub fn clear_bases(&mut self) {
         self.bases.clear();
     }
 
-    /// All pages have been found.
+    /// Sorts the pages for lookups. All pages have been added.
     pub fn sort(&mut self) {
         self.found.sort_unstable();
     }
 
-    /// Test support: takes the page that was programmed last for the right one.
+    /// Sabotage for tests: sorts as if the page programmed last were the right one.
     pub fn sort_wrongly(&mut self) {
         self.found.sort_unstable_by_key(|f| (f.lpa, f.seq));
     }
 
-    /// Pages found.
+    /// Number of pages found.
     pub fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// The best page of each address of a map unit, if it is one that the map unit has not seen.
-    pub fn news(&self, range: Range<u32>, on_flash: Seq) -> impl Iterator<Item = Found> {
+    /// The best page of each address of a map unit, if the map unit lacks it.
+    pub fn missing_pages(&self, range: Range<u32>, on_flash: Seq) -> impl Iterator<Item = Found> {
         let first = self.found.partition_point(|f| f.lpa.0 < range.start);
         let last = self.found.partition_point(|f| f.lpa.0 < range.end);
         let pages = &self.found[first..last];
@@ -91,7 +91,7 @@ impl Evidence {
         best.map(|(_, f)| *f).filter(move |f| f.seq > on_flash)
     }
 
-    /// The trims of a map unit that it lacks: positions in it and numbers.
+    /// The trims that a map unit lacks: positions in it and sequence numbers.
     fn trims_of(&self, range: Range<u32>, on_flash: Seq) -> impl Iterator<Item = (usize, Seq)> {
         let within = move |r: &TrimRecord| {
             let first = r.lpa.0.max(range.start);
@@ -104,19 +104,19 @@ impl Evidence {
         self.trims.iter().flat_map(within).filter(move |&(_, seq)| seq > on_flash)
     }
 
-    /// Does a map unit, complete up to `on_flash`, lack anything?
+    /// True if a map unit that is complete up to `on_flash` lacks any change.
     pub fn concerns(&self, range: Range<u32>, on_flash: Seq) -> bool {
-        self.news(range.clone(), on_flash).next().is_some() || self.trims_of(range, on_flash).next().is_some()
+        self.missing_pages(range.clone(), on_flash).next().is_some() || self.trims_of(range, on_flash).next().is_some()
     }
 
-    /// Changes the packed entries of a map unit that is complete up to `on_flash` to what they should be.
+    /// Corrects the packed entries of a map unit that is complete up to `on_flash`.
     pub fn correct(&self, range: Range<u32>, on_flash: Seq, image: &mut [u32]) {
         let mut trimmed = vec![Seq(0); image.len()];
         for (slot, seq) in self.trims_of(range.clone(), on_flash) {
             trimmed[slot] = trimmed[slot].max(seq);
         }
         let first = range.start;
-        for page in self.news(range, on_flash) {
+        for page in self.missing_pages(range, on_flash) {
             let slot = (page.lpa.0 - first) as usize;
             if page.version > trimmed[slot] {
                 trimmed[slot] = Seq(0);
@@ -130,7 +130,7 @@ impl Evidence {
         }
     }
 
-    /// Is the page right rather than the one that the segment names?
+    /// True if the page is right, not the one that the segment names (`base`).
     fn wins(&self, page: &Found, on_flash: Seq, base: Option<Ppa>) -> bool {
         if page.version > on_flash {
             return true;
@@ -155,8 +155,8 @@ mod tests {
     const LPA: Lpa = Lpa(7);
     const ON_FLASH: Seq = Seq(100);
 
-    /// The place of [`LPA`] after recovery: the segment names `base`, which holds version `base_version` unless it is
-    /// no more; the log blocks hold `pages` of (version, number, place).
+    /// The place of [`LPA`] after recovery. The segment names `base`, which holds version `base_version`, or does not
+    /// exist any more if that is `None`. The log blocks hold `pages` of (version, number, place).
     fn place(base: Option<(u32, Option<u64>)>, pages: &[(u64, u64, u32)], trim: Option<u64>) -> Option<Ppa> {
         let mut evidence = Evidence::default();
         for &(version, seq, ppa) in pages {

@@ -6,22 +6,22 @@ use units::{Ppa, Superblock};
 
 use crate::engine::core::Core;
 
-/// Row by row through superblocks, each die up to its first blank page.
+/// A scan row by row through superblocks, on each die up to its first blank page.
 #[derive(Debug, Default)]
 pub struct Scanner {
     blocks: VecDeque<Superblock>,
     offset: u32,
-    /// Dies of the first block that have shown a blank page.
+    /// Dies of the first block on which a blank page was found.
     ended: Vec<bool>,
 }
 
 impl Scanner {
-    /// About to begin with the first of `blocks`.
+    /// A scan of `blocks`, in this order.
     pub fn new(blocks: impl IntoIterator<Item = Superblock>) -> Scanner {
         Scanner { blocks: blocks.into_iter().collect(), ..Scanner::default() }
     }
 
-    /// First unit of the next row to read.
+    /// First unit of the next row to read; `None` at the end.
     pub fn next_row(&mut self, core: &Core) -> Option<Ppa> {
         let (row, total) = (core.layout.row_units(), core.layout.superblock_units());
         let dies = core.layout.geometry().dies();
@@ -42,7 +42,7 @@ impl Scanner {
         }
     }
 
-    /// A read has shown a blank unit.
+    /// A blank unit was read, so its die has no further pages in this block.
     pub fn saw_blank(&mut self, core: &Core, ppa: Ppa) {
         if self.blocks.front() == Some(&core.superblock_of(ppa)) {
             self.ended[core.layout.geometry().die_of(ppa) as usize] = true;

@@ -1,4 +1,4 @@
-//! What a recovery has seen so far, and what it has still to look at.
+//! State of a recovery: results so far, and remaining work.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,27 +19,27 @@ pub(super) enum Phase {
     FirstPages,
     Snapshot,
     Metadata,
-    /// A free superblock for the metadata to come.
+    /// A free superblock is sought for the metadata to come.
     Room,
-    /// The snapshot there.
+    /// The snapshot in that superblock is being programmed.
     Opened,
     Records,
     Scan,
-    /// The segments of the next round.
+    /// The segments of the next round are being read.
     Segments,
-    /// Pages that these name, where a copy by GC competes.
+    /// The pages that these segments name are being read, where a copy by GC competes.
     Bases,
-    /// The processor changes them.
+    /// The processor changes the segments.
     Changing,
     Written,
     NextRound,
-    /// Metadata superblocks have run short.
+    /// Metadata superblocks are short and are being collected.
     Collecting,
     Count,
     LastRecord,
 }
 
-/// What the first pages of a metadata superblock, one per die, have shown.
+/// Result of reading the first pages of a metadata superblock, one per die.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FirstPages {
     pub(super) sb: Superblock,
@@ -60,21 +60,21 @@ pub struct Recovery {
     /// Snapshots to try, newest first: positions in `firsts`.
     pub(super) snapshots: VecDeque<usize>,
     pub(super) whole: bool,
-    /// Superblocks whose age is not known, and the lowest stamp there that counts.
+    /// Superblocks of unknown age, and the lowest stamp in them that counts.
     pub(super) ageless: Vec<Superblock>,
     pub(super) since: u32,
     /// Metadata superblocks that may have been opened since the snapshot was written.
     pub(super) next: Vec<Superblock>,
     pub(super) rebuilt: Rebuilt,
-    /// Newest stamp of every piece found by scanning.
+    /// Newest stamp and its place, for every piece found by scanning.
     pub(super) newest: BTreeMap<u32, (u32, Ppa)>,
-    /// The units of a map unit of several that have been seen in a row: the first, and how many.
+    /// For a map unit of several flash units: the first unit, and the number of units that have been read in a row.
     pub(super) begun: (Ppa, u32),
     pub(super) begun_mark: u32,
     pub(super) evidence: Evidence,
-    /// Completed reads of metadata in the present phase.
+    /// Completed metadata reads of the present phase.
     pub(super) read: PiecesRead,
-    /// Segments to be worked on, and those of the round.
+    /// Segments to update, and those of the present round.
     pub(super) todo: VecDeque<SegmentId>,
     pub(super) now: Round,
     pub(super) busy_until: SimTime,
@@ -83,7 +83,7 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// About to begin.
+    /// State at the start.
     pub fn new(core: &Core) -> Recovery {
         let geometry = *core.layout.geometry();
         let row = core.layout.row_units();
@@ -119,21 +119,21 @@ impl Recovery {
         }
     }
 
-    /// Superblocks in the order in which they were filled, as far as anything in them can be read.
+    /// Superblocks in the order in which they were filled. Those of which nothing can be read are left out.
     pub(super) fn by_age(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.firsts.len()).filter(|&i| self.firsts[i].stamp.is_some()).collect();
         order.sort_unstable_by_key(|&i| self.firsts[i].stamp);
         order
     }
 
-    /// Superblocks that are not erased, but whose first pages cannot be read: erased by half, or given up because the
-    /// snapshot could not be programmed. What was on its way then stands behind it.
+    /// Superblocks that are not erased, but whose first pages cannot be read. Either their erase was interrupted, or
+    /// they were given up because the snapshot could not be programmed; then pieces may follow it.
     pub(super) fn ageless(&self) -> Vec<Superblock> {
         self.firsts.iter().filter(|f| !f.blank && f.stamp.is_none()).map(|f| f.sb).collect()
     }
 
-    /// One unit that a read has shown.
-    pub(super) fn saw(&mut self, core: &Core, ppa: Ppa, sensed: Sensed, seq: Seq) {
+    /// Takes in one unit that was read.
+    pub(super) fn add_unit(&mut self, core: &Core, ppa: Ppa, sensed: Sensed, seq: Seq) {
         match self.phase {
             Phase::FirstPages => {
                 let first = core.layout.geometry().data_superblocks;
@@ -148,8 +148,8 @@ impl Recovery {
                 let expected = core.meta.snapshot_mark(at);
                 self.whole &= matches!(sensed, Sensed::Unit(spare) if spare.lpa == expected);
             }
-            Phase::Metadata => self.saw_metadata(core, ppa, sensed),
-            Phase::Scan => self.saw_data(core, ppa, sensed, seq),
+            Phase::Metadata => self.add_metadata_unit(core, ppa, sensed),
+            Phase::Scan => self.add_data_unit(core, ppa, sensed, seq),
             Phase::Bases => {
                 let content = match sensed {
                     Sensed::Unit(spare) => Some((Lpa(spare.lpa), spare.version, seq)),
@@ -161,7 +161,7 @@ impl Recovery {
         }
     }
 
-    fn saw_metadata(&mut self, core: &Core, ppa: Ppa, sensed: Sensed) {
+    fn add_metadata_unit(&mut self, core: &Core, ppa: Ppa, sensed: Sensed) {
         match sensed {
             Sensed::Blank => self.scanner.saw_blank(core, ppa),
             Sensed::Unit(spare) => {
@@ -181,8 +181,8 @@ impl Recovery {
         }
     }
 
-    /// Where the piece begins that ends with this unit. One of several units counts only if all of them can be read;
-    /// they are in one row, so they are seen one after the other.
+    /// First unit of the piece that ends with this unit. A piece of several units counts only if all of them can be
+    /// read. They are in one row, so they are read in order.
     fn whole_piece(&mut self, core: &Core, ppa: Ppa, mark: u32) -> Option<Ppa> {
         let units = core.meta.units_of(Piece(mark));
         if units == 1 {
@@ -195,7 +195,7 @@ impl Recovery {
         (self.begun.1 == units).then_some(self.begun.0)
     }
 
-    fn saw_data(&mut self, core: &Core, ppa: Ppa, sensed: Sensed, seq: Seq) {
+    fn add_data_unit(&mut self, core: &Core, ppa: Ppa, sensed: Sensed, seq: Seq) {
         match sensed {
             Sensed::Blank => self.scanner.saw_blank(core, ppa),
             Sensed::Unit(spare) if spare.lpa < core.cfg.capacity_units => {

@@ -1,4 +1,5 @@
-//! What a scheduler may ask and announce: which entries are cached, and which will be wanted soon (MAP+ Sec. V-A, V-B).
+//! What a scheduler may ask and announce: which entries are cached, and which entries requests will need soon (MAP+
+//! Sec. V-A, V-B).
 
 use units::{Lpa, SegmentId};
 
@@ -6,7 +7,7 @@ use super::Demand;
 use crate::engine::core::Core;
 use crate::knowledge::Loaded;
 
-/// Entries that are taken in beside the one that was missed fill at most one of so many parts of the cache.
+/// Prefetched entries may fill at most one of this many parts of the cache.
 const AHEAD_ONE_IN: u64 = 4;
 
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
@@ -20,21 +21,21 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         })
     }
 
-    /// These addresses, and no others that were announced before, will be read or written soon: when one of them
-    /// misses, the others of its translation page are taken in with it.
+    /// Replaces the set of announced addresses: these will be read or written soon. When one of them misses, the cache
+    /// also takes in the others of its translation page.
     pub(super) fn load_ahead(&mut self, core: &Core, lpas: impl IntoIterator<Item = Lpa>) {
         self.expected.clear();
         self.expected.extend(lpas.into_iter().filter(|&lpa| !self.cmt.is_cached(lpa) && lpa.0 < core.capacity_units()));
     }
 
-    /// How many entries will be taken in with one of this translation page.
+    /// The number of entries that will be taken in beside a missed one of this translation page.
     pub(super) fn expected_with(&self, core: &Core, unit: SegmentId) -> u64 {
         let range = core.units().range(unit);
         let expected = self.expected.range(Lpa(range.start)..Lpa(range.end)).count() as u64;
         expected.min(self.cmt.capacity() / AHEAD_ONE_IN)
     }
 
-    /// This translation page has just been read: takes in what is expected of it, as far as room has been made.
+    /// Takes in the announced entries of a translation page that has just been read, as far as the cache has room.
     pub(super) fn take_expected(&mut self, core: &mut Core, loaded: &Loaded) {
         if self.expected.is_empty() {
             return;

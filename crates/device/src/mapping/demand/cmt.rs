@@ -1,9 +1,9 @@
 //! The cached mapping table of DFTL: single L2P entries, replaced by segmented LRU (Gupta et al., ASPLOS 2009, Sec.
 //! 3.2).
 //!
-//! A new entry is probationary; one that is used again becomes protected. What the protected part has no room for
-//! becomes probationary again, as its most recently used; what leaves the cache is the least recently used probationary
-//! one. MAP+ Sec. V-D: protected to probationary is 1:7.
+//! A new entry is probationary. An entry that is used again becomes protected. If the protected part is full, its least
+//! recently used entry becomes the most recently used probationary one. The least recently used probationary entry
+//! leaves the cache first. The protected part is one eighth, so protected to probationary is 1:7 (MAP+ Sec. V-D).
 
 use std::collections::BTreeSet;
 
@@ -23,27 +23,27 @@ const PROTECTED: usize = 1;
 struct Entry {
     lpa: u32,
     ppa: u32,
-    /// Changes up to this number are in the entry, as far as writes under way are concerned.
+    /// Number of the newest change in the entry, or of the newest trim; kept while writes of the address are under way.
     seq: u64,
-    /// Writes under way.
+    /// Number of writes under way.
     pins: u16,
     list: u8,
     dirty: bool,
 }
 
-/// The cache. It knows nothing of flash; whoever uses it keeps room free.
+/// The cache. It does no flash I/O; its caller makes room before inserting.
 #[derive(Debug)]
 pub struct Cmt {
     capacity: u64,
     units: MapUnits,
     /// The two lists, in order of use.
     entries: Rings<u32, 2, Entry>,
-    /// How long they are.
+    /// Length of each list.
     held: [u64; 2],
     free: Vec<u32>,
-    /// Slot of an address plus one: an index of the simulator, where firmware would hash.
+    /// Slot of an address plus one. An index of the simulator; firmware would hash.
     slot_of: Vec<u32>,
-    /// Cached and dirty entries of every translation page.
+    /// Number of cached entries, and of dirty ones, by translation page.
     cached: Vec<u16>,
     dirty: Vec<u16>,
     dirty_units: BTreeSet<SegmentId>,
@@ -65,32 +65,32 @@ impl Cmt {
         }
     }
 
-    /// Entries held.
+    /// Number of entries in the cache.
     #[inline]
     pub fn len(&self) -> u64 {
         self.held[PROBATIONARY] + self.held[PROTECTED]
     }
 
-    /// Entries that still fit.
+    /// Number of entries that can be inserted now.
     #[inline]
     pub fn room(&self) -> u64 {
         self.capacity - self.len()
     }
 
-    /// Is the entry of this address here?
+    /// True if the entry of this address is cached.
     #[inline]
     pub fn is_cached(&self, lpa: Lpa) -> bool {
         self.slot_of[lpa.index()] != 0
     }
 
-    /// The entry of an address, if it is here.
+    /// The entry of an address, if it is cached.
     #[inline]
     pub fn get(&self, lpa: Lpa) -> Option<Option<Ppa>> {
         let slot = self.slot(lpa)?;
         Some(Ppa::unpack(self.entries[slot].ppa))
     }
 
-    /// The entry of an address is used: true if it is here.
+    /// Notes a use of the entry of an address, for replacement. True if the entry is cached.
     #[inline]
     pub fn touch(&mut self, lpa: Lpa) -> bool {
         let Some(slot) = self.slot(lpa) else { return false };
@@ -103,7 +103,7 @@ impl Cmt {
         true
     }
 
-    /// Takes an entry in. There must be room.
+    /// Inserts an entry. The cache must have room.
     pub fn insert(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
         assert!(self.room() > 0 && !self.is_cached(lpa), "{lpa} enters a mapping cache of {} entries", self.len());
         let entry = Entry { lpa: lpa.0, ppa: Ppa::pack(ppa), ..Entry::default() };
@@ -131,24 +131,25 @@ impl Cmt {
         self.free.push(slot);
     }
 
-    /// What leaves next: the least recently used entry that no write needs.
+    /// The entry that leaves next: the least recently used one that no write under way needs.
     pub fn victim(&self) -> Option<Lpa> {
-        self.coldest_first().find(|entry| entry.pins == 0).map(|entry| Lpa(entry.lpa))
+        self.in_order_of_eviction().find(|entry| entry.pins == 0).map(|entry| Lpa(entry.lpa))
     }
 
-    /// Every entry, those that leave first at the front.
-    fn coldest_first(&self) -> impl Iterator<Item = &Entry> {
+    /// Every entry, in the order in which they would leave.
+    fn in_order_of_eviction(&self) -> impl Iterator<Item = &Entry> {
         let slots = [PROBATIONARY, PROTECTED].into_iter().flat_map(|list| self.entries.oldest_first(list));
         slots.map(|slot| &self.entries[slot])
     }
 
-    /// A translation page with changed entries, that of the coldest one if it is among the next `look` to leave.
+    /// The translation page to write first. It is the page of the first dirty entry among the `look` entries that leave
+    /// next, else any page with dirty entries.
     pub fn coldest_dirty(&self, look: usize) -> Option<SegmentId> {
-        let cold = self.coldest_first().take(look).find(|entry| entry.dirty);
-        cold.map(|entry| self.units.of(Lpa(entry.lpa))).or_else(|| self.dirty_units.first().copied())
+        let first_dirty = self.in_order_of_eviction().take(look).find(|entry| entry.dirty);
+        first_dirty.map(|entry| self.units.of(Lpa(entry.lpa))).or_else(|| self.dirty_units.first().copied())
     }
 
-    /// Changes an entry that is here: gives what it was before, and whether it was dirty.
+    /// Changes a cached entry. Gives its value before, and whether it was dirty.
     #[inline]
     pub fn set(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> (Option<Ppa>, bool) {
         let entry = self.entry(lpa);
@@ -164,7 +165,7 @@ impl Cmt {
         (old, was_dirty)
     }
 
-    /// A dirty entry is known elsewhere now.
+    /// Marks an entry as clean: its change is now on flash or in another cache.
     pub fn clean(&mut self, lpa: Lpa) {
         let entry = self.entry(lpa);
         if std::mem::take(&mut entry.dirty) {
@@ -176,19 +177,19 @@ impl Cmt {
         }
     }
 
-    /// Is the entry of an address here and changed?
+    /// True if the entry of an address is cached and dirty.
     #[inline]
     pub fn is_dirty(&self, lpa: Lpa) -> bool {
         self.slot(lpa).is_some_and(|slot| self.entries[slot].dirty)
     }
 
-    /// A write of this address begins: its entry stays until [`Cmt::unpin`].
+    /// A write of this address begins. Its entry must not leave before [`Cmt::unpin`].
     #[inline]
     pub fn pin(&mut self, lpa: Lpa) {
         self.entry(lpa).pins += 1;
     }
 
-    /// That write is over. It had number `seq`: true if nothing newer is in the entry.
+    /// The write with number `seq` has ended. True if the entry holds nothing newer.
     #[inline]
     pub fn unpin(&mut self, lpa: Lpa, seq: u64) -> bool {
         let entry = self.entry(lpa);
@@ -198,25 +199,25 @@ impl Cmt {
         newest
     }
 
-    /// A trim of this number: writes under way with lower ones count no more.
+    /// A trim with this number. Writes under way with lower numbers no longer count.
     pub fn trimmed(&mut self, lpa: Lpa, seq: u64) {
         let entry = self.entry(lpa);
         entry.seq = entry.seq.max(seq);
     }
 
-    /// The addresses of a translation page whose entries are here, in order.
+    /// The addresses of a translation page whose entries are cached, in order.
     pub fn cached_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
         let range = if self.cached[unit.index()] > 0 { self.units.range(unit) } else { 0..0 };
         range.map(Lpa).filter(|&lpa| self.is_cached(lpa))
     }
 
-    /// The addresses of a translation page whose entries are here and changed, in order.
+    /// The addresses of a translation page whose entries are cached and dirty, in order.
     pub fn dirty_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
         let range = if self.dirty[unit.index()] > 0 { self.units.range(unit) } else { 0..0 };
         range.map(Lpa).filter(|&lpa| self.is_dirty(lpa))
     }
 
-    /// Entries that it has room for in all.
+    /// Number of entries that fit the cache in all.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -231,7 +232,7 @@ impl Cmt {
         self.slot_of[lpa.index()].checked_sub(1)
     }
 
-    /// The entry of an address that is here.
+    /// The entry of an address that is cached.
     #[inline]
     fn entry(&mut self, lpa: Lpa) -> &mut Entry {
         &mut self.entries[self.slot_of[lpa.index()] - 1]

@@ -1,4 +1,4 @@
-//! The cache against a naive oracle, and the worked example of segmented LRU.
+//! The cache compared with a naive model, and the worked example of segmented LRU.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ fn cached(cmt: &Cmt) -> Vec<u32> {
     (0..8).map(SegmentId).flat_map(|unit| cmt.cached_in(unit)).map(|lpa| lpa.0).collect()
 }
 
-/// Uses an address as a lookup does: a hit touches, a miss drops the victim and inserts.
+/// Uses an address as a lookup does: a hit touches the entry; a miss drops the victim and inserts the entry.
 fn look_up(cmt: &mut Cmt, lpa: u32) -> bool {
     if cmt.touch(Lpa(lpa)) {
         return true;
@@ -38,10 +38,10 @@ struct Naive {
 
 impl Naive {
     fn look_up(&mut self, lpa: u32) -> bool {
-        let here = self.probationary.contains(&lpa) || self.protected.contains(&lpa);
+        let cached = self.probationary.contains(&lpa) || self.protected.contains(&lpa);
         self.probationary.retain(|&other| other != lpa);
         self.protected.retain(|&other| other != lpa);
-        if here {
+        if cached {
             self.protected.push_front(lpa);
             if self.protected.len() > self.capacity / 8 {
                 let demoted = self.protected.pop_back().unwrap();

@@ -8,7 +8,7 @@ use crate::map_units::MapUnits;
 
 #[derive(Debug)]
 struct Page {
-    /// Packed, by position.
+    /// Packed PPAs, by position in the page.
     entries: Vec<u32>,
     /// Entries that differ from flash.
     changed: BTreeSet<Lpa>,
@@ -21,10 +21,10 @@ pub struct Ctp {
     limit: u64,
     units: MapUnits,
     pages: BTreeMap<SegmentId, Page>,
-    /// By time of last use.
+    /// Pages by the time of their last use.
     order: BTreeMap<u64, SegmentId>,
     uses: u64,
-    /// Changed entries of all pages.
+    /// Number of changed entries in all pages.
     changes: usize,
 }
 
@@ -34,24 +34,24 @@ impl Ctp {
         Ctp { limit, units, pages: BTreeMap::new(), order: BTreeMap::new(), uses: 0, changes: 0 }
     }
 
-    /// Pages that still fit.
+    /// Number of pages that can be inserted now.
     pub fn room(&self) -> u64 {
         self.limit - self.pages.len() as u64
     }
 
-    /// Is this translation page here?
+    /// True if this translation page is cached.
     pub fn holds(&self, unit: SegmentId) -> bool {
         self.pages.contains_key(&unit)
     }
 
-    /// The entry of an address, if its page is here.
+    /// The entry of an address, if its page is cached.
     pub fn get(&self, lpa: Lpa) -> Option<Option<Ppa>> {
         let unit = self.units.of(lpa);
         let at = lpa.0 - self.units.range(unit).start;
         self.pages.get(&unit).map(|page| Ppa::unpack(page.entries[at as usize]))
     }
 
-    /// A page is used.
+    /// Notes a use of a page, for replacement.
     pub fn touch(&mut self, unit: SegmentId) {
         if let Some(page) = self.pages.get_mut(&unit) {
             self.uses += 1;
@@ -61,7 +61,7 @@ impl Ctp {
         }
     }
 
-    /// Takes a page in as it stands on flash. There must be room.
+    /// Inserts a page with its content on flash. The cache must have room.
     pub fn insert(&mut self, unit: SegmentId, entries: Vec<u32>) {
         assert!(self.room() > 0, "translation page {unit} enters a full cache of {} pages", self.limit);
         self.uses += 1;
@@ -82,7 +82,7 @@ impl Ctp {
         }
     }
 
-    /// Changes an entry of a page that is here: gives what it was before, and whether it differed from flash.
+    /// Changes an entry of a cached page. Gives its value before, and whether it differed from flash.
     pub fn set(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> (Option<Ppa>, bool) {
         let before = self.get(lpa).flatten();
         self.note(lpa, ppa);
@@ -92,7 +92,7 @@ impl Ctp {
         (before, was_changed)
     }
 
-    /// The page of an address, if it is here, holds what flash holds.
+    /// The entry of an address has this value on flash now. Updates the page of the address, if it is cached.
     pub fn note(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
         let unit = self.units.of(lpa);
         let at = lpa.0 - self.units.range(unit).start;
@@ -101,7 +101,7 @@ impl Ctp {
         }
     }
 
-    /// The change of an entry does not count any more: gives it if there was one.
+    /// Drops the mark of a changed entry. Gives the entry if it was marked.
     pub fn forget_change(&mut self, lpa: Lpa) -> Option<Option<Ppa>> {
         let page = self.pages.get_mut(&self.units.of(lpa))?;
         let changed = page.changed.remove(&lpa);
@@ -109,7 +109,7 @@ impl Ctp {
         changed.then(|| self.get(lpa).flatten())
     }
 
-    /// Does any entry differ from flash?
+    /// True if any entry differs from flash.
     pub fn is_changed(&self) -> bool {
         self.changes > 0
     }
@@ -124,7 +124,7 @@ impl Ctp {
         self.order.values().copied().find(|&unit| self.changed_in(unit).next().is_some())
     }
 
-    /// Pages that are here, in order.
+    /// Cached pages, in order.
     pub fn units(&self) -> impl Iterator<Item = SegmentId> {
         self.pages.keys().copied()
     }

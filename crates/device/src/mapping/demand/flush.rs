@@ -1,7 +1,7 @@
-//! Translation pages on their way to flash.
+//! Writing translation pages to flash.
 //!
-//! A page is written as a whole: with every changed entry of it that is in SRAM, so that the others need no write of
-//! their own (lazy batched eviction, DFTL Sec. 3.3). What is not in the page cache is read first.
+//! A page is written as a whole, with every changed entry of it that is in SRAM, so that the other entries need no
+//! write of their own (lazy batched eviction, DFTL Sec. 3.3). A page that is not in the page cache is read first.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,23 +16,23 @@ use crate::knowledge::{Programmed, ProgrammedSet, Round, Sharing};
 use crate::mapping::rounds::{self, InRounds, Load, Phase};
 use crate::sram::Owner;
 
-/// Translation pages that are read and written together, if there are buffers for as many.
+/// Translation pages that are read and written together, if there are that many buffers.
 const PAGES_AT_ONCE: u16 = 8;
-/// How far from the cold end of the entry cache a changed entry is looked for in idle time.
+/// How many of the entries that leave next are searched for a changed one in idle time.
 const LOOK_AHEAD: usize = 4096;
 
-/// Why translation pages have to be written.
+/// Reasons to write translation pages.
 #[derive(Debug, Default)]
 pub struct Wanted {
-    /// The caches have no room before this one is written.
+    /// This page has to be written before the caches have room.
     pub evict: Option<SegmentId>,
-    /// The log is to be emptied.
+    /// The log has to be emptied.
     pub log: bool,
-    /// So is the journal of trims.
+    /// The journal of trims has to be emptied.
     pub trims: bool,
     /// Too many superblocks would have to be scanned by recovery.
     pub blocks: bool,
-    /// There is time.
+    /// The device is idle.
     pub idle: bool,
 }
 
@@ -80,14 +80,14 @@ impl<const TWO_LEVELS: bool> InRounds for Demand<TWO_LEVELS> {
     fn load(&mut self, core: &mut Core) -> Load {
         if self.flush.todo.is_empty() {
             self.finish(core);
-            return Load::Over;
+            return Load::Ended;
         }
-        if self.read_round(core) { Load::Reading } else { Load::There }
+        if self.read_round(core) { Load::Reading } else { Load::InSram }
     }
 
     fn program(&mut self, core: &mut Core) -> bool {
         if self.flush.idle && core.command_waits() {
-            // Nobody needs this page to be written, and somebody waits.
+            // No command waits for this page to be written, and a command waits for the flush to end.
             core.give_buffers(Owner::Map, self.flush.round.len() as u16);
             self.flush.todo.clear();
             self.finish(core);
@@ -103,7 +103,7 @@ impl<const TWO_LEVELS: bool> InRounds for Demand<TWO_LEVELS> {
 }
 
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
-    /// The pages that keep the oldest full superblock from being forgotten by recovery.
+    /// Adds the pages that have to be written before recovery can skip the oldest full superblock.
     fn pages_of_oldest_block(&self, core: &Core, pages: &mut BTreeSet<SegmentId>) {
         let full = |sb: &Superblock| core.blocks().state(*sb) == State::Closed && self.changed_in[sb.index()] > 0;
         let closed = (0..core.blocks().count()).map(Superblock).filter(full);
@@ -114,7 +114,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         pages.extend(self.ctp.units().filter(|&unit| self.ctp.changed_in(unit).any(|lpa| names(self.ctp.get(lpa)))));
     }
 
-    /// Brings the next pages into SRAM. True if flash has to be read for any.
+    /// Brings the next pages into SRAM. True if it has submitted a flash read.
     fn read_round(&mut self, core: &mut Core) -> bool {
         let n = core.buffers_available(Owner::Map).min(PAGES_AT_ONCE).min(self.flush.todo.len() as u16);
         let taken = n > 0 && core.take_buffers(Owner::Map, n);
@@ -122,7 +122,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         self.flush.round.clear();
         for unit in self.flush.todo.drain(..usize::from(n)) {
             match self.ctp.holds(unit) {
-                true => self.flush.round.add_elsewhere(unit),
+                true => self.flush.round.add_in_scheme_cache(unit),
                 false => _ = self.flush.round.add(core.meta().directory(), unit),
             }
         }
@@ -173,7 +173,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
                 self.uncount(core, entry);
             }
             self.ctp.note(lpa, entry);
-            // The entries of a unit follow each other.
+            // Entries of the same unit are adjacent.
             if last.is_none_or(|last| last.piece() != Piece::of(unit)) {
                 last = programmed.next(&mut at, Piece::of(unit));
             }
@@ -194,7 +194,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         self.flush.round.clear();
     }
 
-    /// The power is gone: pages that made it to flash count.
+    /// The power is gone. Makes the pages of the round whose programs survived the content of flash.
     pub(super) fn flush_cut(&mut self, core: &mut Core, survived: &ProgrammedSet) {
         if self.flush.phase != Phase::Written {
             return;

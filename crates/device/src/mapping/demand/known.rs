@@ -1,9 +1,9 @@
-//! What the device knows of the mapping: entry cache, page cache, changes that are in neither, translation pages on
+//! What the device knows of the mapping: entry cache, page cache, log (changes in neither cache), translation pages on
 //! flash.
 //!
-//! An address has its newest entry in the first of these that knows it. A change of an address in no cache, by GC or a
-//! trim, goes into the log. It is settled when the translation page is next in SRAM: only then is the old entry seen,
-//! which tells whether a copy has been overtaken, and which page has become invalid.
+//! The newest entry of an address is in the first of these that has one. A change of an address in no cache, by GC or a
+//! trim, goes into the log. It is settled when the translation page is next in SRAM. Only then does the device see the
+//! old entry, which tells whether the host has overtaken a copy, and which page has become invalid.
 
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
@@ -13,12 +13,12 @@ use crate::knowledge::Loaded;
 use crate::log::Change;
 
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
-    /// The entry of an address in the caches, if it is there.
+    /// The entry of an address, if one of the caches holds it.
     pub(super) fn in_cache(&self, lpa: Lpa) -> Option<Option<Ppa>> {
         self.cmt.get(lpa).or_else(|| self.ctp.get(lpa))
     }
 
-    /// The mapping of an address that is in a cache, or whose translation page is `loaded`.
+    /// The mapping of an address. It must be in a cache, or its translation page must be `loaded`.
     pub(super) fn mapping_of(&self, core: &Core, lpa: Lpa, loaded: Option<&Loaded>) -> Option<Ppa> {
         self.in_cache(lpa).unwrap_or_else(|| {
             let loaded = loaded.expect("an address that is in no cache is looked up in its translation page");
@@ -26,12 +26,12 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         })
     }
 
-    /// Is the entry of this address in one of the caches?
+    /// True if one of the caches holds the entry of this address.
     pub(super) fn is_cached(&self, core: &Core, lpa: Lpa) -> bool {
         self.cmt.is_cached(lpa) || self.ctp.holds(core.units().of(lpa))
     }
 
-    /// Changes an entry that is in a cache. The new page counts as valid, the old one does not any more.
+    /// Changes an entry that is in a cache. Counts the new page as valid and the old one as invalid.
     pub(super) fn change(&mut self, core: &mut Core, lpa: Lpa, ppa: Option<Ppa>) {
         let (old, counted) = if self.cmt.is_cached(lpa) {
             if let Some(stale) = self.ctp.forget_change(lpa) {
@@ -51,14 +51,14 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         self.release(core, old);
     }
 
-    /// An entry of a cache names this page and is not on flash: recovery will have to scan its superblock.
+    /// Counts a changed entry that names this page and is not on flash: recovery has to scan the page's superblock.
     pub(super) fn count(&mut self, core: &Core, ppa: Option<Ppa>) {
         if let Some(ppa) = ppa {
             self.changed_in[core.superblock_of(ppa).index()] += 1;
         }
     }
 
-    /// The changed entry changes again. If that is a trim, it may be lost with the power.
+    /// A changed entry changes again before it is on flash. A power cut may lose that change if it is a trim.
     fn overtaken(&mut self, core: &mut Core, old: Option<Ppa>, new: Option<Ppa>) {
         self.uncount(core, old);
         if let (Some(old), None) = (old, new) {
@@ -66,21 +66,21 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         }
     }
 
-    /// It is on flash now, or has changed again.
+    /// Undoes [`Self::count`]: the entry is on flash now, or has changed again.
     pub(super) fn uncount(&mut self, core: &Core, ppa: Option<Ppa>) {
         if let Some(ppa) = ppa {
             self.changed_in[core.superblock_of(ppa).index()] -= 1;
         }
     }
 
-    /// The page that held a unit until now is garbage.
+    /// The page that has held a unit until now becomes invalid.
     fn release(&mut self, core: &mut Core, ppa: Option<Ppa>) {
         if let Some(ppa) = ppa {
             self.valid.release(core, ppa);
         }
     }
 
-    /// A change of an address that is in no cache. The page of a copy counts as valid until it is settled.
+    /// Logs a change of an address that is in no cache. The page of a copy counts as valid until the change is settled.
     pub(super) fn log_change(&mut self, core: &mut Core, change: Change) {
         let before = core.log().get(change.lpa).and_then(|logged| logged.ppa);
         if core.log_change(change) {
@@ -91,8 +91,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         }
     }
 
-    /// The entry of an address whose translation page is `loaded`, with what the log knows of it; true if flash lacks
-    /// that. The log forgets it: the caller keeps it.
+    /// The entry of an address whose translation page is `loaded`, with its change from the log, and whether flash
+    /// lacks that change. The log forgets the change; the caller has to keep it.
     pub(super) fn settle(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa) -> (Option<Ppa>, bool) {
         let base = core.view(loaded).entry(lpa);
         let Some(logged) = core.log().get(lpa) else { return (base, false) };
@@ -103,14 +103,14 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         (entry, !overtaken)
     }
 
-    /// Takes the entry of an address into the entry cache from the page cache, if its translation page is there.
+    /// Takes the entry of an address into the entry cache, if the page cache has its translation page.
     pub(super) fn cache_from_page(&mut self, lpa: Lpa) -> Option<Option<Ppa>> {
         let entry = self.ctp.get(lpa)?;
         self.cmt.insert(lpa, entry);
         Some(entry)
     }
 
-    /// Takes the entry of an address into the entry cache, from the page cache or the translation page that is
+    /// Takes the entry of an address into the entry cache, from the page cache or from the translation page, which is
     /// `loaded`.
     pub(super) fn cache(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa) -> Option<Ppa> {
         if let Some(entry) = self.cache_from_page(lpa) {
@@ -164,13 +164,13 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 }
 
-/// The addresses of a translation page that the log knows something of.
+/// The addresses of a translation page with a change in the log.
 pub(super) fn logged_in(core: &Core, unit: SegmentId) -> Vec<Lpa> {
     let range = core.units().range(unit);
     live(core).filter(|lpa| range.contains(&lpa.0)).collect()
 }
 
-/// All addresses that the log knows something of.
+/// All addresses with a change in the log.
 pub(super) fn live(core: &Core) -> impl Iterator<Item = Lpa> {
     let changes = core
         .log()

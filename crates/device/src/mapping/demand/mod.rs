@@ -1,35 +1,35 @@
-//! `dftl` and `cdftl`: L2P entries loaded when they are needed. One type, with one level of caching or two.
+//! `dftl` and `cdftl`: L2P entries are loaded on demand. One type, with one level of caching or two.
 //!
-//! - `dftl` (Gupta et al., ASPLOS 2009, as MAP+ Sec. IV-A and V-D use it): translation pages on flash, their places
-//!   (GTD) in SRAM, and a cache of single entries, the CMT. A read or write whose entry is not there waits until it has
-//!   been loaded, and before that, if the entry that has to leave is changed, until its translation page has been
-//!   written.
+//! - `dftl` (Gupta et al., ASPLOS 2009, as MAP+ Sec. IV-A and V-D use it): translation pages are on flash, their places
+//!   (GTD) and a cache of single entries (CMT) in SRAM. A read or write whose entry is not in the CMT waits until the
+//!   entry has been loaded. If a changed entry has to leave to make room, its translation page is written before the
+//!   load.
 //! - `cdftl` (Qin et al., RTAS 2011): whole translation pages are cached below the CMT, in half of the SRAM. An entry
-//!   that misses the CMT comes from there if it can. What leaves the CMT changes the page there, or if it is not there,
-//!   the one on flash; a page that leaves is written if it is changed, without being read.
+//!   that misses the CMT comes from the cached page if there is one. An entry that leaves the CMT changes the cached
+//!   page, or, if there is none, the page on flash. A changed page that leaves is written without being read.
 //!
 //! Reads and writes both take the entry in (MAP+ eqs. 1 to 4). Addresses whose translation page was never written need
 //! no flash read.
 //!
-//! - **Lookups** come one after another, those of reads and those of writes (`engine/lookups.rs`): room is made, the
-//!   entry is loaded, then the next page has its turn. An entry that waits for its place counts as one miss, however
+//! - **Lookups** of reads come one after another, and so do those of writes (`engine/lookups.rs`): the scheme makes
+//!   room, loads the entry, and then looks up the next unit. An entry that waits for room counts as one miss, however
 //!   often it asks.
-//! - **Room** is made before the load, and kept for it. If what leaves is changed, its translation page is written
-//!   first, with every changed entry of that page. That is an exclusive job, for no program may be in flight when a
-//!   page says up to which number it is complete.
+//! - **Room** is made before the load, and reserved for it. If the entry that leaves is changed, its translation page
+//!   is written first, with every changed entry of that page. That is an exclusive job: a page states up to which
+//!   number it is complete, so no program may be in flight.
 //! - **Writes.** The entry of a write is pinned from its acceptance to its commit. So the old page is known in time,
 //!   valid page counts are exact, and an empty superblock needs no GC. The slot remembers the number of the newest
 //!   change, since programs may finish in another order.
 //! - **Copies and trims** of addresses that are in no cache go into the log. They are settled when their translation
-//!   page is in SRAM: a copy holds if the old entry names its source. Until then its page counts as valid. A superblock
-//!   that the log names is no victim, or a copy of a copy would look overtaken. GC ends its victim with a flush of the
-//!   log.
-//! - **Power.** Changed entries are lost with it; recovery finds them in the spare areas of the superblocks that they
-//!   name. Log blocks are these, those that the log names, and open ones. What names the oldest is written before their
-//!   number exceeds `log.max_log_blocks`.
-//! - **Idle time.** After `background_us` without commands one translation page after the other is written. A command
-//!   that comes while one is being read stops that. One that comes during the program waits for it, as the die would
-//!   make it.
+//!   page is in SRAM: a copy holds if the old entry names its source. Until then the page of the copy counts as valid.
+//!   A superblock that the log names can not be a victim, because a copy of a copy would look overtaken. GC ends its
+//!   victim with a flush of the log.
+//! - **Power.** A power cut loses changed entries. Recovery finds them in the spare areas of the superblocks that they
+//!   name. Log blocks are these superblocks, those that the log names, and open ones. Before their number exceeds
+//!   `log.max_log_blocks`, the pages with entries that name the oldest one are written.
+//! - **Idle time.** After `background_us` without commands, translation pages are written one at a time. A command that
+//!   arrives while a page is being read stops this. A command that arrives during the program waits for it, as for any
+//!   program on a die.
 //!
 //! `lab/tests/map_plus.rs` predicts the mean latencies of reads, writes, writes under GC and of a queue by the
 //! equations of MAP+ (Sec. IV-A) from miss ratio, dirty ratio and write amplification.
@@ -91,7 +91,7 @@ impl DemandParams {
         UNIT_BYTES as u32 / self.entry_bytes
     }
 
-    /// Bytes of the cache; as large as the whole table or larger: nothing is ever evicted.
+    /// Bytes of the cache. With all of the table or more, nothing is ever evicted.
     fn cache_bytes(&self) -> u64 {
         self.cache_kib.count().map_or(u64::MAX, |kib| u64::from(kib) * 1024)
     }
@@ -123,22 +123,22 @@ units::counters! {
 /// Log entries that a single trim may take.
 const TRIM_ENTRIES: usize = 32;
 
-/// Who looks an address up.
+/// Kind of access that a lookup is for.
 #[derive(Clone, Copy)]
 enum Access {
     Read,
     Write,
 }
 
-/// Where the entry of an address is, for a read or write of it.
+/// Result of a lookup.
 enum Found {
-    /// In the entry cache now.
+    /// In the entry cache, with this value.
     Cached(Option<Ppa>),
-    /// On flash; room has been kept for it.
+    /// On flash, in this translation page. The cache has reserved room for it.
     OnFlash(SegmentId),
-    /// Its translation page was never written.
-    Nowhere,
-    /// Something has to leave first.
+    /// Unmapped: its translation page was never written.
+    Unwritten,
+    /// The cache has no room; an entry or page has to leave first.
     NoRoom,
 }
 
@@ -147,27 +147,27 @@ enum Found {
 pub struct Demand<const TWO_LEVELS: bool> {
     cmt: Cmt,
     ctp: Ctp,
-    /// Entries, and pages, that are being loaded.
+    /// Number of entries, and the pages, that are being loaded.
     loading: u64,
     loading_pages: BTreeSet<SegmentId>,
-    /// Entries to be taken in when their translation page is read for another one.
+    /// Announced entries. They are taken in when their translation page is read for another entry.
     expected: BTreeSet<Lpa>,
-    /// The miss that is being dealt with, of reads and of writes: it counts once.
-    missed: [Option<Lpa>; 2],
+    /// The miss that is being handled, of reads and of writes. It counts once.
+    pending_miss: [Option<Lpa>; 2],
     valid: ValidCounts,
-    /// Entries in the caches that flash lacks, by the superblock that they name.
+    /// Number of changed entries in the caches, by the superblock that they name.
     changed_in: Vec<u32>,
     /// Translation pages with trims that flash lacks.
     trimmed: BTreeSet<SegmentId>,
     wanted: Wanted,
     flush: FlushState,
-    /// Changed entries are written after this time without commands.
+    /// Time without commands after which changed entries are written.
     background: Option<Nanos>,
     own: DemandParams,
     counters: DemandCounters,
 }
 
-/// How the SRAM is divided: entries, and whole translation pages.
+/// Number of entries and of whole translation pages that fit the SRAM.
 fn division(own: &DemandParams, cache_bytes: u64, units: u32, two_levels: bool) -> (u64, u64) {
     let page = UNIT_BYTES;
     let pages = if two_levels { (cache_bytes / 2 / page).max(1) } else { 0 };
@@ -177,7 +177,7 @@ fn division(own: &DemandParams, cache_bytes: u64, units: u32, two_levels: bool) 
 }
 
 impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
-    /// State for a device fresh from the factory with a cache of so many bytes.
+    /// State for a device fresh from the factory with a cache of `bytes`.
     fn with_cache(core: &Core, own: &DemandParams, bytes: u64) -> Demand<TWO_LEVELS> {
         let units = core.units();
         let (entries, pages) = division(own, bytes, units.capacity_units(), TWO_LEVELS);
@@ -188,7 +188,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             loading: 0,
             loading_pages: BTreeSet::new(),
             expected: BTreeSet::new(),
-            missed: [None; 2],
+            pending_miss: [None; 2],
             valid: ValidCounts::new(core),
             changed_in: vec![0; superblocks as usize],
             trimmed: BTreeSet::new(),
@@ -203,8 +203,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     /// Finds the entry of an address, and counts the lookup.
     fn find(&mut self, core: &mut Core, lpa: Lpa, access: Access) -> Found {
         if let Some(entry) = self.cmt.get(lpa) {
-            // One that has just been loaded for this has not been used twice.
-            if self.missed[access as usize] != Some(lpa) {
+            // The load that this access waited for is not a use.
+            if self.pending_miss[access as usize] != Some(lpa) {
                 self.cmt.touch(lpa);
             }
             self.count_lookup(lpa, access, true);
@@ -214,7 +214,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         let on_flash = core.place_of(unit).is_some();
         let held = self.ctp.holds(unit);
         if !on_flash && !held && matches!(access, Access::Read) {
-            return Found::Nowhere;
+            return Found::Unwritten;
         }
         if !held {
             self.count_lookup(lpa, access, false);
@@ -230,7 +230,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         }
         if !on_flash {
             self.counters.cmt_unwritten_misses += 1;
-            return Found::Nowhere;
+            return Found::Unwritten;
         }
         if TWO_LEVELS && !self.make_page_room(unit) {
             return Found::NoRoom;
@@ -239,16 +239,16 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         Found::OnFlash(unit)
     }
 
-    /// A lookup that has to wait comes again; it has been counted.
+    /// Counts a lookup. One that has to wait asks again, and counts only once.
     fn count_lookup(&mut self, lpa: Lpa, access: Access, hit: bool) {
-        let missed = &mut self.missed[access as usize];
-        if *missed == Some(lpa) {
+        let pending_miss = &mut self.pending_miss[access as usize];
+        if *pending_miss == Some(lpa) {
             if hit {
-                *missed = None;
+                *pending_miss = None;
             }
             return;
         }
-        *missed = (!hit).then_some(lpa);
+        *pending_miss = (!hit).then_some(lpa);
         let stats = &mut self.counters;
         let counter = match (access, hit) {
             (Access::Read, true) => &mut stats.cmt_read_hits,
@@ -259,8 +259,8 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         *counter += 1;
     }
 
-    /// Makes room for `n` entries. False if a translation page has to be written first, or writes under way have to
-    /// end.
+    /// Makes room for `n` entries. False if a translation page has to be written first, or if writes under way have to
+    /// end first.
     fn make_room(&mut self, core: &mut Core, n: u64) -> bool {
         while self.cmt.room() < self.loading + n {
             if !self.drop_victim(core) {
@@ -278,7 +278,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
                 self.wanted.evict = Some(unit);
                 return false;
             }
-            // It differs from flash as before, in another place.
+            // The entry still differs from flash, and is in the page cache now.
             let entry = self.cmt.get(victim).flatten();
             self.cmt.clean(victim);
             self.ctp.set(victim, entry);
@@ -304,7 +304,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         true
     }
 
-    /// Is the log so full that the next row, or trim, might not fit?
+    /// True if the log might have no room for the next row or trim.
     fn log_is_crowded(&self, core: &Core) -> bool {
         !core.log().is_empty() && core.log().room() < TRIM_ENTRIES + 2 * core.layout().row_units() as usize
     }
@@ -363,16 +363,16 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
         }
         match self.find(core, lpa, Access::Read) {
             Found::Cached(Some(ppa)) => Resolved::Page { ppa, from_host: false },
-            Found::Cached(None) | Found::Nowhere => Resolved::Unmapped,
+            Found::Cached(None) | Found::Unwritten => Resolved::Unmapped,
             Found::OnFlash(unit) => {
-                self.missed[Access::Read as usize] = None;
+                self.pending_miss[Access::Read as usize] = None;
                 Resolved::Load(unit)
             }
             Found::NoRoom => Resolved::NoRoom,
         }
     }
 
-    /// The entry of a read that was looked up goes into the cache, where a place has been kept for it.
+    /// Puts the entry that was read into the place that the cache has reserved.
     fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
         self.loading -= 1;
         if self.loading_pages.remove(&loaded.unit()) {
@@ -389,8 +389,8 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
     fn admit(&mut self, core: &mut Core, lpa: Lpa) -> Admission {
         match self.find(core, lpa, Access::Write) {
             Found::Cached(_) => {}
-            Found::Nowhere => {
-                self.missed[Access::Write as usize] = None;
+            Found::Unwritten => {
+                self.pending_miss[Access::Write as usize] = None;
                 let unwritten = core.unwritten(core.units().of(lpa));
                 self.cache(core, &unwritten.expect("it was found nowhere"), lpa);
             }
@@ -401,7 +401,7 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
         Admission::Ready
     }
 
-    /// In a cache, trimmed in the log, or in a translation page that was never written.
+    /// True for an entry in a cache, trimmed in the log, or in a translation page that was never written.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
         let trimmed = || core.log().get(lpa).is_some_and(|logged| logged.ppa.is_none());
         let unwritten = || core.place_of(core.units().of(lpa)).is_none();
@@ -417,7 +417,7 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
         }
     }
 
-    /// The first miss of the batch reads the translation page, and takes in the entries of all of it.
+    /// The first miss of the batch reads the translation page and takes in the batch's other entries from it.
     fn batch(&mut self, core: &mut Core, runs: &[LpaRun], _write: bool) -> Option<SegmentId> {
         let announced = runs.iter().flat_map(|run| (run.lpa.0..run.end().0).map(Lpa));
         self.load_ahead(core, announced);
@@ -474,7 +474,7 @@ impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
 }
 
 impl<const TWO_LEVELS: bool> Placement for Demand<TWO_LEVELS> {
-    /// The number of log blocks bounds the time of a recovery.
+    /// The number of log blocks limits how long recovery takes.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
         let may = core.log_block_fits(self.unsettled_blocks(core).len(), stream);
         self.wanted.blocks |= !may;
@@ -508,7 +508,7 @@ impl<const TWO_LEVELS: bool> Flush for Demand<TWO_LEVELS> {
 
 impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
-        // A copy of a copy that only the log knows could not be told from one that was overtaken.
+        // The log could not tell a copy of a copy from a copy that was overtaken.
         let logged = self.logged_blocks(core);
         self.valid.victim(core, named, |sb| !logged.contains(&sb))
     }
@@ -543,7 +543,7 @@ impl<const TWO_LEVELS: bool> Recover for Demand<TWO_LEVELS> {
         self.flush_cut(core, survived);
     }
 
-    /// Valid page counts follow from the translation pages, all of which have been read.
+    /// Recovery has read all translation pages; the valid page counts follow from them.
     fn restored(core: &mut Core, own: &DemandParams) -> Demand<TWO_LEVELS> {
         let mut map = Demand::new(core, own);
         map.valid = ValidCounts::restored(core);

@@ -1,4 +1,4 @@
-//! Which pages of a GC victim are valid: looked up in the caches, or else in their translation pages.
+//! Finding the valid pages of a GC victim: addresses are looked up in the caches, or else in their translation pages.
 
 use units::{Lpa, Ppa};
 
@@ -22,11 +22,11 @@ impl<const TWO_LEVELS: bool> LooksUp for Demand<TWO_LEVELS> {
         victim.at = 0;
         while let Some(&(lpa, _)) = victim.plan.get(victim.loaded) {
             let unit = units.of(lpa);
-            let rest = &victim.plan[victim.loaded..];
-            let same = rest.iter().take_while(|(lpa, _)| units.of(*lpa) == unit);
+            let unread = &victim.plan[victim.loaded..];
+            let same = unread.iter().take_while(|(lpa, _)| units.of(*lpa) == unit);
             let (n, known) = same.fold((0, true), |(n, known), (lpa, _)| (n + 1, known && self.is_cached(core, *lpa)));
             if known {
-                victim.round.add_elsewhere(unit);
+                victim.round.add_in_scheme_cache(unit);
             } else if let Some(loaded) = core.unwritten(unit) {
                 victim.round.add_loaded(loaded);
             } else {

@@ -19,14 +19,14 @@ fn core() -> Core {
     core
 }
 
-/// Looks an address up as a read does, with its load; what it says before that.
+/// Looks an address up as a read does, and loads its translation page if that is needed. Gives the first answer.
 fn read<const TWO_LEVELS: bool>(map: &mut Demand<TWO_LEVELS>, core: &mut Core, lpa: u32) -> Resolved {
-    let said = map.resolve(core, Lpa(lpa), HostSays::Nothing);
-    if let Resolved::Load(_) = said {
+    let answer = map.resolve(core, Lpa(lpa), HostSays::Nothing);
+    if let Resolved::Load(_) = answer {
         let loaded = Loaded::assumed(core.units().of(Lpa(lpa)));
         assert_eq!(map.resolve_loaded(core, &loaded, Lpa(lpa), LoadedFor::Read), Some(Ppa(lpa)));
     }
-    said
+    answer
 }
 
 fn at(lpa: u32) -> Resolved {

@@ -1,8 +1,8 @@
 //! Log blocks: superblocks with mappings that are not all in segments on flash (HP-UFS Sec. III-D, III-G).
 //!
-//! Each has a segment bitmap and the number of the latest change in it. It becomes a normal block when every segment of
-//! its bitmap is on flash with at least that number. They are worked off one at a time, the oldest full one first: GC
-//! fills its superblock slowly, and everything else would wait for it if age alone counted.
+//! Each log block has a segment bitmap and the number of its latest change. It becomes a normal block when every
+//! segment of its bitmap is on flash with at least that number. Writeback handles one log block at a time, the oldest
+//! full one first. By age alone an open superblock of GC, which fills slowly, could hold up all others.
 
 use std::collections::VecDeque;
 
@@ -18,8 +18,8 @@ struct LogBlock {
     last_seq: Seq,
 }
 
-/// Segments with trims. A trim leaves no page behind, so it belongs to no log block; and it outlives the block that was
-/// open when it came, which may be erased before the segment is on flash.
+/// Segments with trims. A trim leaves no page behind, so it belongs to no log block. The log block that was open when
+/// the trim came may be erased before the segment is on flash, so trims are kept apart.
 #[derive(Debug)]
 struct UnwrittenTrims {
     segments: Vec<u64>,
@@ -32,12 +32,12 @@ impl UnwrittenTrims {
         UnwrittenTrims { segments: vec![0; words], first_seq: Seq(u64::MAX), last_seq: Seq(0) }
     }
 
-    fn mention(&self, segment: SegmentId, on_flash: Seq) -> bool {
+    fn may_lack_change(&self, segment: SegmentId, on_flash: Seq) -> bool {
         self.last_seq > on_flash && bit(&self.segments, segment)
     }
 }
 
-/// What is being worked off.
+/// What writeback handles now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Target {
     Block(Superblock),
@@ -51,15 +51,15 @@ pub struct LogBlocks {
     words: usize,
     blocks: VecDeque<LogBlock>,
     spare: Vec<Vec<u64>>,
-    /// Trims that a segment on flash may lack: those noted now, and those being worked off.
+    /// Trims that a segment on flash may lack: new ones, and those that writeback handles.
     trims: UnwrittenTrims,
     closing: Option<UnwrittenTrims>,
-    /// What is being worked off, and its next segment to look at.
+    /// What writeback handles now, and the next segment of it to examine.
     target: Option<Target>,
     cursor: usize,
-    /// Its segments below this are on flash.
+    /// Segments of the target below this are on flash.
     verified: usize,
-    /// Segments asked for and not answered.
+    /// Segments that the host was asked for and has not sent yet.
     asked: Vec<u64>,
     unanswered: u32,
 }
@@ -69,7 +69,7 @@ fn bit(words: &[u64], segment: SegmentId) -> bool {
 }
 
 impl LogBlocks {
-    /// None yet.
+    /// No log blocks.
     pub fn new(cfg: &EngineConfig) -> LogBlocks {
         let segments = cfg.capacity_units.div_ceil(SEGMENT_ENTRIES);
         let words = segments.div_ceil(64) as usize;
@@ -88,27 +88,27 @@ impl LogBlocks {
         }
     }
 
-    /// How many there are.
+    /// Number of log blocks.
     #[inline]
     pub fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Writeback starts when the host's stream may open no further superblock: there is as long for it as the open one
-    /// takes to fill (Sec. III-G: "once this limit is reached, the firmware enforces the writeback").
+    /// True if writeback has to run: the host's stream may open no further superblock. Writeback then has until the
+    /// open superblock is full (Sec. III-G: "once this limit is reached, the firmware enforces the writeback").
     #[inline]
-    pub fn due(&self) -> bool {
+    pub fn writeback_due(&self) -> bool {
         self.blocks.len() + 1 >= self.limit || self.closing.is_some()
     }
 
-    /// A superblock was opened. Only to repeat a failed program may there be more of them than the limit.
+    /// A superblock was opened. Their number exceeds the limit only when a failed program has to be repeated.
     pub fn add(&mut self, sb: Superblock) {
         let mut segments = self.spare.pop().unwrap_or_else(|| vec![0; self.words]);
         segments.fill(0);
         self.blocks.push_back(LogBlock { sb, segments, last_seq: Seq(0) });
     }
 
-    /// A change of this segment is in a page of this superblock.
+    /// A page of this superblock holds a change of this segment.
     #[inline]
     pub fn note(&mut self, sb: Superblock, segment: SegmentId, seq: Seq) {
         let block = self.blocks.iter_mut().rev().find(|b| b.sb == sb);
@@ -124,7 +124,7 @@ impl LogBlocks {
         self.trims.last_seq = self.trims.last_seq.max(last);
     }
 
-    /// Wants the segments of all trims so far on flash.
+    /// Starts writeback of the segments of all trims so far.
     pub fn close_trims(&mut self) {
         if self.closing.is_none() && self.trims.last_seq > Seq(0) {
             self.closing = Some(std::mem::replace(&mut self.trims, UnwrittenTrims::new(self.words)));
@@ -141,7 +141,7 @@ impl LogBlocks {
         self.blocks.iter().map(|b| b.sb)
     }
 
-    /// A superblock is erased: nothing in it needs recovery any more.
+    /// The superblock is erased, so recovery needs nothing in it.
     pub fn remove(&mut self, sb: Superblock) {
         if let Some(at) = self.blocks.iter().position(|b| b.sb == sb) {
             self.drop_at(at);
@@ -156,26 +156,26 @@ impl LogBlocks {
         }
     }
 
-    /// Has the segment a change that its copy on flash, written with `on_flash`, may lack?
-    pub fn mention(&self, segment: SegmentId, on_flash: Seq) -> bool {
+    /// True if the segment may have a change that flash lacks. Its copy on flash is complete up to `on_flash`.
+    pub fn may_lack_change(&self, segment: SegmentId, on_flash: Seq) -> bool {
         let late = self.blocks.iter().any(|b| b.last_seq > on_flash && bit(&b.segments, segment));
-        late || self.trims.mention(segment, on_flash)
-            || self.closing.as_ref().is_some_and(|t| t.mention(segment, on_flash))
+        late || self.trims.may_lack_change(segment, on_flash)
+            || self.closing.as_ref().is_some_and(|t| t.may_lack_change(segment, on_flash))
     }
 
     fn find_target(&self) -> Option<usize> {
         self.blocks.iter().position(|b| Some(Target::Block(b.sb)) == self.target)
     }
 
-    /// Segments and last number of what is being worked off.
-    fn work(&self) -> Option<(&[u64], Seq)> {
+    /// Segments and last number of the target.
+    fn target_work(&self) -> Option<(&[u64], Seq)> {
         match self.target? {
             Target::Trims => self.closing.as_ref().map(|t| (&t.segments[..], t.last_seq)),
             Target::Block(_) => self.find_target().map(|at| (&self.blocks[at].segments[..], self.blocks[at].last_seq)),
         }
     }
 
-    /// Chooses what to work off: trims, then the oldest full block.
+    /// Chooses the target: trims, else the oldest full block.
     fn choose(&mut self, blocks: &Blocks) {
         let oldest = || self.blocks.iter().find(|b| blocks.settled(b.sb)).map(|b| Target::Block(b.sb));
         let trims = self.closing.as_ref().map(|_| Target::Trims);
@@ -191,8 +191,9 @@ impl LogBlocks {
         self.target = None;
     }
 
-    /// The next segment that the host shall write. `written` gives the number with which a segment is on flash,
-    /// `coming` the one with which it waits in SRAM for being programmed. Only what is on flash makes a block normal.
+    /// The next segment that the host shall write. `written` gives the number up to which a segment is complete on
+    /// flash, `coming` the number of its copy that waits in SRAM for its program. A block becomes normal only by what
+    /// is on flash.
     pub fn next_to_write(
         &mut self,
         host_seq: Seq,
@@ -200,12 +201,12 @@ impl LogBlocks {
         written: impl Fn(SegmentId) -> Seq,
         coming: impl Fn(SegmentId) -> Option<Seq>,
     ) -> Option<SegmentId> {
-        while self.due() {
+        while self.writeback_due() {
             if self.target.is_none() {
                 self.choose(blocks);
             }
             let (mut cursor, mut verified) = (self.cursor, self.verified);
-            let (segments, last) = self.work()?;
+            let (segments, last) = self.target_work()?;
             if last > host_seq {
                 // Before the host has applied all of its changes, a writeback could not contain them.
                 return None;
@@ -213,8 +214,8 @@ impl LogBlocks {
             let mut ask = None;
             while let Some(segment) = next_set(segments, cursor) {
                 cursor = segment.index() + 1;
-                let enough = |seq: Seq| seq >= last;
-                let safe = enough(written(segment)) || coming(segment).is_some_and(enough);
+                let covers_block = |seq: Seq| seq >= last;
+                let safe = covers_block(written(segment)) || coming(segment).is_some_and(covers_block);
                 if !safe && !bit(&self.asked, segment) {
                     ask = Some(segment);
                     break;
@@ -226,7 +227,8 @@ impl LogBlocks {
                 self.unanswered += 1;
                 return Some(segment);
             }
-            // The rest of the bitmap is empty; it need not be looked at again with every response.
+            // All other segments have been asked for. Moving the cursor to the end spares the next responses a scan of
+            // the bitmap.
             cursor = self.words * 64;
             let mut waits = self.unanswered > 0;
             while !waits && let Some(segment) = next_set(segments, verified) {
@@ -259,10 +261,10 @@ impl LogBlocks {
         }
     }
 
-    /// Does a block wait only for segments that are in SRAM?
+    /// True if a block waits only for segments that are in SRAM.
     pub fn waits_for_last(&self) -> bool {
         let done = |(segments, _): (&[u64], Seq)| self.cursor > 0 && next_set(segments, self.cursor).is_none();
-        self.due() && self.unanswered == 0 && self.work().is_some_and(done)
+        self.writeback_due() && self.unanswered == 0 && self.target_work().is_some_and(done)
     }
 
     /// SRAM: a segment bitmap and a number per log block, and for trims.

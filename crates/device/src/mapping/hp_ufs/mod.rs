@@ -1,10 +1,10 @@
 //! `hp-ufs`: the host keeps changed mappings, the valid page bitmap and the valid page counts (HP-UFS Sec. III).
 //!
 //! New mappings go through the log buffer to the host, by piggyback or multi-entry transfer. They leave the log when
-//! the host says, by its sequence number, that it has applied them. Segments come back when the device asks for them,
-//! from the oldest log block on, or when the host evicts them. GC copies what the host's bitmap names.
+//! the host's sequence number shows that it has applied them. The host writes segments back when the device asks for
+//! them, from the oldest log block on, or when it evicts them. GC copies the pages in the host's bitmap.
 //!
-//! # What holds it together
+//! # Invariants and their reasons
 //! - The host applies entries strictly in the order of their numbers, without gaps. The device forgets an entry only
 //!   when a command proves that it was applied. So the device's log over the host's table always gives the true
 //!   mapping.
@@ -12,44 +12,44 @@
 //!   block. So a host write that overtook the copy wins although its number is smaller.
 //! - Commands start in the order in which they were sent. As a command starts, the device notes what the host has
 //!   applied, and a read is resolved. So the log never forgets an entry that a read already under way needs.
-//! - A superblock that the host calls free is believed to be so only if the host has applied everything ever placed in
-//!   it (`HpUfs::freed`).
-//! - The number of log blocks is bounded. The host's stream leaves the last one to GC, without which nothing becomes
-//!   free. Writeback of the oldest one starts before the limit is reached (`LogBlocks::due`).
-//! - A page that GC has read and that waits for a full row is forgotten when its source block is erased: refilled with
-//!   newer data of the same address, the block would make the copy pass the source check.
-//! - A bitmap is taken only if it was made after the host had applied everything in its block (`victims`). The source
+//! - The device believes that a superblock is free only if the host has applied everything ever placed in it
+//!   (`HpUfs::freed`).
+//! - The number of log blocks is limited. The host's stream leaves the last one to GC, without which nothing becomes
+//!   free. Writeback of the oldest one starts before the limit is reached (`LogBlocks::writeback_due`).
+//! - When a source block is erased, the device forgets the pages that GC has read from it and that wait for a full row.
+//!   Otherwise the block could be refilled with newer data of the same address, and the copy would pass the source
+//!   check.
+//! - The device takes a bitmap only if the host made it after applying all changes in its block (`victims`). The source
 //!   check knows blocks, not pages: of two pages of one address in the same superblock it would let a copy of the older
 //!   one pass.
 //! - The device can speak only in responses. If requests are outstanding and nothing comes for 200 us, the driver polls
 //!   with an entry transfer, whose response carries the hints that the device could not give.
-//! - The driver keeps tags, and the device SRAM buffers, for metadata. So writes that wait for room in the log can not
-//!   block the commands that make room.
+//! - The driver reserves tags for metadata, and the device SRAM buffers. So writes that wait for room in the log can
+//!   not block the commands that make room.
 //!
 //! # Trust
-//! The host *is* the mapping. A host that presents an older place of the same LPA, after it has said that it has
-//! applied the newer one, gets the older data as long as that page is not erased. A device that is to notice by itself
-//! has to know which of N pages are stale: log2(C(N, stale)) bits, or 2.7 MiB for 128 GiB with 15% over-provisioning,
-//! more than all its SRAM. Proofs from an authenticated tree in host memory would not fit the eight bytes of a command.
-//! The host never gets another LPA's data: every page read is checked against its spare area.
+//! The host *is* the mapping. A host may present an older place of the same LPA, after it has said that it has applied
+//! the newer one. It then gets the older data as long as that page is not erased. A device that is to notice by itself
+//! has to know which of N pages are stale. That is log2(C(N, stale)) bits, or 2.7 MiB for 128 GiB with 15%
+//! over-provisioning, more than all its SRAM. Proofs from an authenticated tree in host memory would not fit the eight
+//! bytes of a command. The host never gets another LPA's data: every page read is checked against its spare area.
 //!
 //! # Segments in parts
-//! With `segment_kib` below 4 a segment comes back in parts: those that the host has changed. A part is a map unit of
-//! its own, collected until a page is full (MSFTL Sec. 3.2). Host, log blocks and hints know only whole segments, so no
-//! more commands are needed than without parts.
+//! With `segment_kib` below 4 the host writes a segment back in parts: those that it has changed. A part is a map unit
+//! of its own. Parts are collected until a page is full (MSFTL Sec. 3.2). Host, log blocks and hints know only whole
+//! segments, so no more commands are needed than without parts.
 //!
-//! - The host caches segments of 4 KiB and notes which quarters are dirty. A writeback carries those that the device
-//!   writes by themselves (`DataOut::SegmentParts`; the descriptor `map_page_entries` tells the size). It attests the
-//!   others, which is true of them as it is of a clean segment. Device and host keep one number per part, log blocks
-//!   one bit per segment.
-//! - Parts as the unit of everything would also have been possible. But a response has room for one hint, and each hint
-//!   is a command: random writes in 16 GiB would take three times as many of them, to save 16% of the bytes. (With 10
-//!   log blocks of 4096 units over 4096 segments, a segment collects 11 changes until its writeback, so that 94% of its
-//!   quarters are dirty by then.)
-//! - What parts cost is reading: a segment whose parts were written at different times comes from up to four pages.
-//!   Their reads go out together and hold their buffers until the last is done (`engine/loads.rs`).
+//! - The host caches segments of 4 KiB and notes which quarters are dirty. A writeback carries the parts with dirty
+//!   quarters (`DataOut::SegmentParts`; the descriptor `map_page_entries` tells the size). It attests the other parts,
+//!   as for a clean segment. Device and host keep one number per part, log blocks one bit per segment.
+//! - Log blocks and hints could also work with parts. But a response has room for one hint, and each hint is a command:
+//!   random writes in 16 GiB would take three times as many commands, to save 16% of the bytes. (With 10 log blocks of
+//!   4096 units over 4096 segments, a segment collects 11 changes until its writeback, so that 94% of its quarters are
+//!   dirty by then.)
+//! - Parts make reading more expensive: a segment whose parts were written at different times comes from up to four
+//!   pages. Their reads go out together and hold their buffers until the last is done (`engine/loads.rs`).
 //! - A segment that the host drops will be read again, so it is written whole, and its parts are put into flash units
-//!   of their own. (In parts, random writes in 64 GiB with 20 MB of cache went from 301 to 223 MiB/s.)
+//!   of their own. (Written in parts, random writes in 64 GiB with 20 MB of cache went from 301 to 223 MiB/s.)
 
 mod log_blocks;
 mod victims;
@@ -108,20 +108,20 @@ units::counters! {
 pub struct HpUfs {
     /// Latest change that the host has applied.
     host_seq: Seq,
-    /// Highest number given out so far, to refuse a host that claims to know the future.
+    /// Highest number given out so far. A host that claims to have applied a higher one is refused.
     newest: Seq,
     log_blocks: LogBlocks,
     writebacks: Writebacks,
     victims: Victims,
-    /// The host stream was refused a superblock, and that was counted.
+    /// The host's stream was refused a superblock, and the stall has been counted.
     stalled: bool,
     own: HpUfsParams,
     counters: HpUfsCounters,
 }
 
 impl HpUfs {
-    /// The host names a block without valid pages. It may be believed if the host has applied everything that was ever
-    /// placed there.
+    /// The host names a block without valid pages. The device believes it if the host has applied everything that was
+    /// ever placed there.
     fn freed(&mut self, core: &mut Core, sb: Superblock) {
         if !core.blocks().exists(sb) || !core.blocks().settled(sb) || core.blocks().last_seq(sb) > self.host_seq {
             return;
@@ -147,7 +147,7 @@ impl HpUfs {
             DataOut::SegmentParts(quarters, _) => quarters.bits(),
             _ => return Status::InvalidField,
         };
-        // Half a map unit can not be written.
+        // A map unit can only be written whole.
         if run.iter().any(|unit| ![0, units.quarters(unit)].contains(&(units.quarters(unit) & sent))) {
             return Status::InvalidField;
         }
@@ -175,14 +175,14 @@ impl HpUfs {
         Status::Good
     }
 
-    /// The segment to ask for next, if the oldest log block is due.
+    /// The segment to ask for next, if writeback is writeback_due.
     #[inline]
     fn writeback_hint(&mut self, core: &Core) -> Option<SegmentId> {
-        if !self.log_blocks.due() {
+        if !self.log_blocks.writeback_due() {
             return None;
         }
         let written = |segment| writebacks::written(core, segment);
-        let coming = |segment| self.writebacks.under_way(core, segment);
+        let coming = |segment| self.writebacks.complete_when_done(core, segment);
         self.log_blocks.next_to_write(self.host_seq, core.blocks(), written, coming)
     }
 
@@ -206,7 +206,7 @@ impl Declared for HpUfs {
                 return Err(ParamError::must_be(table, key, &value.into(), format!("below log.entries = {log}")));
             }
         }
-        // A program needs log room for its whole row, whatever the log holds when no pause is due.
+        // One program needs log room for its whole row, at any fill level at which GC does not pause.
         let pause = own.gc_pause_at_entries;
         if pause + row > log {
             let allowed = format!("at least a row of {row} units below log.entries = {log}");
@@ -253,7 +253,7 @@ impl Scheme for HpUfs {
 }
 
 impl Translate for HpUfs {
-    /// The host's address, corrected by what the host has not applied yet (Sec. III-C).
+    /// The host's address, corrected by changes that the host has not applied yet (Sec. III-C).
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
         let base = match host {
@@ -275,10 +275,11 @@ impl Translate for HpUfs {
         Self::current(core, lpa, core.view(loaded).entry(lpa))
     }
 
-    /// What the device could say without the host's address; see [`HpUfs::resolve_alone`]. With it no read needs flash.
+    /// True if the device could resolve the address without the host; see [`HpUfs::resolve_alone`]. With the host's
+    /// address no read needs a flash read for the mapping.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
         let unit = core.units().of(lpa);
-        if self.log_blocks.mention(lpa.segment(), core.meta().segment_seq(unit)) {
+        if self.log_blocks.may_lack_change(lpa.segment(), core.meta().segment_seq(unit)) {
             return core.log().get(lpa).is_some_and(|logged| logged.source.is_none());
         }
         core.holds_segment(unit) || core.place_of(unit).is_none()
@@ -286,7 +287,7 @@ impl Translate for HpUfs {
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
         let segment = |unit| Lpa(core.units().range(unit).start).segment();
-        let complete = |unit| !self.log_blocks.mention(segment(unit), core.meta().segment_seq(unit));
+        let complete = |unit| !self.log_blocks.may_lack_change(segment(unit), core.meta().segment_seq(unit));
         core.list_cached(runs, complete, |lpa| self.cached(core, lpa));
     }
 }
@@ -320,7 +321,7 @@ impl Absorb for HpUfs {
 }
 
 impl Placement for HpUfs {
-    /// The number of log blocks bounds the time of a recovery (Sec. III-G).
+    /// The number of log blocks limits how long recovery takes (Sec. III-G).
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
         let may = core.log_block_fits(self.log_blocks.len(), stream);
         if stream == Stream::Gc {
@@ -344,14 +345,15 @@ impl Placement for HpUfs {
 }
 
 impl Background for HpUfs {
-    /// Programs map units from the host when a row is full. The last ones that a log block waits for go at once.
+    /// Programs map units from the host when a row is full. The last ones that a log block waits for are programmed at
+    /// once.
     #[inline(always)]
     fn background(&mut self, core: &mut Core, idle: bool) {
         core.trims_covered(self.log_blocks.trims_covered_below());
-        while self.writebacks.is_waiting() {
+        while self.writebacks.has_queued() {
             let units = core.meta_room() as u32;
             let room = core.units().fitting(units) as usize;
-            if self.writebacks.waiting() < room && !idle && !self.log_blocks.waits_for_last() {
+            if self.writebacks.queue_len() < room && !idle && !self.log_blocks.waits_for_last() {
                 return;
             }
             self.writebacks.program(core, room);
@@ -359,14 +361,15 @@ impl Background for HpUfs {
     }
 
     fn waits_for_idle(&self) -> bool {
-        self.writebacks.is_waiting()
+        self.writebacks.has_queued()
     }
 
     fn held_map_buffers(&self) -> usize {
         self.writebacks.held().into()
     }
 
-    /// A map unit from the host is on flash. If a newer copy of it got there first, this one is dead on arrival.
+    /// A map unit from the host is on flash. False if a newer copy of it was programmed first, which makes this one
+    /// invalid.
     fn piece_programmed(&mut self, core: &mut Core, programmed: &Programmed) -> bool {
         self.writebacks.programmed(core, programmed)
     }
@@ -377,8 +380,7 @@ impl Background for HpUfs {
 }
 
 impl Reclaim for HpUfs {
-    /// A step makes entries, and the log has to have room for them: none is taken while the host lags behind (facts,
-    /// "GC").
+    /// A GC step makes log entries, so no step starts while the host lags behind and the log is filling (facts, "GC").
     fn gc_ready(&self, core: &Core) -> bool {
         core.log().unsent() <= self.own.handover_above_entries as usize
             && core.log().len() < self.own.gc_pause_at_entries as usize
@@ -394,8 +396,8 @@ impl Reclaim for HpUfs {
         if victim.take_from_bitmap(first, units, budget) { Search::Exhausted } else { Search::Found }
     }
 
-    /// The bitmap may be older than the log: a page that the log has a newer place for needs no copy. One that was
-    /// overtaken unnoticed is copied in vain, and the host discards its entry by the source block (Sec. III-E).
+    /// The bitmap may be older than the log. A page needs no copy if the log has a newer place for its address. A page
+    /// that was overtaken unnoticed is copied in vain; the host discards its entry by the source block (Sec. III-E).
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
         lpa.0 < core.capacity_units()
             && core.log().get(lpa).is_none_or(|logged| core.logged_over(logged, Some(ppa)) == Some(ppa))
@@ -415,7 +417,7 @@ impl Recover for HpUfs {
         self.writebacks.on_power_loss(core, survived);
     }
 
-    /// The segments on flash hold every change; the host begins from there.
+    /// Segments on flash hold every change, so the host starts with the last number.
     fn restored(core: &mut Core, own: &HpUfsParams) -> HpUfs {
         let last = Seq(core.next_seq().0 - 1);
         HpUfs { host_seq: last, newest: last, ..HpUfs::new(core, own) }
@@ -426,7 +428,7 @@ impl HostProtocol for HpUfs {
     /// A segment that the host wants to read.
     type Awaited = SegmentId;
 
-    /// The host sequence number says which entries the host has applied; they leave the log (Sec. III-C).
+    /// `host_seq` says which entries the host has applied; they leave the log (Sec. III-C).
     #[inline(always)]
     fn on_command(&mut self, core: &mut Core, host_seq: Seq, freed: Option<Superblock>) {
         if host_seq > self.host_seq && host_seq <= self.newest {
@@ -451,7 +453,7 @@ impl HostProtocol for HpUfs {
                 Answer::AfterLoad(missing, segment)
             }
             Op::SegmentWrite { segment } => {
-                // A host can not have applied more than it was told.
+                // The host can not have applied more than it has confirmed.
                 let seq = host_seq.min(self.host_seq);
                 Answer::Now(self.segment_write(core, segment, data, seq), DataIn::None)
             }
@@ -469,8 +471,8 @@ impl HostProtocol for HpUfs {
         self.writebacks.segment_image(core, segment, read)
     }
 
-    /// Entries and writeback hints share the piggyback bytes. Hints go first: without them the host's stream comes to a
-    /// stop, while a backlog of entries has a command of its own.
+    /// Entries and writeback hints share the piggyback bytes. Hints go first: without them the host's stream stops,
+    /// while entries that wait have a command of their own.
     #[inline(always)]
     fn respond(&mut self, core: &mut Core, response: &mut Response) {
         response.piggyback.want_entries = core.log().unsent() > self.own.handover_above_entries as usize;
@@ -490,17 +492,17 @@ impl HostProtocol for HpUfs {
 impl NoFlush for HpUfs {}
 
 impl HpUfs {
-    /// The mapping of an address that has this entry in its map unit.
+    /// The mapping of an address whose map unit holds this entry.
     fn current(core: &Core, lpa: Lpa, entry: Option<Ppa>) -> Option<Ppa> {
-        // The host wrote this entry.
+        // The host wrote this entry, so it may name no data page.
         core.over_log(lpa, entry.filter(|&ppa| core.is_data(ppa, 1)))
     }
 
-    /// Without an address from the host, or with a wrong one. What is on flash is good only if the segment has no
-    /// change that is missing there.
+    /// Resolves without an address from the host, or after a wrong one. The segment on flash is used only if it lacks
+    /// no change.
     fn resolve_alone(&mut self, core: &mut Core, lpa: Lpa) -> Resolved {
         let unit = core.units().of(lpa);
-        if self.log_blocks.mention(lpa.segment(), core.meta().segment_seq(unit)) {
+        if self.log_blocks.may_lack_change(lpa.segment(), core.meta().segment_seq(unit)) {
             return match core.log().get(lpa) {
                 Some(logged) if logged.source.is_none() => Resolved::own(logged.ppa),
                 _ => Resolved::Unknown,

@@ -1,4 +1,4 @@
-//! Two copies of a map unit on their way to flash; a trim that the host has applied before it is safe.
+//! Two copies of a map unit under way to flash, and a trim that the host has applied before the journal holds it.
 
 use ufs::SegmentState;
 
@@ -13,7 +13,7 @@ fn copy(seq: u64) -> Writeback {
     Writeback { unit: UNIT, seq: Seq(seq), entries: Entries::Whole(SegmentState::of(&[seq as u32; 1024])) }
 }
 
-/// Two copies of a map unit are being programmed, one that holds all changes up to 5 and one up to 9.
+/// Two copies of a map unit are being programmed. One holds all changes up to 5, the other up to 9.
 fn two_copies() -> (Core, HpUfs) {
     let cfg = small::config();
     let units = HpUfs::map_units(&cfg, &small::params().HpUfs);
@@ -25,7 +25,7 @@ fn two_copies() -> (Core, HpUfs) {
     (core, map)
 }
 
-/// The copies at these places were being programmed when the power went, and can be read.
+/// The copies at these places were being programmed when the power was cut, and can be read.
 fn survivors(places: &[u32]) -> ProgrammedSet {
     let mut set = ProgrammedSet::default();
     for &place in places {

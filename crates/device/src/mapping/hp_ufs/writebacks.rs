@@ -1,7 +1,7 @@
-//! Map units that the host writes back, on their way to flash.
+//! Map units that the host writes back, until they are on flash.
 //!
-//! They wait in SRAM until a row is full. Two copies of one map unit may be under way at the same time, the second
-//! because the host has changed it again; the newer one counts, whichever gets to flash first.
+//! They wait in SRAM until a row is full. If the host changes a map unit again, two copies of it may be under way. The
+//! newer one counts, whichever is programmed first.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,11 +16,11 @@ use crate::knowledge::{LoadedSet, Programmed, ProgrammedSet};
 use crate::map_units::{UnitRun, UnitSet};
 use crate::sram::Owner;
 
-/// A map unit from the host, in SRAM until it is on flash.
+/// A map unit from the host, in SRAM until its program is done.
 #[derive(Debug)]
 pub struct Writeback {
     pub unit: SegmentId,
-    /// Host sequence number that it came with: it holds every change up to it.
+    /// Host sequence number that it came with: the copy holds every change up to this one.
     pub seq: Seq,
     pub entries: Entries,
 }
@@ -39,11 +39,11 @@ pub enum Entries {
 pub struct SentParts {
     /// Which quarters have been sent: bits of [`ufs::Quarters`].
     pub quarters: u8,
-    /// The segment; other quarters than these are not looked at.
+    /// The segment. Only the sent quarters of it mean anything.
     pub image: Box<SegmentImage>,
 }
 
-/// One that is being programmed, and where.
+/// A copy that is being programmed, and its place.
 #[derive(Debug)]
 pub struct Programming {
     pub ppa: Ppa,
@@ -51,24 +51,24 @@ pub struct Programming {
 }
 
 impl Programming {
-    fn is(&self, piece: Piece, ppa: Ppa) -> bool {
+    fn is_at(&self, piece: Piece, ppa: Ppa) -> bool {
         self.ppa == ppa && self.copy.unit.0 == piece.0
     }
 }
 
-/// The entries of these addresses in their segment.
+/// Positions of these addresses in their segment.
 fn slots_in_segment(range: Range<u32>) -> Range<usize> {
     let first = Lpa(range.start).slot();
     first..first + range.len()
 }
 
-/// Up to which change a whole segment is complete on flash.
+/// The number up to which a whole segment is complete on flash.
 pub fn written(core: &Core, segment: SegmentId) -> Seq {
     let parts = core.units().of_segment(segment).iter();
     parts.map(|unit| core.meta().segment_seq(unit)).min().unwrap_or(Seq(0))
 }
 
-/// A map unit is on flash.
+/// Makes a programmed map unit the content of flash.
 pub fn keep_content(core: &mut Core, programmed: &Programmed, written: Writeback) {
     core.segment_written(programmed, written.seq);
     match written.entries {
@@ -78,22 +78,23 @@ pub fn keep_content(core: &mut Core, programmed: &Programmed, written: Writeback
 }
 
 /// Map units that wait for a full row, and those being programmed. Both lists are in the order in which the host sent
-/// them: of two copies of one unit the latter is the newer.
+/// them, so of two copies of one unit the later is the newer.
 #[derive(Debug)]
 pub struct Writebacks {
     pub queued: VecDeque<Writeback>,
     pub programming: VecDeque<Programming>,
-    /// Where in `programming` the last one was found; that of the next unit of the same row stands there now.
+    /// Position in `programming` of the unit that was found last. Units are removed as they are found, so the next unit
+    /// of the same row is at this position now.
     found_at: usize,
-    /// Buffers that all of them take.
+    /// SRAM buffers that all copies take.
     held: u16,
-    /// Highest number among the copies of each map unit in these two; 0 = none. An index of the simulator: the lists
-    /// are as short as the pool, so that firmware would look through them.
+    /// Highest number among the copies of each map unit in both lists; 0 = none. An index of the simulator: firmware
+    /// would search the lists, which are at most as long as the pool.
     pub coming: Vec<Seq>,
 }
 
 impl Writebacks {
-    /// None.
+    /// No map units.
     pub fn new(core: &Core) -> Writebacks {
         Writebacks {
             queued: VecDeque::new(),
@@ -104,31 +105,31 @@ impl Writebacks {
         }
     }
 
-    /// True if any wait to be programmed.
+    /// True if any map unit waits to be programmed.
     #[inline]
-    pub fn is_waiting(&self) -> bool {
+    pub fn has_queued(&self) -> bool {
         !self.queued.is_empty()
     }
 
-    /// How many wait to be programmed.
-    pub fn waiting(&self) -> usize {
+    /// Number of map units that wait to be programmed.
+    pub fn queue_len(&self) -> usize {
         self.queued.len()
     }
 
-    /// Buffers that they take.
+    /// SRAM buffers that all copies take.
     pub fn held(&self) -> u16 {
         self.held
     }
 
-    /// Up to which change a whole segment will be complete, if any part of it is on its way to flash.
-    pub fn under_way(&self, core: &Core, segment: SegmentId) -> Option<Seq> {
+    /// The number up to which a whole segment will be complete, if any part of it is under way to flash.
+    pub fn complete_when_done(&self, core: &Core, segment: SegmentId) -> Option<Seq> {
         let coming = &self.coming;
         let parts = || core.units().of_segment(segment).iter();
-        let then = |unit: SegmentId| coming[unit.index()].max(core.meta().segment_seq(unit));
-        if parts().any(|unit| coming[unit.index()] > Seq(0)) { parts().map(then).min() } else { None }
+        let when_done = |unit: SegmentId| coming[unit.index()].max(core.meta().segment_seq(unit));
+        if parts().any(|unit| coming[unit.index()] > Seq(0)) { parts().map(when_done).min() } else { None }
     }
 
-    /// Latest copy of a map unit that is not on flash yet.
+    /// Latest copy of a map unit whose program is not done.
     fn in_sram(&self, unit: SegmentId) -> Option<&Entries> {
         if self.coming[unit.index()] == Seq(0) {
             return None;
@@ -153,7 +154,7 @@ impl Writebacks {
         let coming = &mut self.coming[unit.index()];
         let fresh = *coming == Seq(0);
         *coming = (*coming).max(seq);
-        // Nothing would tell two copies in one flash unit apart: the older one gives way.
+        // Two copies in one flash unit could not be told apart, so the older one is replaced.
         let shares = core.units().per_flash_unit() > 1;
         if shares
             && !fresh
@@ -169,8 +170,8 @@ impl Writebacks {
         self.held += more;
     }
 
-    /// Orders the first `n` of the queue so that segments whose parts are all among them share flash units with no
-    /// other: they are read whole one day.
+    /// Orders the first `n` of the queue. Segments whose parts are all among them come first, so they share flash units
+    /// with no other segment. A later read of such a segment then needs one page.
     fn put_whole_segments_first(&mut self, core: &Core, n: usize) {
         let units = core.units();
         if units.is_plain() {
@@ -183,13 +184,13 @@ impl Writebacks {
         first.sort_by_key(|w| if whole.contains(&segment(w)) { w.unit.0 } else { u32::MAX });
     }
 
-    /// Buffers that the map units from the host take, those that share one side by side.
+    /// SRAM buffers for all copies. Map units that share a flash unit share a buffer.
     fn buffers(&self, core: &Core) -> u16 {
         core.units().buffers((self.queued.len() + self.programming.len()) as u32) as u16
     }
 
-    /// The host has no change of the map unit that it has not written: the latest copy is good up to `seq`, be it on
-    /// flash or still on its way there.
+    /// The host has no change of the map unit that it has not written. So the latest copy, on flash or under way, is
+    /// complete up to `seq`.
     pub fn attest(&mut self, core: &mut Core, unit: SegmentId, seq: Seq) {
         if self.coming[unit.index()] == Seq(0) {
             core.raise_segment_seq(unit, seq);
@@ -202,8 +203,8 @@ impl Writebacks {
         }
     }
 
-    /// A segment for the host, of the map units that are on their way to flash, those that were `read` for it, and
-    /// those that were in SRAM.
+    /// The image of a segment for the host. It is put together from map units that are under way to flash, those that
+    /// were `read` for it, and those that were in SRAM.
     pub fn segment_image(&self, core: &Core, segment: SegmentId, read: &LoadedSet) -> DataIn {
         let units = core.units();
         if units.is_plain() {
@@ -224,7 +225,7 @@ impl Writebacks {
         DataIn::Segment(image)
     }
 
-    /// The map units of a segment that the host wants to read which have to come from flash first.
+    /// The map units that have to be read from flash before the host can get the segment.
     pub fn missing(&self, core: &mut Core, segment: SegmentId) -> UnitSet {
         let mut missing = UnitSet::default();
         for unit in core.units().of_segment(segment).iter() {
@@ -236,13 +237,13 @@ impl Writebacks {
         missing
     }
 
-    /// Programs up to `room` of those that wait.
+    /// Programs up to `room` of the queue_len map units.
     #[inline(never)]
     pub fn program(&mut self, core: &mut Core, room: usize) {
         let n = self.queued.len().min(room);
         self.put_whole_segments_first(core, n);
         let pieces: Vec<Piece> = self.queued.iter().take(n).map(|w| core.meta().segment_piece(w.unit)).collect();
-        let (ppa, taken) = core.program_beside(&pieces);
+        let (ppa, taken) = core.program_in_background(&pieces);
         let mut placing = core.meta().placing();
         let mut place = |w: &Writeback| ppa.offset(placing.put(core.meta().segment_piece(w.unit)).start);
         let placed = self.queued.drain(..taken).map(|copy| Programming { ppa: place(&copy), copy });
@@ -250,8 +251,8 @@ impl Writebacks {
     }
 
     fn take_programming(&mut self, piece: Piece, ppa: Ppa) -> Option<Writeback> {
-        if !self.programming.get(self.found_at).is_some_and(|p| p.is(piece, ppa)) {
-            self.found_at = self.programming.iter().position(|p| p.is(piece, ppa))?;
+        if !self.programming.get(self.found_at).is_some_and(|p| p.is_at(piece, ppa)) {
+            self.found_at = self.programming.iter().position(|p| p.is_at(piece, ppa))?;
         }
         self.programming.remove(self.found_at).map(|p| p.copy)
     }
@@ -274,14 +275,15 @@ impl Writebacks {
         newest
     }
 
-    /// A program has failed, and is repeated elsewhere.
+    /// A program has failed; the engine repeats it at `to`.
     pub fn moved(&mut self, piece: Piece, from: Ppa, to: Ppa) {
-        if let Some(written) = self.programming.iter_mut().find(|p| p.is(piece, from)) {
+        if let Some(written) = self.programming.iter_mut().find(|p| p.is_at(piece, from)) {
             written.ppa = to;
         }
     }
 
-    /// Copies that made it to flash count, in the order in which they were written, unless a newer one got there first.
+    /// The power is gone. Copies whose programs survived become the content of flash, in the order in which the host
+    /// sent them, unless flash has a newer one.
     pub fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
         for Programming { ppa, copy } in std::mem::take(&mut self.programming) {
             if let Some(programmed) = survived.get_at(Piece::of(copy.unit), ppa)

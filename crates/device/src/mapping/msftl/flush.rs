@@ -1,4 +1,5 @@
-//! The mapping flush (MSFTL Sec. 3.2): read the pieces with changes, change them, collect them into NAND page programs.
+//! The mapping flush (MSFTL Sec. 3.2): reads the pieces with changes, changes them, and collects them into NAND page
+//! programs.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use crate::knowledge::{ProgrammedSet, Round, Sharing};
 use crate::mapping::rounds::{self, InRounds, Load, Phase};
 use crate::sram::Owner;
 
-/// Buffers that a flush works in, if there are as many: programs for every die of a large device.
+/// Buffers that a flush works in, if there are that many. They hold programs for every die of a large device.
 const BUFFERS: u32 = 64;
 
 /// One change that holds.
@@ -28,18 +29,18 @@ struct Update {
 #[derive(Debug, Default)]
 pub struct FlushState {
     phase: Phase,
-    /// In order of address.
+    /// Sorted by address.
     updates: Vec<Update>,
     /// The last change that the flush covers.
     seq: Seq,
-    /// Updates in pieces that are on flash already.
+    /// Updates whose pieces are on flash already.
     done: usize,
-    /// End of the updates in the pieces in SRAM.
+    /// End of the updates whose pieces are in SRAM.
     round_end: usize,
     /// Pieces in SRAM, and the buffers that they take.
     round: Round,
     held: u16,
-    /// What has been counted since power-on.
+    /// Counters since power-on.
     pub counters: FlushedCounters,
     /// Superblocks that may have become empty.
     concerned: BTreeSet<Superblock>,
@@ -52,7 +53,7 @@ impl FlushState {
         for entry in core.log().entries() {
             for i in 0..u32::from(entry.len) {
                 let (lpa, seq) = (entry.lpa.offset(i), entry.seq.plus(i));
-                // What a flush in parts has dealt with has been forgotten.
+                // A flush that was paused has removed the changes that it wrote from the log's index.
                 if let Some(logged) = core.log().get(lpa).filter(|logged| logged.seq == seq) {
                     self.updates.push(Update { lpa, ppa: logged.ppa, source: logged.source, holds: true });
                 }
@@ -64,7 +65,7 @@ impl FlushState {
         self.seq = Seq(core.next_seq().0 - 1);
     }
 
-    /// Brings the next pieces into SRAM, as many as fill whole programs. True if flash has to be read for any.
+    /// Brings the next pieces into SRAM, as many as fill whole programs. True if it has submitted a flash read.
     fn read_round(&mut self, core: &mut Core) -> bool {
         self.round.clear();
         self.round_end = self.done;
@@ -85,12 +86,12 @@ impl FlushState {
             }
             placing = next;
             match core.take_segment(unit) {
-                // Its buffer goes over to the flush.
+                // The flush takes over the buffer of a cached piece.
                 Some(loaded) => self.round.add_loaded(loaded),
                 None => _ = self.round.add(core.meta().directory(), unit),
             }
-            let rest = &self.updates[self.round_end..];
-            self.round_end += rest.iter().take_while(|u| units.of(u.lpa) == unit).count();
+            let unread = &self.updates[self.round_end..];
+            self.round_end += unread.iter().take_while(|u| units.of(u.lpa) == unit).count();
         }
         assert!(!self.round.is_empty(), "the reserve leaves buffers for a map flush");
         self.held = placing.units() as u16;
@@ -110,7 +111,7 @@ impl FlushState {
         self.counters.pmt_entries_changed += changed as u64;
     }
 
-    /// The pieces of the round are on flash: what was written becomes their content.
+    /// Makes what the round has programmed the content of its pieces.
     fn round_content(&self, core: &mut Core, programmed: &ProgrammedSet) {
         let updates = self.updates[self.done..self.round_end].iter();
         let changes = updates.filter(|update| update.holds).map(|update| (update.lpa, update.ppa));
@@ -124,7 +125,7 @@ impl FlushState {
         self.done = self.round_end;
     }
 
-    /// The power is gone: pieces of the round that made it to flash count.
+    /// The power is gone. Makes the pieces of the round whose programs survived the content of flash.
     pub(super) fn on_power_loss(&self, core: &mut Core, survived: &ProgrammedSet) {
         if self.phase == Phase::Written {
             self.round_content(core, survived);
@@ -144,13 +145,13 @@ impl<S> InRounds for Flushed<S> {
     fn load(&mut self, core: &mut Core) -> Load {
         if self.flush.done == self.flush.updates.len() {
             self.finish_flush(core);
-            return Load::Over;
+            return Load::Ended;
         }
         if self.flush.done > 0 && core.metadata_runs_short() {
             self.pause_flush(core);
-            return Load::Over;
+            return Load::Ended;
         }
-        if self.flush.read_round(core) { Load::Reading } else { Load::There }
+        if self.flush.read_round(core) { Load::Reading } else { Load::InSram }
     }
 
     fn program(&mut self, core: &mut Core) -> bool {
@@ -164,7 +165,8 @@ impl<S> InRounds for Flushed<S> {
 }
 
 impl<S> Flushed<S> {
-    /// The old entries are seen now: they tell which copies have been overtaken, and which pages are garbage.
+    /// Applies the updates of the round. The device sees the old entries now. They tell which copies have been
+    /// overtaken, and which pages have become invalid.
     fn apply_round(&mut self, core: &mut Core) {
         core.round_arrived(&mut self.flush.round);
         let (units, mut unit_at) = (core.units(), 0);
@@ -181,8 +183,8 @@ impl<S> Flushed<S> {
         core.program_map_units(&self.flush.round.pieces());
     }
 
-    /// Translation blocks have run short. What has been written leaves the mapping cache; the rest follows in a flush
-    /// after their GC.
+    /// Pauses the flush because translation blocks are short. The changes that are on flash leave the mapping cache.
+    /// The other changes follow in a flush after GC of the translation blocks.
     fn pause_flush(&mut self, core: &mut Core) {
         for update in &self.flush.updates[..self.flush.done] {
             core.forget_change(update.lpa);
@@ -190,7 +192,7 @@ impl<S> Flushed<S> {
         self.unflushed.flush_wanted = true;
     }
 
-    /// Superblocks that the flush has emptied become free.
+    /// Ends the flush: superblocks that it has emptied become free.
     fn finish_flush(&mut self, core: &mut Core) {
         for entry in core.log().entries() {
             for ppa in entry.ppa.iter().flat_map(|first| (0..u32::from(entry.len)).map(|i| first.offset(i))) {

@@ -1,29 +1,30 @@
-//! `base-dftl`, `mini-page` and `msftl`: new mappings in a mapping cache, flushed every so much user data (Kim and Lee,
-//! MSFTL, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash Storage", 2020).
+//! `base-dftl`, `mini-page` and `msftl`: new mappings are kept in a mapping cache that is flushed after a fixed amount
+//! of user data (Kim and Lee, MSFTL, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash
+//! Storage", 2020).
 //!
-//! The three are one type. They differ in nothing but the size of the pieces that the mapping table is written in:
+//! The three are one type. They differ only in the size of the pieces in which the mapping table is written:
 //!
 //! - `base-dftl` (Sec. 2): translation pages as large as a NAND page (`page_kib`, Fig. 2 also has smaller ones).
 //! - `mini-page` (Sec. 4.1, after Lv et al., NAS 2018): translation pages of 4 KiB, the host's logical page.
 //! - `msftl` (Sec. 3): mapping segments of 2 or 1 KiB (`segment_bytes`).
 //!
-//! New mappings of host writes and GC copies are recorded in the mapping cache first (Sec. 2), here the log, which has
-//! room for a flush. A flush begins after `flush_mib` of them, a block's worth (Sec. 4.1), or at the limit of log
-//! blocks, or when free superblocks are short. It goes through the addresses in order, a round at a time: it reads
-//! every piece with changes, with one read for all pieces in the same flash unit; it changes them; it programs them
-//! elsewhere. Pieces that are smaller than a NAND page are collected, whatever their addresses, until one is full (Sec.
-//! 3.2), so that all programs but the last are full.
+//! New mappings of host writes and GC copies are recorded in the mapping cache first (Sec. 2). Here that is the log,
+//! which has room for the changes of one flush. A flush begins after `flush_mib` of data, a block's worth (Sec. 4.1),
+//! at the limit of log blocks, or when free superblocks are short. It goes through the addresses in order, a round at a
+//! time. Of a round it reads every piece with changes, with one read for all pieces in the same flash unit. Then it
+//! changes the pieces and programs them elsewhere. Pieces that are smaller than a NAND page are collected, whatever
+//! their addresses, until a page is full (Sec. 3.2), so that all programs but the last are full.
 //!
-//! A flush may rewrite more than there are free translation blocks. It then makes way: what is on flash leaves the
-//! log's index, the blocks are collected, and the rest follows. Superblocks count as flushed only when all of it is
-//! done. `rounds` has the order of such a flush, which `dftl` and `cdftl` share.
+//! A flush may rewrite more than fits the free translation blocks. It is then paused: changes that are on flash leave
+//! the log's index, GC collects the translation blocks, and a second flush writes the other changes. Superblocks count
+//! as flushed only when all changes are written. `rounds` has the order of the steps, which `dftl` and `cdftl` share.
 //!
-//! The places of all pieces, the MSD, are in SRAM, and written when a translation block is opened (Sec. 3.3), which is
-//! what GC of the translation blocks begins with. It takes the block with the fewest up-to-date pieces and assembles
-//! these in full programs (Sec. 3.4). Both are those of `meta` and `engine/collect.rs`.
+//! The places of all pieces, the MSD, are in SRAM. They are written when a translation block is opened (Sec. 3.3),
+//! which is the first step of GC of the translation blocks. GC takes the block with the fewest up-to-date pieces and
+//! programs these together, in full programs (Sec. 3.4). `meta` and `engine/collect.rs` do both.
 //!
-//! The paper does not say how GC finds the valid pages of user blocks, nor what is cached for reads. Here the spare
-//! areas of the victim are read, and the pieces that they name (`search`); pieces in SRAM are those of
+//! The paper does not say how GC finds the valid pages of user blocks, nor what is cached for reads. Here GC reads the
+//! spare areas of the victim, and the pieces that they name (`search`). Reads use the pieces in SRAM, in a cache of
 //! `sram.segment_cache_kib`.
 //!
 //! `lab/tests/msftl.rs` derives the volume of sequential and random writes by hand.
@@ -116,7 +117,7 @@ units::counters! {
     pmt_directory_bytes: gauge,
 }
 
-/// How large the pieces of the mapping table are.
+/// Size of the pieces in which a scheme writes the mapping table.
 pub trait PieceSize {
     /// Parameters of the scheme.
     type Params: params::Params + Copy + Default;
@@ -124,17 +125,17 @@ pub trait PieceSize {
     /// Bytes of a piece.
     fn bytes(own: &Self::Params) -> u32;
 
-    /// The mapping cache.
+    /// The part of the parameters about the mapping cache.
     fn cache(own: &Self::Params) -> &MiniPageParams;
 }
 
-/// A NAND page.
+/// Pieces of one NAND page or a fraction of it (`page_kib`).
 #[derive(Debug)]
 pub struct NandPage;
-/// The host's logical page.
+/// Pieces of 4 KiB, the host's logical page.
 #[derive(Debug)]
 pub struct LogicalPage;
-/// A part of it.
+/// Pieces smaller than the host's logical page.
 #[derive(Debug)]
 pub struct MappingSegment;
 
@@ -192,7 +193,7 @@ fn flush_units<S: PieceSize>(own: &S::Params) -> u32 {
 }
 
 impl<S> Flushed<S> {
-    /// The mapping of an address, as far as the device would know it with the piece in SRAM.
+    /// The mapping of an address whose piece is in SRAM.
     fn mapping_of(&self, core: &Core, lpa: Lpa, loaded: &Loaded) -> Option<Ppa> {
         core.over_log(lpa, core.view(loaded).entry(lpa))
     }
@@ -214,7 +215,7 @@ impl<S: PieceSize> Declared for Flushed<S> {
             let allowed = format!("a divisor of {} KiB, a page on every plane", row * UNIT_KIB);
             return Err(ParamError::must_be(table, "page_kib", &(bytes / 1024).into(), allowed));
         }
-        // A page is loaded while GC keeps a row.
+        // While GC keeps the buffers of a row, a read may need those of a piece.
         cfg.check_reserve(page_units, &format!("for [{table}]: a row and a translation page"))?;
         let segments = cfg.table_bytes().div_ceil(bytes.into());
         cfg.check_metadata(segments, cfg.table_bytes().div_ceil(UNIT_BYTES) + u64::from(page_units))
@@ -238,7 +239,8 @@ impl<S: PieceSize> Scheme for Flushed<S> {
         MapShape { entries: bytes / ENTRY_BYTES, bytes, numbered: Numbered::Spare }
     }
 
-    /// The mapping cache has room for the mappings of a flush, if no two follow each other, and for what is on its way.
+    /// Room in the mapping cache for the mappings of a flush, if no two are consecutive, and for those of programs in
+    /// flight.
     fn log_entries(cfg: &EngineConfig, own: &S::Params) -> u16 {
         let entries = flush_units::<S>(own) + 8 * cfg.geometry.row_units() + 2 * TRIM_ENTRIES as u32;
         u16::try_from(entries).expect("flush_mib is at most 64")
@@ -261,12 +263,13 @@ impl<S: PieceSize> Scheme for Flushed<S> {
 }
 
 impl<S: PieceSize> Translate for Flushed<S> {
-    /// Mapping cache, then pieces in SRAM, then flash.
+    /// Order of lookup: mapping cache, pieces in SRAM, flash.
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
         if let Some(logged) = core.log().get(lpa) {
-            // A copy without a newer write beside it was valid when it was made. Those that wait for a full row are
-            // dropped before a flush that writes a newer place of their address, so nothing newer can be on flash.
+            // If the log has a GC copy and no newer write of the address, the page was valid when it was copied. Copies
+            // that wait for a full row are dropped before a flush that writes a newer place of their address. So flash
+            // has nothing newer.
             core.count_log_hit();
             return Resolved::own(logged.ppa);
         }
@@ -285,7 +288,7 @@ impl<S: PieceSize> Translate for Flushed<S> {
         self.mapping_of(core, lpa, loaded)
     }
 
-    /// In the mapping cache, in a piece in SRAM, or in one that was never written.
+    /// True for an address in the mapping cache, in a piece in SRAM, or in a piece that was never written.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
         let unit = core.units().of(lpa);
         core.holds_segment(unit) || core.log().get(lpa).is_some() || Self::place(core, unit).is_none()
@@ -295,7 +298,7 @@ impl<S: PieceSize> Translate for Flushed<S> {
         core.list_cached(runs, |_| true, |_| true);
     }
 
-    /// Writes are recorded without their piece, so only reads gain by it.
+    /// Only reads gain from a prefetch: writes are recorded without their piece.
     fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
         let cached = |run: &LpaRun| (0..run.len).all(|i| self.cached(core, run.lpa.offset(i)));
         let missing = !write && !runs.iter().all(cached);
@@ -304,7 +307,7 @@ impl<S: PieceSize> Translate for Flushed<S> {
 }
 
 impl<S: PieceSize> Absorb for Flushed<S> {
-    /// No more is programmed than the next mapping flush is to cover, but for the row that reaches it.
+    /// Stops programs when the data for the next mapping flush is complete, except for the row that reaches the limit.
     #[inline]
     fn room(&self, core: &Core) -> usize {
         let log = core.log().room().saturating_sub(core.units_to_log());
@@ -378,7 +381,8 @@ impl<S: PieceSize> Reclaim for Flushed<S> {
 
     fn starved(&mut self, core: &mut Core) {
         let pending = self.unflushed.flush_would_help(core);
-        // A step needs a row, beside copies of another that wait already: the next flush comes a little early.
+        // A GC step needs room for a row, beside copies of another row that wait already. If there is less, flush a
+        // little early.
         let close = self.room(core) < 2 * core.layout().row_units() as usize;
         self.unflushed.flush_wanted |= !core.log().is_empty() && (pending || close);
     }
@@ -391,7 +395,7 @@ impl<S: PieceSize> Recover for Flushed<S> {
         self.flush.on_power_loss(core, survived);
     }
 
-    /// Valid page counts follow from the pieces, all of which have been read.
+    /// Recovery has read all pieces; the valid page counts follow from them.
     fn restored(core: &mut Core, own: &S::Params) -> Flushed<S> {
         let unflushed = Unflushed::restored(core);
         Flushed { unflushed, ..Flushed::new(core, own) }

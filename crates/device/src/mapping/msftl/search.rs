@@ -1,4 +1,5 @@
-//! Which pages of a GC victim are valid: looked up in the mapping cache and in their pieces of the table.
+//! Finding the valid pages of a GC victim: addresses are looked up in the mapping cache and in their pieces of the
+//! table.
 
 use units::{Lpa, Ppa};
 

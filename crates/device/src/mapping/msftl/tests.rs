@@ -9,7 +9,7 @@ use crate::meta::Meta;
 
 const KIB: u32 = 1024;
 
-/// Two dies, rows of 8 units; pieces of so many bytes.
+/// Two dies with rows of 8 units, and pieces of this many bytes.
 fn meta(bytes: u32, capacity_units: u32) -> Meta {
     let geometry = Geometry {
         channels: 2,
@@ -53,7 +53,7 @@ fn a_spare_area_names_all_that_share_the_unit() {
     let pieces = |meta: &Meta, unit, mark| meta.pieces_at(first.offset(unit), mark);
     assert_eq!(pieces(&meta, 0, 7), [7, 3, 11, 0].map(Piece));
     assert_eq!(pieces(&meta, 1, 5), [Piece(5)]);
-    // What was there before the superblock was erased does not matter.
+    // Labels from before the erase of the superblock do not matter.
     meta.label(first, &[9, 2]);
     assert_eq!(pieces(&meta, 0, 9), [9, 2].map(Piece));
     // A snapshot has a mark of its own.

@@ -1,4 +1,4 @@
-//! What HPBvalve's policy knows of apps.
+//! State of HPBvalve's policy about apps.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -6,16 +6,16 @@ use units::SegmentId;
 
 use crate::booster::profiles::{AppCounters, Phase, ProfileLimits, Profiles};
 
-/// What is known of apps.
+/// State of the policy about apps.
 pub(super) struct AppState {
     pub profiles: Profiles,
     pub phase: Phase,
-    /// To be fetched ahead, in order.
+    /// Segments to prefetch, in order.
     pub wanted: VecDeque<SegmentId>,
-    /// Being fetched ahead, and during which time in the foreground they were wanted.
+    /// Segments being prefetched, with the session in the foreground that wanted them.
     pub fetching: BTreeSet<(SegmentId, u32)>,
-    /// Dirty segments that are to be written back and dropped.
-    pub shedding: usize,
+    /// Number of dirty segments that reclaim still has to write back and drop.
+    pub reclaim_writebacks: usize,
     pub stats: AppCounters,
 }
 
@@ -26,7 +26,7 @@ impl AppState {
             phase: Phase::Running,
             wanted: VecDeque::new(),
             fetching: BTreeSet::new(),
-            shedding: 0,
+            reclaim_writebacks: 0,
             stats: AppCounters::default(),
         }
     }
@@ -36,7 +36,7 @@ impl AppState {
         self.profiles.bytes()
     }
 
-    /// What has been counted.
+    /// The present values of the counters.
     pub fn counters(&self) -> AppCounters {
         AppCounters { hpbvalve_profile_bytes: self.bytes(), ..self.stats }
     }

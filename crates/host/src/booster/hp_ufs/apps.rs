@@ -1,12 +1,11 @@
-//! HPBvalve (Sec. 5) above HP-UFS: who evicts whom, what is fetched ahead, and what is given back.
+//! HPBvalve (Sec. 5) on the cache of HP-UFS: priorities of eviction, prefetches, and reclaim.
 //!
-//! The rules are those of the booster `hpbvalve`, for segments instead of subregions, with two differences that HP-UFS
-//! makes:
-//! - A segment that is not cached holds up whoever needs it, also changes that the device has sent. So AFG is evicted,
-//!   too, but last of all, and never to fetch ahead.
-//! - A dirty segment is dearer than a clean one, for it has to be written back first: of BG and IFG the clean ones go
-//!   first. Reclaim gives clean ones back at once and has as many dirty ones written back as are still missing; what
-//!   they take follows.
+//! The rules are those of the booster `hpbvalve`, for segments instead of subregions. HP-UFS requires two differences:
+//! - Requests and changes from the device wait for a segment that is not cached. So segments in AFG are evicted, too,
+//!   but last of all, and never for a prefetch.
+//! - A dirty segment has to be written back before it can be dropped, so in BG and IFG clean segments are evicted
+//!   first. Reclaim drops clean segments at once, and starts writebacks of as many dirty ones as are still needed.
+//!   Their memory is given back when the writebacks end.
 
 use ufs::Op;
 use units::{AppId, SegmentId, UNIT_BYTES};
@@ -18,8 +17,8 @@ use crate::booster::app_lists::{AFG, BG, IFG};
 use crate::booster::profiles::Phase;
 use crate::booster::seat::Internal;
 
-/// Segments fetched ahead at a time.
-const AHEAD: usize = 2;
+/// Most segments being prefetched at a time.
+const MAX_PREFETCHES: usize = 2;
 
 impl HpUfs {
     /// An app reads or changes a segment.
@@ -65,7 +64,7 @@ impl HpUfs {
         }
     }
 
-    /// What is cached already of the lists of the app that is being launched is its own from now on.
+    /// Moves segments on the lists of the app that is being launched to AFG, if they are cached already.
     fn keep_listed(&mut self) {
         let Some(apps) = &self.apps else { return };
         let slot = |&segment: &SegmentId| match self.cache.lookup(segment) {
@@ -81,13 +80,13 @@ impl HpUfs {
         }
     }
 
-    /// The next segment to fetch ahead, if that costs the foreground nothing.
-    pub(super) fn next_ahead(&mut self, spare: isize) -> Option<SegmentId> {
+    /// The next segment to prefetch, if that evicts nothing of the foreground app.
+    pub(super) fn next_prefetch(&mut self, spare: isize) -> Option<SegmentId> {
         let lists = self.cache.lists.as_ref()?;
         let replaceable = lists.oldest(BG).or_else(|| lists.oldest(IFG)).is_some();
         let session = lists.session();
         let apps = self.apps.as_mut()?;
-        if apps.fetching.len() >= AHEAD || !(replaceable || self.cache.free_slots() > spare) {
+        if apps.fetching.len() >= MAX_PREFETCHES || !(replaceable || self.cache.free_slots() > spare) {
             return None;
         }
         while let Some(segment) = apps.wanted.pop_front() {
@@ -100,23 +99,23 @@ impl HpUfs {
         None
     }
 
-    /// A segment has been loaded, into this slot unless that failed.
+    /// A segment has been loaded into `slot`; `None` if the load has failed.
     pub(super) fn loaded_for_app(&mut self, segment: SegmentId, slot: Option<SlotIndex>) {
         let (Some(apps), Some(lists)) = (&mut self.apps, &mut self.cache.lists) else { return };
-        let ahead = apps.fetching.range((segment, 0)..=(segment, u32::MAX)).next().copied();
-        if let Some(fetched) = ahead {
+        let prefetch = apps.fetching.range((segment, 0)..=(segment, u32::MAX)).next().copied();
+        if let Some(fetched) = prefetch {
             apps.fetching.remove(&fetched);
         }
         if let Some(slot) = slot {
-            match ahead {
-                Some((_, session)) if lists.is_now(session) => lists.place(slot, AFG, true),
+            match prefetch {
+                Some((_, session)) if lists.is_current(session) => lists.place(slot, AFG, true),
                 Some(_) => lists.place(slot, IFG, false),
                 None => lists.place(slot, BG, false),
             }
         }
     }
 
-    /// HPBvalve Sec. 5.3. Gives back what is clean at once.
+    /// Reclaim (HPBvalve Sec. 5.3). Drops clean segments at once. Gives the number of bytes.
     pub(super) fn give_back(&mut self, victim: AppId, bytes: u64) -> u64 {
         if !self.apps.as_ref().is_some_and(|apps| apps.profiles.knows(victim)) {
             return 0;
@@ -131,7 +130,7 @@ impl HpUfs {
         }
         let missing = bytes.saturating_sub(freed).div_ceil(UNIT_BYTES);
         if let Some(apps) = &mut self.apps {
-            apps.shedding = missing as usize;
+            apps.reclaim_writebacks = missing as usize;
             apps.stats.hpbvalve_reclaimed_bytes += freed;
             apps.stats.hpbvalve_reclaims_short += u64::from(missing > 0);
         }
@@ -139,17 +138,17 @@ impl HpUfs {
         freed
     }
 
-    /// The next dirty segment that is written back to be dropped.
-    pub(super) fn shed(&mut self, most: usize) -> Option<Internal> {
-        let apps = self.apps.as_mut().filter(|apps| apps.shedding > 0)?;
+    /// The next dirty segment that reclaim writes back and then drops.
+    pub(super) fn next_reclaim_writeback(&mut self, most: usize) -> Option<Internal> {
+        let apps = self.apps.as_mut().filter(|apps| apps.reclaim_writebacks > 0)?;
         if self.cache.leaving() >= most {
             return None;
         }
         let Some(slot) = self.cache.spare(true, |segment| self.pending.is_writing(segment)) else {
-            apps.shedding = 0;
+            apps.reclaim_writebacks = 0;
             return None;
         };
-        apps.shedding -= 1;
+        apps.reclaim_writebacks -= 1;
         let segment = self.cache.segment(slot);
         let internal = self.write_back(segment, true);
         assert_eq!(internal.op, Op::SegmentWrite { segment });

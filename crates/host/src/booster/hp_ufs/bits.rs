@@ -5,18 +5,18 @@
 pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {
-    /// None of the numbers below `len` is in.
+    /// An empty set of numbers below `len`.
     pub fn new(len: usize) -> Bits {
         Bits(vec![0; len.div_ceil(64)])
     }
 
-    /// Is `index` in?
+    /// True if the set has `index`.
     #[inline]
     pub fn get(&self, index: usize) -> bool {
         self.0[index / 64] & (1 << (index % 64)) != 0
     }
 
-    /// The first from `from` on that is in.
+    /// The smallest number in the set that is at least `from`.
     #[inline]
     pub fn first_from(&self, from: usize) -> Option<usize> {
         let mut word = from / 64;
@@ -28,7 +28,7 @@ impl Bits {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// Puts `index` in; false if it was in.
+    /// Adds `index`. False if the set had it already.
     #[inline]
     pub fn insert(&mut self, index: usize) -> bool {
         let fresh = !self.get(index);
@@ -36,12 +36,12 @@ impl Bits {
         fresh
     }
 
-    /// Takes everything out.
+    /// Removes all numbers.
     pub fn clear(&mut self) {
         self.0.fill(0);
     }
 
-    /// Takes `index` out.
+    /// Removes `index`.
     #[inline]
     pub fn remove(&mut self, index: usize) {
         self.0[index / 64] &= !(1 << (index % 64));

@@ -1,11 +1,11 @@
-//! What comes from the device: answers, and changes of the mapping (HP-UFS Sec. III-B, III-E).
+//! What arrives from the device: answers, and changes of the mapping (HP-UFS Sec. III-B, III-E).
 
 use std::collections::VecDeque;
 
 use ufs::{DataIn, L2pEntry, Notice, Op, PiggyBack, Response, Status};
 use units::{Ppa, SEGMENT_ENTRIES};
 
-use super::reorder::remainder;
+use super::reorder::unapplied_part;
 use super::segment_cache::{Lookup, SlotIndex};
 use super::state::HpUfs;
 use super::survey::Survey;
@@ -29,7 +29,7 @@ impl HpUfs {
 
     pub(super) fn internal_response(&mut self, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>) {
         self.pending.work = true;
-        let good = response.status == Status::Good;
+        let succeeded = response.status == Status::Good;
         if let Some(survey) = &mut self.survey {
             let DataIn::Segment(image) = &response.data else { panic!("{op:?} was answered with {response:?}") };
             if survey.take(image, &mut self.validity) {
@@ -41,12 +41,12 @@ impl HpUfs {
         match *op {
             Op::SegmentRead { segment } => {
                 let image = match std::mem::take(&mut response.data) {
-                    DataIn::Segment(image) if good => Some(image),
+                    DataIn::Segment(image) if succeeded => Some(image),
                     _ => None,
                 };
                 self.loaded(segment, image, ready);
             }
-            Op::SegmentWrite { segment } => self.written(segment, good),
+            Op::SegmentWrite { segment } => self.written(segment, succeeded),
             Op::EntryTransfer => {
                 self.pending.transferring = false;
                 if let DataIn::Entries(entries) = &response.data {
@@ -54,7 +54,7 @@ impl HpUfs {
                 }
             }
             Op::ValidBitmap { block, reason } => self.bitmap_answered(block, reason, response.status),
-            // The scheduler's.
+            // Commands of the scheduler.
             Op::CacheQuery | Op::BatchNotice { .. } => {}
             _ => panic!("{op:?} is not a command of this booster"),
         }
@@ -65,12 +65,12 @@ impl HpUfs {
         entries.iter().for_each(|&entry| self.take_entry(entry));
     }
 
-    /// Takes in one entry: applies it if it is next, keeps it otherwise.
+    /// Handles one received entry. Applies it if it is next in order, else stores it.
     #[inline(always)]
     fn take_entry(&mut self, entry: L2pEntry) {
         self.stats.entries_received += 1;
         self.check_entry(&entry);
-        let Some(entry) = remainder(entry, self.host_seq) else {
+        let Some(entry) = unapplied_part(entry, self.host_seq) else {
             self.stats.entries_duplicate += 1;
             return;
         };
@@ -87,8 +87,8 @@ impl HpUfs {
         if !self.reorder.insert(entry) {
             self.stats.entries_duplicate += 1;
         } else if self.cache.lookup(entry.lpa.segment()) == Lookup::Absent {
-            // GC moves pages of any segment. Fetched one after the other, when each gets to the head of the buffer,
-            // they would hold everything up.
+            // GC moves pages of any segment. Segments that were fetched only when their change is first in the buffer,
+            // one after the other, would hold up all changes behind them.
             self.want(entry.lpa.segment());
         }
         self.apply_waiting();
@@ -105,12 +105,12 @@ impl HpUfs {
         }
     }
 
-    /// Applies what can be applied of the reorder buffer, strictly in order and without gaps.
+    /// Applies as many entries of the reorder buffer as possible, strictly in order and without gaps.
     #[inline(never)]
     pub(super) fn apply_waiting(&mut self) {
         let stalled_at = self.pending.head.take();
         while let Some(&first) = self.reorder.first() {
-            let Some(entry) = remainder(first, self.host_seq) else {
+            let Some(entry) = unapplied_part(first, self.host_seq) else {
                 self.stats.entries_duplicate += 1;
                 self.reorder.pop();
                 continue;
@@ -155,7 +155,8 @@ impl HpUfs {
         self.host_seq = entry.last_seq();
     }
 
-    /// Discards a copy that came too late. If its block has no valid page, nothing else may ever tell the device so.
+    /// Discards a copy that came too late. If its block has no valid page, the device may never learn that in another
+    /// way.
     fn discard(&mut self, new: Option<Ppa>) {
         self.stats.units_discarded += 1;
         if let Some(ppa) = new {

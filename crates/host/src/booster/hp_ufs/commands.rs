@@ -1,8 +1,9 @@
-//! Which internal command goes next: loads, room in the cache, entry transfers, writebacks, bitmaps.
+//! The order of internal commands: loads, room in the cache, entry transfers, writebacks, bitmaps.
 //!
-//! Nothing here may wait in a circle. Changes are applied in order, so the segment of the first entry in the reorder
-//! buffer must always find a slot: loads for anyone else, and segments pinned by parts about to read them, together
-//! leave one slot alone. Whatever is in that slot can go, if need be after a writeback, which waits for no one.
+//! No cycle of waiting may arise here. Changes are applied in order, so the segment of the first entry in the reorder
+//! buffer must always find a slot. Therefore loads for other purposes, and segments pinned by parts that are about to
+//! read them, always leave one slot free of them. The segment in that slot can be dropped, if necessary after a
+//! writeback, which waits for nothing.
 
 use std::collections::VecDeque;
 
@@ -16,17 +17,17 @@ use super::state::HpUfs;
 use crate::booster::seat::Internal;
 use crate::request::Part;
 
-/// Evictions that may write back at a time.
-const EVICTIONS: usize = 4;
+/// Most writebacks for eviction at a time.
+const MAX_EVICTION_WRITES: usize = 4;
 
 /// Slots to keep free, if the cache is large enough, so that a load seldom waits for a writeback.
 const SPARE_SLOTS: usize = 8;
 
-/// Changes applied but not told to the device after which it is told by a command of its own. Its log holds far more,
-/// so it never stands still over changes that the host has applied long since.
+/// After this many applied changes that no command has reported, the driver sends a command to report them. The
+/// device's log holds far more, so it never stops for changes that the host has applied long before.
 const REPORT_EVERY: u64 = 256;
 
-/// Requests outstanding and no response for this long: the driver polls.
+/// The driver polls if requests are outstanding and no response has come for this long.
 const POLL_AFTER: Nanos = Nanos::from_micros(200);
 
 impl HpUfs {
@@ -35,7 +36,7 @@ impl HpUfs {
         self.load()
             .or_else(|| self.make_room())
             .or_else(|| self.load())
-            .or_else(|| self.shed(EVICTIONS))
+            .or_else(|| self.next_reclaim_writeback(MAX_EVICTION_WRITES))
             .or_else(|| self.transfer_entries())
             .or_else(|| self.write_hinted())
             .or_else(|| self.send_bitmap())
@@ -59,7 +60,7 @@ impl HpUfs {
                         segment
                     }
                     None if self.wants.first().is_none() && self.reserved() + 1 < self.cache.limit() => {
-                        self.next_ahead(SPARE_SLOTS as isize)?
+                        self.next_prefetch(SPARE_SLOTS as isize)?
                     }
                     None => return None,
                 };
@@ -76,7 +77,7 @@ impl HpUfs {
         self.pending.head.filter(|&segment| self.cache.lookup(segment) == Lookup::Absent)
     }
 
-    /// The first segment wanted by a request, if a slot may be given to it.
+    /// The first segment that a request needs, if it may have a slot.
     fn demanded(&mut self) -> Option<SegmentId> {
         while let Some(segment) = self.wants.first() {
             if self.cache.lookup(segment) == Lookup::Absent {
@@ -87,12 +88,12 @@ impl HpUfs {
         None
     }
 
-    /// Slots that the reorder buffer cannot have.
+    /// Slots that the reorder buffer can not use.
     fn reserved(&self) -> usize {
         self.pending.loading + self.cache.pinned()
     }
 
-    /// A segment read has ended, badly if there is no image. The parts that waited for it go on.
+    /// A segment read has ended; `None` if it failed. The parts that waited for it continue.
     pub(super) fn loaded(&mut self, segment: SegmentId, image: Option<Box<SegmentImage>>, ready: &mut VecDeque<Part>) {
         if self.pending.head_loading == Some(segment) {
             self.pending.head_loading = None;
@@ -118,7 +119,7 @@ impl HpUfs {
 
     // Room in the cache (Sec. III-D, III-F).
 
-    /// Drops the least recently used segments until enough slots are free; gives a writeback if one is dirty.
+    /// Drops the least recently used segments until enough slots are free. Gives a writeback if one of them is dirty.
     fn make_room(&mut self) -> Option<Internal> {
         while self.cache.free_slots() + (self.cache.leaving() as isize) < self.slots_needed() {
             let victim = self.cache.victim(|segment| self.pending.is_writing(segment))?;
@@ -126,7 +127,7 @@ impl HpUfs {
                 return None;
             }
             if self.cache.is_dirty(victim) {
-                if self.cache.leaving() >= EVICTIONS {
+                if self.cache.leaving() >= MAX_EVICTION_WRITES {
                     return None;
                 }
                 self.stats.segment_writebacks_evict += 1;
@@ -138,8 +139,8 @@ impl HpUfs {
         None
     }
 
-    /// A segment of the app in the foreground goes only if nothing else can: for the reorder buffer, or when no other
-    /// slot will become free.
+    /// True if a segment of the foreground app may be evicted: for the reorder buffer, or if no other slot will become
+    /// free.
     fn may_take_active(&mut self) -> bool {
         self.head_to_load().is_some() || self.reserved() == 0 && self.demanded().is_some()
     }
@@ -153,8 +154,8 @@ impl HpUfs {
 
     // Writebacks (Sec. III-D).
 
-    /// The device wants a segment written back. A second hint while the segment is on its way counts only if what is on
-    /// its way is not the latest state.
+    /// The device wants a segment written back. A second hint while its writeback is under way counts only if that
+    /// writeback does not have the latest state.
     pub(super) fn hint_write(&mut self, segment: SegmentId) {
         assert!(segment.index() < self.cache.segments(), "the device asks for {segment}, which it has not got");
         let on_its_way = |w: &Writing| w.segment == segment && w.seq == self.host_seq;
@@ -175,8 +176,8 @@ impl HpUfs {
         Some(self.write_back(segment, false))
     }
 
-    /// Sends what is dirty of a segment. One that is clean or absent has no change that is not on flash: saying so is
-    /// enough.
+    /// Sends the dirty parts of a segment. A clean or absent segment has no change that flash lacks, so it is attested
+    /// without data.
     pub(super) fn write_back(&mut self, segment: SegmentId, leave: bool) -> Internal {
         let data = match self.cache.lookup(segment) {
             Lookup::Cached(slot) if self.cache.is_dirty(slot) => {
@@ -194,10 +195,10 @@ impl HpUfs {
     }
 
     /// A writeback or attest has ended.
-    pub(super) fn written(&mut self, segment: SegmentId, good: bool) {
+    pub(super) fn written(&mut self, segment: SegmentId, succeeded: bool) {
         let position = self.pending.writing.iter().position(|writing| writing.segment == segment);
         let position = position.unwrap_or_else(|| panic!("no writeback of {segment} is under way"));
-        if self.pending.writing.swap_remove(position).with_data && self.cache.finish_write(segment, good) {
+        if self.pending.writing.swap_remove(position).with_data && self.cache.finish_write(segment, succeeded) {
             self.stats.segments_dropped += 1;
         }
     }
@@ -212,26 +213,27 @@ impl HpUfs {
         Some(self.entry_transfer())
     }
 
-    /// Tells the device how far the host is when no user command can: while the device's log is full of changes that
-    /// the host has applied already, it takes no write, and then no write tells it that it may drop them.
+    /// Reports the host's progress when no user command can. The device takes no write while its log is full of changes
+    /// that the host has applied already, and then no write tells it that it may drop them.
     #[inline]
     pub(super) fn report_progress(&mut self) -> Option<Internal> {
-        if self.pending.transferring || self.host_seq.0 - self.told_seq.0 < REPORT_EVERY {
+        if self.pending.transferring || self.host_seq.0 - self.reported_seq.0 < REPORT_EVERY {
             return None;
         }
         self.stats.entry_transfers_to_report += 1;
         Some(self.entry_transfer())
     }
 
-    /// When to ask the device whether it wants anything. It can speak only in responses: with every write in its queue
-    /// waiting for a log block to become a normal block, it has none to put the writeback hint into.
+    /// Time at which the driver asks the device whether it wants anything. The device can speak only in responses. If
+    /// every write in its queue waits for a log block to become a normal block, it has no response that could carry the
+    /// writeback hint.
     #[inline]
     pub(super) fn poll_due(&self, idle_since: Option<SimTime>) -> Option<SimTime> {
         let waiting = idle_since.is_none() && !self.pending.transferring;
         waiting.then(|| self.last_activity + POLL_AFTER)
     }
 
-    /// Asks.
+    /// Asks the device whether it wants anything, if that is due.
     pub(super) fn poll(&mut self, now: SimTime, idle_since: Option<SimTime>) -> Option<Internal> {
         if self.poll_due(idle_since).is_none_or(|due| now < due) {
             return None;
@@ -264,8 +266,8 @@ impl HpUfs {
         if std::mem::take(&mut self.pending.victim) {
             choice = self.validity.emptiest(&self.pending.refused).map(|block| (block, BitmapFor::Gc));
             if choice.is_none() {
-                // A block is refused while it is open, or while copies out of it are on their way here. When nothing
-                // else is left it is time to try those again.
+                // The device refuses a block while it is open, or while copies from it have not arrived here. When no
+                // other block is left, the refused ones are offered again.
                 self.pending.refused.clear();
             }
         }
@@ -279,7 +281,7 @@ impl HpUfs {
         Some(Internal { op: Op::ValidBitmap { block, reason }, data })
     }
 
-    /// A bitmap has been taken or refused.
+    /// The device has accepted or refused a bitmap.
     pub(super) fn bitmap_answered(&mut self, block: Superblock, reason: BitmapFor, status: Status) {
         self.pending.sending_bitmap = false;
         if status == Status::Good {

@@ -1,4 +1,4 @@
-//! Blocks that hold no valid page any more, to be told to the device.
+//! Blocks without valid pages, until a command has named them to the device.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub(crate) struct Freed {
 }
 
 impl Freed {
-    /// None is free.
+    /// No block is free.
     pub fn new(blocks: usize) -> Freed {
         Freed { queue: VecDeque::new(), queued: Bits::new(blocks) }
     }
@@ -26,7 +26,7 @@ impl Freed {
         }
     }
 
-    /// The next block to tell. Blocks that have been filled again meanwhile are passed over.
+    /// The next block to name. Skips blocks that have been filled again.
     #[inline]
     pub fn pop(&mut self, validity: &Validity) -> Option<Superblock> {
         while let Some(block) = self.queue.pop_front() {

@@ -9,37 +9,37 @@ use super::bits::Bits;
 
 /// Internal work that is under way or to be done.
 pub(super) struct Pending {
-    /// There may be something to do.
+    /// True if there may be something to do.
     pub work: bool,
     /// The segment that the first entry of the reorder buffer waits for.
     pub head: Option<SegmentId>,
-    /// That segment, or an earlier one, is being loaded for the reorder buffer.
+    /// The segment being loaded for the reorder buffer: that one or an earlier one.
     pub head_loading: Option<SegmentId>,
-    /// Other loads under way.
+    /// Number of other loads under way.
     pub loading: usize,
-    /// The device has a backlog of entries.
+    /// True if the device has a backlog of entries.
     pub entries: bool,
-    /// An entry transfer is under way.
+    /// True if an entry transfer is under way.
     pub transferring: bool,
     /// Segments that the device wants written back, each once.
     pub hinted: VecDeque<SegmentId>,
     pub is_hinted: Bits,
-    /// Writebacks and attests under way, few.
+    /// Writebacks and attests under way. There are few.
     pub writing: Vec<Writing>,
-    /// The device wants a GC victim.
+    /// True if the device wants a GC victim.
     pub victim: bool,
     /// The device wants the bitmap of this block.
     pub bitmap_of: Option<Superblock>,
-    /// A bitmap is under way.
+    /// True if a bitmap is under way.
     pub sending_bitmap: bool,
-    /// Blocks that the device did not take as GC victims, until something new lands in them.
+    /// Blocks that the device has refused as GC victims, until something new is placed in them.
     pub refused: Bits,
 }
 
 /// A writeback or attest.
 pub(super) struct Writing {
     pub segment: SegmentId,
-    /// The latest change applied when it was sent.
+    /// The latest change that was applied when it was sent.
     pub seq: Seq,
     pub with_data: bool,
 }

@@ -7,14 +7,14 @@ use super::bits::Bits;
 
 /// Entries that wait for an earlier one, or for their segment.
 pub(crate) struct ReorderBuffer {
-    /// The entry with number n has place n modulo the number of places: a power of two, and no less than there are
-    /// numbers from the first to the last, so that no two entries meet. Most entries go into the middle of a hundred
-    /// others, and none has to move for them. An index of the simulator; what a phone needs is
-    /// [`ReorderBuffer::bytes`].
+    /// The entry with number n is at place n modulo the number of places. That number is a power of two, and at least
+    /// as large as the distance from the first to the last number, so no two entries share a place. Most entries go
+    /// between a hundred others, and none has to move for them. An index of the simulator; the memory that a phone
+    /// needs is [`ReorderBuffer::bytes`].
     places: Box<[L2pEntry]>,
     /// The places in use.
     used: Bits,
-    /// The lowest and the highest number in the buffer, unless it is empty.
+    /// The lowest and the highest number in the buffer; meaningless if it is empty.
     first: u64,
     last: u64,
     len: usize,
@@ -22,16 +22,16 @@ pub(crate) struct ReorderBuffer {
     peak: usize,
 }
 
-/// So many places at first. Few numbers wait at a time, whatever the capacity.
-const PLACES: usize = 256;
+/// Number of places at first. Few numbers wait at a time, whatever the capacity.
+const INITIAL_PLACES: usize = 256;
 
-/// What an unused place holds.
-const NOTHING: L2pEntry = L2pEntry { lpa: Lpa(0), ppa: None, len: 0, seq: Seq(0), source: None };
+/// Content of an unused place.
+const UNUSED: L2pEntry = L2pEntry { lpa: Lpa(0), ppa: None, len: 0, seq: Seq(0), source: None };
 
-/// What is left of an entry once the changes up to `applied` are taken off; `None` if nothing is. The device lengthens
-/// the entries in its log, so that an entry may come again with more units than before.
+/// The part of an entry with changes after `applied`; `None` if there are none. The device lengthens entries in its
+/// log, so an entry may arrive again with more units than before.
 #[inline]
-pub(crate) fn remainder(mut entry: L2pEntry, applied: Seq) -> Option<L2pEntry> {
+pub(crate) fn unapplied_part(mut entry: L2pEntry, applied: Seq) -> Option<L2pEntry> {
     if entry.seq > applied {
         return Some(entry);
     }
@@ -49,11 +49,11 @@ pub(crate) fn remainder(mut entry: L2pEntry, applied: Seq) -> Option<L2pEntry> {
 impl ReorderBuffer {
     /// A buffer for `capacity` entries.
     pub fn new(capacity: u32) -> ReorderBuffer {
-        let (places, used) = unused(PLACES);
+        let (places, used) = unused(INITIAL_PLACES);
         ReorderBuffer { places, used, first: 0, last: 0, len: 0, capacity: capacity as usize, peak: 0 }
     }
 
-    /// Takes in an entry; false if it was in already.
+    /// Inserts an entry. False if the buffer had it already.
     #[inline(always)]
     pub fn insert(&mut self, entry: L2pEntry) -> bool {
         let number = entry.seq.0;
@@ -79,7 +79,7 @@ impl ReorderBuffer {
         true
     }
 
-    /// An entry is applied before those that wait: for a moment it had a place in the buffer.
+    /// Notes for the peak that an entry is applied before those that wait: for a moment it took a place.
     #[inline]
     pub fn pass(&mut self) {
         self.peak = self.peak.max(self.len + 1);
@@ -91,7 +91,7 @@ impl ReorderBuffer {
         if self.len == 0 { None } else { Some(&self.places[self.place(self.first)]) }
     }
 
-    /// Takes out the earliest entry.
+    /// Removes the earliest entry.
     #[inline]
     pub fn pop(&mut self) -> Option<L2pEntry> {
         if self.len == 0 {
@@ -101,20 +101,20 @@ impl ReorderBuffer {
         self.used.remove(at);
         self.len -= 1;
         if self.len > 0 {
-            // All numbers lie within one turn, so that the next one in use is the next number.
+            // All numbers are closer than the number of places, so the next place in use has the next number.
             let next = self.used.first_from(at).or_else(|| self.used.first_from(0)).expect("an entry waits");
             self.first += (next.wrapping_sub(at) & (self.places.len() - 1)) as u64;
         }
         Some(self.places[at])
     }
 
-    /// Is nothing waiting?
+    /// True if no entry waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Most entries that ever waited.
+    /// Largest number of entries that waited at a time.
     pub fn peak(&self) -> u64 {
         self.peak as u64
     }
@@ -137,7 +137,7 @@ impl ReorderBuffer {
         longer
     }
 
-    /// Makes places for `span` consecutive numbers: an entry of several units has as many.
+    /// Makes places for `span` consecutive numbers; an entry of several units has as many numbers.
     #[cold]
     fn widen(&mut self, span: u64) {
         if span > self.capacity as u64 * u64::from(u8::MAX) {
@@ -164,7 +164,7 @@ impl ReorderBuffer {
 
 /// `n` places, a power of two.
 fn unused(n: usize) -> (Box<[L2pEntry]>, Bits) {
-    (vec![NOTHING; n].into(), Bits::new(n))
+    (vec![UNUSED; n].into(), Bits::new(n))
 }
 
 #[cfg(test)]
@@ -206,7 +206,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a sorted map: entries of any length, from a window that moves on, taken out now and then.
+        /// Compared with a sorted map: entries of any length, from a moving window, removed at random.
         #[test]
         fn it_is_a_sorted_map(steps in prop::collection::vec((0..300_u64, 1..32_u8, 0..3_usize), 1..400)) {
             let mut buffer = ReorderBuffer::new(1024);
@@ -224,8 +224,8 @@ mod tests {
                 }
                 prop_assert_eq!(buffer.is_empty(), map.is_empty());
             }
-            let rest: Vec<L2pEntry> = std::iter::from_fn(|| buffer.pop()).collect();
-            prop_assert_eq!(rest, map.into_values().collect::<Vec<_>>());
+            let remaining: Vec<L2pEntry> = std::iter::from_fn(|| buffer.pop()).collect();
+            prop_assert_eq!(remaining, map.into_values().collect::<Vec<_>>());
         }
     }
 
@@ -240,10 +240,10 @@ mod tests {
 
     #[test]
     fn what_is_applied_already_is_taken_off() {
-        assert_eq!(remainder(entry(3, 4), Seq(2)), Some(entry(3, 4)));
-        assert_eq!(remainder(entry(3, 4), Seq(6)), None);
-        let rest = remainder(entry(3, 4), Seq(5)).unwrap();
-        assert_eq!((rest.lpa, rest.ppa, rest.seq, rest.len), (Lpa(103), Some(Ppa(503)), Seq(6), 1));
+        assert_eq!(unapplied_part(entry(3, 4), Seq(2)), Some(entry(3, 4)));
+        assert_eq!(unapplied_part(entry(3, 4), Seq(6)), None);
+        let remaining = unapplied_part(entry(3, 4), Seq(5)).unwrap();
+        assert_eq!((remaining.lpa, remaining.ppa, remaining.seq, remaining.len), (Lpa(103), Some(Ppa(503)), Seq(6), 1));
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl HpUfs {
         Step::Send { op, units }
     }
 
-    /// Wants the segments of a range but the first one, so that they are on their way when the part gets to them.
+    /// Requests loads of all segments of a range except the first, so that they are loading when the part needs them.
     fn want_rest(&mut self, lpa: Lpa, len: u32) {
         let last = lpa.offset(len - 1).segment();
         for segment in lpa.segment().0 + 1..=last.0 {
@@ -58,7 +58,7 @@ impl HpUfs {
         }
     }
 
-    /// The run at the start of a range: its length, and where it starts on flash.
+    /// The run at the start of a range: its length, and its place on flash.
     fn run(&self, mut slot: SlotIndex, lpa: Lpa, len: u32) -> (u32, Option<Ppa>) {
         let first = self.cache.entry(slot, lpa.slot());
         let mut units = 1;
@@ -77,8 +77,8 @@ impl HpUfs {
         (units, Ppa::unpack(first))
     }
 
-    /// Sec. III-B. A write or unmap needs no address, but its change will need the segment: that is fetched first, and
-    /// not waited for.
+    /// Sec. III-B. A write or unmap needs no address, but its change will need the segment. So the segment is fetched
+    /// first, and the command does not wait for it.
     #[inline]
     pub(super) fn plan_change(&mut self, part: &mut Part, max_units: u32) -> Step {
         let len = part.len.min(max_units);
@@ -94,7 +94,7 @@ impl HpUfs {
         plain(part, max_units)
     }
 
-    /// True if the segment has just been queued for a fetch.
+    /// Notes the use of a segment by a write or unmap. True if a fetch of the segment has just been queued.
     #[inline]
     fn use_for_change(&mut self, segment: SegmentId, part: &Part) -> bool {
         self.note_use(part.app, segment, false);

@@ -1,10 +1,11 @@
-//! L2P segment cache (HP-UFS Sec. III-F): which segments the host holds, in what state, and which one goes next.
+//! L2P segment cache (HP-UFS Sec. III-F): the segments that the host holds, their states, and the order of eviction.
 //!
-//! A segment is absent, loading, or cached; a cached one is clean or dirty, and may be on its way back to flash at the
-//! same time. It is clean from the moment a writeback is sent: what the device gets is the state of that moment.
+//! A segment is absent, loading, or cached. A cached one is clean or dirty, and its writeback may be under way at the
+//! same time. It is clean from the moment at which a writeback is sent, because the device gets its state of that
+//! moment.
 //!
-//! A device that writes segments in parts gets those with changes of a segment that stays. So what is dirty is noted by
-//! quarters, as the smallest part is one; a change makes all quarters of its part dirty.
+//! If the device writes segments in parts, a writeback of a segment that stays cached has only the parts with changes.
+//! So the cache notes dirty quarters, as the smallest part is a quarter; a change makes all quarters of its part dirty.
 
 use lists::Lru;
 use live::{LiveSegments, SegmentImage, recycle_segment};
@@ -16,7 +17,7 @@ use crate::booster::app_lists::{AFG, AppLists, BG, IFG};
 /// Index of a slot.
 pub(crate) type SlotIndex = u32;
 
-/// Where a segment is.
+/// State of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lookup {
     Absent,
@@ -31,9 +32,9 @@ struct Slot {
     /// Quarters with changes that are not on flash, as bits, and those whose writeback is under way.
     dirty: u8,
     writing: u8,
-    /// To be dropped when its writeback ends, unless it is used or changed until then.
+    /// True if the segment is dropped when its writeback ends, unless it is used or changed until then.
     leaving: bool,
-    /// Parts that are about to use the segment and keep it from being evicted.
+    /// Number of parts that are about to use the segment and keep it from being evicted.
     pins: u32,
 }
 
@@ -42,25 +43,24 @@ pub(crate) struct SegmentCache {
     /// Per segment: 0, or its slot plus one.
     slot_of: Vec<u32>,
     slots: Vec<Slot>,
-    /// The entries, slot by slot. With room for every segment: the part in use is dense and in huge pages, the rest is
-    /// never touched.
+    /// The entries, slot by slot. There is room for every segment. The slots in use are dense and in huge pages; memory
+    /// of the others is never touched.
     live: LiveSegments,
     free: Vec<SlotIndex>,
-    /// Over the cached segments.
+    /// The cached segments in order of use.
     lru: Lru<u32>,
-    /// The same by app, if apps matter.
+    /// The cached segments by app, if the policy depends on apps.
     pub lists: Option<AppLists>,
     in_use: usize,
     limit: usize,
     leaving: usize,
     pinned: usize,
-    /// By quarter: the quarters of the part that it belongs to.
+    /// By quarter: all quarters of the part to which it belongs.
     part_of: [u8; 4],
 }
 
 impl SegmentCache {
-    /// An empty cache of at most `limit` out of `segments` segments, which the device writes in parts of
-    /// `part_entries`.
+    /// An empty cache of at most `limit` of `segments` segments. The device writes them in parts of `part_entries`.
     pub fn new(segments: u32, limit: usize, part_entries: u32) -> SegmentCache {
         let n = (part_entries / QUARTER_ENTRIES).clamp(1, 4);
         let part_of = [0, 1, 2, 3].map(|quarter: u32| (((1 << n) - 1) << (quarter / n * n)) as u8);
@@ -79,7 +79,7 @@ impl SegmentCache {
         }
     }
 
-    /// Where a segment is.
+    /// State of a segment.
     #[inline]
     pub fn lookup(&self, segment: SegmentId) -> Lookup {
         match self.slot_of[segment.index()].checked_sub(1) {
@@ -96,35 +96,35 @@ impl SegmentCache {
         self.live.get(slot, at)
     }
 
-    /// Begins to load an entry that will be needed soon.
+    /// Prefetches an entry that will be needed soon.
     #[inline]
     pub fn prefetch(&self, slot: SlotIndex, at: usize) {
         self.live.prefetch(slot, at);
     }
 
-    /// Test support: changes an entry of a cached segment that stays as clean or dirty as it is.
+    /// For tests: changes an entry of a cached segment. The segment stays as clean or dirty as it is.
     pub fn tamper(&mut self, slot: SlotIndex, at: usize, packed: u32) {
         self.live.change(slot, at, packed);
     }
 
-    /// Changes the entry at this position of a cached segment: it is dirty from here on.
+    /// Changes an entry of a cached segment, which becomes dirty.
     #[inline]
     pub fn change(&mut self, slot: SlotIndex, at: usize, packed: u32) {
         assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
         self.live.change(slot, at, packed);
-        self.stay(slot);
+        self.cancel_leaving(slot);
         self.slots[slot as usize].dirty |= self.part_of[at / QUARTER_ENTRIES as usize];
     }
 
     /// Notes that a request uses a cached segment.
     #[inline(always)]
     pub fn touch(&mut self, slot: SlotIndex) {
-        self.stay(slot);
+        self.cancel_leaving(slot);
         self.lru.touch(slot);
     }
 
     #[inline]
-    fn stay(&mut self, slot: SlotIndex) {
+    fn cancel_leaving(&mut self, slot: SlotIndex) {
         let slot = &mut self.slots[slot as usize];
         if slot.leaving {
             slot.leaving = false;
@@ -132,7 +132,7 @@ impl SegmentCache {
         }
     }
 
-    /// Takes a slot for an absent segment. There must be a free one.
+    /// Takes a slot for an absent segment. The cache must have a free one.
     pub fn start_load(&mut self, segment: SegmentId) {
         assert!(self.in_use < self.limit, "{segment} does not fit the limit of {} segments", self.limit);
         assert!(self.lookup(segment) == Lookup::Absent, "{segment} is loaded twice");
@@ -172,13 +172,13 @@ impl SegmentCache {
         self.slot_of[segment.index()] - 1
     }
 
-    /// Is a cached segment dirty?
+    /// True if a cached segment is dirty.
     pub fn is_dirty(&self, slot: SlotIndex) -> bool {
         self.slots[slot as usize].dirty != 0
     }
 
-    /// Begins a writeback of what is dirty of a segment, or, if it is to be dropped after that, of all of it: when it
-    /// is needed again it has to be read, and what is written together is read together.
+    /// Begins a writeback of the dirty parts of a segment. With `leave`, the segment is dropped afterwards, and all of
+    /// it is written: a later use has to read it, and parts that were written together are read together.
     pub fn start_write(&mut self, index: SlotIndex, leave: bool) -> DataOut {
         let slot = &mut self.slots[index as usize];
         assert!(slot.dirty != 0 && slot.writing == 0, "{} is written back without need", slot.segment);
@@ -191,7 +191,7 @@ impl SegmentCache {
         }
     }
 
-    /// Ends a writeback; if it failed the segment is dirty again. True if the segment was dropped.
+    /// Ends a writeback. If it has failed, the segment is dirty again. True if the segment was dropped.
     pub fn finish_write(&mut self, segment: SegmentId, written: bool) -> bool {
         let Lookup::Cached(index) = self.lookup(segment) else {
             panic!("{segment} was dropped during its writeback");
@@ -208,30 +208,31 @@ impl SegmentCache {
         drop
     }
 
-    /// The least recently used segment that could go: neither loading, nor on its way back, nor pinned, nor `busy`.
+    /// The least recently used segment that can be evicted: not loading, not being written back, not pinned, and not
+    /// `busy`.
     pub fn victim(&self, busy: impl Fn(SegmentId) -> bool) -> Option<SlotIndex> {
         match &self.lists {
-            None => self.lru.oldest_first().find(|&index| self.may_go(index, &busy)),
+            None => self.lru.oldest_first().find(|&index| self.evictable(index, &busy)),
             Some(lists) => self.spare(false, &busy).or_else(|| self.spare(true, &busy)).or_else(|| {
-                let of = |dirty| lists.oldest_first(AFG).find(|&i| self.may_go(i, &busy) && self.is_dirty(i) == dirty);
+                let of = |dirty| lists.oldest_first(AFG).find(|&i| self.evictable(i, &busy) && self.is_dirty(i) == dirty);
                 of(false).or_else(|| of(true))
             }),
         }
     }
 
-    /// Does the segment belong to the app in the foreground?
+    /// True if the segment belongs to the app in the foreground.
     pub fn is_active(&self, slot: SlotIndex) -> bool {
         self.lists.as_ref().is_some_and(|lists| lists.is_active(slot))
     }
 
-    /// The oldest segment, dirty or clean, that no app in the foreground needs and that could go.
+    /// The oldest dirty or clean segment of BG, else of IFG, that can be evicted.
     pub fn spare(&self, dirty: bool, busy: impl Fn(SegmentId) -> bool) -> Option<SlotIndex> {
         let lists = self.lists.as_ref()?;
-        let of = |list| lists.oldest_first(list).find(|&i| self.is_dirty(i) == dirty && self.may_go(i, &busy));
+        let of = |list| lists.oldest_first(list).find(|&i| self.is_dirty(i) == dirty && self.evictable(i, &busy));
         of(BG).or_else(|| of(IFG))
     }
 
-    fn may_go(&self, index: SlotIndex, busy: impl Fn(SegmentId) -> bool) -> bool {
+    fn evictable(&self, index: SlotIndex, busy: impl Fn(SegmentId) -> bool) -> bool {
         let slot = &self.slots[index as usize];
         slot.writing == 0 && slot.pins == 0 && !busy(slot.segment)
     }
@@ -262,13 +263,13 @@ impl SegmentCache {
 
     /// Keeps a cached segment from being evicted for `parts` more parts.
     pub fn pin(&mut self, slot: SlotIndex, parts: u32) {
-        self.stay(slot);
+        self.cancel_leaving(slot);
         let pins = &mut self.slots[slot as usize].pins;
         self.pinned += usize::from(*pins == 0 && parts > 0);
         *pins += parts;
     }
 
-    /// Ends the hold of one part, unless a lowered limit has ended it.
+    /// Ends the pin of one part, unless a lowered limit has ended it.
     pub fn unpin(&mut self, slot: SlotIndex) {
         let pins = &mut self.slots[slot as usize].pins;
         self.pinned -= usize::from(*pins == 1);
@@ -280,12 +281,12 @@ impl SegmentCache {
         self.pinned
     }
 
-    /// Slots that a load could take. Negative while more are in use than a lowered limit allows.
+    /// Slots that a load could take. Negative if more are in use than a lowered limit allows.
     pub fn free_slots(&self) -> isize {
         self.limit as isize - self.in_use as isize
     }
 
-    /// Segments that will be dropped when their writeback ends.
+    /// Number of segments that will be dropped when their writeback ends.
     pub fn leaving(&self) -> usize {
         self.leaving
     }
@@ -295,8 +296,8 @@ impl SegmentCache {
         self.limit
     }
 
-    /// Sets another limit. Nothing is loaded until no more slots are in use than it allows. All pins end, for under a
-    /// lower limit they could leave no slot for the reorder buffer; the parts concerned may have to wait again.
+    /// Sets the limit. No segment is loaded before the slots in use are fewer than it allows. All pins end, because
+    /// under a lower limit they could leave no slot for the reorder buffer; the parts concerned may have to wait again.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
         self.pinned = 0;

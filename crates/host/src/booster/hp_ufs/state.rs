@@ -25,15 +25,15 @@ pub(crate) struct HpUfs {
     pub(super) validity: Validity,
     pub(super) freed: Freed,
     pub(super) pending: Pending,
-    /// After a power cut, until it is known which pages are valid.
+    /// Search for the valid pages after a power cut; `None` when they are known.
     pub(super) survey: Option<Survey>,
-    /// With HPBvalve's policy.
+    /// State of HPBvalve's policy, if it is used.
     pub(super) apps: Option<AppState>,
     /// The latest change applied; all before it are applied too.
     pub(super) host_seq: Seq,
     /// `host_seq` in the last command.
-    pub(super) told_seq: Seq,
-    /// Last response, or first request after a pause.
+    pub(super) reported_seq: Seq,
+    /// Time of the last response, or of the first request after a pause.
     pub(super) last_activity: SimTime,
     pub(super) stats: HpUfsCounters,
     /// Hits and misses.
@@ -41,7 +41,7 @@ pub(crate) struct HpUfs {
 }
 
 impl HpUfs {
-    /// Nothing is cached, and nothing may be.
+    /// An empty cache that may hold nothing yet.
     pub fn new(own: &Params, info: &DeviceInfo) -> HpUfs {
         HpUfs {
             info: *info,
@@ -54,20 +54,20 @@ impl HpUfs {
             survey: None,
             apps: None,
             host_seq: Seq(0),
-            told_seq: Seq(0),
+            reported_seq: Seq(0),
             last_activity: SimTime::START,
             stats: HpUfsCounters::default(),
             usage: Usage::default(),
         }
     }
 
-    /// Looks at apps from now on.
+    /// Applies HPBvalve's policy from now on.
     pub fn watch_apps(&mut self, limits: ProfileLimits) {
         self.apps = Some(AppState::new(limits));
         self.cache.lists = Some(AppLists::new());
     }
 
-    /// A segment is to be loaded. True if it was not wanted before.
+    /// Queues a load of a segment. True if it was not queued before.
     pub(super) fn want(&mut self, segment: SegmentId) -> bool {
         self.pending.work = true;
         self.wants.want(segment)

@@ -5,7 +5,7 @@ use units::{Ppa, Superblock};
 
 use super::bits::Bits;
 
-/// Which units on flash hold current data, as far as the host knows.
+/// The units on flash that hold current data, as far as the host knows.
 pub(crate) struct Validity {
     bits: Vec<u64>,
     counts: Vec<u32>,
@@ -13,7 +13,7 @@ pub(crate) struct Validity {
     words_per_block: usize,
 }
 
-/// Block and offset of an address: a shift when the size allows it, for this is done twice per write.
+/// Block and offset of an address. Uses a shift if the size allows it, because every write needs this twice.
 #[derive(Clone, Copy)]
 struct BlockOf {
     units: u32,
@@ -31,7 +31,7 @@ impl BlockOf {
 }
 
 impl Validity {
-    /// Nothing is valid yet.
+    /// No unit is valid.
     pub fn new(info: &DeviceInfo) -> Validity {
         let units = info.superblock_units;
         assert!(units > 0, "the device says that its superblocks are empty");
@@ -44,13 +44,13 @@ impl Validity {
         }
     }
 
-    /// The block that an address lies in.
+    /// The block of an address.
     #[inline]
     pub fn block_of(&self, ppa: Ppa) -> Superblock {
         Superblock(self.blocks.split(ppa).0)
     }
 
-    /// Marks a unit valid. Counts follow the bits, so that a falsified table cannot make them run away.
+    /// Marks a unit as valid. Counts follow the bits, so a falsified table can not make them run away.
     #[inline]
     pub fn set(&mut self, ppa: Ppa) -> Superblock {
         let (block, word, mask) = self.locate(ppa);
@@ -60,7 +60,7 @@ impl Validity {
         Superblock(block)
     }
 
-    /// Marks a unit invalid; gives its block if that was the last valid unit of it.
+    /// Marks a unit as invalid. Gives its block if that was the last valid unit of it.
     #[inline]
     pub fn clear(&mut self, ppa: Ppa) -> Option<Superblock> {
         let (block, word, mask) = self.locate(ppa);
@@ -91,8 +91,8 @@ impl Validity {
         self.bits[start..start + self.words_per_block].into()
     }
 
-    /// The block with the fewest valid units, but at least one, among those not `excluded`; the lowest number if
-    /// several have as few.
+    /// The block with the fewest valid units, but at least one, that is not `excluded`. Of several such blocks, the one
+    /// with the lowest number.
     pub fn emptiest(&self, excluded: &Bits) -> Option<Superblock> {
         let candidates = self.counts.iter().zip(0..).filter(|&(&count, block)| count > 0 && !excluded.get(block));
         candidates.min_by_key(|&(&count, _)| count).map(|(_, block)| Superblock(block as u32))

@@ -1,4 +1,4 @@
-//! Segments that are to be loaded, and the parts that wait for them.
+//! Segments to load, and the parts that wait for them.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use units::SegmentId;
 use super::bits::Bits;
 use crate::request::Part;
 
-/// Loads to come, in order, and parked parts by segment.
+/// Queued loads, in order, and parked parts by segment.
 pub(crate) struct Wants {
     queue: VecDeque<SegmentId>,
     queued: Bits,
@@ -24,7 +24,7 @@ struct Parked {
 }
 
 impl Wants {
-    /// Nothing is wanted.
+    /// No loads.
     pub fn new(segments: u32) -> Wants {
         Wants {
             queue: VecDeque::new(),
@@ -35,7 +35,7 @@ impl Wants {
         }
     }
 
-    /// Queues a load; false if it is queued already.
+    /// Queues a load. False if it is queued already.
     pub fn want(&mut self, segment: SegmentId) -> bool {
         let fresh = self.queued.insert(segment.index());
         if fresh {
@@ -44,19 +44,19 @@ impl Wants {
         fresh
     }
 
-    /// The load that comes first.
+    /// The next load.
     pub fn first(&self) -> Option<SegmentId> {
         self.queue.front().copied()
     }
 
-    /// Takes out the load that comes first.
+    /// Removes the next load.
     pub fn pop(&mut self) {
         if let Some(segment) = self.queue.pop_front() {
             self.queued.remove(segment.index());
         }
     }
 
-    /// Keeps a part until its segment is loaded.
+    /// Stores a part until its segment is loaded.
     pub fn park(&mut self, segment: SegmentId, part: Part) {
         let last = &mut self.last_parked[segment.index()];
         let entry = Parked { part, before: *last };
@@ -72,8 +72,7 @@ impl Wants {
         };
     }
 
-    /// Returns the parts that wait for a segment to `ready`, in the order in which they were parked; gives their
-    /// number.
+    /// Moves the parts that wait for a segment to `ready`, in the order in which they were parked. Gives their number.
     pub fn wake(&mut self, segment: SegmentId, pinned: bool, ready: &mut VecDeque<Part>) -> u32 {
         let start = ready.len();
         let mut next = std::mem::take(&mut self.last_parked[segment.index()]);

@@ -1,4 +1,4 @@
-//! A booster without driver and device, for tests: requests go in, fetches are answered by hand.
+//! A test bench for a booster without driver and device: it passes requests, and the test answers fetches.
 
 use std::collections::VecDeque;
 
@@ -22,11 +22,11 @@ pub(crate) const INFO: DeviceInfo = DeviceInfo {
     map_page_entries: 1024,
 };
 
-/// Something that may happen to a booster: what, by or to which app, and where. Numbers beyond the device are a lying
-/// device's.
+/// A random event for a booster: its kind, the app, and the subregion. A number beyond the device comes from a lying
+/// device.
 pub(crate) type Happening = (u8, u16, u32);
 
-/// Any sequence of these.
+/// Any sequence of events.
 pub(crate) fn happenings() -> impl Strategy<Value = Vec<Happening>> {
     prop::collection::vec((0..20u8, 0..4u16, 0..70u32), 0..400)
 }
@@ -51,7 +51,7 @@ impl<B: Booster + Counted + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
         }
     }
 
-    /// An app reads the first block of a subregion. True if an entry goes along.
+    /// An app reads the first block of a subregion. True if the command has an entry.
     pub fn read(&mut self, app: u16, group: u32) -> bool {
         matches!(self.send(RequestOp::Read, app, group * 512, 1), Op::HpbRead { .. })
     }
@@ -65,7 +65,7 @@ impl<B: Booster + Counted + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
         self.booster.signal(self.now, signal);
     }
 
-    /// The next command of the booster's own.
+    /// The next command that the booster sends by itself.
     pub fn command(&mut self) -> Option<Op> {
         let next = self.booster.urgent().or_else(|| self.booster.lazy(self.now, None));
         next.map(|internal| internal.op)
@@ -87,7 +87,7 @@ impl<B: Booster + Counted + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
         self.answer(Op::Flush, Status::Good, notice);
     }
 
-    /// Answers commands until there are none; gives them.
+    /// Answers commands until there are none. Gives them.
     pub fn serve(&mut self) -> Vec<Op> {
         let mut served = Vec::new();
         while let Some(op) = self.command() {
@@ -97,7 +97,7 @@ impl<B: Booster + Counted + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
         served
     }
 
-    /// The same, expecting only fetches; gives their subregions.
+    /// Answers commands until there are none; all must be fetches. Gives their subregions.
     pub fn fetched(&mut self) -> Vec<u32> {
         let group = |op| match op {
             Op::HpbReadBuffer { group } => group,
@@ -106,12 +106,12 @@ impl<B: Booster + Counted + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
         self.serve().into_iter().map(group).collect()
     }
 
-    /// Lets all this happen, commands being answered late, early or badly; `most` bytes may be used.
+    /// Applies all events. Commands are answered late, early or with errors. The booster may use at most `most` bytes.
     pub fn endure(&mut self, happenings: &[Happening], mut most: u64) {
         let mut under_way = VecDeque::new();
-        for &(what, app, group) in happenings {
+        for &(kind, app, group) in happenings {
             let inside = group % 64;
-            match what {
+            match kind {
                 0..9 => {
                     self.read(app, inside);
                 }
@@ -138,7 +138,7 @@ impl<B: Booster + Counted + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
             }
             let used = self.booster.usage().dram_bytes;
             assert!(used <= most, "{used} bytes of {most} are used");
-            assert_eq!(used, self.held().len() as u64 * 4096, "what is used is what is held");
+            assert_eq!(used, self.held().len() as u64 * 4096, "kind is used is kind is held");
         }
     }
 
@@ -148,12 +148,12 @@ impl<B: Booster + Counted + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
         counted.into_iter().find(|(counter, _)| counter.name == name).expect("it is declared").1
     }
 
-    /// Is the subregion cached?
+    /// True if the subregion is cached.
     pub fn holds(&self, group: u32) -> bool {
         self.booster.sealed(Lpa(group * 512)).is_some()
     }
 
-    /// All that are.
+    /// All cached subregions.
     pub fn held(&self) -> Vec<u32> {
         (0..64).filter(|&group| self.holds(group)).collect()
     }

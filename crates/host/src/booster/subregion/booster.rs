@@ -1,4 +1,4 @@
-//! The booster that caches subregions as its policy says.
+//! The booster that caches subregions as its policy decides.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use ufs::{DeviceInfo, HpbNotice, Op, Recommendation, Response};
 use units::{AppId, Lpa, SimTime};
 
 use super::cache::{SubregionCache, SubregionCounters};
-use super::fetches::Wish;
+use super::fetches::FetchRequest;
 use super::policy::{Access, Choice, Lookup, Policy};
 use crate::app::AppSignal;
 use crate::booster::hpb::HpbCounters;
@@ -15,7 +15,7 @@ use crate::booster::seat::{
 };
 use crate::request::{Part, RequestOp};
 
-/// A booster of some policy.
+/// A booster with policy `P`.
 pub(crate) struct SubregionBooster<P> {
     pub(crate) cache: SubregionCache,
     pub(crate) policy: P,
@@ -81,7 +81,7 @@ impl<P: Policy> Counted for SubregionBooster<P> {
 }
 
 impl<P: Policy> SubregionBooster<P> {
-    /// A booster for a device that has just been attached. At most `limit` bytes may be used.
+    /// A booster for a device that has just been attached. It may use at most `limit` bytes.
     pub fn new(own: &P::Params, limit: u64, info: &DeviceInfo) -> SubregionBooster<P> {
         let cache = SubregionCache::new(info, &P::setup(own), P::QUIRKS.notes_writes_during_fetch);
         let policy = P::new(own, info, cache.subregions.count());
@@ -90,7 +90,7 @@ impl<P: Policy> SubregionBooster<P> {
         booster
     }
 
-    /// The entry that goes along with a read.
+    /// The entry to send with a read.
     #[inline]
     fn read(&mut self, read: Access) -> Option<u64> {
         let Access { lpa, len, .. } = read;
@@ -108,28 +108,28 @@ impl<P: Policy> SubregionBooster<P> {
 
     /// Sends the next fetch for which the policy finds room.
     fn fetch_next(&mut self) {
-        while let Some(wish) = self.cache.fetches.pop() {
-            match self.policy.choose(&mut self.cache, wish) {
-                Choice::Fetch => return self.fetch(wish),
+        while let Some(request) = self.cache.fetches.pop() {
+            match self.policy.choose(&mut self.cache, request) {
+                Choice::Fetch => return self.fetch(request),
                 Choice::Skip => {}
                 Choice::Later => {
-                    self.cache.fetches.want(wish.group, wish.urgency);
+                    self.cache.fetches.want(request.group, request.urgency);
                     return;
                 }
             }
         }
     }
 
-    fn fetch(&mut self, wish: Wish) {
-        let slot = self.cache.subregions.start_load(wish.group);
+    fn fetch(&mut self, request: FetchRequest) {
+        let slot = self.cache.subregions.start_load(request.group);
         self.cache.fetches.sent();
         self.cache.stats.map_req_cnt += 1;
         self.cache.hpb.hpb_read_buffers += 1;
-        self.policy.on_fetch(&mut self.cache, wish, slot);
-        self.cache.commands.push_back(Op::HpbReadBuffer { group: wish.group });
+        self.policy.on_fetch(&mut self.cache, request, slot);
+        self.cache.commands.push_back(Op::HpbReadBuffer { group: request.group });
     }
 
-    /// READ BUFFER has ended, badly if there is nothing sealed.
+    /// READ BUFFER has ended; `None` if it has failed.
     fn fetched(&mut self, group: u32, sealed: Option<Vec<u64>>) {
         self.cache.fetches.answered();
         let sealed = if P::QUIRKS.drops_failed_fetch { sealed } else { Some(sealed.unwrap_or_default()) };
@@ -139,7 +139,7 @@ impl<P: Policy> SubregionBooster<P> {
     }
 }
 
-/// Counts a read of a length that HPB supports: sent with an entry, or without.
+/// Counts a read of a length that HPB supports, as sent with an entry or without.
 #[inline]
 fn count_lookup(cache: &mut SubregionCache, hit: bool) {
     let (hit, miss) = (u64::from(hit), u64::from(!hit));
@@ -159,7 +159,7 @@ impl<P: Policy> OwnCommands for SubregionBooster<P> {
         self.cache.commands.pop_front().map(Internal::from)
     }
 
-    /// The polling clock. What it leads to goes with the next commands.
+    /// Advances the polling clock. Resulting commands are sent next.
     fn lazy(&mut self, now: SimTime, _: Option<SimTime>) -> Option<Internal> {
         if self.cache.next_tick()? > now {
             return None;

@@ -37,13 +37,13 @@ units::counters! {
 pub(crate) struct Setup {
     /// READ BUFFER commands under way at a time (`inflight_map_req`).
     pub fetches_at_a_time: u32,
-    /// Memory that is taken from boot on, whether it is used or not. `None`: all that the limit allows.
+    /// Memory that is taken from boot on, used or not. `None`: all that the limit allows.
     pub reserved_bytes: Option<u64>,
     /// Time between two ticks of the polling clock.
     pub polling_interval: Nanos,
 }
 
-/// What a policy is lent.
+/// The state that the booster lends to its policy.
 pub(crate) struct SubregionCache {
     /// The time of the last request, response or tick. Signals of apps do not count.
     pub now: SimTime,
@@ -61,7 +61,7 @@ pub(crate) struct SubregionCache {
 }
 
 impl SubregionCache {
-    /// Nothing is cached or wanted, and the clock stands still.
+    /// Nothing is cached or requested, and the clock is stopped.
     pub fn new(info: &DeviceInfo, setup: &Setup, notes_writes_during_fetch: bool) -> SubregionCache {
         let subregions = Subregions::new(info, notes_writes_during_fetch);
         SubregionCache {
@@ -78,7 +78,7 @@ impl SubregionCache {
         }
     }
 
-    /// Lets the polling clock run, unless it runs already.
+    /// Starts the polling clock, unless it runs already.
     pub fn start_clock(&mut self) {
         self.next_tick.get_or_insert(self.now + self.polling_interval);
     }
@@ -93,13 +93,12 @@ impl SubregionCache {
         self.next_tick = Some(self.now + self.polling_interval);
     }
 
-    /// When the polling clock runs out.
+    /// Time of the next tick of the polling clock.
     pub fn next_tick(&self) -> Option<SimTime> {
         self.next_tick
     }
 
-    /// Makes room for a subregion if it needs any, by `evict`, which says whether it has dropped one. True if there is
-    /// room.
+    /// Makes room for a subregion if it needs any. `evict` drops one and tells whether it did. True if there is room.
     pub fn find_room(&mut self, group: u32, evict: impl FnOnce(&mut SubregionCache) -> bool) -> bool {
         if self.subregions.has_room_for(group) {
             return true;
@@ -110,8 +109,8 @@ impl SubregionCache {
         evicted
     }
 
-    /// The device has said that entries of a subregion have changed; they are not used any more. True if they were used
-    /// until now and the host has not written there itself: then the policy may want them again.
+    /// The device has reported changed entries of a subregion; they are not used any more. True if they were used until
+    /// now and the host has not written there itself: then the policy may fetch them again.
     pub fn invalidated(&mut self, group: u32) -> bool {
         self.stats.rcmd_noti_cnt += 1;
         self.hpb.hpb_dirty_notices += 1;

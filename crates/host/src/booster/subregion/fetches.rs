@@ -1,11 +1,11 @@
-//! Subregions that are to be fetched, by urgency.
+//! Requested fetches of subregions, by urgency.
 
 use std::collections::VecDeque;
 
-/// How soon a subregion is to be fetched, the most urgent first.
+/// How urgent a fetch is, the most urgent first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Urgency {
-    /// An app that the user sees has missed it.
+    /// An app in the foreground has missed it.
     Missed,
     /// An app that is being launched has read it during launches.
     Launch,
@@ -19,32 +19,32 @@ impl Urgency {
     const ALL: [Urgency; 4] = [Urgency::Missed, Urgency::Launch, Urgency::Running, Urgency::Counted];
 }
 
-/// A subregion that is wanted.
+/// A subregion to fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct FetchRequest {
     pub group: u32,
     pub urgency: Urgency,
 }
 
-/// Fetches to come: the most urgent first, equally urgent ones in the order of arrival.
+/// Fetches to send: the most urgent first, equally urgent ones in order of request.
 pub(crate) struct Fetches {
     queues: [VecDeque<u32>; 4],
-    /// How many entries the queues have in all.
+    /// Number of entries in all queues.
     queued: usize,
-    /// The urgency of each group that is wanted. A group stands in several queues if it became more urgent; only this
-    /// one counts.
+    /// The urgency of each requested group. A group that became more urgent is in several queues; only this urgency
+    /// counts.
     wanted: Vec<Option<Urgency>>,
     in_flight: u32,
     limit: u32,
 }
 
 impl Fetches {
-    /// Nothing is wanted. At most `limit` fetches are under way at a time.
+    /// No requests. At most `limit` fetches are under way at a time.
     pub fn new(groups: u32, limit: u32) -> Fetches {
         Fetches { queues: Default::default(), queued: 0, wanted: vec![None; groups as usize], in_flight: 0, limit }
     }
 
-    /// A group is wanted. True if it was not wanted before, or less urgently.
+    /// Requests a fetch. True if it was not requested before, or less urgently.
     pub fn want(&mut self, group: u32, urgency: Urgency) -> bool {
         let wanted = &mut self.wanted[group as usize];
         if wanted.is_some_and(|before| before <= urgency) {
@@ -56,12 +56,12 @@ impl Fetches {
         true
     }
 
-    /// A group is not wanted any more.
+    /// Cancels the fetch of a group.
     pub fn cancel(&mut self, group: u32) {
         self.wanted[group as usize] = None;
     }
 
-    /// Nothing is wanted with this urgency any more.
+    /// Cancels all fetches with this urgency.
     pub fn cancel_all(&mut self, urgency: Urgency) {
         let queue = &mut self.queues[urgency as usize];
         self.queued -= queue.len();
@@ -73,9 +73,9 @@ impl Fetches {
         }
     }
 
-    /// Takes out the group that comes next, if another fetch may be sent.
+    /// Takes the next group to fetch, if another fetch may be sent.
     #[inline]
-    pub fn pop(&mut self) -> Option<Wish> {
+    pub fn pop(&mut self) -> Option<FetchRequest> {
         if self.queued == 0 || self.in_flight >= self.limit {
             return None;
         }
@@ -85,14 +85,14 @@ impl Fetches {
                 let wanted = &mut self.wanted[group as usize];
                 if *wanted == Some(urgency) {
                     *wanted = None;
-                    return Some(Wish { group, urgency });
+                    return Some(FetchRequest { group, urgency });
                 }
             }
         }
         None
     }
 
-    /// A fetch is being sent.
+    /// A fetch has been sent.
     pub fn sent(&mut self) {
         self.in_flight += 1;
     }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn pop(fetches: &mut Fetches) -> Option<(u32, Urgency)> {
-        fetches.pop().map(|wish| (wish.group, wish.urgency))
+        fetches.pop().map(|request| (request.group, request.urgency))
     }
 
     #[test]

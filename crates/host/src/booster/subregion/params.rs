@@ -28,7 +28,7 @@ impl SubregionParams {
         Nanos::from_millis(self.read_timeout_ms.into())
     }
 
-    /// The settings of the cache, of which `reserved_bytes` are taken from boot on.
+    /// Settings of the cache. `reserved_bytes` of memory are taken from boot on.
     pub(crate) fn setup(&self, reserved_bytes: Option<u64>) -> Setup {
         Setup {
             fetches_at_a_time: self.inflight_map_req,
@@ -47,7 +47,7 @@ params::params! {
 }
 
 impl ReservedParams {
-    /// In bytes; `None` for all that is allowed.
+    /// Bytes of that memory; `None` for all that is allowed.
     pub fn bytes(&self) -> Option<u64> {
         self.reserved_mib.count().map(|mib| u64::from(mib) * MIB)
     }

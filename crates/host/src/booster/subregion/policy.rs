@@ -1,43 +1,43 @@
-//! What a policy over cached subregions is asked: when to fetch ([`Policy`]) and what to keep ([`Keeping`]).
+//! The traits of a policy over cached subregions: when to fetch ([`Policy`]) and what to drop ([`Retention`]).
 
 use ufs::{DeviceInfo, Recommendation};
 use units::{AppId, CounterSet, Lpa};
 
 use super::cache::{Setup, SubregionCache};
-use super::fetches::Wish;
+use super::fetches::FetchRequest;
 use crate::app::AppSignal;
 
-/// In what the drivers that are modelled differ, beyond what they fetch and drop.
+/// Differences of the modelled drivers beyond fetching and dropping.
 pub(crate) struct Quirks {
-    /// What the host writes during a READ BUFFER is dirty afterwards.
+    /// Blocks that the host writes during a READ BUFFER are dirty afterwards.
     pub notes_writes_during_fetch: bool,
-    /// A failed READ BUFFER drops the subregion. Otherwise it passes for one without entries.
+    /// A failed READ BUFFER drops the subregion. Otherwise it counts as one without entries.
     pub drops_failed_fetch: bool,
-    /// Single entries in responses (HPB 2017) are taken in.
+    /// The host uses single entries in responses (HPB 2017).
     pub takes_single_entries: bool,
 }
 
-/// A request of the block layer, or a command's length of it.
+/// A request of the block layer, or a part of it that fits a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub lpa: Lpa,
     pub len: u32,
-    /// Who asked.
+    /// The app that has issued it.
     pub app: AppId,
 }
 
-/// What the host had for a read.
+/// What the host has cached for a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lookup {
-    /// An entry that goes along.
+    /// An entry, which is sent with the read.
     Entry,
-    /// No entry, or not of all blocks.
+    /// No entry, or not entries for all blocks.
     Missing,
     /// The read is longer than HPB supports.
     TooLong,
 }
 
-/// What becomes of a subregion that is next in the queue of fetches.
+/// Decision about the next fetch in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Choice {
     /// It is fetched now. It has a slot, or one is free.
@@ -49,20 +49,20 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// To fetch if there is room, to skip otherwise.
+    /// Fetch if there is room, else skip.
     pub fn by_room(room: bool) -> Choice {
         if room { Choice::Fetch } else { Choice::Skip }
     }
 }
 
-/// When to fetch. The policy wishes in `cache.fetches`; the booster sends.
-pub(crate) trait Policy: Keeping + Sized {
+/// Decisions when to fetch. The policy requests fetches in `cache.fetches`; the booster sends them.
+pub(crate) trait Policy: Retention + Sized {
     const QUIRKS: Quirks;
 
-    /// What only it counts; declared with [`units::counters!`].
+    /// Its own counters; declared with [`units::counters!`].
     type Counters: CounterSet;
 
-    /// What only it has counted.
+    /// The present values of its own counters.
     fn counters(&self) -> Self::Counters;
 
     /// Its parameters; declared with [`params::params!`].
@@ -80,7 +80,7 @@ pub(crate) trait Policy: Keeping + Sized {
     /// A write or trim is about to be sent. Its blocks are dirty already.
     fn on_change(&mut self, cache: &mut SubregionCache, change: Access);
 
-    /// The device has said that entries have changed, or what should be cached.
+    /// The device has reported changed entries, or recommends what to cache.
     fn on_recommendation(&mut self, cache: &mut SubregionCache, recommendation: &Recommendation);
 
     /// Asked before each fetch. False if nothing is to be fetched now.
@@ -88,27 +88,27 @@ pub(crate) trait Policy: Keeping + Sized {
         true
     }
 
-    /// A subregion is next. Before [`Choice::Fetch`] the policy makes room for it if it needs any.
-    fn choose(&mut self, cache: &mut SubregionCache, wish: Wish) -> Choice;
+    /// Decides about the next fetch. Before it gives [`Choice::Fetch`], it makes room if the subregion needs any.
+    fn choose(&mut self, cache: &mut SubregionCache, request: FetchRequest) -> Choice;
 
-    /// READ BUFFER is sent. The subregion has this slot.
-    fn on_fetch(&mut self, cache: &mut SubregionCache, wish: Wish, slot: u32);
+    /// READ BUFFER has been sent for the subregion in this slot.
+    fn on_fetch(&mut self, cache: &mut SubregionCache, request: FetchRequest, slot: u32);
 
     /// READ BUFFER has been answered. `slot` is `None` if the subregion has been dropped.
     fn on_fetched(&mut self, cache: &mut SubregionCache, group: u32, slot: Option<u32>);
 }
 
-/// What is kept in memory, and for whom.
-pub(crate) trait Keeping {
-    /// Bytes of a limit of `bytes` that the policy can use.
+/// Decisions what to drop.
+pub(crate) trait Retention {
+    /// The part of a limit of `bytes` that the policy can use.
     fn usable_bytes(&mut self, _cache: &SubregionCache, bytes: u64) -> u64 {
         bytes
     }
 
-    /// Drops what the limit does not allow any more, as far as it can be dropped now. Asked again after each fetch.
+    /// Drops what the limit does not allow any more, as far as possible now. Called again after each fetch.
     fn make_room(&mut self, cache: &mut SubregionCache);
 
-    /// The polling clock has run out. True if it is to run again.
+    /// The polling clock has ticked. True if it has to continue.
     fn on_tick(&mut self, _cache: &mut SubregionCache) -> bool {
         false
     }
@@ -121,7 +121,7 @@ pub(crate) trait Keeping {
         0
     }
 
-    /// Bytes that the policy takes from the phone beside the cache.
+    /// Memory that the policy takes from the phone beside the cache, in bytes.
     fn memory_bytes(&self) -> u64 {
         0
     }

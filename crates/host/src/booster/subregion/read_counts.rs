@@ -1,12 +1,12 @@
-//! Counts of reads by subregion: the fetch policy that `foam` and `hpbvalve` take over from Linux (HPBvalve Sec. 4.3:
-//! the HPB manager "measures reference counts of LBAs and fetches L2P entries that have a large number of reads").
+//! Counts of reads by subregion: the fetch policy that `foam` and `hpbvalve` share with Linux (HPBvalve Sec. 4.3: the
+//! HPB manager "measures reference counts of LBAs and fetches L2P entries that have a large number of reads").
 
 use super::params::SubregionParams;
 
 /// Reads of each subregion since it was written or dropped last, normalized.
 pub(crate) struct ReadCounts {
     threshold: u32,
-    /// Above this all counts are divided.
+    /// When a count exceeds this, all counts are divided.
     most: u32,
     shift: u8,
     reads: Vec<u32>,
@@ -16,7 +16,7 @@ pub(crate) struct ReadCounts {
 }
 
 impl ReadCounts {
-    /// All 0.
+    /// All counts are 0.
     pub fn new(groups: u32, params: &SubregionParams, group_entries: u32) -> ReadCounts {
         ReadCounts {
             threshold: params.activation_thld,
@@ -28,7 +28,7 @@ impl ReadCounts {
         }
     }
 
-    /// A read. True if there have been enough.
+    /// Counts a read. True if the subregion has been read often enough to fetch it.
     pub fn read(&mut self, group: u32) -> bool {
         let reads = &mut self.reads[group as usize];
         *reads += 1;
@@ -42,7 +42,7 @@ impl ReadCounts {
         reads >= self.threshold
     }
 
-    /// A write, or the subregion has been dropped.
+    /// The subregion has been written or dropped.
     pub fn reset(&mut self, group: u32) {
         self.reads[group as usize] = 0;
     }

@@ -1,15 +1,15 @@
 //! Subregions of sealed L2P entries in host DRAM.
 //!
-//! What is cached takes a slot. Policies keep what they know of a slot in arrays of their own. Only the device can tell
-//! whether an entry is still good, and it checks every one. Here stands what the host knows by itself: blocks that it
-//! has written since are dirty, and it sends no entry for them.
+//! A cached subregion has a slot. Policies store their data about slots in arrays of their own. Only the device can
+//! tell whether an entry is still valid, and it checks every one. This file has what the host knows by itself: blocks
+//! that it has written since are dirty, and it sends no entry for them.
 
 use ufs::DeviceInfo;
 use units::Lpa;
 
 use crate::booster::seat::SEALED_BYTES;
 
-/// What the host may do with a subregion.
+/// State of a subregion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// Not cached.
@@ -18,21 +18,21 @@ pub(crate) enum State {
     Loading,
     /// Its entries may be used.
     Valid,
-    /// Cached, but the device has said that entries have changed.
+    /// Cached, but the device has reported changed entries.
     Invalid,
 }
 
 #[derive(Clone, Copy)]
 struct Group {
     state: State,
-    /// Of one that is cached.
+    /// Slot of a cached subregion.
     slot: u32,
 }
 
 struct Slot {
     group: u32,
     entries: Box<[u64]>,
-    /// A bit for each block that the host has changed since its entry came.
+    /// One bit for each block that the host has changed since its entry arrived.
     dirty: Box<[u64]>,
     any_dirty: bool,
 }
@@ -41,7 +41,7 @@ struct Slot {
 pub(crate) struct Subregions {
     group_entries: u32,
     max_blocks: u32,
-    /// What the host writes during a READ BUFFER is noted.
+    /// True if writes during a READ BUFFER are noted.
     notes_writes_during_fetch: bool,
     limit: usize,
     groups: Vec<Group>,
@@ -51,8 +51,8 @@ pub(crate) struct Subregions {
 }
 
 impl Subregions {
-    /// Nothing is cached. With `notes_writes_during_fetch` what the host writes during a READ BUFFER is dirty
-    /// afterwards; Linux 6.1 does not note it.
+    /// Nothing is cached. With `notes_writes_during_fetch`, blocks that the host writes during a READ BUFFER are dirty
+    /// afterwards; Linux 6.1 does not note them.
     pub fn new(info: &DeviceInfo, notes_writes_during_fetch: bool) -> Subregions {
         let groups = info.capacity_units.div_ceil(info.hpb_group_entries);
         Subregions {
@@ -77,34 +77,34 @@ impl Subregions {
         u64::from(self.group_entries) * SEALED_BYTES
     }
 
-    /// Bytes of all that are cached.
+    /// Bytes of all cached subregions.
     pub fn bytes(&self) -> u64 {
         self.in_use as u64 * self.bytes_each()
     }
 
-    /// Most bytes that they may take.
+    /// Most bytes that cached subregions may take.
     pub fn limit_bytes(&self) -> u64 {
         self.limit as u64 * self.bytes_each()
     }
 
-    /// Bytes that are taken from the phone: what is reserved (`None`: all that is allowed) is taken, used or not.
+    /// Bytes that are taken from the phone. Reserved memory (`None`: all that is allowed) is taken, used or not.
     pub fn bytes_taken(&self, reserved: Option<u64>) -> u64 {
         let limit = self.limit_bytes();
         self.bytes().max(reserved.map_or(limit, |reserved| reserved.min(limit)))
     }
 
-    /// As many as fit in so many bytes may be cached from now on, and at least one. The caller drops what is too much.
+    /// Sets the limit to what fits in `bytes`, and at least one subregion. The caller drops what is too much.
     pub fn set_limit(&mut self, bytes: u64) {
         let fitting = bytes / self.bytes_each();
         self.limit = fitting.clamp(1, self.groups.len() as u64) as usize;
     }
 
-    /// More are cached than may be.
+    /// True if more subregions are cached than allowed.
     pub fn is_over(&self) -> bool {
         self.in_use > self.limit
     }
 
-    /// No other one may be cached.
+    /// True if no further subregion may be cached.
     pub fn is_full(&self) -> bool {
         self.in_use >= self.limit
     }
@@ -114,7 +114,7 @@ impl Subregions {
         self.slot(group).is_some() || !self.is_full()
     }
 
-    /// True if a fetch would bring entries that the host has not got.
+    /// True if a fetch would bring entries that the host does not have.
     pub fn lacks(&self, group: u32) -> bool {
         match self.state(group) {
             State::Absent | State::Invalid => true,
@@ -129,7 +129,7 @@ impl Subregions {
         lpa.0 / self.group_entries..=(lpa.0 + (len - 1)) / self.group_entries
     }
 
-    /// What may be done with one.
+    /// State of a subregion.
     #[inline]
     pub fn state(&self, group: u32) -> State {
         self.groups[group as usize].state
@@ -147,18 +147,19 @@ impl Subregions {
         self.slots[slot as usize].group
     }
 
-    /// Has the host written blocks of a cached subregion?
+    /// True if the host has written blocks of a cached subregion.
     pub fn is_dirty(&self, group: u32) -> bool {
         self.slot(group).is_some_and(|slot| self.slots[slot as usize].any_dirty)
     }
 
-    /// Are reads of this length helped at all (bMAX_DATA_SIZE_FOR_HPB_SINGLE_CMD)?
+    /// True if HPB supports reads of this length (bMAX_DATA_SIZE_FOR_HPB_SINGLE_CMD).
     #[inline]
     pub fn supports(&self, len: u32) -> bool {
         len <= self.max_blocks
     }
 
-    /// The entry to send with a read: that of its first block, if all blocks lie in valid subregions and none is dirty.
+    /// The entry to send with a read: that of its first block. All blocks must be in valid subregions, and none may be
+    /// dirty.
     #[inline]
     pub fn entry_for(&self, lpa: Lpa, len: u32) -> Option<u64> {
         let mut usable = true;
@@ -186,7 +187,7 @@ impl Subregions {
                 State::Valid | State::Invalid => true,
             };
             if noted {
-                self.slots[slot as usize].soil(at, units);
+                self.slots[slot as usize].mark_dirty(at, units);
             }
             next += units;
         }
@@ -203,7 +204,7 @@ impl Subregions {
         }
     }
 
-    /// READ BUFFER is being sent; gives the slot. One that is cached keeps its own, another one needs room.
+    /// READ BUFFER is being sent. Gives the slot. A cached subregion keeps its slot; another one needs room.
     pub fn start_load(&mut self, group: u32) -> u32 {
         let slot = match self.slot(group) {
             Some(slot) => slot,
@@ -227,11 +228,10 @@ impl Subregions {
         (self.slots.len() - 1) as u32
     }
 
-    /// READ BUFFER has ended, badly if there is nothing sealed. Gives the slot; `None` if the subregion had to be
-    /// dropped.
+    /// READ BUFFER has ended; `None` if it has failed. Gives the slot, or `None` if the subregion was dropped.
     ///
     /// # Panics
-    /// If it was not asked for, or has more entries than it can have.
+    /// If no READ BUFFER was sent for it, or it has too many entries.
     pub fn loaded(&mut self, group: u32, sealed: Option<Vec<u64>>) -> Option<u32> {
         let Group { state, slot } = self.groups[group as usize];
         assert_eq!(state, State::Loading, "group {group} came without being asked for");
@@ -247,7 +247,8 @@ impl Subregions {
         Some(slot)
     }
 
-    /// The device has said that entries have changed. One that is loading is read with the change.
+    /// The device has reported changed entries. A subregion that is loading arrives with the change. True if the
+    /// subregion was valid.
     pub fn invalidate(&mut self, group: u32) -> bool {
         let state = &mut self.groups[group as usize].state;
         let was_valid = *state == State::Valid;
@@ -276,13 +277,13 @@ impl Subregions {
         self.in_use -= 1;
     }
 
-    /// Test support: the cached entry of a block.
+    /// For tests: the cached entry of a block.
     pub fn sealed(&self, lpa: Lpa) -> Option<u64> {
         let slot = self.slot(lpa.0 / self.group_entries)?;
         Some(self.slots[slot as usize].entries[(lpa.0 % self.group_entries) as usize])
     }
 
-    /// Test support: overwrites the cached entry of a block. False if it is not cached.
+    /// For tests: overwrites the cached entry of a block. False if it is not cached.
     pub fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
         let Some(slot) = self.slot(lpa.0 / self.group_entries) else { return false };
         self.slots[slot as usize].entries[(lpa.0 % self.group_entries) as usize] = entry;
@@ -296,7 +297,7 @@ impl Slot {
         self.any_dirty = false;
     }
 
-    fn soil(&mut self, at: u32, units: u32) {
+    fn mark_dirty(&mut self, at: u32, units: u32) {
         self.any_dirty = true;
         for block in at as usize..(at + units) as usize {
             self.dirty[block / 64] |= 1 << (block % 64);
