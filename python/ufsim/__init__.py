@@ -11,11 +11,12 @@ simulator failed.
 
 from importlib.metadata import version
 
-from ufsim._core import ConfigError, SimulationBug
+from ufsim._core import ConfigError, OptionError, SimulationBug
 from ufsim.phones import Study, phone
 from ufsim.results import Comparison, Result
 from ufsim.runner import compare, run
 from ufsim.spec import profile_text, profiles, schemes
+from ufsim.suite import Suite
 from ufsim.traces import trace_convert, trace_formats, trace_info, trace_to_scenario
 
 __version__ = version("ufsim")
@@ -23,9 +24,11 @@ __version__ = version("ufsim")
 __all__ = [
     "Comparison",
     "ConfigError",
+    "OptionError",
     "Result",
     "SimulationBug",
     "Study",
+    "Suite",
     "__version__",
     "compare",
     "phone",

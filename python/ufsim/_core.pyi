@@ -6,6 +6,9 @@ from os import PathLike
 class ConfigError(ValueError):
     """Wrong input; the message names the field, its value and what is allowed."""
 
+class OptionError(ConfigError):
+    """An option that has no effect on this workload, or with the other options; the message says what it is for."""
+
 class SimulationBug(RuntimeError):
     """A check inside the simulator failed; the message tells how to repeat the run."""
 
@@ -22,6 +25,12 @@ def profile_keys() -> str:
     """Every key of a profile as JSON.
 
     A list of objects with `key` (as `--set` takes it), `kind`, `allowed`, `unit`, `default`, `source` and `doc`.
+    """
+
+def check(spec_json: str) -> None:
+    """Checks the machine and the options of a run, without reading a trace and without simulating.
+
+    Raises `ConfigError`, or `OptionError` for an option that has no effect.
     """
 
 def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], None] | None = None) -> str:

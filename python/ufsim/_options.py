@@ -64,23 +64,23 @@ class Options:
             "commands": ("run", "compare", "phone", "age"),
         },
     )
-    replay: Replay = field(
-        default="timed",
+    replay: Replay | None = field(
+        default=None,
         metadata={
             "help": (
                 "Traces: replayed at their recorded times (timed), the same into a queue of the depth, "
                 "outside of which others wait uncounted (queued), or as fast as the depth allows (closed). "
-                "Job files time themselves."
+                "Job files time themselves. (default: timed)"
             ),
             "flag": "--replay",
             "metavar": "",
             "commands": ("run", "compare"),
         },
     )
-    depth: int = field(
-        default=8,
+    depth: int | None = field(
+        default=None,
         metadata={
-            "help": "Outstanding requests in a queued or closed replay.",
+            "help": "Outstanding requests in a queued or closed replay. (default: 8)",
             "flag": "--depth",
             "metavar": "N",
             "range": (1, 65536),

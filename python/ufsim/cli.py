@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from rich.console import Console
 
 import ufsim
-from ufsim import _core, cli_phone, cli_trace, phones, tables
+from ufsim import _core, cli_phone, cli_trace, comparison_tables, conditions, phones, suite_tables, tables
 from ufsim.cli_errors import guarded
 from ufsim.cli_options import (
     CacheOption,
@@ -27,12 +28,15 @@ from ufsim.crash import replay_command
 from ufsim.documents import parse
 from ufsim.formats import workload_name
 from ufsim.progress import CountDisplay, ProgressDisplay
-from ufsim.results import Comparison
+from ufsim.results import Comparison, Result
 from ufsim.runner import compare as compare_schemes
 from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, Spec
 from ufsim.states import StateCache
+from ufsim.suite import Suite
 
 COMPARED = ",".join(DEFAULT_SCHEMES)
+# Exit status of a run in which requests ended with an error.
+FAILED_REQUESTS = 3
 ON_PHONES = ",".join(phones.DEFAULT_SCHEMES)
 
 # The options of a run that a command has, by field of `Spec`.
@@ -69,14 +73,16 @@ def run(
     """Simulate one scheme."""
     if as_json and fio_json:
         raise UsageError("--json and --fio-json exclude each other")
-    scheme = options.pop("scheme")
-    comparison = simulate([scheme], options, cache=cache, jobs=1)
+    if fio_json and len(options["workload"]) > 1:
+        raise UsageError("--fio-json is for one workload; --json takes several")
+    done = simulate([options.pop("scheme")], options, cache=cache, jobs=None)
     if fio_json:
-        print(comparison.results[0].to_fio_json())
+        print(done.results[0].to_fio_json())
     elif as_json:
-        print(comparison.to_json())
+        print(done.to_json())
     else:
-        tables.print_comparison(Console(), comparison)
+        print_done(done)
+    fail_with_requests(done.results)
 
 
 @app.command()
@@ -90,18 +96,16 @@ def compare(
     out: OutOption = None,
     name: NameOption = None,
 ) -> None:
-    """Simulate several schemes under the same workload and compare them."""
+    """Simulate several schemes under the same workload, or under each of several, and compare them."""
     directory = directory_for(out, name, as_json)
-    comparison = simulate(listed(schemes), options, cache=cache, jobs=jobs)
-    picture = (
-        None if directory is None else write_files(comparison, directory, name or workload_name(comparison.workload))
-    )
+    done = simulate(listed(schemes), options, cache=cache, jobs=jobs)
+    picture = None if directory is None else write_files(done, directory, name or default_name(done))
     if as_json:
-        print(comparison.to_json())
-        return
-    console = Console()
-    tables.print_comparison(console, comparison)
-    console.print(f"picture: {picture}", soft_wrap=True, highlight=False)
+        print(done.to_json())
+    else:
+        print_done(done)
+        Console().print(f"picture: {picture}", soft_wrap=True, highlight=False)
+    fail_with_requests(done.results)
 
 
 @app.command()
@@ -124,10 +128,12 @@ def phone(
     picture = None if directory is None else cli_phone.write_files(study, directory, name or Path(scenario).stem)
     if as_json:
         print(study.to_json())
+        fail_with_requests(study.results)
         return
     console = Console()
     cli_phone.print_study(console, study)
     console.print(f"picture: {picture}", soft_wrap=True, highlight=False)
+    fail_with_requests(study.results)
 
 
 @app.command("age")
@@ -277,19 +283,40 @@ def directory_for(out: Path | None, name: str | None, as_json: bool) -> Path | N
     return directory
 
 
-def simulate(names: list[str], options: Arguments, *, cache: bool, jobs: int | None) -> Comparison:
-    """Runs the schemes under a progress bar."""
+def simulate(names: list[str], options: Arguments, *, cache: bool, jobs: int | None) -> Comparison | Suite:
+    """Runs the schemes under a progress bar: a comparison or, of several workloads, a suite."""
     states = StateCache() if cache else None
+    workloads: list[str] = options.pop("workload")
     with ProgressDisplay() as progress:
-        return compare_schemes(schemes=names, jobs=jobs, progress=progress, cache=states, **options)
+        shared = options | {"schemes": names, "jobs": jobs, "progress": progress, "cache": states}
+        return compare_schemes(workloads[0], **shared) if len(workloads) == 1 else compare_schemes(workloads, **shared)
 
 
-def write_files(comparison: Comparison, directory: Path, name: str) -> Path:
+def print_done(done: Comparison | Suite) -> None:
+    """Prints the tables of a comparison or a suite."""
+    if isinstance(done, Suite):
+        suite_tables.print_suite(Console(), done)
+    else:
+        comparison_tables.print_comparison(Console(), done)
+
+
+def default_name(done: Comparison | Suite) -> str:
+    """The name of files that nobody has named."""
+    return "suite" if isinstance(done, Suite) else workload_name(done.workload)
+
+
+def fail_with_requests(results: Sequence[Result]) -> None:
+    """Ends with a status of its own if requests ended with an error; the results are complete all the same."""
+    if conditions.failures(results):
+        raise typer.Exit(FAILED_REQUESTS)
+
+
+def write_files(done: Comparison | Suite, directory: Path, name: str) -> Path:
     """Writes the picture, the JSON document and the Parquet table; returns the picture's path."""
     picture = directory / f"{name}.png"
-    comparison.plot(picture)
-    comparison.to_parquet(directory / f"{name}.parquet")
-    (directory / f"{name}.json").write_text(comparison.to_json() + "\n")
+    done.plot(picture)
+    done.to_parquet(directory / f"{name}.parquet")
+    (directory / f"{name}.json").write_text(done.to_json() + "\n")
     return picture
 
 

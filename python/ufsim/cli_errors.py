@@ -34,7 +34,7 @@ def guarded(run: Callable[[], Any], arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return report_interrupt()
-    except UsageError as error:
+    except (UsageError, ufsim.OptionError) as error:
         return report("error", str(error), 2)
     except ufsim.ConfigError as error:
         return report("error", str(error))

@@ -18,12 +18,14 @@ LISTED = {
     "format": f"One of {', '.join(entry['name'] for entry in trace_formats())}.",
     "clean": f"One of {', '.join(clean_rules())}.",
 }
+# Commands that take several of what is one in a run.
+SEVERAL = {"workload": ("run", "compare")}
 FIELDS = {option.name: option for option in fields(Options)}
 TYPES = get_type_hints(Options)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 SchemesOption = Annotated[
-    str, typer.Option(metavar="NAME,...", help="Schemes with commas between; gains are over the first.")
+    str, typer.Option(metavar="NAME,...", help="Schemes with commas between, or all; gains are over the first.")
 ]
 CacheOption = Annotated[bool, typer.Option(help="Keep states of aged devices, and use those that are there.")]
 JobsOption = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time. (default: one per processor)")]
@@ -48,7 +50,7 @@ def takes(name: str, **defaults: Any) -> Callable[[Callable[..., None]], Callabl
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         parameters: list[inspect.Parameter] = []
         for own in inspect.signature(command, eval_str=True).parameters.values():
-            added = [parameter(option, defaults) for option in taken] if own.name == "options" else [own]
+            added = [parameter(option, name, defaults) for option in taken] if own.name == "options" else [own]
             parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in added]
 
         def with_options(**arguments: Any) -> None:
@@ -63,13 +65,18 @@ def takes(name: str, **defaults: Any) -> Callable[[Callable[..., None]], Callabl
     return decorate
 
 
-def parameter(option: Field[Any], defaults: dict[str, Any]) -> inspect.Parameter:
+def parameter(option: Field[Any], command: str, defaults: dict[str, Any]) -> inspect.Parameter:
     """An option as a parameter of a command."""
     default = defaults.get(option.name, option.default)
     if default is MISSING:
         default = None if option.default_factory is not MISSING else inspect.Parameter.empty
     form: Any = Annotated  # the type is not known before
-    annotation = form[text_type(option), info(option.name)]
+    if command in SEVERAL.get(option.name, ()):
+        declared = option.metadata
+        several = typer.Argument(metavar=f"{declared['metavar']}...", help=f"{declared['help']} Several make a suite.")
+        annotation = form[list[str], several]
+    else:
+        annotation = form[text_type(option), info(option.name)]
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from ufsim.comparison_tables import print_judgement
 from ufsim.formats import number
 from ufsim.phones import Study, phone
 from ufsim.progress import ProgressDisplay
@@ -35,10 +35,7 @@ def print_study(console: Console, study: Study) -> None:
     """Prints what the user waits for, app by app, and what became of the phone."""
     console.print(times_table(study))
     console.print(summary_table(study))
-    first = study.results[0]
-    wall = sum(result.wall_seconds for result in study.results)
-    told = f"profile {first.profile}, seed {first.seed}; simulated in {wall:.1f} s, added over the schemes"
-    console.print(Text(told, style="dim"))
+    print_judgement(console, study.results)
 
 
 def times_table(study: Study) -> Table:

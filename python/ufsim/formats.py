@@ -1,11 +1,22 @@
 """How numbers and names are written, in tables and pictures alike."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
 def workload_name(workload: str) -> str:
     """The last part of a workload's path."""
     return Path(workload).resolve().name
+
+
+def workload_names(workloads: Sequence[str]) -> list[str]:
+    """The last parts of workloads' paths, as many as tell them apart."""
+    parts = [Path(workload).resolve().parts for workload in workloads]
+    for length in range(1, max(map(len, parts), default=1)):
+        names = ["/".join(path[-length:]) for path in parts]
+        if len(set(names)) == len(names):
+            return names
+    return list(workloads)
 
 
 def number(value: float) -> str:

@@ -60,12 +60,13 @@ class Spec(Options):
             raise FileNotFoundError(f"aged state '{self.from_state}': no such file")
         if not os.path.exists(self.workload):
             raise FileNotFoundError(f"workload '{self.workload}': no such file or directory")
+        _core.check(self.to_json())
 
     def check_system(self) -> None:
         """The same for what concerns no workload."""
         check_choice("scheme", self.scheme, [scheme["name"] for scheme in schemes()])
         for option in fields(self):
-            if "range" in option.metadata:
+            if "range" in option.metadata and getattr(self, option.name) is not None:
                 check_range(option.name, getattr(self, option.name), *option.metadata["range"])
 
     def to_json(self) -> str:

@@ -11,54 +11,12 @@ from rich.text import Text
 
 from ufsim.crash import Campaign
 from ufsim.documents import Document
-from ufsim.formats import duration, number, percent_change, workload_name
-from ufsim.results import Comparison, Result, latency_value
+from ufsim.formats import duration, number, workload_name
 
 if TYPE_CHECKING:
     from ufsim.reproduce.claims import Outcome
 
-LATENCY_ROWS = (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"))
 MIB = 1024 * 1024
-
-
-def comparison_table(comparison: Comparison) -> Table:
-    """One column for each scheme, so that many figures fit a terminal of 80 characters."""
-    table = Table(box=box.SIMPLE_HEAVY, title=comparison.workload, title_justify="left", pad_edge=False)
-    table.add_column("")
-    for result in comparison.results:
-        table.add_column(result.scheme, justify="right", no_wrap=True)
-
-    def row(name: str, cell: Callable[[Result], str], last: bool = False) -> None:
-        table.add_row(name, *[cell(result) for result in comparison.results], end_section=last)
-
-    several = len(comparison.results) > 1
-    row("throughput MiB/s", lambda result: number(result.throughput_mib_per_s))
-    row("requests/s", lambda result: number(result.iops), last=not several)
-    if several:
-        gain = f"gain over {comparison.results[0].scheme}"
-        row(gain, lambda result: percent_change(comparison.gain_percent(result)), last=True)
-    for kind in ("read", "write"):
-        if not any(latency_value(result, kind, "count") for result in comparison.results):
-            continue
-        for statistic, label in LATENCY_ROWS:
-            row(f"{kind} {label}", partial(latency_cell, kind=kind, statistic=statistic), statistic == "p999")
-    row("write amplification", lambda result: f"{result.waf['total']:.2f}")
-    row("NAND time for mapping", lambda result: f"{result.mapping_share * 100:.1f} %")
-    row("NAND busy time", lambda result: duration(sum(result.nand_time_ns.values())))
-    row("host memory MiB", lambda result: number(result.host_dram_bytes / MIB))
-    row("simulated time", lambda result: duration(result.sim_seconds * 1e9))
-    row("requests", lambda result: f"{result.completed:,}", last=True)
-    return table
-
-
-def warnings(comparison: Comparison) -> list[str]:
-    """The warnings of all results, each once; one that concerns only some schemes begins with their names."""
-    concerned: dict[str, list[str]] = {}
-    for result in comparison.results:
-        for warning in result.data.get("warnings", []):
-            concerned.setdefault(warning, []).append(result.scheme)
-    everywhere = len(comparison.results)
-    return [text if len(names) == everywhere else f"{', '.join(names)}: {text}" for text, names in concerned.items()]
 
 
 def schemes_table(schemes: list[dict[str, str]]) -> Table:
@@ -69,21 +27,6 @@ def schemes_table(schemes: list[dict[str, str]]) -> Table:
     for scheme in schemes:
         table.add_row(*[scheme[column] for column in ("name", "scheduler", "booster", "mapping", "summary")])
     return table
-
-
-def print_comparison(console: Console, comparison: Comparison) -> None:
-    """Prints the table, its settings and the warnings."""
-    console.print(comparison_table(comparison))
-    first = comparison.results[0]
-    wall = sum(result.wall_seconds for result in comparison.results)
-    console.print(
-        Text(
-            f"profile {first.profile}, seed {first.seed}; simulated in {wall:.1f} s, added over the schemes",
-            style="dim",
-        )
-    )
-    for warning in warnings(comparison):
-        console.print(Text(f"warning: {warning}", style="yellow"))
 
 
 def crash_table(campaign: Campaign) -> Table:
@@ -102,11 +45,6 @@ def crash_table(campaign: Campaign) -> Table:
 
 
 TRACES_PER_TABLE = 3
-
-
-def latency_cell(result: Result, kind: str, statistic: str) -> str:
-    """A latency in the unit that suits it."""
-    return duration(latency_value(result, kind, statistic))
 
 
 def print_traces(console: Console, infos: list[Document]) -> None:

@@ -13,7 +13,7 @@ use crate::aged::{Aged, Header};
 use crate::assemble::assemble;
 use crate::error::LabError;
 use crate::fill::Fill;
-use crate::open::{Beneath, Workload, is_job_file, open};
+use crate::open::{Beneath, Workload, WorkloadKind, is_job_file, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
 use crate::report::{Context, Start, report};
@@ -33,6 +33,18 @@ pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, Lab
     let run = Run::of(spec)?;
     let workload = open(spec, run.beneath())?;
     run.go(workload, progress).map(|ran| ran.result)
+}
+
+/// Checks what can be checked of a run without reading a trace or simulating: the machine, and that every option given
+/// has an effect on this kind of workload.
+///
+/// # Errors
+/// [`LabError::Config`], or [`LabError::Option`] for an option without effect.
+pub fn check(spec: &Spec) -> Result<WorkloadKind, LabError> {
+    spec.resolve()?;
+    let kind = WorkloadKind::of(spec)?;
+    spec.check_effects(kind)?;
+    Ok(kind)
 }
 
 /// Runs a simulation with a workload of the caller's; the spec's `workload` is only a name then.
@@ -128,6 +140,7 @@ impl Run<'_> {
         }
         let mut own = source.report();
         let reads = own.reads.take();
+        let idle_seed = self.idle_seed(&workload, age.as_deref());
         let Machine { parts, profile } = &self.machine;
         let context = Context {
             own,
@@ -135,7 +148,7 @@ impl Run<'_> {
             host_dram_limit: profile.host_config(*parts).memory_limit_bytes,
             wall_seconds: self.wall.seconds(),
             start,
-            warnings: workload.warnings.into_iter().chain(profile.what_if()).collect(),
+            warnings: workload.warnings.into_iter().chain(profile.what_if()).chain(idle_seed).collect(),
         };
         Ok(Ran { result: report(measure, &after, context), reads })
     }
@@ -215,6 +228,16 @@ impl Run<'_> {
 
     fn bug(&self, what: &str) -> LabError {
         LabError::Bug(format!("{what} (seed {}; repeat with: {})", self.spec.seed, self.spec.command()))
+    }
+
+    /// A warning if a seed was chosen, and nothing in the run is random. `age` is the job that aged the device.
+    fn idle_seed(&self, workload: &Workload, age: Option<&str>) -> Option<String> {
+        let aged_at_random = age.is_some_and(|text| JobFile::parse(text, "age").is_ok_and(|job| job.is_random()));
+        let faulty = self.machine.profile.device_config([0; 2]).faults.any();
+        let random = workload.random || aged_at_random || faulty;
+        let seed = self.spec.seed;
+        (seed != Spec::default().seed && !random)
+            .then(|| format!("seed = {seed} changes nothing: no part of this run is random"))
     }
 
     fn setup(&self, workload: &Workload, age: Option<String>) -> Result<Setup, LabError> {

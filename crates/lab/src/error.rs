@@ -8,6 +8,9 @@ pub enum LabError {
     /// Wrong input: names the field, its value and the allowed range.
     #[error("{0}")]
     Config(String),
+    /// An option that does nothing here: names it and says what it is for.
+    #[error("{0}")]
+    Option(String),
     /// Our own bug: says what was found, when, and how to repeat it.
     #[error("simulation bug: {0}")]
     Bug(String),

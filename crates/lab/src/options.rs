@@ -7,6 +7,8 @@
 //! - its name, which is its key in JSON; `alias` gives the one that Python uses, where it differs;
 //! - its kind, with what is allowed, and its default; a `text` without one has to be given;
 //! - its spelling on the command line, the word that stands for its value there, and the commands that have it;
+//! - after `on`, the kinds of workload on which it acts, if not all: given with another it is refused by name. Such an
+//!   option is left out unless somebody asks for it, so a default after `usually` is what it means then;
 //! - after `echo`, what results say of it: type, value and meaning.
 
 use std::collections::BTreeMap;
@@ -15,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::LabError;
+use crate::open::WorkloadKind;
 use crate::profile::Override;
 use crate::system::Parts;
 
@@ -58,6 +61,10 @@ pub struct RunOption {
     pub metavar: &'static str,
     /// The commands that have it.
     pub commands: &'static [&'static str],
+    /// The kinds of workload on which it acts; empty for all.
+    pub on: &'static [WorkloadKind],
+    /// What it means if it is left out, where that is no value of its own.
+    pub usual: Option<&'static str>,
 }
 
 impl RunOption {
@@ -84,6 +91,7 @@ macro_rules! options {
         $(#[doc = $doc:literal])+
         $key:ident $(alias $alias:literal)?: $kind:ident $( ( $($allowed:tt)* ) )? $(= $default:literal)?,
         cli $flag:literal $metavar:literal [$($command:ident)*]
+        $(, on [$($on:ident)*])? $(, usually $usual:literal)?
         $(, echo $Echo:ty = $echo:expr, $meaning:literal)?;
     )+) => {
         /// One run. Fields left out take their defaults; unknown fields are errors. docs/run.md lists them.
@@ -109,6 +117,8 @@ macro_rules! options {
             flag: $flag,
             metavar: $metavar,
             commands: &[$(stringify!($command)),*],
+            on: &[$($(WorkloadKind::$on),*)?],
+            usual: first!($(Some($usual),)? None,),
         }),+];
 
         /// Choices that a run was made of, as its result tells them.
@@ -142,7 +152,8 @@ macro_rules! type_of {
     (text) => { String };
     (name) => { Option<String> };
     (choice) => { String };
-    (count) => { u32 };
+    (choice_if_any) => { Option<String> };
+    (count_if_any) => { Option<u32> };
     (wide) => { u64 };
     (switch) => { bool };
     (names) => { Vec<String> };
@@ -155,7 +166,8 @@ macro_rules! kind_of {
     (text) => { Kind::Text };
     (name) => { Kind::Name };
     (choice($($word:literal)+)) => { Kind::Choice(&[$($word),+]) };
-    (count($min:literal to $max:literal)) => { Kind::Number($min, $max) };
+    (choice_if_any($($word:literal)+)) => { Kind::Choice(&[$($word),+]) };
+    (count_if_any($min:literal to $max:literal)) => { Kind::Number($min, $max) };
     (wide($min:literal to $max:literal)) => { Kind::Number($min, $max) };
     (switch) => { Kind::Switch };
     (names) => { Kind::Names };
@@ -198,15 +210,16 @@ options! {
         echo String = |run| run.spec.profile.clone(), "Name or path of the profile.";
     /// Traces: replayed at their recorded times (timed), the same into a queue of the depth, outside of which others
     /// wait uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
-    replay: choice("timed" "queued" "closed") = "timed", cli "--replay" "" [run compare],
+    replay: choice_if_any("timed" "queued" "closed"), cli "--replay" "" [run compare], on [Trace], usually "timed",
         echo String = |run| run.replay.into(),
         "How a trace was replayed: \"timed\", \"queued\" or \"closed\"; for others, the kind of workload, such as \
          \"fio\".";
     /// Outstanding requests in a queued or closed replay.
-    depth: count(1 to 65_536) = 8, cli "--depth" "N" [run compare],
+    depth: count_if_any(1 to 65_536), cli "--depth" "N" [run compare], on [Trace], usually "8",
         echo Option<u32> = |run| run.depth, "Depth of a queued or closed replay.";
     /// Closed replay: a stream with its own depth for each per-CPU file.
-    per_cpu_streams: switch, cli "--per-cpu-streams" "" [run compare];
+    per_cpu_streams: switch, cli "--per-cpu-streams" "" [run compare], on [Trace],
+        echo bool = |run| run.spec.per_cpu_streams, "Each per-CPU file was a stream with its own depth.";
     /// Seed of everything random.
     seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age reproduce],
         echo u64 = |run| run.spec.seed, "Seed.";
@@ -223,11 +236,13 @@ options! {
         echo String = |run| run.spec.precondition.clone(),
         "What was written before: \"none\", \"footprint\" or \"touched\".";
     /// The device to take from a trace of several, such as 253:5.
-    device: name, cli "--device" "NAME" [run compare trace];
+    device: name, cli "--device" "NAME" [run compare trace], on [Trace],
+        echo Option<String> = |run| run.spec.device.clone(), "The device that was taken from the trace.";
     /// Format of a trace; left out, it is recognised. See `ufsim trace formats`.
-    format: name, cli "--format" "NAME" [run compare trace];
+    format: name, cli "--format" "NAME" [run compare trace], on [Trace];
     /// Cleaning rule for traces; repeatable.
-    clean: names, cli "--clean" "RULE" [run compare trace];
+    clean: names, cli "--clean" "RULE" [run compare trace], on [Trace],
+        echo Vec<String> = |run| run.spec.clean.clone(), "Cleaning rules that were applied to the trace.";
     /// Age the device first, and switch it off and on: a fio job file, or options of one job such as 'rw=randwrite
     /// bs=4k size=52g'.
     age: name, cli "--age" "JOB" [run compare phone],
@@ -243,6 +258,7 @@ impl Spec {
         for option in OPTIONS {
             let value = &given[option.key];
             let allowed = match option.kind {
+                _ if value.is_null() => continue,
                 Kind::Choice(words) if !words.iter().any(|word| value == word) => {
                     format!("one of {}", words.join(", "))
                 }
@@ -254,6 +270,29 @@ impl Spec {
             return Err(LabError::Config(format!("{} = {value}: must be {allowed}", option.key)));
         }
         Ok(())
+    }
+
+    /// Refuses options that do nothing with a workload of that kind, or with the others that are given.
+    pub(crate) fn check_effects(&self, kind: WorkloadKind) -> Result<(), LabError> {
+        let given = serde_json::to_value(self).expect("options are plain values");
+        for option in OPTIONS.iter().filter(|option| !option.on.is_empty() && !option.on.contains(&kind)) {
+            if is_given(&given[option.key]) {
+                let on: Vec<_> = option.on.iter().map(|kind| kind.plural()).collect();
+                return Err(no_effect(option, &format!("on {}; it is for {}", kind.one(), on.join(" and "))));
+            }
+        }
+        let replay = self.replay.as_deref().unwrap_or("timed");
+        let lacks = [
+            ("depth", self.depth.is_some() && replay == "timed", "queued or closed"),
+            ("per_cpu_streams", self.per_cpu_streams && replay != "closed", "closed"),
+        ];
+        match lacks.iter().find(|(_, lacks, _)| *lacks) {
+            Some((key, _, needs)) => {
+                let option = OPTIONS.iter().find(|option| option.key == *key).expect("the key of an option");
+                Err(no_effect(option, &format!("on a replay that is {replay}; it is for --replay {needs}")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The command that repeats the run.
@@ -276,6 +315,19 @@ impl Spec {
     }
 }
 
+/// False for what an option is when nobody asks for it.
+fn is_given(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(values) => !values.is_empty(),
+        _ => true,
+    }
+}
+
+fn no_effect(option: &RunOption, why: &str) -> LabError {
+    LabError::Option(format!("{} ({}) has no effect {why}", option.flag, option.python))
+}
+
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:+,=".contains(c);
@@ -291,15 +343,62 @@ mod tests {
         let mut spec = Spec::new("hp-ufs", "traces/chrome 2");
         spec.set.insert("host.memory_mib".into(), 5.into());
         spec.set.insert("gc.pace".into(), "gained".into());
-        (spec.per_cpu_streams, spec.seed) = (true, 77);
+        (spec.replay, spec.per_cpu_streams, spec.seed) = (Some("closed".into()), true, 77);
         (spec.format, spec.clean) = (Some("blktrace".into()), vec!["gaps".into()]);
         (spec.age, spec.host_memory_mib) = (Some("rw=randwrite size=5g".into()), Some(7.into()));
         assert_eq!(
             spec.command(),
-            "ufsim run --scheme hp-ufs --profile hp-ufs --replay timed --depth 8 --per-cpu-streams --seed 77 \
+            "ufsim run --scheme hp-ufs --profile hp-ufs --replay closed --per-cpu-streams --seed 77 \
              --host-memory 7 --set 'gc.pace=\"gained\"' --set host.memory_mib=5 --precondition footprint \
              --format blktrace --clean gaps --age 'rw=randwrite size=5g' 'traces/chrome 2'"
         );
+    }
+
+    fn refused(kind: WorkloadKind, json: &str) -> Option<String> {
+        let spec: Spec = serde_json::from_str(json).expect("a specification");
+        match spec.check_effects(kind) {
+            Ok(()) => None,
+            Err(LabError::Option(text)) => Some(text),
+            Err(other) => panic!("expected an option without effect, got {other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_of_traces_are_refused_by_name_on_everything_else() {
+        let given = [
+            r#""depth": 8"#,
+            r#""replay": "timed""#,
+            r#""per_cpu_streams": true"#,
+            r#""device": "8:0""#,
+            r#""format": "csv""#,
+            r#""clean": ["gaps"]"#,
+        ];
+        for kind in [WorkloadKind::Job, WorkloadKind::Sqlite, WorkloadKind::Phone] {
+            for one in given {
+                let name = one.split('"').nth(1).unwrap();
+                let text = refused(kind, &format!("{{{one}}}")).unwrap_or_else(|| panic!("{one} on {kind:?}"));
+                let told = format!("({name}) has no effect on {}; it is for traces", kind.one());
+                assert!(text.starts_with("--") && text.ends_with(&told), "{text}");
+            }
+            assert_eq!(refused(kind, r#"{"seed": 2, "age": "rw=write", "precondition": "none"}"#), None);
+        }
+        assert_eq!(refused(WorkloadKind::Job, r#"{"depth": null, "per_cpu_streams": false, "clean": []}"#), None);
+    }
+
+    #[test]
+    fn options_of_another_replay_are_refused_by_name() {
+        let text = |json| refused(WorkloadKind::Trace, json).unwrap_or_default();
+        assert_eq!(
+            text(r#"{"depth": 8}"#),
+            "--depth (depth) has no effect on a replay that is timed; it is for --replay queued or closed"
+        );
+        assert_eq!(
+            text(r#"{"per_cpu_streams": true, "replay": "queued", "depth": 2}"#),
+            "--per-cpu-streams (per_cpu_streams) has no effect on a replay that is queued; it is for --replay closed"
+        );
+        for fine in [r#"{"replay": "timed"}"#, r#"{"replay": "closed", "depth": 2, "per_cpu_streams": true}"#] {
+            assert_eq!(text(fine), "");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub fn options_python() -> String {
             text += &format!("        {default},\n");
         }
         text += "        metadata={\n";
-        text += &python_help(option.doc());
+        text += &python_help(&with_usual(option));
         text +=
             &format!("            \"flag\": \"{}\",\n            \"metavar\": \"{}\",\n", option.flag, option.metavar);
         if let Kind::Number(min, max) = option.kind {
@@ -55,12 +55,21 @@ fn type_name(option: &RunOption) -> String {
     first.to_uppercase() + rest
 }
 
+/// What an option means, with what it is if it is left out where Python can not say that.
+fn with_usual(option: &RunOption) -> String {
+    match option.usual {
+        Some(usual) => format!("{} (default: {usual})", option.doc()),
+        None => option.doc().into(),
+    }
+}
+
 fn python_type(option: &RunOption) -> String {
+    let or_nothing = if option.usual.is_some() { " | None" } else { "" };
     match option.kind {
         Kind::Text => "str".into(),
         Kind::Name => "str | None".into(),
-        Kind::Choice(_) => type_name(option),
-        Kind::Number(..) => "int".into(),
+        Kind::Choice(_) => type_name(option) + or_nothing,
+        Kind::Number(..) => format!("int{or_nothing}"),
         Kind::Switch => "bool".into(),
         Kind::Names => "list[str]".into(),
         Kind::Value => "int | str | None".into(),
@@ -103,9 +112,10 @@ Made from the declarations in crates/lab/src/options.rs by `cargo run -p ufsim-l
 
 The names are those of Python's `ufsim.run` and `ufsim.compare`, and of the JSON that `ufsim._core` takes.
 `ufsim compare` and `ufsim phone` take several schemes with `--schemes`, `ufsim age` the job as its argument.
+An option that has no effect on a kind of workload is refused there.
 
-| option | command line | allowed | default | commands | meaning |
-|---|---|---|---|---|---|
+| option | command line | allowed | default | workloads | commands | meaning |
+|---|---|---|---|---|---|---|
 ";
 
 /// The page of the documentation.
@@ -115,6 +125,7 @@ pub fn options_markdown() -> String {
         let flag = format!("{} {}", option.flag, option.metavar);
         let default = match &defaults[option.key] {
             _ if option.required => "must be given".into(),
+            _ if option.usual.is_some() => format!("`{}`", option.usual.unwrap_or_default()),
             Value::Null | Value::Array(_) | Value::Object(_) => "none".into(),
             Value::Bool(_) => "off".into(),
             Value::String(text) => format!("`{text}`"),
@@ -129,12 +140,18 @@ pub fn options_markdown() -> String {
             format!("`{}`", flag.trim().replace('|', "\\|")),
             allowed(option.kind),
             default,
+            kinds(option),
             option.commands.join(", "),
             option.doc().into(),
         ];
         format!("| {} |\n", cells.join(" | "))
     };
     PAGE_HEAD.to_owned() + &OPTIONS.iter().map(row).collect::<String>()
+}
+
+/// The kinds of workload on which an option acts.
+fn kinds(option: &RunOption) -> String {
+    if option.on.is_empty() { "all".into() } else { option.on.iter().map(|k| k.plural()).collect::<Vec<_>>().join(", ") }
 }
 
 fn allowed(kind: Kind) -> String {

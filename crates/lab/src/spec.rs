@@ -9,6 +9,9 @@ use crate::profile::{Override, Profile};
 use crate::system::{Parts, SystemSpec};
 use crate::trace::trace_options;
 
+/// Requests that a queued or closed replay keeps outstanding if nothing is said of it.
+const USUAL_DEPTH: u32 = 8;
+
 /// What a system is built from.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -70,9 +73,10 @@ impl Spec {
 
     /// How a trace is to be replayed.
     pub(crate) fn replay_mode(&self) -> ReplayMode {
-        match self.replay.as_str() {
-            "closed" => ReplayMode::Closed { depth: self.depth, per_file: self.per_cpu_streams },
-            "queued" => ReplayMode::Queued { depth: self.depth },
+        let depth = self.depth.unwrap_or(USUAL_DEPTH);
+        match self.replay.as_deref() {
+            Some("closed") => ReplayMode::Closed { depth, per_file: self.per_cpu_streams },
+            Some("queued") => ReplayMode::Queued { depth },
             _ => ReplayMode::Timed,
         }
     }

@@ -14,12 +14,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 pyo3::create_exception!(_core, ConfigError, PyValueError, "Wrong input; the message names field, value and range.");
+pyo3::create_exception!(_core, OptionError, ConfigError, "An option that has no effect on this workload.");
 pyo3::create_exception!(_core, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
 
 /// The exception of an error.
 fn exception(error: LabError) -> PyErr {
     match error {
         LabError::Config(text) => ConfigError::new_err(text),
+        LabError::Option(text) => OptionError::new_err(text),
         LabError::Bug(text) => SimulationBug::new_err(text),
         LabError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
     }
@@ -61,6 +63,13 @@ fn profile_text(name: &str) -> PyResult<String> {
 #[pyfunction]
 fn profile_keys() -> String {
     profile::keys_json()
+}
+
+/// Checks the options of a run without simulating.
+#[pyfunction]
+fn check(spec_json: &str) -> PyResult<()> {
+    let spec = Spec::from_json(spec_json).map_err(exception)?;
+    lab::check(&spec).map(drop).map_err(exception)
 }
 
 /// Runs one scheme and returns its result as JSON.
@@ -273,11 +282,13 @@ fn fio_json(result_json: &str) -> PyResult<String> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
+    module.add("OptionError", module.py().get_type::<OptionError>())?;
     module.add("SimulationBug", module.py().get_type::<SimulationBug>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile_text, module)?)?;
     module.add_function(wrap_pyfunction!(profile_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_phone, module)?)?;
     module.add_function(wrap_pyfunction!(age, module)?)?;

@@ -36,7 +36,7 @@ def spec(app: str, state: str, scheme: str, setting: Setting, replay: Replay = "
         # What a trace reads may lie where the ageing has not written.
         precondition="footprint",
         replay=replay,
-        depth=8,
+        depth=8 if replay == "closed" else None,
         per_cpu_streams=replay == "closed",
         host_memory_mib=CACHE,
         seed=setting.seed,

@@ -25,7 +25,7 @@ def _spec(app: str, scheme: str, scheduler: str, replay: Replay, setting: Settin
         scheduler=scheduler,
         precondition="touched",
         replay=replay,
-        depth=128,
+        depth=128 if replay == "closed" else None,
         host_memory_mib=CACHE,
         seed=setting.seed,
     )

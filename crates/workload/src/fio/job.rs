@@ -12,7 +12,7 @@ use crate::{SECTOR_BYTES, named_seed};
 /// Most clones of all jobs together: streams are numbered with 16 bits.
 const MAX_CLONES: u64 = 1 << 16;
 
-/// Seed of jobs with `randrepeat=1` and no `randseed`: their pattern is the same in every run, as in fio.
+/// Seed of jobs with `randrepeat=1` and no `randseed`: their pattern is the same in every run with the same seed.
 const REPEATED_SEED: u64 = 0x7566_7369_6d00_0001;
 
 /// The part of a file in which a clone works, in bytes from the start of the device.
@@ -213,9 +213,11 @@ impl<'a> Layout<'a> {
             let reason = format!("a block of {largest} bytes does not fit into {bytes} bytes (size less offset)");
             return Err(self.error(job, reason));
         }
+        // The first seed of a run leaves the file's as it is.
+        let shifted = |seed: u64| seed.wrapping_add(self.run_seed.wrapping_sub(1));
         let base = match o.randseed {
-            Some(seed) => seed,
-            None if o.randrepeat => REPEATED_SEED,
+            Some(seed) => shifted(seed),
+            None if o.randrepeat => shifted(REPEATED_SEED),
             None => self.run_seed,
         };
         let io_bytes = match (o.io_size, place.size) {

@@ -18,7 +18,9 @@
 //! - The random map is a keyed permutation of the starts of blocks, in steps of the smallest block size. With several
 //!   sizes, larger blocks may overlap others; fio cuts them short instead.
 //! - Random numbers come from xoshiro256++, not from fio's generators: distributions agree, sequences do not.
-//!   `randrepeat=1` repeats the sequence in every run and in every loop; `randrepeat=0` derives it from the run's seed.
+//!   `randrepeat=1` repeats the sequence in every loop, and in every run with the same seed; `randrepeat=0` derives it
+//!   from the run's seed alone, anew in every loop. A run's seed of 1 leaves the file's seeds as they are; another one
+//!   moves them, `randseed` as well, so that a run can be repeated with other random numbers without editing the file.
 //! - `normal:d` is a normal distribution with `d` per cent standard deviation; fio's adds a uniform deviation to the
 //!   mean of twelve draws. Ranks of skewed distributions are scattered by a permutation instead of a hash.
 //! - `zoned` has whole percentages, the same for reads, writes and trims; none can be left out. A block may be taken
@@ -72,8 +74,13 @@ impl JobFile {
         &self.parsed.warnings
     }
 
+    /// Some job draws random numbers.
+    pub fn is_random(&self) -> bool {
+        self.parsed.jobs.iter().any(|job| job.options.is_random())
+    }
+
     /// Lays the jobs' files out on a device of `capacity_units` units of 4 KiB and makes the generators. `seed` is the
-    /// run's; it decides the pattern of jobs with `randrepeat=0` and no `randseed`.
+    /// run's; with 1 jobs have the seeds of the file.
     ///
     /// # Errors
     /// [`ConfigError::Job`] and [`ConfigError::BeyondDevice`], naming job and line.

@@ -255,6 +255,12 @@ impl Options {
         [self.rw.read, self.rw.write, self.rw.trim][direction]
     }
 
+    /// Requests are drawn: their places, their directions or their sizes.
+    pub(super) fn is_random(&self) -> bool {
+        let sizes = (0..3).any(|direction| self.has_direction(direction) && self.sizes(direction).len() > 1);
+        self.rw.random || (self.rw.read && self.rw.write) || sizes
+    }
+
     /// The block sizes of a direction with their percentages.
     pub(super) fn sizes(&self, direction: usize) -> Vec<SizeShare> {
         match &self.bssplit {

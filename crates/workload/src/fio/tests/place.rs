@@ -164,13 +164,23 @@ fn randrepeat_repeats_over_runs_and_loops_and_seeds_change_it() {
         assert_eq!(units.len(), 200);
         units
     };
-    assert_eq!(order("", 1), order("", 2));
+    assert_ne!(order("", 1), order("", 2));
     assert_eq!(order("", 1)[..100], order("", 1)[100..]);
     assert_ne!(order("", 1), order("randseed=7", 1));
-    assert_eq!(order("randseed=7", 1), order("randseed=7", 2));
+    assert_eq!(order("randseed=7", 2), order("randseed=8", 1));
     assert_eq!(order("randrepeat=0", 1), order("randrepeat=0", 1));
     assert_ne!(order("randrepeat=0", 1), order("randrepeat=0", 2));
     assert_ne!(order("randrepeat=0", 1)[..100], order("randrepeat=0", 1)[100..]);
+}
+
+#[test]
+fn a_job_is_random_if_places_directions_or_sizes_are_drawn() {
+    let random = |options: &str| JobFile::parse(&format!("[a]\nsize=4m\n{options}\n"), "t.fio").unwrap().is_random();
+    for options in ["rw=randread", "rw=rw", "rw=write\nbssplit=4k/50:8k/50"] {
+        assert!(random(options), "{options}");
+    }
+    assert!(!random("rw=write"));
+    assert!(!random("rw=read\nbssplit=4k/100"));
 }
 
 #[test]

@@ -1,0 +1,221 @@
+"""What was run, and what a reader has to know before believing it: one judgement for tables, pictures and suites.
+
+A comparison of latencies means something else on a fresh device than on one in use, and a throughput at recorded times
+says nothing. Whoever shows results asks here:
+
+- `leads_with`: which measure tells the schemes apart on this workload
+- `described`: what was run, in words: profile, ageing, host memory, replay, preconditioning, seed
+- `notes`: what was not exercised: a fresh device, GC that never ran
+- `failures`: requests that ended with an error
+- `gain_percent`: how much better a value is than the base's, with the sign that the measure asks for
+"""
+
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from ufsim import _core
+from ufsim.formats import number
+from ufsim.results import Result, latency_value
+
+# Times are given by the trace, so that its throughput is a constant.
+PACED = ("timed", "queued")
+# Flash work that only garbage collection and wear levelling do.
+GC_CAUSES = ("gc_read", "gc_write", "valid_page_search")
+MIB = 1024 * 1024
+# Longest description of an ageing job.
+AGEING_WIDTH = 90
+
+Lead = Literal["throughput", "latency", "operations"]
+
+
+def leads_with(results: Sequence[Result]) -> Lead:
+    """What tells the schemes apart: throughput, the latency of requests, or that of a program's operations.
+
+    A replay at recorded times has the trace's throughput under every scheme. A database is judged by its transactions.
+    """
+    kinds = {result.data.get("replay") for result in results}
+    if kinds <= {"sqlite"} and any(result.data.get("operations") for result in results):
+        return "operations"
+    return "latency" if kinds and kinds <= set(PACED) else "throughput"
+
+
+def gain_percent(base: float | None, value: float | None, *, shorter: bool) -> float | None:
+    """How much better a value is than the base's, in per cent of the base: higher, or `shorter` for times."""
+    if base is None or value is None or base == 0:
+        return None
+    return ((base - value) if shorter else (value - base)) / base * 100
+
+
+def latency_gain(base: Result, result: Result, kind: str, statistic: str) -> float | None:
+    """By how many per cent of the base's a latency is shorter; `None` where one of them has no such requests."""
+    return gain_percent(latency_value(base, kind, statistic), latency_value(result, kind, statistic), shorter=True)
+
+
+def described(results: Sequence[Result]) -> dict[str, str]:
+    """What was run, by subject. What differs between the results says which is whose."""
+    subjects: dict[str, Callable[[Result], str | None]] = {
+        "profile": profile_text,
+        "ageing": ageing_text,
+        "host memory": host_memory_text,
+        "workload": replay_text,
+        "precondition": lambda result: result.data.get("precondition"),
+        "seed": lambda result: str(result.data.get("seed")),
+        "parts": parts_text,
+    }
+    told = {subject: common(results, words) for subject, words in subjects.items()}
+    return {subject: text for subject, text in told.items() if text}
+
+
+def run_text(subjects: Mapping[str, str]) -> str:
+    """What `described` gives, on one line."""
+    return "; ".join(f"{subject}: {text}" for subject, text in subjects.items())
+
+
+def described_suite(workloads: Mapping[str, Sequence[Result]]) -> dict[str, str]:
+    """What was run on several workloads, by subject; what differs says on which."""
+    each = {name: described(results) for name, results in workloads.items()}
+    subjects = dict.fromkeys(subject for told in each.values() for subject in told)
+    return {
+        subject: ", ".join(
+            text if len(names) == len(each) else f"{text} ({', '.join(names)})"
+            for text, names in grouped(
+                {name: [told[subject]] for name, told in each.items() if subject in told}
+            ).items()
+        )
+        for subject in subjects
+    }
+
+
+def merged(told: Mapping[str, Sequence[str]]) -> list[str]:
+    """Sentences about several workloads, each once; one of only some begins with their names."""
+    found = grouped(told).items()
+    return [text if len(names) == len(told) else f"{', '.join(names)}: {text}" for text, names in found]
+
+
+def grouped(told: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Who says each text."""
+    by_text: dict[str, list[str]] = {}
+    for name, texts in told.items():
+        for text in texts:
+            by_text.setdefault(text, []).append(name)
+    return by_text
+
+
+def common(results: Sequence[Result], words: Callable[[Result], str | None]) -> str:
+    """What `words` says of all results; where they differ, with the schemes that it concerns."""
+    told = {result.scheme: [text] for result in results if (text := words(result)) is not None}
+    found = grouped(told)
+    if len(found) <= 1:
+        return next(iter(found), "")
+    return ", ".join(f"{text} ({', '.join(names)})" for text, names in found.items())
+
+
+def profile_text(result: Result) -> str:
+    """The profile with the values that were replaced; host memory has a subject of its own."""
+    name = str(result.data.get("profile"))
+    shown = Path(name).name if name.endswith(".toml") else name
+    replaced = {key: value for key, value in overrides(result).items() if key != "host.memory_mib"}
+    return shown if not replaced else f"{shown} with {', '.join(f'{k}={v}' for k, v in replaced.items())}"
+
+
+def overrides(result: Result) -> Mapping[str, str]:
+    """Replaced values of the profile, as TOML writes them."""
+    replaced: Mapping[str, str] = result.data.get("set") or {}
+    return replaced
+
+
+def ageing_text(result: Result) -> str:
+    """The job that aged the device, on one line."""
+    job = result.data.get("age")
+    return "none, the device was fresh" if job is None else job_text(job)
+
+
+def job_text(job: str, width: int = AGEING_WIDTH) -> str:
+    """A fio job file on one line, without comments; long ones are cut."""
+    lines = [line.strip() for line in job.splitlines()]
+    kept = [line for line in lines if line and not line.startswith(("#", ";"))]
+    # A job that was given as options has a section of this name only because a job needs one.
+    text = " ".join(kept).removeprefix("[age] ")
+    return textwrap.shorten(re.sub(r"\s*=\s*", "=", text), width, placeholder=" …")
+
+
+def host_memory_text(result: Result) -> str | None:
+    """What the driver may keep there; nothing is said of a scheme that keeps nothing."""
+    if result.data.get("booster") == "none":
+        return None
+    limit = result.data.get("host_dram_limit_bytes")
+    return "unlimited" if limit is None else f"{number(limit / MIB).removesuffix('.0').removesuffix('.00')} MiB"
+
+
+def replay_text(result: Result) -> str:
+    """What kind of workload it was and, for a trace, how it was replayed."""
+    kind, depth = result.data.get("replay"), result.data.get("depth")
+    words = {
+        "timed": "trace at its recorded times",
+        "queued": f"trace at its recorded times into a queue of {depth}",
+        "closed": f"trace as fast as depth {depth} allows (closed)",
+        "fio": "fio job",
+        "sqlite": "SQLite",
+    }.get(str(kind), str(kind))
+    if result.data.get("per_cpu_streams"):
+        words += ", a stream for each CPU"
+    if result.data.get("device"):
+        words += f", device {result.data['device']}"
+    if result.data.get("clean"):
+        words += f", cleaned of {', '.join(result.data['clean'])}"
+    return words
+
+
+def parts_text(result: Result) -> str | None:
+    """Parts that are not those of the scheme."""
+    own: dict[str, Any] = next((preset for preset in _core.schemes() if preset["name"] == result.scheme), {})
+    other = [
+        f"{seat} {result.data[seat]}"
+        for seat in ("scheduler", "booster", "mapping")
+        if seat in own and result.data.get(seat, own[seat]) != own[seat]
+    ]
+    return ", ".join(other) or None
+
+
+def is_fresh(result: Result) -> bool:
+    """The device held nothing but what preconditioning wrote."""
+    return result.data.get("age") is None
+
+
+def gc_ran(result: Result) -> bool:
+    """Garbage collection searched or copied something in the measured part."""
+    return any(sum(result.nand_ops.get(cause, {}).values()) for cause in GC_CAUSES)
+
+
+def notes(results: Sequence[Result]) -> list[str]:
+    """What the run did not exercise, as sentences without a full stop."""
+    told = []
+    fresh = [result for result in results if is_fresh(result)]
+    if fresh:
+        told.append(whose(fresh, results) + "the device was fresh: --age JOB makes one in use")
+    idle = [result for result in results if not gc_ran(result)]
+    if idle:
+        told.append(whose(idle, results) + "GC never ran")
+    return told
+
+
+def failures(results: Sequence[Result]) -> list[str]:
+    """A sentence for each result in which requests ended with an error."""
+    failed = [result for result in results if result.data.get("failed")]
+    return [
+        f"{result.scheme}: {result.data['failed']:,} of {result.completed:,} requests ended with an error"
+        for result in failed
+    ]
+
+
+def warnings(results: Sequence[Result]) -> list[str]:
+    """Failures, then the warnings of all results, each once; one of only some schemes begins with their names."""
+    return failures(results) + merged({result.scheme: result.data.get("warnings", []) for result in results})
+
+
+def whose(some: Sequence[Result], everyone: Sequence[Result]) -> str:
+    """The schemes that a sentence is about, if not all."""
+    return "" if len(some) == len(everyone) else f"{', '.join(result.scheme for result in some)}: "

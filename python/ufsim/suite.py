@@ -1,0 +1,197 @@
+"""Several workloads under the same schemes: a table by workload, and geometric means over them.
+
+>>> import ufsim
+>>> suite = ufsim.compare(["traces/chrome", "traces/twitter"], ["ufs", "hp-ufs"])  # doctest: +SKIP
+>>> suite.gains()  # doctest: +SKIP
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ufsim import conditions
+from ufsim.documents import parse
+from ufsim.formats import workload_names
+from ufsim.results import Comparison, Result, latency_value
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure by which workloads are compared: its column, what people call it, and which way is better."""
+
+    key: str
+    label: str
+    shorter: bool
+    value: Callable[[Result], float | None]
+
+    def gain_percent(self, base: Result, result: Result) -> float | None:
+        """How much better a result is than the base, in per cent of the base."""
+        return conditions.gain_percent(self.value(base), self.value(result), shorter=self.shorter)
+
+
+def latency_measure(kind: str, statistic: str) -> Measure:
+    """A latency of one kind of request."""
+    label = f"{kind} {statistic}"
+    return Measure(f"{kind}_{statistic}_ns", label, True, lambda result: latency_value(result, kind, statistic))
+
+
+def mean_operation(result: Result) -> float | None:
+    """Mean latency of all operations of a program, such as a database's transactions, in nanoseconds."""
+    latencies = [operation["latency_ns"] for operation in result.data.get("operations", [])]
+    count = sum(latency["count"] for latency in latencies)
+    return sum(latency["mean"] * latency["count"] for latency in latencies) / count if count else None
+
+
+THROUGHPUT = Measure("throughput_mib_per_s", "throughput MiB/s", False, lambda result: result.throughput_mib_per_s)
+OPERATION = Measure("operation_mean_ns", "transaction mean", True, mean_operation)
+LATENCIES = tuple(latency_measure(kind, statistic) for kind in ("read", "write") for statistic in ("mean", "p99"))
+MEASURES = (THROUGHPUT, OPERATION, *LATENCIES)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A comparison for each workload, in the order in which they were asked for; all have the same schemes."""
+
+    comparisons: list[Comparison]
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self.comparisons)
+
+    def __getitem__(self, workload: str | int) -> Comparison:
+        """The comparison of a workload: its path, its name in the tables, or its place."""
+        if isinstance(workload, int):
+            return self.comparisons[workload]
+        for name, comparison in zip(self.names, self.comparisons, strict=True):
+            if workload in (name, comparison.workload):
+                return comparison
+        raise KeyError(f"{workload!r}; the suite has {', '.join(self.names)}")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the workloads, as short as they can be told apart."""
+        return workload_names([comparison.workload for comparison in self.comparisons])
+
+    @property
+    def schemes(self) -> list[str]:
+        """Names of the schemes."""
+        return [result.scheme for result in self.comparisons[0].results]
+
+    @property
+    def results(self) -> list[Result]:
+        """All results, workload by workload."""
+        return [result for comparison in self.comparisons for result in comparison.results]
+
+    def measures(self) -> list[tuple[Measure, list[int]]]:
+        """The measures that tell schemes apart, each with the places of the workloads that it is for.
+
+        Throughput is for workloads that go as fast as the device allows, transactions for databases, latencies for all
+        that have such requests.
+        """
+        leads = [conditions.leads_with(comparison.results) for comparison in self.comparisons]
+        found = []
+        for measure in MEASURES:
+            own = {THROUGHPUT: "throughput", OPERATION: "operations"}.get(measure)
+            places = [
+                place
+                for place, comparison in enumerate(self.comparisons)
+                if own in (None, leads[place]) and measure.value(comparison.results[0]) is not None
+            ]
+            if places:
+                found.append((measure, places))
+        return found
+
+    def gains(self) -> "pd.DataFrame":
+        """Gains over the first scheme in per cent: a row for each measure and workload, a column for each scheme."""
+        import pandas as pd
+
+        names = self.names
+        rows = [
+            {"measure": measure.key, "workload": names[place], **self.gains_of(measure, place)}
+            for measure, places in self.measures()
+            for place in places
+        ]
+        return pd.DataFrame(rows).set_index(["measure", "workload"]).astype("float64")
+
+    def gains_of(self, measure: Measure, place: int) -> dict[str, float | None]:
+        """Gains of one measure on one workload, by scheme."""
+        results = self.comparisons[place].results
+        return {result.scheme: measure.gain_percent(results[0], result) for result in results}
+
+    def geometric_mean(self) -> dict[str, dict[str, float | None]]:
+        """By measure and scheme: the gain over the first scheme that the geometric mean of the ratios gives."""
+        return {
+            measure.key: {scheme: self.mean_gain(measure, places, column) for column, scheme in enumerate(self.schemes)}
+            for measure, places in self.measures()
+        }
+
+    def mean_gain(self, measure: Measure, places: Sequence[int], column: int) -> float | None:
+        """The gain of one scheme over the first by the geometric mean over workloads, in per cent."""
+        logarithms = []
+        for place in places:
+            results = self.comparisons[place].results
+            base, value = measure.value(results[0]), measure.value(results[column])
+            if base and value:
+                logarithms.append(math.log(value / base))
+        if not logarithms:
+            return None
+        ratio = math.exp(math.fsum(logarithms) / len(logarithms))
+        return conditions.gain_percent(1.0, ratio, shorter=measure.shorter)
+
+    def table(self) -> "pd.DataFrame":
+        """The tables of all comparisons: one row for each workload and scheme."""
+        import pandas as pd
+
+        tables = [comparison.table() for comparison in self.comparisons]
+        return pd.concat(tables, keys=self.names, names=["workload", "scheme"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `to_json` writes."""
+        suite = [
+            {"name": name, "workload": comparison.workload, "results": [dict(one.data) for one in comparison.results]}
+            for name, comparison in zip(self.names, self.comparisons, strict=True)
+        ]
+        return {"ufsim": version("ufsim"), "suite": suite, "geometric_mean": self.geometric_mean()}
+
+    def to_json(self) -> str:
+        """One JSON document.
+
+        `ufsim`: the version. `suite`: a list of objects with `name`, `workload` and `results`, as in the document of a
+        comparison. `geometric_mean`: gains over the first scheme in per cent, by measure and scheme.
+        """
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Suite":
+        """Reads what `to_json` gave."""
+        entries = parse(text)["suite"]
+        return cls([Comparison(one["workload"], [Result(data) for data in one["results"]]) for one in entries])
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Writes one row for each workload and scheme: the columns of `table` and `nand_time_<cause>_ns`."""
+        import pandas as pd
+
+        times = pd.concat(
+            [comparison.nand_time() for comparison in self.comparisons], keys=self.names, names=["workload", "scheme"]
+        )
+        times = times.fillna(0).astype("int64").rename(columns=lambda cause: f"nand_time_{cause}_ns")
+        self.table().join(times).reset_index().to_parquet(path, engine="pyarrow", index=False)
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """Draws the gains over the first scheme by workload, a panel for each measure; writes them to `path`."""
+        from ufsim.suite_plots import suite_figure
+
+        figure = suite_figure(self)
+        if path is not None:
+            figure.savefig(path)
+        return figure

@@ -1,0 +1,51 @@
+"""The tables of a suite: one for each measure, a row for each workload, and the geometric mean below."""
+
+from collections.abc import Iterator
+
+from rich.console import Console
+
+from ufsim import conditions, layout
+from ufsim.comparison_tables import gain_cell, print_conditions, print_time, rows
+from ufsim.formats import duration, number
+from ufsim.layout import Row
+from ufsim.results import Comparison
+from ufsim.suite import Measure, Suite
+
+MEAN = "geometric mean"
+
+
+def print_suite(console: Console, suite: Suite) -> None:
+    """Prints the tables, what was run, and what to know of it."""
+    if len(suite.schemes) == 1:
+        together = Comparison(f"{suite.schemes[0]} on {len(suite)} workloads", suite.results)
+        figures = list(rows(together, several=False))
+        for table in layout.tables(together.workload, suite.names, figures, console.width):
+            console.print(table)
+    else:
+        for measure, places in suite.measures():
+            title = f"{measure.label}: {suite.schemes[0]}, and gains over it"
+            found = list(measure_rows(suite, measure, places))
+            for table in layout.tables(title, suite.schemes, found, console.width):
+                console.print(table)
+    by_name = {name: one.results for name, one in zip(suite.names, suite.comparisons, strict=True)}
+    notes = conditions.merged({name: conditions.notes(results) for name, results in by_name.items()})
+    warnings = conditions.merged({name: conditions.warnings(results) for name, results in by_name.items()})
+    print_conditions(console, conditions.described_suite(by_name), notes, warnings)
+    print_time(console, suite.results)
+
+
+def measure_rows(suite: Suite, measure: Measure, places: list[int]) -> Iterator[Row]:
+    """The first scheme's value and the others' gains on each workload, then the means of the gains."""
+    for place in places:
+        gains = list(suite.gains_of(measure, place).values())
+        base = value_cell(measure, measure.value(suite.comparisons[place].results[0]))
+        yield Row(suite.names[place], [base, *map(gain_cell, gains[1:])], ends=place == places[-1])
+    means = [suite.mean_gain(measure, places, column) for column in range(len(suite.schemes))]
+    yield Row(MEAN, ["–", *map(gain_cell, means[1:])])
+
+
+def value_cell(measure: Measure, value: float | None) -> str:
+    """A value in the unit that suits it."""
+    if value is None:
+        return "–"
+    return duration(value) if measure.shorter else number(value)
