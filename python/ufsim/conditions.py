@@ -105,12 +105,11 @@ def grouped(told: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def common(results: Sequence[Result], words: Callable[[Result], str | None]) -> str:
-    """What `words` says of all results; where they differ, with the schemes that it concerns."""
-    told = {result.scheme: [text] for result in results if (text := words(result)) is not None}
-    found = grouped(told)
-    if len(found) <= 1:
-        return next(iter(found), "")
-    return ", ".join(f"{text} ({', '.join(names)})" for text, names in found.items())
+    """What `words` says of all results; what is not said of all, with the schemes that it concerns."""
+    found = grouped({result.scheme: [text] for result in results if (text := words(result)) is not None})
+    return ", ".join(
+        text if len(names) == len(results) else f"{text} ({', '.join(names)})" for text, names in found.items()
+    )
 
 
 def profile_text(result: Result) -> str:

@@ -8,14 +8,16 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+# Characters between two columns, and those of the edges.
 GAP = 2
+EDGES = 2
 # A heading of a figure is broken into lines of this many characters where figures are columns.
 HEADING_WIDTH = 12
 
 
 @dataclass(frozen=True)
 class Row:
-    """A figure with its value for each run. `ends` marks the last one of a group, `faint` one that only comments."""
+    """A figure with its value for each run. `ends` marks the last one of a group."""
 
     label: str
     cells: list[str]
@@ -29,7 +31,7 @@ def tables(title: str, names: Sequence[str], rows: Sequence[Row], width: int) ->
     """
     labels = max((len(row.label) for row in rows), default=0)
     columns = [max([len(name), *(len(row.cells[place]) for row in rows)]) for place, name in enumerate(names)]
-    if labels + sum(size + GAP for size in columns) <= width:
+    if EDGES + labels + sum(size + GAP for size in columns) <= width:
         return [upright(title, names, rows)]
     return turned(title, names, rows, width)
 
@@ -47,7 +49,7 @@ def upright(title: str, names: Sequence[str], rows: Sequence[Row]) -> Table:
 
 def turned(title: str, names: Sequence[str], rows: Sequence[Row], width: int) -> list[Table]:
     """A row for each run, a column for each figure, and as few tables as fit the width."""
-    label = max(map(len, names), default=0)
+    label = EDGES + max(map(len, names), default=0)
     made = []
     taken: list[Row] = []
     used = label
@@ -80,4 +82,10 @@ def heading(label: str) -> list[str]:
 
 def empty(title: str) -> Table:
     """A table without columns."""
-    return Table(box=box.SIMPLE_HEAVY, title=Text(title) if title else None, title_justify="left", pad_edge=False)
+    return Table(
+        box=box.SIMPLE_HEAVY,
+        title=Text(title) if title else None,
+        title_justify="left",
+        pad_edge=False,
+        padding=(0, 0, 0, 1),
+    )

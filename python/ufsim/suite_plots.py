@@ -1,5 +1,7 @@
 """The picture of a suite: gains over the first scheme by workload, a panel for each measure."""
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -21,8 +23,8 @@ def suite_figure(suite: Suite) -> Figure:
     width = min(16.0, max(6.5, 1.6 + 0.24 * groups * len(suite.schemes)))
     figure = Figure(figsize=(width, 1.2 + PANEL_HEIGHT * max(1, len(measures))), dpi=120, layout="constrained")
     figure.suptitle(f"{len(suite)} workloads, gains over {suite.schemes[0]}", fontsize=13, fontweight="bold")
-    panels = figure.subplots(len(measures), 1, squeeze=False) if measures else []
-    for row, (measure, places) in zip(panels, measures, strict=True):
+    panels: Any = figure.subplots(max(1, len(measures)), 1, squeeze=False)
+    for row, (measure, places) in zip(panels, measures, strict=False):
         draw_gains(row[0], suite, measure, places)
     if measures:
         handles, labels = panels[0][0].get_legend_handles_labels()

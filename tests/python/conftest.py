@@ -66,7 +66,7 @@ def result(scheme: str, speed: float, map_read: int, trims: int = 0) -> dict[str
         "depth": 8,
         "precondition": "footprint",
         "age": "[age]\nrw=randwrite\nsize=1g\n",
-        "booster": "none" if scheme == "ufs" else "hpb",
+        "booster": "none" if scheme == "ufs" else scheme,
         "failed": 0,
         "submitted": 1000,
         "completed": 1000,

@@ -151,7 +151,11 @@ pub fn options_markdown() -> String {
 
 /// The kinds of workload on which an option acts.
 fn kinds(option: &RunOption) -> String {
-    if option.on.is_empty() { "all".into() } else { option.on.iter().map(|k| k.plural()).collect::<Vec<_>>().join(", ") }
+    if option.on.is_empty() {
+        "all".into()
+    } else {
+        option.on.iter().map(|k| k.plural()).collect::<Vec<_>>().join(", ")
+    }
 }
 
 fn allowed(kind: Kind) -> String {

@@ -180,9 +180,7 @@ fn a_contradiction_becomes_an_error_that_says_how_to_repeat_it() {
         let workload = Workload::generated(Box::new(Broken { repeats_tickets, groups }));
         let error = simulate_workload(&tiny("ufs", 42), workload, &mut |_| ControlFlow::Continue(())).unwrap_err();
         let LabError::Bug(text) = &error else { panic!("{error:?}") };
-        for part in
-            [told, "event ", "seed 42", "ufsim run --scheme ufs --profile tiny --seed 42"]
-        {
+        for part in [told, "event ", "seed 42", "ufsim run --scheme ufs --profile tiny --seed 42"] {
             assert!(text.contains(part), "{part} is not in: {text}");
         }
     }
