@@ -15,8 +15,8 @@ WALL_FIELDS = {"wall_seconds", "requests_per_wall_second", "flash_ops_per_wall_s
 PERCENTILES = ["min", "p50", "p90", "p99", "p999", "max"]
 
 
-def document(process) -> dict:
-    assert process.returncode == 0, process.stderr
+def document(process, status: int = 0) -> dict:
+    assert process.returncode == status, process.stderr
     return json.loads(process.stdout)
 
 
@@ -243,11 +243,16 @@ def test_no_file_is_written_after_a_failure(ufsim: Command, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def faulty_runs(ufsim: Command, *arguments: object) -> list[dict]:
+    """The same run twice; failed requests have an exit status of their own, and the results are printed."""
+    return [document(ufsim("run", SAMPLE, *arguments), status=3) for _ in range(2)]
+
+
 def test_flash_that_fails_fails_requests_and_nothing_else(ufsim: Command) -> None:
     arguments = ["--replay", "closed", "--scheme", "hp-ufs", "--json"]
     faults = ["read", "program", "erase"]
     settings = [text for kind in faults for text in ("--set", f"faults.{kind}_per_million=3000")]
-    runs = [document(ufsim("run", SAMPLE, *arguments, *more)) for more in ([], settings, settings)]
+    runs = [document(ufsim("run", SAMPLE, *arguments)), *faulty_runs(ufsim, *arguments, *settings)]
     whole, faulty, again = (run["results"][0] for run in runs)
     assert whole["failed"] == 0
     assert faulty["submitted"] == faulty["completed"] == whole["completed"]
@@ -255,3 +260,85 @@ def test_flash_that_fails_fails_requests_and_nothing_else(ufsim: Command) -> Non
     assert faulty["counters"]["device"]["program_failures"] > 0
     assert faulty["digest"] == again["digest"]
     fails(ufsim("run", SAMPLE, "--set", "faults.read_per_million=100001"), "faults.read_per_million", "0..=100000")
+
+
+def test_failed_requests_are_in_the_table_and_the_status(ufsim: Command, tmp_path: Path) -> None:
+    process = ufsim("compare", SAMPLE, "--replay", "closed", "--schemes", "ufs,ideal", "--out", tmp_path,
+                    "--set", "faults.read_per_million=3000")  # fmt: skip
+    assert process.returncode == 3
+    assert "requests ended with an error" in process.stdout
+    assert any(line.strip().startswith("failed") for line in process.stdout.splitlines())
+    assert (tmp_path / "app-mix.json").exists()
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """A small job with random places, of which fio would repeat the order in every run."""
+    path = tmp_path / "job.fio"
+    path.write_text("[mixed]\nrw=randrw\nbs=4k\nsize=16m\nio_size=4m\niodepth=4\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--depth", "8"],
+        ["--replay", "timed"],
+        ["--per-cpu-streams"],
+        ["--clean", "gaps"],
+        ["--format", "csv"],
+        ["--device", "8:0"],
+    ],
+)
+def test_options_of_traces_are_refused_on_a_job_file(ufsim: Command, job: Path, arguments: list[str]) -> None:
+    fails(ufsim("run", job, *arguments), arguments[0], "has no effect on a fio job file", status=2)
+    name = arguments[0].removeprefix("--").replace("-", "_")
+    values = {"depth": 8, "per_cpu_streams": True, "clean": ["gaps"]}
+    with pytest.raises(package.OptionError, match=name):
+        package.run(job, "ufs", **{name: values.get(name, arguments[-1])})
+
+
+def test_a_depth_is_refused_on_a_timed_replay_before_any_ageing(ufsim: Command) -> None:
+    arguments = ["--depth", "4", "--age", "rw=randwrite bs=4k size=100g"]
+    fails(ufsim("run", SAMPLE, *arguments), "--depth", "timed", "queued or closed", status=2)
+
+
+def test_a_seed_makes_another_run_of_a_job_and_warns_where_nothing_is_random(ufsim: Command, job: Path) -> None:
+    first, second, again = (document(ufsim("run", job, "--seed", seed, "--json"))["results"][0] for seed in (1, 2, 2))
+    assert first["digest"] != second["digest"] == again["digest"]
+    assert second["warnings"] == first["warnings"] == []
+    job.write_text("[straight]\nrw=write\nsize=4m\n")
+    for workload in (job, SAMPLE):
+        told = document(ufsim("run", workload, "--seed", 2, "--json"))["results"][0]["warnings"]
+        assert "seed = 2 changes nothing: no part of this run is random" in told
+
+
+def test_several_workloads_make_a_suite(ufsim: Command, job: Path, tmp_path: Path) -> None:
+    process = ufsim("compare", job, SAMPLE, "--schemes", "ufs,ideal", "--out", tmp_path / "out")
+    assert process.returncode == 0, process.stderr
+    for text in ("throughput MiB/s: ufs", "read p99: ufs", "job.fio", "app-mix", "geometric mean"):
+        assert text in process.stdout
+    saved = json.loads((tmp_path / "out" / "suite.json").read_text())
+    assert [entry["workload"] for entry in saved["suite"]] == [str(job), str(SAMPLE)]
+    assert (tmp_path / "out" / "suite.png").read_bytes().startswith(b"\x89PNG")
+    assert set(saved["geometric_mean"]["read_p99_ns"]) == {"ufs", "ideal"}
+    alone = document(ufsim("run", job, SAMPLE, "--scheme", "ufs", "--json"))
+    assert [entry["results"][0]["digest"] for entry in alone["suite"]] == [
+        entry["results"][0]["digest"] for entry in saved["suite"]
+    ]
+
+
+def test_all_schemes_are_compared_by_one_word(ufsim: Command, job: Path, tmp_path: Path) -> None:
+    process = ufsim("compare", job, "--schemes", "all", "--out", tmp_path)
+    assert process.returncode == 0, process.stderr
+    assert all(scheme["name"] in process.stdout for scheme in package.schemes())
+    assert max(map(len, process.stdout.split("picture:")[0].splitlines())) <= 80
+
+
+def test_a_timed_replay_leads_with_latency(ufsim: Command, tmp_path: Path) -> None:
+    text = ufsim("compare", SAMPLE, "--schemes", "ufs,ideal", "--out", tmp_path).stdout
+    text = " ".join(text.split())
+    assert text.index("read mean") < text.index("gain over ufs") < text.index("throughput MiB/s")
+    assert "trace at its recorded times" in text
+    assert "the device was fresh" in text
+    assert "GC never ran" in text
