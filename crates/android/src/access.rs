@@ -71,9 +71,9 @@ impl Reads {
     /// A list of `count` reads and twice as many others, placed by the name of the app and of the part.
     pub fn new(place: &Place, name: &str, locality: Locality, count: u32) -> Reads {
         let mut rng = named_stream(place.seed, name, 0);
-        let list = extents(&mut rng, place.capacity_units, (locality, count as usize));
+        let list = extents(&mut rng, place.capacity_units, Wanted { locality, count: count as usize });
         let others = if place.fresh_share > 0.0 { 2 * count as usize } else { 0 };
-        let others = extents(&mut rng, place.capacity_units, (locality, others));
+        let others = extents(&mut rng, place.capacity_units, Wanted { locality, count: others });
         Reads { list, others }
     }
 
@@ -122,8 +122,15 @@ impl Reads {
     }
 }
 
+/// How many extents, and how far they lie from each other.
+struct Wanted {
+    locality: Locality,
+    count: usize,
+}
+
 /// Extents in clusters.
-fn extents(rng: &mut Rng, capacity: u32, (locality, count): (Locality, usize)) -> Vec<Extent> {
+fn extents(rng: &mut Rng, capacity: u32, wanted: Wanted) -> Vec<Extent> {
+    let Wanted { locality, count } = wanted;
     let mut found = Vec::with_capacity(count);
     let chunks = u64::from(capacity.div_ceil(CHUNK_UNITS));
     while found.len() < count {

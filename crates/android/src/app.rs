@@ -5,7 +5,7 @@ use std::path::Path;
 
 use units::Nanos;
 
-use crate::toml_reader::{ScenarioError, Section, Text};
+use crate::toml_reader::{ScenarioError, Section, TableAt, Text};
 use crate::traced::Traced;
 
 /// The apps that come with the program: name and text.
@@ -181,7 +181,7 @@ impl App {
     pub fn parse(text: &str, origin: &str) -> Result<App, ScenarioError> {
         let text = Text { origin, text };
         let parsed = text.parse()?;
-        App::read(Section::new(text, "", (0, parsed.get_ref())), Path::new(""))
+        App::read(Section::new(text, "", TableAt { at: 0, table: parsed.get_ref() }), Path::new(""))
     }
 
     /// An app out of a table; the paths in it count from `directory`. What it leaves out has the value of the built-in
@@ -241,7 +241,7 @@ impl App {
 fn known(name: &str, text: &str) -> Result<(App, Numbers), ScenarioError> {
     let text = Text { origin: name, text };
     let parsed = text.parse()?;
-    let numbers = Numbers::read(&mut Section::new(text, "", (0, parsed.get_ref())))?;
+    let numbers = Numbers::read(&mut Section::new(text, "", TableAt { at: 0, table: parsed.get_ref() }))?;
     Ok((App::parse(text.text, name)?, numbers))
 }
 
@@ -251,7 +251,7 @@ fn category_numbers(category: &str) -> Numbers {
     let parsed = text.parse().expect(right);
     let table = parsed.get_ref().iter().find(|(name, _)| name.get_ref() == category).expect(right).1;
     let table = table.get_ref().as_table().expect(right);
-    Numbers::read(&mut Section::new(text, category, (0, table))).expect(right)
+    Numbers::read(&mut Section::new(text, category, TableAt { at: 0, table })).expect(right)
 }
 
 #[cfg(test)]

@@ -39,6 +39,20 @@ pub struct ReadRow {
     pub outcome: ReadOutcome,
 }
 
+/// The user has touched an app.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch {
+    pub app: AppId,
+    /// Number of its launch.
+    pub launch: u32,
+    /// The app was not in memory.
+    pub cold: bool,
+    /// Time in the scenario.
+    pub at: Nanos,
+    /// Time of the simulation.
+    pub now: SimTime,
+}
+
 /// The recorder.
 #[derive(Debug)]
 pub struct Log {
@@ -80,8 +94,9 @@ impl Log {
         PhoneReport { duration_ns: duration.0, ..self.report.clone() }
     }
 
-    /// The user has touched an app: number of its launch, whether cold, and when.
-    pub fn use_begins(&mut self, app: AppId, (launch, cold): (u32, bool), at: Nanos, now: SimTime) {
+    /// The user has touched an app.
+    pub fn use_begins(&mut self, touch: Touch) {
+        let Touch { app, launch, cold, at, now } = touch;
         let app = self.report.apps[app.index() - 1].clone();
         self.report.uses.push(Use { app, launch, cold, at_ns: at.0, ..Use::default() });
         self.start = now;

@@ -9,7 +9,7 @@ use crate::access::Place;
 use crate::app::{App, Launch, built_in};
 use crate::memory::Watermarks;
 use crate::recorded::Recorded;
-use crate::toml_reader::{ScenarioError, Section, Text, Word};
+use crate::toml_reader::{ScenarioError, Section, TableAt, Text, Word};
 
 /// Most apps of a scenario, services included: their numbers are streams and groups of the run.
 const MOST_APPS: usize = 1000;
@@ -102,7 +102,7 @@ impl Scenario {
         let directory = Path::new(origin).parent().unwrap_or(Path::new(""));
         let text = Text { origin, text };
         let parsed = text.parse()?;
-        let mut root = Section::new(text, "", (0, parsed.get_ref()));
+        let mut root = Section::new(text, "", TableAt { at: 0, table: parsed.get_ref() });
         let own = root.tables("app")?.into_iter().map(|table| App::read(Section::new(text, "app", table), directory));
         let own: Vec<App> = own.collect::<Result<_, _>>()?;
         let table = root.table("phone")?.ok_or_else(|| root.missing("phone"))?;

@@ -34,6 +34,13 @@ impl<'a> Text<'a> {
     }
 }
 
+/// A table, and the byte of the text at which it begins.
+#[derive(Clone, Copy)]
+pub(crate) struct TableAt<'a> {
+    pub at: usize,
+    pub table: &'a DeTable<'a>,
+}
+
 /// The keys of one table. Whoever reads it asks for each key that there is, and ends with [`Section::done`].
 pub(crate) struct Section<'a> {
     pub text: Text<'a>,
@@ -46,8 +53,9 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// A table that begins at a byte of the text.
-    pub fn new(text: Text<'a>, name: &str, (at, table): (usize, &'a DeTable<'a>)) -> Section<'a> {
+    /// A table of the text.
+    pub fn new(text: Text<'a>, name: &str, place: TableAt<'a>) -> Section<'a> {
+        let TableAt { at, table } = place;
         let prefix = if name.is_empty() { String::new() } else { format!("{name}.") };
         Section { text, prefix, at, table, known: Vec::new() }
     }
@@ -122,20 +130,20 @@ impl<'a> Section<'a> {
     }
 
     /// A table inside this one.
-    pub fn table(&mut self, key: &'static str) -> Result<Option<(usize, &'a DeTable<'a>)>, ScenarioError> {
+    pub fn table(&mut self, key: &'static str) -> Result<Option<TableAt<'a>>, ScenarioError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let table = value.get_ref().as_table().ok_or_else(|| self.wrong(key, value, "a table"))?;
-        Ok(Some((value.span().start, table)))
+        Ok(Some(TableAt { at: value.span().start, table }))
     }
 
     /// Tables inside this one, written with double brackets.
-    pub fn tables(&mut self, key: &'static str) -> Result<Vec<(usize, &'a DeTable<'a>)>, ScenarioError> {
+    pub fn tables(&mut self, key: &'static str) -> Result<Vec<TableAt<'a>>, ScenarioError> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let allowed = "a list of tables, each written as [[...]]";
         let list = value.get_ref().as_array().ok_or_else(|| self.wrong(key, value, allowed))?;
         let table = |value: &'a Spanned<DeValue<'a>>| {
             let table = value.get_ref().as_table().ok_or_else(|| self.wrong(key, value, allowed))?;
-            Ok((value.span().start, table))
+            Ok(TableAt { at: value.span().start, table })
         };
         list.iter().map(table).collect()
     }

@@ -92,6 +92,12 @@ impl UnitSet {
         }
     }
 
+    /// How many there are.
+    #[inline]
+    pub fn len(self) -> usize {
+        self.bits.count_ones() as usize
+    }
+
     /// True if the set is empty.
     pub fn is_empty(self) -> bool {
         self.bits == 0

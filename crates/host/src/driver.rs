@@ -14,7 +14,7 @@ use crate::booster::{AnyBooster, Apps, Booster, HostMemory, Internal, OwnCommand
 use crate::config::{HostConfig, HostConfigError};
 use crate::knowledge::Knowledge;
 use crate::knowledge::view::{Blind, CacheView};
-use crate::request::{Completion, HostMapping, Part, Request, RequestOp};
+use crate::request::{Completion, HostMapping, Part, ReadInFlight, Request, RequestOp};
 use crate::sched::registry::SchedulerKind;
 use crate::sched::{AnyScheduler, Batch};
 use crate::stats::HostStats;
@@ -245,9 +245,9 @@ impl Driver {
         self.booster.memory_bytes()
     }
 
-    /// The request of the read in flight under this tag, and what the driver knew of its mapping; `None` for other
-    /// commands. For reports; to be called before the response is handled.
-    pub fn read_in_flight(&self, tag: Tag) -> Option<(u32, HostMapping)> {
+    /// The read in flight under this tag; `None` for other commands. For reports; to be called before the response is
+    /// handled.
+    pub fn read_in_flight(&self, tag: Tag) -> Option<ReadInFlight> {
         let Sent { op, owner: Some(owner) } = self.tags.sent(tag)? else { return None };
         let mapping = match op {
             Op::HpbRead { .. } => HostMapping::Known,
@@ -256,7 +256,7 @@ impl Driver {
             Op::Read { .. } => HostMapping::Unknown,
             _ => return None,
         };
-        Some((self.requests.request(owner.request).id, mapping))
+        Some(ReadInFlight { request: self.requests.request(owner.request).id, mapping })
     }
 
     /// Counters and sizes of the driver.

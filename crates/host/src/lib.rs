@@ -58,13 +58,13 @@ mod stats;
 mod tags;
 
 pub use app::AppSignal;
-pub use booster::BoosterParams;
 pub use booster::registry::BoosterKind;
+pub use booster::{BlockValidity, BoosterParams};
 pub use config::{HostConfig, HostConfigError};
 pub use driver::Driver;
 pub use knowledge::kind::CacheKnowledge;
 pub use knowledge::view::{Blind, CacheView};
-pub use request::{Completion, HostMapping, Request, RequestOp};
+pub use request::{Completion, HostMapping, ReadInFlight, Request, RequestOp};
 pub use sched::SchedulerParams;
 pub use sched::registry::SchedulerKind;
 pub use stats::HostStats;

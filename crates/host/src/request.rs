@@ -55,6 +55,15 @@ pub enum HostMapping {
     Unknown,
 }
 
+/// A read that the device has under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReadInFlight {
+    /// The request to which it belongs.
+    pub request: u32,
+    /// What the driver knew of its mapping.
+    pub mapping: HostMapping,
+}
+
 /// The piece of a request that still has to be sent. Schedulers order parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Part {

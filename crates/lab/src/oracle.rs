@@ -28,6 +28,14 @@ pub struct Remembered {
     all: Vec<u32>,
 }
 
+/// A unit of a request.
+#[derive(Clone, Copy)]
+struct Position {
+    unit: u32,
+    /// Units of the request.
+    len: u32,
+}
+
 /// A trim that a read under way may have met.
 #[derive(Debug)]
 struct Trim {
@@ -178,11 +186,11 @@ impl Oracle {
     pub fn read_done(&mut self, lpa: Lpa, len: u32, memory: &Remembered, data: &DataIn) -> Result<(), Violation> {
         self.open[usize::from(memory.generation == self.generation)] -= 1;
         match data {
-            DataIn::One(got) if len == 1 => self.check(lpa, (0, 1), memory.first, *got),
+            DataIn::One(got) if len == 1 => self.check(lpa, Position { unit: 0, len: 1 }, memory.first, *got),
             DataIn::Many(units) if units.len() == len as usize => {
                 let states = if len == 1 { std::slice::from_ref(&memory.first) } else { &memory.all[..] };
                 for (i, (&state, &got)) in states.iter().zip(units).enumerate() {
-                    self.check(lpa.offset(i as u32), (i as u32, len), state, got)?;
+                    self.check(lpa.offset(i as u32), Position { unit: i as u32, len }, state, got)?;
                 }
                 Ok(())
             }
@@ -191,12 +199,12 @@ impl Oracle {
     }
 
     #[inline]
-    fn check(&self, lpa: Lpa, place: (u32, u32), state: u32, got: Option<Content>) -> Result<(), Violation> {
+    fn check(&self, lpa: Lpa, position: Position, state: u32, got: Option<Content>) -> Result<(), Violation> {
         let good = match got {
             Some(c) => c.lpa == lpa && c.stamp >= state & !TRIM && c.stamp <= self.issued && c.stamp != 0,
             None => state == 0 || state & TRIM != 0 || self.trimmed_since(lpa, state),
         };
-        if good { Ok(()) } else { Err(self.violation(lpa, place, state, got)) }
+        if good { Ok(()) } else { Err(self.violation(lpa, position, state, got)) }
     }
 
     /// True if a trim submitted after the acknowledged write covers the unit.
@@ -205,7 +213,8 @@ impl Oracle {
     }
 
     #[cold]
-    fn violation(&self, lpa: Lpa, (unit, len): (u32, u32), state: u32, got: Option<Content>) -> Violation {
+    fn violation(&self, lpa: Lpa, position: Position, state: u32, got: Option<Content>) -> Violation {
+        let Position { unit, len } = position;
         let number = state & !TRIM;
         let expected = match (state, state & TRIM) {
             (0, _) => format!("{lpa} never written, or any write up to {}", self.issued),

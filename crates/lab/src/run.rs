@@ -229,9 +229,9 @@ impl System {
     /// translated.
     #[inline(never)]
     fn note_translation(&mut self, tag: Tag) {
-        if let Some((id, host)) = self.driver.read_in_flight(tag) {
-            let outcome = reads::outcome(host, self.device.translation(tag));
-            let slot = self.requests.get(Ticket(id));
+        if let Some(read) = self.driver.read_in_flight(tag) {
+            let outcome = reads::outcome(read.mapping, self.device.translation(tag));
+            let slot = self.requests.get(Ticket(read.request));
             slot.outcome = slot.outcome.max(Some(outcome));
         }
     }

@@ -6,7 +6,7 @@ use workload::{DriverCall, WorkOp};
 use super::{Action, Out, Phone, Use, Wanted};
 use crate::access::Extent;
 use crate::app::Launch;
-use crate::log::Phase;
+use crate::log::{Phase, Touch};
 use crate::thread::{Step, Thread};
 
 impl Phone {
@@ -56,7 +56,7 @@ impl Phone {
         self.plan(now + length, Action::Touch);
         self.memory.touch(app);
         let at = now.since(self.began.expect("it has begun"));
-        self.log.use_begins(app, (launches, cold), at, now);
+        self.log.use_begins(Touch { app, launch: launches, cold, at, now });
         let (thread, phase) = (Some(thread), Phase::Launch);
         self.current = Some(Use { number, app, phase, start: now, thread, compute, cold, running: None, over: false });
         self.plan_recorded(number, 0, now);

@@ -205,9 +205,13 @@ impl<M: Mapping> Firmware<M> {
 
     fn publish(&mut self, tag: u8, group: u32) -> DataIn {
         let (first, n) = self.core.publisher.range(group);
+        let units = self.core.meta.units();
+        let mut loaded = self.core.truth().in_group_buffer(units.of(first));
         let place = |i| {
             let lpa = first.offset(i);
-            let loaded = self.core.truth().in_group_buffer(self.core.meta.units().of(lpa));
+            if units.of(lpa) != loaded.unit() {
+                loaded = self.core.truth().in_group_buffer(units.of(lpa));
+            }
             self.map.resolve_loaded(&mut self.core, &loaded, lpa, LoadedFor::Group)
         };
         let mapping: Vec<Option<Ppa>> = (0..n).map(place).collect();

@@ -91,50 +91,45 @@ impl Expected {
 }
 
 /// The map units of one load.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ExpectedSet {
-    units: [Expected; MOST_UNITS],
-    n: u8,
+    units: UnitSet,
+    /// Where the directory says that they stand, in order, packed.
+    places: [u32; MOST_UNITS],
     /// One bit for each unit that has been read.
     arrived: u8,
-}
-
-impl Default for ExpectedSet {
-    fn default() -> ExpectedSet {
-        ExpectedSet { units: [const { Expected { unit: SegmentId(0), place: 0 } }; MOST_UNITS], n: 0, arrived: 0 }
-    }
 }
 
 impl ExpectedSet {
     /// Looks the units up in the directory.
     pub fn new(directory: &Directory, units: UnitSet) -> ExpectedSet {
-        let mut set = ExpectedSet::default();
-        for unit in units.iter() {
-            set.units[usize::from(set.n)] = Expected::new(directory, unit);
-            set.n += 1;
+        let mut set = ExpectedSet { units, ..ExpectedSet::default() };
+        for (place, unit) in set.places.iter_mut().zip(units.iter()) {
+            *place = Expected::new(directory, unit).place;
         }
         set
     }
 
-    fn units(&self) -> &[Expected] {
-        &self.units[..usize::from(self.n)]
+    fn expected(&self) -> impl Iterator<Item = Expected> {
+        self.units.iter().zip(self.places).map(|(unit, place)| Expected { unit, place })
     }
 
     /// The places to read, each once, in order of the units.
     pub fn places(&self) -> impl Iterator<Item = Ppa> {
-        let units = self.units();
-        let first = |&(i, expected): &(usize, &Expected)| units[..i].iter().all(|other| other.place != expected.place);
-        units.iter().enumerate().filter(first).filter_map(|(_, expected)| expected.place())
+        let places = &self.places[..self.units.len()];
+        let first = |&(i, place): &(usize, &u32)| !places[..i].contains(place);
+        places.iter().enumerate().filter(first).filter_map(|(_, &place)| Ppa::unpack(place))
     }
 
     /// Marks the units that a completed read covers.
     #[inline]
     pub fn arrive(&mut self, read: &Completed, flash_units: u32) {
-        let before = self.arrived;
-        for i in 0..usize::from(self.n) {
-            self.arrived |= u8::from(self.units[i].arrived(read, flash_units).is_some()) << i;
+        let mut brought = 0;
+        for (i, expected) in self.expected().enumerate() {
+            brought |= u8::from(expected.arrived(read, flash_units).is_some()) << i;
         }
-        assert!(self.arrived != before, "{read:?} brings nothing of {self:?}");
+        assert!(brought & !self.arrived != 0, "{read:?} brings nothing of {self:?}");
+        self.arrived |= brought;
     }
 
     /// The proofs for all units, whose reads are done.
@@ -144,11 +139,11 @@ impl ExpectedSet {
     #[inline]
     pub fn loaded(&self) -> LoadedSet {
         let mut set = LoadedSet::default();
-        for (i, expected) in self.units().iter().enumerate() {
-            assert!(self.arrived >> i & 1 != 0, "{} has not been read: {self:?}", expected.unit);
-            set.units[i] = Loaded { unit: expected.unit };
+        for (i, unit) in self.units.iter().enumerate() {
+            assert!(self.arrived >> i & 1 != 0, "{unit} has not been read: {self:?}");
+            set.units[i] = Loaded { unit };
+            set.n += 1;
         }
-        set.n = self.n;
         set
     }
 }

@@ -52,7 +52,9 @@ use self::app_state::AppState;
 use self::segment_cache::Lookup;
 use self::survey::Survey;
 use super::profiles::AppCounters;
-use super::seat::{Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain};
+use super::seat::{
+    Apps, BlockValidity, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain,
+};
 use crate::app::AppSignal;
 use crate::request::{Part, RequestOp};
 
@@ -289,7 +291,7 @@ impl Tamper for HpUfs {
         }
     }
 
-    fn validity(&self, block: Superblock) -> Option<(u32, Box<[u64]>)> {
-        Some((self.validity.count(block), self.validity.bitmap(block)))
+    fn validity(&self, block: Superblock) -> Option<BlockValidity> {
+        Some(BlockValidity { valid: self.validity.count(block), bitmap: self.validity.bitmap(block) })
     }
 }

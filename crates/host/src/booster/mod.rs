@@ -16,6 +16,7 @@ use units::{AppId, Counter, CounterSets, Lpa, Seq, SimTime};
 use crate::app::AppSignal;
 use crate::request::Part;
 
+pub use self::seat::BlockValidity;
 pub(crate) use self::seat::{Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage};
 
 macro_rules! dispatch {

@@ -137,6 +137,15 @@ pub(crate) trait Apps {
     }
 }
 
+/// What the host holds to be valid in a block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockValidity {
+    /// Number of valid pages.
+    pub valid: u32,
+    /// A bit for each page.
+    pub bitmap: Box<[u64]>,
+}
+
 /// For tests: reads the booster's tables, and puts false entries into them. The host is not trusted (HPB 2017 Sec.
 /// 2.2.5), so tests falsify what it keeps. By default a booster has no tables.
 pub(crate) trait Tamper {
@@ -161,7 +170,7 @@ pub(crate) trait Tamper {
     }
 
     /// Valid page count and bitmap of a block.
-    fn validity(&self, _block: Superblock) -> Option<(u32, Box<[u64]>)> {
+    fn validity(&self, _block: Superblock) -> Option<BlockValidity> {
         None
     }
 }

@@ -3,7 +3,7 @@
 use units::{Lpa, Ppa, Superblock};
 
 use super::AnyBooster;
-use super::seat::Tamper;
+use super::seat::{BlockValidity, Tamper};
 
 impl Tamper for AnyBooster {
     fn tamper(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> bool {
@@ -22,7 +22,7 @@ impl Tamper for AnyBooster {
         with_booster!(self, b => b.sealed(lpa))
     }
 
-    fn validity(&self, block: Superblock) -> Option<(u32, Box<[u64]>)> {
+    fn validity(&self, block: Superblock) -> Option<BlockValidity> {
         with_booster!(self, b => b.validity(block))
     }
 }

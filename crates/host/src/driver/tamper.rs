@@ -3,7 +3,7 @@
 use units::{Lpa, Ppa, Superblock};
 
 use super::Driver;
-use crate::booster::Tamper;
+use crate::booster::{BlockValidity, Tamper};
 
 /// For tests: the host is not trusted (HPB 2017 Sec. 2.2.5), so tests read its tables and falsify them.
 impl Driver {
@@ -28,7 +28,7 @@ impl Driver {
     }
 
     /// `hp-ufs`: valid page count and bitmap of a block.
-    pub fn validity(&self, block: Superblock) -> Option<(u32, Box<[u64]>)> {
+    pub fn validity(&self, block: Superblock) -> Option<BlockValidity> {
         self.booster.validity(block)
     }
 }

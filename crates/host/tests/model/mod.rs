@@ -426,10 +426,10 @@ impl Device {
             assert_eq!(host, self.flash.map[lpa as usize], "what the host knows of LPA {lpa}");
         }
         for block in (0..self.info.superblocks).map(Superblock) {
-            let (count, bits) = driver.validity(block).expect("this booster keeps counts");
-            assert_eq!(count, self.flash.valid_in(&self.flash.map, block), "count of {block}");
-            assert_eq!(bits, self.flash.bitmap(&self.flash.map, block), "bitmap of {block}");
-            assert!(count > 0 || !self.flash.is_closed(block), "{block} has leaked");
+            let kept = driver.validity(block).expect("this booster keeps counts");
+            assert_eq!(kept.valid, self.flash.valid_in(&self.flash.map, block), "count of {block}");
+            assert_eq!(kept.bitmap, self.flash.bitmap(&self.flash.map, block), "bitmap of {block}");
+            assert!(kept.valid > 0 || !self.flash.is_closed(block), "{block} has leaked");
         }
     }
 

@@ -158,3 +158,31 @@ impl Core {
         read
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map_units::{MapShape, MapUnits};
+    use crate::mapping::small;
+
+    /// A device on which map unit 1 is on flash and unit 0 was never written. Nothing is in SRAM.
+    fn core() -> Core {
+        let mut core = Core::in_test(small::config(), MapUnits::new(4096, MapShape::SEGMENT));
+        let (piece, place) = (core.meta().segment_piece(SegmentId(1)), core.layout().first_ppa(Superblock(80)));
+        core.meta_in_test().moved(piece, place);
+        core
+    }
+
+    #[test]
+    fn a_command_sees_what_was_never_written() {
+        let core = core();
+        let entries = core.for_command(SegmentId(0), &LoadedSet::default()).entries();
+        assert!(entries.iter().all(|&packed| Ppa::unpack(packed).is_none()));
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing has brought")]
+    fn a_command_does_not_see_what_nobody_has_read() {
+        core().for_command(SegmentId(1), &LoadedSet::default());
+    }
+}
