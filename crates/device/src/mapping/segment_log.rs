@@ -63,7 +63,7 @@ params::params! {
         /// HPB: firmware time to seal an entry, or to check a seal.
         hpb_seal_ns: count(0 to 1000000) = 50,
             "assumed: HPB 2017 Sec. 2.2.5 describes a seal and leaves it out of the prototype; SipHash-1-3 of 16 bytes \
-            takes about 20 ns on a desktop processor, with which firmware.command_ns counts, and the unread is the table \
+            takes about 20 ns on a desktop processor, with which firmware.command_ns counts, and the rest is the table \
             look-up";
         /// HPB 2.0: groups in a region.
         hpb_region_groups: count(1 to 256) = 1, "assumed: HPB 2017 knows groups and no regions";
