@@ -65,6 +65,12 @@ def age_key(spec_json: str) -> str:
 def state_header(path: str | PathLike[str]) -> str:
     """What a file of an aged state says about itself, as JSON."""
 
+def is_inline_job(text: str) -> bool:
+    """Whether a text is a fio job itself, not the name of a file.
+
+    Options such as `rw=read bs=4k`, a command line of fio, or several lines. A file of that name goes first.
+    """
+
 def crash_case(seed: int, rounds: int | None = None, requests: int | None = None, sabotage: str | None = None) -> str:
     """Goes through one case of the power-cut campaign; a JSON object.
 

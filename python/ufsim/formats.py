@@ -1,11 +1,19 @@
 """How numbers and names are written, in tables and pictures alike."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ufsim import _core
+
+# Longest name of a file that is made of an inline job.
+NAME_LENGTH = 80
+
 
 def workload_name(workload: str) -> str:
-    """The last part of a workload's path."""
+    """The last part of a workload's path; an inline job without what a file's name cannot have."""
+    if _core.is_inline_job(workload) and not Path(workload).exists():
+        return re.sub(r"[^A-Za-z0-9._]+", "-", workload).strip("-")[:NAME_LENGTH]
     return Path(workload).resolve().name
 
 

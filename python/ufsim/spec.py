@@ -58,7 +58,7 @@ class Spec(Options):
         self.check_system()
         if self.from_state is not None and not os.path.exists(self.from_state):
             raise FileNotFoundError(f"aged state '{self.from_state}': no such file")
-        if not os.path.exists(self.workload):
+        if not os.path.exists(self.workload) and not _core.is_inline_job(self.workload):
             raise FileNotFoundError(f"workload '{self.workload}': no such file or directory")
         _core.check(self.to_json())
 

@@ -13,7 +13,7 @@ use crate::aged::{Aged, Header};
 use crate::assemble::assemble;
 use crate::error::LabError;
 use crate::fill::Fill;
-use crate::open::{Beneath, Workload, WorkloadKind, is_job_file, open};
+use crate::open::{Beneath, JobText, Workload, WorkloadKind, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
 use crate::report::{Context, Start, report};
@@ -176,8 +176,7 @@ impl Run<'_> {
     /// Ages a device and switches it off.
     fn wear_in(&self, progress: &mut OnProgress) -> Result<(Aged, Header), LabError> {
         let (spec, Machine { parts, profile }) = (self.spec, &self.machine);
-        let AgeingJob { name, text } = AgeingJob::of(spec)?;
-        let job = JobFile::parse(&text, &name).map_err(|error| wrong_age(&error))?;
+        let AgeingJob { job, text } = AgeingJob::of(spec)?;
         let mut source = job.bind(profile.capacity_units(), spec.seed).map_err(|error| wrong_age(&error))?;
         let mut system = self.guarded(|| assemble(profile, *parts, spec.seed))??;
         let mut watch = throttled("age", &self.wall, progress);
@@ -232,7 +231,7 @@ impl Run<'_> {
 
     /// A warning if a seed was chosen, and nothing in the run is random. `age` is the job that aged the device.
     fn idle_seed(&self, workload: &Workload, age: Option<&str>) -> Option<String> {
-        let aged_at_random = age.is_some_and(|text| JobFile::parse(text, "age").is_ok_and(|job| job.is_random()));
+        let aged_at_random = age.is_some_and(|text| JobFile::parse(text, "age").map_or(true, |job| job.is_random()));
         let faulty = self.machine.profile.device_config([0; 2]).faults.any();
         let random = workload.random || aged_at_random || faulty;
         let seed = self.spec.seed;
@@ -247,9 +246,9 @@ impl Run<'_> {
     }
 }
 
-/// The fio job that ages a device.
+/// The fio job that ages a device, and its whole text, with the variables and files that it names.
 struct AgeingJob {
-    name: String,
+    job: JobFile,
     text: String,
 }
 
@@ -259,12 +258,14 @@ impl AgeingJob {
         let Some(age) = &spec.age else {
             return Err(LabError::Config("age: no job was given that ages the device".into()));
         };
-        if is_job_file(Path::new(age)) {
-            let text = std::fs::read_to_string(age).map_err(|e| LabError::Config(format!("age: {age}: {e}")))?;
-            return Ok(AgeingJob { name: age.clone(), text });
-        }
-        let options: Vec<&str> = age.split_whitespace().collect();
-        Ok(AgeingJob { name: "options".into(), text: format!("[age]\n{}\n", options.join("\n")) })
+        let found = JobText::of(age, "age").map_err(|error| wrong_age(&error))?;
+        let Some(found) = found else {
+            let told = "must be a fio job file, or options such as rw=randwrite size=4g";
+            return Err(LabError::Config(format!("age = \"{age}\": {told}")));
+        };
+        let job = found.parse().map_err(|error| wrong_age(&error))?;
+        let text = job.whole().map_or(found.text, str::to_owned);
+        Ok(AgeingJob { job, text })
     }
 }
 

@@ -59,4 +59,5 @@ pub use result::{
 pub use run::{Stop, System};
 pub use spec::Machine;
 pub use system::{Parts, Preset, SystemSpec, schemes};
+pub use workload::fio::is_inline_job;
 pub use workload::report::phone::ReadLog;

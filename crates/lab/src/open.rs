@@ -1,20 +1,22 @@
-//! From the name of a workload to a source of requests. What kind of workload a file is, is decided here and nowhere
-//! else:
+//! From the name of a workload to a source of requests. What kind of workload a name stands for, is decided here and
+//! nowhere else:
 //!
-//! | file | kind |
+//! | workload | kind |
 //! |---|---|
-//! | `.fio`, `.job` | fio job file |
+//! | options such as `rw=randread bs=4k`, a command line of fio, several lines | fio job |
+//! | `.fio`, `.job`, or any file that begins with a section | fio job file |
 //! | `.toml` with a table `[phone]` | scenario of a phone |
 //! | `.toml` with a table `[sqlite]` | SQLite |
-//! | any other, or a directory | block trace |
+//! | any other file, or a directory | block trace |
 
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use android::{Phone, Scenario};
 use sqlite_load::{SqliteSource, SqliteSpec};
-use workload::fio::JobFile;
-use workload::{Replay, ReplayMode, Source, Trace};
+use workload::fio::{self, JobFile};
+use workload::{Replay, ReplayMode, Source, Trace, text_file};
 
 use crate::error::LabError;
 use crate::options::Spec;
@@ -91,78 +93,145 @@ impl WorkloadKind {
     /// What kind of workload a spec names. A file of a trace is not read.
     ///
     /// # Errors
-    /// A TOML file that cannot be read, or is no workload.
+    /// A TOML file or a job file that cannot be read, or is no workload.
     pub(crate) fn of(spec: &Spec) -> Result<WorkloadKind, LabError> {
-        let path = Path::new(&spec.workload);
-        if is_job_file(path) {
-            Ok(WorkloadKind::Job)
-        } else if path.extension().is_some_and(|e| e == "toml") {
-            kind_of_toml(spec, &text_of(spec)?)
-        } else {
-            Ok(WorkloadKind::Trace)
+        Ok(describe(&spec.workload)?.kind())
+    }
+}
+
+/// Bytes at the beginning of a file that show whether it is a job file.
+const HEAD_BYTES: u64 = 1 << 16;
+
+/// What a workload is, before anything is made of it.
+enum Described {
+    Job(JobText),
+    Phone(String),
+    Sqlite(String),
+    Trace,
+}
+
+impl Described {
+    fn kind(&self) -> WorkloadKind {
+        match self {
+            Described::Job(_) => WorkloadKind::Job,
+            Described::Phone(_) => WorkloadKind::Phone,
+            Described::Sqlite(_) => WorkloadKind::Sqlite,
+            Described::Trace => WorkloadKind::Trace,
         }
     }
 }
 
-/// True for the names of fio job files.
-pub(crate) fn is_job_file(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e == "fio" || e == "job")
+/// The text of a fio job, and its name in messages.
+pub(crate) struct JobText {
+    pub name: String,
+    pub text: String,
+}
+
+impl JobText {
+    /// The job that a text stands for: an inline job, which is called `section` if it has no name, or a job file.
+    /// `None` if it is neither.
+    pub(crate) fn of(workload: &str, section: &str) -> Result<Option<JobText>, LabError> {
+        let path = Path::new(workload);
+        if !path.exists() && fio::is_inline_job(workload) {
+            return Ok(Some(JobText { name: "options".into(), text: fio::inline_job(workload, section) }));
+        }
+        if has_ending(path, &["fio", "job"]) || (!has_ending(path, &["toml"]) && begins_as_job(path)) {
+            return Ok(Some(JobText { name: workload.into(), text: text_of(workload)? }));
+        }
+        Ok(None)
+    }
+
+    /// Reads the job, with the variables and files that it names.
+    pub(crate) fn parse(&self) -> Result<JobFile, fio::ConfigError> {
+        JobFile::parse_in(&self.text, &self.name, &fio::FileSystem { variable: &variable })
+    }
+}
+
+/// A variable of the environment.
+#[expect(clippy::disallowed_methods, reason = "a job file says on which variables it depends, the result their values")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    path.extension().is_some_and(|ending| endings.iter().any(|e| ending == *e))
+}
+
+/// Whether this is a file that begins with a section. Others, such as pipes, can be read only once.
+fn begins_as_job(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let is_read = path.is_file()
+        && std::fs::File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head)).is_ok();
+    is_read && head.utf8_chunks().next().is_some_and(|chunk| fio::looks_like_job(chunk.valid()))
+}
+
+fn describe(workload: &str) -> Result<Described, LabError> {
+    if let Some(job) = JobText::of(workload, "job")? {
+        return Ok(Described::Job(job));
+    }
+    if !has_ending(Path::new(workload), &["toml"]) {
+        return Ok(Described::Trace);
+    }
+    let text = text_of(workload)?;
+    // The first section of many job files; no workload in TOML has a table of this name.
+    if fio::looks_like_job(&text) && text.lines().any(|line| line.trim().eq_ignore_ascii_case("[global]")) {
+        return Ok(Described::Job(JobText { name: workload.into(), text }));
+    }
+    let tables: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let line = 1 + text[..error.span().map_or(0, |span| span.start)].matches('\n').count();
+        in_file(workload, format!("line {line}: {}", error.message()))
+    })?;
+    if tables.contains_key("phone") {
+        return Ok(Described::Phone(text));
+    }
+    if tables.contains_key("sqlite") {
+        return Ok(Described::Sqlite(text));
+    }
+    let told = "is no workload: it must have a table [phone], a scenario of a phone, or [sqlite], a SQLite workload";
+    Err(in_file(workload, told))
+}
+
 }
 
 /// Opens the workload of a spec.
 pub(crate) fn open(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
-    let kind = WorkloadKind::of(spec)?;
-    spec.check_effects(kind)?;
-    match kind {
-        WorkloadKind::Trace => open_trace(spec, beneath),
-        WorkloadKind::Job => open_job(spec, beneath),
-        WorkloadKind::Sqlite => open_sqlite(spec, beneath),
-        WorkloadKind::Phone => open_phone(spec, beneath),
+    let described = describe(&spec.workload)?;
+    spec.check_effects(described.kind())?;
+    match described {
+        Described::Trace => open_trace(spec, beneath),
+        Described::Job(job) => open_job(&job, spec, beneath),
+        Described::Sqlite(text) => open_sqlite(&text, spec, beneath),
+        Described::Phone(text) => open_phone(&text, spec, beneath),
     }
 }
 
 /// An error in the workload's file.
-fn in_file(spec: &Spec, error: impl std::fmt::Display) -> LabError {
-    LabError::Config(format!("{}: {error}", spec.workload))
+fn in_file(workload: &str, error: impl std::fmt::Display) -> LabError {
+    LabError::Config(format!("{workload}: {error}"))
 }
 
-fn text_of(spec: &Spec) -> Result<String, LabError> {
-    std::fs::read_to_string(&spec.workload).map_err(|error| in_file(spec, error))
+fn text_of(workload: &str) -> Result<String, LabError> {
+    text_file(Path::new(workload)).map_err(|error| in_file(workload, error))
 }
 
-fn open_job(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
-    let jobs = JobFile::parse(&text_of(spec)?, &spec.workload).map_err(LabError::config)?;
+fn open_job(job: &JobText, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
+    let jobs = job.parse().map_err(LabError::config)?;
     let source = jobs.bind(beneath.capacity_units, spec.seed).map_err(LabError::config)?;
     let warnings = jobs.warnings().iter().map(ToString::to_string).collect();
     Ok(Workload { warnings, random: jobs.is_random(), ..Workload::of("fio", Box::new(source)) })
 }
 
-fn kind_of_toml(spec: &Spec, text: &str) -> Result<WorkloadKind, LabError> {
-    let tables: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        let line = 1 + text[..error.span().map_or(0, |span| span.start)].matches('\n').count();
-        in_file(spec, format!("line {line}: {}", error.message()))
-    })?;
-    if tables.contains_key("phone") {
-        Ok(WorkloadKind::Phone)
-    } else if tables.contains_key("sqlite") {
-        Ok(WorkloadKind::Sqlite)
-    } else {
-        let tables = "[phone], a scenario of a phone, or [sqlite], a SQLite workload";
-        Err(in_file(spec, format!("is no workload: it must have a table {tables}")))
-    }
-}
-
-fn open_phone(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
-    let scenario = Scenario::parse(&text_of(spec)?, &spec.workload).map_err(LabError::config)?;
+fn open_phone(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
+    let scenario = Scenario::parse(text, &spec.workload).map_err(LabError::config)?;
     let phone = Phone::new(&scenario, beneath.capacity_units, spec.seed, beneath.driver_bytes);
-    Ok(Workload::of("phone", Box::new(phone.map_err(|e| in_file(spec, e))?)))
+    Ok(Workload::of("phone", Box::new(phone.map_err(|e| in_file(&spec.workload, e))?)))
 }
 
-fn open_sqlite(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
-    let wish = SqliteSpec::parse(&text_of(spec)?, &spec.workload).map_err(LabError::config)?;
+fn open_sqlite(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
+    let wish = SqliteSpec::parse(text, &spec.workload).map_err(LabError::config)?;
     // The first seed of a run leaves the file's as it is.
     let seeded = SqliteSpec { seed: wish.seed.wrapping_add(spec.seed.wrapping_sub(1)), ..wish };
-    let source = SqliteSource::new(&seeded, beneath.capacity_units).map_err(|e| in_file(spec, e))?;
+    let source = SqliteSource::new(&seeded, beneath.capacity_units).map_err(|e| in_file(&spec.workload, e))?;
     Ok(Workload::of("sqlite", Box::new(source)))
 }
 

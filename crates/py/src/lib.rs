@@ -158,6 +158,12 @@ fn watched<T: Send>(
     result.map_err(exception)
 }
 
+/// Whether a text is a fio job itself, not the name of a file.
+#[pyfunction]
+fn is_inline_job(text: &str) -> bool {
+    lab::is_inline_job(text)
+}
+
 /// Goes through one case of the power-cut campaign and returns its report, or what was broken, as JSON.
 #[pyfunction]
 #[pyo3(signature = (seed, rounds=None, requests=None, sabotage=None))]
@@ -294,6 +300,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(age, module)?)?;
     module.add_function(wrap_pyfunction!(age_key, module)?)?;
     module.add_function(wrap_pyfunction!(state_header, module)?)?;
+    module.add_function(wrap_pyfunction!(is_inline_job, module)?)?;
     module.add_function(wrap_pyfunction!(crash_case, module)?)?;
     module.add_function(wrap_pyfunction!(crash_sabotages, module)?)?;
     module.add_function(wrap_pyfunction!(recovery, module)?)?;

@@ -25,6 +25,8 @@
 //! Input is checked where it enters: parsing, [`fio::JobFile::bind`] and [`Replay::new`] give typed errors naming the
 //! file, line or event, value and allowed range. Nothing panics on arbitrary bytes.
 
+#[cfg(test)]
+mod endless;
 pub mod fio;
 mod formats;
 mod math;
@@ -36,6 +38,7 @@ mod rng;
 mod session;
 mod skew;
 mod source;
+mod text_file;
 mod tickets;
 mod trace;
 mod zones;
@@ -45,6 +48,7 @@ pub use request::{Flags, ProcessId, ReadOutcome, SECTOR_BYTES, StreamId, WorkOp,
 pub use rng::{Rng, named_seed, named_stream};
 pub use session::{Session, SessionKill, SessionLaunch};
 pub use source::{DriverCall, Fault, Footprint, GroupId, GroupInfo, Issued, Next, Progress, Source, Ticket, UnitRange};
+pub use text_file::text_file;
 pub use tickets::Tickets;
 pub use trace::{
     CleanRule, Cleaned, Format, Lengths, Trace, TraceDevice, TraceError, TraceFile, TraceOptions, TraceReport,

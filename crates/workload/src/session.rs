@@ -65,7 +65,7 @@ impl Session {
     /// # Errors
     /// [`TraceError`], naming file, line and column; also if there are no launches.
     pub fn read(path: &Path, options: &TraceOptions) -> Result<Session, TraceError> {
-        Session::parse(&path.display().to_string(), files::load(path)?, options)
+        Session::parse(&path.display().to_string(), files::load(path, Some(Format::Ftrace))?, options)
     }
 
     /// Reads the contents of a file.

@@ -93,7 +93,7 @@ pub fn profile_text(name_or_path: &str) -> Result<String, ProfileError> {
         let names: Vec<&str> = EMBEDDED.iter().map(|(name, _)| *name).collect();
         return fail(format!("no such profile: must be one of {}, or the path of a file", names.join(", ")));
     }
-    std::fs::read_to_string(path).or_else(|error| fail(format!("cannot be read: {error}")))
+    workload::text_file(path).or_else(|error| fail(format!("cannot be read: {error}")))
 }
 
 /// Reads `section.key=value` as given on a command line. A value that is not TOML is taken as a bare word.

@@ -39,6 +39,32 @@ pub enum ConfigError {
         /// The allowed range or forms.
         allowed: &'static str,
     },
+    /// A file to include that is not there, or may not be.
+    #[error("{path}:{line}: include {file}: {reason}")]
+    Include {
+        /// The job file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The file to include, as it is written there.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A variable that the environment has not got.
+    #[error("{path}:{line}: {key}={value:?}: the environment has no variable {name:?}; set it")]
+    Variable {
+        /// The job file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The option.
+        key: String,
+        /// Its value, shortened.
+        value: String,
+        /// The variable.
+        name: String,
+    },
     /// A file without a job.
     #[error("{path}: no job: expected at least one section besides [global]")]
     NoJobs {
@@ -80,10 +106,12 @@ pub enum ConfigError {
     },
 }
 
-/// An option that is accepted, but does not do here what it does in fio.
+/// An option that is accepted, but does not do here what it does in fio, or whose value stands elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
-    /// Line of the job file, from 1.
+    /// The file that the job file includes, if the option stands there.
+    pub included: Option<String>,
+    /// Line of the file, from 1.
     pub line: u64,
     /// The option.
     pub key: String,
@@ -95,6 +123,9 @@ pub struct Warning {
 
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(file) = &self.included {
+            write!(f, "{file}: ")?;
+        }
         write!(f, "line {}: option {:?}: {}", self.line, self.key, self.message)
     }
 }

@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use units::UNIT_BYTES;
 
 use super::error::ConfigError;
+use super::iolog::{Log, LoggedFile};
 use super::options::Amount;
 use super::parse::Job;
 use crate::{SECTOR_BYTES, named_seed};
 
 /// Most clones of all jobs together: streams are numbered with 16 bits.
 const MAX_CLONES: u64 = 1 << 16;
+
+/// Most files of all clones together.
+const MAX_FILES: u64 = 1 << 20;
 
 /// Seed of jobs with `randrepeat=1` and no `randseed`: their pattern is the same in every run with the same seed.
 const REPEATED_SEED: u64 = 0x7566_7369_6d00_0001;
@@ -27,10 +31,11 @@ pub(super) struct Region {
 pub(super) struct JobClone<'a> {
     pub job: &'a Job,
     pub number: u32,
-    pub region: Region,
+    /// One of each of its files.
+    pub regions: Vec<Region>,
     /// Bytes of one loop.
     pub io_bytes: u64,
-    /// Whether the loop ends at the end of the region even if fewer than `io_bytes` were done.
+    /// Whether the loop ends at the end of the regions even if fewer than `io_bytes` were done.
     pub ends_with_region: bool,
     pub seed: u64,
     /// Stonewall stage, from 0.
@@ -62,10 +67,12 @@ struct File {
     begin: u64,
 }
 
-/// Where a clone works inside its file.
+/// Where a clone works inside its files.
 struct Place {
-    file: usize,
+    files: Vec<usize>,
+    /// In each file.
     offset: u64,
+    /// In all files together.
     size: Option<u64>,
 }
 
@@ -97,7 +104,8 @@ impl<'a> Layout<'a> {
             if number == 0 {
                 order.enter(job, clones.is_empty());
             }
-            clones.push(self.clone(job, number, (place, &files[place.file]), &order)?);
+            let regions = self.regions(job, place, &files)?;
+            clones.push(self.clone(job, number, (place.size, regions), &order)?);
         }
         Ok(clones)
     }
@@ -111,21 +119,33 @@ impl<'a> Layout<'a> {
     }
 
     fn check_count(&self) -> Result<(), ConfigError> {
-        let mut count = 0;
+        let (mut count, mut files) = (0, 0);
         for job in self.jobs {
-            count += u64::from(job.options.numjobs);
+            let o = &job.options;
+            count += u64::from(o.numjobs);
             if count > MAX_CLONES {
                 return Err(self.error(job, format!("is clone number {count}; at most {MAX_CLONES} are allowed")));
             }
-            if job.options.time_based && job.options.runtime.is_none() {
+            files +=
+                u64::from(o.numjobs) * o.filename.as_ref().map_or(u64::from(o.nrfiles), |names| names.len() as u64);
+            if files > MAX_FILES {
+                return Err(self.error(job, format!("has file number {files}; at most {MAX_FILES} are allowed")));
+            }
+            if o.time_based && o.runtime.is_none() {
                 return Err(self.error(job, "time_based needs runtime".into()));
+            }
+            if o.rate != [0; 3] && o.rate_iops != [0; 3] {
+                return Err(self.error(job, "rate and rate_iops exclude each other".into()));
             }
         }
         Ok(())
     }
 
-    /// Finds or makes the clone's file, and grows it to what the clone needs.
+    /// Finds or makes the clone's files, and grows them to what the clone needs.
     fn place(&self, job: &Job, number: u32, files: &mut Files) -> Result<Place, ConfigError> {
+        if let Some(log) = &job.log {
+            return Ok(place_of_log(log, files));
+        }
         let o = &job.options;
         let size = o.size.map(|amount| self.share_of(amount, self.capacity()));
         if size.is_none() && o.filesize.is_none() && o.filename.is_none() {
@@ -142,27 +162,35 @@ impl<'a> Layout<'a> {
         if !offset.is_multiple_of(SECTOR_BYTES) {
             return Err(self.error(job, format!("offset {offset} is no multiple of {SECTOR_BYTES}")));
         }
-        let needed = o.filesize.unwrap_or_else(|| offset.saturating_add(size.unwrap_or(0)));
-        let name = o.filename.clone().unwrap_or_else(|| format!("{}.{number}.0", name_of(job)));
-        let file = files.find_or_add(name);
+        let names = o.filename.clone().unwrap_or_else(|| {
+            let own = |file| format!("{}.{number}.{file}", name_of(job));
+            (0..o.nrfiles).map(own).collect()
+        });
+        let share = size.unwrap_or(0) / names.len() as u64;
+        let needed = o.filesize.unwrap_or_else(|| offset.saturating_add(share));
+        let numbers: Vec<usize> = names.into_iter().map(|name| files.find_or_add(name)).collect();
         // An unsized clone makes no file: only sized ones decide how large it is.
         if size.is_some() || o.filesize.is_some() {
-            let bytes = &mut files.list[file].bytes;
-            *bytes = needed.max(*bytes);
+            for &file in &numbers {
+                let bytes = &mut files.list[file].bytes;
+                *bytes = needed.max(*bytes);
+            }
         }
-        Ok(Place { file, offset, size })
+        Ok(Place { files: numbers, offset, size })
     }
 
     /// A file to which no job gave a size is the whole device, if it is the only file.
     fn size_whole_files(&self, files: &mut [File], places: &[Place]) -> Result<(), ConfigError> {
         let alone = files.len() == 1;
-        for ((job, _), place) in self.clones_in_order().zip(places) {
-            let file = &mut files[place.file];
-            if file.bytes == 0 && place.size.is_none() {
-                if !alone {
-                    return Err(self.error(job, format!("needs size=: no job gives file {:?} a size", file.name)));
+        for ((job, _), place) in self.clones_in_order().zip(places).filter(|((job, _), _)| job.log.is_none()) {
+            for &file in &place.files {
+                let file = &mut files[file];
+                if file.bytes == 0 && place.size.is_none() {
+                    if !alone {
+                        return Err(self.error(job, format!("needs size=: no job gives file {:?} a size", file.name)));
+                    }
+                    file.bytes = self.capacity();
                 }
-                file.bytes = self.capacity();
             }
         }
         Ok(())
@@ -171,12 +199,16 @@ impl<'a> Layout<'a> {
     /// Puts the files one after another, each on a 4 KiB border.
     fn assign(&self, files: &mut [File], places: &[Place]) -> Result<(), ConfigError> {
         let (mut next, mut assigned) = (0_u64, 0);
-        for ((job, _), place) in self.clones_in_order().zip(places) {
-            if place.file < assigned {
+        let mentioned = self
+            .clones_in_order()
+            .zip(places)
+            .flat_map(|((job, _), place)| place.files.iter().map(move |&file| (job, file)));
+        for (job, file) in mentioned {
+            if file < assigned {
                 continue;
             }
             assigned += 1;
-            let file = &mut files[place.file];
+            let file = &mut files[file];
             file.begin = next;
             let end = next.saturating_add(file.bytes);
             if end > self.capacity() {
@@ -195,24 +227,35 @@ impl<'a> Layout<'a> {
         Ok(())
     }
 
+    /// The parts of its files in which a clone works.
+    fn regions(&self, job: &Job, place: &Place, files: &[File]) -> Result<Vec<Region>, ConfigError> {
+        let (o, count) = (&job.options, place.files.len() as u64);
+        let region = |&file: &usize| {
+            let file = &files[file];
+            let rest = file.bytes.saturating_sub(place.offset);
+            // With filesize, size is only the default of io_size.
+            let share = place.size.filter(|_| o.filesize.is_none()).map_or(rest, |size| rest.min(size / count));
+            Region { begin: file.begin + place.offset, bytes: share / SECTOR_BYTES * SECTOR_BYTES }
+        };
+        let regions: Vec<Region> = place.files.iter().map(region).collect();
+        let smallest = regions.iter().map(|region| region.bytes).min().unwrap_or(0);
+        let largest = o.largest_block();
+        if smallest >= largest || job.log.is_some() {
+            return Ok(regions);
+        }
+        let share = if count == 1 { "size less offset".to_owned() } else { format!("size / {count} files") };
+        Err(self.error(job, format!("a block of {largest} bytes does not fit into {smallest} bytes ({share})")))
+    }
+
     fn clone(
         &self,
         job: &'a Job,
         number: u32,
-        (place, file): (&Place, &File),
+        (size, regions): (Option<u64>, Vec<Region>),
         order: &Order<'a>,
     ) -> Result<JobClone<'a>, ConfigError> {
         let o = &job.options;
-        let rest = file.bytes.saturating_sub(place.offset);
-        // With filesize, size is only the default of io_size.
-        let region = if o.filesize.is_some() { rest } else { place.size.unwrap_or(rest).min(rest) };
-        let bytes = region / SECTOR_BYTES * SECTOR_BYTES;
-        let sizes = (0..3).filter(|&d| o.has_direction(d)).flat_map(|d| o.sizes(d));
-        let largest = sizes.map(|s| s.bytes).max().unwrap_or(0);
-        if bytes < largest {
-            let reason = format!("a block of {largest} bytes does not fit into {bytes} bytes (size less offset)");
-            return Err(self.error(job, reason));
-        }
+        let bytes: u64 = regions.iter().map(|region| region.bytes).sum();
         // The first seed of a run leaves the file's as it is.
         let shifted = |seed: u64| seed.wrapping_add(self.run_seed.wrapping_sub(1));
         let base = match o.randseed {
@@ -220,18 +263,18 @@ impl<'a> Layout<'a> {
             None if o.randrepeat => shifted(REPEATED_SEED),
             None => self.run_seed,
         };
-        let io_bytes = match (o.io_size, place.size) {
+        let io_bytes = match (o.io_size, size) {
             (Some(amount), _) => self.share_of(amount, bytes),
             (None, Some(size)) if o.filesize.is_some() => size,
             _ => bytes,
         };
-        if io_bytes == 0 {
+        if io_bytes == 0 && job.log.is_none() {
             return Err(self.error(job, "has nothing to do: io_size is 0 bytes".into()));
         }
         Ok(JobClone {
             job,
             number,
-            region: Region { begin: file.begin + place.offset, bytes },
+            regions,
             io_bytes,
             ends_with_region: o.io_size.is_none(),
             seed: named_seed(base, name_of(job), order.duplicates << 32 | u64::from(number)),
@@ -254,6 +297,17 @@ impl<'a> Layout<'a> {
     fn error(&self, job: &Job, reason: String) -> ConfigError {
         ConfigError::Job { path: self.path.into(), line: job.line, job: name_of(job).into(), reason }
     }
+}
+
+/// The files of a log, each as large as the log needs it.
+fn place_of_log(log: &Log, files: &mut Files) -> Place {
+    let place = |logged: &LoggedFile| {
+        let file = files.find_or_add(logged.name.clone());
+        let bytes = &mut files.list[file].bytes;
+        *bytes = logged.bytes.max(*bytes);
+        file
+    };
+    Place { files: log.files.iter().map(place).collect(), offset: 0, size: None }
 }
 
 /// The `name` option, else the section's name.

@@ -3,17 +3,17 @@
 /// Options with which fio would issue other requests, or at other times.
 #[rustfmt::skip]
 pub(super) const CHANGES_REQUESTS: &[&str] = &[
-    "blockalign", "ba", "bsrange", "blocksize_range", "blocksize_unaligned", "bs_unaligned", "bs_is_seq_rand",
+    "blockalign", "ba", "blocksize_unaligned", "bs_unaligned", "bs_is_seq_rand",
     "create_fsync", "dedupe_percentage", "dedupe_mode", "dedupe_working_set_percentage", "do_verify",
-    "experimental_verify", "exitall", "exitall_on_error", "exit_what", "file_service_type", "fill_device",
+    "experimental_verify", "exitall", "exitall_on_error", "exit_what", "fill_device",
     "fill_fs", "flow", "flow_sleep", "flow_watermark", "flow_id", "fsync_on_close", "io_submit_mode",
     "iodepth_batch", "iodepth_batch_submit", "iodepth_batch_complete", "iodepth_batch_complete_min",
     "iodepth_batch_complete_max", "iodepth_low", "job_max_open_zones", "latency_target", "latency_window",
     "latency_percentile", "latency_run", "max_open_zones", "merge_blktrace_file", "merge_blktrace_scalars",
-    "merge_blktrace_iters", "nrfiles", "nr_files", "num_range", "offset_align", "openfiles", "overwrite",
-    "percentage_random", "ramp_time", "random_generator", "rate", "rate_min", "rate_cycle", "rate_iops_min",
-    "rate_process", "rate_ignore_thinktime", "ratemin", "ratecycle", "read_beyond_wp", "read_iolog",
-    "read_iolog_chunked", "recover_zbd_write_error", "replay_align", "replay_no_stall", "replay_redirect",
+    "merge_blktrace_iters", "num_range", "offset_align", "openfiles", "overwrite",
+    "percentage_random", "random_generator", "rate_min", "rate_cycle", "rate_iops_min",
+    "rate_process", "rate_ignore_thinktime", "ratemin", "ratecycle", "read_beyond_wp",
+    "read_iolog_chunked", "recover_zbd_write_error", "replay_align", "replay_redirect",
     "replay_scale", "replay_skip", "replay_time_scale", "rw_sequencer", "rwmixcycle", "serialize_overlap",
     "softrandommap", "sprandom", "startdelay_range", "steadystate", "ss", "steadystate_duration", "ss_dur",
     "steadystate_ramp_time", "ss_ramp", "steadystate_check_interval", "sync", "sync_file_range",

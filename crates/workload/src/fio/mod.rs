@@ -11,10 +11,29 @@
 //!   ignores the comment, so the same file runs there.
 //!
 //! # Where this differs from fio
+//! - `${NAME}` in a value is an error if the environment has no such variable; fio puts nothing in its place. What was
+//!   put there is told with the result. fio's `$pagesize`, `$mb_memory` and `$ncpus` are not known, nor is arithmetic.
+//! - `include FILE` and `read_iolog=FILE` are relative to the file in which they stand; fio looks in the working
+//!   directory first. As in fio, a file that is included has no sections.
 //! - There are no files, page cache or engine: requests go to the device, `iodepth` of them at once (one, if
 //!   `ioengine` names a synchronous engine; fio's default engine is one, here no `ioengine` means an asynchronous one).
 //! - `fsync` and `fdatasync` are one flush. It is issued after every so many writes, also after the last, once all
 //!   writes of the clone have completed, and the clone issues nothing else until it is done.
+//! - Several files (`nrfiles`, or names with colons in `filename`) are open all at once; `openfiles` is ignored. Of
+//!   `file_service_type`, `roundrobin`, `sequential` and `random` are there, each with `:N`.
+//! - `bs` takes ranges, as `bsrange` does. Sizes of a range are multiples of its smallest, drawn as in fio; one that does
+//!   not fit at the end of a region becomes the smallest.
+//! - `ramp_time`: requests issued before it has passed are not measured, whenever they complete; fio also counts those
+//!   that complete behind it. Limits and rates count from there in both. A run in which nothing was measured is an
+//!   error.
+//! - `rate_iops` counts requests of any size; fio counts the smallest block. Both make up for lateness, as fio does with
+//!   `rate_process=linear`.
+//! - `read_iolog` takes fio's logs of version 2 and 3, plain or packed (not blktrace: a trace is a workload of its own).
+//!   The log's files lie on the device like others, each as large as the log needs it, under the names that the log
+//!   gives. `iodepth`, `loops`, `runtime`, `time_based`, `startdelay`, `ramp_time`, `replay_no_stall` and what orders
+//!   jobs hold for it; options that would make requests do not. Every clone replays the whole log. A sync is a flush,
+//!   as below. Waits below 100 µs are kept, which fio drops; `loops` and `time_based` repeat the log, which fio reads
+//!   once.
 //! - The random map is a keyed permutation of the starts of blocks, in steps of the smallest block size. With several
 //!   sizes, larger blocks may overlap others; fio cuts them short instead.
 //! - Random numbers come from xoshiro256++, not from fio's generators: distributions agree, sequences do not.
@@ -29,17 +48,25 @@
 //! - A job that would go on longer ends after 2^62 ns (146 years) of simulated time.
 //! - `stonewall` waits for every job above it, including those whose `startdelay` has not passed yet.
 
+mod around;
 mod error;
+mod inline;
+mod iolog;
 mod job;
 mod known;
 mod options;
 mod parse;
 mod pattern;
+mod player;
 mod source;
+mod spread;
 mod value;
+mod work;
 mod worker;
 
+pub use around::{FileSystem, Nothing, Surroundings};
 pub use error::{ConfigError, Warning};
+pub use inline::{inline_job, is_inline_job, looks_like_job};
 pub use source::FioSource;
 
 /// A parsed job file.
@@ -61,12 +88,26 @@ pub struct JobFile {
 }
 
 impl JobFile {
-    /// Parses a job file; `path` is its name in messages.
+    /// Parses a job file that stands for itself; `path` is its name in messages.
     ///
     /// # Errors
     /// [`ConfigError`] naming line, option, value and allowed range.
     pub fn parse(text: &str, path: &str) -> Result<JobFile, ConfigError> {
-        Ok(JobFile { path: path.into(), parsed: parse::parse(text, path)? })
+        JobFile::parse_in(text, path, &Nothing)
+    }
+
+    /// Parses a job file that may use variables, and name files to include and logs to replay.
+    ///
+    /// # Errors
+    /// See [`JobFile::parse`].
+    pub fn parse_in(text: &str, path: &str, around: &dyn Surroundings) -> Result<JobFile, ConfigError> {
+        Ok(JobFile { path: path.into(), parsed: parse::parse(text, path, around)? })
+    }
+
+    /// The job file with everything in its place that stands elsewhere: values of variables, files that are included,
+    /// and what tells a log from others. `None` if nothing does, so that the text itself is the whole.
+    pub fn whole(&self) -> Option<&str> {
+        self.parsed.whole.as_deref()
     }
 
     /// Options that were accepted, but do not do here what they do in fio.
@@ -76,7 +117,7 @@ impl JobFile {
 
     /// Some job draws random numbers.
     pub fn is_random(&self) -> bool {
-        self.parsed.jobs.iter().any(|job| job.options.is_random())
+        self.parsed.jobs.iter().any(|job| job.log.is_none() && job.options.is_random())
     }
 
     /// Lays the jobs' files out on a device of `capacity_units` units of 4 KiB and makes the generators. `seed` is the

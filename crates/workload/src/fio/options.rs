@@ -1,5 +1,7 @@
 //! The options of a job: their defaults, and how each is set.
 
+use std::path::PathBuf;
+
 use units::Nanos;
 
 use super::value::{self, Parsed};
@@ -28,6 +30,51 @@ pub(super) struct SizeShare {
     pub percent: u32,
 }
 
+/// The block sizes of a direction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum BlockSizes {
+    /// Each with its share; one of 100% is a fixed size.
+    Split(Vec<SizeShare>),
+    /// Multiples of the smallest.
+    Range { smallest: u64, largest: u64 },
+}
+
+impl BlockSizes {
+    pub(super) fn fixed(bytes: u64) -> BlockSizes {
+        BlockSizes::Split(vec![SizeShare { bytes, percent: 100 }])
+    }
+
+    pub(super) fn smallest(&self) -> u64 {
+        match self {
+            BlockSizes::Split(shares) => shares.iter().map(|s| s.bytes).min().unwrap_or(0),
+            BlockSizes::Range { smallest, .. } => *smallest,
+        }
+    }
+
+    pub(super) fn largest(&self) -> u64 {
+        match self {
+            BlockSizes::Split(shares) => shares.iter().map(|s| s.bytes).max().unwrap_or(0),
+            BlockSizes::Range { largest, .. } => *largest,
+        }
+    }
+}
+
+/// Which file of several comes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FileOrder {
+    RoundRobin,
+    Sequential,
+    Random,
+}
+
+/// `file_service_type`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct FileService {
+    pub order: FileOrder,
+    /// Requests to one file before another is chosen.
+    pub run: u64,
+}
+
 /// Which blocks a random job takes.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Distribution {
@@ -43,8 +90,9 @@ pub(super) enum Distribution {
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub rw: Rw,
-    pub bs: [u64; 3],
-    pub bssplit: Option<[Vec<SizeShare>; 3]>,
+    pub bs: [BlockSizes; 3],
+    /// Wins over `bs`, wherever it stands.
+    pub bssplit: Option<[BlockSizes; 3]>,
     pub size: Option<Amount>,
     pub io_size: Option<Amount>,
     pub filesize: Option<u64>,
@@ -69,6 +117,9 @@ pub(super) struct Options {
     pub time_based: bool,
     /// Requests per second; 0 is unlimited.
     pub rate_iops: [u64; 3],
+    /// Bytes per second; 0 is unlimited.
+    pub rate: [u64; 3],
+    pub ramp_time: Nanos,
     pub thinktime: Nanos,
     pub thinktime_blocks: u64,
     pub stonewall: bool,
@@ -76,7 +127,12 @@ pub(super) struct Options {
     pub startdelay: Nanos,
     pub group_reporting: bool,
     pub name: Option<String>,
-    pub filename: Option<String>,
+    /// Names of the files; `None` makes `nrfiles` of the clone's own.
+    pub filename: Option<Vec<String>>,
+    pub nrfiles: u32,
+    pub file_service: FileService,
+    pub read_iolog: Option<PathBuf>,
+    pub replay_no_stall: bool,
     pub warmup: bool,
 }
 
@@ -85,7 +141,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             rw: Rw { read: true, write: false, trim: false, random: false },
-            bs: [4096; 3],
+            bs: [4096; 3].map(BlockSizes::fixed),
             bssplit: None,
             size: None,
             io_size: None,
@@ -109,6 +165,8 @@ impl Default for Options {
             runtime: None,
             time_based: false,
             rate_iops: [0; 3],
+            rate: [0; 3],
+            ramp_time: Nanos::ZERO,
             thinktime: Nanos::ZERO,
             thinktime_blocks: 1,
             stonewall: false,
@@ -117,6 +175,10 @@ impl Default for Options {
             group_reporting: false,
             name: None,
             filename: None,
+            nrfiles: 1,
+            file_service: FileService { order: FileOrder::RoundRobin, run: 1 },
+            read_iolog: None,
+            replay_no_stall: false,
             warmup: false,
         }
     }
@@ -138,7 +200,9 @@ const PERCENT: &str = "a whole number from 0 to 100";
 const POSITIVE: &str = "a whole number from 1 to 4294967295";
 const SEED: &str = "a whole number from 0 to 18446744073709551615";
 const NAME: &str = "a name that is not empty";
-const ONE_FILE: &str = "the name of one file (a list separated by colons is not supported)";
+const FILES: &str = "names of files, separated by colons (a colon in a name is \\:)";
+const NRFILES: &str = "a whole number from 1 to 1048576";
+const LOG: &str = "the path of one fio iolog";
 
 /// I/O engines that have one request outstanding, whatever `iodepth` says.
 const SYNCHRONOUS: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
@@ -160,6 +224,13 @@ impl Options {
         }
         Ok(match key {
             "ioengine" => self.set_engine(value),
+            "file_service_type" if value::is_skewed_service(value) => {
+                remark("is not modelled: files take turns (roundrobin)", true)
+            }
+            "file_service_type" => {
+                self.file_service = value::file_service(value)?;
+                Outcome::Taken
+            }
             "direct" | "buffered" => {
                 if value::switch(value)? == (key == "buffered") {
                     remark("there is no page cache here: requests are issued as with direct=1", true)
@@ -186,7 +257,7 @@ impl Options {
     fn set_place(&mut self, key: &str, value: &str) -> Parsed<bool> {
         match key {
             "rw" | "readwrite" => self.rw = value::rw(value)?,
-            "bs" | "blocksize" => self.bs = value::block_sizes(value)?,
+            "bs" | "blocksize" | "bsrange" | "blocksize_range" => self.bs = value::block_sizes(value)?,
             "bssplit" => self.bssplit = Some(value::block_split(value)?),
             "size" => self.size = Some(value::amount(value)?),
             "io_size" | "io_limit" => self.io_size = Some(value::amount(value)?),
@@ -205,9 +276,10 @@ impl Options {
             "end_fsync" => self.end_fsync = value::switch(value)?,
             "write_barrier" => self.write_barrier = count(value)?,
             "name" => self.name = text(value, NAME)?,
-            "filename" => {
-                self.filename = if value.contains(':') { Err(ONE_FILE)? } else { text(value, ONE_FILE)? };
-            }
+            "filename" => self.filename = Some(value::file_names(value).ok_or(FILES)?),
+            "nrfiles" | "nr_files" => self.nrfiles = value::integer(value, 1..=1 << 20, NRFILES)? as u32,
+            "read_iolog" => self.read_iolog = text(value, LOG)?.map(PathBuf::from),
+            "replay_no_stall" => self.replay_no_stall = value::switch(value)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -225,6 +297,8 @@ impl Options {
             }
             "time_based" => self.time_based = value::switch(value)?,
             "rate_iops" => self.rate_iops = value::rates(value)?,
+            "rate" => self.rate = value::bandwidths(value)?,
+            "ramp_time" => self.ramp_time = value::duration(value, SECOND)?,
             "thinktime" => self.thinktime = value::duration(value, Nanos::from_micros(1))?,
             "thinktime_blocks" => self.thinktime_blocks = value::integer(value, 1..=u64::from(u32::MAX), POSITIVE)?,
             "stonewall" | "wait_for_previous" => self.stonewall = value::switch(value)?,
@@ -255,18 +329,23 @@ impl Options {
         [self.rw.read, self.rw.write, self.rw.trim][direction]
     }
 
-    /// Requests are drawn: their places, their directions or their sizes.
+    /// Requests are drawn: their places, their directions, their sizes or their files.
     pub(super) fn is_random(&self) -> bool {
-        let sizes = (0..3).any(|direction| self.has_direction(direction) && self.sizes(direction).len() > 1);
-        self.rw.random || (self.rw.read && self.rw.write) || sizes
+        let drawn = |direction| self.sizes(direction).smallest() != self.sizes(direction).largest();
+        let sizes = (0..3).any(|direction| self.has_direction(direction) && drawn(direction));
+        let several = self.filename.as_ref().map_or(self.nrfiles, |names| names.len() as u32) > 1;
+        let files = several && self.file_service.order == FileOrder::Random;
+        self.rw.random || (self.rw.read && self.rw.write) || sizes || files
     }
 
-    /// The block sizes of a direction with their percentages.
-    pub(super) fn sizes(&self, direction: usize) -> Vec<SizeShare> {
-        match &self.bssplit {
-            Some(split) => split[direction].clone(),
-            None => vec![SizeShare { bytes: self.bs[direction], percent: 100 }],
-        }
+    /// The block sizes of a direction.
+    pub(super) fn sizes(&self, direction: usize) -> &BlockSizes {
+        &self.bssplit.as_ref().unwrap_or(&self.bs)[direction]
+    }
+
+    /// The largest block of the directions that occur.
+    pub(super) fn largest_block(&self) -> u64 {
+        (0..3).filter(|&d| self.has_direction(d)).map(|d| self.sizes(d).largest()).max().unwrap_or(0)
     }
 }
 

@@ -1,14 +1,23 @@
-//! Sections and lines of a job file.
+//! Sections and lines of a job file, and of the files that it includes.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::around::{Surroundings, beside};
 use super::error::{ConfigError, Warning, shortened};
+use super::iolog::{Log, Logs};
 use super::options::{Options, Outcome};
+use crate::text_file::without_mark;
 
 /// A section that is a job.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub name: String,
+    /// Line of the section in the job file: files that are included have no sections.
     pub line: u64,
     pub options: Options,
+    /// What it replays instead of making requests of its own.
+    pub log: Option<Arc<Log>>,
 }
 
 /// What a job file says.
@@ -16,10 +25,21 @@ pub(super) struct Job {
 pub(super) struct Parsed {
     pub jobs: Vec<Job>,
     pub warnings: Vec<Warning>,
+    /// The file with everything in its place that stands elsewhere, if there is anything.
+    pub whole: Option<String>,
 }
 
 /// The comment, inside of a section, by which the job is run but not measured. fio ignores it.
 const WARMUP: &str = "ufsim: warmup";
+
+/// The word before the name of a file to include.
+const INCLUDE: &str = "include";
+
+/// Files inside of each other; more are a mistake.
+const MOST_NESTED: usize = 16;
+
+/// Bytes of all files that are included: each may be included twice by another, which doubles at every level.
+const MOST_INCLUDED_BYTES: usize = 1 << 20;
 
 enum Section {
     None,
@@ -28,57 +48,94 @@ enum Section {
 }
 
 struct Parser<'a> {
-    path: &'a str,
+    around: &'a dyn Surroundings,
+    /// The file that is read now and those that include it, the job file first.
+    files: Vec<PathBuf>,
+    /// Its name in messages.
+    path: String,
     line: u64,
     section: Section,
     global: Options,
     parsed: Parsed,
+    whole: String,
+    included_bytes: usize,
+    /// Something of the job stands elsewhere.
+    depends: bool,
 }
 
 /// Reads a job file. Later `[global]` sections add to earlier ones and hold for the jobs below them, as in fio.
 ///
 /// # Errors
 /// Every [`ConfigError`] that does not need the device.
-pub(super) fn parse(text: &str, path: &str) -> Result<Parsed, ConfigError> {
+pub(super) fn parse(text: &str, path: &str, around: &dyn Surroundings) -> Result<Parsed, ConfigError> {
     let mut parser = Parser {
-        path,
+        around,
+        files: vec![beside("", path)],
+        path: path.into(),
         line: 0,
         section: Section::None,
         global: Options::default(),
-        parsed: Parsed { jobs: Vec::new(), warnings: Vec::new() },
+        parsed: Parsed { jobs: Vec::new(), warnings: Vec::new(), whole: None },
+        whole: String::new(),
+        included_bytes: 0,
+        depends: false,
     };
-    for (number, line) in text.lines().enumerate() {
-        parser.line = number as u64 + 1;
-        parser.line(line.trim())?;
-    }
+    parser.text(without_mark(text))?;
+    parser.read_logs()?;
     if parser.parsed.jobs.is_empty() {
         return Err(ConfigError::NoJobs { path: path.into() });
     }
-    Ok(parser.parsed)
+    let whole = parser.depends.then_some(parser.whole);
+    Ok(Parsed { whole, ..parser.parsed })
 }
 
 impl Parser<'_> {
-    fn line(&mut self, line: &str) -> Result<(), ConfigError> {
+    fn text(&mut self, text: &str) -> Result<(), ConfigError> {
+        for (number, line) in text.lines().enumerate() {
+            self.line = number as u64 + 1;
+            self.line(line)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, original: &str) -> Result<(), ConfigError> {
+        let line = original.trim();
         if let Some(comment) = line.strip_prefix([';', '#']) {
+            self.keep(original);
             return self.comment(comment.trim());
         }
         // fio also ends a line at a comment sign in its middle.
         let line = line.split([';', '#']).next().unwrap_or_default().trim();
+        if let Some(file) = line.strip_prefix(INCLUDE).filter(|rest| rest.starts_with(char::is_whitespace)) {
+            return self.include(file.trim());
+        }
         if line.is_empty() {
+            self.keep(original);
             return Ok(());
         }
         if let Some(rest) = line.strip_prefix('[') {
             let name = rest.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
-            return match name {
-                Some(name) => {
-                    self.open_section(name);
-                    Ok(())
-                }
-                None => Err(self.syntax(line, "[name]")),
-            };
+            let name = name.ok_or_else(|| self.syntax(line, "[name]"))?;
+            if self.files.len() > 1 {
+                return Err(self.syntax(line, "no section, but options: the file is included into one"));
+            }
+            self.keep(original);
+            self.open_section(name);
+            return Ok(());
         }
-        let (key, value) = line.split_once('=').unwrap_or((line, ""));
-        self.option(key.trim(), value.trim())
+        let (key, value) = line.split_once('=').map_or((line, ""), |(key, value)| (key.trim(), value.trim()));
+        let Some(expanded) = self.expanded(key, value)? else {
+            self.keep(original);
+            return self.option(key, value);
+        };
+        self.keep(&format!("{key}={expanded}"));
+        self.option(key, &expanded)
+    }
+
+    /// Adds a line to the whole file.
+    fn keep(&mut self, line: &str) {
+        self.whole.push_str(line);
+        self.whole.push('\n');
     }
 
     fn open_section(&mut self, name: &str) {
@@ -87,7 +144,73 @@ impl Parser<'_> {
             return;
         }
         self.section = Section::Job;
-        self.parsed.jobs.push(Job { name: name.into(), line: self.line, options: self.global.clone() });
+        let options = self.global.clone();
+        self.parsed.jobs.push(Job { name: name.into(), line: self.line, options, log: None });
+    }
+
+    /// Reads another file as if it stood here.
+    fn include(&mut self, named: &str) -> Result<(), ConfigError> {
+        let fail = |parser: &Parser, reason: String| {
+            let (path, line, file) = (parser.path.clone(), parser.line, shortened(named));
+            Err(ConfigError::Include { path, line, file, reason })
+        };
+        if matches!(self.section, Section::None) {
+            return Err(self.syntax(INCLUDE, "[name] before the first option"));
+        }
+        let here = self.files.last().expect("at least the job file").display().to_string();
+        let path = beside(&here, named);
+        if self.files.contains(&path) {
+            let way: Vec<String> = self.files.iter().chain([&path]).map(|p| p.display().to_string()).collect();
+            return fail(self, format!("includes itself: {}", way.join(" -> ")));
+        }
+        if self.files.len() > MOST_NESTED {
+            return fail(self, format!("more than {MOST_NESTED} files inside of each other"));
+        }
+        let text = match self.around.text(&path) {
+            Ok(text) => text,
+            Err(reason) => return fail(self, format!("{}: {reason}", path.display())),
+        };
+        self.included_bytes += text.len();
+        if self.included_bytes > MOST_INCLUDED_BYTES {
+            return fail(self, format!("the files included have more than {MOST_INCLUDED_BYTES} bytes"));
+        }
+        self.depends = true;
+        let outer = (std::mem::replace(&mut self.path, path.display().to_string()), self.line);
+        self.files.push(path);
+        self.text(without_mark(&text))?;
+        self.files.pop();
+        (self.path, self.line) = outer;
+        Ok(())
+    }
+
+    /// The value with every `${NAME}` replaced by what the environment has; `None` if there is none.
+    fn expanded(&mut self, key: &str, value: &str) -> Result<Option<String>, ConfigError> {
+        let (mut rest, mut expanded) = (value, String::new());
+        while let Some((before, behind)) = rest.split_once("${") {
+            let closed = behind.split_once('}').filter(|(name, _)| !name.is_empty());
+            let (name, after) = closed.ok_or_else(|| self.syntax(value, "a variable as ${NAME}"))?;
+            let Some(found) = self.around.variable(name) else {
+                return Err(ConfigError::Variable {
+                    path: self.path.clone(),
+                    line: self.line,
+                    key: shortened(key),
+                    value: shortened(value),
+                    name: shortened(name),
+                });
+            };
+            // What is in the environment is in no file: without this a result could not be made again.
+            let message = format!("${{{}}} is {:?} in the environment", shortened(name), shortened(&found));
+            self.warn(key, message, false);
+            expanded.push_str(before);
+            expanded.push_str(&found);
+            rest = after;
+        }
+        if rest.len() == value.len() {
+            return Ok(None);
+        }
+        expanded.push_str(rest);
+        self.depends = true;
+        Ok(Some(expanded.trim().to_owned()))
     }
 
     /// The options of the open section.
@@ -114,11 +237,11 @@ impl Parser<'_> {
     }
 
     fn option(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
-        let (path, line) = (self.path, self.line);
+        let (path, line) = (self.path.clone(), self.line);
         let outside = self.syntax(key, "[name] before the first option");
         let options = self.options().ok_or(outside)?;
         let outcome = options.set(key, value).map_err(|allowed| ConfigError::BadValue {
-            path: path.into(),
+            path: path.clone(),
             line,
             key: key.into(),
             value: shortened(value),
@@ -126,17 +249,45 @@ impl Parser<'_> {
         })?;
         match outcome {
             Outcome::Taken => {}
-            Outcome::Remark(message, changes_requests) => {
-                self.parsed.warnings.push(Warning { line, key: key.into(), message, changes_requests });
-            }
+            Outcome::Remark(message, changes_requests) => self.warn(key, message, changes_requests),
             Outcome::Unknown => {
-                return Err(ConfigError::UnknownOption { path: path.into(), line, key: shortened(key) });
+                return Err(ConfigError::UnknownOption { path, line, key: shortened(key) });
             }
+        }
+        if key == "read_iolog" {
+            let here = self.files.last().expect("at least the job file").display().to_string();
+            let log = beside(&here, value);
+            self.options().expect("an option was set").read_iolog = Some(log);
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, key: &str, message: String, changes_requests: bool) {
+        let included = (self.files.len() > 1).then(|| self.path.clone());
+        self.parsed.warnings.push(Warning { included, line: self.line, key: key.into(), message, changes_requests });
+    }
+
+    /// Reads the logs that jobs replay, each once.
+    fn read_logs(&mut self) -> Result<(), ConfigError> {
+        let mut logs = Logs::new(self.around);
+        for job in &mut self.parsed.jobs {
+            let Some(path) = &job.options.read_iolog else { continue };
+            let log = logs.read(path).map_err(|reason| ConfigError::Job {
+                path: self.path.clone(),
+                line: job.line,
+                job: job.options.name.clone().unwrap_or_else(|| job.name.clone()),
+                reason: format!("read_iolog: {reason}"),
+            })?;
+            job.log = Some(log);
+        }
+        for (path, log) in logs.all() {
+            self.depends = true;
+            self.keep(&format!("; {path}: {} accesses, digest {:016x}", log.accesses.len(), log.digest));
         }
         Ok(())
     }
 
     fn syntax(&self, found: &str, expected: &'static str) -> ConfigError {
-        ConfigError::Syntax { path: self.path.into(), line: self.line, found: shortened(found), expected }
+        ConfigError::Syntax { path: self.path.clone(), line: self.line, found: shortened(found), expected }
     }
 }

@@ -1,29 +1,56 @@
 //! Which bytes of its region a clone requests next.
 
-use super::job::JobClone;
-use super::options::{Distribution, Options, SizeShare};
-use crate::Rng;
+use super::options::{BlockSizes, Distribution, Options, SizeShare};
 use crate::permutation::Permutation;
 use crate::skew::Skew;
 use crate::zones::Zones;
+use crate::{Rng, SECTOR_BYTES, named_stream};
 
-/// Picks block sizes in given shares.
+/// Streams of random numbers, one for each kind of decision: changing the mix does not change the places.
+#[derive(Clone, Debug)]
+pub(super) struct Streams {
+    pub place: Rng,
+    pub size: Rng,
+    pub mix: Rng,
+    pub map: Rng,
+    pub file: Rng,
+}
+
+impl Streams {
+    pub(super) fn new(seed: u64) -> Streams {
+        let stream = |name| named_stream(seed, name, 0);
+        Streams {
+            place: stream("place"),
+            size: stream("size"),
+            mix: stream("mix"),
+            map: stream("map"),
+            file: stream("file"),
+        }
+    }
+}
+
+/// Picks block sizes in given shares, or from a range.
 #[derive(Clone, Debug)]
 pub(super) struct Sizes {
-    /// Sizes with cumulated percentages, ascending to 100.
+    /// Sizes with cumulated percentages, ascending to 100; empty for a range.
     shares: Vec<SizeShare>,
     smallest: u64,
+    largest: u64,
 }
 
 impl Sizes {
-    pub(super) fn new(mut shares: Vec<SizeShare>) -> Sizes {
-        let smallest = shares.iter().map(|s| s.bytes).min().unwrap_or(0);
+    pub(super) fn new(sizes: &BlockSizes) -> Sizes {
+        let (smallest, largest) = (sizes.smallest(), sizes.largest());
+        let mut shares = match sizes {
+            BlockSizes::Range { .. } => Vec::new(),
+            BlockSizes::Split(shares) => shares.clone(),
+        };
         let mut sum = 0;
         for share in &mut shares {
             sum += share.percent;
             share.percent = sum;
         }
-        Sizes { shares, smallest }
+        Sizes { shares, smallest, largest }
     }
 
     #[inline]
@@ -31,8 +58,18 @@ impl Sizes {
         if let [only] = self.shares.as_slice() {
             return only.bytes;
         }
+        if self.shares.is_empty() {
+            return self.pick_in_range(rng);
+        }
         let percent = rng.below(100) as u32;
         self.shares.iter().find(|s| percent < s.percent).map_or(self.smallest, |s| s.bytes)
+    }
+
+    /// Multiples of the smallest size up to the largest, as fio draws them: each is as likely as the next, and the
+    /// largest gets what a last multiple beyond it would have.
+    fn pick_in_range(&self, rng: &mut Rng) -> u64 {
+        let drawn = self.smallest + rng.below(self.largest / SECTOR_BYTES) * SECTOR_BYTES;
+        (drawn / self.smallest * self.smallest).min(self.largest)
     }
 
     /// The size, if there is only one.
@@ -55,7 +92,7 @@ enum Kind {
     Zoned { zones: Zones, step: u64 },
 }
 
-/// The order in which a clone goes through its region. Offsets count from the start of the region.
+/// The order in which a clone goes through a region. Offsets count from the start of the region.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     bytes: u64,
@@ -63,8 +100,8 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn new(clone: &JobClone<'_>, sizes: &[Sizes; 3], rng: &mut Rng) -> Pattern {
-        let (bytes, o) = (clone.region.bytes, &clone.job.options);
+    /// The order in `bytes` bytes of a file.
+    pub(super) fn new(o: &Options, bytes: u64, sizes: &[Sizes; 3], rng: &mut Rng) -> Pattern {
         let smallest = (0..3).filter(|&d| o.has_direction(d)).map(|d| sizes[d].smallest).min();
         let step = smallest.expect("a job reads, writes or trims");
         let blocks = bytes / step;

@@ -3,28 +3,31 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
+use units::{Lpa, Nanos, SimTime};
 
 use super::job::{JobClone, Region, name_of};
-use super::worker::{Step, Wish, Worker};
+use super::work::Work;
+use super::worker::{Step, Wish};
 use crate::source::LATEST;
 use crate::tickets::Tickets;
 use crate::{
-    Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket, WorkOp,
-    WorkRequest,
+    Fault, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket,
+    WorkOp, WorkRequest,
 };
 
 /// A clone among others.
 #[derive(Clone, Debug)]
 struct Member {
-    worker: Worker,
+    work: Work,
     group: GroupId,
     measured: bool,
     stage: u16,
     line: u64,
     delay: Nanos,
-    region: Region,
-    reads: bool,
+    /// What it may read, write or trim.
+    touches: Vec<(Lpa, u32)>,
+    /// What it may read.
+    reads: Vec<(Lpa, u32)>,
     /// In [`FioSource::ready`].
     queued: bool,
     /// In [`FioSource::timers`], for this time.
@@ -59,6 +62,8 @@ pub struct FioSource {
     busy_in_stage: u32,
     unfinished: u32,
     progress: Progress,
+    /// A request was measured.
+    any_measured: bool,
 }
 
 impl FioSource {
@@ -67,14 +72,14 @@ impl FioSource {
         let member = |(clone, group): (&JobClone<'_>, GroupId)| {
             let o = &clone.job.options;
             Member {
-                worker: Worker::new(clone),
+                work: Work::of(clone),
                 group,
                 measured: !o.warmup,
                 stage: clone.stage,
                 line: clone.job.line,
                 delay: o.startdelay,
-                region: clone.region,
-                reads: o.rw.read,
+                touches: touched(clone, |_| true),
+                reads: touched(clone, |op| op == WorkOp::Read),
                 queued: false,
                 armed: None,
                 finished: false,
@@ -84,7 +89,7 @@ impl FioSource {
         let mut members: Vec<Member> = clones.iter().zip(of_clone).map(member).collect();
         let mut total = Some(0_u64);
         for member in &mut members {
-            let expected = member.worker.expected_bytes();
+            let expected = member.work.expected_bytes();
             member.expected = expected.unwrap_or(0);
             total = total.zip(expected).and_then(|(a, b)| a.checked_add(b));
         }
@@ -100,6 +105,7 @@ impl FioSource {
             stage: 0,
             busy_in_stage: 0,
             progress: Progress { done: 0, total },
+            any_measured: false,
         }
     }
 
@@ -113,7 +119,7 @@ impl FioSource {
         for (number, member) in self.members.iter_mut().enumerate() {
             if member.stage == self.stage {
                 let delayed = LATEST.min(begun + member.delay);
-                member.worker.activate(delayed.max(now));
+                member.work.activate(delayed.max(now));
                 member.queued = true;
                 self.ready.push_back(number as u16);
                 self.busy_in_stage += 1;
@@ -125,10 +131,12 @@ impl FioSource {
     fn issue(&mut self, number: u16, wish: Wish, now: SimTime) -> Next {
         let ticket = self.tickets.issue(Outstanding { bytes: wish.bytes as u32, member: number, op: wish.op });
         let member = &self.members[usize::from(number)];
+        let measured = member.measured && member.work.is_measured();
+        self.any_measured |= measured;
         Next::Request(Issued {
             ticket,
             group: member.group,
-            measured: member.measured,
+            measured,
             request: WorkRequest {
                 arrival: now,
                 sector: wish.offset / SECTOR_BYTES,
@@ -179,9 +187,9 @@ impl FioSource {
         member.armed = None;
         self.unfinished -= 1;
         if let Some(total) = &mut self.progress.total {
-            *total = *total - member.expected + member.worker.bytes();
+            *total = *total - member.expected + member.work.bytes();
         }
-        if member.worker.outstanding() == 0 {
+        if member.work.outstanding() == 0 {
             self.leave_stage(now);
         }
     }
@@ -193,15 +201,6 @@ impl FioSource {
             self.stage += 1;
             self.begin_stage(now);
         }
-    }
-
-    fn ranges(&self, wanted: impl Fn(&Member) -> bool) -> Footprint {
-        let members = self.members.iter().filter(|m| wanted(m));
-        Footprint::from_ranges(members.map(|m| {
-            let first = m.region.begin / UNIT_BYTES;
-            let end = (m.region.begin + m.region.bytes).div_ceil(UNIT_BYTES);
-            (Lpa(first as u32), (end - first) as u32)
-        }))
     }
 }
 
@@ -216,9 +215,9 @@ impl Source for FioSource {
         }
         while let Some(&number) = self.ready.front() {
             let member = &mut self.members[usize::from(number)];
-            let step = member.worker.step(now);
+            let step = member.work.step(now);
             if let Step::Issue(wish) = step {
-                if member.worker.is_full() {
+                if member.work.is_full() {
                     member.queued = false;
                     self.ready.pop_front();
                 } else if self.ready.len() > 1 {
@@ -246,9 +245,9 @@ impl Source for FioSource {
         let Outstanding { bytes, member: number, op } = self.tickets.complete(ticket);
         self.progress.done += u64::from(bytes);
         let member = &mut self.members[usize::from(number)];
-        member.worker.completed(op);
+        member.work.completed(op);
         if member.finished {
-            if member.worker.outstanding() == 0 {
+            if member.work.outstanding() == 0 {
                 self.leave_stage(now);
             }
         } else {
@@ -265,12 +264,33 @@ impl Source for FioSource {
     }
 
     fn footprint(&self) -> Footprint {
-        self.ranges(|m| m.reads)
+        Footprint::from_ranges(self.members.iter().flat_map(|m| m.reads.iter().copied()))
     }
 
     fn preconditioning_ranges(&self) -> Footprint {
-        self.ranges(|_| true)
+        Footprint::from_ranges(self.members.iter().flat_map(|m| m.touches.iter().copied()))
     }
+
+    /// A ramp time that is longer than the jobs leaves nothing to report.
+    fn verdict(&self) -> Result<(), Fault> {
+        if self.any_measured || !self.members.iter().any(|m| m.measured) {
+            return Ok(());
+        }
+        let told = "every job ended within its ramp_time, so nothing was measured; use time_based with runtime, a \
+                    larger size, or a shorter ramp_time";
+        Err(Fault::Wish(told.into()))
+    }
+}
+
+/// The units that a clone may touch with requests of the kinds that are `wanted`.
+fn touched(clone: &JobClone<'_>, wanted: impl Fn(WorkOp) -> bool) -> Vec<(Lpa, u32)> {
+    if let Some(log) = &clone.job.log {
+        return log.units(&clone.regions, wanted);
+    }
+    let kinds = [WorkOp::Read, WorkOp::Write, WorkOp::Trim];
+    let any = (0..3).any(|d| clone.job.options.has_direction(d) && wanted(kinds[d]));
+    let regions = clone.regions.iter().filter(|_| any);
+    regions.copied().map(Region::units).collect()
 }
 
 fn clone_name(clone: &JobClone<'_>) -> String {

@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use super::options::{Amount, Distribution, Rw, SizeShare};
+use super::options::{Amount, BlockSizes, Distribution, FileOrder, FileService, Rw, SizeShare};
 use crate::source::LATEST;
 use crate::zones::Zone;
 
@@ -15,8 +15,8 @@ pub(super) type Parsed<T> = Result<T, Allowed>;
 pub(super) const BYTES: Allowed =
     "a number of bytes, optionally with k, m, g, t or p (1024-based; ki, mi, ... are 1000-based as in fio)";
 pub(super) const AMOUNT: Allowed = "a number of bytes (suffixes k, m, g, t, p) or a percentage from 1% to 100%";
-pub(super) const BLOCK_SIZE: Allowed =
-    "one to three (read, write, trim) sizes from 512 to 1g, each a multiple of 512; separated by commas";
+pub(super) const BLOCK_SIZE: Allowed = "one to three (read, write, trim) sizes or ranges such as 4k-64k, from 512 to \
+                                        1g, each a multiple of 512; separated by commas";
 const SPLIT: Allowed = "size/percentage:size/percentage... with sizes from 512 to 1g in multiples of 512 and \
                         percentages that add up to 100; up to three lists (read, write, trim) separated by commas";
 const BOOL: Allowed = "0, 1, true or false";
@@ -120,14 +120,18 @@ fn block(text: &str, allowed: Allowed) -> Parsed<u64> {
     if fits { Ok(size) } else { Err(allowed) }
 }
 
-/// `bs`.
-pub(super) fn block_sizes(text: &str) -> Parsed<[u64; 3]> {
-    per_direction(text, BLOCK_SIZE, |part| block(part, BLOCK_SIZE))
+/// `bs` and `bsrange`. A range whose ends are in the wrong order is turned round, as in fio.
+pub(super) fn block_sizes(text: &str) -> Parsed<[BlockSizes; 3]> {
+    per_direction(text, BLOCK_SIZE, |part| {
+        let Some((a, b)) = part.split_once(['-', ':']) else { return block(part, BLOCK_SIZE).map(BlockSizes::fixed) };
+        let (a, b) = (block(a.trim(), BLOCK_SIZE)?, block(b.trim(), BLOCK_SIZE)?);
+        Ok(if a == b { BlockSizes::fixed(a) } else { BlockSizes::Range { smallest: a.min(b), largest: a.max(b) } })
+    })
 }
 
 /// `bssplit`.
-pub(super) fn block_split(text: &str) -> Parsed<[Vec<SizeShare>; 3]> {
-    per_direction(text, SPLIT, one_split)
+pub(super) fn block_split(text: &str) -> Parsed<[BlockSizes; 3]> {
+    per_direction(text, SPLIT, |part| one_split(part).map(BlockSizes::Split))
 }
 
 /// Shares without a percentage divide evenly what the others leave.
@@ -175,6 +179,50 @@ pub(super) fn rates(text: &str) -> Parsed<[u64; 3]> {
         "" => Ok(0),
         _ => integer(part, 1..=1_000_000_000, ALLOWED),
     })
+}
+
+/// `rate`; 0 is unlimited.
+pub(super) fn bandwidths(text: &str) -> Parsed<[u64; 3]> {
+    const ALLOWED: Allowed = "one to three (read, write, trim) bandwidths in bytes per second from 1 to 1p, with the \
+                              suffixes of bytes; separated by commas";
+    per_direction(text, ALLOWED, |part| match part {
+        "" => Ok(0),
+        _ => bytes(part).ok().filter(|rate| (1..=1 << 50).contains(rate)).ok_or(ALLOWED),
+    })
+}
+
+/// `filename`: names between colons; `\:` is a colon in a name.
+pub(super) fn file_names(text: &str) -> Option<Vec<String>> {
+    let mut names = vec![String::new()];
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let name = names.last_mut().expect("at least one");
+        match letter {
+            '\\' if letters.peek() == Some(&':') => name.extend(letters.next()),
+            ':' => names.push(String::new()),
+            _ => name.push(letter),
+        }
+    }
+    names.iter().all(|name| !name.is_empty()).then_some(names)
+}
+
+/// `file_service_type`.
+pub(super) fn file_service(text: &str) -> Parsed<FileService> {
+    const ALLOWED: Allowed = "roundrobin, sequential or random, each also with :N for N requests to a file at a time";
+    let (name, run) = text.split_once(':').unwrap_or((text, "1"));
+    let order = match name {
+        "roundrobin" => FileOrder::RoundRobin,
+        "sequential" => FileOrder::Sequential,
+        "random" => FileOrder::Random,
+        _ => return Err(ALLOWED),
+    };
+    Ok(FileService { order, run: integer(run, 1..=u64::from(u32::MAX), ALLOWED)? })
+}
+
+/// Whether a `file_service_type` is one of those that fio has and this crate has not.
+pub(super) fn is_skewed_service(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or_default();
+    ["zipf", "pareto", "normal", "gauss"].contains(&name)
 }
 
 /// `rw`.
@@ -271,10 +319,10 @@ mod tests {
 
     #[test]
     fn later_directions_inherit() {
-        assert_eq!(block_sizes("4k"), Ok([4096; 3]));
-        assert_eq!(block_sizes("4k,8k"), Ok([4096, 8192, 8192]));
-        assert_eq!(block_sizes("4k,8k,512"), Ok([4096, 8192, 512]));
-        for text in ["", "4k,", "100", "513", "2g", "4k,4k,4k,4k"] {
+        assert_eq!(block_sizes("4k"), Ok([4096; 3].map(BlockSizes::fixed)));
+        assert_eq!(block_sizes("4k,8k"), Ok([4096, 8192, 8192].map(BlockSizes::fixed)));
+        assert_eq!(block_sizes("4k,8k,512"), Ok([4096, 8192, 512].map(BlockSizes::fixed)));
+        for text in ["", "4k,", "100", "513", "2g", "4k,4k,4k,4k", "4k-", "-4k", "4k-100", "4k-2g", "4k-8k-16k"] {
             assert_eq!(block_sizes(text), Err(BLOCK_SIZE), "{text}");
         }
     }
@@ -283,13 +331,48 @@ mod tests {
     fn splits_add_up() {
         let share = |bytes, percent| SizeShare { bytes, percent };
         let [read, write, trim] = block_split("4k/10:64k/90,8k/:16k/").unwrap();
-        assert_eq!(read, [share(4096, 10), share(65536, 90)]);
-        assert_eq!(write, [share(8192, 50), share(16384, 50)]);
+        assert_eq!(read, BlockSizes::Split(vec![share(4096, 10), share(65536, 90)]));
+        assert_eq!(write, BlockSizes::Split(vec![share(8192, 50), share(16384, 50)]));
         assert_eq!(trim, write);
-        let [read, ..] = block_split("4k/50:8k/:16k/:32k/").unwrap();
-        assert_eq!(read.iter().map(|s| s.percent).collect::<Vec<_>>(), [50, 16, 17, 17]);
+        let shares = one_split("4k/50:8k/:16k/:32k/").unwrap();
+        assert_eq!(shares.iter().map(|s| s.percent).collect::<Vec<_>>(), [50, 16, 17, 17]);
         for text in ["4k/50", "4k/60:8k/60", "4k/x", "", "4k/101", "100/100"] {
             assert_eq!(block_split(text), Err(SPLIT), "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_have_two_ends() {
+        let range = |smallest, largest| BlockSizes::Range { smallest, largest };
+        for (text, [read, write, trim]) in [
+            ("4k-16k", [range(4096, 16384), range(4096, 16384), range(4096, 16384)]),
+            ("16k-4k", [range(4096, 16384), range(4096, 16384), range(4096, 16384)]),
+            ("1k:4k,2k-8k", [range(1024, 4096), range(2048, 8192), range(2048, 8192)]),
+            ("4k-4k,512,1m-2m", [BlockSizes::fixed(4096), BlockSizes::fixed(512), range(1 << 20, 2 << 20)]),
+        ] {
+            assert_eq!(block_sizes(text), Ok([read, write, trim]), "{text}");
+        }
+    }
+
+    #[test]
+    fn bandwidths_leave_directions_unlimited() {
+        assert_eq!(bandwidths("1m"), Ok([1 << 20; 3]));
+        assert_eq!(bandwidths("1m,500k"), Ok([1 << 20, 512_000, 512_000]));
+        assert_eq!(bandwidths(",500k"), Ok([0, 512_000, 512_000]));
+        assert_eq!(bandwidths("500k,"), Ok([512_000, 0, 0]));
+        for text in ["0", "2p", "x", "1m,1m,1m,1m", "-1"] {
+            assert!(bandwidths(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn file_names_stand_between_colons() {
+        let names = |text| file_names(text).map(|names| names.join(" "));
+        assert_eq!(names("/dev/sda:/dev/sdb").as_deref(), Some("/dev/sda /dev/sdb"));
+        assert_eq!(names("/dev/foo@3,0\\:c").as_deref(), Some("/dev/foo@3,0:c"));
+        assert_eq!(names("a\\b").as_deref(), Some("a\\b"));
+        for text in ["", ":", "a:", ":a", "a::b"] {
+            assert_eq!(file_names(text), None, "{text}");
         }
     }
 

@@ -3,9 +3,10 @@
 use units::{Nanos, SimTime};
 
 use super::job::JobClone;
-use super::pattern::{Pattern, Sizes};
+use super::pattern::{Sizes, Streams};
+use super::spread::Spread;
 use crate::source::LATEST;
-use crate::{Flags, Rng, WorkOp, named_stream};
+use crate::{Flags, WorkOp};
 
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -33,22 +34,6 @@ pub(super) enum Step {
     Finished,
 }
 
-/// Streams of random numbers, one for each kind of decision: changing the mix does not change the places.
-#[derive(Clone, Debug)]
-struct Streams {
-    place: Rng,
-    size: Rng,
-    mix: Rng,
-    map: Rng,
-}
-
-impl Streams {
-    fn new(seed: u64) -> Streams {
-        let stream = |name| named_stream(seed, name, 0);
-        Streams { place: stream("place"), size: stream("size"), mix: stream("mix"), map: stream("map") }
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Flush {
     None,
@@ -63,6 +48,26 @@ enum Think {
     /// The pause begins when nothing is outstanding.
     Draining,
     Until(SimTime),
+}
+
+/// What a direction is limited to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rate {
+    Unlimited,
+    /// Per second.
+    Requests(u64),
+    /// Per second.
+    Bytes(u64),
+}
+
+impl Rate {
+    fn of(requests: u64, bytes: u64) -> Rate {
+        match (requests, bytes) {
+            (0, 0) => Rate::Unlimited,
+            (0, bytes) => Rate::Bytes(bytes),
+            (requests, _) => Rate::Requests(requests),
+        }
+    }
 }
 
 /// How requests are chosen and limited: fixed for the whole run.
@@ -81,8 +86,9 @@ struct Plan {
     reseeds: bool,
     seed: u64,
     most_requests: u64,
+    ramp: Nanos,
     runtime: Option<Nanos>,
-    rate: [u64; 3],
+    rate: [Rate; 3],
     thinktime: Nanos,
     think_every: u64,
     /// Writes between flushes for fsync and fdatasync; 0 is never.
@@ -95,9 +101,15 @@ struct Plan {
 #[derive(Clone, Debug)]
 pub(super) struct Worker {
     plan: Plan,
-    pattern: Pattern,
+    files: Spread,
     streams: Streams,
     start: SimTime,
+    /// Requests from here on are measured; limits and rates count from here.
+    measured_from: SimTime,
+    /// The ramp time has not passed yet.
+    ramping: bool,
+    /// A ramp time has passed: what it did of the regions does not shorten the loop.
+    ramped: bool,
     end: SimTime,
     outstanding: u32,
     outstanding_writes: u32,
@@ -106,6 +118,7 @@ pub(super) struct Worker {
     /// Direction chosen for a request that waits for its time.
     chosen: Option<usize>,
     issued: [u64; 3],
+    issued_bytes: [u64; 3],
     /// Writes were issued since the last flush.
     dirty: bool,
     bytes: u64,
@@ -117,9 +130,8 @@ impl Worker {
     pub(super) fn new(clone: &JobClone<'_>) -> Worker {
         let o = &clone.job.options;
         let sizes = std::array::from_fn(|d| Sizes::new(o.sizes(d)));
-        let largest = (0..3).filter(|&d| o.has_direction(d)).flat_map(|d| o.sizes(d)).map(|s| s.bytes).max();
         let mut streams = Streams::new(clone.seed);
-        let pattern = Pattern::new(clone, &sizes, &mut streams.map);
+        let files = Spread::new(clone, &sizes, &mut streams);
         let direction = match (o.rw.read, o.rw.write) {
             (true, true) => None,
             (true, false) => Some(READ),
@@ -128,19 +140,20 @@ impl Worker {
         };
         let plan = Plan {
             depth: o.depth(),
-            begin: clone.region.begin,
+            begin: clone.regions[0].begin,
             direction,
             read_percent: u64::from(o.rwmixread),
             sizes,
-            largest: largest.unwrap_or(0),
+            largest: o.largest_block(),
             io_bytes: clone.io_bytes,
             ends_with_region: clone.ends_with_region,
             time_based: o.time_based,
             reseeds: o.randrepeat,
             seed: clone.seed,
             most_requests: if o.number_ios == 0 { u64::MAX } else { o.number_ios.saturating_mul(o.loops) },
+            ramp: o.ramp_time,
             runtime: o.runtime,
-            rate: o.rate_iops,
+            rate: std::array::from_fn(|d| Rate::of(o.rate_iops[d], o.rate[d])),
             thinktime: o.thinktime,
             think_every: if o.thinktime == Nanos::ZERO { 0 } else { o.thinktime_blocks },
             flush_every: [o.fsync, o.fdatasync],
@@ -148,10 +161,13 @@ impl Worker {
             end_fsync: o.end_fsync && o.rw.write,
         };
         Worker {
+            ramping: plan.ramp != Nanos::ZERO,
             plan,
-            pattern,
+            files,
             streams,
             start: SimTime::START,
+            measured_from: SimTime::START,
+            ramped: false,
             end: LATEST,
             outstanding: 0,
             outstanding_writes: 0,
@@ -159,6 +175,7 @@ impl Worker {
             think: Think::None,
             chosen: None,
             issued: [0; 3],
+            issued_bytes: [0; 3],
             dirty: false,
             bytes: 0,
             loop_bytes: 0,
@@ -169,9 +186,16 @@ impl Worker {
     /// Fixes when the clone starts.
     pub(super) fn activate(&mut self, start: SimTime) {
         self.start = start;
+        self.measured_from = LATEST.min(start + self.plan.ramp);
         if let Some(runtime) = self.plan.runtime {
-            self.end = LATEST.min(start + runtime);
+            self.end = LATEST.min(self.measured_from + runtime);
         }
+    }
+
+    /// Whether what is issued now is measured.
+    #[inline]
+    pub(super) fn is_measured(&self) -> bool {
+        !self.ramping
     }
 
     /// Requests outstanding.
@@ -192,7 +216,7 @@ impl Worker {
     /// Bytes that the clone will issue in all, about; `None` if time decides.
     pub(super) fn expected_bytes(&self) -> Option<u64> {
         let p = &self.plan;
-        if p.runtime.is_some() || p.most_requests != u64::MAX {
+        if p.runtime.is_some() || p.most_requests != u64::MAX || p.ramp != Nanos::ZERO {
             return None;
         }
         let direction = p.direction.unwrap_or(READ);
@@ -223,6 +247,9 @@ impl Worker {
             self.finish();
             return self.after_loops();
         }
+        if self.ramping && now >= self.measured_from {
+            self.end_ramp();
+        }
         if self.think != Think::None
             && let Some(wait) = self.step_think(now)
         {
@@ -232,7 +259,7 @@ impl Worker {
             Some(direction) => direction,
             None => self.choose_direction(),
         };
-        if self.plan.rate[direction] != 0
+        if self.plan.rate[direction] != Rate::Unlimited
             && let Some(wait) = self.step_rate(direction, now)
         {
             return wait;
@@ -260,7 +287,7 @@ impl Worker {
             if (self.loop_bytes < p.io_bytes || p.time_based) && self.requests() < p.most_requests {
                 let sizes = &p.sizes[direction];
                 let length = sizes.pick(&mut self.streams.size);
-                if let Some(place) = self.pattern.next(direction, length, sizes, &mut self.streams.place) {
+                if let Some(place) = self.files.next(direction, length, sizes, &mut self.streams) {
                     return Some(place);
                 }
             }
@@ -268,6 +295,13 @@ impl Worker {
                 return None;
             }
         }
+    }
+
+    /// The ramp time has passed: what counts towards a limit is counted from here.
+    #[cold]
+    fn end_ramp(&mut self) {
+        (self.ramping, self.ramped) = (false, true);
+        (self.issued, self.issued_bytes, self.loop_bytes) = ([0; 3], [0; 3], 0);
     }
 
     fn requests(&self) -> u64 {
@@ -283,12 +317,12 @@ impl Worker {
             return false;
         }
         if p.time_based {
-            self.pattern.restart(&mut self.streams.map);
+            self.files.restart(&mut self.streams.map);
             return true;
         }
         // fio does not begin another round for less than a whole block.
         let left = p.io_bytes.saturating_sub(self.loop_bytes);
-        let again = !p.ends_with_region && left >= p.largest;
+        let again = (!p.ends_with_region || self.ramped) && left >= p.largest;
         if !again {
             self.loops_left -= 1;
             self.loop_bytes = 0;
@@ -297,7 +331,7 @@ impl Worker {
         if self.plan.reseeds {
             self.streams = Streams::new(self.plan.seed);
         }
-        self.pattern.restart(&mut self.streams.map);
+        self.files.restart(&mut self.streams.map);
         self.loops_left > 0 && self.flush == Flush::None
     }
 
@@ -321,6 +355,7 @@ impl Worker {
     fn issue(&mut self, direction: usize, offset: u64, bytes: u64) -> Wish {
         self.outstanding += 1;
         self.issued[direction] += 1;
+        self.issued_bytes[direction] += bytes;
         self.bytes += bytes;
         self.loop_bytes += bytes;
         let mut flags = Flags::default();
@@ -339,7 +374,7 @@ impl Worker {
         if self.plan.think_every != 0 && self.requests().is_multiple_of(self.plan.think_every) {
             self.think = Think::Draining;
         }
-        Wish { op: OPS[direction], offset: self.plan.begin + offset, bytes, flags }
+        Wish { op: OPS[direction], offset, bytes, flags }
     }
 
     fn step_flush(&mut self) -> Step {
@@ -369,12 +404,17 @@ impl Worker {
         }
     }
 
-    /// Request number n of a direction is due n / rate after the start; one that is late is made up for, as in fio.
+    /// A request is due when what was issued before it in its direction has taken its time at the rate, counted from
+    /// the start; one that is late is made up for, as in fio.
     fn step_rate(&mut self, direction: usize, now: SimTime) -> Option<Step> {
-        // Rates are at most 1e9, so the part below a second fits.
-        let (issued, rate) = (self.issued[direction], self.plan.rate[direction]);
-        let after = (issued / rate).saturating_mul(1_000_000_000) + issued % rate * 1_000_000_000 / rate;
-        let due = SimTime(self.start.0.saturating_add(after));
+        const SECOND_NS: u128 = 1_000_000_000;
+        let after = match self.plan.rate[direction] {
+            Rate::Unlimited => 0,
+            Rate::Requests(rate) => u128::from(self.issued[direction]) * SECOND_NS / u128::from(rate),
+            Rate::Bytes(rate) => u128::from(self.issued_bytes[direction]) * SECOND_NS / u128::from(rate),
+        };
+        let from = if self.ramping { self.start } else { self.measured_from };
+        let due = SimTime(from.0.saturating_add(u64::try_from(after).unwrap_or(u64::MAX)));
         if due <= now {
             return None;
         }

@@ -51,6 +51,16 @@ fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
     Ok(())
 }
 
+/// What a log has, in its order.
+///
+/// # Errors
+/// What is wrong with it, with line and column.
+pub(crate) fn records(file: &TraceFile) -> Result<Records, TraceError> {
+    let mut records = Records::default();
+    read(std::slice::from_ref(file), &mut records)?;
+    Ok(records)
+}
+
 struct Log {
     origin: Origin,
     timed: bool,

@@ -8,7 +8,7 @@ mod blkparse;
 mod blktrace;
 mod csv;
 mod ftrace;
-mod iolog;
+pub(crate) mod iolog;
 mod mobile;
 mod mqsim;
 mod msr;
@@ -23,6 +23,7 @@ use std::io::{self, Write};
 
 use units::SimTime;
 
+use crate::text_file::bytes_without_mark;
 use crate::trace::{Records, TraceFile};
 use crate::{Flags, ProcessId, SECTOR_BYTES, StreamId, Trace, TraceError, WorkOp, WorkRequest};
 use text::{Line, lines};
@@ -31,7 +32,7 @@ use text::{Line, lines};
 const HEAD_LINES: usize = 40;
 
 /// Bytes of the beginning: `ftrace` has a long comment, blkparse's lines may be few.
-const HEAD_BYTES: usize = 1 << 16;
+pub(crate) const HEAD_BYTES: usize = 1 << 16;
 
 macro_rules! formats {
     ($($(#[$meta:meta])* $variant:ident = $name:literal in $module:ident;)*) => {
@@ -110,6 +111,25 @@ impl Source {
     const fn lines(read: fn(Line<'_>, Origin, &mut Records) -> Result<(), TraceError>) -> Source {
         Source::Lines { read, skips: |_| false }
     }
+}
+
+/// How the bytes of a format come in records.
+pub(crate) enum Framing {
+    /// Lines.
+    Lines,
+    /// Tells what stands at the beginning of these bytes.
+    Records(fn(&[u8]) -> Frame),
+}
+
+/// What stands at the beginning of some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Frame {
+    /// A record of so many bytes, at least one.
+    Whole(usize),
+    /// A record may stand there: more bytes have to come.
+    Unfinished,
+    /// No record.
+    Wrong,
 }
 
 /// The file that a line is in.
@@ -204,6 +224,22 @@ impl Format {
         self.definition().writer.is_some()
     }
 
+    /// How its bytes come in records.
+    pub(crate) fn framing(self) -> Framing {
+        match self {
+            Format::Blktrace => Framing::Records(blktrace::frame),
+            Format::Blkparse
+            | Format::Ftrace
+            | Format::Iolog
+            | Format::Mobile
+            | Format::Nexus5
+            | Format::Msr
+            | Format::Spc
+            | Format::Mqsim
+            | Format::Csv => Framing::Lines,
+        }
+    }
+
     pub(crate) fn stacked(self) -> bool {
         self.definition().stacked
     }
@@ -226,6 +262,7 @@ impl Format {
     pub(crate) fn recognise(bytes: &[u8]) -> Option<Format> {
         let head = &bytes[..bytes.len().min(HEAD_BYTES)];
         Format::ALL.iter().copied().find(|format| match &format.definition().source {
+            Source::Files { fits, .. } if matches!(format.framing(), Framing::Lines) => fits(bytes_without_mark(head)),
             Source::Files { fits, .. } => fits(head),
             Source::Lines { read, skips } => {
                 let mut scratch = Records::default();

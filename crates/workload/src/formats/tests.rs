@@ -377,3 +377,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_byte_order_mark_belongs_to_no_line() {
+    for format in texts() {
+        let marked = format!("\u{feff}{}", sample(format));
+        let requests = |text: &str, given| {
+            let options = TraceOptions { format: given, ..TraceOptions::default() };
+            Trace::parse("t", vec![TraceFile { name: "t".into(), bytes: text.into() }], &options).unwrap().requests
+        };
+        let plain = requests(sample(format), None);
+        assert_eq!(requests(&marked, None), plain, "{format:?} recognised");
+        assert_eq!(requests(&marked, Some(format)), plain, "{format:?} named");
+    }
+}

@@ -1,6 +1,7 @@
 //! Lines and fields of text files, and the errors that name them.
 
 use crate::TraceError;
+use crate::text_file::bytes_without_mark;
 
 /// One line of a text file, without its end.
 #[derive(Clone, Copy)]
@@ -11,9 +12,9 @@ pub(crate) struct Line<'a> {
     pub text: &'a [u8],
 }
 
-/// The lines of a file, the empty ones left out.
+/// The lines of a file, the empty ones left out, and the byte order mark at its beginning.
 pub(crate) fn lines<'a>(file: &'a str, bytes: &'a [u8]) -> impl Iterator<Item = Line<'a>> {
-    let numbered = (1..).zip(bytes.split(|&b| b == b'\n'));
+    let numbered = (1..).zip(bytes_without_mark(bytes).split(|&b| b == b'\n'));
     numbered.filter_map(move |(number, text)| {
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         (!text.trim_ascii().is_empty()).then_some(Line { file, number, text })

@@ -41,6 +41,14 @@ pub enum TraceError {
         /// The decoder's message.
         reason: String,
     },
+    /// A file that is larger than any trace, or has no end.
+    #[error("{file}: has more than {most} bytes; read a part of it, or a file with fewer events")]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// Most bytes that are read, after decompression.
+        most: u64,
+    },
     /// A file in which no reader finds a line or event of its own.
     #[error(
         "{file}: no trace format fits its beginning; tried {tried}. With --format NAME the line is named that \

@@ -1,23 +1,14 @@
 //! The files of a trace: found, read, unpacked.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
-use liblzma::read::XzDecoder;
-use liblzma::stream::{CONCATENATED, Stream};
+use super::{Format, TraceError, intake};
 
-use super::TraceError;
+/// Missing files that are named.
+const MOST_NAMED: usize = 8;
 
-/// Largest unpacked file: a bound on what a damaged or malicious compressed file can do.
-const MAX_FILE_BYTES: u64 = 1 << 32;
-
-/// Most memory that unpacking takes: `xz -9` needs 65 MiB.
-const XZ_MEMORY_BYTES: u64 = 1 << 28;
-
-const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
-const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
 const PACKED_ENDINGS: [&str; 2] = [".gz", ".xz"];
 
 /// The contents of one file of a trace, plain or compressed by gzip or xz.
@@ -32,46 +23,54 @@ pub struct TraceFile {
 impl TraceFile {
     /// Unpacks the contents, if they are compressed.
     pub(crate) fn unpack(&mut self) -> Result<(), TraceError> {
-        let packed = self.bytes.as_slice();
-        let (method, unpacked) = if packed.starts_with(GZIP_MAGIC) {
-            ("gzip", unpacked(MultiGzDecoder::new(packed)))
-        } else if packed.starts_with(XZ_MAGIC) {
-            let stream = Stream::new_stream_decoder(XZ_MEMORY_BYTES, CONCATENATED);
-            let decoder = stream.map(|stream| XzDecoder::new_stream(packed, stream));
-            ("xz", decoder.map_err(|e| e.to_string()).and_then(unpacked))
-        } else {
-            return Ok(());
-        };
-        self.bytes = unpacked.map_err(|reason| TraceError::Compressed { file: self.name.clone(), method, reason })?;
+        if intake::is_packed(&self.bytes) {
+            *self = intake::take_in(&self.name, self.bytes.as_slice(), None)?;
+        }
         Ok(())
     }
 }
 
-fn unpacked(decoder: impl Read) -> Result<Vec<u8>, String> {
-    let mut plain = Vec::new();
-    decoder.take(MAX_FILE_BYTES + 1).read_to_end(&mut plain).map_err(|e| e.to_string())?;
-    if plain.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("unpacks to more than {MAX_FILE_BYTES} bytes"));
+/// Reads the per-CPU files of a directory, in the order of the CPUs, or a single file. `format` is what they must have,
+/// if that is known.
+pub(crate) fn load(path: &Path, format: Option<Format>) -> Result<Vec<TraceFile>, TraceError> {
+    let io = |source| TraceError::Io { file: path.display().to_string(), source };
+    if !fs::metadata(path).map_err(io)?.is_dir() {
+        return load_one(path, format).map(|file| vec![file]);
     }
-    Ok(plain)
+    let entries = fs::read_dir(path).map_err(io)?;
+    let paths = entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>().map_err(io)?;
+    per_cpu_files(path, paths)?.iter().map(|path| load_one(path, format)).collect()
 }
 
-/// Reads the per-CPU files of a directory, in the order of the CPUs, or a single file.
-pub(crate) fn load(path: &Path) -> Result<Vec<TraceFile>, TraceError> {
-    let io = |path: &Path| {
-        let file = path.display().to_string();
-        move |source| TraceError::Io { file, source }
-    };
-    let paths = if fs::metadata(path).map_err(io(path))?.is_dir() {
-        let entries = fs::read_dir(path).map_err(io(path))?;
-        let paths = entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>().map_err(io(path))?;
-        per_cpu_files(path, paths)?
-    } else {
-        vec![path.to_path_buf()]
-    };
-    let load =
-        |path: PathBuf| Ok(TraceFile { name: path.display().to_string(), bytes: fs::read(&path).map_err(io(&path))? });
-    paths.into_iter().map(load).collect()
+/// Reads one file.
+pub(crate) fn load_one(path: &Path, format: Option<Format>) -> Result<TraceFile, TraceError> {
+    let name = path.display().to_string();
+    match fs::File::open(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
+        Ok((bytes, file)) => intake::take_in_sized(&name, file, format, bytes),
+        Err(source) => Err(TraceError::Io { file: name, source }),
+    }
+}
+
+/// Names of files that are not among the per-CPU files, but should be by their numbers: a tracer writes one for each CPU
+/// from 0 on.
+pub(super) fn missing(files: &[TraceFile]) -> Vec<String> {
+    let mut by_base: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for file in files {
+        let name = file.name.rsplit(std::path::MAIN_SEPARATOR).next().unwrap_or_default();
+        if let Some((cpu, plain)) = cpu_of(name) {
+            let base = plain.rsplit_once('.').map_or(plain, |(base, _)| base);
+            by_base.entry(base).or_default().insert(cpu);
+        }
+    }
+    let gaps = by_base.iter().filter(|_| files.len() > 1).flat_map(|(base, cpus)| {
+        let last = cpus.last().copied().unwrap_or_default();
+        (0..last).filter(|cpu| !cpus.contains(cpu)).map(move |cpu| format!("{base}.{cpu}"))
+    });
+    let mut names: Vec<String> = gaps.take(MOST_NAMED + 1).collect();
+    if names.len() > MOST_NAMED {
+        names[MOST_NAMED] = "and more".into();
+    }
+    names
 }
 
 /// CPU number and name without the ending of compressed files, if this is the name of a per-CPU file.

@@ -5,6 +5,7 @@ mod completions;
 mod data;
 mod error;
 pub(crate) mod files;
+mod intake;
 mod normalise;
 mod pace;
 mod records;
@@ -35,10 +36,13 @@ impl Trace {
     /// # Errors
     /// [`TraceError`], naming file and event or line.
     pub fn read(path: &Path, options: &TraceOptions) -> Result<Trace, TraceError> {
-        let files = files::load(path)?;
         // The names in a directory already say that it is a blktrace, so a damaged file is named as one.
         let format = options.format.or(path.is_dir().then_some(Format::Blktrace));
-        Trace::parse(&path.display().to_string(), files, &TraceOptions { format, ..options.clone() })
+        let files = files::load(path, format)?;
+        let missing = files::missing(&files);
+        let mut trace = Trace::parse(&path.display().to_string(), files, &TraceOptions { format, ..options.clone() })?;
+        trace.report.missing_files = missing;
+        Ok(trace)
     }
 
     /// Reads a trace from the contents of its files; blktrace's are given in the order of their CPUs.

@@ -12,6 +12,9 @@ use crate::{WorkOp, WorkRequest};
 pub struct TraceReport {
     /// Files read.
     pub files: u64,
+    /// Per-CPU files that are missing between others.
+    #[serde(skip)]
+    pub missing_files: Vec<String>,
     /// Records or lines in all files; comments, headers and summaries are none.
     pub events: u64,
     /// Events of any device with which a request begins: queue, insert or issue events, lines of request lists.
@@ -130,6 +133,10 @@ impl TraceReport {
         ];
         let mut warnings: Vec<String> =
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        if !self.missing_files.is_empty() {
+            let names = self.missing_files.join(", ");
+            warnings.push(format!("files of CPUs are missing ({names}): what these CPUs did is not in the trace"));
+        }
         if self.partial_writes > 0 {
             warnings.push(format!(
                 "{} writes cover units of 4 KiB in part: {} reads of these units go before them (read-modify-write)",

@@ -7,6 +7,7 @@ use units::{Nanos, SimTime};
 use super::*;
 use crate::{Issued, Next, Source, Ticket, WorkOp};
 
+mod around;
 mod options;
 mod pace;
 mod place;
@@ -91,7 +92,7 @@ fn times_of(issued: &[Issued]) -> Vec<u64> {
     issued.iter().map(|i| (i.request.arrival.0 - 5000) / 1000).collect()
 }
 
-const LINES: [&str; 25] = [
+const LINES: [&str; 35] = [
     "[a]",
     "[global]",
     "[b]",
@@ -117,6 +118,16 @@ const LINES: [&str; 25] = [
     "offset=4k",
     "; ufsim: warmup",
     "io_size=100k",
+    "bsrange=4k-12k",
+    "bs=512-4k,8k",
+    "nrfiles=3",
+    "filename=f:g:h",
+    "file_service_type=random:2",
+    "file_service_type=sequential",
+    "rate=40m",
+    "rate=,1g",
+    "ramp_time=3us",
+    "filesize=40k",
 ];
 
 proptest! {
@@ -128,8 +139,9 @@ proptest! {
     #[test]
     fn arbitrary_values_do_not_panic(
         key in prop::sample::select(vec!["rw", "bs", "bssplit", "size", "io_size", "offset", "numjobs", "iodepth",
-            "runtime", "rate_iops", "thinktime", "random_distribution", "filesize", "offset_increment", "loops"]),
-        value in "[0-9kmgi%/:.,-]{0,12}",
+            "runtime", "rate_iops", "thinktime", "random_distribution", "filesize", "offset_increment", "loops",
+            "bsrange", "rate", "ramp_time", "nrfiles", "filename", "file_service_type", "read_iolog"]),
+        value in "[0-9kmgi%/:.,\\\\-]{0,12}",
     ) {
         if let Ok(file) = JobFile::parse(&format!("[a]\nsize=1m\n{key}={value}\n"), "t.fio") {
             let _ = file.bind(UNITS, 1);

@@ -16,8 +16,11 @@ fn bad_values_name_line_key_value_and_range() {
     let rw = "read, write, rw, readwrite, randread, randwrite, randrw, trim or randtrim";
     bad("rw=randtrimwrite", rw);
     bad("readwrite=x", rw);
-    let sizes = "one to three (read, write, trim) sizes from 512 to 1g, each a multiple of 512; separated by commas";
+    let sizes = "one to three (read, write, trim) sizes or ranges such as 4k-64k, from 512 to 1g, each a multiple of 512; \
+                 separated by commas";
     bad("bs=511", sizes);
+    bad("bsrange=4k-", sizes);
+    bad("blocksize_range=4k-9k-", sizes);
     bad("blocksize=4k,,", sizes);
     let split = "size/percentage:size/percentage... with sizes from 512 to 1g in multiples of 512 and percentages \
                  that add up to 100; up to three lists (read, write, trim) separated by commas";
@@ -48,12 +51,23 @@ fn bad_values_name_line_key_value_and_range() {
     bad("loops=0", positive);
     bad("thinktime_blocks=0", positive);
     let time = "a time below 2^62 ns (146 years), optionally with us, ms, s, m, h or d";
-    for key in ["runtime", "thinktime", "startdelay"] {
+    for key in ["runtime", "thinktime", "startdelay", "ramp_time"] {
         bad(&format!("{key}=1w"), time);
     }
     let rate = "one to three (read, write, trim) requests per second from 1 to 1000000000, separated by commas";
     bad("rate_iops=0", rate);
     bad("rate_iops=1,2,3,4", rate);
+    let bandwidth = "one to three (read, write, trim) bandwidths in bytes per second from 1 to 1p, with the suffixes of \
+                     bytes; separated by commas";
+    bad("rate=0", bandwidth);
+    bad("rate=2p", bandwidth);
+    bad("nrfiles=0", "a whole number from 1 to 1048576");
+    bad("nr_files=1048577", "a whole number from 1 to 1048576");
+    let service = "roundrobin, sequential or random, each also with :N for N requests to a file at a time";
+    bad("file_service_type=roundrobin:0", service);
+    bad("file_service_type=all", service);
+    bad("read_iolog=", "the path of one fio iolog");
+    bad("replay_no_stall=2", "0, 1, true or false");
     let distribution = "random, zipf:theta (theta above 0, at most 10, not 1), pareto:h (0 < h < 1), \
                         normal:deviation (above 0 to 100 per cent) or zoned:requests/blocks:... (per cent, each adding \
                         up to 100)";
@@ -61,7 +75,7 @@ fn bad_values_name_line_key_value_and_range() {
     bad("randseed=-1", "a whole number from 0 to 18446744073709551615");
     bad("kb_base=1000", "1024");
     bad("name=", "a name that is not empty");
-    bad("filename=a:b", "the name of one file (a list separated by colons is not supported)");
+    bad("filename=a::b", "names of files, separated by colons (a colon in a name is \\:)");
 }
 
 #[test]
@@ -84,7 +98,7 @@ fn unknown_options_and_foreign_lines_are_named() {
 #[test]
 fn options_that_do_nothing_here_are_warned_about() {
     let text = "[a]\nsize=1m\nioengine=libaio\ndirectory=/mnt\nrefill_buffers\nzonemode=zbd\ndirect=0\nioengine=psync\n\
-                direct=1\nbuffered=0\nkb_base=1024\n";
+                direct=1\nbuffered=0\nkb_base=1024\nfile_service_type=zipf:1.2\n";
     let file = JobFile::parse(text, "t.fio").unwrap();
     let found: Vec<_> = file.warnings().iter().map(|w| (w.line, w.key.as_str(), w.changes_requests)).collect();
     assert_eq!(
@@ -95,7 +109,8 @@ fn options_that_do_nothing_here_are_warned_about() {
             (5, "refill_buffers", false),
             (6, "zonemode", true),
             (7, "direct", true),
-            (8, "ioengine", false)
+            (8, "ioengine", false),
+            (12, "file_service_type", true)
         ]
     );
     let message = "line 5: option \"refill_buffers\": has no meaning on a simulated device and is ignored";
@@ -125,6 +140,18 @@ fn globals_hold_for_the_jobs_below_them_and_comments_are_skipped() {
 fn jobs_that_cannot_run_are_named() {
     assert_eq!(refused("[a]\nrw=read\n"), "t.fio:1: job \"a\": needs size= (or filename= for a file that has a size)");
     assert_eq!(refused("[a]\nsize=1m\ntime_based\n"), "t.fio:1: job \"a\": time_based needs runtime");
+    assert_eq!(
+        refused("[a]\nsize=1m\nrate=,1m\nrate_iops=100\n"),
+        "t.fio:1: job \"a\": rate and rate_iops exclude each other"
+    );
+    assert_eq!(
+        refused("[a]\nsize=12k\nnrfiles=4\n"),
+        "t.fio:1: job \"a\": a block of 4096 bytes does not fit into 3072 bytes (size / 4 files)"
+    );
+    assert_eq!(
+        refused("[a]\nsize=64k\nnrfiles=600000\n[b]\nsize=4k\nnrfiles=600000\n"),
+        "t.fio:4: job \"b\": has file number 1200000; at most 1048576 are allowed"
+    );
     assert_eq!(
         refused("[a]\nsize=8k\nbs=16k\n"),
         "t.fio:1: job \"a\": a block of 16384 bytes does not fit into 8192 bytes (size less offset)"

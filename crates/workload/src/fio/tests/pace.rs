@@ -106,6 +106,72 @@ fn rate_iops_paces_and_makes_up_for_lateness() {
     }
 }
 
+/// Independent of how the worker counts: request n is due when the bytes before it have taken their time.
+#[test]
+fn rate_paces_bytes_of_each_direction() {
+    // 4096 bytes at 512,000,000 per second take 8 us.
+    assert_eq!(times_of(&run("[a]\nsize=16k\nrate=512000000\n")), [0, 8, 16, 24]);
+    // Large blocks take longer: 4 KiB per us, first of 8, then of what a range gives.
+    let issued = run("[a]\nrw=randrw\nsize=4m\nio_size=1m\nbsrange=4k-64k\nrate=4096000000,2048000000\niodepth=64\n");
+    for (op, us_per_unit) in [(WorkOp::Read, 1), (WorkOp::Write, 2)] {
+        let of_op: Vec<_> = issued.iter().filter(|i| i.request.op == op).copied().collect();
+        assert!(of_op.len() > 5);
+        let mut before = 0;
+        for (i, time) in of_op.iter().zip(times_of(&of_op)) {
+            assert!(time >= before / 4096 * us_per_unit, "{op:?} at {time} after {before} bytes");
+            before += i.request.bytes;
+        }
+    }
+    // Only writes are limited: reads go as fast as the device.
+    assert_eq!(times_of(&run("[a]\nrw=read\nsize=16k\nrate=,1k\n")), [0, 1, 2, 3]);
+    assert_eq!(times_of(&run("[a]\nrw=write\nsize=8k\nrate=,4096000\n")), [0, 1000]);
+    // The largest rate and amount do not overflow.
+    assert_eq!(times_of(&run("[a]\nsize=16k\nrate=1p\n")), [0, 1, 2, 3]);
+}
+
+#[test]
+fn ramp_time_is_not_measured_and_limits_count_from_its_end() {
+    let measured = |text: &str| -> Vec<bool> { run(text).iter().map(|i| i.measured).collect() };
+    let marks = |measured: &[bool]| (measured.iter().filter(|m| !**m).count(), measured.iter().filter(|m| **m).count());
+    // The device answers in 1 us: 5 requests in the ramp time, then for the run time.
+    let timed = measured("[a]\nrw=randread\nsize=4m\nramp_time=5us\nruntime=20us\ntime_based\n");
+    assert_eq!(marks(&timed), (5, 20));
+    assert!(timed.is_sorted(), "measured from one moment on");
+    // The whole size, or number, is measured, although the region ends before.
+    assert_eq!(marks(&measured("[a]\nrw=write\nsize=40k\nramp_time=4us\n")), (4, 10));
+    assert_eq!(marks(&measured("[a]\nrw=randwrite\nsize=40k\nramp_time=4us\n")), (4, 10));
+    assert_eq!(marks(&measured("[a]\nrw=write\nsize=40k\nramp_time=4us\nnumber_ios=6\n")), (4, 6));
+    // It counts from the start of the job, and only for the job that has it.
+    let text = "[a]\nrw=write\nsize=16k\nstartdelay=10us\nramp_time=2us\n[b]\nrw=read\nsize=8k\n";
+    let issued = run(text);
+    assert_eq!(times_of(&issued), [0, 1, 10, 11, 12, 13, 14, 15]);
+    assert_eq!(
+        issued.iter().map(|i| i.measured).collect::<Vec<_>>(),
+        [true, true, false, false, true, true, true, true]
+    );
+    // A rate begins anew: request n is due n times 10 us behind the ramp time.
+    let issued = run("[a]\nrw=write\nsize=16k\nrate_iops=100000\nramp_time=25us\n");
+    assert_eq!(times_of(&issued), [0, 10, 20, 30, 35, 45, 55]);
+    assert_eq!(issued.iter().position(|i| i.measured), Some(3));
+    assert_eq!(bind("[a]\nsize=16k\nramp_time=1us\n").progress().total, None);
+}
+
+#[test]
+fn a_run_that_ends_in_its_ramp_time_has_measured_nothing() {
+    let verdict = |text: &str| {
+        let mut source = bind(text);
+        run_for(&mut source, 1000);
+        source.verdict()
+    };
+    let Err(crate::Fault::Wish(told)) = verdict("[a]\nsize=16k\nramp_time=1s\n") else {
+        panic!("something was measured")
+    };
+    assert!(told.starts_with("every job ended within its ramp_time"), "{told}");
+    assert_eq!(verdict("[a]\nsize=16k\nramp_time=3us\n"), Ok(()));
+    assert_eq!(verdict("[a]\nsize=16k\nramp_time=1s\n[b]\nsize=4k\n"), Ok(()));
+    assert_eq!(verdict("[a]\n; ufsim: warmup\nsize=16k\n"), Ok(()), "nothing was to be measured");
+}
+
 #[test]
 fn thinktime_begins_when_nothing_is_outstanding() {
     assert_eq!(times_of(&run("[a]\nsize=12k\nthinktime=5\n")), [0, 6, 12]);

@@ -198,3 +198,100 @@ fn clones_and_namesakes_differ_and_other_jobs_do_not_matter() {
     let other = "[z]\nrw=randread\nsize=4m\n[a]\nrw=randwrite\nsize=400k\n";
     assert_eq!(of_stream(two, 0), of_stream(other, 1));
 }
+
+/// fio draws `smallest + largest * u`, cut to a multiple of the smallest size and to the largest.
+#[test]
+fn sizes_of_a_range_are_multiples_as_likely_as_in_fio() {
+    for (range, expected) in [
+        ("bsrange=4k-16k", &[(4096, 0.25), (8192, 0.25), (12288, 0.25), (16384, 0.25)][..]),
+        ("blocksize_range=16k:4k", &[(4096, 0.25), (8192, 0.25), (12288, 0.25), (16384, 0.25)]),
+        ("bs=4k-10k", &[(4096, 0.4), (8192, 0.4), (10240, 0.2)]),
+        ("bsrange=3k-6k", &[(3072, 0.5), (6144, 0.5)]),
+    ] {
+        let issued = run(&format!("[a]\nrw=randread\nsize=512m\nnorandommap\nnumber_ios=20000\n{range}\n"));
+        let mut counts = std::collections::BTreeMap::new();
+        issued.iter().for_each(|i| *counts.entry(i.request.bytes).or_insert(0) += 1);
+        assert_eq!(counts.len(), expected.len(), "{range}: {counts:?}");
+        for (bytes, share) in expected {
+            // Five standard deviations of 20000 draws are at most 0.018.
+            let got = f64::from(counts[bytes]) / 20000.0;
+            assert!((got - share).abs() < 0.018, "{range}: {got} of {bytes}");
+        }
+    }
+}
+
+#[test]
+fn a_range_holds_for_its_direction_and_ends_with_the_smallest_size() {
+    let issued = run("[a]\nrw=randrw\nsize=64m\nio_size=8m\nbsrange=4k-8k,64k-128k\n");
+    for i in &issued {
+        let allowed: &[u64] = if i.request.op == WorkOp::Read { &[4096, 8192] } else { &[65536, 131_072] };
+        assert!(allowed.contains(&i.request.bytes), "{i:?}");
+    }
+    // A sequential job goes on without gaps to the last unit.
+    let issued = run("[a]\nrw=write\nsize=1m\nbsrange=4k-64k\n");
+    let mut end = 0;
+    for i in &issued {
+        assert_eq!(i.request.sector * 512, end);
+        end += i.request.bytes;
+    }
+    assert_eq!(end, 1 << 20);
+}
+
+/// Numbers of the files, in units of 16 KiB, and the place in each.
+fn files_of(text: &str) -> Vec<(u32, u32)> {
+    units_of(&run(text)).into_iter().map(|unit| (unit / 4, unit % 4)).collect()
+}
+
+#[test]
+fn several_files_share_the_size_and_take_turns() {
+    let text = "[a]\nrw=write\nsize=48k\nnrfiles=3\n";
+    let order = [0, 1, 2, 3].into_iter().flat_map(|place| [(0, place), (1, place), (2, place)]).collect::<Vec<_>>();
+    assert_eq!(files_of(text), order);
+    let by_two = files_of(&format!("{text}file_service_type=roundrobin:2\n"));
+    assert_eq!(by_two[..6], [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]);
+    let one_by_one = files_of(&format!("{text}file_service_type=sequential\n"));
+    assert_eq!(one_by_one, (0..12).map(|n| (n / 4, n % 4)).collect::<Vec<_>>());
+    let mut random = files_of(&format!("{text}file_service_type=random\n"));
+    assert_ne!(random, order);
+    assert!((0..3).all(|file| random.iter().filter(|r| r.0 == file).is_sorted()), "each in its order: {random:?}");
+    random.sort_unstable();
+    assert_eq!(random, one_by_one, "each place once");
+}
+
+#[test]
+fn random_jobs_cover_every_file_and_loops_begin_anew() {
+    let text = "[a]\nrw=randwrite\nsize=160k\nnr_files=10\nloops=2\niodepth=4\n";
+    let units = units_of(&run(text));
+    assert_eq!(units.len(), 80);
+    for half in units.chunks(40) {
+        let mut sorted = half.to_vec();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..40).collect::<Vec<_>>());
+        let served: Vec<u32> = half.iter().map(|unit| unit / 4).collect();
+        assert_eq!(served, (0..40).map(|n| n % 10).collect::<Vec<_>>(), "round robin");
+    }
+}
+
+#[test]
+fn files_have_a_size_of_their_own_or_names_to_share() {
+    // filesize is that of each file; size is what is to be done.
+    let issued = run("[a]\nrw=write\nfilesize=8k\nnrfiles=3\nsize=16k\n");
+    assert_eq!(units_of(&issued), [0, 2, 4, 1]);
+    let source = bind("[a]\nrw=write\nfilesize=8k\nnrfiles=3\nsize=16k\n");
+    assert_eq!(source.preconditioning_ranges().ranges(), [UnitRange { first: Lpa(0), count: 6 }]);
+    // A list of names counts instead of nrfiles, and others know the files by these names.
+    let issued = run("[a]\nrw=write\nsize=16k\nfilename=f:g\nnrfiles=7\n[b]\nstonewall\nrw=read\nfilename=g\n");
+    assert_eq!((ops_of(&issued).as_str(), units_of(&issued)), ("wwwwrr", vec![0, 2, 1, 3, 2, 3]));
+    // Clones have their own.
+    assert_eq!(units_of(&run("[a]\nrw=write\nsize=8k\nnrfiles=2\nnumjobs=2\n")), [0, 2, 1, 3]);
+    // What is not used up by a random choice comes again when time goes on.
+    let issued = run("[a]\nrw=randwrite\nsize=16k\nnrfiles=4\ntime_based\nruntime=100us\n");
+    assert_eq!(issued.len(), 100);
+}
+
+#[test]
+fn offsets_are_in_each_file() {
+    let source = bind("[a]\nrw=write\nsize=16k\nnrfiles=2\noffset=4k\n");
+    let range = |first, count| UnitRange { first: Lpa(first), count };
+    assert_eq!(source.preconditioning_ranges().ranges(), [range(1, 2), range(4, 2)]);
+}

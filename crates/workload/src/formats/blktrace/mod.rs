@@ -12,6 +12,8 @@
 mod merge;
 mod record;
 
+pub(crate) use record::frame;
+
 use super::{Definition, Source};
 use crate::TraceError;
 use crate::trace::{Records, TraceFile};

@@ -1,5 +1,6 @@
 //! Events of one file.
 
+use crate::formats::Frame;
 use crate::{TraceError, TraceReport};
 
 /// `BLK_IO_TRACE_MAGIC` with the version in its lowest byte.
@@ -97,6 +98,18 @@ impl Sequence {
 pub(super) fn fits(head: &[u8]) -> bool {
     let is_magic = |number: u32| number & !0xff == MAGIC;
     head.first_chunk().is_some_and(|b| is_magic(u32::from_le_bytes(*b)) || is_magic(u32::from_be_bytes(*b)))
+}
+
+/// What stands at the beginning of these bytes: an event, with its payload, has its magic in either byte order.
+pub(crate) fn frame(bytes: &[u8]) -> Frame {
+    let Some(start) = bytes.first_chunk() else { return Frame::Unfinished };
+    if !fits(bytes) {
+        return Frame::Wrong;
+    }
+    let big_endian = u32::from_be_bytes(*start) & !0xff == MAGIC;
+    let Some(header) = bytes.first_chunk() else { return Frame::Unfinished };
+    let length = HEADER_BYTES + usize::from(Header { bytes: header, big_endian }.u16(46));
+    if length <= bytes.len() { Frame::Whole(length) } else { Frame::Unfinished }
 }
 
 /// Appends the events of a file.

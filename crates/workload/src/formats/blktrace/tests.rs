@@ -308,6 +308,28 @@ fn a_directory_is_read_in_the_order_of_its_cpus() {
 }
 
 #[test]
+fn a_file_that_is_missing_between_others_is_told() {
+    let directory = Directory::new("gap");
+    let at = |sector| encode(&[event(9, Q, READ, sector, 4096)], false);
+    let warnings = || Trace::read(&directory.0, &options(None)).unwrap().report.warnings();
+    directory.put("sda.blktrace.0", &at(0));
+    directory.put("sda.blktrace.1.gz", &gzip(&at(8)));
+    assert_eq!(warnings(), [""; 0]);
+    directory.put("sda.blktrace.4", &at(16));
+    directory.put("sdb.blktrace.0", &at(24));
+    assert_eq!(
+        warnings(),
+        ["files of CPUs are missing (sda.blktrace.2, sda.blktrace.3): what these CPUs did is not in the trace"]
+    );
+    directory.put("sdb.blktrace.60", &at(24));
+    let told = warnings().remove(0);
+    assert!(told.contains("sdb.blktrace.6, and more): "), "{told}");
+    // One file by itself is what was asked for.
+    let one = Trace::read(&directory.0.join("sda.blktrace.4"), &options(None)).unwrap();
+    assert_eq!(one.report.warnings(), [""; 0]);
+}
+
+#[test]
 fn missing_things_are_named() {
     let directory = Directory::new("missing");
     let options = options(None);

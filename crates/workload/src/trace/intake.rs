@@ -1,0 +1,227 @@
+//! How the bytes of a trace come in: never more of them than one file may have, and none behind a record that is no
+//! record. A file that never ends (`/dev/zero`, a compressed one that unpacks to zeros) is refused at its beginning.
+
+use std::io::{self, Read};
+
+use flate2::read::MultiGzDecoder;
+use liblzma::read::XzDecoder;
+use liblzma::stream::{CONCATENATED, Stream};
+
+use super::{Format, TraceError, TraceFile};
+use crate::formats::{Frame, Framing, HEAD_BYTES};
+
+/// Largest file, unpacked if it is compressed.
+const MAX_FILE_BYTES: usize = 1 << 32;
+
+/// Longest line of a text: events of ftrace have some hundred bytes.
+const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// Bytes that are taken at a time.
+const CHUNK_BYTES: usize = 1 << 16;
+
+/// Most memory that unpacking takes: `xz -9` needs 65 MiB.
+const XZ_MEMORY_BYTES: u64 = 1 << 28;
+
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
+
+/// Whether these bytes begin a compressed file.
+pub(super) fn is_packed(head: &[u8]) -> bool {
+    head.starts_with(GZIP_MAGIC) || head.starts_with(XZ_MAGIC)
+}
+
+/// Takes a file in, unpacked if it is compressed by gzip or xz.
+///
+/// `format` is what it must have; without one it is what its beginning shows.
+///
+/// # Errors
+/// [`TraceError::Io`], [`TraceError::Compressed`], [`TraceError::TooLarge`], [`TraceError::Line`] for a line that is too
+/// long.
+pub(super) fn take_in(name: &str, from: impl Read, format: Option<Format>) -> Result<TraceFile, TraceError> {
+    take_in_sized(name, from, format, 0)
+}
+
+/// The same of a file that has so many bytes, as far as one knows.
+pub(super) fn take_in_sized(
+    name: &str,
+    mut from: impl Read,
+    format: Option<Format>,
+    expected: u64,
+) -> Result<TraceFile, TraceError> {
+    let io = |source| TraceError::Io { file: name.to_owned(), source };
+    let mut head = Vec::new();
+    from.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut head).map_err(io)?;
+    let damaged = |method| {
+        move |error: io::Error| TraceError::Compressed { file: name.to_owned(), method, reason: error.to_string() }
+    };
+    let expected = if is_packed(&head) { 0 } else { expected.min(MAX_FILE_BYTES as u64) as usize };
+    let intake = Intake { name, format, expected, most: MAX_FILE_BYTES };
+    let bytes = if head.starts_with(GZIP_MAGIC) {
+        intake.all(MultiGzDecoder::new(head.chain(from)), damaged("gzip"))
+    } else if head.starts_with(XZ_MAGIC) {
+        let stream = Stream::new_stream_decoder(XZ_MEMORY_BYTES, CONCATENATED).map_err(io::Error::from);
+        let stream = stream.map_err(damaged("xz"))?;
+        intake.all(XzDecoder::new_stream(io::BufReader::new(head.chain(from)), stream), damaged("xz"))
+    } else {
+        intake.all(head.chain(from), io)
+    };
+    Ok(TraceFile { name: name.to_owned(), bytes: bytes? })
+}
+
+/// What is known of a file before it is read.
+struct Intake<'a> {
+    name: &'a str,
+    format: Option<Format>,
+    /// Bytes to make room for; there may be others.
+    expected: usize,
+    /// Most bytes.
+    most: usize,
+}
+
+impl Intake<'_> {
+    /// Takes everything, as long as it can be right. Behind a record that is none nothing more is taken: the format's
+    /// reader says what is wrong there.
+    fn all(&self, mut from: impl Read, failed: impl Fn(io::Error) -> TraceError) -> Result<Vec<u8>, TraceError> {
+        let mut bytes = Vec::with_capacity(self.expected);
+        let mut framing = None;
+        // Bytes that belong to whole records, and lines among them.
+        let (mut checked, mut lines) = (0, 0);
+        loop {
+            let taken = from.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut bytes).map_err(&failed)?;
+            if taken == 0 {
+                return Ok(bytes);
+            }
+            if bytes.len() > self.most {
+                return Err(TraceError::TooLarge { file: self.name.to_owned(), most: self.most as u64 });
+            }
+            // A chunk is as long as the beginning by which a format is recognised.
+            let framing = framing.get_or_insert_with(|| {
+                self.format.or_else(|| Format::recognise(&bytes)).map_or(Framing::Lines, Format::framing)
+            });
+            match framing {
+                Framing::Lines => {
+                    let new = &bytes[bytes.len() - taken..];
+                    if let Some(end) = new.iter().rposition(|&b| b == b'\n') {
+                        checked = bytes.len() - taken + end + 1;
+                        lines += new.iter().filter(|&&b| b == b'\n').count() as u64;
+                    }
+                    if bytes.len() - checked > MAX_LINE_BYTES {
+                        return Err(self.too_long(lines + 1));
+                    }
+                }
+                Framing::Records(next) => loop {
+                    match next(&bytes[checked..]) {
+                        Frame::Whole(length) => checked += length,
+                        Frame::Unfinished => break,
+                        Frame::Wrong => return Ok(bytes),
+                    }
+                },
+            }
+        }
+    }
+
+    fn too_long(&self, line: u64) -> TraceError {
+        let problem = format!("the line has no end within {MAX_LINE_BYTES} bytes; this is no text of a trace");
+        TraceError::Line { file: self.name.to_owned(), line, column: 1, problem }
+    }
+}
+
+const _: () = assert!(CHUNK_BYTES >= HEAD_BYTES);
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+    use crate::endless::Endless;
+    use crate::{Trace, TraceOptions};
+
+    /// The longest line, the chunk in which it is noticed, and the beginning.
+    const MOST_TAKEN: u64 = (MAX_LINE_BYTES + 2 * CHUNK_BYTES) as u64;
+
+    /// What reading an endless repetition of `bytes` ends with, once at most so much was taken.
+    fn refused(bytes: &[u8], format: Option<Format>, most_taken: u64) -> String {
+        let mut endless = Endless::new(bytes);
+        let outcome = take_in("t", &mut endless, format);
+        assert!(endless.taken <= most_taken, "{format:?}: {} bytes taken", endless.taken);
+        let options = TraceOptions { format, ..TraceOptions::default() };
+        let error = outcome.and_then(|file| Trace::parse("t", vec![file], &options)).unwrap_err().to_string();
+        assert!(error.starts_with("t: ") && error.len() < 300 && !error.contains('\n'), "{error}");
+        error
+    }
+
+    #[test]
+    fn zeros_and_a_line_without_an_end_are_refused_in_every_format() {
+        for format in Format::ALL.iter().copied().map(Some).chain([None]) {
+            for bytes in [&b"\0"[..], b"1", b"a,b ", b"0,read,"] {
+                refused(bytes, format, MOST_TAKEN);
+            }
+        }
+        let told = "t: line 1, column 1: the line has no end within 1048576 bytes; this is no text of a trace";
+        assert_eq!(refused(b"\0", Some(Format::Csv), MOST_TAKEN), told);
+        let told = "t: event 1 at byte offset 0 begins with 0x00000000, not with the blktrace magic 0x65617407";
+        assert_eq!(refused(b"\0", Some(Format::Blktrace), CHUNK_BYTES as u64 * 2), told);
+    }
+
+    #[test]
+    fn a_device_that_never_ends_is_refused() {
+        for format in Format::ALL {
+            let options = TraceOptions { format: Some(*format), ..TraceOptions::default() };
+            let error = Trace::read(std::path::Path::new("/dev/zero"), &options).unwrap_err();
+            assert!(error.to_string().starts_with("/dev/zero: "), "{error}");
+        }
+        assert!(Trace::read(std::path::Path::new("/dev/zero"), &TraceOptions::default()).is_err());
+    }
+
+    /// Zeros, compressed without an end: more packed bytes come as long as they are asked for.
+    #[test]
+    fn compressed_zeros_are_refused_in_every_format() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 0);
+        for _ in 0..16 {
+            gzip.write_all(&[0; 1 << 20]).unwrap();
+            xz.write_all(&[0; 1 << 20]).unwrap();
+        }
+        // Members one after another are one file.
+        for packed in [gzip.finish().unwrap(), xz.finish().unwrap()] {
+            for format in Format::ALL.iter().copied().map(Some).chain([None]) {
+                refused(&packed, format, MOST_TAKEN);
+            }
+        }
+    }
+
+    /// Right records without an end come up to the largest file, and no further.
+    #[test]
+    fn right_records_without_an_end_are_refused_at_the_largest_file() {
+        let most = 1 << 20;
+        let mut event = [0; 48];
+        event[..4].copy_from_slice(&0x6561_7407_u32.to_le_bytes());
+        for (bytes, format) in [
+            (&b"0,read,8:0,8,4096,,,a\n"[..], Format::Csv),
+            (b"8,0 0 1 0.000000001 7 Q R 8 + 8 [a]\n", Format::Blkparse),
+            (&event, Format::Blktrace),
+        ] {
+            let mut endless = Endless::new(bytes);
+            let intake = Intake { name: "t", format: Some(format), expected: 0, most };
+            let error = intake.all(&mut endless, |_| unreachable!()).unwrap_err().to_string();
+            assert_eq!(error, "t: has more than 1048576 bytes; read a part of it, or a file with fewer events");
+            assert!(endless.taken <= (most + CHUNK_BYTES) as u64, "{}", endless.taken);
+        }
+    }
+
+    #[test]
+    fn what_stands_behind_a_damaged_record_is_not_taken() {
+        let mut bytes = vec![0; 48 * 10];
+        bytes.chunks_mut(48).for_each(|event| event[..4].copy_from_slice(&0x6561_7407_u32.to_le_bytes()));
+        bytes.extend(b"junk");
+        let mut from = bytes.chain(Endless::new(&[7]));
+        let error = take_in("t", &mut from, Some(Format::Blktrace)).and_then(|file| {
+            assert!(file.bytes.len() <= 2 * CHUNK_BYTES);
+            Trace::parse("t", vec![file], &TraceOptions::default())
+        });
+        assert!(error.unwrap_err().to_string().starts_with("t: event 11 at byte offset 480 begins with"));
+    }
+}
