@@ -247,3 +247,144 @@ fn open_trace(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     };
     Ok(Workload { source: Box::new(source), replay, depth, warnings, random: false })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Files of a test, removed at its end.
+    struct Directory(std::path::PathBuf);
+
+    impl Directory {
+        fn new(name: &str) -> Directory {
+            let path = std::env::temp_dir().join(format!("ufsim-open-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Directory(path)
+        }
+
+        fn put(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
+            let path = self.0.join(name);
+            fs::write(&path, contents).unwrap();
+            path.display().to_string()
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const JOB_TEXT: &str = "; a comment\n\n[global]\nrw=read\n[a]\nsize=1m\n";
+
+    #[test]
+    fn what_stands_in_a_file_decides_and_not_its_name() {
+        let directory = Directory::new("kinds");
+        let csv = "time_ns,op,device,sector,bytes,flags,latency_ns,process\n5,read,sd,80,4096,,,a\n";
+        for (name, text, kind) in [
+            ("a.fio", JOB_TEXT, "fio"),
+            ("a.job", JOB_TEXT, "fio"),
+            ("a", JOB_TEXT, "fio"),
+            ("a.ini", "\u{feff}[job]\nrw=read\n", "fio"),
+            ("a.toml", JOB_TEXT, "fio"),
+            ("p.toml", "[phone]\n", "phone"),
+            ("s.toml", "seed = 1\n[sqlite]\n", "sqlite"),
+            ("t.csv", csv, "trace"),
+            ("t", csv, "trace"),
+            ("empty", "", "trace"),
+            ("rw=read", csv, "trace"),
+        ] {
+            assert_eq!(workload_kind(&directory.put(name, text)).unwrap(), kind, "{name}");
+        }
+        assert_eq!(workload_kind(&directory.put("binary", [7, 0x74, 0x61, 0x65, b'[', 0xff])).unwrap(), "trace");
+        assert_eq!(workload_kind(&directory.0.display().to_string()).unwrap(), "trace");
+        assert_eq!(workload_kind("rw=randread size=1m").unwrap(), "fio");
+        assert_eq!(workload_kind("[a]\nrw=read\nsize=1m\n").unwrap(), "fio");
+        for (name, text, told) in [
+            ("x.toml", "[table]\nx = 1\n", "must have a table [phone]"),
+            ("y.toml", "x =\n", "line 1: "),
+            ("z.fio", "a\0\u{1}", ""),
+        ] {
+            let path = directory.put(name, text);
+            match workload_kind(&path) {
+                Ok(kind) => assert_eq!((kind, told), ("fio", ""), "{name}"),
+                Err(error) => assert!(error.to_string().contains(told), "{name}: {error}"),
+            }
+        }
+    }
+
+    fn opened(workload: &str) -> Result<Workload, LabError> {
+        open(&Spec::new("ufs", workload), Beneath { capacity_units: 1 << 14, driver_bytes: 0 })
+    }
+
+    #[test]
+    fn a_job_takes_what_stands_elsewhere() {
+        let directory = Directory::new("elsewhere");
+        directory.put("common.fio", "bs=8k\n");
+        directory.put("l.log", "fio version 2 iolog\nf write 0 4096\nf read 4096 4096\n");
+        // This variable is set wherever the tests run.
+        let text = "[a]\ninclude common.fio\nsize=1m\ndescription=${CARGO_PKG_NAME}\n[b]\nread_iolog=l.log\n";
+        let workload = opened(&directory.put("job", text)).unwrap();
+        assert_eq!(workload.source.progress().total, Some((1 << 20) + 8192));
+        let told = "line 4: option \"description\": ${CARGO_PKG_NAME} is \"ufsim-lab\" in the environment";
+        assert_eq!(workload.warnings[0], told);
+        let unset = opened("rw=read size=${NOT_SET_ANYWHERE}").err().expect("an error").to_string();
+        assert_eq!(
+            unset,
+            "options:3: size=\"${NOT_SET_ANYWHERE}\": the environment has no variable \"NOT_SET_ANYWHERE\"; set it"
+        );
+    }
+
+    #[test]
+    fn inline_jobs_are_run_and_their_mistakes_named() {
+        for job in ["rw=write size=1m", "fio --name=mine --rw=write --size=1m", "rw=write\nsize=1m"] {
+            let workload = opened(job).unwrap();
+            assert_eq!((workload.replay, workload.source.progress().total), ("fio", Some(1 << 20)), "{job}");
+            let name = &workload.source.groups()[0].name;
+            assert_eq!(name, if job.contains("mine") { "mine" } else { "job" });
+        }
+        let error = opened("rw=sideways size=1m").err().expect("an error").to_string();
+        assert!(error.starts_with("options:2: rw=\"sideways\" is not allowed; allowed: read, "), "{error}");
+        assert_eq!(opened("/dev/zero").err().expect("an error").to_string().split(": ").next(), Some("/dev/zero"));
+    }
+
+    /// Files that never end are no job files, scenarios or profiles.
+    #[test]
+    fn texts_have_an_end() {
+        let directory = Directory::new("endless");
+        for name in ["a.fio", "a.toml"] {
+            let path = directory.0.join(name);
+            std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+            let error = opened(&path.display().to_string()).err().expect("an error").to_string();
+            assert!(error.contains("has more than 16777216 bytes"), "{error}");
+        }
+        let profile = directory.0.join("a.toml").display().to_string();
+        let error = crate::profile::profile_text(&profile).unwrap_err().to_string();
+        assert!(error.contains("cannot be read: has more than 16777216 bytes"), "{error}");
+        let age = directory.0.join("a.fio").display().to_string();
+        let spec = Spec { age: Some(age), profile: "tiny".into(), ..Spec::new("ufs", "") };
+        let error = crate::age_header(&spec).unwrap_err().to_string();
+        assert!(error.starts_with("age: ") && error.contains("has more than 16777216 bytes"), "{error}");
+    }
+
+    #[test]
+    fn what_a_variable_says_is_part_of_the_name_of_a_state() {
+        let directory = Directory::new("age");
+        let spec = |age: &str| Spec { age: Some(age.into()), profile: "tiny".into(), ..Spec::new("ufs", "") };
+        let path = directory.put("age", "[a]\nrw=write\nsize=1m\ninclude more\n");
+        directory.put("more", "bs=4k\n");
+        let header = crate::age_header(&spec(&path)).unwrap();
+        assert_eq!(header.age, "[a]\nrw=write\nsize=1m\nbs=4k\n");
+        directory.put("more", "bs=8k\n");
+        assert_ne!(crate::age_header(&spec(&path)).unwrap().key(), header.key());
+        assert_eq!(crate::age_header(&spec("rw=write size=1m")).unwrap().age, "[age]\nrw=write\nsize=1m\n");
+        let told = |age: &str| crate::age_header(&spec(age)).unwrap_err().to_string();
+        assert_eq!(
+            told("nowhere"),
+            "age = \"nowhere\": must be a fio job file, or options such as rw=randwrite size=4g"
+        );
+        assert!(told("nowhere.fio").starts_with("age: nowhere.fio: "));
+    }
+}
