@@ -191,8 +191,6 @@ fn describe(workload: &str) -> Result<Described, LabError> {
     Err(in_file(workload, told))
 }
 
-}
-
 /// Opens the workload of a spec.
 pub(crate) fn open(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let described = describe(&spec.workload)?;
@@ -296,23 +294,32 @@ mod tests {
             ("empty", "", "trace"),
             ("rw=read", csv, "trace"),
         ] {
-            assert_eq!(workload_kind(&directory.put(name, text)).unwrap(), kind, "{name}");
+            assert_eq!(kind_of(&directory.put(name, text)).unwrap(), kind, "{name}");
         }
-        assert_eq!(workload_kind(&directory.put("binary", [7, 0x74, 0x61, 0x65, b'[', 0xff])).unwrap(), "trace");
-        assert_eq!(workload_kind(&directory.0.display().to_string()).unwrap(), "trace");
-        assert_eq!(workload_kind("rw=randread size=1m").unwrap(), "fio");
-        assert_eq!(workload_kind("[a]\nrw=read\nsize=1m\n").unwrap(), "fio");
+        assert_eq!(kind_of(&directory.put("binary", [7, 0x74, 0x61, 0x65, b'[', 0xff])).unwrap(), "trace");
+        assert_eq!(kind_of(&directory.0.display().to_string()).unwrap(), "trace");
+        assert_eq!(kind_of("rw=randread size=1m").unwrap(), "fio");
+        assert_eq!(kind_of("[a]\nrw=read\nsize=1m\n").unwrap(), "fio");
         for (name, text, told) in [
             ("x.toml", "[table]\nx = 1\n", "must have a table [phone]"),
             ("y.toml", "x =\n", "line 1: "),
             ("z.fio", "a\0\u{1}", ""),
         ] {
             let path = directory.put(name, text);
-            match workload_kind(&path) {
+            match kind_of(&path) {
                 Ok(kind) => assert_eq!((kind, told), ("fio", ""), "{name}"),
                 Err(error) => assert!(error.to_string().contains(told), "{name}: {error}"),
             }
         }
+    }
+
+    fn kind_of(workload: &str) -> Result<&'static str, LabError> {
+        Ok(match describe(workload)?.kind() {
+            WorkloadKind::Job => "fio",
+            WorkloadKind::Phone => "phone",
+            WorkloadKind::Sqlite => "sqlite",
+            WorkloadKind::Trace => "trace",
+        })
     }
 
     fn opened(workload: &str) -> Result<Workload, LabError> {
