@@ -14,7 +14,8 @@ use ufs::{DeviceInfo, Recommendation};
 use units::{AppId, Nanos, SimTime};
 
 use super::subregion::{
-    Access, Choice, Retention, Lookup, Policy, Quirks, ReadCounts, Setup, SubregionBooster, SubregionCache, Urgency, FetchRequest,
+    Access, Choice, FetchRequest, Lookup, Policy, Quirks, ReadCounts, Retention, Setup, SubregionBooster,
+    SubregionCache, Urgency,
 };
 use crate::app::AppSignal;
 

@@ -19,7 +19,8 @@ use ufs::{DeviceInfo, Op, Recommendation};
 use units::{Lpa, NoCounters, SimTime};
 
 use super::subregion::{
-    Access, Choice, Retention, Lookup, Policy, Quirks, Setup, State, SubregionBooster, SubregionCache, Urgency, FetchRequest,
+    Access, Choice, FetchRequest, Lookup, Policy, Quirks, Retention, Setup, State, SubregionBooster, SubregionCache,
+    Urgency,
 };
 
 params::params! {

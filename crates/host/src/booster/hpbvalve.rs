@@ -19,8 +19,8 @@ use units::AppId;
 use super::app_lists::{AFG, AppLists, BG, IFG};
 use super::profiles::{AppCounters, Phase, ProfileParams, Profiles};
 use super::subregion::{
-    Access, Choice, Retention, Lookup, Policy, Quirks, ReadCounts, Setup, State, SubregionBooster, SubregionCache,
-    Urgency, FetchRequest,
+    Access, Choice, FetchRequest, Lookup, Policy, Quirks, ReadCounts, Retention, Setup, State, SubregionBooster,
+    SubregionCache, Urgency,
 };
 use crate::app::AppSignal;
 

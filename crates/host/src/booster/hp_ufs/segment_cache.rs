@@ -214,7 +214,8 @@ impl SegmentCache {
         match &self.lists {
             None => self.lru.oldest_first().find(|&index| self.evictable(index, &busy)),
             Some(lists) => self.spare(false, &busy).or_else(|| self.spare(true, &busy)).or_else(|| {
-                let of = |dirty| lists.oldest_first(AFG).find(|&i| self.evictable(i, &busy) && self.is_dirty(i) == dirty);
+                let of =
+                    |dirty| lists.oldest_first(AFG).find(|&i| self.evictable(i, &busy) && self.is_dirty(i) == dirty);
                 of(false).or_else(|| of(true))
             }),
         }

@@ -138,7 +138,7 @@ impl<B: Booster + Counted + OwnCommands + HostMemory + Apps + Tamper> Bench<B> {
             }
             let used = self.booster.usage().dram_bytes;
             assert!(used <= most, "{used} bytes of {most} are used");
-            assert_eq!(used, self.held().len() as u64 * 4096, "kind is used is kind is held");
+            assert_eq!(used, self.held().len() as u64 * 4096, "what is used is what is held");
         }
     }
 
