@@ -1,19 +1,19 @@
-//! L2P segments that keep changing ([`LiveSegments`]), and values of them that share storage ([`SegmentState`]).
+//! L2P segments that change ([`LiveSegments`]), and snapshots of them that share storage ([`SegmentState`]).
 //!
-//! An HP-UFS host writes the segments that it keeps back to flash again and again, with a few changes in between. Each
+//! An HP-UFS host writes its cached segments back to flash again and again, with a few changes in between. Each
 //! writeback carries all 1024 entries. Copying these 4 KiB from cold memory to cold memory took more than a fifth of
 //! the time of a simulated random write. So a writeback carries a [`SegmentState`] instead of a copy.
 //!
 //! # Contract
-//! A `SegmentState` is a value. Its entries are those that the segment had when the state was taken, and no later
-//! change of the segment can be seen through it. It can be kept for any time, also when the `LiveSegments` is gone. So
-//! a state in a command is the same as 4 KiB of entries in a command: sender and receiver share storage, and share no
-//! state that either could observe. The property test `states_are_as_good_as_copies` compares every state with a copy.
+//! A `SegmentState` is a value. Its entries are those that the segment had when the state was taken; no later change of
+//! the segment alters them. It can be kept for any time, also when the `LiveSegments` is gone. So a state in a command
+//! is equivalent to 4 KiB of entries in a command: sender and receiver share storage, but no state that either could
+//! observe. The property test `states_are_as_good_as_copies` compares every state with a copy.
 //!
 //! # How it works
-//! Every change of a segment first notes the entry that it replaces. A state names its segment and a moment. Its
-//! entries are the present entries of the segment, with the changes since that moment taken back. Before a noted entry
-//! is overwritten, each state that still needs it gets a copy of its own.
+//! Every change of a segment first stores the entry that it replaces. A state has its segment and a moment. Its entries
+//! are the present entries of the segment, with the changes since that moment undone. Before a stored entry is
+//! overwritten, each state that still needs it gets its own copy.
 //!
 //! # Example
 //! ```

@@ -1,18 +1,18 @@
-//! Reuse of segment buffers. Driver and device exchange segments all the time. Asking the allocator for every buffer
-//! took an eighth of the time of a simulated random write.
+//! Reuse of segment buffers. Driver and device exchange segments all the time. Allocating every buffer took an eighth
+//! of the time of a simulated random write.
 
 use std::cell::RefCell;
 
 use crate::SegmentImage;
 
-/// Buffers that are kept for reuse, more than are ever in use at once. Others go back to the allocator.
+/// Most buffers that are kept for reuse, more than are ever in use at once. Others are freed.
 const KEPT: usize = 512;
 
 thread_local! {
     static FREE: RefCell<Vec<Box<SegmentImage>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A copy of a segment, in a buffer that was used before if there is one.
+/// A copy of a segment, in a reused buffer if there is one.
 pub fn copy_segment(image: &SegmentImage) -> Box<SegmentImage> {
     match FREE.with_borrow_mut(Vec::pop) {
         Some(mut buffer) => {
@@ -26,7 +26,7 @@ pub fn copy_segment(image: &SegmentImage) -> Box<SegmentImage> {
     }
 }
 
-/// Gives the buffer of a segment back that is no longer needed.
+/// Returns the buffer of a segment for reuse.
 pub fn recycle_segment(buffer: Box<SegmentImage>) {
     FREE.with_borrow_mut(|free| {
         if free.len() < KEPT {

@@ -1,12 +1,12 @@
-//! Segments that change, and states of them.
+//! Segments that change, and their states.
 //!
 //! # Glossary
-//! - **slot**: storage for one segment that changes.
+//! - **slot**: storage for one segment.
 //! - **state**: all entries of a segment at one moment.
 //! - **place**: what a slot stores about one state. A slot has [`PLACES`] of them.
 //! - **number** of a change: how many changes its slot had before it.
 //! - **moment** of a state: the number of the first change after it.
-//! - **kept**: copies of the entries of states whose changes can no longer be taken back.
+//! - **kept**: copies of the entries of states whose changes can not be undone any more.
 //!
 //! One thread at a time uses a table and its states. The atomics allow storage to be shared without locks; they impose
 //! no order.
@@ -23,28 +23,28 @@ use crate::pool::{copy_segment, recycle_segment};
 
 const ENTRIES: usize = SEGMENT_ENTRIES as usize;
 
-/// Changes of a slot that can be taken back. Most segments change less often than this between two writebacks.
+/// Changes of a slot that can be undone. Most segments change less often than this between two writebacks.
 const UNDO: u32 = 16;
 
-/// States of a slot that can exist without copies of their own: one on flash and one on its way there.
+/// States of a slot that can exist without their own copies: one on flash, and one being written.
 const PLACES: u32 = 2;
 
 /// Words in the head of a slot. They are used together, so they are stored together.
 const HEAD_WORDS: usize = MOMENTS + PLACES as usize;
 /// Word of the head: number of changes so far.
 const CHANGES: usize = 0;
-/// Word of the head: a bit for each place, set while a state without a copy of its own uses it.
+/// Word of the head: one bit for each place, set while a state without its own copy uses it.
 const IN_USE: usize = 1;
-/// Words of the head from here on: the moment of the state at each place.
+/// Words of the head from here on: the moments of the states, by place.
 const MOMENTS: usize = 2;
 
 struct Shared {
-    /// [`ENTRIES`] per slot.
+    /// [`ENTRIES`] words per slot.
     entries: Vec<AtomicU32>,
-    /// [`UNDO`] per slot. Change `n` is noted in word `n % UNDO`: the position in the upper half, the replaced entry in
-    /// the lower half.
+    /// [`UNDO`] words per slot. Change `n` is stored in word `n % UNDO`: the position in the upper half, the replaced
+    /// entry in the lower half.
     undo: Vec<AtomicU64>,
-    /// [`HEAD_WORDS`] per slot.
+    /// [`HEAD_WORDS`] words per slot.
     heads: Vec<AtomicU32>,
     /// Copies, by the name of their state.
     kept: Mutex<BTreeMap<u64, Box<SegmentImage>>>,
@@ -52,7 +52,7 @@ struct Shared {
     kept_count: AtomicUsize,
 }
 
-/// Segments that change, one per slot. States can be taken of them without a copy.
+/// Segments that change, one per slot. Their states can be taken without a copy.
 pub struct LiveSegments {
     shared: Arc<Shared>,
     /// The name of the state at each place of each slot.
@@ -61,7 +61,7 @@ pub struct LiveSegments {
     next: u64,
 }
 
-/// The entries of a segment at one moment: a value that no later change of the segment can alter.
+/// The entries of a segment at one moment. No later change of the segment alters them.
 pub struct SegmentState {
     shared: Arc<Shared>,
     place: u32,
@@ -95,7 +95,7 @@ impl Shared {
         self.head(place / PLACES)[MOMENTS + (place % PLACES) as usize].load(Relaxed)
     }
 
-    /// The entries of a slot as they were before the change of this number.
+    /// The entries of a slot before the change with number `moment`.
     fn at(&self, slot: u32, moment: u32) -> Box<SegmentImage> {
         let mut image = copy_segment(&[0; ENTRIES]);
         image.iter_mut().zip(self.slot(slot)).for_each(|(entry, now)| *entry = now.load(Relaxed));
@@ -129,7 +129,7 @@ impl LiveSegments {
         self.shared.slot(slot)[at].load(Relaxed)
     }
 
-    /// Begins to load an entry that will be needed soon.
+    /// Prefetches an entry that will be needed soon.
     #[inline]
     pub fn prefetch(&self, slot: u32, at: usize) {
         table::prefetch(&self.shared.slot(slot)[at]);
@@ -178,7 +178,7 @@ impl LiveSegments {
         SegmentState { shared: Arc::clone(&self.shared), place, name }
     }
 
-    /// Gives every state of a slot a copy of its own, because changes that it needs are about to be forgotten.
+    /// Gives every state of a slot its own copy, because changes that it needs are about to be overwritten.
     #[inline(never)]
     fn give_copies(&self, slot: u32) {
         let shared = &*self.shared;
@@ -197,9 +197,9 @@ impl LiveSegments {
 impl SegmentState {
     /// The state of a segment with these entries.
     pub fn of(image: &SegmentImage) -> SegmentState {
-        let mut alone = LiveSegments::new(1);
-        alone.load(0, image);
-        alone.state(0)
+        let mut single = LiveSegments::new(1);
+        single.load(0, image);
+        single.state(0)
     }
 
     fn slot(&self) -> u32 {
@@ -233,7 +233,7 @@ impl SegmentState {
     }
 }
 
-// Debug output leaves the entries out: there are millions of them.
+// Debug output has no entries, because there are millions of them.
 
 impl fmt::Debug for LiveSegments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -303,43 +303,43 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Act {
+    enum Action {
         Change { slot: u32, at: usize, times: u32 },
         Take { slot: u32 },
         Drop { which: usize },
         Load { slot: u32 },
     }
 
-    fn acts() -> impl Strategy<Value = Vec<Act>> {
+    fn actions() -> impl Strategy<Value = Vec<Action>> {
         let slot = || 0..2u32;
         let act = prop_oneof![
-            6 => (slot(), 0..8usize, 1..20u32).prop_map(|(slot, at, times)| Act::Change { slot, at: at * 100, times }),
-            4 => slot().prop_map(|slot| Act::Take { slot }),
-            3 => (0..8usize).prop_map(|which| Act::Drop { which }),
-            1 => slot().prop_map(|slot| Act::Load { slot }),
+            6 => (slot(), 0..8usize, 1..20u32).prop_map(|(slot, at, times)| Action::Change { slot, at: at * 100, times }),
+            4 => slot().prop_map(|slot| Action::Take { slot }),
+            3 => (0..8usize).prop_map(|which| Action::Drop { which }),
+            1 => slot().prop_map(|slot| Action::Load { slot }),
         ];
         prop::collection::vec(act, 1..60)
     }
 
     proptest! {
         /// Changes, loads, and states taken and dropped in any order: every state equals the copy made when it was
-        /// taken. The number of changes exceeds what can be taken back.
+        /// taken. There are more changes than can be undone.
         #[test]
-        fn states_are_as_good_as_copies(acts in acts()) {
+        fn states_are_as_good_as_copies(actions in actions()) {
             let mut live = LiveSegments::new(2);
             let mut model = [[0; ENTRIES]; 2];
             let mut states: Vec<(SegmentState, SegmentImage)> = Vec::new();
             let mut next = 1;
-            for act in acts {
+            for act in actions {
                 match act {
-                    Act::Change { slot, at, times } => for _ in 0..times {
+                    Action::Change { slot, at, times } => for _ in 0..times {
                         live.change(slot, at, next);
                         model[slot as usize][at] = next;
                         next += 1;
                     },
-                    Act::Take { slot } => states.push((live.state(slot), model[slot as usize])),
-                    Act::Drop { which } => if which < states.len() { drop(states.swap_remove(which)) },
-                    Act::Load { slot } => {
+                    Action::Take { slot } => states.push((live.state(slot), model[slot as usize])),
+                    Action::Drop { which } => if which < states.len() { drop(states.swap_remove(which)) },
+                    Action::Load { slot } => {
                         model[slot as usize] = image(next);
                         next += ENTRIES as u32;
                         live.load(slot, &model[slot as usize]);

@@ -1,16 +1,16 @@
-//! A completed operation, which is the only way to learn what flash holds.
+//! A completed operation. A completed read is the only way to learn what flash holds.
 
 use units::Ppa;
 
 use crate::op::{Cause, Kind, Op, Priority, Work};
 
-/// A completed operation. [`Nand::wake`](crate::Nand::wake) makes it when the last phase of the operation has ended,
-/// and nothing else can: a completed read is therefore proof that its time has passed and that it has been counted.
+/// A completed operation. Only [`Nand::wake`](crate::Nand::wake) makes one, when the last phase of the operation has
+/// ended. So a completed read proves that its time has passed and that it has been counted.
 ///
 /// [`Nand::spare`](crate::Nand::spare), [`Nand::sensed`](crate::Nand::sensed), [`Nand::seq`](crate::Nand::seq) and
-/// [`Nand::unit_seq`](crate::Nand::unit_seq) give what flash holds only to the completed read that covers the unit.
+/// [`Nand::unit_seq`](crate::Nand::unit_seq) give the content of a unit only for a completed read that covers it.
 ///
-/// It cannot be copied: what it proves is true at the time of completion.
+/// It cannot be copied: its proof holds at the time of completion.
 ///
 /// # No code outside of this crate can make one
 /// This compiles:
@@ -28,17 +28,17 @@ use crate::op::{Cause, Kind, Op, Priority, Work};
 ///     nand.spare(&read, 0)
 /// }
 /// ```
-/// Nor is there a default (E0277):
+/// There is no default either (E0277):
 /// ```compile_fail,E0277
 /// fn make<T: Default>() -> T { T::default() }
 /// let read: ufsim_nand::Completed = make();
 /// ```
-/// Nor can one be kept in two places (E0277):
+/// It cannot be cloned (E0277):
 /// ```compile_fail,E0277
 /// fn keep<T: Clone>(read: &T) -> T { read.clone() }
 /// fn keep_read(read: &ufsim_nand::Completed) -> ufsim_nand::Completed { keep(read) }
 /// ```
-/// While the same functions serve other types:
+/// The same functions work for other types:
 /// ```
 /// fn make<T: Default>() -> T { T::default() }
 /// fn keep<T: Clone>(read: &T) -> T { read.clone() }
@@ -63,24 +63,23 @@ impl Completed {
         self.op.token
     }
 
-    /// What was done.
+    /// The work that was done.
     #[inline(always)]
     pub fn work(&self) -> Work {
         self.op.work
     }
 
-    /// What it was accounted under.
+    /// The cause under which it was counted.
     pub fn cause(&self) -> Cause {
         self.op.cause
     }
 
-    /// Queue it was in.
+    /// The priority class in which it was queued.
     pub fn priority(&self) -> Priority {
         self.op.priority
     }
 
-    /// True if the operation failed by itself (see [`Faults`](crate::Faults)). False for a read that found damage done
-    /// earlier.
+    /// True if the operation itself failed (see [`Faults`](crate::Faults)). False for a read that found earlier damage.
     #[inline(always)]
     pub fn failed(&self) -> bool {
         self.failed
@@ -97,10 +96,10 @@ impl Completed {
         }
     }
 
-    /// A new operation that does the same as this read, under the same number. For a read that failed.
+    /// A new operation that repeats this failed read, with the same token.
     ///
     /// # Panics
-    /// If this is not a read: a program or an erase is not repeated in its place.
+    /// If this is not a read: a failed program or erase is not repeated at the same place.
     pub fn read_again(self) -> Op {
         assert!(self.op.work.kind() == Kind::Read, "only reads are repeated: {self:?}");
         self.op

@@ -1,4 +1,4 @@
-//! What the array did, by cause.
+//! Counters of the array, by cause.
 
 use units::{Nanos, UNIT_BYTES};
 
@@ -15,13 +15,13 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Time that operations of a cause kept a die occupied, waiting for the channel included, summed over dies, in
+    /// Time during which operations of a cause occupied a die, with waits for the channel, summed over dies, in
     /// nanoseconds.
     pub fn busy_ns(&self, cause: Cause) -> u64 {
         self.busy_ns[cause.index()]
     }
 
-    /// Time that all operations kept dies occupied, in nanoseconds.
+    /// Time during which all operations occupied dies, in nanoseconds.
     pub fn total_busy_ns(&self) -> u64 {
         self.busy_ns.iter().sum()
     }
@@ -46,17 +46,17 @@ impl Counters {
         self.bytes.iter().map(|by_kind| by_kind[kind.index()]).sum()
     }
 
-    /// Reads that found their row in the page register.
+    /// Reads whose row was in the page register.
     pub fn register_hits(&self) -> u64 {
         self.register_hits
     }
 
-    /// Operations of a kind that failed by themselves (see [`Faults`](crate::Faults)).
+    /// Operations of a kind that themselves failed (see [`Faults`](crate::Faults)).
     pub fn failures(&self, kind: Kind) -> u64 {
         self.failures[kind.index()]
     }
 
-    /// What was counted after `earlier`, an older copy of these counters.
+    /// Counts since `earlier`, an older copy of these counters.
     ///
     /// # Panics
     /// If `earlier` is not older.
@@ -64,19 +64,19 @@ impl Counters {
         fn less(now: u64, earlier: u64) -> u64 {
             now.checked_sub(earlier).expect("counters only grow: `earlier` is the newer copy")
         }
-        let mut rest = *self;
-        rest.register_hits = less(self.register_hits, earlier.register_hits);
+        let mut difference = *self;
+        difference.register_hits = less(self.register_hits, earlier.register_hits);
         for kind in 0..Kind::COUNT {
-            rest.failures[kind] = less(self.failures[kind], earlier.failures[kind]);
+            difference.failures[kind] = less(self.failures[kind], earlier.failures[kind]);
         }
         for cause in 0..Cause::COUNT {
-            rest.busy_ns[cause] = less(self.busy_ns[cause], earlier.busy_ns[cause]);
+            difference.busy_ns[cause] = less(self.busy_ns[cause], earlier.busy_ns[cause]);
             for kind in 0..Kind::COUNT {
-                rest.ops[cause][kind] = less(self.ops[cause][kind], earlier.ops[cause][kind]);
-                rest.bytes[cause][kind] = less(self.bytes[cause][kind], earlier.bytes[cause][kind]);
+                difference.ops[cause][kind] = less(self.ops[cause][kind], earlier.ops[cause][kind]);
+                difference.bytes[cause][kind] = less(self.bytes[cause][kind], earlier.bytes[cause][kind]);
             }
         }
-        rest
+        difference
     }
 
     #[inline]
@@ -107,11 +107,11 @@ mod tests {
         counters.count(&op, Nanos(7), false);
         let warm = counters;
         counters.count(&op, Nanos(10), true);
-        let rest = counters.since(&warm);
-        assert_eq!(rest.busy_ns(Cause::GcRead), 10);
-        assert_eq!(rest.ops(Cause::GcRead, Kind::Read), 1);
-        assert_eq!(rest.bytes(Cause::GcRead, Kind::Read), 3 * 4096);
-        assert_eq!((rest.register_hits(), rest.total_busy_ns()), (1, 10));
+        let difference = counters.since(&warm);
+        assert_eq!(difference.busy_ns(Cause::GcRead), 10);
+        assert_eq!(difference.ops(Cause::GcRead, Kind::Read), 1);
+        assert_eq!(difference.bytes(Cause::GcRead, Kind::Read), 3 * 4096);
+        assert_eq!((difference.register_hits(), difference.total_busy_ns()), (1, 10));
         assert_eq!((counters.total_ops(Kind::Read), counters.total_bytes(Kind::Read)), (2, 24_576));
         assert_eq!(counters.since(&counters), Counters::default());
     }

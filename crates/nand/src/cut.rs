@@ -1,4 +1,4 @@
-//! What is left when the power goes.
+//! Power cuts: what they leave on flash.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use crate::nand::Nand;
 use crate::op::Work;
 use crate::state::Mark;
 
-/// A program that the power left while its cells worked. Only [`Nand::power_cut`] makes one: it is proof of what the
-/// program has put on flash.
+/// A program whose cell phase was cut by a power loss. Only [`Nand::power_cut`] makes one. It proves which units of the
+/// program are on flash.
 ///
 /// This compiles:
 /// ```
@@ -51,31 +51,31 @@ impl CutProgram {
         self.units
     }
 
-    /// Bit `i` is set if unit `i` of the program is as it should be, padding included. The other units are blank or
-    /// cannot be read.
+    /// Bit `i` is set if unit `i` of the program can be read correctly, padding included. The other units are blank or
+    /// unreadable.
     pub fn readable(&self) -> u32 {
         self.readable
     }
 
-    /// True if the program has all of these units, and each is as it should be.
+    /// True if the program has all of these units, and each can be read correctly.
     pub fn can_be_read(&self, mut units: Range<u32>) -> bool {
         units.all(|unit| unit < self.units && self.readable >> unit & 1 != 0)
     }
 }
 
 impl Nand {
-    /// The power goes at `now` and comes back at once, as far as the array can tell: no operation is in flight, and the
-    /// page registers are empty. The caller has to drop all events of the array that it has not delivered.
+    /// Cuts the power at `now`. For the array it comes back at once: no operation is in flight, and the page registers
+    /// are empty. The caller has to drop all events of the array that it has not delivered.
     ///
-    /// Operations that had not begun to change cells vanish: all reads, whatever was queued, and programs whose data
-    /// was on its way. The pages of such programs can be programmed as if nothing had been submitted. The pages of a
-    /// program in its cell phase are used up. Each looks blank, or is complete, or is half written, which leaves some
-    /// of its units readable. The blocks of an erase in its cell phase are half erased: nothing in them can be read or
-    /// programmed until an erase of them finishes. A phase that ends at `now` is under way until its event is
+    /// Operations that had not begun to change cells vanish: all reads, all queued operations, and programs whose data
+    /// was being transferred. The pages of such programs can be programmed as if nothing had been submitted. The pages
+    /// of a program in its cell phase are used up. Each looks blank, or is complete, or is half written, which leaves
+    /// some of its units readable. The blocks of an erase in its cell phase are half erased: nothing in them can be
+    /// read or programmed until an erase of them finishes. A phase that ends at `now` is under way until its event is
     /// delivered. None of these operations is counted.
     ///
-    /// `dice(n)` decides with a number in `0..n`. It is asked for the dies in order, for each of them plane by plane.
-    /// Gives the programs that were in their cell phase, by die.
+    /// `dice(n)` gives a number in `0..n`, which decides what is left. It is called for the dies in order, and for each
+    /// of them plane by plane. Gives the programs that were in their cell phase, by die.
     ///
     /// # Panics
     /// If an event that was due before `now` was not delivered, if `dice` gives a number that is not in its range, if a
@@ -104,7 +104,7 @@ impl Nand {
         programs
     }
 
-    /// Leaves of a program what the dice let it have. Gives the units that are as they should be, a bit for each.
+    /// Leaves of a program what `dice` decide. Gives a bit for each unit that can be read correctly.
     fn tear(&mut self, ppa: Ppa, units: u32, dice: &mut dyn FnMut(u32) -> u32) -> u32 {
         assert!(units <= u32::BITS, "program of {units} units at {ppa}: a bit mask of 32 is not enough");
         let mut roll = |n| {

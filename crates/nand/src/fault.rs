@@ -1,26 +1,26 @@
-//! Operations that fail at random.
+//! Random failures of operations.
 
 use crate::op::Kind;
 
-/// How many operations of each kind fail, out of a million. The same faults give the same failures in a run that is the
-/// same otherwise.
+/// Failure rates of each kind of operation, per million. In two runs that are otherwise the same, the same faults cause
+/// the same failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Start of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Programs that fail, out of a million. The pages are used up and none of their units can be read.
+    /// Programs that fail, per million. Their pages are used up, and none of their units can be read.
     pub program_per_million: u32,
-    /// Erases that fail, out of a million. The blocks that the superblock has on the die are half erased, which is the
-    /// state after a power cut: nothing in them can be read or programmed until an erase of them finishes. It counts as
-    /// an erase, for the cells were under stress.
+    /// Erases that fail, per million. The blocks of the superblock on the die are half erased, as after a power cut:
+    /// nothing in them can be read or programmed until an erase of them finishes. A failed erase counts in the wear,
+    /// because it stresses the cells.
     pub erase_per_million: u32,
-    /// Reads that fail, out of a million. None of their units can be read; the cells are unharmed, and the next read of
-    /// them may succeed.
+    /// Reads that fail, per million. None of their units can be read. The cells are unharmed, and the next read of them
+    /// may succeed.
     pub read_per_million: u32,
 }
 
 impl Faults {
-    /// Can anything fail?
+    /// True if any operation can fail.
     pub fn any(&self) -> bool {
         self.program_per_million + self.erase_per_million + self.read_per_million > 0
     }
@@ -30,7 +30,7 @@ impl Faults {
 #[derive(Debug)]
 pub(crate) struct Injector {
     faults: Faults,
-    /// Decisions so far.
+    /// Number of decisions so far.
     operations: u64,
 }
 
@@ -40,9 +40,9 @@ impl Injector {
         faults.any().then_some(Injector { faults, operations: 0 })
     }
 
-    /// Whether the operation that finishes now fails.
-    #[inline(never)] // Most runs have no faults; the path of an operation stays short.
-    pub fn strike(&mut self, kind: Kind) -> bool {
+    /// True if the operation that finishes now fails.
+    #[inline(never)] // Most runs have no faults; this keeps the path of an operation short.
+    pub fn fails(&mut self, kind: Kind) -> bool {
         let per_million = match kind {
             Kind::Read => self.faults.read_per_million,
             Kind::Program => self.faults.program_per_million,
@@ -53,8 +53,8 @@ impl Injector {
     }
 }
 
-/// Number `n` of the sequence that SplitMix64 makes of a seed (Steele, Lea and Flood, OOPSLA 2014), whose state is the
-/// seed plus a multiple of a constant.
+/// Number `n` of the sequence that SplitMix64 generates from a seed (Steele, Lea and Flood, OOPSLA 2014). Its state is
+/// the seed plus a multiple of a constant.
 fn splitmix64(seed: u64, n: u64) -> u64 {
     let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -80,7 +80,7 @@ mod tests {
         let rates = [(Kind::Read, 0.001), (Kind::Program, 0.02), (Kind::Erase, 0.5)];
         for (kind, rate) in rates {
             let mut injector = Injector::new(faults).expect("something can fail");
-            let failed = (0..TRIES).filter(|_| injector.strike(kind)).count() as f64;
+            let failed = (0..TRIES).filter(|_| injector.fails(kind)).count() as f64;
             // Five standard deviations of the binomial distribution.
             let (mean, spread) = (f64::from(TRIES) * rate, (f64::from(TRIES) * rate * (1.0 - rate)).sqrt());
             assert!((failed - mean).abs() < 5.0 * spread, "{failed} {}s failed of {TRIES}", kind.name());
@@ -92,6 +92,6 @@ mod tests {
         assert!(Injector::new(Faults { seed: 9, ..Faults::default() }).is_none());
         let always = Faults { read_per_million: 1_000_000, ..Faults::default() };
         let mut injector = Injector::new(always).expect("something can fail");
-        assert!((0..1_000).all(|_| injector.strike(Kind::Read) && !injector.strike(Kind::Erase)));
+        assert!((0..1_000).all(|_| injector.fails(Kind::Read) && !injector.fails(Kind::Erase)));
     }
 }

@@ -1,8 +1,8 @@
-//! What if some work cost nothing: a laboratory's question that no device can answer.
+//! Work without cost, for experiments: what would performance be if this work took no time?
 
 use crate::op::Cause;
 
-/// Work whose operations take no time. They are done all the same, in their order, and counted.
+/// Work whose operations take no time. They are still executed in order, and counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FreeWork {
     /// None: every operation takes its time.
@@ -15,10 +15,10 @@ pub enum FreeWork {
 }
 
 impl FreeWork {
-    /// All of them.
+    /// All values.
     pub const ALL: [FreeWork; 3] = [FreeWork::Nothing, FreeWork::Gc, FreeWork::Mapping];
 
-    /// The names by which they are chosen.
+    /// Name for options and profiles.
     pub fn name(self) -> &'static str {
         match self {
             FreeWork::Nothing => "nothing",
@@ -27,12 +27,12 @@ impl FreeWork {
         }
     }
 
-    /// The one of this name.
+    /// The value with this name.
     pub fn from_name(name: &str) -> Option<FreeWork> {
         FreeWork::ALL.into_iter().find(|free| free.name() == name)
     }
 
-    /// Is an operation of this cause among it?
+    /// True if operations of this cause take no time.
     #[inline]
     pub fn covers(self, cause: Cause) -> bool {
         match self {

@@ -2,7 +2,7 @@
 
 use units::{Ppa, Superblock};
 
-/// The kind of cell a superblock is made of; it decides the cell timing.
+/// The kind of a superblock's cells. It decides the cell timing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CellType {
     /// One bit per cell: metadata superblocks.
@@ -11,11 +11,11 @@ pub enum CellType {
     Tlc,
 }
 
-/// Sizes of the flash array. All of them count things of the next smaller kind.
+/// Sizes of the flash array. Each counts items of the next smaller kind.
 ///
-/// Physical page addresses run in fill order, so that consecutive addresses go to every plane of a die, then to the
-/// next die, then to the next page: `ppa = superblock * superblock_units + page * stripe_units + die * row_units +
-/// plane * units_per_page + unit`.
+/// Physical page addresses run in fill order. Consecutive addresses go to every plane of a die, then to the next die,
+/// then to the next page: `ppa = superblock * superblock_units + page * stripe_units + die * row_units + plane *
+/// units_per_page + unit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Channels; die `d` is on channel `d % channels`.
@@ -71,9 +71,9 @@ impl Geometry {
         self.superblocks() * self.superblock_units()
     }
 
-    /// Units in the array, or `None` if a size is zero or the addresses do not fit the four bytes of an L2P entry
-    /// (which needs one value for "unmapped"). The other functions hold for geometries that pass this check. There may
-    /// be no metadata superblocks, or no data superblocks, but not neither.
+    /// Units in the array. `None` if a size is zero or the addresses do not fit the four bytes of an L2P entry (which
+    /// needs one value for "unmapped"). The other functions are valid for geometries that pass this check. Either
+    /// metadata or data superblocks may be missing, but not both.
     pub fn checked_total_units(&self) -> Option<u32> {
         let sizes = [self.channels, self.dies_per_channel, self.planes, self.units_per_page, self.pages_per_block];
         let superblocks = self.data_superblocks.checked_add(self.meta_superblocks)?;
@@ -117,19 +117,19 @@ impl Geometry {
         Ppa(ppa.0 - ppa.0 % self.row_units())
     }
 
-    /// Units from an address to the end of its row, the address included: `1..=row_units`.
+    /// Units from an address to the end of its row, including the address: `1..=row_units`.
     #[inline]
     pub fn units_left_in_row(&self, ppa: Ppa) -> u32 {
         self.row_units() - ppa.0 % self.row_units()
     }
 
-    /// The cells of a superblock.
+    /// The cell type of a superblock.
     #[inline]
     pub fn cell(&self, superblock: Superblock) -> CellType {
         if superblock.0 < self.data_superblocks { CellType::Tlc } else { CellType::Slc }
     }
 
-    /// The same arithmetic with its divisions precomputed.
+    /// The same sizes with precomputed divisions.
     ///
     /// # Panics
     /// If [`Geometry::checked_total_units`] gives `None`.
@@ -138,7 +138,7 @@ impl Geometry {
     }
 }
 
-/// Where an address lies.
+/// Position of an address in the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     /// Superblock.
@@ -153,8 +153,8 @@ pub struct Place {
     pub unit: u32,
 }
 
-/// A [`Geometry`] with its divisions precomputed, for code that takes addresses apart for every request: sizes that are
-/// powers of two, which is all of them on most phones, cost a shift.
+/// A [`Geometry`] with precomputed divisions, for code that decomposes addresses for every request. A size that is a
+/// power of two, as on most phones, needs only a shift.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     geometry: Geometry,
@@ -246,7 +246,7 @@ impl Layout {
         self.row.by - self.row.div_rem(ppa.0).1
     }
 
-    /// Takes an address apart.
+    /// Decomposes an address.
     #[inline]
     pub fn place(&self, ppa: Ppa) -> Place {
         let (superblock, rest) = self.superblock.div_rem(ppa.0);
@@ -256,14 +256,14 @@ impl Layout {
         Place { superblock: Superblock(superblock), page, die, plane, unit }
     }
 
-    /// Puts an address together; inverse of [`Layout::place`].
+    /// Composes an address; inverse of [`Layout::place`].
     #[inline]
     pub fn ppa(&self, at: Place) -> Ppa {
         let row = at.page * self.stripe.by + at.die * self.row.by;
         Ppa(at.superblock.0 * self.superblock.by + row + at.plane * self.page.by + at.unit)
     }
 
-    /// Number of the plane page that holds an address, and the address's place in it.
+    /// Number of the plane page of an address, and the position of the address in it.
     #[inline]
     pub(crate) fn plane_page(&self, ppa: Ppa) -> (usize, u32) {
         let (page, unit) = self.page.div_rem(ppa.0);
@@ -283,7 +283,7 @@ impl Layout {
     }
 }
 
-/// Division by a number that is fixed at run time, a shift where it is a power of two.
+/// Division by a number that is fixed at run time. It is a shift if the number is a power of two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Divider {
     by: u32,

@@ -1,8 +1,8 @@
-//! A NAND flash array: how long operations take, in which order they run, and what is readable afterwards.
+//! A NAND flash array: durations and order of operations, and what can be read afterwards.
 //!
 //! # Glossary
-//! - **unit**: 4 KiB, the smallest thing that is read.
-//! - **page** (plane page): what one plane programs at once, `units_per_page` units.
+//! - **unit**: 4 KiB, the smallest amount that can be read.
+//! - **page** (plane page): the amount that one plane programs at once, `units_per_page` units.
 //! - **row** (multi-plane page): the same page on every plane of one die.
 //! - **stripe**: a row on every die.
 //! - **block**: the pages of a plane that are erased together. They are programmed in order, once per erase.
@@ -10,35 +10,35 @@
 //! - **die**: runs one operation at a time. **Channel**: moves the data of one of its dies at a time.
 //! - **tR**, **tPROG**, **tBERS**: duration of the cell phase of a read, a program, an erase.
 //! - **page register**: holds the row that a die sensed last.
-//! - **spare area**: bytes beside a unit in which the firmware notes its LPA; readable only by reading the unit.
-//! - **version**: number of the change that wrote a content first; a copy made by garbage collection keeps it.
-//! - **padding**: units at the end of a page that are programmed without content.
+//! - **spare area**: bytes beside a unit in which the firmware stores its LPA; read together with the unit.
+//! - **version**: number of the host write that made a content; a copy by garbage collection keeps it.
+//! - **padding**: units without content at the end of a page.
 //!
 //! # Phases
-//! A die is occupied by an operation from its first phase to its last one.
-//! - read: tR (not if the page register has the row), then the channel, where it may have to wait;
-//! - program: the channel, where it may have to wait, then tPROG;
+//! An operation occupies its die from its first phase to its last one.
+//! - read: tR (not if the page register has the row), then the transfer on the channel, possibly after a wait for it;
+//! - program: the transfer on the channel, possibly after a wait for it, then tPROG;
 //! - erase: tBERS.
 //!
-//! If transfers take no time there is only the cell phase. The order of waiting operations is decided when a die
-//! becomes free: the most urgent [`Priority`] first, in it the order of submission. A channel serves its dies in the
-//! order in which they ask.
+//! If transfers take no time, an operation has only its cell phase. When a die becomes free, it takes the waiting
+//! operation with the most urgent [`Priority`]; within a priority, the order of submission decides. A channel serves
+//! its dies in the order in which they ask.
 //!
 //! # Contract
-//! - The array has no clock. A call at time `now` pushes the ends of the phases it begins to `wakes`, and
-//!   [`Nand::wake`] has to be called with each of them at its time. A die or channel has at most one outstanding, so
+//! - The array has no clock. A call at time `now` adds the ends of the phases that it begins to `wakes`, and the caller
+//!   has to call [`Nand::wake`] with each of them at its time. A die or channel has at most one outstanding end, so
 //!   there are never more than dies + channels. Ends at the same time are handled in the order in which they were
-//!   pushed; when a transfer ends, the channel goes on with the next die before the old one goes on.
-//! - The rules of flash are checked when an operation is submitted: a page is programmed once per erase, after the page
+//!   added. When a transfer ends, the channel begins the transfer of the next die before the old die continues.
+//! - The rules of flash are checked when an operation is submitted. A page is programmed once per erase, after the page
 //!   before it, and not while the erase of its block is queued or running. Programs of a block, and its erase after
-//!   them, must also run in the order of submission; a priority that lets a later one overtake fails when it finishes.
-//!   Breaking a rule is a bug of the firmware and panics.
-//! - What flash holds is given only for a [`Completed`] read, which only [`Nand::wake`] makes. [`Nand::observe`] is for
-//!   observers outside of the device.
-//! - A program is readable when it is finished, and until an erase of its block is finished. Reading anything else is
-//!   no error, because an address may come from a host: it gives no spare.
+//!   them, must also run in the order of submission; if a priority lets a later one overtake, that fails when it
+//!   finishes. Breaking a rule is a bug of the firmware and panics.
+//! - The content of flash is given only for a [`Completed`] read, which only [`Nand::wake`] makes. [`Nand::observe`] is
+//!   for observers outside the device.
+//! - A unit can be read from the end of its program to the end of the next erase of its block. A read of anything else
+//!   is no error, because an address may come from a host; it gives no spare.
 //! - A power cut ([`Nand::power_cut`]) can leave half written pages and half erased blocks. Operations fail at random
-//!   at the rates of [`Faults`], none if it is not told to. [`Nand::sensed`] says what a read found; an erase that
+//!   with the rates of [`Faults`]; by default none fails. [`Nand::sensed`] gives what a read found. An erase that
 //!   finishes repairs everything.
 //!
 //! # Example

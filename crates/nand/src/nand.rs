@@ -1,4 +1,4 @@
-//! The array as its firmware sees it.
+//! The array, as firmware uses it.
 
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
@@ -11,10 +11,10 @@ use crate::state::{Mark, State};
 use crate::timeline::{Task, Timeline};
 use crate::timing::Timing;
 
-/// A flash array: dies behind channels, with what is programmed on them. A new array is erased.
+/// A flash array: dies behind channels, and what is programmed on them. A new array is erased.
 ///
-/// The caller owns the clock. Every call pushes the events that follow from it to `wakes`; each has to come back
-/// through [`Nand::wake`] at its time, and events of the same time in the order in which they were pushed.
+/// The caller owns the clock. Every call adds the events that follow from it to `wakes`. The caller has to pass each of
+/// them to [`Nand::wake`] at its time, and events of the same time in the order in which they were added.
 #[derive(Debug)]
 pub struct Nand {
     pub(crate) layout: Layout,
@@ -26,7 +26,7 @@ pub struct Nand {
     counters: Counters,
     /// `None` = nothing fails.
     faults: Option<Injector>,
-    /// Half written user data passes for whole.
+    /// For tests: half written user data counts as whole.
     pub(crate) blind: bool,
 }
 
@@ -49,17 +49,18 @@ impl Nand {
         }
     }
 
-    /// Lets operations that finish from now on fail at these rates. A new array has none that fail.
+    /// Sets the failure rates of operations that finish from now on. In a new array none fails.
     pub fn set_faults(&mut self, faults: Faults) {
         self.faults = Injector::new(faults);
     }
 
-    /// Test support: from now on nothing tells half written user data from whole. Its units hold what nobody wrote.
+    /// For tests: from now on half written user data can not be told from whole data. Its units have contents that were
+    /// never written.
     pub fn without_ecc(&mut self) {
         self.blind = true;
     }
 
-    /// Hands a read or an erase to its die, where it may start at once.
+    /// Submits a read or an erase to its die, where it may start at once.
     ///
     /// # Panics
     /// If the work is a program, lies outside the array, crosses the border of a row, or is a second erase of blocks
@@ -85,15 +86,14 @@ impl Nand {
         self.timeline.submit(now, die, task, wakes);
     }
 
-    /// Hands a program to its die, where it may start at once. `spares` has an entry for each of its units, `None` for
-    /// padding, which may only end a plane page. The units that are not padding have the sequence numbers `seq`, `seq +
-    /// 1`, and so on.
+    /// Submits a program to its die, where it may start at once. `spares` has an entry for each of its units; `None` is
+    /// padding, which is only allowed at the end of a plane page. The units that are not padding have the sequence
+    /// numbers `seq`, `seq + 1`, and so on.
     ///
-    /// # Panics
-    /// If the work is not a program, lies outside the array, crosses the border of a row, does not consist of whole
-    /// plane pages, or if one of these is not the next page of its block, or its block is being erased or half erased.
-    /// Also if `seq` is 2^30 or more away from that of the first program of the same blocks since their erase: only the
-    /// low bits are kept.
+    /// If the work is not a program, lies outside the array, crosses the border of a row, or does not consist of whole
+    /// plane pages. If one of these is not the next page of its block, or its block is being erased or half erased. If
+    /// `seq` is 2^30 or more away from that of the first program of the same blocks since their erase, because only the
+    /// low bits are stored.
     #[inline]
     pub fn submit_program<E: From<NandEvent>>(
         &mut self,
@@ -113,13 +113,11 @@ impl Nand {
         self.timeline.submit(now, self.layout.die_of(ppa), task, wakes);
     }
 
-    /// Ends the phase that an event stands for and begins those that follow; gives the operation that is finished with
-    /// it, if it was the last of its phases.
+    /// Ends the phase of this event and begins those that follow. Gives the operation if this was its last phase.
     ///
-    /// # Panics
-    /// If no phase ends with this event at this time, or if an operation overtook a program of the same block that was
-    /// submitted before it (programs of a block and its erase have to keep their order, so a more urgent priority must
-    /// not let a later one go first).
+    /// If no phase ends with this event at this time. If an operation has overtaken a program of the same block that
+    /// was submitted before it: programs of a block, and its erase, have to keep their order, so a more urgent priority
+    /// must not let a later one go first.
     #[inline]
     pub fn wake<E: From<NandEvent>>(
         &mut self,
@@ -129,7 +127,7 @@ impl Nand {
     ) -> Option<Completed> {
         let finished = self.timeline.wake(now, event, wakes)?;
         let work = finished.op.work;
-        let failed = self.faults.as_mut().is_some_and(|faults| faults.strike(work.kind()));
+        let failed = self.faults.as_mut().is_some_and(|faults| faults.fails(work.kind()));
         match work {
             Work::Read { .. } => {}
             Work::Program { ppa, units } => self.state.finish_program(ppa, units),
@@ -142,8 +140,8 @@ impl Nand {
         Some(Completed::new(finished.op, failed))
     }
 
-    /// The spare of unit `i` of a finished read: `None` for units that are padding, not programmed or not readable. To
-    /// be asked before the next call that changes the array.
+    /// The spare of unit `i` of a finished read; `None` for units that are padding, not programmed or not readable.
+    /// Must be called before the next call that changes the array.
     ///
     /// # Panics
     /// If `read` is not a read, or has no unit `i`.
@@ -153,7 +151,7 @@ impl Nand {
         if read.failed() { None } else { self.state.spare(ppa) }
     }
 
-    /// What a finished read found in its unit `i`. To be asked before the next call that changes the array.
+    /// What a finished read found in its unit `i`. Must be called before the next call that changes the array.
     ///
     /// # Panics
     /// If `read` is not a read, or has no unit `i`.
@@ -188,8 +186,8 @@ impl Nand {
         }
     }
 
-    /// What stands in a unit, and its sequence number (0 if it has none), without a read. Only an observer outside of
-    /// the device can know this: a test, or a simulator that takes a shortcut which it can argue for. Firmware reads.
+    /// Content of a unit, and its sequence number (0 if it has none), without a read. Only an observer outside the
+    /// device may use this: a test, or a simulator with a shortcut that it can justify. Firmware has to read.
     pub fn observe(&self, ppa: Ppa) -> (Sensed, Seq) {
         match self.state.sensed(ppa) {
             unit @ Sensed::Unit(_) => (unit, self.state.unit_seq(ppa)),
@@ -197,8 +195,8 @@ impl Nand {
         }
     }
 
-    /// How many times all dies of a superblock were erased. Erases that failed wear the cells like others and count;
-    /// erases that lost power do not.
+    /// How many times all dies of a superblock were erased. Failed erases wear the cells like others and count; erases
+    /// that lost power do not.
     pub fn erase_count(&self, superblock: Superblock) -> u32 {
         self.state.erase_count(superblock)
     }
@@ -208,8 +206,8 @@ impl Nand {
         self.state.max_erase_count()
     }
 
-    /// Whether a superblock can be programmed from its first page on every die: it is new or erased, no erase is under
-    /// way and no program was submitted since.
+    /// True if a superblock can be programmed from its first page on every die: it is new or erased, no erase is under
+    /// way, and no program has been submitted since.
     pub fn is_erased(&self, superblock: Superblock) -> bool {
         self.state.is_erased(superblock)
     }
@@ -220,19 +218,19 @@ impl Nand {
         self.timeline.inflight()
     }
 
-    /// Whether no operation is in flight.
+    /// True if no operation is in flight.
     #[inline]
     pub fn idle(&self) -> bool {
         self.timeline.inflight() == 0
     }
 
-    /// Whether a die neither runs nor queues an operation.
+    /// True if a die neither runs nor queues an operation.
     #[inline]
     pub fn die_idle(&self, die: u32) -> bool {
         self.timeline.die_idle(die)
     }
 
-    /// What the array did so far.
+    /// Counters of the array since it was made or loaded.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -1,20 +1,20 @@
-//! Operations, their classes, and the events that drive them.
+//! Operations, their priorities and causes, and the events that drive them.
 
 use units::{Ppa, Superblock};
 
-/// Class of an operation in the queues of its die; the first is the most urgent. A waiting operation of a more urgent
-/// class always goes first; a running operation is never interrupted.
+/// Priority class of an operation in the queues of its die; the first is the most urgent. A waiting operation of a more
+/// urgent class always goes first. A running operation is never interrupted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Priority {
     /// A host waits for the data.
     HostRead,
-    /// Something waits for a part of the mapping.
+    /// An operation waits for a part of the mapping.
     MapRead,
-    /// Host data on its way to flash.
+    /// Host data that has to be programmed.
     HostWrite,
     /// Garbage collection.
     Gc,
-    /// Whatever can wait.
+    /// Work that can wait.
     Background,
 }
 
@@ -32,7 +32,7 @@ impl Priority {
     }
 }
 
-/// What an operation is accounted under. It has no influence on timing.
+/// The cause under which an operation is counted. It has no influence on timing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
     /// Data that a host asked for.
@@ -47,11 +47,11 @@ pub enum Cause {
     GcRead,
     /// Garbage collection writes a valid page elsewhere.
     GcWrite,
-    /// Garbage collection finds out which pages are valid.
+    /// Garbage collection searches for valid pages.
     ValidPageSearch,
     /// Erasing.
     Erase,
-    /// Start after a power loss.
+    /// Recovery after a power loss.
     Recovery,
 }
 
@@ -126,10 +126,10 @@ impl Kind {
     }
 }
 
-/// What an operation does, and where. Each works on one die.
+/// What an operation does, and where. Each operation works on one die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
-    /// Reads units of one row. They need not be programmed.
+    /// Reads units of one row. They may be unprogrammed.
     Read {
         /// First unit.
         ppa: Ppa,
@@ -178,38 +178,38 @@ impl Work {
 pub struct Op {
     /// What to do.
     pub work: Work,
-    /// Queue of the die.
+    /// Its priority class.
     pub priority: Priority,
-    /// What it is accounted under.
+    /// The cause under which it is counted.
     pub cause: Cause,
-    /// The submitter's own number, handed back in [`Completed`](crate::Completed).
+    /// The submitter's own number, which [`Completed`](crate::Completed) gives back.
     pub token: u32,
 }
 
-/// What the firmware notes in the spare area of a unit.
+/// What the firmware stores in the spare area of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spare {
     /// The LPA of a data unit; in metadata superblocks a number that the device chooses. At most `u32::MAX - 1`.
     pub lpa: u32,
-    /// Stands for the content of the unit: the number of the write it came from.
+    /// Stands for the content of the unit: the number of the write that made it.
     pub stamp: u32,
-    /// The change that wrote the content first: the low 32 bits of its sequence number. For a unit that is no copy
-    /// these are the low bits of its own number (other values are no error, but cost memory until the superblock is
-    /// erased); a copy keeps the version of what it was copied from.
+    /// The low 32 bits of the sequence number of the change that made the content. For a unit that is no copy these are
+    /// the low bits of its own number. (Other values are no error, but cost memory until the superblock is erased.) A
+    /// copy has the version of its source.
     pub version: u32,
 }
 
 /// What a finished read found in a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sensed {
-    /// The page is not programmed, or looks so because the power went as its program began.
+    /// The page is not programmed, or looks so because the power was cut when its program began.
     Blank,
-    /// The page is programmed; the unit carries nothing.
+    /// The page is programmed, but the unit has no content.
     Padding,
     /// The unit, or the whole read, cannot be corrected: its program failed or lost power, its block is half erased, or
     /// this read failed.
     Unreadable,
-    /// The unit carries data.
+    /// The unit has content.
     Unit(Spare),
 }
 

@@ -1,4 +1,4 @@
-//! What is programmed where: program order, spare areas, damage, wear.
+//! Content and wear of the array: program order, spare areas, damage, erase counts.
 
 use units::{Ppa, Seq, Superblock};
 
@@ -6,12 +6,12 @@ use crate::geometry::{Layout, Place};
 use crate::op::{Sensed, Spare};
 use crate::versions::Versions;
 
-/// Programmed pages of the block of one plane, always a prefix of its pages.
+/// Programmed pages of the block of one plane. They are always its first pages.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Block {
-    /// Pages handed to programs.
+    /// Number of pages for which a program was submitted.
     pub(super) submitted: u16,
-    /// Pages whose program is finished; only these can be read.
+    /// Number of pages whose program has finished; only these can be read.
     pub(super) programmed: u16,
 }
 
@@ -19,16 +19,16 @@ pub(crate) struct Block {
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct DieBlock {
     pub(super) erases: u32,
-    /// An erase is submitted and not finished.
+    /// True if an erase has been submitted and has not finished.
     erasing: bool,
-    /// The last erase did not get to its end. The block of every plane then has no programmed page, so that nothing is
-    /// read, and no page left to program.
+    /// True if the last erase did not finish. Then the block of every plane has no programmed page, so nothing can be
+    /// read, and no page that can be programmed.
     pub(super) half_erased: bool,
     /// Sequence number of the first program since the last erase.
     pub(super) first_seq: u64,
 }
 
-/// What the spare of a unit without content says instead.
+/// Why a unit has no content; stored in place of its spare.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mark {
     /// Programmed without content.
@@ -39,28 +39,28 @@ pub(crate) enum Mark {
     Blank = 2,
 }
 
-/// Sequence numbers of a die's blocks between two erases lie closer together than this, so that their low 32 bits say
-/// all. It is far less than 2^31, so that all units of a row may be added.
+/// Sequence numbers of a die's blocks between two erases differ by less than this, so their low 32 bits suffice. It is
+/// far less than 2^31, so numbers of all units of a row may be added.
 const MAX_SEQ_SPREAD: u64 = 1 << 30;
 
-/// Contents and wear of the array.
+/// Content and wear of the array.
 ///
-/// Spares are written when a program is submitted, into pages that nothing can read before it finishes. An erase only
-/// has to take the programmed counts back. Zeroed memory is a new array, so flash that was never programmed costs
-/// address space but no memory.
+/// Spares are stored when a program is submitted, in pages that nothing can read before the program finishes. An erase
+/// only has to reset the counts of programmed pages. Zeroed memory is a new array, so flash that was never programmed
+/// costs address space but no memory.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(super) layout: Layout,
     /// LPA + 1 and stamp of each unit, or 0 and a [`Mark`].
     pub(super) spares: Vec<[u32; 2]>,
-    /// For each plane page the low 32 bits of the sequence number of its first unit.
+    /// By plane page: the low 32 bits of the sequence number of its first unit.
     pub(super) seqs: Vec<u32>,
     pub(super) versions: Versions,
-    /// For each superblock, die and plane.
+    /// By superblock, die and plane.
     pub(super) blocks: Vec<Block>,
-    /// For each superblock and die.
+    /// By superblock and die.
     pub(super) die_blocks: Vec<DieBlock>,
-    /// For each superblock the erases that all its dies have done.
+    /// By superblock: the erases that all of its dies have done.
     pub(super) erase_counts: Vec<u32>,
     pub(super) max_erase_count: u32,
 }
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// Checks that a program is legal, advances the program pointers and notes what will be readable.
+    /// Checks that a program is legal, advances the program pointers, and stores what will be readable.
     pub fn submit_program(&mut self, ppa: Ppa, spares: &[Option<Spare>], seq: Seq) {
         let page_units = self.layout.geometry().units_per_page;
         let mut place = self.layout.place(ppa);
@@ -130,8 +130,7 @@ impl State {
         }
     }
 
-    /// Takes back a program that did not begin, and the programs of the same blocks after it, of which none can have
-    /// begun either.
+    /// Undoes a program that did not begin, and later programs of the same blocks, none of which can have begun either.
     pub fn cancel_program(&mut self, ppa: Ppa, units: u32) {
         let place = self.layout.place(ppa);
         let first = self.layout.block(place.superblock, place.die, place.plane);
@@ -141,12 +140,12 @@ impl State {
         }
     }
 
-    /// Replaces what units of a finished program say.
+    /// Replaces the spares of units of a finished program by a mark.
     pub fn mark(&mut self, ppa: Ppa, units: u32, mark: Mark) {
         self.spares[ppa.index()..][..units as usize].fill([0, mark as u32]);
     }
 
-    /// Leaves a unit of a finished program with a stamp that was never written.
+    /// Replaces the stamp of a unit of a finished program by one that was never written.
     pub fn garble(&mut self, ppa: Ppa) {
         let [lpa, stamp] = &mut self.spares[ppa.index()];
         if *lpa != 0 {
@@ -169,7 +168,7 @@ impl State {
         state.erasing = true;
     }
 
-    /// Takes back an erase that did not begin.
+    /// Undoes an erase that did not begin.
     pub fn cancel_erase(&mut self, superblock: Superblock, die: u32) {
         self.die_blocks[self.layout.die_block(superblock, die)].erasing = false;
     }
@@ -184,13 +183,13 @@ impl State {
         }
     }
 
-    /// Ends an erase in the middle.
+    /// Ends an erase that was interrupted.
     pub fn cut_erase(&mut self, superblock: Superblock, die: u32) {
         self.end_erase(superblock, die);
         self.half_erase(superblock, die);
     }
 
-    /// Makes the blocks of a die useless until their next erase. None of their programs may be under way.
+    /// Makes the blocks of a die unusable until their next erase. None of their programs may be under way.
     pub fn half_erase(&mut self, superblock: Superblock, die: u32) {
         let used_up = self.layout.geometry().pages_per_block as u16;
         self.fill_blocks(superblock, die, Block { submitted: used_up, programmed: 0 });
@@ -228,16 +227,16 @@ impl State {
         self.max_erase_count = self.max_erase_count.max(complete);
     }
 
-    /// Begins to load what [`State::spare`] of a read will ask for. A read of a random address misses every cache of
-    /// the processor, and by the time its event comes back the memory has answered.
+    /// Prefetches what [`State::spare`] will need for a read. A read of a random address misses every cache of the
+    /// simulating processor; by the time of its event the data has arrived.
     #[inline]
     pub fn prefetch(&self, ppa: Ppa) {
         table::prefetch(&self.spares[ppa.index()]);
     }
 
-    /// The spare of a unit, `None` if it is not programmed or says no more than a [`Mark`].
-    // Always inlined, because only then the caller who does not look at the version does not fetch it from memory. It
-    // would be a miss of every cache for each unit that a host reads.
+    /// The spare of a unit; `None` if it is not programmed or has a [`Mark`].
+    // Always inlined: only then a caller that does not use the version does not fetch it from memory. That would be a
+    // miss of every cache for each unit that a host reads.
     #[inline(always)]
     pub fn spare(&self, ppa: Ppa) -> Option<Spare> {
         let place = self.layout.place(ppa);
@@ -248,8 +247,8 @@ impl State {
         lpa.checked_sub(1).map(|lpa| Spare { lpa, stamp, version: self.version(ppa, place) })
     }
 
-    /// What reading a unit gives.
-    // Always inlined for the same reason.
+    /// Result of reading a unit.
+    // Always inlined, for the same reason.
     #[inline(always)]
     pub fn sensed(&self, ppa: Ppa) -> Sensed {
         let place = self.layout.place(ppa);
@@ -267,7 +266,7 @@ impl State {
         }
     }
 
-    /// The sequence number of the first unit of the programmed plane page of a unit.
+    /// The sequence number of the first unit of a unit's plane page, which must be programmed.
     #[inline]
     pub fn page_seq(&self, ppa: Ppa) -> Seq {
         let place = self.layout.place(ppa);
@@ -282,7 +281,7 @@ impl State {
     }
 
     /// The version of a unit that has a spare.
-    // Without panics, so that nothing of it has to be done where nobody looks at the result.
+    // Has no panics, so that the compiler can drop it where the result is not used.
     #[inline(always)]
     fn version(&self, ppa: Ppa, place: Place) -> u32 {
         let first = self.seqs.get(self.layout.plane_page(ppa).0).copied().unwrap_or(0);
@@ -298,7 +297,7 @@ impl State {
         self.max_erase_count
     }
 
-    /// Whether every page of a superblock can be programmed.
+    /// True if every page of a superblock can be programmed.
     pub fn is_erased(&self, superblock: Superblock) -> bool {
         let geometry = self.layout.geometry();
         let die_blocks = self.layout.die_block(superblock, 0);
@@ -339,7 +338,7 @@ impl State {
         self.blocks[number].submitted += 1;
     }
 
-    /// Writes the spares of one plane page and gives the number of units that are not padding. The first unit has a
+    /// Stores the spares of one plane page. Gives the number of units that are not padding. The first unit has a
     /// sequence number with the low bits `seq`.
     #[inline]
     fn write_spares(&mut self, start: Ppa, page: &[Option<Spare>], place: Place, seq: u32) -> u32 {

@@ -1,4 +1,4 @@
-//! Contents and wear of an array without power, to and from a file.
+//! Saving content and wear of an array without power to a file, and loading them.
 
 use std::io::{Read, Write};
 
@@ -12,10 +12,10 @@ use crate::timing::Timing;
 use crate::versions::Versions;
 
 impl Nand {
-    /// Writes what the array holds, and how often its blocks were erased.
+    /// Writes the content of the array and its erase counts.
     ///
     /// # Errors
-    /// What the file gives.
+    /// Errors of the archive.
     ///
     /// # Panics
     /// If an operation is in flight.
@@ -24,10 +24,10 @@ impl Nand {
         self.state.save(to)
     }
 
-    /// An array of the same geometry that holds the same. Its counters begin at zero.
+    /// An array with the same geometry, content and wear. Its counters begin at zero.
     ///
     /// # Panics
-    /// If the geometry is another one.
+    /// If the geometry is not the same.
     pub fn renewed(self, geometry: Geometry, timing: Timing) -> Nand {
         assert!(*self.layout.geometry() == geometry, "contents do not fit another geometry");
         let mut nand = Nand::new(geometry, timing);
@@ -35,7 +35,7 @@ impl Nand {
         nand
     }
 
-    /// An array that holds what [`Nand::save`] has written. Its counters begin at zero.
+    /// An array with the content that [`Nand::save`] has written. Its counters begin at zero.
     ///
     /// # Errors
     /// If the file is damaged or was made with another geometry.
@@ -80,8 +80,8 @@ impl State {
         let superblocks = self.layout.geometry().superblocks();
         let used = from.table::<u32>("superblocks.used", superblocks as usize)?;
         if let Some(&sb) = used.iter().find(|&&sb| sb >= superblocks) {
-            let what = format!("names superblock {sb}: must be below {superblocks}");
-            return Err(ArchiveError::table("superblocks.used", what));
+            let problem = format!("names superblock {sb}: must be below {superblocks}");
+            return Err(ArchiveError::table("superblocks.used", problem));
         }
         for sb in used.into_iter().map(Superblock) {
             let (units, pages) = self.extent(sb);
@@ -98,9 +98,9 @@ impl State {
         let mut erases = vec![0u32; self.die_blocks.len()];
         from.table_into("die_blocks.erases", &mut erases)?;
         set(&mut self.die_blocks, &erases, |block, n| block.erases = n);
-        let mut half = vec![0u8; self.die_blocks.len()];
-        from.table_into("die_blocks.half_erased", &mut half)?;
-        set(&mut self.die_blocks, &half, |block, n| block.half_erased = n != 0);
+        let mut half_erased = vec![0u8; self.die_blocks.len()];
+        from.table_into("die_blocks.half_erased", &mut half_erased)?;
+        set(&mut self.die_blocks, &half_erased, |block, n| block.half_erased = n != 0);
         let mut seqs = vec![0u64; self.die_blocks.len()];
         from.table_into("die_blocks.first_seq", &mut seqs)?;
         set(&mut self.die_blocks, &seqs, |block: &mut DieBlock, n| block.first_seq = n);
@@ -121,22 +121,22 @@ impl State {
                 false => block.submitted == block.programmed && u32::from(block.submitted) <= pages,
             };
             if let Some(block) = blocks.iter().find(|block| !fits(block)) {
-                let what = format!(
+                let problem = format!(
                     "{} of {} pages are programmed: must be equal, and at most {pages}",
                     block.programmed, block.submitted
                 );
-                return Err(ArchiveError::table("blocks.programmed", what));
+                return Err(ArchiveError::table("blocks.programmed", problem));
             }
         }
         Ok(())
     }
 
-    /// Superblocks in which something can be read.
+    /// Superblocks that are not erased.
     fn used(&self) -> Vec<Superblock> {
         (0..self.layout.geometry().superblocks()).map(Superblock).filter(|&sb| !self.is_erased(sb)).collect()
     }
 
-    /// Units and plane pages of a superblock.
+    /// Ranges of the units and plane pages of a superblock.
     fn extent(&self, sb: Superblock) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
         let size = self.layout.superblock_units() as usize;
         let page = self.layout.geometry().units_per_page as usize;
@@ -150,15 +150,15 @@ fn set<T, N: Copy>(of: &mut [T], numbers: &[N], put: impl Fn(&mut T, N)) {
 }
 
 impl Versions {
-    /// What is kept of a superblock; empty = nothing.
+    /// The stored lags of a superblock; empty if there are none.
     fn lags(&self, sb: Superblock) -> &[u32] {
         self.lags[sb.index()].as_deref().unwrap_or(&[])
     }
 
     fn restore(&mut self, sb: Superblock, lags: Vec<u32>) -> Result<(), ArchiveError> {
         if !lags.is_empty() && lags.len() != self.units {
-            let what = format!("has {} numbers for {sb}: must be 0 or {}", lags.len(), self.units);
-            return Err(ArchiveError::table("lags", what));
+            let problem = format!("has {} numbers for {sb}: must be 0 or {}", lags.len(), self.units);
+            return Err(ArchiveError::table("lags", problem));
         }
         self.lags[sb.index()] = (!lags.is_empty()).then(|| lags.into_boxed_slice());
         Ok(())

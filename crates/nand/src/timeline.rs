@@ -1,4 +1,4 @@
-//! Who runs on which die and channel, and until when. Knows durations, but neither addresses nor contents.
+//! Use of dies and channels over time. It knows durations, but neither addresses nor contents.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::op::{Kind, NandEvent, Op, Priority};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub op: Op,
-    /// Cell phase without page register hit.
+    /// Duration of the cell phase without a page register hit.
     pub cell: Nanos,
     /// Time on the channel.
     pub transfer: Nanos,
@@ -19,7 +19,7 @@ pub(crate) struct Task {
     pub sense: Option<Ppa>,
 }
 
-/// A finished operation and how it went.
+/// A finished operation with its start and result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finished {
     pub op: Op,
@@ -27,27 +27,27 @@ pub(crate) struct Finished {
     pub register_hit: bool,
 }
 
-/// What a power cut took.
+/// Operations that a power cut has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
     /// Operations in their cell phase, by die.
     pub in_cells: Vec<Op>,
-    /// Operations that were queued, or had to do with the channel, by die and then in the order in which they would
-    /// have run.
+    /// Operations that were queued, or that transferred data or waited for the channel. By die, and then in the order
+    /// in which they would have run.
     pub not_begun: Vec<Op>,
 }
 
-/// What a die does.
+/// State of a die.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Idle,
-    /// The cells work until this moment.
+    /// The cells work until this time.
     Cell(SimTime),
-    /// Waits for the channel or transfers.
+    /// The operation waits for the channel or transfers data.
     Channel,
 }
 
-/// Place of an operation in the slab.
+/// Number of an operation in the slab.
 type Slot = u32;
 
 #[derive(Clone, Copy, Debug)]
@@ -62,9 +62,9 @@ struct InFlight {
 #[derive(Debug)]
 struct Die {
     phase: Phase,
-    /// The operation that runs, unless the die is idle.
+    /// The operation that runs; meaningless while the die is idle.
     running: Slot,
-    /// Bit `p` is set while the queue of priority `p` has an operation.
+    /// Bit `p` is set if the queue of priority `p` is not empty.
     waiting: u8,
     channel: u16,
     /// First unit of the row in the page register.
@@ -85,12 +85,12 @@ struct Channel {
 pub(crate) struct Timeline {
     dies: Vec<Die>,
     channels: Vec<Channel>,
-    /// Operations submitted and not finished, and free slots in between.
+    /// Submitted operations that have not finished, and free slots.
     slab: Vec<InFlight>,
     free: Vec<Slot>,
 }
 
-/// Operations that a queue can hold before it grows for the first time.
+/// Operations that fit a queue before it grows for the first time.
 const QUEUE_CAPACITY: usize = 64;
 
 impl Timeline {
@@ -113,13 +113,13 @@ impl Timeline {
         }
     }
 
-    /// Operations submitted and not finished.
+    /// Number of submitted operations that have not finished.
     #[inline]
     pub fn inflight(&self) -> u32 {
         (self.slab.len() - self.free.len()) as u32
     }
 
-    /// Whether a die neither runs nor queues an operation.
+    /// True if a die neither runs nor queues an operation.
     #[inline]
     pub fn die_idle(&self, die: u32) -> bool {
         matches!(self.dies[die as usize].phase, Phase::Idle)
@@ -149,7 +149,7 @@ impl Timeline {
         }
     }
 
-    /// Ends a phase and begins those that follow from it. Gives the operation whose last phase it was.
+    /// Ends a phase and begins those that follow from it. Gives the operation if this was its last phase.
     #[inline]
     pub fn wake<E: From<NandEvent>>(
         &mut self,
@@ -176,7 +176,7 @@ impl Timeline {
                     Some((die, end)) if end == now => die,
                     other => panic!("wake of channel {channel} at {now} without the end of a transfer: {other:?}"),
                 };
-                // The channel goes to a die that waits before the one it served can ask for it again.
+                // A waiting die gets the channel before the die that it has just served can ask again.
                 if let Some(next) = state.waiting.pop_front() {
                     self.begin_transfer(now, next, wakes);
                 }
@@ -189,7 +189,7 @@ impl Timeline {
         }
     }
 
-    /// Forgets all operations and empties the page registers.
+    /// Drops all operations and empties the page registers.
     pub fn power_cut(&mut self, now: SimTime) -> Lost {
         let mut lost = Lost::default();
         for (number, die) in self.dies.iter_mut().enumerate() {
@@ -265,7 +265,7 @@ impl Timeline {
         wakes.push((end, NandEvent::Channel(channel).into()));
     }
 
-    /// Takes the running operation off its die and starts the next one.
+    /// Removes the running operation from its die and starts the next one.
     #[inline]
     fn finish<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) -> Finished {
         let state = &mut self.dies[die as usize];

@@ -1,4 +1,4 @@
-//! How long operations take.
+//! Durations of operations.
 
 use units::{Nanos, UNIT_BYTES};
 
@@ -9,11 +9,11 @@ use crate::op::Kind;
 /// Durations of the cell phases of one kind of cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CellTiming {
-    /// tR: from the cells of a row to its page register.
+    /// tR: reading the cells of a row into its page register.
     pub read: Nanos,
-    /// tPROG: from the page register to the cells.
+    /// tPROG: programming the cells from the page register.
     pub program: Nanos,
-    /// tBERS: the block of every plane of one die.
+    /// tBERS: erasing the block of every plane of one die.
     pub erase: Nanos,
 }
 
@@ -26,15 +26,15 @@ pub struct Timing {
     pub tlc: CellTiming,
     /// Bandwidth of a channel in bytes per microsecond, that is in MB/s; 0 = transfers take no time.
     pub channel_bytes_per_us: u32,
-    /// Whether a read of the row that its die sensed last, with no other operation on that die since, finds it in the
-    /// page register and skips tR.
+    /// True if reads can use the page register: a read of the row that its die sensed last skips tR, if no other
+    /// operation has run on that die since.
     pub page_register: bool,
     /// Work that takes no time.
     pub free: FreeWork,
 }
 
 impl Timing {
-    /// Duration of the cell phase of an operation, page register aside.
+    /// Duration of the cell phase of an operation without a page register hit.
     #[inline]
     pub fn cell(&self, cell: CellType, kind: Kind) -> Nanos {
         let timing = match cell {

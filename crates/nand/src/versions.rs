@@ -1,4 +1,4 @@
-//! Which change wrote the content of a unit first.
+//! Versions of units: which change made their content.
 
 use units::Superblock;
 
@@ -6,18 +6,18 @@ use crate::op::Spare;
 
 /// Versions of units, by superblock and offset in it.
 ///
-/// A unit that is no copy has its own sequence number as version, and most units are no copies, so what is kept is the
-/// distance between the two. Zeroes are then right for all units that are not copies, and a superblock without copies
-/// needs nothing.
+/// A unit that is no copy has its own sequence number as version, and most units are no copies. So the difference of
+/// the two numbers is stored. It is 0 for all units that are no copies, and a superblock without copies needs no
+/// memory.
 #[derive(Debug)]
 pub(crate) struct Versions {
     pub(super) units: usize,
-    /// Own sequence number less version, both in their low 32 bits.
+    /// By unit: own sequence number minus version, both as low 32 bits.
     pub(super) lags: Vec<Option<Box<[u32]>>>,
 }
 
 impl Versions {
-    /// For superblocks of `units` units.
+    /// Versions for superblocks of `units` units.
     pub fn new(superblocks: u32, units: u32) -> Versions {
         Versions { units: units as usize, lags: vec![None; superblocks as usize] }
     }
@@ -29,13 +29,13 @@ impl Versions {
         own.wrapping_sub(lags.and_then(|lags| lags.get(offset as usize)).copied().unwrap_or(0))
     }
 
-    /// Whether [`Versions::set_page`] is needed even for a page without copies.
+    /// True if [`Versions::set_page`] has to be called even for a page without copies.
     #[inline]
     pub fn keeps(&self, superblock: Superblock) -> bool {
         self.lags[superblock.index()].is_some()
     }
 
-    /// Notes the versions of the units of a page, whose own sequence numbers count up from `own`.
+    /// Stores the versions of the units of a page, whose own sequence numbers count up from `own`.
     pub fn set_page(&mut self, superblock: Superblock, offset: u32, own: u32, page: &[Option<Spare>]) {
         let lags = self.lags[superblock.index()].get_or_insert_with(|| table::zeroed(self.units).into_boxed_slice());
         let own = (0..).map(|n| own.wrapping_add(n));
@@ -44,12 +44,12 @@ impl Versions {
         }
     }
 
-    /// Forgets a superblock, of which nothing can be read any more.
+    /// Frees the versions of a superblock, because none of its units can be read any more.
     pub fn clear(&mut self, superblock: Superblock) {
         self.lags[superblock.index()] = None;
     }
 
-    /// Superblocks that take memory.
+    /// Number of superblocks that take memory.
     #[cfg(test)]
     pub fn superblocks_kept(&self) -> usize {
         self.lags.iter().flatten().count()

@@ -8,7 +8,7 @@ use units::{Seq, Superblock};
 
 use Priority::{Background, HostRead, HostWrite};
 
-/// Every operation of a kind fails.
+/// Rate at which every operation of a kind fails.
 const ALL: u32 = 1_000_000;
 
 fn failures(sim: &Sim) -> [u64; Kind::COUNT] {
@@ -77,7 +77,7 @@ fn a_failed_read_does_no_harm() {
     assert_eq!(failures(&sim), [1, 0, 0]);
 }
 
-/// Which of 200 rounds of program, read and erase fail.
+/// For 200 rounds of program, read and erase: whether each operation failed.
 fn history(faults: Faults) -> Vec<bool> {
     let mut sim = Sim::new(SMALL, CELLS);
     sim.nand.set_faults(faults);

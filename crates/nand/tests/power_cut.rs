@@ -9,17 +9,17 @@ use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
 use Priority::{Background, HostRead, HostWrite};
 
-/// Time from the start of a program to the end of its cell phase, and of an erase.
+/// Durations of the cell phases of a program and of an erase.
 const T_PROG: u64 = 550_000;
 const T_BERS: u64 = 5_000_000;
 
-/// Dice that show these numbers, and no more.
+/// Dice that show these numbers and no more.
 fn dice(numbers: &[u32]) -> impl FnMut(u32) -> u32 {
     let mut numbers = numbers.iter().copied();
     move |_| numbers.next().expect("thrown too often")
 }
 
-/// For cuts that leave nothing to chance.
+/// Dice for cuts in which nothing is random.
 fn no_dice(n: u32) -> u32 {
     panic!("thrown for one of {n} without need");
 }
@@ -67,7 +67,7 @@ fn a_program_whose_data_is_on_its_way_leaves_no_trace() {
     sim.now = SimTime(16_000);
     assert_eq!(sim.power_cut(&mut no_dice), []);
     assert!(sim.nand.is_erased(Superblock(0)));
-    // The channel is free: both are transferred in turn, then programmed.
+    // The channel is free: both programs are transferred in turn, then programmed.
     sim.program(program(2, HostWrite, 4, 4), &spares(0, 4), 1);
     sim.program(program(3, HostWrite, 0, 4), &spares(4, 4), 5);
     sim.drain();
@@ -235,7 +235,7 @@ fn bugs_of_the_caller_are_named() {
     assert_eq!(programming(widest, 32).power_cut(&mut |_| 1)[0].readable(), u32::MAX);
 }
 
-/// Programs every page of a superblock and looks at what is there then.
+/// Programs every page of a superblock and checks its content.
 fn fill(sim: &mut Sim, superblock: u32, lpa: u32) {
     for row in 0..6 {
         let first = row * 4;
@@ -246,7 +246,7 @@ fn fill(sim: &mut Sim, superblock: u32, lpa: u32) {
 }
 
 proptest! {
-    /// Whatever the power left, erases make it as new.
+    /// Whatever a power cut has left, erases make it like new.
     #[test]
     fn everything_can_be_used_again_after_an_erase(
         cuts in prop::collection::vec((0..12_000_000u64, any::<u32>()), 1..4),

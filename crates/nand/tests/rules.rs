@@ -1,4 +1,4 @@
-//! What may be programmed and erased, what can be read, and how wear is counted.
+//! Rules for programs and erases, what can be read, and how wear is counted.
 
 mod common;
 
@@ -55,7 +55,7 @@ fn sequence_numbers_count_units_that_are_not_padding() {
 #[test]
 fn the_low_bits_of_sequence_numbers_are_enough() {
     let mut sim = Sim::new(SMALL, CELLS);
-    // Dies 0 and 1 at numbers that differ in their high bits only, and die 0 beyond the next wrap.
+    // Dies 0 and 1 have numbers that differ only in their high bits; die 0 continues beyond the next wrap.
     let far = 5 << 32;
     sim.program(program(0, HostWrite, 0, 2), &spares(0, 2), far + u64::from(u32::MAX));
     sim.program(program(0, HostWrite, 4, 4), &spares(0, 4), u64::from(u32::MAX));
@@ -99,7 +99,7 @@ fn a_copy_keeps_the_version_of_its_source() {
         |sim: &Sim, ppas: [u32; 2]| ppas.map(|ppa| Some(Spare { lpa: ppa, stamp: 0, version: version(sim, ppa) }));
     sim.program(program(0, HostWrite, 0, 4), &spares(0, 4), 1);
     sim.drain();
-    // Two copies between units that are none, then copies of the copies.
+    // Two copies between units that are no copies, then copies of the copies.
     sim.program(program(1, HostWrite, 24, 2), &spares(4, 2), 5);
     let units = copies(&sim, [2, 0]);
     sim.program(program(2, Gc, 26, 2), &units, 7);
@@ -110,7 +110,7 @@ fn a_copy_keeps_the_version_of_its_source() {
     sim.program(program(4, Gc, 48, 2), &units, 11);
     sim.drain();
     assert_eq!(([48, 49].map(|ppa| version(&sim, ppa)), sim.sensed(49).1), ([3, 1], Seq(12)));
-    // The place of a copy holds something else after an erase; other dies keep theirs.
+    // The place of a copy holds other content after an erase; other dies keep theirs.
     sim.submit(erase(5, Background, 1, 0));
     sim.drain();
     assert_eq!([28, 29].map(|ppa| version(&sim, ppa)), [9, 10]);

@@ -1,4 +1,4 @@
-//! Worked examples of when operations finish.
+//! Worked examples of the times at which operations finish.
 
 mod common;
 
@@ -57,7 +57,7 @@ fn cells_decide_the_time() {
 #[test]
 fn a_die_serves_its_classes_in_order_and_each_class_first_come_first_served() {
     let mut sim = Sim::new(HP_UFS, CELLS);
-    // The first one starts at once and is not interrupted, though it is the least urgent.
+    // The first operation starts at once and is not interrupted, although it is the least urgent.
     let submitted = [Background, Gc, HostWrite, Background, MapRead, HostRead, Gc, HostRead];
     for (token, priority) in submitted.into_iter().enumerate() {
         sim.submit(read(token as u32, priority, 0, 1));
@@ -147,7 +147,7 @@ fn the_page_register_saves_sensing_the_same_row_again() {
     sim.drain();
     assert_eq!(sim.history(), [(us(64), 0), (us(72), 1), (us(136), 2), (us(200), 3)]);
     assert_eq!(sim.nand.counters().register_hits(), 1);
-    // It lasts while the die rests, and what other dies do is of no importance.
+    // The row stays in the register while the die is idle, and operations on other dies do not matter.
     sim.submit(read(4, HostRead, 8, 1));
     sim.drain();
     sim.now = SimTime(us(1_000));

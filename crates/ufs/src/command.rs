@@ -1,4 +1,4 @@
-//! Host to device.
+//! Commands, from host to device.
 
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
@@ -8,7 +8,7 @@ use crate::data::DataOut;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Tag(pub u8);
 
-/// What a command asks for. Addresses and lengths are in 4 KiB logical blocks.
+/// A command. Addresses and lengths are in 4 KiB logical blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// READ(10), 28h.
@@ -16,12 +16,12 @@ pub enum Op {
     /// HPB READ, F8h: a read with the sealed 8-byte entry of its first block, as the device published it.
     HpbRead { lpa: Lpa, len: u32, entry: u64 },
     /// HP-UFS read: READ(10) whose eight extra command bytes carry the address of the first block and the host sequence
-    /// number (HP-UFS Sec. III-C, IV-A). All blocks lie on consecutive physical addresses; `None` says that the host
-    /// knows the blocks to be unmapped.
+    /// number (HP-UFS Sec. III-C, IV-A). All blocks must be on consecutive physical addresses. `None`: the host knows
+    /// that the blocks are unmapped.
     MappedRead { lpa: Lpa, len: u32, ppa: Option<Ppa> },
     /// WRITE(10), 2Ah. With `fua` it is acknowledged only after it is on flash.
     Write { lpa: Lpa, len: u32, fua: bool },
-    /// SYNCHRONIZE CACHE(10), 35h: everything acknowledged so far is on flash before this completes.
+    /// SYNCHRONIZE CACHE(10), 35h: completes when everything acknowledged so far is on flash.
     Flush,
     /// UNMAP, 42h, one descriptor.
     Unmap { lpa: Lpa, len: u32 },
@@ -29,20 +29,20 @@ pub enum Op {
     HpbReadBuffer { group: u32 },
     /// HPB WRITE BUFFER 01h, FAh: the host has dropped its entries of a region (HPB 2.0, host control mode).
     HpbInactivate { region: u32 },
-    /// HP-UFS L2P segment read (Sec. III-B): the segment as it stands on flash.
+    /// HP-UFS L2P segment read (Sec. III-B): the segment's content on flash.
     SegmentRead { segment: SegmentId },
-    /// HP-UFS L2P segment writeback (Sec. III-D): a segment, or of one that the device writes in parts those with
-    /// changes. Of everything that does not come with it, it attests that the copy on flash already holds every change
-    /// up to the host sequence number.
+    /// HP-UFS L2P segment writeback (Sec. III-D). It carries a segment, or the changed parts of a segment that the
+    /// device writes in parts, or nothing. For everything that it does not carry, it attests that the copy on flash
+    /// already holds every change up to the host sequence number.
     SegmentWrite { segment: SegmentId },
     /// HP-UFS multi L2P entry transfer (Sec. III-B).
     EntryTransfer,
     /// HP-UFS valid page bitmap of a block (Sec. III-E), sent on the device's hint.
     ValidBitmap { block: Superblock, reason: BitmapFor },
-    /// MAP+ (Sec. V-D): which logical blocks' mappings are in the device's mapping cache. Answered with
+    /// MAP+ (Sec. V-D): asks which logical blocks' mappings are in the device's mapping cache. Answered with
     /// [`DataIn::Runs`](crate::DataIn::Runs).
     CacheQuery,
-    /// MAP+ (Sec. V-B, V-D): announces the batch of `requests` requests that follows; its data
+    /// MAP+ (Sec. V-B, V-D): announces the batch of `requests` requests that follows. Its data
     /// ([`DataOut::Runs`](crate::DataOut::Runs)) are their addresses in one translation page, which the device reads
     /// once. With `packed` the commands of the next `requests` reads, writes and unmaps count as one for the firmware,
     /// as a packed command of eMMC 5.0 does.
@@ -59,7 +59,7 @@ pub enum BitmapFor {
 }
 
 impl Op {
-    /// True for commands that move the user's data or order it, false for those that only exchange metadata.
+    /// True for commands that read, write or order the user's data; false for those that only exchange metadata.
     pub fn is_user(&self) -> bool {
         !matches!(
             self,
@@ -75,18 +75,18 @@ impl Op {
     }
 }
 
-/// A command on its way to the device.
+/// A command from host to device.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Command {
-    /// Names the command until its response.
+    /// Identifies the command until its response.
     pub tag: Tag,
-    /// What is asked.
+    /// The operation.
     pub op: Op,
-    /// HP-UFS: the latest change that the host has applied; travels in every command. 0 for other drivers.
+    /// HP-UFS: the latest change that the host has applied; every command carries it. 0 for other drivers.
     pub host_seq: Seq,
-    /// HP-UFS: one block that the host knows to hold no valid page. Travels in the address field of commands that have
-    /// no use for one of their own (all but [`Op::MappedRead`]).
+    /// HP-UFS: one block that the host knows to hold no valid page. It uses the address field of commands that do not
+    /// need it (all but [`Op::MappedRead`]).
     pub freed: Option<Superblock>,
-    /// What follows the command in DATA OUT UPIUs.
+    /// The data in DATA OUT UPIUs after the command.
     pub data: DataOut,
 }

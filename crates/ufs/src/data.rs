@@ -1,5 +1,5 @@
-//! What travels in DATA OUT and DATA IN UPIUs. User data is represented by the stamp of the write that made it, which
-//! is enough to tell every version of every page apart.
+//! Data of DATA OUT and DATA IN UPIUs. User data is represented by the stamp of the write that made it, which
+//! identifies every version of every page.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use units::SEGMENT_ENTRIES;
 
 use crate::response::L2pEntry;
 
-/// The content of one 4 KiB unit: which address it was written to, and by which write.
+/// The content of one 4 KiB unit: the address that it was written to, and the write that made it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Content {
     /// The logical address that the data was written to.
@@ -17,10 +17,11 @@ pub struct Content {
     pub stamp: u32,
 }
 
-/// Entries of a quarter of a segment, 1 KiB: no device writes less of the mapping table (MSFTL Sec. 3.1).
+/// Entries of a quarter of a segment, 1 KiB: the smallest part of the mapping table that a device writes (MSFTL Sec.
+/// 3.1).
 pub const QUARTER_ENTRIES: u32 = SEGMENT_ENTRIES / 4;
 
-/// Some quarters of an L2P segment, but neither none nor all.
+/// Some quarters of an L2P segment, at least one and not all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quarters(u8);
 
@@ -28,18 +29,18 @@ impl Quarters {
     /// All quarters, as bits.
     pub const ALL_BITS: u8 = 0b1111;
 
-    /// Those whose bit is set: bit 0 is the one with the lowest addresses. `None` for no quarter, for all, and for more
-    /// than there are.
+    /// Quarters by bits: bit 0 is the quarter with the lowest addresses. `None` for no quarter, for all, and for more
+    /// than four.
     pub fn new(bits: u8) -> Option<Quarters> {
         (1..Quarters::ALL_BITS).contains(&bits).then_some(Quarters(bits))
     }
 
-    /// As bits.
+    /// The quarters as bits.
     pub fn bits(self) -> u8 {
         self.0
     }
 
-    /// Their entries.
+    /// Number of their entries.
     pub fn entries(self) -> u32 {
         self.0.count_ones() * QUARTER_ENTRIES
     }
@@ -63,39 +64,39 @@ impl Quarters {
 /// Consecutive logical blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LpaRun {
-    /// The first.
+    /// The first block.
     pub lpa: units::Lpa,
-    /// How many, from 1.
+    /// Number of blocks, from 1.
     pub len: u32,
 }
 
 impl LpaRun {
-    /// The address behind the last one.
+    /// The address after the last block.
     pub fn end(&self) -> units::Lpa {
         self.lpa.offset(self.len)
     }
 }
 
-/// Host to device.
+/// Data from host to device.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum DataOut {
     /// No data.
     #[default]
     None,
-    /// User data: every unit of the command carries this stamp.
+    /// User data: the stamp of every unit of the command.
     Stamp(u32),
     /// One L2P segment.
     Segment(SegmentState),
-    /// These quarters of one; the entries of others are zeroes.
+    /// These quarters of an L2P segment; all other entries are zeroes.
     SegmentParts(Quarters, Box<SegmentImage>),
     /// Valid page bitmap of one block, bit i = unit i in fill order, least significant bit first.
     Bitmap(Box<[u64]>),
-    /// What a batch of requests accesses.
+    /// The addresses that a batch of requests accesses.
     Runs(Box<[LpaRun]>),
 }
 
 impl DataOut {
-    /// Puts other data in place of these. Most commands have none that need to be freed, and it is cheap to see that.
+    /// Replaces the data. Inlined for speed: most commands have no data that needs to be freed.
     #[inline(always)]
     pub fn put(&mut self, data: DataOut) {
         let old = std::mem::replace(self, data);
@@ -106,7 +107,7 @@ impl DataOut {
     }
 }
 
-/// Device to host.
+/// Data from device to host.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum DataIn {
     /// No data.
@@ -116,12 +117,12 @@ pub enum DataIn {
     One(Option<Content>),
     /// Several units of user data.
     Many(Vec<Option<Content>>),
-    /// One L2P segment as it stands on flash.
+    /// One L2P segment, with its content on flash.
     Segment(Box<SegmentImage>),
     /// Changed mappings, oldest first.
     Entries(Vec<L2pEntry>),
     /// The sealed entries of an HPB group; 0 = unmapped.
     Sealed(Vec<u64>),
-    /// What the mapping cache holds.
+    /// The addresses whose mappings are cached.
     Runs(Vec<LpaRun>),
 }

@@ -1,6 +1,6 @@
-//! What a driver learns from the device's descriptors when it attaches.
+//! Descriptors of the device, which a driver reads when it attaches.
 
-/// Sizes that the host needs to know. All counts are in 4 KiB units unless named otherwise.
+/// Sizes that the host needs. Counts are in 4 KiB units unless stated otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceInfo {
     /// Addressable capacity (unit descriptor qLogicalBlockCount).
@@ -15,7 +15,7 @@ pub struct DeviceInfo {
     pub hpb_region_groups: u32,
     /// HPB 2.0: longest HPB READ in 4 KiB units (bMAX_DATA_SIZE_FOR_HPB_SINGLE_CMD plus one), 1..=255.
     pub hpb_max_blocks: u32,
-    /// HPB 2.0: the device recommends what to activate (bHPBControl); otherwise the host decides.
+    /// HPB 2.0: true if the device recommends what to activate (bHPBControl); else the host decides.
     pub hpb_device_control: bool,
     /// L2P entries in a translation page, at least 1: addresses whose mappings one flash read brings together (MAP+
     /// Sec. V-B). A vendor descriptor; the unit descriptors of JESD220 have no field for it.

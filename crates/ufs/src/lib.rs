@@ -1,5 +1,5 @@
-//! What a UFS host and a UFS device exchange. `host` and `device` meet only here, as a phone's driver and its storage
-//! do; nothing else of one is visible to the other.
+//! Everything that a UFS host and a UFS device exchange. `host` and `device` share only this crate, as a phone's driver
+//! and its storage share only the link. Nothing else of one is visible to the other.
 //!
 //! # Glossary
 //! - **UPIU**: UFS protocol information unit, the packet on the link (JESD220C clause 10).
@@ -7,8 +7,8 @@
 //! - **HPB**: host performance booster; the host keeps L2P entries and sends one along with a read.
 //! - **piggyback**: metadata carried in the spare bytes of an ordinary command or response.
 //!
-//! The typed forms ([`Command`], [`Response`]) travel inside the simulator; their bytes are in [`codec`], the time they
-//! take is in [`link`].
+//! The simulator passes typed forms ([`Command`], [`Response`]). Their bytes are in [`codec`], the time that they take
+//! is in [`link`].
 
 pub mod codec;
 mod command;

@@ -1,8 +1,8 @@
-//! The UFS link: how long a message takes from the host to the device or back.
+//! The UFS link: the time that a message takes from host to device or back.
 //!
-//! Full duplex: the two directions do not disturb each other; within one, messages go one after the other. What is
-//! counted is the UPIUs. The rates are those left for UPIUs, after line coding, UniPro headers and acknowledgements.
-//! READY TO TRANSFER UPIUs (32 bytes for up to 32 KiB of a write, towards the host) are not modelled.
+//! The link is full duplex: the two directions do not disturb each other; in each direction, messages go one after the
+//! other. Only UPIUs are counted. The rates are those left for UPIUs, after line coding, UniPro headers and
+//! acknowledgements. READY TO TRANSFER UPIUs (32 bytes for up to 32 KiB of a write, towards the host) are not modelled.
 
 use units::{Nanos, SimTime, UNIT_BYTES};
 
@@ -22,8 +22,8 @@ pub struct LinkConfig {
     pub down_bytes_per_us: u32,
     /// Bytes per microsecond (= MB/s) from device to host; 0 = messages take no time on the wire.
     pub up_bytes_per_us: u32,
-    /// Time from the last byte of a message leaving one end to its handling at the other. It does not keep the next
-    /// message waiting.
+    /// Time from the moment when the last byte of a message has left one end to its handling at the other. It does not
+    /// delay the next message.
     pub upiu_latency: Nanos,
 }
 
@@ -35,7 +35,7 @@ struct Lane {
 }
 
 impl Lane {
-    /// Moment at which the last of `bytes` has left, if they are handed over at `now`.
+    /// The time at which the last of `bytes` has left, if they are submitted at `now`.
     #[inline]
     fn send(&mut self, now: SimTime, bytes: u64) -> SimTime {
         let took = match self.bytes_per_us {
@@ -62,28 +62,28 @@ impl Link {
         Link { down: lane(config.down_bytes_per_us), up: lane(config.up_bytes_per_us), latency: config.upiu_latency }
     }
 
-    /// Sends `bytes` from the host at `now`, after everything sent that way before; gives the time of arrival. Times on
-    /// the wire are rounded up to nanoseconds. Messages travel in the order of the calls, whatever their `now`.
+    /// Sends `bytes` from the host at `now`, after everything sent that way before. Gives the time of arrival. Times on
+    /// the wire are rounded up to nanoseconds. Messages go in the order of the calls, whatever their `now`.
     #[inline]
     pub fn send_down(&mut self, now: SimTime, bytes: u64) -> SimTime {
         self.down.send(now, bytes) + self.latency
     }
 
-    /// The same from the device.
+    /// Sends `bytes` from the device; see [`Link::send_down`].
     #[inline]
     pub fn send_up(&mut self, now: SimTime, bytes: u64) -> SimTime {
         self.up.send(now, bytes) + self.latency
     }
 }
 
-/// Bytes of data and of the DATA UPIU headers around it.
+/// Bytes of data, with the headers of the DATA UPIUs around it.
 #[inline]
 fn data_upius(bytes: u64) -> u64 {
     bytes + bytes.div_ceil(u64::from(MAX_DATA_SEGMENT)) * UPIU_BYTES as u64
 }
 
-/// Bytes of all UPIUs of a command: COMMAND with extension if it has one (HPB's entry is inside the CDB), DATA OUT with
-/// 4096 bytes for each block of a write.
+/// Bytes of all UPIUs of a command: COMMAND with extension if it has one (HPB's entry is inside the CDB), and DATA OUT
+/// with 4096 bytes for each block of a write.
 #[inline]
 pub fn wire_bytes(command: &Command) -> u64 {
     let extension = if has_extension(command) { COMMAND_EXTENSION_BYTES as u64 } else { 0 };
@@ -100,7 +100,7 @@ pub fn wire_bytes(command: &Command) -> u64 {
 }
 
 /// Bytes of all UPIUs of a response: DATA IN with 4096 bytes for each block of a read, RESPONSE with sense data unless
-/// GOOD and with the HPB notice if there is one. The piggyback adds nothing: it lies in bytes that every RESPONSE has.
+/// GOOD, and with the HPB notice if there is one. The piggyback adds nothing: it uses bytes that every RESPONSE has.
 #[inline]
 pub fn wire_bytes_response(response: &Response) -> u64 {
     let sense = if response.status == Status::Good { 0 } else { SENSE_BYTES as u64 };
@@ -150,11 +150,11 @@ mod tests {
     fn a_direction_is_serial_and_the_latency_overlaps() {
         let mut link = Link::new(GEAR_4);
         assert_eq!(link.send_up(SimTime(0), 1000), SimTime(1000 + 500));
-        // Waits for the wire until 1000, not for the arrival at 1500.
+        // It waits for the wire until 1000, not for the arrival at 1500.
         assert_eq!(link.send_up(SimTime(10), 1000), SimTime(2000 + 500));
         // The other direction is free.
         assert_eq!(link.send_down(SimTime(10), 1000), SimTime(10 + 500 + 500));
-        // After a pause nothing is owed.
+        // After a pause the wire is free.
         assert_eq!(link.send_up(SimTime(9000), 32), SimTime(9032 + 500));
     }
 

@@ -1,4 +1,4 @@
-//! What host and device speak beyond plain UFS.
+//! Protocols between host and device beyond plain UFS.
 
 /// A family of extensions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,28 +1,28 @@
-//! Device to host.
+//! Responses, from device to host.
 
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use crate::command::Tag;
 use crate::data::DataIn;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// GOOD.
     Good,
     /// CHECK CONDITION, ILLEGAL REQUEST 21h/00h: logical block address out of range.
     OutOfRange,
-    /// CHECK CONDITION, ILLEGAL REQUEST 24h/00h: invalid field in CDB, or a command this device has not got.
+    /// CHECK CONDITION, ILLEGAL REQUEST 24h/00h: invalid field in CDB, or a command that this device does not have.
     InvalidField,
-    /// CHECK CONDITION, DATA PROTECT 27h/00h: too few spare blocks are left, the device only reads.
+    /// CHECK CONDITION, DATA PROTECT 27h/00h: too few spare blocks are left, so the device only reads.
     WriteProtected,
-    /// CHECK CONDITION, MEDIUM ERROR 11h/00h: the address the host supplied is wrong and the device has no newer
-    /// mapping of its own, or the page cannot be read.
+    /// CHECK CONDITION, MEDIUM ERROR 11h/00h: the address from the host is wrong and the device has no newer mapping of
+    /// its own, or the page cannot be read.
     UnrecoveredRead,
 }
 
-/// A changed mapping on its way to the host: `len` consecutive LPAs on consecutive PPAs, with consecutive sequence
-/// numbers starting at `seq` (HP-UFS Sec. III-B, IV-A).
+/// A changed mapping for the host: `len` consecutive LPAs on consecutive PPAs, with consecutive sequence numbers from
+/// `seq` (HP-UFS Sec. III-B, IV-A).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct L2pEntry {
     /// First logical address.
@@ -31,10 +31,10 @@ pub struct L2pEntry {
     pub ppa: Option<Ppa>,
     /// Number of units, 1..=32, never across a segment border.
     pub len: u8,
-    /// Sequence number of the first unit; a trim entry takes one number per unit too.
+    /// Sequence number of the first unit. A trim entry takes one number per unit, too.
     pub seq: Seq,
-    /// The block that a GC or wear-levelling copy came from; `None` for a host write or trim. The entry holds only
-    /// where the mapping still names that block (Sec. III-E).
+    /// The block that a GC or wear-levelling copy came from; `None` for a host write or trim. The entry holds only if
+    /// the mapping still names that block (Sec. III-E).
     pub source: Option<Superblock>,
 }
 
@@ -70,13 +70,13 @@ pub struct PiggyBack {
     pub want_victim: bool,
 }
 
-/// What a device recommends that controls HPB itself (HPB 2.0, device control mode): at most two of each, the first
-/// ones first.
+/// Recommendations of a device that controls HPB itself (HPB 2.0, device control mode): at most two of each, without
+/// gaps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Recommendation {
-    /// Subregions (groups) to be read.
+    /// Subregions (groups) to read.
     pub activate: [Option<u32>; 2],
-    /// Regions to be dropped.
+    /// Regions to drop.
     pub inactivate: [Option<u32>; 2],
 }
 
@@ -86,8 +86,8 @@ pub enum HpbNotice {
     /// Nothing.
     #[default]
     None,
-    /// The entries of this group have changed: the host may use none of them before it has read them again. Its bytes
-    /// are those of a recommendation to activate the group, and nothing else.
+    /// The entries of this group have changed: the host must not use any before it has read them again. The bytes are
+    /// those of a recommendation to activate only this group.
     DirtyGroup(u32),
     /// Any other recommendation.
     Recommend(Recommendation),
@@ -95,14 +95,14 @@ pub enum HpbNotice {
     Entry { lpa: Lpa, entry: u64 },
 }
 
-/// A response on its way to the host.
+/// A response from device to host.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Response {
     /// The command that this answers.
     pub tag: Tag,
-    /// How it ended.
+    /// The result of the command.
     pub status: Status,
-    /// What came in DATA IN UPIUs.
+    /// The data in DATA IN UPIUs.
     pub data: DataIn,
     /// HPB notice.
     pub hpb: HpbNotice,

@@ -1,4 +1,4 @@
-//! Bytes written out by hand, and sizes.
+//! Messages with bytes written out by hand, and sizes.
 
 use ufsim_ufs::codec::hpufs::{COMMAND_EXTENSION_BYTES, PIGGYBACK_BYTES};
 use ufsim_ufs::codec::upiu::UPIU_BYTES;
@@ -197,7 +197,7 @@ fn hints_of_a_real_driver_do_not_matter() {
     let mut bytes = bytes_of(&command(op));
     (bytes[1], bytes[17], bytes[22]) = (0x44, 0x18, 0x05);
     assert_eq!(decode_command(&bytes, &INFO, Seq(0)).map(|c| c.op), Ok(op));
-    // The driver's error recovery makes an HPB READ of nothing, without R.
+    // The driver's error recovery sends an HPB READ of length 0, without R.
     let op = Op::HpbRead { lpa: Lpa(0), len: 0, entry: 0 };
     let bytes = bytes_of(&command(op));
     assert_eq!(bytes[1], 0);

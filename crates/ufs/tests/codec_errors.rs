@@ -1,4 +1,4 @@
-//! What the codec refuses, and how it says so.
+//! Messages that the codec refuses, and the errors.
 
 use ufsim_ufs::codec::{Allowed, EncodeError, Part, decode_command, decode_response, encode_command, encode_response};
 use ufsim_ufs::*;
@@ -149,7 +149,7 @@ fn a_message_that_contradicts_itself_is_refused() {
     assert_eq!(fields(&write, &[(51, 8)], None), ("data transfer count", 48));
     assert_eq!(fields(&write[..32], &[], None), ("data length", 0));
     assert_eq!(fields(&write, &[(32, 0)], None), ("bytes after the last UPIU", 32));
-    // Mapped addresses go with READ(10) only.
+    // Mapped addresses are only allowed with READ(10).
     let flush = bytes_of(&Command { host_seq: Seq(1), ..command(Op::Flush) });
     assert_eq!(fields(&flush, &[(4, 9)], None), ("operation code", 16));
 

@@ -1,4 +1,4 @@
-//! Every message comes back from its bytes; no bytes make the codec panic; bytes and link agree on lengths.
+//! Every message is decoded from its bytes unchanged; no bytes make the codec panic; bytes and link agree on lengths.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -9,7 +9,7 @@ use ufsim_ufs::codec::{decode_command, decode_response, encode_command, encode_r
 use ufsim_ufs::*;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
-/// As large as addresses go, so that every group exists.
+/// The largest device that addresses allow, so that every group exists.
 const INFO: DeviceInfo = DeviceInfo {
     capacity_units: u32::MAX,
     superblocks: 65535,
@@ -45,7 +45,7 @@ fn run() -> impl Strategy<Value = LpaRun> {
     (0..u32::MAX, 1u32..5000).prop_map(|(lpa, len)| LpaRun { lpa: Lpa(lpa), len: len.min(u32::MAX - lpa) })
 }
 
-/// An operation that the host sends data with, and the data.
+/// An operation with data from the host, and the data.
 fn sending() -> impl Strategy<Value = (Op, DataOut)> {
     let write = (lpa(), blocks(), any::<bool>(), any::<u32>()).prop_map(|(lpa, len, fua, stamp)| {
         let data = if len == 0 { DataOut::None } else { DataOut::Stamp(stamp) };
@@ -92,7 +92,7 @@ fn asking() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A number that the reader knows, and the numbers of the message, at most 2^31 away.
+/// A number that the reader knows. The numbers in the message are at most 2^31 away.
 fn near() -> impl Strategy<Value = Seq> {
     prop_oneof![0u64..1000, (1u64 << 31) + 1..1 << 60, Just(1 << 32)].prop_map(Seq)
 }
@@ -107,7 +107,7 @@ fn command() -> impl Strategy<Value = (Command, Seq)> {
     let seq = near().prop_flat_map(|near| (prop_oneof![Just(Seq(0)), close_to(near)], Just(near)));
     (any::<u8>(), what, seq, option::of(superblock())).prop_map(|(tag, (op, data), (host_seq, near), freed)| {
         let freed = freed.filter(|_| !matches!(op, Op::MappedRead { .. }));
-        // Number 0 travels as itself only without an extension or near 0.
+        // Sequence number 0 is encoded as itself only without an extension or near 0.
         let needs = freed.is_some() || matches!(op, Op::MappedRead { .. });
         let host_seq = if host_seq.0 == 0 && needs { near } else { host_seq };
         (Command { tag: Tag(tag), op, host_seq, freed, data }, near)
@@ -133,7 +133,7 @@ fn contents() -> impl Strategy<Value = Vec<Option<Content>>> {
     prop_oneof![vec(unit(), 1..20), vec(unit(), 5000)]
 }
 
-/// A command and data that answers it.
+/// A command, and data that answers it.
 fn answer(near: Seq) -> impl Strategy<Value = (Op, DataIn)> {
     let unmapped = |len| Op::Read { lpa: Lpa(1), len };
     let read = (contents(), 0u32..5).prop_map(move |(mut units, missing)| {
@@ -172,7 +172,7 @@ fn status() -> impl Strategy<Value = Status> {
     prop_oneof![3 => Just(Good), 4 => prop::sample::select(failed.to_vec())]
 }
 
-/// Anything but a single subregion to activate, which is a dirty group.
+/// Any recommendation except a single subregion to activate, which is a dirty group.
 fn recommendation() -> impl Strategy<Value = Recommendation> {
     let some = |most: usize| vec(0u32..65536, 0..=most);
     (some(2), some(2)).prop_filter("a dirty group", |(a, i)| (a.len(), i.len()) != (1, 0)).prop_map(|(a, i)| {
@@ -199,7 +199,7 @@ fn response() -> impl Strategy<Value = (Response, Op, Seq)> {
             .prop_map(|(notice, want_entries, want_victim)| PiggyBack { notice, want_entries, want_victim });
         (any::<u8>(), status(), answer(near), hpb.clone(), piggyback).prop_map(
             move |(tag, status, (op, mut data), hpb, piggyback)| {
-                // An empty list and no data are the same bytes: the list belongs to success.
+                // An empty list and no data have the same bytes; they are decoded as a list if the command succeeded.
                 let empty = matches!(&data, DataIn::Entries(e) if e.is_empty())
                     || matches!(&data, DataIn::Sealed(s) if s.is_empty())
                     || matches!(&data, DataIn::Runs(r) if r.is_empty());
@@ -251,14 +251,14 @@ proptest! {
         let _ = decode_response(&bytes, &INFO, Seq(near), &op);
     }
 
-    /// Damaged commands are refused, or read as commands that have bytes of their own.
+    /// Damaged commands are refused, or decoded as commands that can be encoded.
     #[test]
     fn damaged_commands_do_not_panic(
         (command, near) in command(), at in any::<prop::sample::Index>(), value in any::<u8>(), cut in 0usize..40,
     ) {
         let mut bytes = Vec::new();
         encode_command(&command, &INFO, &mut bytes).unwrap();
-        // Most bytes of a long message are data; what matters is at the beginning.
+        // Most bytes of a long message are data; damage matters only at the beginning.
         let head = bytes.len().min(100);
         bytes[at.index(head)] = value;
         if let Ok(decoded) = decode_command(&bytes, &INFO, near) {
@@ -269,7 +269,7 @@ proptest! {
         let _ = decode_command(&bytes, &INFO, Seq(u64::MAX - near.0));
     }
 
-    /// Damaged responses likewise.
+    /// Damaged responses are refused, or decoded as responses that can be encoded.
     #[test]
     fn damaged_responses_do_not_panic(
         (response, op, near) in response(), at in any::<prop::sample::Index>(), value in any::<u8>(), cut in 0usize..40,

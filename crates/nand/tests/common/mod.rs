@@ -1,5 +1,5 @@
-//! The smallest event loop that can drive an array, and shorthands for operations.
-#![allow(dead_code)] // Each test binary uses a part of this.
+//! The smallest event loop that can drive an array, and functions that make operations.
+#![allow(dead_code)] // Each test binary uses only a part of this.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,7 +42,7 @@ pub const CELLS: Timing = Timing {
     free: FreeWork::Nothing,
 };
 
-/// What is noted of a finished operation.
+/// A finished operation, as the tests record it.
 #[derive(Clone, Copy)]
 pub struct Finished {
     pub time: SimTime,
@@ -96,7 +96,7 @@ impl Sim {
         done
     }
 
-    /// Cuts the power; `dice` decides what is left.
+    /// Cuts the power; `dice` decide what is left.
     pub fn power_cut(&mut self, dice: &mut dyn FnMut(u32) -> u32) -> Vec<CutProgram> {
         self.pending.clear();
         let cut = self.nand.power_cut(self.now, dice);
@@ -114,12 +114,12 @@ impl Sim {
         self.pending.peek().map(|Reverse((time, ..))| *time)
     }
 
-    /// Runs until nothing is left to do.
+    /// Runs until no event is pending.
     pub fn drain(&mut self) {
         self.last();
     }
 
-    /// Runs until nothing is left to do. Gives the operation that finished last.
+    /// Runs until no event is pending. Gives the operation that finished last.
     pub fn last(&mut self) -> Option<Completed> {
         let mut last = None;
         while !self.pending.is_empty() {

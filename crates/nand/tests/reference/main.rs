@@ -1,4 +1,4 @@
-//! Random operations against the plainest simulation of the same rules, which has neither queues nor events nor packed
+//! Random operations, compared with a plain simulation of the same rules that has neither queues nor events nor packed
 //! state.
 
 #[path = "../common/mod.rs"]
@@ -15,7 +15,7 @@ use ufsim_nand::{
 };
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
-/// Both simulations, and what the generator has to know to stay within the rules.
+/// Both simulations, and what the generator needs to stay within the rules.
 struct Pair {
     sim: Sim,
     reference: Reference,
@@ -28,18 +28,18 @@ struct Pair {
     lost: usize,
 }
 
-/// Raw material of an operation: what becomes of it depends on what is legal at that moment.
+/// Random input for an operation. What it becomes depends on what is legal at that moment.
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
     delay: u64,
-    /// Whether phases that end at the moment of submission end before it.
+    /// True if phases that end at the moment of submission end before it.
     after_ends: bool,
     kind: u32,
     priority: usize,
     place: u32,
     units: u32,
     padding: u32,
-    /// How many changes ago the content of a program was written first.
+    /// Age of a program's content: how many changes ago it was written first.
     age: u32,
     dice: u64,
 }
@@ -122,7 +122,7 @@ impl Pair {
         for plane in plane..plane + planes {
             self.next_page.insert((superblock, die, plane), page + 1);
         }
-        // One class for all programs of a block, so that none overtakes another.
+        // One priority class for all programs of a block, so that none overtakes another.
         let priority = Priority::ALL[block as usize % Priority::COUNT];
         let work = Work::Program { ppa: Ppa(ppa), units: spares.len() as u32 };
         let op = self.op(work, priority);
@@ -144,7 +144,7 @@ impl Pair {
         self.reference.submit(self.sim.now.0, op, Vec::new());
     }
 
-    /// Cuts the power of both with the same dice and compares what is left.
+    /// Cuts the power of both simulations with the same dice and compares what is left.
     fn power_cut(&mut self, dice: u64) {
         let mut state = dice;
         let mut rolls = Vec::new();
@@ -188,7 +188,7 @@ impl Pair {
         }
     }
 
-    /// Ends one phase in both and compares what comes out of it.
+    /// Ends one phase in both simulations and compares the results.
     fn step(&mut self) {
         let done = self.sim.step();
         self.reference.step(done.as_ref().is_some_and(Completed::failed));

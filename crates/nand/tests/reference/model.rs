@@ -1,4 +1,4 @@
-//! The plainest simulation of an array: a list of operations, scanned for whatever comes next.
+//! A plain simulation of an array: a list of operations that is scanned for the next event.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,9 +61,9 @@ pub struct Reference {
     pub contents: BTreeMap<u32, (Sensed, Seq)>,
     /// Finished erases by superblock and die.
     pub erases: BTreeMap<(u32, u32), u32>,
-    /// Superblock and die of blocks whose last erase did not get to its end.
+    /// Superblock and die of blocks whose last erase did not finish.
     pub half_erased: BTreeSet<(u32, u32)>,
-    /// What started up to this order has left nothing in a page register.
+    /// Operations that started up to this order have left nothing in a page register.
     last_cut: u32,
 }
 
@@ -82,7 +82,7 @@ impl Reference {
         }
     }
 
-    /// What a read of a unit finds.
+    /// Result of reading a unit.
     pub fn sensed(&self, ppa: u32) -> (Sensed, Seq) {
         let row = ppa / self.geometry.row_units();
         let die_block = (row / self.geometry.dies() / self.geometry.pages_per_block, row % self.geometry.dies());
@@ -92,7 +92,7 @@ impl Reference {
         self.contents.get(&ppa).copied().unwrap_or((Sensed::Blank, Seq(0)))
     }
 
-    /// Loses everything that is not finished.
+    /// Drops all operations that have not finished.
     pub fn power_cut(&mut self, dice: &mut dyn FnMut(u32) -> u32) -> Vec<Torn> {
         let mut cut = Vec::new();
         for die in 0..self.geometry.dies() {
@@ -175,7 +175,7 @@ impl Reference {
         self.start_next(now, die);
     }
 
-    /// The phase that ends next: its end and its entry.
+    /// The phase that ends next: its end and the operation's entry.
     pub fn next(&self) -> Option<(u64, usize)> {
         let ends = self.entries.iter().enumerate().filter_map(|(n, entry)| match entry.stage {
             Stage::Cell { end, order } | Stage::Transfer { end, order } => Some((end, order, n)),
@@ -184,7 +184,7 @@ impl Reference {
         ends.min().map(|(end, _, n)| (end, n))
     }
 
-    /// Ends the next phase. If it is the last one of its operation, `failed` says how that went.
+    /// Ends the next phase. If it is the last one of its operation, `failed` tells whether the operation has failed.
     pub fn step(&mut self, failed: bool) {
         let (now, n) = self.next().expect("a phase is under way");
         let Entry { stage, transfer, ref op, .. } = self.entries[n];

@@ -1,10 +1,12 @@
 //! Checked access to big-endian fields.
 
+use std::ops::RangeInclusive;
+
 use units::Seq;
 
 use super::error::{Allowed, DecodeError, Part};
 
-/// A part of a message. Every access is checked, so that no bytes can make the codec panic.
+/// A part of a message. Every access is checked, so no bytes can make the codec panic.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
@@ -26,7 +28,7 @@ impl<'a> Reader<'a> {
         self.bytes.len()
     }
 
-    /// What is left from `at` on.
+    /// The rest of the part, from `at` on.
     pub(super) fn tail(&self, at: usize) -> Reader<'a> {
         let at = at.min(self.bytes.len());
         Reader { bytes: &self.bytes[at..], base: self.base + at, part: self.part }
@@ -77,17 +79,18 @@ impl<'a> Reader<'a> {
         Err(self.fault(at, field, value, Allowed::Exactly(want)))
     }
 
-    /// Refuses values outside `min..=max`.
+    /// Refuses values outside `allowed`.
     pub(super) fn range(
         &self,
         at: usize,
         field: &'static str,
         value: u64,
-        (min, max): (u64, u64),
+        allowed: RangeInclusive<u64>,
     ) -> Result<(), DecodeError> {
-        if (min..=max).contains(&value) {
+        if allowed.contains(&value) {
             return Ok(());
         }
+        let (min, max) = allowed.into_inner();
         Err(self.fault(at, field, value, Allowed::Range { min, max }))
     }
 
@@ -99,8 +102,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The sequence number whose low 32 bits are at `at`, near a number that the reader knows. Numbers before 0 or
-    /// after the last are refused.
+    /// The sequence number whose low 32 bits are at `at`; it lies near a number that the reader knows. Numbers before 0
+    /// or after the last are refused.
     pub(super) fn seq(&self, at: usize, near: Seq) -> Result<Seq, DecodeError> {
         let low = self.u32(at, "sequence number")?;
         let seq = Seq::from_wire(low, near);

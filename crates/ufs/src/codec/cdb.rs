@@ -1,8 +1,8 @@
 //! Command descriptor blocks of SCSI, and the choice among all CDBs.
 //!
-//! Big-endian; SBC-4 and SPC-4 as JESD220 clause 11.3 takes them over. A CDB of 10 bytes fills the 16 of the UPIU with
+//! Big-endian; SBC-4 and SPC-4 as JESD220 clause 11.3 adopts them. A CDB of 10 bytes fills the 16 of the UPIU with
 //! zeroes. Blocks are 4096 bytes. Bits that only advise the device are ignored when read and 0 when written (DPO, FUA
-//! of a read, group number); bits that would change what the command does and that no device here has must be 0.
+//! of a read, group number). Bits that would change what the command does, and that no device here supports, must be 0.
 //!
 //! | command | 0 | 1 | 2-5 | 6 | 7-8 | 9 | data |
 //! |---|---|---|---|---|---|---|---|
@@ -11,8 +11,8 @@
 //! | SYNCHRONIZE CACHE(10) | 35h | 0 (no IMMED) | LBA: ignored | group number: ignored | blocks: ignored | 0 | none |
 //! | UNMAP | 42h | 0 (no ANCHOR) | 0 | group number: ignored | parameter list length, 24 | 0 | out: parameter list |
 //!
-//! SYNCHRONIZE CACHE here always covers the whole logical unit, written as LBA 0 and 0 blocks; a request for a part is
-//! met by that too. READ(10) and WRITE(10) move at most 65535 blocks.
+//! SYNCHRONIZE CACHE here always covers the whole logical unit, written as LBA 0 and 0 blocks. That also fulfils a
+//! request for a part. READ(10) and WRITE(10) move at most 65535 blocks.
 //!
 //! # UNMAP parameter list, 24 bytes
 //! | offset | size | meaning |
@@ -54,10 +54,10 @@ pub const MAX_BLOCKS_10: u32 = 65535;
 const DPO: u8 = 0x10;
 const FUA: u8 = 0x08;
 
-/// Bits of a read's second byte that the model may ignore.
+/// Bits of a read's second byte that the model ignores.
 pub(super) const READ_HINTS: u8 = DPO | FUA;
 
-/// Which way the data of a command goes.
+/// Direction of a command's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// No data.
@@ -68,7 +68,7 @@ pub enum Direction {
     Out,
 }
 
-/// Which way the data of `op` goes, if it has any.
+/// Direction of the data of `op`.
 pub(super) fn direction(op: &Op) -> Direction {
     match op {
         Op::Flush | Op::HpbInactivate { .. } => Direction::None,
@@ -78,7 +78,7 @@ pub(super) fn direction(op: &Op) -> Direction {
     }
 }
 
-/// What a CDB says: everything but the operand of UNMAP, which is in its data.
+/// Content of a CDB, without the operand of UNMAP, which is in its data.
 #[derive(Clone, Copy)]
 pub(super) enum Parsed {
     Op(Op),
@@ -87,7 +87,7 @@ pub(super) enum Parsed {
     Unmap,
 }
 
-/// Bytes that a command which reads may transfer at most, as its CDB says.
+/// Most bytes that a reading command may transfer, as its CDB says.
 pub(super) fn data_in_bytes(op: &Op, info: &DeviceInfo) -> Result<u32, EncodeError> {
     match *op {
         Op::Read { len, .. } | Op::MappedRead { len, .. } => block_bytes(len),
@@ -170,7 +170,8 @@ fn blocks(opcode: u8, flags: u8, lpa: Lpa, length: u32) -> [u8; 16] {
     cdb
 }
 
-/// Reads a CDB: what it asks and the length of its data. A read is [`Op::Read`]; the extension makes it a mapped one.
+/// Decodes a CDB: the command and the length of its data. A read gives [`Op::Read`]; the extension makes it a mapped
+/// read.
 pub(super) fn decode(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(Parsed, u32), DecodeError> {
     let opcode = cdb.u8(0, "operation code")?;
     if let Some(vendor) = hpufs::decode_cdb(cdb)? {
@@ -233,7 +234,7 @@ pub(super) fn decode_unmap_list(list: Reader<'_>) -> Result<Op, DecodeError> {
     list.exactly(2, "UNMAP block descriptor length", u64::from(descriptors), 16)?;
     list.zeroes(4, 8)?;
     let lba = list.u64(8, "UNMAP LBA")?;
-    list.range(8, "UNMAP LBA", lba, (0, u64::from(u32::MAX)))?;
+    list.range(8, "UNMAP LBA", lba, 0..=u64::from(u32::MAX))?;
     list.zeroes(20, 24)?;
     Ok(Op::Unmap { lpa: Lpa(lba as u32), len: list.u32(16, "UNMAP blocks")? })
 }

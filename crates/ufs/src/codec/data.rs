@@ -1,4 +1,4 @@
-//! What DATA OUT and DATA IN UPIUs carry.
+//! Data of DATA OUT and DATA IN UPIUs.
 //!
 //! | data | bytes |
 //! |---|---|
@@ -12,11 +12,11 @@
 //! | UNMAP parameter list | see [`super::cdb`] |
 //!
 //! # User data
-//! User data itself has no bytes in the simulator: a stamp stands for it. So a codec that wrote 4096 real bytes per
-//! unit would only invent them, and one that wrote nothing could not give a message back. User data therefore travels
-//! as a *stand-in*, in DATA UPIUs whose flags byte is 01h ([`STAND_IN`], a reserved bit of JESD220) and whose offset
-//! and count fields count stand-in bytes. No device or host outside the simulator sends or takes these UPIUs. The time
-//! on the link never uses the stand-in's size: [`crate::link::wire_bytes`] counts 4096 bytes per unit.
+//! User data itself has no bytes in the simulator: a stamp stands for it. A codec that wrote 4096 real bytes per unit
+//! would only invent them, and one that wrote nothing could not decode a message. So user data is encoded as a
+//! *stand-in*, in DATA UPIUs whose flags byte is 01h ([`STAND_IN`], a reserved bit of JESD220) and whose offset and
+//! count fields count stand-in bytes. No device or host outside the simulator sends or accepts these UPIUs. The time on
+//! the link does not depend on the stand-in's size: [`crate::link::wire_bytes`] counts 4096 bytes per unit.
 //!
 //! | stand-in | bytes |
 //! |---|---|
@@ -33,16 +33,16 @@ use crate::command::Op;
 use crate::data::{Content, DataIn, DataOut, Quarters};
 use crate::response::Status;
 
-/// Flag of a DATA UPIU whose segment stands for user data; simulator only.
+/// Flag of a DATA UPIU whose data segment stands for user data; only used in the simulator.
 pub const STAND_IN: u8 = 0x01;
 
 const STAMP_BYTES: usize = 4;
 const CONTENT_BYTES: usize = 8;
 
-/// The data of a message as it goes into DATA UPIUs.
+/// The data of a message, for DATA UPIUs.
 pub(super) struct Payload {
     pub(super) bytes: Vec<u8>,
-    /// It stands for user data.
+    /// True if it stands for user data.
     pub(super) stand_in: bool,
 }
 
@@ -55,7 +55,7 @@ impl Payload {
         Reader::data(&self.bytes)
     }
 
-    /// Refuses a payload that is not `want` bytes of the right kind.
+    /// Refuses a payload that does not have `want` bytes of the right kind.
     fn expect(&self, want: usize, stand_in: bool) -> Result<Reader<'_>, DecodeError> {
         let reader = self.reader();
         reader.exactly(0, "data length", self.bytes.len() as u64, want as u64)?;
@@ -144,7 +144,8 @@ pub(super) fn out(op: &Op, data: &DataOut) -> Result<Payload, EncodeError> {
     }
 }
 
-/// Inverse of [`out`]: the operation, completed if it is UNMAP, and its data; `expected` is the length in the CDB.
+/// Inverse of [`out`]. Gives the operation, completed if it is UNMAP, and its data. `expected` is the length in the
+/// CDB.
 pub(super) fn decode_out(parsed: cdb::Parsed, payload: &Payload, expected: u32) -> Result<(Op, DataOut), DecodeError> {
     let expected = expected as usize;
     let op = match parsed {

@@ -1,11 +1,11 @@
-//! What the codec can refuse.
+//! Errors of the codec.
 
 use std::fmt;
 
-/// What a field may hold.
+/// Allowed values of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Allowed {
-    /// This value only.
+    /// Only this value.
     Exactly(u64),
     /// Everything from `min` to `max`.
     Range {
@@ -14,7 +14,7 @@ pub enum Allowed {
         /// Largest value.
         max: u64,
     },
-    /// A rule that is not a range, in words.
+    /// A rule that is not a range, as text.
     Rule(&'static str),
 }
 
@@ -28,12 +28,12 @@ impl fmt::Display for Allowed {
     }
 }
 
-/// What an offset counts from.
+/// Start of an offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The bytes given.
     Message,
-    /// The data segments of the message's DATA UPIUs, put together.
+    /// The data segments of the message's DATA UPIUs, joined.
     Data,
 }
 
@@ -46,23 +46,23 @@ impl fmt::Display for Part {
     }
 }
 
-/// Bytes that are not a message.
+/// Bytes that are no message of this model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{field} at byte {offset} of {part} is {value} ({value:#x}), allowed: {allowed}")]
 pub struct DecodeError {
     /// Name of the field.
     pub field: &'static str,
-    /// Where the field begins.
+    /// Offset of the field.
     pub offset: usize,
-    /// What `offset` counts from.
+    /// Start of `offset`.
     pub part: Part,
-    /// What it holds; for a field that is cut off, the number of bytes that are there.
+    /// Its value; for a field that is cut off, the number of bytes that are present.
     pub value: u64,
-    /// What it could have held.
+    /// The allowed values.
     pub allowed: Allowed,
 }
 
-/// A message that has no bytes.
+/// A message that can not be encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EncodeError {
     /// A value does not fit its field.
@@ -70,9 +70,9 @@ pub enum EncodeError {
     Value {
         /// Name of the field.
         field: &'static str,
-        /// What it was to hold.
+        /// Its value.
         value: u64,
-        /// What it can hold.
+        /// The allowed values.
         allowed: Allowed,
     },
     /// A command or response has data that the operation does not transfer.
@@ -80,7 +80,7 @@ pub enum EncodeError {
     Data {
         /// Name of the operation.
         op: &'static str,
-        /// The data it takes.
+        /// The data that it transfers.
         allowed: &'static str,
     },
 }

@@ -1,7 +1,7 @@
 //! HPB: three commands and a notice.
 //!
-//! Big-endian. Layouts of the CDBs and of the notice's frame: HPB 2.0 (JESD220-3A) as the Linux 6.1 driver `ufshpb`
-//! sends and reads them; the meaning of the flag: HPB 2017 Sec. 3.1.
+//! Big-endian. CDBs and the frame of the notice: HPB 2.0 (JESD220-3A) as the Linux 6.1 driver `ufshpb` sends and reads
+//! them. Meaning of the flag: HPB 2017 Sec. 3.1.
 //!
 //! # HPB READ, F8h, 16 bytes
 //! | offset | size | meaning |
@@ -35,10 +35,10 @@
 //! | 4 | 12 | 0 |
 //!
 //! # Notice in the data segment of a response, 20 bytes
-//! The frame is that of an HPB 2.0 recommendation. A dirty group reads exactly as the recommendation to activate the
-//! region again, which is what the host of the 2017 paper does too: it reads the group's entries before it uses any.
-//! Bit 1 of the device information (HPB_UPDATE_ALERT) says that there is a notice. Bit 2, reserved by JESD220, is the
-//! flag of the 2017 paper: clear, the notice is a dirty group; set, it is the new entry of a page.
+//! The frame is that of an HPB 2.0 recommendation. A dirty group is encoded as the recommendation to activate the
+//! region again. The host of the 2017 paper does the same: it reads the group's entries before it uses any. Bit 1 of
+//! the device information (HPB_UPDATE_ALERT) says that there is a notice. Bit 2, reserved by JESD220, is the flag of
+//! the 2017 paper: if it is 0, the notice is a dirty group; if it is 1, it is the new entry of a page.
 //!
 //! | offset | size | dirty group, recommendation | new entry |
 //! |---|---|---|---|
@@ -53,7 +53,7 @@
 //! | 12 | 4 | second to activate | sealed entry, |
 //! | 16 | 4 | first and second region to inactivate | 8 bytes |
 //!
-//! One subregion to activate and nothing else is a dirty group. What a count leaves out is 0.
+//! One subregion to activate and nothing else is a dirty group. Fields beyond the counts are 0.
 
 use units::Lpa;
 
@@ -109,7 +109,7 @@ pub(super) fn decode_read(cdb: Reader<'_>) -> Result<Op, DecodeError> {
     })
 }
 
-/// Region and subregion of a group, as they travel.
+/// Region and subregion of a group, as encoded.
 fn place(group: u32, info: &DeviceInfo) -> Result<[u8; 4], EncodeError> {
     let (region, subregion) = (group / info.hpb_region_groups, group % info.hpb_region_groups);
     EncodeError::limit("HPB region", u64::from(region), 0xFFFF)?;
@@ -117,20 +117,20 @@ fn place(group: u32, info: &DeviceInfo) -> Result<[u8; 4], EncodeError> {
     Ok((region << 16 | subregion).to_be_bytes())
 }
 
-/// The group whose region and subregion stand at `at`.
+/// The group whose region and subregion are at `at`.
 fn group_at(field: Reader<'_>, at: usize, info: &DeviceInfo) -> Result<u32, DecodeError> {
     let region = u32::from(field.u16(at, "HPB region")?);
     let subregion = u32::from(field.u16(at + 2, "HPB subregion")?);
     let last = u64::from(info.hpb_region_groups) - 1;
-    field.range(at + 2, "HPB subregion", u64::from(subregion), (0, last))?;
+    field.range(at + 2, "HPB subregion", u64::from(subregion), 0..=last)?;
     let group = u64::from(region) * u64::from(info.hpb_region_groups) + u64::from(subregion);
-    field.range(at, "HPB group", group, (0, u64::from(info.hpb_groups().max(1)) - 1))?;
+    field.range(at, "HPB group", group, 0..=u64::from(info.hpb_groups().max(1)) - 1)?;
     Ok(group as u32)
 }
 
 fn region_at(field: Reader<'_>, at: usize, info: &DeviceInfo) -> Result<u32, DecodeError> {
     let region = field.u16(at, "HPB region")?;
-    field.range(at, "HPB region", u64::from(region), (0, u64::from(info.hpb_regions().max(1)) - 1))?;
+    field.range(at, "HPB region", u64::from(region), 0..=u64::from(info.hpb_regions().max(1)) - 1)?;
     Ok(region.into())
 }
 
@@ -172,7 +172,7 @@ pub(super) fn decode_inactivate(cdb: Reader<'_>, info: &DeviceInfo) -> Result<Op
     Ok(Op::HpbInactivate { region: region_at(cdb, 2, info)? })
 }
 
-/// The notice and the bits it sets in the device information.
+/// The bytes of a notice, and the bits that it sets in the device information.
 pub(super) fn notice(
     notice: &HpbNotice,
     info: &DeviceInfo,
@@ -217,7 +217,7 @@ fn recommend(
     Ok(())
 }
 
-/// Reads the notice; `is_entry` is the flag of the device information.
+/// Decodes a notice; `is_entry` is the flag of the device information.
 pub(super) fn decode_notice(field: Reader<'_>, is_entry: bool, info: &DeviceInfo) -> Result<HpbNotice, DecodeError> {
     let frame = field.u32(0, "HPB notice frame")?;
     field.exactly(0, "HPB notice frame", u64::from(frame), u64::from(u32::from_be_bytes(FRAME)))?;
@@ -231,8 +231,8 @@ pub(super) fn decode_notice(field: Reader<'_>, is_entry: bool, info: &DeviceInfo
         return Ok(HpbNotice::Entry { lpa, entry: field.u64(12, "HPB notice entry")? });
     }
     let counts = [field.u8(6, "HPB notice active count")?, field.u8(7, "HPB notice inactive count")?].map(usize::from);
-    field.range(6, "HPB notice active count", counts[0] as u64, (0, 2))?;
-    field.range(7, "HPB notice inactive count", counts[1] as u64, (0, 2))?;
+    field.range(6, "HPB notice active count", counts[0] as u64, 0..=2)?;
+    field.range(7, "HPB notice inactive count", counts[1] as u64, 0..=2)?;
     let mut recommendation = Recommendation::default();
     for (i, group) in recommendation.activate.iter_mut().enumerate().take(counts[0]) {
         *group = Some(group_at(field, 8 + 4 * i, info)?);

@@ -1,7 +1,7 @@
 //! HP-UFS: eight extra command bytes, sixteen response bytes, four commands.
 //!
-//! Big-endian. HP-UFS Sec. IV-A gives the fields and their sizes; it gives no byte order, operation codes or flag
-//! values, which are chosen here.
+//! Big-endian. HP-UFS Sec. IV-A gives the fields and their sizes. It gives no byte order, operation codes or flag
+//! values; these are chosen here.
 //!
 //! # Command extension, 8 bytes after the 32 of the COMMAND UPIU
 //! | offset | size | meaning |
@@ -10,8 +10,8 @@
 //! command a freed block, packed (0 = none, else block + 1) |
 //! | 4 | 4 | low 32 bits of the host sequence number |
 //!
-//! A command set type that JESD220 leaves to vendors (8h-Fh) says that the extension is there and what its address is,
-//! so the CDB of a mapped read stays that of READ(10), and a command without extension is plain UFS:
+//! A command set type that JESD220 leaves to vendors (8h-Fh) says that the extension is present and what its address
+//! is. So the CDB of a mapped read stays that of READ(10), and a command without extension is plain UFS:
 //!
 //! | command set type | extension |
 //! |---|---|
@@ -20,8 +20,8 @@
 //! | 9h | address is a PPA; READ(10) only |
 //!
 //! # Response piggyback, 16 bytes
-//! These are bytes 16-31 of the RESPONSE UPIU, reserved by JESD220 ("the unused 16 bytes of the command response
-//! packet"): they make no response longer, and zeroes mean no piggyback.
+//! The piggyback uses bytes 16-31 of the RESPONSE UPIU, reserved by JESD220 ("the unused 16 bytes of the command
+//! response packet"). So it makes no response longer, and zeroes mean no piggyback.
 //!
 //! | offset | size | meaning |
 //! |---|---|---|
@@ -34,7 +34,7 @@
 //! victim, bits 7-6 0 |
 //!
 //! Fields that the kind does not use are 0. The entries of a multi-entry transfer have the same 16 bytes each, with
-//! kind 1 and no hints. The source block has 16 bits of which 0 is taken, hence [`MAX_SUPERBLOCKS`].
+//! kind 1 and no hints. The source block has 16 bits, of which 0 means none, hence [`MAX_SUPERBLOCKS`].
 //!
 //! # Commands, 10 bytes, in the range that SPC-4 leaves to vendors (C0h-FFh, of which HPB uses F8h-FAh)
 //! | command | 0 | 1 | 2-5 | 6-8 | 9-15 | data |
@@ -61,7 +61,7 @@ pub const COMMAND_EXTENSION_BYTES: usize = 8;
 /// Bytes of the piggyback, and of each entry of a multi-entry transfer.
 pub const PIGGYBACK_BYTES: usize = 16;
 
-/// Superblocks that the 16-bit block field of the piggyback can tell apart: numbers 0 to 65534, because 0 on the wire
+/// Number of superblocks that the 16-bit block field of the piggyback can encode: 0 to 65534, because 0 in the field
 /// means none.
 pub const MAX_SUPERBLOCKS: u32 = 65535;
 
@@ -108,14 +108,14 @@ pub struct CommandExtension {
     pub host_seq: u32,
 }
 
-/// True if the command needs the extension: a mapped read, or one of a host that has something to say in it.
+/// True if the command needs the extension: a mapped read, or a command with a sequence number or a freed block.
 #[inline]
 pub fn has_extension(command: &Command) -> bool {
     command.host_seq.0 != 0 || command.freed.is_some() || matches!(command.op, Op::MappedRead { .. })
 }
 
 impl CommandExtension {
-    /// The extension that a command travels with.
+    /// The extension of a command; `None` if it needs none.
     ///
     /// # Errors
     /// A mapped read has no room for a freed block.
@@ -154,7 +154,7 @@ impl CommandExtension {
         let address = if mapped {
             ExtensionAddress::Mapped(Ppa::unpack(raw))
         } else {
-            bytes.range(0, "freed block", u64::from(raw), (0, u64::from(MAX_SUPERBLOCKS)))?;
+            bytes.range(0, "freed block", u64::from(raw), 0..=u64::from(MAX_SUPERBLOCKS))?;
             ExtensionAddress::Freed(raw.checked_sub(1).map(Superblock))
         };
         Ok(CommandExtension { address, host_seq: bytes.u32(4, "host sequence number")? })
@@ -178,7 +178,7 @@ fn pack_block(field: &'static str, block: Option<Superblock>) -> Result<u16, Enc
 fn entry_fault(entry: &L2pEntry) -> Option<(usize, &'static str, u64, Allowed)> {
     let len = u32::from(entry.len);
     let last = len.wrapping_sub(1);
-    // The longest entry that neither leaves its segment nor runs off the end of the addresses or numbers.
+    // Longest entry that stays in its segment and below the highest address and number.
     let in_segment = SEGMENT_ENTRIES - entry.lpa.slot() as u32;
     let max = MAX_ENTRY_UNITS.min(in_segment);
     if !(1..=max).contains(&len) {
@@ -262,7 +262,7 @@ pub(super) fn decode_piggyback(bytes: Reader<'_>, near: Seq) -> Result<PiggyBack
             bytes.zeroes(0, 12)?;
             bytes.zeroes(14, 15)?;
             let block = bytes.u16(12, "hint block")?;
-            bytes.range(12, "hint block", u64::from(block), (1, u64::from(MAX_SUPERBLOCKS)))?;
+            bytes.range(12, "hint block", u64::from(block), 1..=u64::from(MAX_SUPERBLOCKS))?;
             Notice::BitmapOf(Superblock(u32::from(block) - 1))
         }
         kind => {
@@ -306,7 +306,7 @@ pub(super) fn cdb(op: &Op, bytes: u32, quarters: Option<Quarters>) -> Result<[u8
     Ok(cdb)
 }
 
-/// What a vendor CDB says, and the length of its data; `None` for other operation codes.
+/// Decodes a CDB of HP-UFS and the length of its data; `None` for other operation codes.
 pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Parsed, u32)>, DecodeError> {
     let opcode = cdb.u8(0, "operation code")?;
     if !(SEGMENT_READ..=VALID_BITMAP).contains(&opcode) {
@@ -324,12 +324,12 @@ pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Parsed, u32)>, Decod
             (Op::EntryTransfer, 0)
         }
         _ => {
-            cdb.range(2, "bitmap block", u64::from(argument), (0, u64::from(MAX_SUPERBLOCKS) - 1))?;
+            cdb.range(2, "bitmap block", u64::from(argument), 0..=u64::from(MAX_SUPERBLOCKS) - 1)?;
             let reason = if flags == 0 { BitmapFor::Gc } else { BitmapFor::WearLevelling };
             (Op::ValidBitmap { block: Superblock(argument), reason }, 1)
         }
     };
-    cdb.range(1, "flags", u64::from(flags), (0, max_flags))?;
+    cdb.range(1, "flags", u64::from(flags), 0..=max_flags)?;
     cdb.zeroes(9, 16)?;
     let quarters = Quarters::new(flags).filter(|_| opcode == SEGMENT_WRITE);
     let fits = match op {

@@ -1,9 +1,9 @@
-//! MAP+: two commands by which a host's I/O scheduler learns what the device's mapping cache holds, and announces
+//! MAP+: two commands by which a host's I/O scheduler asks what the device's mapping cache holds, and announces
 //! batches.
 //!
 //! MAP+ Sec. V-D asks for a vendor command that retrieves "the LPNs of all cached mapping entries" and for one that
 //! notifies the device "to load necessary mapping entries in the translation page associated with an I/O batch". It
-//! gives neither bytes nor operation codes; they are chosen here. Big-endian.
+//! gives neither bytes nor operation codes; these are chosen here. Big-endian.
 //!
 //! # Commands, 10 bytes, in the range that SPC-4 leaves to vendors
 //! | command | 0 | 1 | 2-5 | 6-8 | 9-15 | data |
@@ -34,7 +34,7 @@ pub const BATCH_NOTICE: u8 = 0xC5;
 pub const RUN_BYTES: usize = 8;
 
 /// Most runs in the answer to a cache query: every entry of a cache of 128 KiB, the largest of MAP+ Sec. V-D, at 8
-/// bytes per entry. A device with more of them leaves runs out.
+/// bytes per entry. A device with more runs leaves some out.
 pub const MAX_CACHED_RUNS: u32 = 16_384;
 
 /// Most runs in a batch notice: one for each request of the longest pending queue.
@@ -58,7 +58,7 @@ pub(super) fn cdb(op: &Op, bytes: u32) -> [u8; 16] {
     cdb
 }
 
-/// The operation of a CDB of this module and the length of its data; `None` for other operation codes.
+/// Decodes a CDB of MAP+ and the length of its data; `None` for other operation codes.
 pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Op, u32)>, DecodeError> {
     let opcode = cdb.u8(0, "operation code")?;
     if opcode != CACHE_QUERY && opcode != BATCH_NOTICE {
@@ -73,7 +73,7 @@ pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Op, u32)>, DecodeErr
         cdb.exactly(6, "data length", u64::from(bytes), u64::from(CACHE_QUERY_BYTES))?;
         return Ok(Some((Op::CacheQuery, bytes)));
     }
-    cdb.range(1, "flags", u64::from(flags), (0, u64::from(WRITES | PACKED)))?;
+    cdb.range(1, "flags", u64::from(flags), 0..=u64::from(WRITES | PACKED))?;
     let runs = bytes / RUN_BYTES as u32;
     if !bytes.is_multiple_of(RUN_BYTES as u32) || !(1..=MAX_BATCH_RUNS).contains(&runs) {
         let rule = Allowed::Rule("8 for each of 1 to 1024 runs");
@@ -83,7 +83,7 @@ pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Op, u32)>, DecodeErr
     Ok(Some((op, bytes)))
 }
 
-/// The bytes of runs, of which `max` may come.
+/// The bytes of runs, of which at most `max` are allowed.
 pub(super) fn runs(runs: &[LpaRun], max: u32) -> Result<Vec<u8>, EncodeError> {
     EncodeError::limit("runs", runs.len() as u64, u64::from(max))?;
     let mut bytes = Vec::with_capacity(runs.len() * RUN_BYTES);
@@ -103,6 +103,6 @@ pub(super) fn runs(runs: &[LpaRun], max: u32) -> Result<Vec<u8>, EncodeError> {
 pub(super) fn decode_run(bytes: Reader<'_>) -> Result<LpaRun, DecodeError> {
     let lpa = Lpa(bytes.u32(0, "first LPA of a run")?);
     let len = bytes.u32(4, "blocks of a run")?;
-    bytes.range(4, "blocks of a run", u64::from(len), (1, u64::from(u32::MAX - lpa.0)))?;
+    bytes.range(4, "blocks of a run", u64::from(len), 1..=u64::from(u32::MAX - lpa.0))?;
     Ok(LpaRun { lpa, len })
 }

@@ -1,10 +1,10 @@
-//! The bytes of commands and responses, as they would stand on a UFS link.
+//! The bytes of commands and responses on a UFS link.
 //!
-//! The simulator itself passes [`Command`] and [`Response`] as values. Their bytes show that everything a host and a
-//! device tell each other fits the fields that the papers and the standards give it, and serve whoever connects either
-//! side to something real.
+//! The simulator itself passes [`Command`] and [`Response`] as values. Encoding them shows that all information that
+//! host and device exchange fits the fields of the papers and the standards. It also allows connecting either side to
+//! real hardware or software.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
 //! | [`upiu`] | COMMAND, DATA OUT, DATA IN, RESPONSE UPIUs, sense data |
 //! | [`cdb`] | SCSI commands |
@@ -15,9 +15,9 @@
 //!
 //! A command is a COMMAND UPIU and its DATA OUT UPIUs; a response is its DATA IN UPIUs and a RESPONSE UPIU.
 //!
-//! Some values have no bytes of their own and come back in their plain form: [`DataIn::Many`] of one unit as
-//! [`DataIn::One`], of none as [`DataIn::None`]; no data for a successful entry transfer HPB READ BUFFER or cache
-//! query as an empty list.
+//! Some values have no encoding of their own and are decoded in their plain form. [`DataIn::Many`] of one unit is
+//! decoded as [`DataIn::One`], of none as [`DataIn::None`]. Missing data of a successful entry transfer, HPB READ
+//! BUFFER or cache query is decoded as an empty list.
 //!
 //! ```
 //! use ufsim_ufs::codec::{decode_command, encode_command};
@@ -61,7 +61,7 @@ pub use error::{Allowed, DecodeError, EncodeError, Part};
 /// Appends the bytes of a command: COMMAND UPIU, then DATA OUT UPIUs. `info` gives the size of HPB groups.
 ///
 /// # Errors
-/// A value does not fit its field, or the data is not what the operation takes; `out` is as it was.
+/// A value does not fit its field, or the data is not what the operation takes; `out` is unchanged.
 pub fn encode_command(command: &Command, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let (expected_bytes, cdb) = cdb::encode(command, info)?;
     let payload = data::out(&command.op, &command.data)?;
@@ -72,11 +72,11 @@ pub fn encode_command(command: &Command, info: &DeviceInfo, out: &mut Vec<u8>) -
     Ok(())
 }
 
-/// Reads a command that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence number that the
-/// device knows to lie within 2^31 of the host's, for instance its own latest.
+/// Decodes a command that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence number that the
+/// device knows to be within 2^31 of the host's, for instance its own latest.
 ///
 /// # Errors
-/// The first field that no command of this model has. No bytes make it panic.
+/// The first field that no command of this model has. The function does not panic for any bytes.
 pub fn decode_command(bytes: &[u8], info: &DeviceInfo, near: Seq) -> Result<Command, DecodeError> {
     let message = Reader::message(bytes);
     let (upiu, at) = CommandUpiu::decode(bytes)?;
@@ -128,8 +128,8 @@ fn check_transfer(
 /// Appends the bytes of a response to `op`: DATA IN UPIUs, then the RESPONSE UPIU. `info` gives the size of HPB groups.
 ///
 /// # Errors
-/// A value does not fit its field, or there is more data than the operation asks for, or data of another kind; `out` is
-/// as it was.
+/// A value does not fit its field, there is more data than the operation asks for, or data of another kind; `out` is
+/// unchanged.
 pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let expected = u64::from(cdb::data_in_bytes(op, info)?);
     let (payload, real) = data::data_in(op, &response.data)?;
@@ -146,11 +146,11 @@ pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mu
     upiu.encode(info, out).inspect_err(|_| out.truncate(start))
 }
 
-/// Reads a response to `expected` that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence
-/// number that the host knows to lie within 2^31 of the device's, for instance the host sequence number.
+/// Decodes a response to `expected` that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence
+/// number that the host knows to be within 2^31 of the device's, for instance the host sequence number.
 ///
 /// # Errors
-/// The first field that no response to this operation has. No bytes make it panic.
+/// The first field that no response to this operation has. The function does not panic for any bytes.
 pub fn decode_response(bytes: &[u8], info: &DeviceInfo, near: Seq, expected: &Op) -> Result<Response, DecodeError> {
     let message = Reader::message(bytes);
     let (tag, payload, at) = upiu::take_data(message, 0, upiu::DATA_IN)?;
@@ -164,8 +164,8 @@ pub fn decode_response(bytes: &[u8], info: &DeviceInfo, near: Seq, expected: &Op
     Ok(Response { tag: upiu.tag, status: upiu.status, data, hpb: upiu.hpb, piggyback: upiu.piggyback })
 }
 
-/// Refuses a residual that does not complete the data to the length the host asked for. The length of an HPB group is
-/// not known here, so for HPB READ BUFFER any whole number of entries will do.
+/// Refuses a residual that does not complete the data to the length that the host asked for. The length of an HPB group
+/// is not known here, so any whole number of entries is allowed for HPB READ BUFFER.
 fn check_residual(last: Reader<'_>, op: &Op, payload: &data::Payload, residual: u32) -> Result<(), DecodeError> {
     let field = "residual transfer count";
     let real = data::real_bytes(payload.bytes.len(), payload.stand_in);

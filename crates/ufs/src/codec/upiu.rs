@@ -113,7 +113,7 @@ impl CommandUpiu {
     /// Appends the 32 bytes, or 40 with extension.
     ///
     /// # Errors
-    /// The extension's address has no packed form; `out` is as it was.
+    /// The extension's address has no packed form; `out` is unchanged.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let extension = self.extension.map(|extension| extension.encode()).transpose()?;
         let mut bytes = [0; UPIU_BYTES];
@@ -136,7 +136,7 @@ impl CommandUpiu {
         Ok(())
     }
 
-    /// Reads a COMMAND UPIU from the start of `bytes`; also says how many bytes it takes.
+    /// Decodes a COMMAND UPIU at the start of `bytes`. Also gives its number of bytes.
     ///
     /// # Errors
     /// The first field that no command of this model has.
@@ -174,7 +174,7 @@ impl CommandUpiu {
     }
 }
 
-/// Checks transaction type and LUN, gives the tag.
+/// Checks transaction type and LUN. Gives the tag.
 fn decode_header(upiu: Reader<'_>, kind: u8) -> Result<Tag, DecodeError> {
     upiu.exactly(0, "transaction type", u64::from(upiu.u8(0, "transaction type")?), u64::from(kind))?;
     upiu.exactly(2, "LUN", u64::from(upiu.u8(2, "LUN")?), 0)?;
@@ -196,8 +196,8 @@ pub(super) fn push_data(out: &mut Vec<u8>, kind: u8, tag: Tag, payload: &Payload
     }
 }
 
-/// Reads DATA UPIUs of type `kind` as long as there are any, from `at` on; gives the tag of the first, the payload and
-/// where it ends.
+/// Decodes DATA UPIUs of type `kind` from `at` on, as long as there are any. Gives the tag of the first, the payload,
+/// and its end.
 pub(super) fn take_data(
     message: Reader<'_>,
     mut at: usize,
@@ -209,7 +209,7 @@ pub(super) fn take_data(
         let upiu = message.tail(at);
         let found = decode_header(upiu, kind)?;
         let flags = upiu.u8(1, "flags")?;
-        upiu.range(1, "flags", u64::from(flags), (0, u64::from(STAND_IN)))?;
+        upiu.range(1, "flags", u64::from(flags), 0..=u64::from(STAND_IN))?;
         match tag {
             None => {
                 tag = Some(found);
@@ -222,7 +222,7 @@ pub(super) fn take_data(
         }
         upiu.zeroes(4, 10)?;
         let len = upiu.u16(10, "data segment length")?;
-        upiu.range(10, "data segment length", u64::from(len), (1, u64::from(MAX_DATA_SEGMENT)))?;
+        upiu.range(10, "data segment length", u64::from(len), 1..=u64::from(MAX_DATA_SEGMENT))?;
         let offset = upiu.u32(12, "data buffer offset")?;
         upiu.exactly(12, "data buffer offset", u64::from(offset), payload.bytes.len() as u64)?;
         let count = upiu.u32(16, "data transfer count")?;
@@ -283,7 +283,7 @@ impl ResponseUpiu {
     /// Appends 32 bytes and the data segment.
     ///
     /// # Errors
-    /// Piggyback or notice do not fit their fields; `out` is as it was.
+    /// Piggyback or notice do not fit their fields; `out` is unchanged.
     pub fn encode(&self, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let piggyback: [u8; PIGGYBACK_BYTES] = hpufs::piggyback(&self.piggyback)?;
         let notice = hpb::notice(&self.hpb, info)?;
@@ -310,7 +310,7 @@ impl ResponseUpiu {
         Ok(())
     }
 
-    /// Reads a RESPONSE UPIU that fills `bytes`; `near` is a sequence number within 2^31 of those in it.
+    /// Decodes a RESPONSE UPIU that fills `bytes`. `near` is a sequence number within 2^31 of those in it.
     ///
     /// # Errors
     /// The first field that no response of this model has.
