@@ -1,7 +1,7 @@
 //! The power-cut campaign: seeded cases with a random small device, scheme, workload and moments of the cut.
 //!
-//! A case is a function of its seed. One that fails is tried again with less and less work, so that what is reported is
-//! small; [`Case::run`] with the reported numbers repeats it.
+//! A case is a function of its seed. A failing case is repeated with less and less work, so that the reported case is
+//! small. [`Case::run`] with the reported numbers repeats it.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,35 +19,35 @@ use crate::rng::Rng;
 /// One case of the campaign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// Decides everything else.
+    /// Decides everything that the other fields do not.
     pub seed: u64,
-    /// Power cuts.
+    /// Number of power cuts.
     pub rounds: u32,
-    /// Most requests before each.
+    /// Most requests before each cut.
     pub requests: u32,
-    /// A promise that the device is made to break.
+    /// A promise that the device breaks; `None` for a correct device.
     pub sabotage: Option<Sabotage>,
 }
 
-/// What a case has gone through.
+/// Result of a case without failure.
 #[derive(Clone, Default, Debug)]
 pub struct Report {
     /// Name of the scheme.
     pub scheme: &'static str,
-    /// Cuts by what the device was doing: the names of [`MOMENTS`].
+    /// Number of cuts by what the device was doing, in the order of [`MOMENTS`].
     pub moments: [u32; MOMENTS.len()],
-    /// Power cuts, those during a recovery included.
+    /// Number of power cuts, including those during a recovery.
     pub cuts: u32,
     /// Longest recovery in nanoseconds.
     pub longest_recovery_ns: u64,
 }
 
-/// What a device may be doing when the power goes.
+/// What a device may be doing when the power is cut.
 pub const MOMENTS: [&str; 8] =
     ["program", "erase", "map flush", "segment writeback", "gc", "metadata gc", "recovery", "idle"];
 
 impl Report {
-    /// Adds another case.
+    /// Adds the result of another case.
     pub fn add(&mut self, other: &Report) {
         for (count, more) in self.moments.iter_mut().zip(other.moments) {
             *count += more;
@@ -67,14 +67,14 @@ impl Report {
     }
 }
 
-/// A case that broke a promise.
+/// A case in which a promise was broken.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The smallest case that still fails.
     pub case: Case,
     /// Name of the scheme.
     pub scheme: &'static str,
-    /// What was wrong.
+    /// Message of the broken promise.
     pub what: String,
 }
 
@@ -83,10 +83,10 @@ pub fn sabotages() -> Vec<&'static str> {
     Sabotage::ALL.iter().map(|(name, _)| *name).collect()
 }
 
-/// The promise of a name.
+/// The promise with this name.
 ///
 /// # Errors
-/// A message with the names there are.
+/// A message with all names.
 pub fn sabotage(name: &str) -> Result<Sabotage, String> {
     let found = Sabotage::ALL.iter().find(|(known, _)| *known == name);
     found
@@ -94,7 +94,7 @@ pub fn sabotage(name: &str) -> Result<Sabotage, String> {
         .ok_or_else(|| format!("sabotage = \"{name}\": must be one of {}", sabotages().join(", ")))
 }
 
-/// Requests and cuts of a case that has not been made smaller.
+/// Requests and cuts of a case before it is made smaller.
 const REQUESTS: u32 = 3000;
 const ROUNDS: u32 = 3;
 
@@ -104,20 +104,20 @@ impl Case {
         Case { seed, rounds: ROUNDS, requests: REQUESTS, sabotage: None }
     }
 
-    /// The cases of a scheme, by seed; none if there is no such scheme.
+    /// The cases of a scheme, in order of seed; none if there is no such scheme.
     pub fn of_scheme(name: &str) -> impl Iterator<Item = Case> {
         let presets = schemes();
         let first = presets.iter().position(|preset| preset.name == name);
         first.into_iter().flat_map(|first| (first as u64..).step_by(presets.len())).map(Case::new)
     }
 
-    /// The scheme that the case is about.
+    /// The scheme of the case.
     pub fn preset(&self) -> &'static Preset {
         let presets = schemes();
         &presets[(self.seed % presets.len() as u64) as usize]
     }
 
-    /// Goes through the case.
+    /// Runs the case.
     ///
     /// # Errors
     /// The smallest case found that breaks a promise.
@@ -141,13 +141,13 @@ impl Case {
         Err(smallest.failure(what))
     }
 
-    /// Whole segments, or parts of 1 or 2 KiB; each scheme meets all of them.
+    /// Override for whole segments, or parts of 1 or 2 KiB; each scheme gets all of them.
     fn segment_parts(&self) -> Override {
         let kib = [4, 1, 2][(self.seed / schemes().len() as u64 % 3) as usize];
         parse_override(&format!("scheme.*.segment_kib={kib}")).expect("a well formed override")
     }
 
-    /// Either pace of GC; each scheme meets both, with segments of all sizes.
+    /// Override for one of the paces of GC; each scheme gets both, with segments of all sizes.
     fn gc_pace(&self) -> Override {
         let pace = ["gained", "searched"][(self.seed / schemes().len() as u64 / 3 % 2) as usize];
         parse_override(&format!("gc.pace={pace}")).expect("a well formed override")
@@ -158,7 +158,7 @@ impl Case {
     }
 
     fn attempt(&self) -> Result<Report, String> {
-        let result = quietly(|| catch_unwind(AssertUnwindSafe(|| self.go())));
+        let result = quietly(|| catch_unwind(AssertUnwindSafe(|| self.execute())));
         result.map_err(|payload| {
             let text = payload.downcast_ref::<String>().cloned();
             let text = text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_owned()));
@@ -166,7 +166,7 @@ impl Case {
         })
     }
 
-    fn go(&self) -> Report {
+    fn execute(&self) -> Report {
         let mut rng = Rng::new(self.seed);
         let preset = self.preset();
         let mut set = overrides(&mut rng);
@@ -201,7 +201,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Panics in here are results: they are not printed.
+/// Runs a closure whose panics are results, so they are not printed.
 fn quietly<T>(run: impl FnOnce() -> T) -> T {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -218,7 +218,7 @@ fn quietly<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Every other case has flash that fails.
+/// Fault rates: every other group of cases has flash that fails.
 fn faults(seed: u64) -> Faults {
     match seed / 4 % 2 {
         0 => Faults::default(),
@@ -226,7 +226,7 @@ fn faults(seed: u64) -> Faults {
     }
 }
 
-/// A random device within the limits of the profile, of about a hundred superblocks.
+/// A random device of about a hundred superblocks, within the limits of the profile.
 fn overrides(rng: &mut Rng) -> Vec<Override> {
     let mut pick = |values: &[u32]| values[rng.below(values.len() as u32) as usize];
     let (channels, dies, page_kib, pages) = (pick(&[2, 4]), pick(&[1, 2]), pick(&[4, 8]), pick(&[8, 16]));
@@ -234,7 +234,7 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
     let capacity_mib = (pick(&[70, 100]) * superblock_kib / 1024).next_multiple_of(4).max(16);
     let full = capacity_mib * 1024 / superblock_kib;
     let data = full + full / pick(&[5, 3]) + 20;
-    // As few as are allowed, so that metadata is collected all the time, or some more.
+    // As few metadata superblocks as are allowed, so that they are collected all the time, or some more.
     let (pieces, units) = (capacity_mib / 2 + data + 40, superblock_kib / 4);
     let snapshot = (4 * capacity_mib + 12 * data).div_ceil(4096) + 8;
     let metadata = pieces.div_ceil(units - snapshot) + 4 + pick(&[0, 6]);
@@ -259,7 +259,7 @@ fn overrides(rng: &mut Rng) -> Vec<Override> {
         ("host.memory_mib", pick(&[1, 4])),
         ("scheme.*.cache_kib", pick(&[8, 16, 64])),
         ("scheme.*.background_us", pick(&[50, 500])),
-        // As large as a row, so that a translation page takes two or four flash units.
+        // As large as a row, so a translation page takes two or four flash units.
         ("scheme.base-dftl.page_kib", 2 * page_kib),
         ("scheme.msftl.segment_bytes", pick(&[1024, 2048])),
     ];

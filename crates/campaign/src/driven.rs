@@ -1,4 +1,4 @@
-//! A workload on the bench, so that the power can go in the middle of it.
+//! A workload on the bench, which can be interrupted by power cuts.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::rig::{Event, Rig};
 /// A workload under way on a bench.
 #[derive(Debug, Default)]
 pub struct Driven {
-    /// Tickets of what is outstanding, by request.
+    /// Tickets of outstanding requests, by the bench's request number.
     tickets: BTreeMap<u32, Ticket>,
     /// The bench's stamps of the writes and trims that the workload has issued, in their order.
     stamps: Vec<u32>,
 }
 
 impl Driven {
-    /// Lets `events` more events happen. False if the workload ended before.
+    /// Handles `events` more events. False if the workload ended before.
     pub fn run_events(&mut self, rig: &mut Rig, source: &mut dyn Source, events: u32) -> bool {
         for _ in 0..events {
             if self.take_requests(rig, source) && self.tickets.is_empty() {
@@ -30,7 +30,7 @@ impl Driven {
         true
     }
 
-    /// Submits what the workload has to submit now. True if it has ended.
+    /// Submits all requests that the workload has now. True if the workload has ended.
     fn take_requests(&mut self, rig: &mut Rig, source: &mut dyn Source) -> bool {
         loop {
             let issued = match source.next(rig.now) {
@@ -71,8 +71,8 @@ impl Driven {
         });
     }
 
-    /// Which of the workload's writes a unit holds, counted from 1: 0 = none of them. To be asked after a power cut,
-    /// when everything has been read.
+    /// The number, from 1, of the workload's write that a unit holds; 0 = none. Valid after a power cut, when
+    /// everything has been read.
     ///
     /// # Panics
     /// If it holds something that the workload has not written.

@@ -1,5 +1,5 @@
-//! How long recovery takes on the device of the HP-UFS paper (Fig. 11), whose log blocks hold a given number of pages
-//! spread over a given number of segments.
+//! Duration of recovery on the device of the HP-UFS paper (Fig. 11), when its log blocks hold a given number of pages
+//! of a given number of segments.
 
 use device::DeviceStats;
 use host::RequestOp;
@@ -15,7 +15,7 @@ pub const SEGMENTS: u32 = 32_768;
 /// Pages of eight log blocks of 16 MiB.
 pub const PAGES: u32 = 32_768;
 
-/// A new HP-UFS device of 128 GiB with this limit on log blocks, which writes segments in parts of so many KiB.
+/// A new HP-UFS device of 128 GiB with this limit of log blocks, which writes segments in parts of `segment_kib` KiB.
 pub fn rig(log_blocks: u32, segment_kib: u32) -> Rig {
     let set = [
         format!("log.max_log_blocks={log_blocks}"),
@@ -28,11 +28,10 @@ pub fn rig(log_blocks: u32, segment_kib: u32) -> Rig {
     Rig::new(&profile, preset.parts, Nanos::from_micros(1))
 }
 
-/// A device that has recovered from a power cut which came when its log blocks held `pages` pages of `segments`
-/// segments.
+/// A device that has recovered from a power cut. At the cut its log blocks held `pages` pages of `segments` segments.
 ///
-/// Every segment, or every part of one, is on flash, in no order: a host with little memory has written them back as it
-/// went through them.
+/// Every segment, or every part of one, is on flash, in random order, as a host with little memory has written them
+/// back.
 ///
 /// # Panics
 /// If `segments` is not in 1..=32768, `pages` not in `segments`..=32768, or `segment_kib` neither 1, 2 nor 4.
@@ -59,7 +58,7 @@ pub fn recovered(segments: u32, pages: u32, segment_kib: u32) -> Rig {
     rig
 }
 
-/// What that recovery took.
+/// Counters of the device after that recovery.
 ///
 /// # Panics
 /// See [`recovered`].

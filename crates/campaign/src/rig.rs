@@ -1,8 +1,8 @@
 //! A bench that couples a driver and a device directly, so that its user can reach into either while they run: falsify
-//! what the host holds, slow the link down, check sums at any moment, cut the power.
+//! the host's tables, slow the link down, check sums at any time, cut the power.
 //!
-//! The oracle is the bench's own and simpler than the one of `lab`: it never has two requests to the same unit in
-//! flight, so that every read has exactly one right answer.
+//! The bench has its own oracle, which is simpler than that of `lab`: two requests to the same unit are never in flight
+//! together, so every read has exactly one right answer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -18,7 +18,7 @@ use units::{AppId, Lpa, Nanos, SimTime};
 use crate::rng::Rng;
 use crate::versions::Versions;
 
-/// What can happen on the bench.
+/// An event on the bench.
 pub(crate) enum Event {
     Command(Command),
     Response(Response),
@@ -26,31 +26,31 @@ pub(crate) enum Event {
     Driver,
 }
 
-/// How a read may end when the host's tables have been falsified.
+/// Allowed results of a read when the host's tables have been falsified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expect {
-    /// Only with the right data.
+    /// The right data.
     Right,
-    /// With the right data, or an error.
+    /// The right data, or an error.
     RightOrError,
-    /// With data of the right address, or an error.
+    /// Data of the right address, or an error.
     OwnOrError,
 }
 
-/// What reads gave.
+/// Counts of results.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Outcomes {
-    /// Right data.
+    /// Reads with right data.
     pub right: u64,
-    /// An error.
+    /// Reads that ended with an error.
     pub errors: u64,
-    /// An older version of the right address.
+    /// Reads of an older version of the right address.
     pub stale: u64,
     /// Writes and trims that a worn out device has refused.
     pub refused: u64,
 }
 
-/// What a device is made to do wrong.
+/// Defects of a device.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Defects {
     /// Flash operations that fail.
@@ -64,20 +64,20 @@ pub struct Rig {
     /// The driver, open to tests.
     pub driver: Driver,
     config: HostConfig,
-    /// `None` only while the power is gone.
+    /// `None` only while the power is off.
     powered: Option<Device>,
     faults: Faults,
-    /// What refused requests would have written.
+    /// Stamps that refused requests would have written, by unit.
     half_written: BTreeMap<u32, Vec<u32>>,
-    /// What each unit may hold after a power cut.
+    /// The versions that each unit may hold after a power cut.
     versions: Versions,
-    /// Order of the flushes under way, by request.
+    /// Number of acknowledgements before each flush under way, by request.
     flushes: BTreeMap<u32, u64>,
-    /// What reads after a power cut have given; see [`Rig::power_cut`].
+    /// True while everything is read after a power cut; see [`Rig::power_cut`].
     surveying: bool,
-    /// How reads may end from now on.
+    /// Allowed results of reads from now on.
     pub expect: Expect,
-    /// How they ended.
+    /// Counts of the results so far.
     pub outcomes: Outcomes,
     delay: Nanos,
     pub(crate) now: SimTime,
@@ -93,12 +93,12 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// A system from a profile, with a link that takes `delay` each way.
+    /// A system from a profile. The link takes `delay` each way.
     pub fn new(profile: &Profile, parts: Parts, delay: Nanos) -> Rig {
         Rig::defective(profile, parts, delay, Defects::default())
     }
 
-    /// The same with a device that has defects.
+    /// A system from a profile, whose device has defects.
     pub fn defective(profile: &Profile, parts: Parts, delay: Nanos, defects: Defects) -> Rig {
         let Defects { faults, sabotage } = defects;
         let config = DeviceConfig { faults, sabotage, ..profile.device_config([3, 5]) };
@@ -135,8 +135,8 @@ impl Rig {
         self.powered.as_mut().expect("the power is on between calls")
     }
 
-    /// The power goes now, and comes back. Up to `again` times it goes once more while the device recovers. Whatever is
-    /// under way is lost. Then everything is read: each unit must hold a version that it may hold, and keeps it. Gives
+    /// Cuts the power now and switches it on. Up to `again` times it is cut again while the device recovers. Requests
+    /// under way are lost. Then reads everything: each unit must hold a version that it may hold, and keep it. Gives
     /// what the device was doing at each cut.
     pub fn power_cut(&mut self, rng: &mut Rng, again: u32) -> Vec<Moment> {
         let moments = self.cut_and_recover(rng, again);
@@ -160,7 +160,8 @@ impl Rig {
         self.now
     }
 
-    /// The same up to the moment at which the device is ready; nothing is attached to it yet.
+    /// Cuts the power like [`Rig::power_cut`], up to the moment when the device is ready. No driver is attached to it
+    /// yet.
     pub fn cut_and_recover(&mut self, rng: &mut Rng, again: u32) -> Vec<Moment> {
         let mut moments = vec![self.device().moment()];
         self.cut_and_boot(rng);
@@ -192,7 +193,7 @@ impl Rig {
         self.drain_device();
     }
 
-    /// Lets `n` events happen, if there are as many.
+    /// Handles `n` events, or fewer if there are none left.
     pub fn run(&mut self, n: u32) {
         for _ in 0..n {
             if !self.queue.is_empty() {
@@ -212,7 +213,7 @@ impl Rig {
         self.requests.values().any(|r| r.lpa.0 < lpa.0 + len && lpa.0 < r.lpa.0 + r.len)
     }
 
-    /// Submits a request as soon as fewer than `depth` are outstanding and none of them touches its units.
+    /// Submits a request, when fewer than `depth` are outstanding and none of them overlaps it.
     pub fn submit(&mut self, op: RequestOp, lpa: Lpa, len: u32, depth: usize) {
         while self.requests.len() >= depth || self.overlaps(lpa, len) {
             self.step();
@@ -233,7 +234,7 @@ impl Rig {
         self.host_turn();
     }
 
-    /// Random reads, writes, trims and flushes over the first `span` units.
+    /// Submits random reads, writes, trims and flushes in the first `span` units.
     pub fn churn(&mut self, rng: &mut Rng, count: u32, span: u32, depth: usize) {
         for _ in 0..count {
             let len = if rng.below(4) == 0 { 1 + rng.below(40) } else { 1 };
@@ -247,7 +248,7 @@ impl Rig {
         }
     }
 
-    /// Waits for everything outstanding, then for the device to come to rest, and checks its sums.
+    /// Waits for all requests, then until the device is idle, and checks its sums.
     pub fn settle(&mut self) {
         while !self.requests.is_empty() {
             self.step();
@@ -259,14 +260,14 @@ impl Rig {
         self.device().check();
     }
 
-    /// Waits for everything outstanding.
+    /// Waits for all requests.
     pub fn wait(&mut self) {
         while !self.requests.is_empty() {
             self.step();
         }
     }
 
-    /// Reads everything, without faults of the flash.
+    /// Reads everything, with flash faults switched off.
     pub fn read_all(&mut self) {
         self.device().set_faults(Faults::default());
         for lpa in (0..self.acked.len() as u32).step_by(16) {
@@ -277,7 +278,7 @@ impl Rig {
         self.device().set_faults(faults);
     }
 
-    /// The next event.
+    /// Handles the next event.
     pub(crate) fn step(&mut self) {
         let Reverse((at, order)) = self.queue.pop().expect("requests outstanding, but nothing will ever happen");
         self.now = at;
@@ -349,7 +350,7 @@ impl Rig {
         if completion.status == Status::WriteProtected {
             assert!(self.device().is_read_only(), "{request:?}: refused by a device that is not worn out");
             self.outcomes.refused += 1;
-            // Of a request that takes several commands, some may have been accepted.
+            // Some commands of a request may have been accepted before another was refused.
             let stamp = if request.op == RequestOp::Unmap { 0 } else { request.stamp };
             for lpa in request.lpa.0..request.lpa.0 + request.len {
                 self.half_written.entry(lpa).or_default().push(stamp);

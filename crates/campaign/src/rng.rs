@@ -1,11 +1,11 @@
-//! The choices of the bench.
+//! Random numbers of the bench.
 
-/// Deterministic choices (xorshift64).
+/// Deterministic random numbers (xorshift64).
 #[derive(Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// Choices of a seed.
+    /// The sequence of a seed.
     pub fn new(seed: u64) -> Rng {
         Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }

@@ -1,4 +1,5 @@
-//! What a unit may hold after a power cut: the last version that a flush or FUA has made durable, or any newer one.
+//! Versions that a unit may hold after a power cut: the last one that a flush or FUA has made durable, or any newer
+//! one.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +12,14 @@ struct Version {
     request: u32,
     /// Stamp of the write; 0 = zeroes.
     content: u32,
-    /// Position among the acknowledgements; 0 = none yet.
+    /// Position in the order of acknowledgements; 0 = not acknowledged.
     acked: u64,
 }
 
-/// Versions of the units that were changed since they were last durable.
+/// Versions of the units that have changed since they were last durable.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
-    /// By unit, in the order of submission. What was durable before them is not listed.
+    /// By unit, in order of submission, without the versions that were durable before.
     open: BTreeMap<u32, Vec<Version>>,
     /// The durable version of these units.
     durable: BTreeMap<u32, u32>,
@@ -26,7 +27,7 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// Acknowledgements so far.
+    /// Number of acknowledgements so far.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
@@ -39,7 +40,7 @@ impl Versions {
         }
     }
 
-    /// It is acknowledged, and durable if `durable`.
+    /// A write or trim is acknowledged. It is durable if `durable`.
     pub fn acked(&mut self, request: &Request, durable: bool) {
         self.acknowledged += 1;
         for lpa in request.lpa.0..request.lpa.0 + request.len {
@@ -53,7 +54,7 @@ impl Versions {
         }
     }
 
-    /// A flush has completed: what was acknowledged up to `until` is durable.
+    /// A flush has completed: everything acknowledged up to `until` is durable.
     pub fn flushed(&mut self, until: u64) {
         for (&lpa, versions) in &mut self.open {
             if let Some(at) = versions.iter().rposition(|v| v.acked > 0 && v.acked <= until) {
@@ -64,14 +65,14 @@ impl Versions {
         self.open.retain(|_, versions| !versions.is_empty());
     }
 
-    /// The stamps that a unit may hold after a power cut, if `acked` was acknowledged last.
+    /// The stamps that a unit may hold after a power cut; `acked` is the stamp acknowledged last.
     pub fn allowed(&self, lpa: Lpa, acked: u32) -> Vec<u32> {
         let Some(open) = self.open.get(&lpa.0) else { return vec![acked] };
         let durable = self.durable.get(&lpa.0).copied().unwrap_or(0);
         std::iter::once(durable).chain(open.iter().map(|v| v.content)).collect()
     }
 
-    /// Everything has been read after a power cut and is as it stays.
+    /// Everything has been read after a power cut; these contents are final.
     pub fn settle(&mut self, contents: &[u32]) {
         self.open.clear();
         self.durable = (0..).zip(contents).filter(|(_, content)| **content != 0).map(|(l, c)| (l, *c)).collect();

@@ -1,14 +1,14 @@
-//! Intrusive lists of numbered slots: queues and orders of use, from which a slot leaves without being searched for.
+//! Intrusive lists of numbered slots, for queues and orders of use. A slot is removed without a search.
 //!
-//! - **slot**: a number from 0. The caller keeps in arrays of its own what it knows of a slot, or lets the list keep a
-//!   *value* beside the links.
-//! - **ring**: a list that ends where it begins, at its *anchor*, so that linking and unlinking need no branch. A slot
-//!   is in at most one ring of a [`Rings`].
-//! - **oldest** and **newest**: the two ends of a ring. A queue takes in the newest and gives out the oldest; in an
+//! - **slot**: a number from 0. The caller stores data about a slot in arrays of its own, or as a *value* in the list
+//!   beside the links.
+//! - **ring**: a list that ends where it begins, at its *anchor*, so linking and unlinking need no branch. A slot is in
+//!   at most one ring of a [`Rings`].
+//! - **oldest** and **newest**: the two ends of a ring. A queue adds at the newest end and removes at the oldest; in an
 //!   order of use the oldest is the least recently used.
 //!
-//! [`Rings`] are several lists over the same slots. [`Lru`] is one list with the words of an order of use. Nothing is
-//! allocated after all slots have been seen once. Links are as narrow as the type of the slots' numbers
+//! [`Rings`] are several lists over the same slots. [`Lru`] is one list with the names of an order of use. After all
+//! slots have been added once, nothing is allocated. Links are as narrow as the type of the slot numbers
 //! ([`SlotNumber`]).
 //!
 //! ```

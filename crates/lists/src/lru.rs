@@ -1,4 +1,4 @@
-//! One list in the words of an order of use.
+//! One list with the names of an order of use.
 
 use std::ops::{Index, IndexMut};
 
@@ -27,24 +27,24 @@ impl<S: SlotNumber, T: Default> Lru<S, T> {
         Lru { order: Rings::with_slots(slots) }
     }
 
-    /// Enters a slot that is not in as the most recently used one.
+    /// Adds a slot, which must not be in the order, as the most recently used one.
     #[inline]
     pub fn insert(&mut self, slot: S) {
         self.order.push_newest(0, slot);
     }
 
-    /// Makes another slot, which is not in, and gives its number.
+    /// Makes a new slot outside the order. Gives its number.
     pub fn add(&mut self, value: T) -> S {
         self.order.add(value)
     }
 
-    /// Makes a slot that is in the most recently used one.
+    /// Makes a slot, which must be in the order, the most recently used one.
     #[inline(always)]
     pub fn touch(&mut self, slot: S) {
         self.order.touch(0, slot);
     }
 
-    /// Takes out a slot that is in.
+    /// Removes a slot, which must be in the order.
     #[inline]
     pub fn remove(&mut self, slot: S) {
         self.order.remove(slot);
@@ -56,12 +56,12 @@ impl<S: SlotNumber, T: Default> Lru<S, T> {
         self.order.oldest(0)
     }
 
-    /// The slots that are in, least recently used first.
+    /// The slots in the order, least recently used first.
     pub fn oldest_first(&self) -> impl Iterator<Item = S> + '_ {
         self.order.oldest_first(0)
     }
 
-    /// The slots that are in, most recently used first.
+    /// The slots in the order, most recently used first.
     pub fn newest_first(&self) -> impl Iterator<Item = S> + '_ {
         self.order.newest_first(0)
     }

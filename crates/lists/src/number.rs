@@ -1,11 +1,11 @@
 //! Types of slot numbers.
 
-/// A type that numbers slots, and anchors along with them.
+/// A type for the numbers of slots and anchors.
 pub trait SlotNumber: Copy + Eq + std::fmt::Debug {
-    /// How many numbers there are.
+    /// Number of its values.
     const COUNT: usize;
 
-    /// The number `at`, which is below `COUNT`.
+    /// The number `at`, which must be below `COUNT`.
     fn new(at: usize) -> Self;
 
     /// The number as an index.

@@ -7,12 +7,12 @@ use crate::SlotNumber;
 /// `N` rings of slots that are numbered by `S`, with a value `T` for each slot. Rings are numbered from 0.
 #[derive(Clone, Debug)]
 pub struct Rings<S, const N: usize, T = ()> {
-    /// First the anchors, then the slots. `next` of an anchor is its newest slot, `prev` its oldest. A node of a slot
-    /// that is in no ring has any links.
+    /// The anchors, then the slots. `next` of an anchor is its newest slot, `prev` its oldest. Links of a slot in no
+    /// ring mean nothing.
     nodes: Vec<Node<S, T>>,
 }
 
-/// Links, and the value beside them so that one look at memory gets both.
+/// Links of a slot, and its value beside them, so that one memory access gets both.
 #[derive(Clone, Copy, Debug)]
 struct Node<S, T> {
     prev: S,
@@ -27,7 +27,7 @@ impl<S: SlotNumber, const N: usize, T: Default> Default for Rings<S, N, T> {
 }
 
 impl<S: SlotNumber, const N: usize, T: Default> Rings<S, N, T> {
-    /// Empty rings, and no slots yet.
+    /// Empty rings without slots.
     pub fn new() -> Rings<S, N, T> {
         Rings::with_slots(0)
     }
@@ -39,14 +39,14 @@ impl<S: SlotNumber, const N: usize, T: Default> Rings<S, N, T> {
         rings
     }
 
-    /// Adds a slot that is in no ring as the newest of one.
+    /// Adds a slot, which must be in no ring, as the newest of a ring.
     #[inline(always)]
     pub fn push_newest(&mut self, ring: usize, slot: S) {
         self.make_node(slot);
         self.link_newest(ring, slot);
     }
 
-    /// Adds a slot that is in no ring as the oldest of one.
+    /// Adds a slot, which must be in no ring, as the oldest of a ring.
     #[inline(always)]
     pub fn push_oldest(&mut self, ring: usize, slot: S) {
         self.make_node(slot);
@@ -71,13 +71,13 @@ impl<S: SlotNumber, const N: usize, T: Default> Rings<S, N, T> {
 }
 
 impl<S: SlotNumber, const N: usize, T> Rings<S, N, T> {
-    /// How many slots there are, in rings or not.
+    /// Number of slots, in rings or not.
     #[inline(always)]
     pub fn slots(&self) -> usize {
         self.nodes.len() - N
     }
 
-    /// Makes another slot, which is in no ring, and gives its number.
+    /// Makes a new slot in no ring. Gives its number.
     pub fn add(&mut self, value: T) -> S {
         let (node, slot) = (self.nodes.len(), self.slots());
         assert!(node < S::COUNT, "{slot} slots are as many as there are numbers");
@@ -85,17 +85,17 @@ impl<S: SlotNumber, const N: usize, T> Rings<S, N, T> {
         S::new(slot)
     }
 
-    /// The same as [`Rings::push_newest`] for a slot that has been seen before.
+    /// Like [`Rings::push_newest`], for a slot that exists already.
     ///
     /// # Panics
-    /// If there is no such slot yet.
+    /// If the slot does not exist.
     #[inline(always)]
     pub fn link_newest(&mut self, ring: usize, slot: S) {
         let newest = self.nodes[ring].next;
         self.link(S::new(ring), self.node(slot), newest);
     }
 
-    /// Takes a slot that is in a ring out of it.
+    /// Removes a slot from its ring.
     #[inline(always)]
     pub fn remove(&mut self, slot: S) {
         let Node { prev, next, .. } = self.nodes[self.node(slot)];
@@ -103,7 +103,7 @@ impl<S: SlotNumber, const N: usize, T> Rings<S, N, T> {
         self.nodes[next.index()].prev = prev;
     }
 
-    /// Makes a slot that is in a ring the newest of that one or of another one.
+    /// Moves a slot from its ring to the newest end of `ring`.
     #[inline(always)]
     pub fn touch(&mut self, ring: usize, slot: S) {
         if self.nodes[ring].next.index() != self.node(slot) {
@@ -112,8 +112,7 @@ impl<S: SlotNumber, const N: usize, T> Rings<S, N, T> {
         }
     }
 
-    /// Everything in ring `from` becomes newer than anything in ring `to`, in the order it has. Takes as long for many
-    /// slots as for few.
+    /// Moves all slots of ring `from` to the newest end of ring `to`, in their order. Takes constant time.
     pub fn move_all(&mut self, from: usize, to: usize) {
         let Node { prev: oldest, next: newest, .. } = self.nodes[from];
         if newest.index() == from || from == to {
@@ -140,7 +139,7 @@ impl<S: SlotNumber, const N: usize, T> Rings<S, N, T> {
         self.slot(self.nodes[ring].next)
     }
 
-    /// Takes the oldest slot of a ring out of it.
+    /// Removes the oldest slot of a ring, and gives it.
     #[inline(always)]
     pub fn pop_oldest(&mut self, ring: usize) -> Option<S> {
         let slot = self.oldest(ring)?;
@@ -169,7 +168,7 @@ impl<S: SlotNumber, const N: usize, T> Rings<S, N, T> {
         slot.index() + N
     }
 
-    /// The slot of a node, unless it is an anchor.
+    /// The slot of a node; `None` for an anchor.
     #[inline(always)]
     fn slot(&self, node: S) -> Option<S> {
         node.index().checked_sub(N).map(S::new)

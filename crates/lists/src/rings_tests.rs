@@ -69,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Queues that are searched, oldest at the front.
+/// Queues that are searched, with the oldest slot at the front.
 #[derive(Default)]
 struct Model([VecDeque<u16>; RINGS]);
 
@@ -82,8 +82,8 @@ impl Model {
         self.0.iter_mut().for_each(|queue| queue.retain(|&other| other != slot));
     }
 
-    /// Does the same to both, unless its contract forbids it.
-    fn follow(&mut self, step: Step, rings: &mut Rings<u16, RINGS, u32>) -> Result<(), TestCaseError> {
+    /// Does the step with both, unless the contract of the step forbids it.
+    fn apply(&mut self, step: Step, rings: &mut Rings<u16, RINGS, u32>) -> Result<(), TestCaseError> {
         match step {
             Step::Newest(ring, slot) if !self.holds(slot) => {
                 rings.push_newest(ring, slot);
@@ -125,8 +125,8 @@ impl Model {
 }
 
 proptest! {
-    /// Against plain queues that are searched: rings that grow, and rings with all slots from the start. Values stay
-    /// where they were put.
+    /// Compared with plain queues that are searched: rings that grow, and rings with all slots from the start. Values
+    /// stay with their slots.
     #[test]
     fn rings_are_queues(steps in prop::collection::vec(step(), 0..300)) {
         let mut growing: Rings<u16, RINGS, u32> = Rings::new();
@@ -134,9 +134,9 @@ proptest! {
         (0..12).for_each(|slot| whole[slot] = u32::from(slot) * 7);
         let (mut model, mut other) = (Model::default(), Model::default());
         for step in steps {
-            model.follow(step, &mut growing)?;
+            model.apply(step, &mut growing)?;
             model.compare(&growing)?;
-            other.follow(step, &mut whole)?;
+            other.apply(step, &mut whole)?;
             other.compare(&whole)?;
         }
         prop_assert!((0..12).all(|slot| whole[slot] == u32::from(slot) * 7));

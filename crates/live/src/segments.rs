@@ -312,13 +312,14 @@ mod tests {
 
     fn actions() -> impl Strategy<Value = Vec<Action>> {
         let slot = || 0..2u32;
-        let act = prop_oneof![
-            6 => (slot(), 0..8usize, 1..20u32).prop_map(|(slot, at, times)| Action::Change { slot, at: at * 100, times }),
+        let action = prop_oneof![
+            6 => (slot(), 0..8usize, 1..20u32)
+                .prop_map(|(slot, at, times)| Action::Change { slot, at: at * 100, times }),
             4 => slot().prop_map(|slot| Action::Take { slot }),
             3 => (0..8usize).prop_map(|which| Action::Drop { which }),
             1 => slot().prop_map(|slot| Action::Load { slot }),
         ];
-        prop::collection::vec(act, 1..60)
+        prop::collection::vec(action, 1..60)
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Blocks and the disk that holds them.
+//! Blocks, block requests and disks.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -9,10 +9,10 @@ use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
 /// Bytes of a block.
 pub const BLOCK_BYTES: usize = UNIT_BYTES as usize;
 
-/// Content of one unit. Shared between page cache, request and record of versions; nobody changes it in place.
+/// Content of one unit. Page cache, requests and the record of versions share it; nobody changes it in place.
 pub type Block = Arc<[u8; BLOCK_BYTES]>;
 
-/// What a unit holds that was never written.
+/// Content of a unit that was never written.
 pub fn zeroes() -> Block {
     static ZEROES: LazyLock<Block> = LazyLock::new(|| Arc::new([0; BLOCK_BYTES]));
     ZEROES.clone()
@@ -32,12 +32,12 @@ pub enum Io {
     Write {
         /// First unit.
         first: Lpa,
-        /// What to write.
+        /// New contents.
         blocks: Vec<Block>,
-        /// File-system metadata.
+        /// True for file-system metadata.
         meta: bool,
-        /// A flush goes before, and the data are durable at completion: how both file systems write the block that
-        /// makes a transaction or a checkpoint count.
+        /// A flush goes before the write, and the data are durable at completion. Both file systems write the block
+        /// that makes a transaction or a checkpoint valid in this way.
         barrier: bool,
     },
     /// Makes everything durable that has completed.
@@ -45,7 +45,7 @@ pub enum Io {
 }
 
 impl Io {
-    /// A request whose place among the others decides what is durable; it is alone in its batch.
+    /// True for a request that decides what is durable. It is alone in its batch.
     pub fn is_barrier(&self) -> bool {
         matches!(self, Io::Flush | Io::Write { barrier: true, .. })
     }
@@ -58,11 +58,11 @@ pub struct Halted;
 
 /// A disk with a clock, as the file system sees it.
 pub trait Disk {
-    /// Does all requests of the batch, side by side, and returns when they have completed. Gives the content of what
-    /// was read, in the order of the batch. A barrier is alone in its batch.
+    /// Executes all requests of the batch in parallel, and returns when they have completed. Gives the content of the
+    /// units that were read, in the order of the batch. A barrier must be alone in its batch.
     ///
     /// # Errors
-    /// If the disk is gone; it stays so.
+    /// If the disk is gone; then all later calls fail, too.
     fn run(&mut self, batch: Vec<Io>) -> Result<Vec<Block>, Halted>;
 
     /// Time now.
@@ -72,7 +72,7 @@ pub trait Disk {
     fn pass(&mut self, time: Nanos);
 }
 
-/// Contents of a disk at one moment; units that are missing hold zeroes.
+/// Contents of a disk at one moment. Units without an entry hold zeroes.
 #[derive(Clone, Default, Debug)]
 pub struct Image {
     blocks: BTreeMap<Lpa, Block>,

@@ -1,9 +1,9 @@
 //! The database as a coroutine.
 //!
-//! SQLite calls its file system and wants the answer before it returns; the run loop wants to be asked for requests and
-//! calls back when they have completed. So the database runs on a thread of its own, and the two hand control to each
-//! other: whoever has sent a message waits for the answer before it does anything else. Strictly one of them runs at
-//! any time, and what happens does not depend on how the operating system schedules threads.
+//! SQLite calls its file system and expects the answer when the call returns. The run loop asks for requests and calls
+//! back when they have completed. So the database runs on its own thread, and the two pass control to each other: the
+//! sender of a message waits for the answer before it continues. Exactly one of them runs at any time, and results do
+//! not depend on how the operating system schedules threads.
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;
@@ -26,37 +26,37 @@ pub(crate) struct Returned {
     pub ended: SimTime,
 }
 
-/// What the database asks for.
+/// What the database waits for.
 #[derive(Debug)]
 pub(crate) enum Want {
-    /// These requests, side by side, and to be told when all have completed.
+    /// These requests, in parallel. The answer comes when all have completed.
     Requests(Vec<Io>),
-    /// Nothing more: it has ended, by itself or with an error.
+    /// Nothing: the database has ended, with this result.
     Nothing(Result<(), String>),
 }
 
 /// A message of the database.
 #[derive(Debug)]
 pub(crate) struct Ask {
-    /// When: the database may have worked or slept since the last answer.
+    /// Time of the message: the database may have worked or slept since the last answer.
     pub at: SimTime,
-    /// The phase that it is in, `None` for the fill and for closing.
+    /// The present phase; `None` during the fill and the closing.
     pub phase: Option<usize>,
     /// Transactions that have returned since the last message.
     pub returned: Vec<Returned>,
     pub want: Want,
 }
 
-/// An answer to it.
+/// An answer of the run loop.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// Time now.
     pub now: SimTime,
-    /// What was read.
+    /// Contents of the units that were read.
     pub data: Vec<Block>,
 }
 
-/// The database from the run loop's side. Dropping it ends the database: its file system reports errors from then on.
+/// The run loop's end of the database. Dropping it ends the database: its file system gives errors from then on.
 pub(crate) struct Coroutine {
     answers: Option<SyncSender<Answer>>,
     asks: Receiver<Ask>,
@@ -64,7 +64,7 @@ pub(crate) struct Coroutine {
 }
 
 impl Coroutine {
-    /// A database that begins with the first answer.
+    /// A database that starts with the first answer.
     pub fn start(spec: &SqliteSpec) -> Coroutine {
         let (answers, answer_queue) = sync_channel(1);
         let (ask_queue, asks) = sync_channel(1);
@@ -74,7 +74,7 @@ impl Coroutine {
         Coroutine { answers: Some(answers), asks, thread: Some(thread) }
     }
 
-    /// Answers, lets the database run, and gives what it asks for next. A panic of the database goes on here.
+    /// Passes an answer, lets the database run, and gives its next message. A panic of the database continues here.
     pub fn resume(&mut self, answer: Answer) -> Ask {
         let answers = self.answers.as_ref().expect("present until the coroutine is dropped");
         let sent = answers.send(answer).is_ok();
@@ -92,20 +92,20 @@ impl Drop for Coroutine {
     fn drop(&mut self) {
         drop(self.answers.take());
         if let Some(thread) = self.thread.take() {
-            // A panic now comes from an interrupted database, and nobody is left to be told.
+            // A panic now comes from an interrupted database, and there is nobody to report it to.
             let _ = thread.join();
         }
     }
 }
 
-/// The database's side.
+/// The database's end.
 struct Port {
     answers: Receiver<Answer>,
     asks: SyncSender<Ask>,
     now: SimTime,
     phase: Option<usize>,
     returned: Vec<Returned>,
-    /// The other side is gone.
+    /// True if the run loop's end is gone.
     halted: bool,
 }
 
@@ -122,7 +122,7 @@ impl Port {
     }
 }
 
-/// The port as disk and as watch; both hold it.
+/// The port as disk and as watch; both share it.
 #[derive(Clone)]
 struct Shared(Rc<RefCell<Port>>);
 
@@ -166,7 +166,7 @@ fn work(spec: &SqliteSpec, answers: Receiver<Answer>, asks: SyncSender<Ask>) {
     let result = life::run(spec, Box::new(shared.clone()), &mut shared);
     let mut port = shared.0.borrow_mut();
     if !port.halted {
-        // Nobody is left to be told if this fails.
+        // If this fails, there is nobody to report it to.
         let _ = port.ask(Want::Nothing(result.map_err(|error| error.to_string())));
     }
 }

@@ -15,13 +15,13 @@ use crate::vfs::Vfs;
 /// Name of the database file.
 const FILE: &str = "main.db";
 
-/// SQLite, or the file system under it, could not do what it was asked.
+/// SQLite, or the file system below it, could not do what was asked.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("SQLite: {0}")]
 pub struct DatabaseError(String);
 
 impl DatabaseError {
-    /// An error in the words of its cause.
+    /// An error with the text of its cause.
     pub(crate) fn of(cause: &dyn std::fmt::Display) -> DatabaseError {
         DatabaseError(cause.to_string())
     }
@@ -33,7 +33,7 @@ impl From<rusqlite::Error> for DatabaseError {
     }
 }
 
-/// An open database. The connection comes first, so that it is closed before its VFS goes.
+/// An open database. The connection is the first field, so it is closed before its VFS is dropped.
 pub(crate) struct Database {
     connection: Connection,
     vfs: Vfs,
@@ -41,13 +41,13 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Opens the database of a volume as it is.
+    /// Opens the database of a volume without changing it.
     pub fn open(volume: Volume, spec: &SqliteSpec) -> Result<Database, DatabaseError> {
         let vfs = Vfs::new(Host::new(volume, spec.call_time(), spec.seed));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags_and_vfs(FILE, flags, vfs.name())?;
-        // With this option all connections of a process share one page cache, and take pages from each other: a run
-        // would depend on what else runs.
+        // With this option all connections of a process share one page cache and take pages from each other. A run
+        // would then depend on other databases in the process.
         let asked = "SELECT sqlite_compileoption_used('ENABLE_MEMORY_MANAGEMENT')";
         if connection.query_row(asked, [], |row| row.get(0))? {
             let cure = "build in the workspace, whose .cargo/config.toml takes SQLITE_ENABLE_MEMORY_MANAGEMENT out";
@@ -56,7 +56,7 @@ impl Database {
         Ok(Database { connection, vfs, spec: spec.clone() })
     }
 
-    /// Sets what the workload asks for, in Mobibench's order.
+    /// Sets the options of the workload, in Mobibench's order.
     pub fn configure(&mut self) -> Result<(), DatabaseError> {
         let spec = &self.spec;
         let (mode, synchronous) = (spec.journal_mode, spec.synchronous);
@@ -71,9 +71,9 @@ impl Database {
         if now == mode { Ok(()) } else { Err(DatabaseError(format!("journal mode {mode} was refused for {now}"))) }
     }
 
-    /// Calls SQLite. A panic behind the VFS goes on here.
-    fn call<T>(&self, what: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, DatabaseError> {
-        let result = what(&self.connection);
+    /// Calls SQLite. A panic behind the VFS continues here.
+    fn call<T>(&self, action: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, DatabaseError> {
+        let result = action(&self.connection);
         let panic = self.vfs.host().borrow_mut().panic.take();
         if let Some(panic) = panic {
             resume_unwind(panic);
@@ -81,9 +81,9 @@ impl Database {
         Ok(result?)
     }
 
-    /// Works with the file system.
-    pub fn volume<T>(&self, what: impl FnOnce(&mut Volume) -> T) -> T {
-        what(self.vfs.host().borrow_mut().volume())
+    /// Calls a closure with the file system.
+    pub fn volume<T>(&self, action: impl FnOnce(&mut Volume) -> T) -> T {
+        action(self.vfs.host().borrow_mut().volume())
     }
 
     /// Time now.
@@ -118,7 +118,7 @@ impl Database {
         }
     }
 
-    /// One statement, which is a transaction of its own, as Mobibench's are.
+    /// Runs one statement, which is a transaction by itself, as in Mobibench.
     fn run(&self, operation: Operation, table: usize, row: i64, value: u64) -> Result<(), DatabaseError> {
         let text = || text_of(&self.spec, value);
         let changed = self.call(|connection| match operation {
@@ -139,7 +139,7 @@ impl Database {
         Ok(())
     }
 
-    /// What `PRAGMA integrity_check` says: "ok", or what is wrong.
+    /// Result of `PRAGMA integrity_check`: "ok", or the errors.
     pub fn integrity(&self) -> Result<String, DatabaseError> {
         self.call(|connection| {
             let mut statement = connection.prepare("PRAGMA integrity_check")?;

@@ -1,11 +1,11 @@
-//! What SQLite asks of an operating system, answered by a [`Volume`]: SQLite's own `os_unix.c` on Linux, call by call.
+//! The operating system for SQLite, on a [`Volume`]. It follows SQLite's own `os_unix.c` on Linux, call by call.
 //!
 //! - Every sync is `fdatasync`, as in Android's build of SQLite (`-Dfdatasync=fdatasync`).
-//! - The first sync of a new journal also syncs the directory (`UNIXFILE_DIRSYNC`); deleting one does so only if SQLite
-//!   asks for it (`synchronous=EXTRA`).
-//! - A file of length 0 does not exist for `xAccess`, so a truncated journal is not hot.
-//! - There is one connection, so locks always succeed. The index of the write-ahead log is in host memory and never
-//!   reaches a file, where Linux maps a `-shm` file that nobody syncs. Temporary files are in host memory.
+//! - The first sync of a new journal also syncs the directory (`UNIXFILE_DIRSYNC`). Deleting a journal does so only if
+//!   SQLite asks for it (`synchronous=EXTRA`).
+//! - For `xAccess` a file of length 0 does not exist, so a truncated journal is not hot.
+//! - There is one connection, so locks always succeed. The index of the write-ahead log is in host memory and never in
+//!   a file, while Linux maps a `-shm` file that is never synced. Temporary files are in host memory.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use workload::{Rng, named_stream};
 use crate::fs::tree::Ino;
 use crate::fs::{FsError, Volume};
 
-/// 2024-01-01 00:00 UTC, when simulated time begins, in SQLite's milliseconds of the Julian day.
+/// 2024-01-01 00:00 UTC, the start of simulated time, in SQLite's milliseconds of the Julian day.
 const EPOCH_MS: i64 = 210_866_760_000_000 + 1_704_067_200_000;
 /// Words in a region of the index of the write-ahead log.
 type Region = Box<[u64]>;
@@ -29,9 +29,9 @@ pub(crate) struct Code(pub i32);
 /// An open file.
 #[derive(Debug)]
 enum Open {
-    /// On the volume.
+    /// A file on the volume.
     File { ino: Ino, sync_directory: bool },
-    /// Temporary.
+    /// A temporary file.
     Memory(Vec<u8>),
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Host {
     rng: Rng,
     /// Processor time of one call.
     call_time: Nanos,
-    /// A panic in a call, on its way past SQLite.
+    /// A panic in a call. It continues when SQLite has returned.
     pub panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -64,7 +64,7 @@ impl Host {
         self.volume.disk().pass(self.call_time);
     }
 
-    /// Opens a file; without a name, a temporary one.
+    /// Opens a file; without a name, a temporary file.
     pub fn open(&mut self, name: Option<&str>, flags: i32) -> Result<Handle, Code> {
         let open = match name {
             None => Open::Memory(Vec::new()),
@@ -100,7 +100,7 @@ impl Host {
         self.open[handle].as_mut().expect("SQLite uses open files only")
     }
 
-    /// Fills `into`; with zeroes behind the end of the file, which SQLite is told.
+    /// Reads into `into`. Bytes beyond the end of the file are zeroes, and SQLite is told.
     pub fn read(&mut self, handle: Handle, offset: u64, into: &mut [u8]) -> Result<(), Code> {
         self.called();
         let got = match self.file(handle) {
@@ -183,7 +183,7 @@ impl Host {
         }
     }
 
-    /// A region of the index of the write-ahead log, if it is there or wanted.
+    /// A region of the index of the write-ahead log. Makes it if `make` is true.
     pub fn region(&mut self, number: i32, bytes: i32, make: bool) -> Option<*mut u64> {
         if make {
             let words = (bytes as usize).div_ceil(8);
@@ -210,7 +210,7 @@ impl Host {
     }
 }
 
-/// SQLite's code for an error: of its own if the disk is full, otherwise the given one.
+/// SQLite's code for an error: "full" if the disk is full, else `code`.
 fn code_or(code: i32) -> impl Fn(FsError) -> Code {
     move |error| match error {
         FsError::NoSpace(_) => Code(ffi::SQLITE_FULL),

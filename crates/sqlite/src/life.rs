@@ -1,4 +1,4 @@
-//! From an empty disk to a closed database: the life of a workload.
+//! The life of a workload, from an empty disk to a closed database.
 
 use units::SimTime;
 
@@ -8,9 +8,9 @@ use crate::fs::{FsError, Volume};
 use crate::plan::{Plan, Rows, Step};
 use crate::spec::SqliteSpec;
 
-/// What a life tells of itself.
+/// Observer of a run.
 pub(crate) trait Watch {
-    /// A phase begins; `None` for the fill before the first and the closing after the last.
+    /// A phase begins; `None` for the fill before the first phase and the closing after the last.
     fn phase(&mut self, phase: Option<usize>);
 
     /// A transaction has returned.
@@ -51,18 +51,18 @@ impl From<FsError> for DatabaseError {
     }
 }
 
-/// What a disk holds after a power cut, or at the end.
+/// Content of a disk after a power cut, or at the end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// What `PRAGMA integrity_check` says: "ok", or what is wrong.
+    /// Result of `PRAGMA integrity_check`: "ok", or the errors.
     pub integrity: String,
-    /// The tables are exactly as they were after so many writing transactions, the transactions of the fill among them;
-    /// `None` if they are as after none of those looked for.
+    /// The tables are exactly as they were after this many writing transactions, including those of the fill. `None` if
+    /// they match none of the numbers tried.
     pub transactions: Option<u64>,
 }
 
-/// Mounts a disk, opens the database with SQLite's own recovery and compares its rows with what they were after
-/// `fewest` to `most` writing transactions.
+/// Mounts a disk, opens the database with SQLite's own recovery, and compares its rows with those after `fewest` to
+/// `most` writing transactions.
 ///
 /// # Errors
 /// If the file system or the database can not be opened or read.

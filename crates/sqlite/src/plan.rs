@@ -1,4 +1,4 @@
-//! Which transactions are run, and what the tables hold after each of them.
+//! The transactions of a workload, and the content of the tables after each.
 
 use std::collections::VecDeque;
 
@@ -6,35 +6,35 @@ use workload::{Rng, named_stream};
 
 use crate::spec::{Operation, SqliteSpec};
 
-/// Rows that one transaction of the fill inserts.
+/// Most rows that one transaction of the fill inserts.
 const FILL_ROWS: u32 = 500;
 
 /// One transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// A table is made.
+    /// Makes a table.
     Create {
         /// Its number.
         table: usize,
     },
-    /// Rows are inserted before anything is measured.
+    /// Inserts rows before anything is measured.
     Fill {
-        /// Into which table.
+        /// Number of the table.
         table: usize,
-        /// How many.
+        /// Number of rows.
         rows: u32,
-        /// Number of the first of their values; the others follow.
+        /// Number of the first value; the others follow.
         value: u64,
     },
     /// A measured transaction.
     Run {
-        /// What it does.
+        /// Kind of the transaction.
         operation: Operation,
-        /// Number of the phase, that is the place in the list of operations.
+        /// Number of the phase: the position in the list of operations.
         phase: usize,
-        /// In which table.
+        /// Number of the table.
         table: usize,
-        /// To which row.
+        /// Number of the row.
         row: i64,
         /// Number of the value that it writes.
         value: u64,
@@ -56,7 +56,7 @@ impl Step {
     }
 }
 
-/// Rows of the tables: numbers of their values. Rows are inserted at the end and deleted at the start.
+/// Rows of the tables, as numbers of their values. Rows are inserted at the end and deleted at the start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rows {
     /// By table; `None` until it is made.
@@ -68,12 +68,12 @@ pub struct Rows {
 pub struct Table {
     /// Number of the first row.
     pub first: i64,
-    /// Values from there on.
+    /// Numbers of the values, from the first row on.
     pub values: VecDeque<u64>,
 }
 
 impl Rows {
-    /// What is there after a transaction.
+    /// Applies a transaction.
     ///
     /// # Panics
     /// If the transaction belongs to another plan.
@@ -112,7 +112,7 @@ pub struct Plan {
     spec: SqliteSpec,
     rng: Rng,
     rows: Rows,
-    /// Steps of the fill that are still to come, the next one last.
+    /// Remaining steps of the fill, the next one last.
     setup: Vec<Step>,
     phase: usize,
     done: u32,
@@ -148,7 +148,7 @@ impl Plan {
     fn run(&mut self) -> Option<Step> {
         let operation = self.spec.operations().nth(self.phase)?;
         let tables = self.spec.tables as usize;
-        // A delete goes on with the next table that has rows: an earlier phase may have emptied some.
+        // A delete takes the next table that has rows, because an earlier phase may have emptied some.
         let has_rows = |table: &usize| self.rows.tables[*table].as_ref().is_some_and(|t| !t.values.is_empty());
         let order = (0..tables).map(|i| (self.done as usize + i) % tables);
         let table = order.into_iter().find(|table| operation == Operation::Insert || has_rows(table))?;

@@ -1,4 +1,4 @@
-//! A disk for tests: a volatile write cache in front of a medium, and a plug that can be pulled.
+//! A disk for tests: a volatile write cache in front of a medium, and power that can be cut.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,21 +9,21 @@ use workload::Rng;
 use crate::block::{Block, Disk, Halted, Image, Io};
 use crate::versions::Versions;
 
-/// What has been asked of a disk.
+/// Requests to a disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     pub reads: u64,
     pub units_read: u64,
     pub writes: u64,
     pub units_written: u64,
-    /// Flushes, those of barriers among them.
+    /// Flushes, including those of barriers.
     pub flushes: u64,
     /// Writes with flush and FUA.
     pub barriers: u64,
 }
 
 impl Counts {
-    /// What came after `before`.
+    /// The counts since `before`.
     pub fn since(self, before: Counts) -> Counts {
         Counts {
             reads: self.reads - before.reads,
@@ -41,14 +41,14 @@ struct Ram {
     versions: Versions,
     counts: Counts,
     now: u64,
-    /// Moments so far at which the power can be cut.
+    /// Number of moments so far at which the power could have been cut.
     moments: u64,
-    /// Such moments until it is.
+    /// Number of such moments before it is cut.
     budget: Option<u64>,
     off: bool,
 }
 
-/// A handle to the disk; the test keeps one, the volume another.
+/// A handle to the disk. The test has one, the volume another.
 #[derive(Clone, Debug, Default)]
 pub struct RamDisk(Rc<RefCell<Ram>>);
 
@@ -66,17 +66,17 @@ impl RamDisk {
         disk
     }
 
-    /// The power is cut after so many more moments.
+    /// Cuts the power after `moments` more moments.
     pub fn cut_after(&self, moments: u64) {
         self.0.borrow_mut().budget = Some(moments);
     }
 
-    /// Moments so far: one in every request, two in a barrier.
+    /// Number of moments so far: one in every request, two in a barrier.
     pub fn moments(&self) -> u64 {
         self.0.borrow().moments
     }
 
-    /// What reads see.
+    /// The disk as reads see it.
     pub fn latest(&self) -> Image {
         self.0.borrow().versions.latest_image()
     }
@@ -89,11 +89,11 @@ impl RamDisk {
         self.0.borrow_mut().now += time.0;
     }
 
-    /// Pulls the plug: each unit holds any of the versions that it may hold.
+    /// Cuts the power. Each unit then holds any of the versions that it may hold.
     pub fn after_cut(&self, rng: &mut Rng) -> Image {
         let mut ram = self.0.borrow_mut();
         ram.off = true;
-        // Sometimes nothing of the cache is lost or all of it, more often some.
+        // In some cases the whole cache is lost or nothing of it; more often a part.
         let keep = rng.below(4);
         let choices: Vec<(Lpa, Vec<u32>)> =
             ram.versions.possible().map(|(lpa, numbers)| (lpa, numbers.collect())).collect();
@@ -170,7 +170,7 @@ impl Disk for RamDisk {
         }
         let mut data = Vec::new();
         for io in batch {
-            // A request that is under way when the power goes may have had its effect.
+            // A request that is under way at the cut may have taken effect.
             let cut = !io.is_barrier() && !ram.spend();
             ram.one(io, &mut data)?;
             if cut {
@@ -189,14 +189,14 @@ impl Disk for RamDisk {
     }
 }
 
-/// What a part of a test asks of the disk.
-pub(crate) fn asked(disk: &RamDisk, what: impl FnOnce()) -> Counts {
+/// Requests of a part of a test.
+pub(crate) fn asked(disk: &RamDisk, action: impl FnOnce()) -> Counts {
     let before = disk.counts();
-    what();
+    action();
     disk.counts().since(before)
 }
 
-/// What a part of a test should ask.
+/// Expected requests of a part of a test.
 pub(crate) fn counts(writes: u64, units_written: u64, flushes: u64, barriers: u64) -> Counts {
     Counts { writes, units_written, flushes, barriers, ..Counts::default() }
 }

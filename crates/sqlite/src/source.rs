@@ -37,15 +37,15 @@ pub struct Requests {
 /// The transactions of one phase.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transactions {
-    /// What they do.
+    /// Their operation.
     pub operation: Operation,
-    /// Simulated time from the statement to its return, one after another.
+    /// Simulated time from the statement to its return, one entry for each transaction.
     pub latencies_ns: Vec<u64>,
     /// Simulated time from the first statement to the last return.
     pub duration: Nanos,
-    /// What the phase asked of the disk.
+    /// Requests of the phase.
     pub requests: Requests,
-    /// When the first began.
+    /// Time at which the first transaction began.
     began: Option<SimTime>,
 }
 
@@ -61,11 +61,11 @@ struct Pending {
 enum State {
     /// The first call.
     New,
-    /// The moment at which the database submits its next batch.
+    /// The time at which the database submits its next batch.
     Until(SimTime),
-    /// The rest of the batch.
+    /// The completion of all requests of the batch.
     Batch,
-    /// Nothing.
+    /// Nothing: the database has ended.
     Ended,
 }
 
@@ -75,14 +75,14 @@ pub struct SqliteSource {
     coroutine: Coroutine,
     state: State,
     phase: Option<usize>,
-    /// Requests of the batch that are not issued yet.
+    /// Requests of the batch that have not been issued.
     waiting: VecDeque<Io>,
-    /// Requests of the batch by ticket, in the order of issue; all stay until the last has completed.
+    /// Requests of the batch by ticket, in the order of issue. They stay until the last has completed.
     batch: Vec<Pending>,
     outstanding: usize,
     versions: Versions,
     transactions: Vec<Transactions>,
-    /// When each writing transaction returned.
+    /// Time at which each writing transaction returned.
     written_at: Vec<SimTime>,
     outcome: Option<Result<(), String>>,
     groups: Vec<GroupInfo>,
@@ -118,29 +118,29 @@ impl SqliteSource {
         })
     }
 
-    /// How the database ended, once it has: with an error of SQLite's if the volume was too small.
+    /// How the database has ended; `None` before that. It is an error of SQLite if the volume was too small.
     pub fn outcome(&self) -> Option<&Result<(), String>> {
         self.outcome.as_ref()
     }
 
-    /// What was measured, by phase: the place in [`SqliteSpec::operations`].
+    /// Measured transactions, by phase: the position in [`SqliteSpec::operations`].
     pub fn transactions(&self) -> &[Transactions] {
         &self.transactions
     }
 
-    /// Number of writing transactions that had returned at a moment, those of the fill among them.
+    /// Number of writing transactions that had returned at a moment, including those of the fill.
     pub fn written_by(&self, moment: SimTime) -> u64 {
         self.written_at.partition_point(|&at| at <= moment) as u64
     }
 
-    /// What every unit may hold. Writes are numbered from 1 in the order in which [`Source::next`] issued them, one
-    /// number for a request, which is how the run loop's oracle numbers writes and trims: stamp = number + writes and
-    /// trims submitted before this source.
+    /// The versions that every unit may hold. Writes are numbered from 1 in the order in which [`Source::next`] issued
+    /// them, with one number for a request. The run loop's oracle numbers writes and trims in the same way: stamp =
+    /// number + writes and trims submitted before this source.
     pub fn versions(&self) -> &Versions {
         &self.versions
     }
 
-    /// Inspects the database as reads see it, outside of simulated time: after the end, it must be whole, with all
+    /// Inspects the database as reads see it, outside simulated time. After the end it must be intact, with all
     /// transactions.
     ///
     /// # Errors
@@ -150,12 +150,12 @@ impl SqliteSource {
         inspect(&self.spec, self.versions.latest_image(), written, written)
     }
 
-    /// Inspects what a power cut at `moment` has left. `survived` names the write that each unit holds, 0 for none of
-    /// this source's. Transactions may be missing as far as SQLite allows it ([`SqliteSpec::may_lose`]).
+    /// Inspects the disk after a power cut at `moment`. `survived` gives the number of the write that each unit holds,
+    /// 0 for none of this source's. Transactions may be missing as far as SQLite allows it ([`SqliteSpec::may_lose`]).
     ///
     /// # Errors
-    /// A unit that can not hold what is said, and see [`inspect`]. A cut while the file system was being made leaves
-    /// nothing to mount; that time is over when [`SqliteSource::written_by`] is above 0.
+    /// If a unit can not hold that write; see also [`inspect`]. A cut while the file system is being made leaves
+    /// nothing to mount; it is complete when [`SqliteSource::written_by`] is above 0.
     pub fn inspect_cut(&self, moment: SimTime, survived: impl FnMut(Lpa) -> u32) -> Result<Found, DatabaseError> {
         let image = self.versions.image(survived).map_err(|error| DatabaseError::of(&error))?;
         let written = self.written_by(moment);
@@ -164,7 +164,7 @@ impl SqliteSource {
         inspect(&self.spec, image, fewest, written + 1)
     }
 
-    /// Lets the database run until it asks again.
+    /// Lets the database run until its next message.
     fn resume(&mut self, now: SimTime) {
         let data = self.batch.drain(..).filter_map(|pending| read_range(&pending.io));
         let units = data.flat_map(|(first, count)| (0..count).map(move |i| first.offset(i)));
@@ -174,7 +174,7 @@ impl SqliteSource {
         self.phase = ask.phase;
         self.state = match ask.want {
             Want::Requests(batch) => {
-                // The block layer turns a preflush into a flush of its own, and sends the data when it has completed.
+                // The block layer sends a preflush as a separate flush, and the data when that has completed.
                 let flush = batch.iter().any(|io| matches!(io, Io::Write { barrier: true, .. }));
                 let all = flush.then_some(Io::Flush).into_iter().chain(batch);
                 self.waiting =
@@ -196,7 +196,7 @@ impl SqliteSource {
             if let Step::Run { phase, .. } = returned.step {
                 let transactions = &mut self.transactions[phase];
                 let took = returned.ended.since(returned.started);
-                // Think time and the kernel's own work lie between transactions, but belong to the phase.
+                // The phase includes the time between transactions: think time and the kernel's own work.
                 transactions.latencies_ns.push(took.0);
                 let began = *transactions.began.get_or_insert(returned.started);
                 transactions.duration = returned.ended.since(began);
@@ -225,7 +225,7 @@ impl SqliteSource {
         Issued { ticket, group, measured: self.phase.is_some(), request }
     }
 
-    /// Counts and numbers a request, and says what it is to the block layer.
+    /// Counts and numbers a request. Gives its form for the block layer.
     fn describe(&mut self, io: &Io) -> (WorkOp, Lpa, u32, Flags) {
         let mut unmeasured = Requests::default();
         let counts = self.phase.map_or(&mut unmeasured, |phase| &mut self.transactions[phase].requests);
@@ -282,7 +282,7 @@ impl Transactions {
     }
 }
 
-/// What is left of a request on a file system that is mounted without barriers.
+/// The request on a file system that is mounted without barriers; `None` for a flush.
 fn without_barrier(io: Io) -> Option<Io> {
     match io {
         Io::Flush => None,
@@ -308,7 +308,7 @@ impl Source for SqliteSource {
                 return Next::Wait(at);
             }
             self.state = State::Batch;
-            // A flush that is not sent leaves nothing to wait for.
+            // If only a flush was dropped, there is nothing to wait for.
             if self.waiting.is_empty() {
                 self.resume(now);
             }
@@ -329,10 +329,10 @@ impl Source for SqliteSource {
         pending.completed = true;
         self.progress.done += pending.bytes;
         match &pending.io {
-            // It was alone, so everything before it had completed.
+            // The flush was alone, so everything before it had completed.
             Io::Flush => self.versions.flushed(),
             Io::Write { first, blocks, barrier: true, .. } => self.versions.durable(*first, blocks.len() as u32),
-            // Nothing is promised without barriers, and nothing would ever end the wait for one.
+            // Without barriers nothing is promised, and nothing else would ever settle the versions.
             Io::Write { first, blocks, .. } if !self.spec.barriers => {
                 self.versions.durable(*first, blocks.len() as u32);
             }
@@ -352,7 +352,7 @@ impl Source for SqliteSource {
         &self.groups
     }
 
-    /// Nothing is read that was not written before.
+    /// The workload reads only what it has written before.
     fn footprint(&self) -> Footprint {
         Footprint::default()
     }
@@ -366,7 +366,7 @@ impl Source for SqliteSource {
         Report { operations, ..Report::default() }
     }
 
-    /// The database's own check of its integrity, and whether every row is there.
+    /// SQLite's own check of integrity, and whether every row is present.
     fn verdict(&self) -> Result<(), Fault> {
         if let Some(Err(what)) = &self.outcome {
             return Err(Fault::Wish(what.clone()));

@@ -1,4 +1,4 @@
-//! What a user asks for, as TOML.
+//! The specification of a workload, as TOML.
 //!
 //! The defaults are those of Mobibench (Jeong, Lee, Lee, Son, Won: "I/O Stack Optimization for Smartphones", USENIX ATC
 //! 2013; github.com/ESOS-Lab/Mobibench): one statement per transaction, one row each, pages of 4 KiB, journal mode
@@ -12,16 +12,16 @@ use units::{Nanos, UNIT_BYTES};
 
 use crate::fs::{Geometry, Kind};
 
-/// What a transaction does.
+/// Operation of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Operation {
     /// A new row.
     Insert,
-    /// A new value for a row at random.
+    /// A new value for a random row.
     Update,
     /// Removes the oldest row.
     Delete,
-    /// Reads a row at random.
+    /// Reads a random row.
     Select,
 }
 
@@ -30,9 +30,9 @@ pub enum Operation {
 pub enum JournalMode {
     /// The rollback journal is deleted at commit.
     Delete,
-    /// It is cut to length 0.
+    /// The journal is truncated to length 0.
     Truncate,
-    /// Its header is overwritten with zeroes.
+    /// The journal's header is overwritten with zeroes.
     Persist,
     /// Write-ahead log.
     Wal,
@@ -47,11 +47,11 @@ pub enum Synchronous {
     Normal,
     /// Syncs so that no power cut damages the database.
     Full,
-    /// As FULL, and the directory is synced after a journal has been deleted.
+    /// Like FULL; also syncs the directory after a journal has been deleted.
     Extra,
 }
 
-/// A table of names: what the user writes, and what it means.
+/// A table of names and their values.
 type Names<T> = [(&'static str, T)];
 
 const OPERATIONS: &Names<Operation> = &[
@@ -82,7 +82,7 @@ const FILE_SYSTEMS: &Names<Kind> = &[
     ("ext4-ignores-sync", Kind::IgnoresSync),
 ];
 
-/// What a checked name means.
+/// The value of a name that has been checked.
 fn named<T: Copy>(names: &Names<T>, name: &str) -> T {
     names.iter().find(|(known, _)| *known == name).expect("names are checked when they are read").1
 }
@@ -163,7 +163,7 @@ params::params! {
     }
 }
 
-/// What is wrong with a workload.
+/// An error in a specification.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{0}")]
 pub struct SpecError(String);
@@ -172,7 +172,7 @@ impl SqliteSpec {
     /// Reads a workload; `origin` names it in errors.
     ///
     /// # Errors
-    /// What does not parse, unknown keys, and values out of range, with what is allowed.
+    /// Text that does not parse, unknown keys, and values out of range, with what is allowed.
     pub fn parse(text: &str, origin: &str) -> Result<SqliteSpec, SpecError> {
         let wrong = |error: &dyn Display| SpecError(format!("{origin}: {error}"));
         let file: Table = text.parse().map_err(|error: toml::de::Error| wrong(&error))?;
@@ -185,7 +185,7 @@ impl SqliteSpec {
         spec.check().map(|()| spec).map_err(|error| wrong(&error))
     }
 
-    /// What is measured, one after another.
+    /// The measured operations, in order.
     pub fn operations(&self) -> impl ExactSizeIterator<Item = Operation> + '_ {
         self.operations.iter().map(|name| named(OPERATIONS, name))
     }
@@ -205,7 +205,7 @@ impl SqliteSpec {
         named(FILE_SYSTEMS, self.file_system)
     }
 
-    /// What depends on more than one key.
+    /// Checks rules that involve several keys.
     pub(crate) fn check(&self) -> Result<(), SpecError> {
         if !self.page_bytes.is_power_of_two() {
             return Err(SpecError(format!("sqlite.page_bytes = {}: must be a power of two", self.page_bytes)));
@@ -230,7 +230,7 @@ impl SqliteSpec {
         Ok(())
     }
 
-    /// The volume must fit the device.
+    /// Checks that the volume fits the device.
     pub fn check_capacity(&self, capacity_units: u32) -> Result<(), SpecError> {
         if self.geometry().units <= capacity_units {
             return Ok(());
@@ -239,12 +239,11 @@ impl SqliteSpec {
         Err(SpecError(format!("sqlite.volume_mib = {}: must be 16..={most}, the size of the device", self.volume_mib)))
     }
 
-    /// How many transactions that have returned SQLite allows a power cut to undo; `None` if any number, and then the
+    /// Number of returned transactions that SQLite allows a power cut to undo. `None` if it is any number; then the
     /// database may even be damaged, except in WAL mode with NORMAL.
     ///
     /// - FULL with DELETE: one. The deletion of the journal commits, and nothing syncs the directory; a journal that
-    ///   comes back is rolled back. EXTRA is there to prevent this (<https://www.sqlite.org/pragma.html>,
-    ///   "synchronous").
+    ///   returns is rolled back. EXTRA exists to prevent this (<https://www.sqlite.org/pragma.html>, "synchronous").
     /// - FULL and EXTRA otherwise: none.
     pub fn may_lose(&self) -> Option<u64> {
         if !self.barriers {
@@ -258,7 +257,7 @@ impl SqliteSpec {
         }
     }
 
-    /// Size of the volume in host terms.
+    /// Size of the volume and its page cache.
     pub fn geometry(&self) -> Geometry {
         let units = u64::from(self.volume_mib) * units::MIB / UNIT_BYTES;
         Geometry { units: units as u32, cache_pages: (self.page_cache_kib / 4) as usize }
@@ -269,12 +268,12 @@ impl SqliteSpec {
         Nanos::from_micros(u64::from(self.think_us))
     }
 
-    /// Time that a transaction takes besides its calls of the file system.
+    /// Time of a transaction without its calls of the file system.
     pub fn transaction_time(&self) -> Nanos {
         Nanos(u64::from(self.transaction_cpu_ns))
     }
 
-    /// Time that a call of the file system takes besides I/O.
+    /// Time of a call of the file system without I/O.
     pub fn call_time(&self) -> Nanos {
         Nanos(u64::from(self.call_cpu_ns))
     }

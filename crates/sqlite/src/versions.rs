@@ -1,8 +1,8 @@
-//! What every unit may hold.
+//! Versions of units.
 //!
-//! The simulated device stores no bytes, only which write a unit holds. This is the other half: it numbers writes as
-//! they are submitted and keeps the bytes of each for as long as a power cut may leave it on flash. A caller who knows
-//! which write has survived in each unit gets the contents of the disk from [`Versions::image`].
+//! The simulated device stores no bytes, only which write a unit holds. This module stores the bytes: it numbers writes
+//! as they are submitted and keeps the bytes of each for as long as a power cut may leave them on flash. A caller who
+//! knows which write has survived in each unit gets the contents of the disk from [`Versions::image`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,21 +14,21 @@ use crate::block::{Block, Image, zeroes};
 /// Contents of units by the number of the write that made them.
 #[derive(Clone, Default, Debug)]
 pub struct Versions {
-    /// The last number given out. A request has one number for all its units.
+    /// The last number used. A request has one number for all of its units.
     issued: u32,
-    /// By unit, in the order of writing; the first may be number 0, "never written".
+    /// By unit, in order of writing. The first may be number 0, "never written".
     units: BTreeMap<Lpa, Vec<(u32, Block)>>,
     /// Units with more than one version.
     unsettled: BTreeSet<Lpa>,
 }
 
-/// A unit is said to hold a write that can not be there: it has been overwritten durably, or was never made.
+/// A unit can not hold the given write: it was durably overwritten, or never made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("{lpa} can not hold write {number}: possible are {oldest} to {newest}, where they wrote it")]
 pub struct Impossible {
     /// The unit.
     pub lpa: Lpa,
-    /// Number of the write that it is said to hold.
+    /// Number of the given write.
     pub number: u32,
     /// Oldest write that it may hold.
     pub oldest: u32,
@@ -37,7 +37,7 @@ pub struct Impossible {
 }
 
 impl Versions {
-    /// A write is submitted; gives its number. Numbers count from 1.
+    /// A write is submitted. Gives its number; numbers count from 1.
     ///
     /// # Panics
     /// After 2^32 - 1 writes.
@@ -52,14 +52,14 @@ impl Versions {
         self.issued
     }
 
-    /// A flush has completed that was submitted when nothing else was under way.
+    /// A flush has completed that was submitted when no other request was under way.
     pub fn flushed(&mut self) {
         for lpa in std::mem::take(&mut self.unsettled) {
             self.settle(lpa);
         }
     }
 
-    /// A write that forces unit access has completed.
+    /// A write with FUA has completed.
     pub fn durable(&mut self, first: Lpa, count: u32) {
         for lpa in (0..count).map(|i| first.offset(i)) {
             self.unsettled.remove(&lpa);
@@ -72,7 +72,7 @@ impl Versions {
         versions.drain(..versions.len() - 1);
     }
 
-    /// What a read gives now.
+    /// The content that a read gives now.
     pub fn latest(&self, lpa: Lpa) -> Block {
         self.units.get(&lpa).and_then(|versions| versions.last()).map_or_else(zeroes, |(_, block)| block.clone())
     }
@@ -82,16 +82,16 @@ impl Versions {
         self.issued
     }
 
-    /// Every unit ever written and the numbers of the writes that it may hold after a power cut now, 0 for none.
+    /// Every unit ever written, with the numbers of the writes that it may hold after a power cut now; 0 for none.
     pub fn possible(&self) -> impl Iterator<Item = (Lpa, impl Iterator<Item = u32>)> {
         self.units.iter().map(|(&lpa, versions)| (lpa, versions.iter().map(|&(number, _)| number)))
     }
 
-    /// The disk on which every unit holds the write that `survived` names, 0 for none. It is asked about every unit
-    /// ever written.
+    /// The disk on which every unit holds the write that `survived` gives, 0 for none. `survived` is called for every
+    /// unit ever written.
     ///
     /// # Errors
-    /// If a unit can not hold what is said.
+    /// If a unit can not hold that write.
     pub fn image(&self, mut survived: impl FnMut(Lpa) -> u32) -> Result<Image, Impossible> {
         let mut image = Image::default();
         for (&lpa, versions) in &self.units {

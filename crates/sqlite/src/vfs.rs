@@ -1,7 +1,7 @@
-//! The border to SQLite: a VFS in C clothes around a [`Host`]. The only unsafe code of the crate.
+//! The interface to SQLite: a VFS in C around a [`Host`]. The only unsafe code of the crate.
 //!
 //! A VFS belongs to the thread that made it, and so does its connection. SQLite's list of VFSs is global and guarded by
-//! SQLite; other threads walk over an entry but never call it, because every name is used once.
+//! SQLite. Other threads pass an entry but never call it, because every name is used once.
 
 #![allow(unsafe_code)]
 
@@ -20,18 +20,18 @@ use crate::host::{Code, Handle, Host};
 
 /// Longest path.
 const PATH_BYTES: c_int = 512;
-/// What SQLite assumes of every disk on Unix (`SQLITE_DEFAULT_SECTOR_SIZE`).
+/// SQLite's assumption about every disk on Unix (`SQLITE_DEFAULT_SECTOR_SIZE`).
 const SECTOR_BYTES: c_int = 4096;
 
 /// A registered VFS.
 pub(crate) struct Vfs {
-    /// The entry in SQLite's list, and what it points to. They stay where they are until it is taken off the list.
+    /// The entry in SQLite's list. It and what it points to must not move until it is removed from the list.
     entry: Box<sqlite3_vfs>,
     name: CString,
     host: Rc<RefCell<Host>>,
 }
 
-/// A file as SQLite allocates it.
+/// A file, in memory that SQLite allocates.
 #[repr(C)]
 struct File {
     base: sqlite3_file,
@@ -47,7 +47,7 @@ impl Vfs {
         let name = CString::new(format!("ufsim-{number}")).expect("no zero bytes");
         let host = Rc::new(RefCell::new(host));
         let mut entry = Box::new(entry(&name, Rc::as_ptr(&host)));
-        // SAFETY: the entry is complete, and it, its name and its host live until `drop` has taken it off the list.
+        // SAFETY: the entry is complete, and it, its name and its host live until `drop` has removed it from the list.
         let code = unsafe { ffi::sqlite3_vfs_register(&raw mut *entry, 0) };
         assert_eq!(code, SQLITE_OK, "registering a VFS only fails when memory is short");
         Vfs { entry, name, host }
@@ -58,7 +58,7 @@ impl Vfs {
         &self.name
     }
 
-    /// The host behind it. Do not hold a borrow across a call of SQLite.
+    /// The host behind it. A borrow must not be held across a call of SQLite.
     pub fn host(&self) -> &RefCell<Host> {
         &self.host
     }
@@ -120,10 +120,10 @@ static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     xUnfetch: None,
 };
 
-/// Calls the host. A panic must not run through SQLite's frames: it is kept for whoever called SQLite.
-fn call(host: &RefCell<Host>, what: impl FnOnce(&mut Host) -> Result<(), Code>) -> c_int {
+/// Calls the host. A panic must not unwind through SQLite's frames, so it is stored for the caller of SQLite.
+fn call(host: &RefCell<Host>, action: impl FnOnce(&mut Host) -> Result<(), Code>) -> c_int {
     let mut host = host.borrow_mut();
-    match catch_unwind(AssertUnwindSafe(|| what(&mut host))) {
+    match catch_unwind(AssertUnwindSafe(|| action(&mut host))) {
         Ok(Ok(())) => SQLITE_OK,
         Ok(Err(Code(code))) => code,
         Err(panic) => {
@@ -136,7 +136,7 @@ fn call(host: &RefCell<Host>, what: impl FnOnce(&mut Host) -> Result<(), Code>) 
 /// The host of a VFS.
 ///
 /// # Safety
-/// `vfs` is the entry of a [`Vfs`] that lives.
+/// `vfs` must be the entry of a [`Vfs`] that lives.
 unsafe fn host_of<'a>(vfs: *mut sqlite3_vfs) -> &'a RefCell<Host> {
     // SAFETY: by contract the entry lives, and its `pAppData` points to the host, which lives as long.
     unsafe { &*(*vfs).pAppData.cast_const().cast() }
@@ -145,7 +145,7 @@ unsafe fn host_of<'a>(vfs: *mut sqlite3_vfs) -> &'a RefCell<Host> {
 /// The host of a file, and the file's number there.
 ///
 /// # Safety
-/// `file` was opened by [`x_open`] and is not closed yet.
+/// `file` must have been opened by [`x_open`] and not be closed.
 unsafe fn file_of<'a>(file: *mut sqlite3_file) -> (&'a RefCell<Host>, Handle) {
     // SAFETY: SQLite allocated `szOsFile` bytes, in which `x_open` wrote a `File`; its host outlives the connection.
     unsafe {
@@ -154,17 +154,17 @@ unsafe fn file_of<'a>(file: *mut sqlite3_file) -> (&'a RefCell<Host>, Handle) {
     }
 }
 
-/// A path of SQLite's as text.
+/// A path from SQLite as text.
 ///
 /// # Safety
-/// `path` is null or a string with a zero at its end.
+/// `path` must be null or a string with a zero at its end.
 unsafe fn text<'a>(path: *const c_char) -> Option<&'a str> {
     // SAFETY: by contract.
     (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) }).and_then(|path| path.to_str().ok())
 }
 
-// In all functions below SQLite calls with the arguments that https://www.sqlite.org/c3ref/vfs.html and io_methods.html
-// promise: a VFS or file that lives, and pointers to results or buffers of the length given beside them.
+// SQLite calls all functions below with the arguments that https://www.sqlite.org/c3ref/vfs.html and io_methods.html
+// promise: a VFS or file that lives, and pointers to results or to buffers of the length given beside them.
 
 unsafe extern "C" fn x_open(
     vfs: *mut sqlite3_vfs,
@@ -340,7 +340,7 @@ unsafe extern "C" fn x_sector_size(_file: *mut sqlite3_file) -> c_int {
     SECTOR_BYTES
 }
 
-/// As `os_unix.c`: a write changes no byte outside of its range, and nothing else is promised.
+/// As in `os_unix.c`: a write changes no byte outside its range. Nothing else is promised.
 unsafe extern "C" fn x_device_characteristics(_file: *mut sqlite3_file) -> c_int {
     ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE
 }

@@ -1,4 +1,4 @@
-//! Power cuts from outside: a device that knows only which write each unit holds, as the simulated one does.
+//! Power cuts from outside: the device knows only which write each unit holds, like the simulated one.
 
 use sqlite_load::spec::{JournalMode, Synchronous};
 use sqlite_load::{Found, SqliteSource, SqliteSpec};
@@ -16,7 +16,7 @@ fn spec(mode: JournalMode) -> SqliteSpec {
     }
 }
 
-/// Runs a workload for so many completions, each at its own time; `None` if it ended before.
+/// Runs a workload for `completions` completions, each at its own time. `None` if it ended before.
 fn run_for(source: &mut SqliteSource, completions: u64, rng: &mut Rng) -> Option<SimTime> {
     let mut now = SimTime(0);
     let mut outstanding: Vec<Ticket> = Vec::new();
@@ -38,7 +38,7 @@ fn run_for(source: &mut SqliteSource, completions: u64, rng: &mut Rng) -> Option
     }
 }
 
-/// Any write that a unit may hold.
+/// For each unit, any write that it may hold.
 fn survivors(source: &SqliteSource, rng: &mut Rng) -> Vec<(Lpa, u32)> {
     let pick = |(lpa, numbers): (Lpa, Vec<u32>)| (lpa, numbers[rng.below(numbers.len() as u64) as usize]);
     source.versions().possible().map(|(lpa, numbers)| (lpa, numbers.collect())).map(pick).collect()
@@ -51,7 +51,7 @@ fn what_had_returned_is_there() {
         for seed in 0..40 {
             let mut rng = named_stream(seed, "power cut", 0);
             let mut source = SqliteSource::new(&spec(mode), 1 << 20).unwrap();
-            // The first hundred or so make the file system and fill it.
+            // The first hundred or so completions make the file system and fill it.
             let Some(now) = run_for(&mut source, 50 + rng.below(200), &mut rng) else { continue };
             let survived = survivors(&source, &mut rng);
             let number = |lpa| survived[survived.binary_search_by_key(&lpa, |&(lpa, _)| lpa).unwrap()].1;

@@ -22,12 +22,12 @@ fn an_interrupted_run_ends_the_database() {
                 Next::Done | Next::Driver(_) => unreachable!(),
             }
         }
-        // Its thread is joined here; if the database did not end, this would hang.
+        // This joins the thread; if the database did not end, it would wait for ever.
         drop(source);
     }
 }
 
-/// A device that completes everything at once.
+/// A device that completes every request at once.
 struct AtOnce {
     source: SqliteSource,
     now: SimTime,
@@ -39,7 +39,7 @@ impl AtOnce {
         AtOnce { source: SqliteSource::new(spec, 1 << 20).unwrap(), now: SimTime(0), requests: Vec::new() }
     }
 
-    /// One request; false at the end.
+    /// Takes one request. False at the end.
     fn step(&mut self) -> bool {
         match self.source.next(self.now) {
             Next::Request(issued) => {
@@ -59,12 +59,12 @@ impl AtOnce {
 fn another_database_changes_nothing() {
     let spec = spec(JournalMode::Truncate);
     let greedy = SqliteSpec { sqlite_cache_kib: 64, page_cache_kib: 64, fill_rows: 4000, ..spec.clone() };
-    let mut alone = AtOnce::new(&spec);
-    while alone.step() {}
-    assert_eq!(alone.source.outcome(), Some(&Ok(())));
+    let mut single = AtOnce::new(&spec);
+    while single.step() {}
+    assert_eq!(single.source.outcome(), Some(&Ok(())));
     let (mut first, mut second) = (AtOnce::new(&spec), AtOnce::new(&greedy));
     while first.step() {
         (0..10).all(|_| second.step());
     }
-    assert_eq!(first.requests, alone.requests);
+    assert_eq!(first.requests, single.requests);
 }

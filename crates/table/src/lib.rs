@@ -1,47 +1,48 @@
-//! Large tables that start as zeroes, and access to them.
+//! Large zeroed tables, and prefetches of their entries.
 //!
 //! A simulated device has a few tables of hundreds of megabytes that are read and written at random, one entry per 4
-//! KiB of flash. Untouched parts must cost no memory, so they are zeroed by the operating system; and with pages of 4
-//! KiB every access would miss the processor's TLB, so huge pages are asked for.
+//! KiB of flash. Untouched parts must cost no memory, so the operating system zeroes them. With pages of 4 KiB every
+//! access would miss the processor's TLB, so the tables ask for huge pages.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// `n` zeroes. Memory is used as it is touched.
+/// `n` zeroes. A page takes memory when it is first touched.
 pub fn zeroed<T: Zero>(n: usize) -> Vec<T> {
     let table = T::zeroes(n);
     advise(&table);
     table
 }
 
-/// `n` zeroes that can be shared.
+/// `n` atomic zeroes, which can be shared.
 pub fn zeroed_atomics<A: Atomic>(n: usize) -> Vec<A> {
     let mut table = std::mem::ManuallyDrop::new(zeroed::<A::Plain>(n));
-    // SAFETY: `Atomic` promises that one can stand for the other, and nobody else has the table.
+    // SAFETY: `Atomic` promises that the two types are interchangeable, and nobody else has the table.
     unsafe { Vec::from_raw_parts(table.as_mut_ptr().cast(), table.len(), table.capacity()) }
 }
 
-/// What a shared table may hold.
+/// Types that a shared table may have.
 ///
 /// # Safety
-/// It has the size, the alignment and the representation of `Plain`.
+/// The type must have the size, the alignment and the representation of `Plain`.
 pub unsafe trait Atomic {
-    /// The same without sharing.
+    /// The plain type.
     type Plain: Zero;
 }
 
-// SAFETY: so the standard library documents it, but for the alignment, which is asserted below.
+// SAFETY: the standard library guarantees this except for the alignment, which is asserted below.
 unsafe impl Atomic for AtomicU32 {
     type Plain = u32;
 }
 
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Atomic for AtomicU64 {
     type Plain = u64;
 }
 
 const _: () = assert!(align_of::<AtomicU32>() == align_of::<u32>() && align_of::<AtomicU64>() == align_of::<u64>());
 
-/// What a table may hold. Per type, because only a literal zero of a primitive type is allocated without being written.
+/// Types that a table may have. Implemented by type, because only a literal zero of a primitive type is allocated
+/// without being written.
 pub trait Zero: Sized {
     /// `n` zeroes.
     fn zeroes(n: usize) -> Vec<Self>;
@@ -56,17 +57,17 @@ macro_rules! zero {
 }
 zero!(u8 = 0, u16 = 0, u32 = 0, u64 = 0, [u32; 2] = [0; 2]);
 
-/// Below this a table is left alone: it fits the TLB anyway.
+/// A smaller table needs no huge pages: it fits the TLB.
 #[cfg(target_os = "linux")]
-const WORTH_IT_BYTES: usize = 4 << 20;
+const MIN_HUGE_BYTES: usize = 4 << 20;
 
-/// Asks for huge pages. It is only a wish; nothing depends on it.
+/// Asks for huge pages. This is only a hint; no result depends on it.
 #[cfg(target_os = "linux")]
 fn advise<T>(table: &[T]) {
     const HUGE: usize = 2 << 20;
     let start = (table.as_ptr() as usize).next_multiple_of(HUGE);
     let end = (table.as_ptr() as usize + size_of_val(table)) / HUGE * HUGE;
-    if size_of_val(table) < WORTH_IT_BYTES || end <= start {
+    if size_of_val(table) < MIN_HUGE_BYTES || end <= start {
         return;
     }
     // SAFETY: the range lies inside an allocation that is alive, and MADV_HUGEPAGE does not change its contents.
@@ -78,8 +79,8 @@ fn advise<T>(table: &[T]) {
 #[cfg(not(target_os = "linux"))]
 fn advise<T>(_: &[T]) {}
 
-/// Begins to load an entry that will be needed soon. An access at random misses every cache of the processor; asked for
-/// in time, the entry is there when it is needed.
+/// Prefetches an entry that will be needed soon. A random access misses every cache of the processor; a prefetch in
+/// time avoids the wait.
 #[inline]
 pub fn prefetch<T>(entry: &T) {
     #[cfg(target_arch = "x86_64")]

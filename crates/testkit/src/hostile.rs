@@ -1,6 +1,5 @@
-//! A device and a host that sends it anything: well-formed commands that need not make sense, and power cuts. Whatever
-//! comes, the device must not panic, its sums hold, every command has one answer, and no read gives the data of another
-//! address.
+//! A device and a host that sends it anything: well-formed commands without sense, and power cuts. The device must not
+//! panic, its sums must hold, every command must have one answer, and no read may give the data of another address.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,25 +8,25 @@ use device::{Device, DeviceConfig, DeviceEvent, MappingKind};
 use ufs::{Command, Content, DataIn, HpbNotice, L2pEntry, Notice, Op, Response};
 use units::{Lpa, Nanos, Seq, SimTime};
 
-/// By then everything has been answered and the device is at rest.
+/// After this time everything is answered and the device is idle.
 const PATIENCE: Nanos = Nanos::from_millis(100_000);
 
-/// Recovery of a small device, with plenty to spare.
+/// Longest recovery of a small device, with a large margin.
 const RECOVERY: Nanos = Nanos::from_millis(10_000);
 
 /// A device with a clock, and a host without a driver.
 pub struct Hostile {
-    /// `None` only while the power is gone.
+    /// `None` only while the power is off.
     powered: Option<Device>,
     kind: MappingKind,
     now: SimTime,
     queue: BinaryHeap<Reverse<(SimTime, usize)>>,
     events: Vec<DeviceEvent>,
-    /// What is under way by tag.
+    /// Commands under way, by tag.
     under_way: [Option<Op>; 256],
-    /// Sealed HPB entries that the device has given, the latest last.
+    /// Sealed HPB entries that the device has given, oldest first.
     sealed: Vec<u64>,
-    /// The latest change that the device has told of.
+    /// The latest change that the device has told the host.
     told: Seq,
 }
 
@@ -50,17 +49,17 @@ impl Hostile {
         self.powered.as_mut().expect("the power is on between calls")
     }
 
-    /// A sealed entry that the device has given, the latest for 0; `None` before the first.
+    /// A sealed entry that the device has given; `back` = 0 is the latest. `None` before the first.
     pub fn sealed(&self, back: usize) -> Option<u64> {
         self.sealed.iter().rev().cycle().nth(back).copied()
     }
 
-    /// The latest change of which the device has told the host.
+    /// The latest change that the device has told the host.
     pub fn told(&self) -> Seq {
         self.told
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub fn pause(&mut self, time: Nanos) {
         let until = self.now + time;
         while let Some(&Reverse((at, event))) = self.queue.peek()
@@ -84,8 +83,8 @@ impl Hostile {
         self.drain();
     }
 
-    /// The power goes, and comes back at once. `dice` decide what becomes of operations in flight. Commands that come
-    /// from now on wait until the device has recovered.
+    /// Cuts the power and switches it on at once. `dice` decide what is left of operations in flight. Later commands
+    /// wait until the device has recovered.
     pub fn power_cut(&mut self, dice: &mut dyn FnMut(u32) -> u32) {
         let device = self.powered.take().expect("the power is on between calls");
         let unpowered = device.power_cut(self.now, dice);
@@ -103,7 +102,7 @@ impl Hostile {
     pub fn end(mut self) {
         self.pause(PATIENCE);
         self.device().check();
-        // A device whose mapping the host keeps stands still for a host that does not take its entries.
+        // An HP-UFS device stops if its host does not take the entries.
         let waits_for_host =
             |op: &Op| self.kind == MappingKind::HpUfs && matches!(op, Op::Write { .. } | Op::Unmap { .. } | Op::Flush);
         let unanswered: Vec<_> = self.under_way.iter().flatten().filter(|op| !waits_for_host(op)).collect();
@@ -131,23 +130,23 @@ impl Hostile {
     fn learn(&mut self, response: &Response) {
         match &response.data {
             DataIn::Sealed(entries) => self.sealed.extend(entries.iter().filter(|&&entry| entry != 0)),
-            DataIn::Entries(entries) => entries.iter().for_each(|entry| self.hear(entry)),
+            DataIn::Entries(entries) => entries.iter().for_each(|entry| self.note_seq(entry)),
             _ => {}
         }
         if let HpbNotice::Entry { entry, .. } = response.hpb {
             self.sealed.push(entry);
         }
         if let Notice::Entry(entry) = &response.piggyback.notice {
-            self.hear(entry);
+            self.note_seq(entry);
         }
     }
 
-    fn hear(&mut self, entry: &L2pEntry) {
+    fn note_seq(&mut self, entry: &L2pEntry) {
         self.told = self.told.max(entry.last_seq());
     }
 }
 
-/// No read gives data of another address.
+/// Checks that a read gives no data of another address.
 fn check_addresses(op: &Op, response: &Response) {
     let (Op::Read { lpa, .. } | Op::HpbRead { lpa, .. } | Op::MappedRead { lpa, .. }) = *op else { return };
     let own = |lpa: Lpa, content: &Option<Content>| content.is_none_or(|c| c.lpa == lpa);

@@ -1,12 +1,12 @@
-//! What the tests of whole systems share: fuzz targets, a host that sends a device anything, and a small device. The
-//! bench that couples a driver and a device is in crate `campaign`, which ships; nothing of this crate does.
+//! Shared code of the tests of whole systems: fuzz targets, a host that sends a device anything, and a small device.
+//! The bench that couples a driver and a device is in crate `campaign`. That crate is shipped; this one is not.
 
 pub mod fuzz;
 pub mod hostile;
 
 use lab::profile::{Profile, parse_override};
 
-/// What makes the profile `tiny` smaller still.
+/// Overrides that make the profile `tiny` even smaller.
 const SMALL: [&str; 10] = [
     "device.capacity_mib=16",
     "nand.channels=2",
@@ -25,10 +25,10 @@ pub fn small_profile() -> Profile {
     small_profile_with(&[])
 }
 
-/// The same with more keys set.
+/// The same device with further overrides.
 ///
 /// # Panics
-/// If one is not well formed, or not within its limits.
+/// If an override is not well formed, or not within its limits.
 pub fn small_profile_with(more: &[&str]) -> Profile {
     let overrides = SMALL.iter().chain(more).map(|text| parse_override(text).expect("a well formed override"));
     Profile::load("tiny", &overrides.collect::<Vec<_>>()).expect("overrides within their limits")

@@ -1,4 +1,4 @@
-//! What every registered mapping scheme must do, whatever it is: one set of tests per line of the registration.
+//! Tests that every registered mapping scheme must pass: one set of tests per line of the registration.
 
 use campaign::{Rig, Rng};
 use device::{DeviceStats, MappingKind, registered_mappings};
@@ -25,7 +25,7 @@ fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &
     }
 }
 
-/// What a scheme can write segments in.
+/// Sizes of the parts in which a scheme can write segments, in KiB.
 fn segment_sizes(kind: MappingKind) -> &'static [u32] {
     match kind {
         MappingKind::SegmentLog | MappingKind::HpUfs => &[4, 2, 1],
@@ -53,8 +53,8 @@ fn a_hot_spot_keeps_the_last_version(kind: MappingKind) {
     });
 }
 
-/// Everything is trimmed as soon as it is acknowledged, part of it while it is being programmed, so that superblocks
-/// fill up with nothing valid in them. They are erased without GC: there is nothing to copy.
+/// Everything is trimmed as soon as it is acknowledged, part of it while it is being programmed. So superblocks fill up
+/// without valid pages. They are erased without GC, because there is nothing to copy.
 fn what_the_host_trims_is_erased_without_gc(kind: MappingKind) {
     with_each_system(kind, |mut rig, name| {
         for n in 0..6_000 {
@@ -112,8 +112,8 @@ fn single_entries_in_sram_are_never_out_of_date() {
     });
 }
 
-/// Cold data in most of the device, and writes to a small part of it: without wear levelling the superblocks of the
-/// cold data would never be erased.
+/// Most of the device has cold data, and writes go to a small part. Without wear levelling the superblocks of the cold
+/// data would never be erased.
 fn wear_is_levelled(kind: MappingKind) {
     let spread = 8;
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
@@ -122,13 +122,14 @@ fn wear_is_levelled(kind: MappingKind) {
         let stats = wear_out_a_corner(rig);
         assert!(stats.max_erase_count > 3 * u64::from(spread), "{name}: too little was written: {stats:?}");
         assert!(stats.wear_victims > 0, "{name}: {stats:?}");
-        // Levelling takes turns with GC and moves one superblock at a time, so the coldest lags behind the threshold.
+        // Levelling alternates with GC and moves one superblock at a time, so the coldest one lags behind the
+        // threshold.
         let lag = stats.max_erase_count - stats.min_erase_count;
         assert!(lag <= 2 * u64::from(spread), "{name}: erase counts {lag} apart: {stats:?}");
     });
 }
 
-/// The same device with levelling off: the check above would notice.
+/// The same device without levelling: the check above would notice.
 fn wear_without_levelling_is_noticed(kind: MappingKind) {
     let off = parse_override("wear.spread_erases=1000000").expect("a well formed override");
     with_each_system_of(&[off], kind, |rig, name| {
@@ -138,7 +139,7 @@ fn wear_without_levelling_is_noticed(kind: MappingKind) {
     });
 }
 
-/// Data that stays over most of the device, and many writes in what is left.
+/// Cold data over most of the device, and many writes in the remaining part.
 fn wear_out_a_corner(mut rig: Rig) -> DeviceStats {
     let mut rng = Rng::new(15);
     for lpa in (0..28_000).step_by(16) {

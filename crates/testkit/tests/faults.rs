@@ -1,4 +1,4 @@
-//! Flash that fails: what fails is told, nothing else is lost.
+//! Failing flash: the host learns of failures, and nothing else is lost.
 
 use campaign::{Defects, Rig, Rng};
 use device::{MappingKind, registered_mappings};
@@ -18,7 +18,7 @@ fn rigs_of(profile: Profile, kind: MappingKind, faults: Faults) -> impl Iterator
     presets.map(move |preset| (preset.name, rig(preset.parts)))
 }
 
-/// A read that fails ends its own request with an error, and only that. The firmware repeats the reads it needs itself.
+/// A failed read ends its own request with an error, and no other. The firmware repeats reads of its own.
 fn a_failed_read_ends_its_own_request(kind: MappingKind) {
     for (name, mut rig) in rigs(kind, Faults { seed: 1, read_per_million: 50_000, ..Faults::default() }) {
         let mut rng = Rng::new(21);
@@ -32,7 +32,7 @@ fn a_failed_read_ends_its_own_request(kind: MappingKind) {
     }
 }
 
-/// Programs and erases that fail cost superblocks. When few are left the device refuses writes; everything that it has
+/// Failed programs and erases cost superblocks. When few are left the device refuses writes. Everything that it has
 /// accepted can be read, also after a power cut.
 fn a_worn_out_device_only_reads(kind: MappingKind) {
     let faults = Faults { seed: 2, program_per_million: 1_000, erase_per_million: 60_000, read_per_million: 0 };
@@ -53,15 +53,15 @@ fn a_worn_out_device_only_reads(kind: MappingKind) {
         assert_eq!(rig.outcomes.refused, refused + 1, "{name}");
         let stats = rig.device().stats();
         assert!(stats.program_failures > 0 && stats.erase_failures > 0, "{name}: {stats:?}");
-        // Failed erases of metadata superblocks are tried again; only data superblocks are retired.
+        // Failed erases of metadata superblocks are repeated; only data superblocks are retired.
         assert!(stats.superblocks_retired > 0, "{name}: {stats:?}");
         rig.power_cut(&mut rng, 1);
         rig.read_all();
     }
 }
 
-/// Superblocks that will be given up once they are empty are worth nothing to GC: the device stops taking writes while
-/// it still has room for those that it has taken.
+/// Superblocks that will be given up once they are empty are worthless for GC. The device stops accepting writes while
+/// it still has room for the accepted ones.
 fn a_device_that_wears_out_fast_answers_everything(kind: MappingKind) {
     for (seed, program_per_million) in (0..20).map(|seed| (seed, if seed % 2 == 0 { 20_000 } else { 100_000 })) {
         let faults = Faults { seed, program_per_million, ..Faults::default() };
@@ -74,18 +74,18 @@ fn a_device_that_wears_out_fast_answers_everything(kind: MappingKind) {
     }
 }
 
-/// When the snapshot at the beginning of a metadata superblock cannot be programmed, the superblock is given up, but
-/// what was on its way stands behind it. Recovery finds it, although the first page is unreadable.
+/// If the snapshot at the start of a metadata superblock cannot be programmed, the superblock is given up, but pieces
+/// that were under way follow it. Recovery finds them, although the first page is unreadable.
 fn what_stands_behind_a_failed_snapshot_is_found(kind: MappingKind) {
     flush_and_cut(kind, 200_000, 0..40);
 }
 
-/// Superblocks whose snapshots have failed, one after another, are erased before the last free one is opened.
+/// If several snapshots in a row fail, their superblocks are erased before the last free one is opened.
 fn a_row_of_failed_snapshots_leaves_superblocks(kind: MappingKind) {
     flush_and_cut(kind, 350_000, 80..100);
 }
 
-/// Writes, flushes and power cuts with as many failed programs.
+/// Writes, flushes and power cuts with this rate of failing programs.
 fn flush_and_cut(kind: MappingKind, program_per_million: u32, seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let faults = Faults { seed, program_per_million, ..Faults::default() };

@@ -1,4 +1,5 @@
-//! Every fuzz target over its corpus and over mutations of it; and that list of targets, front ends and corpora agree.
+//! Runs every fuzz target over its corpus and over mutations of it. Checks that the lists of targets, front ends and
+//! corpora agree.
 //!
 //! To replay a finding without libFuzzer, put its file into `fuzz/corpus/TARGET` and run `cargo test -p ufsim-testkit
 //! --test fuzz_corpus`.
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use campaign::Rng;
 use ufsim_testkit::fuzz::TARGETS;
 
-/// Mutations of every file.
+/// Number of mutations of every file.
 const MUTATIONS: u32 = 500;
 
 fn fuzz() -> PathBuf {
@@ -77,7 +78,7 @@ fn mutated(bytes: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Runs a target; a finding is reported with the input that made it.
+/// Runs a target. A finding is reported with its input.
 fn try_out(target: (&str, fn(&[u8])), origin: &str, input: &[u8]) {
     let (name, run) = target;
     if catch_unwind(AssertUnwindSafe(|| run(input))).is_err() {
@@ -105,7 +106,7 @@ fn no_target_finds_anything_in_its_corpus_and_near_it() {
     }
 }
 
-/// A seed that is refused at once leads the target nowhere. So these are accepted, whatever keys a profile has by now.
+/// A seed that is refused at once tests nothing. These seeds must be accepted, whatever keys a profile has.
 #[test]
 fn seeds_of_the_profile_target_are_accepted() {
     for text in [

@@ -1,5 +1,5 @@
-//! A host that sends anything: every command is well formed, none has to make sense. Whatever comes, the device does
-//! not panic, its sums hold, it answers every read, and it never gives one address the data of another.
+//! A host that sends anything: every command is well formed, none has to make sense. The device must not panic, its
+//! sums must hold, it must answer every read, and it must never give one address the data of another.
 
 use device::{Device, MappingKind, registered_mappings};
 use lab::profile::Profile;
@@ -9,7 +9,7 @@ use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, SegmentState, Tag};
 use ufsim_testkit::hostile::Hostile;
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
-/// Numbers that lie inside, at the border of, or far outside whatever range they are used in.
+/// Numbers inside a range, near its limit, or far outside.
 fn number(limit: u32) -> impl Strategy<Value = u32> {
     prop_oneof![
         8 => 0..limit,
@@ -81,7 +81,7 @@ fn data(s: Sizes) -> impl Strategy<Value = DataOut> {
 #[derive(Clone, Debug)]
 struct Step {
     command: Command,
-    /// Time since the last command.
+    /// Time since the previous command.
     pause: u64,
 }
 
@@ -100,11 +100,11 @@ fn sizes() -> (Profile, Sizes) {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
     let info = Device::new(profile.device_config([3, 5]), MappingKind::Ideal).info();
     let pages = info.superblocks * info.superblock_units;
-    // A few addresses, so that they meet; a third of the superblocks are reached in a run.
+    // Few addresses, so that commands often use the same ones; a third of the superblocks are reached in a run.
     (profile, Sizes { units: info.capacity_units.min(6000), blocks: 40, pages: pages.min(20_000) })
 }
 
-fn endure(kind: MappingKind, segment_kib: u32, steps: &[Step]) {
+fn run_steps(kind: MappingKind, segment_kib: u32, steps: &[Step]) {
     let (profile, _) = sizes();
     let mut config = profile.device_config([3, 5]);
     config.mappings.set("*", "segment_kib", segment_kib).expect("schemes with segments have it");
@@ -119,7 +119,7 @@ fn endure(kind: MappingKind, segment_kib: u32, steps: &[Step]) {
 macro_rules! malicious {
     ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {
         #[allow(non_snake_case)]
-        mod device_endures {
+        mod device_survives {
             use super::*;
 
             $(proptest! {
@@ -129,7 +129,7 @@ macro_rules! malicious {
                     steps in prop::collection::vec(step(sizes().1), 1..400),
                     segment_kib in prop_oneof![Just(4u32), Just(2), Just(1)],
                 ) {
-                    endure(MappingKind::$variant, segment_kib, &steps);
+                    run_steps(MappingKind::$variant, segment_kib, &steps);
                 }
             })*
         }

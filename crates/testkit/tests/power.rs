@@ -1,4 +1,4 @@
-//! Power cuts at any moment: what was acknowledged and made durable is there, nothing is torn, nothing comes back.
+//! Power cuts at any moment: everything durable is still there, nothing is torn, and no old version returns.
 
 use campaign::{Case, MOMENTS, Report};
 use campaign::{Rig, Rng};
@@ -23,7 +23,7 @@ fn every_scheme_keeps_its_promises_and_every_moment_is_met() {
     assert!(missed.is_empty(), "no power cut met {missed:?}");
 }
 
-/// Rare cases that long campaigns have found: an older version came back after a lost trim; GC copied more than the log
+/// Rare cases that long campaigns have found: an older version returned after a lost trim; GC copied more than the log
 /// had room for.
 #[test]
 fn cases_that_once_failed_do_not_any_more() {
@@ -32,7 +32,7 @@ fn cases_that_once_failed_do_not_any_more() {
     }
 }
 
-/// A campaign that finds nothing proves nothing unless it finds what is there.
+/// A campaign without findings proves something only if it finds existing defects.
 #[test]
 fn every_broken_promise_is_noticed() {
     for (name, sabotage) in Sabotage::ALL {
@@ -41,9 +41,9 @@ fn every_broken_promise_is_noticed() {
     }
 }
 
-/// Nobody has flushed the trim, so it may be lost. But what it took away had been flushed, and must then be there, not
-/// what was there before that: whoever notes which superblocks a recovery has to look at must not forget one because of
-/// such a trim.
+/// No flush has covered the trim, so the trim may be lost. Then the data that it removed must return, because that had
+/// been flushed, and no older version. So the record of superblocks for recovery must not omit one because of such a
+/// trim.
 #[test]
 fn a_lost_trim_brings_back_what_it_took_away() {
     const WRITE: RequestOp = RequestOp::Write { fua: false };
@@ -58,7 +58,7 @@ fn a_lost_trim_brings_back_what_it_took_away() {
             rig.submit(RequestOp::Flush, Lpa(0), 0, 8);
             rig.wait();
             victims(&mut rig, RequestOp::Unmap);
-            // Superblocks are opened, each with a new record.
+            // Opens superblocks, each with a new record.
             others(&mut rig, 10 * opened);
             rig.wait();
             rig.power_cut(&mut Rng::new(1), 0);

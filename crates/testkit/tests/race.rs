@@ -1,13 +1,13 @@
-//! HP-UFS Sec. III-E: a host write and a GC copy of the same address cross each other. The device copies a page whose
-//! bitmap bit is out of date, and the host has to discard the copy by its source block.
+//! HP-UFS Sec. III-E: a host write and a GC copy of the same address overtake each other. The device copies a page
+//! whose bitmap bit is out of date, and the host has to discard the copy by its source block.
 
 use campaign::{Rig, Rng};
 use lab::{profile::Profile, schemes};
 use proptest::prelude::*;
 use units::Nanos;
 
-/// A slow link, so that the host's bitmap is out of date when it arrives, and writes to few addresses, so that they are
-/// overwritten while they are being copied.
+/// A slow link makes the host's bitmap out of date when it arrives. Writes to few addresses overwrite them while they
+/// are being copied.
 fn race(seed: u64, delay_us: u64, span: u32, depth: usize) -> (u64, u64) {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
     let parts = schemes().iter().find(|p| p.name == "hp-ufs").expect("a preset").parts;
@@ -34,8 +34,8 @@ fn overtaken_copies_are_made_and_discarded() {
     assert!(discarded > 100 && copied > 10_000, "the race hardly happened: {discarded} of {copied} copies discarded");
 }
 
-/// A copy that waits for a full row while its source block is erased, filled anew, and given newer data of the same
-/// address: found by the property below.
+/// A copy waits for a full row while its source block is erased and filled again, with newer data of the same address.
+/// The property below has found this.
 #[test]
 fn a_waiting_copy_does_not_outlive_its_source_block() {
     race(4_348_220_376_973_065_884, 187, 27_014, 1);

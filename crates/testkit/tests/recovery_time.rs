@@ -1,4 +1,4 @@
-//! How long recovery takes on the device of the HP-UFS paper (Fig. 11). UFS allows 1500 ms from power-on.
+//! Duration of recovery on the device of the HP-UFS paper (Fig. 11). UFS allows 1500 ms from power-on.
 //!
 //! `cargo test --release -p ufsim-testkit --test recovery_time -- --nocapture` prints the figures.
 
@@ -30,7 +30,7 @@ fn print(what: &str, s: &DeviceStats) {
     );
 }
 
-/// Claim hp-ufs.f11.recovery: 8 log blocks of 16 MiB, every page in another segment. The paper: about 300 ms.
+/// Claim hp-ufs.f11.recovery: 8 log blocks of 16 MiB, every page in a different segment. The paper says about 300 ms.
 #[test]
 fn the_worst_case_of_the_paper_is_in_the_band_of_its_claim() {
     let worst = recovery(SEGMENTS, PAGES, 4);
@@ -40,7 +40,7 @@ fn the_worst_case_of_the_paper_is_in_the_band_of_its_claim() {
     assert!((150.0..600.0).contains(&ms(worst.recovery_ns)), "{} ms", ms(worst.recovery_ns));
 }
 
-/// Claim hp-ufs.f11.segments-dominate: the number of segments weighs more than the number of scanned pages.
+/// Claim hp-ufs.f11.segments-dominate: the number of segments matters more than the number of scanned pages.
 #[test]
 fn segments_cost_more_than_scanned_pages() {
     let few = recovery(1024, PAGES, 4);
@@ -57,19 +57,19 @@ fn segments_cost_more_than_scanned_pages() {
     assert!(by_segments > 2 * by_pages, "{by_segments} ns for segments, {by_pages} ns for pages");
 }
 
-/// As many parts have to be read, from as many places, but they fill a quarter of the pages when they are written.
+/// The same number of parts is read, from as many places, but they fill a quarter of the pages when they are written.
 #[test]
 fn parts_of_segments_are_written_in_a_quarter_of_the_time() {
     let (whole, parts) = (recovery(SEGMENTS, PAGES, 4), recovery(SEGMENTS, PAGES, 1));
     print("worst case, parts of 1 KiB", &parts);
     assert_eq!(parts.recovery_segments, whole.recovery_segments);
     let ratio = parts.recovery_segment_write_ns as f64 / whole.recovery_segment_write_ns as f64;
-    // The last batch need not fill a program on every die.
+    // The last round need not fill a program on every die.
     assert!((0.25..0.32).contains(&ratio), "{ratio} of the time");
 }
 
-/// HP-UFS leaves open how the host learns again which pages are valid. Here it reads every segment before it sends the
-/// first request; the reads go to all dies at once, so that they take little more than their share of the die time.
+/// HP-UFS leaves open how the host finds the valid pages again. Here it reads every segment before it sends the first
+/// request. The reads go to all dies at once, so they take little more than their share of the die time.
 #[test]
 fn the_host_soon_knows_again_what_is_valid() {
     let mut rig = recovered(SEGMENTS, PAGES, 4);

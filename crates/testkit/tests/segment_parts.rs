@@ -1,4 +1,4 @@
-//! Segments written in parts of 1 and 2 KiB (`scheme.*.segment_kib`): nothing is lost, and less is written.
+//! Segments written in parts of 1 and 2 KiB (`scheme.*.segment_kib`): no data is lost, and less is written.
 
 use campaign::{Rig, Rng};
 use device::DeviceStats;
@@ -15,13 +15,13 @@ fn rig(profile: &Profile, scheme: &str) -> Rig {
     Rig::new(profile, preset.parts, Nanos::from_micros(3))
 }
 
-/// What makes the profile `tiny` larger: 256 segments, of which a log block of 256 units touches some.
+/// Overrides that make the profile `tiny` larger: 256 segments, of which a log block of 256 units touches some.
 const MANY_SEGMENTS: [&str; 3] = ["device.capacity_mib=1024", "nand.data_superblocks=1100", "nand.meta_superblocks=16"];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
-    /// Writes, trims, reads and flushes of a device on which everything happens often, and power cuts at any moment:
-    /// the oracle of the bench knows what each unit may hold.
+    /// Writes, trims, reads and flushes on a device on which everything happens often, and power cuts at any moment.
+    /// The oracle of the bench knows what each unit may hold.
     #[test]
     fn the_oracle_agrees_whatever_the_size(
         seed in any::<u64>(),
@@ -47,7 +47,7 @@ proptest! {
     }
 }
 
-/// Writes of single units all over the device, without GC.
+/// Writes single units all over the device, without GC.
 fn scattered(segment_kib: u32, scheme: &str) -> DeviceStats {
     let size = format!("scheme.*.segment_kib={segment_kib}");
     let set = MANY_SEGMENTS.into_iter().chain([size.as_str()]);
@@ -64,7 +64,7 @@ fn scattered(segment_kib: u32, scheme: &str) -> DeviceStats {
     rig.device().stats()
 }
 
-/// Scattered writes touch about as many parts as segments, so that what a part is smaller is what is written less.
+/// Scattered writes touch about as many parts as segments, so smaller parts reduce the written bytes accordingly.
 #[test]
 fn smaller_parts_of_scattered_writes_take_fewer_pages() {
     for scheme in SCHEMES {

@@ -1,5 +1,5 @@
-//! SQLite on a device that loses power at any moment: the database comes back whole, with every transaction that had
-//! returned.
+//! SQLite on a device that loses power at any moment: the database is intact afterwards, with every transaction that
+//! had returned.
 
 use campaign::driven::Driven;
 use campaign::{Defects, Rig, Rng};
@@ -20,7 +20,7 @@ fn spec(seed: u64) -> SqliteSpec {
         fill_rows: 100,
         file_system: FILE_SYSTEMS[(seed / 4 % 2) as usize].name(),
         journal_mode: MODES[(seed / 8 % 4) as usize].name(),
-        // Deleting a journal is not synced below this level, so that the last transaction may go.
+        // Below this level the deletion of a journal is not synced, so the last transaction may be lost.
         synchronous: Synchronous::Extra.name(),
         volume_mib: 16,
         seed,
@@ -28,7 +28,7 @@ fn spec(seed: u64) -> SqliteSpec {
     }
 }
 
-/// Runs the workload of a seed for a while and cuts the power. `None` if nothing had returned yet, or all had.
+/// Runs the workload of a seed for a while and cuts the power. `None` if no transaction had returned yet, or all had.
 fn cut(seed: u64, sabotage: Option<Sabotage>) -> Option<Result<(), String>> {
     let preset = &schemes()[(seed % 4) as usize];
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
@@ -67,7 +67,7 @@ fn the_database_survives_with_every_transaction_that_had_returned() {
     assert!(cuts.iter().all(|&n| n >= 12), "cuts by scheme: {cuts:?}");
 }
 
-/// The same on a device that answers flushes and FUA writes too early: databases must be lost, or the test proves
+/// The same with a device that answers flushes and FUA writes too early. Databases must be lost, or the test proves
 /// nothing.
 #[test]
 fn a_device_that_lies_about_flushes_loses_databases() {

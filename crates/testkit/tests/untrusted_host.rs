@@ -1,5 +1,5 @@
-//! The host's memory is not trusted: whatever stands in its tables, a read gives the right data, or an error where
-//! nothing better can be had, and never the data of another address.
+//! The host's memory is not trusted. Whatever its tables hold, a read gives the right data, or an error if the device
+//! has no better mapping, and never the data of another address.
 
 use campaign::{Expect, Rig, Rng};
 use host::AppSignal;
@@ -40,12 +40,12 @@ fn hp_ufs_wrong_and_foreign_addresses() {
             let foreign = Lpa(rng.below(SPAN));
             let Some(saved) = rig.driver.mapping(lpa) else { continue };
             let wrong = match rng.below(4) {
-                // Anywhere, metadata and beyond the end included.
+                // Anywhere, including metadata and beyond the end.
                 0 => Some(Ppa(rng.below(all + all / 8))),
                 1 => Some(Ppa(u32::MAX - 2 - rng.below(1000))),
                 _ => rig.driver.mapping(foreign).flatten(),
             };
-            // A page that holds an older version of this very address is the subject of the test below.
+            // The test below is about pages that hold an older version of this address.
             if saved.is_none() || wrong.is_none() || wrong == saved {
                 continue;
             }
@@ -63,8 +63,8 @@ fn hp_ufs_wrong_and_foreign_addresses() {
     }
 }
 
-/// Under HP-UFS the host is the mapping. A host that goes back to an older place of an address gets the older data as
-/// long as it is there (see ARCHITECTURE, "Trust in the host"), but never another address's.
+/// Under HP-UFS the host is the mapping. A host that returns to an older place of an address gets the older data as
+/// long as it exists (see ARCHITECTURE, "Trust in the host"), but never another address's data.
 #[test]
 fn hp_ufs_stale_addresses_stay_within_their_own_address() {
     let mut rig = rig("hp-ufs");
@@ -93,7 +93,7 @@ fn hpb_entries_forged_stale_swapped_and_replayed() {
     }
 }
 
-/// What HPB 2.0 caches is sealed in the same way, whoever decides what that is.
+/// HPB 2.0 entries are sealed in the same way, whoever decides what is cached.
 #[test]
 fn hpb_2_entries_forged_stale_swapped_and_replayed() {
     for (seed, (scheme, control)) in
@@ -118,7 +118,7 @@ fn forge(mut rig: Rig, seed: u64) {
         for round in 0..6000 {
             let lpa = Lpa(rng.below(SPAN));
             let entry = match rng.below(4) {
-                // An entry that was good once; one of another address; a damaged one; noise.
+                // An entry that was valid once; one of another address; a damaged one; a random one.
                 0 => kept[lpa.index()],
                 1 => kept[rng.below(SPAN) as usize],
                 2 => rig.driver.sealed(lpa).unwrap_or(0) ^ 1 << rng.below(64),

@@ -21,7 +21,7 @@ impl Lpa {
         (self.0 % SEGMENT_ENTRIES) as usize
     }
 
-    /// The address `n` units further on.
+    /// The address `n` units later.
     #[inline]
     pub fn offset(self, n: u32) -> Lpa {
         Lpa(self.0 + n)
@@ -39,7 +39,7 @@ impl Lpa {
 pub struct Ppa(pub u32);
 
 impl Ppa {
-    /// The address `n` units further on in fill order.
+    /// The address `n` units later in fill order.
     #[inline]
     pub fn offset(self, n: u32) -> Ppa {
         Ppa(self.0 + n)
@@ -51,8 +51,8 @@ impl Ppa {
         self.0 as usize
     }
 
-    /// The four bytes of an L2P entry: 0 is "unmapped", anything else is the address plus one. Used wherever a table of
-    /// optional addresses is stored or sent, because a zeroed table is then an empty one.
+    /// The four bytes of an L2P entry: 0 means unmapped, any other value is the address plus one. Used wherever a table
+    /// of optional addresses is stored or sent, because a zeroed table is then an empty one.
     #[inline]
     pub fn pack(ppa: Option<Ppa>) -> u32 {
         ppa.map_or(0, |p| p.0 + 1)
@@ -95,19 +95,19 @@ impl Superblock {
     }
 }
 
-/// Sequence number of an L2P change: every 4 KiB unit placed on flash and every trim takes the next one (HP-UFS Sec.
+/// Sequence number of an L2P change. Every 4 KiB unit placed on flash and every trim takes the next one (HP-UFS Sec.
 /// III-A). The first change has number 1, so 0 means "before everything".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Seq(pub u64);
 
 impl Seq {
-    /// The low 32 bits, as they travel in commands and responses.
+    /// The low 32 bits, as commands and responses carry them.
     #[inline]
     pub fn wire(self) -> u32 {
         self.0 as u32
     }
 
-    /// Restores the full number from its low 32 bits, given any number known to lie within 2^31 of it.
+    /// The full number with these low 32 bits. `near` is any number within 2^31 of it.
     #[inline]
     pub fn from_wire(low: u32, near: Seq) -> Seq {
         let delta = low.wrapping_sub(near.0 as u32) as i32;

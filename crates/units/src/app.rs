@@ -1,4 +1,4 @@
-//! Who asks for data.
+//! Apps as the issuers of requests.
 
 /// An app as the block layer knows it: its UID, here a small number (HPBvalve Sec. 5.2: "every I/O request holds its
 /// caller UID").
@@ -6,7 +6,7 @@
 pub struct AppId(pub u16);
 
 impl AppId {
-    /// The operating system itself, and whoever asks where nothing is known of apps.
+    /// The operating system itself, and the issuer of all requests if apps are not known.
     pub const SYSTEM: AppId = AppId(0);
 
     /// Array index.

@@ -1,27 +1,27 @@
 //! Sets of named counters.
 
-/// What a report has to know of a counter.
+/// Description of a counter, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counter {
     /// Its name.
     pub name: &'static str,
     /// What it counts.
     pub doc: &'static str,
-    /// A size or a maximum: reported as it stands, not as the difference between the end and the beginning of a
+    /// True for a size or a maximum: the report has its value, not the difference between the end and the start of a
     /// measurement.
     pub gauge: bool,
-    /// When it is part of a run's digest.
+    /// Whether it is part of a run's digest.
     pub digest: InDigest,
 }
 
-/// When a counter is part of a run's digest.
+/// Whether a counter is part of a run's digest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InDigest {
-    /// Unless it is 0: runs that have nothing to do with it keep their digests when it is added or removed.
+    /// Unless it is 0. So runs that do not use it keep their digests when it is added or removed.
     Counted,
-    /// Even if it is 0.
+    /// Always, even if it is 0.
     Always,
-    /// Never: it only splits another counter.
+    /// Never, because it only splits another counter.
     Never,
 }
 
@@ -30,11 +30,11 @@ pub trait CounterSet: Clone + Copy + Default {
     /// Its counters in order of declaration.
     const COUNTERS: &'static [Counter];
 
-    /// Their values in the same order.
+    /// Values of the counters, in the same order.
     fn values(&self) -> Vec<u64>;
 }
 
-/// Some sets of counters: a tuple of them.
+/// Several sets of counters, as a tuple.
 pub trait CounterSets {
     /// Every counter of each set, in order.
     fn declared() -> Vec<&'static Counter>;
@@ -69,11 +69,11 @@ counter_sets! {
     A B C;
 }
 
-/// Declares a structure of counters: its documentation and name, then every counter with its own. It gives its counters
-/// with their names, so that a report can not miss one.
+/// Declares a structure of counters: its documentation and name, then every counter with documentation. The structure
+/// lists its counters by name, so a report can not miss one.
 ///
 /// Flags may follow a counter's name: `gauge` ([`Counter::gauge`]), and `always` or `never` ([`InDigest`]). New
-/// counters have neither of the last two.
+/// counters should have neither `always` nor `never`.
 #[macro_export]
 macro_rules! counters {
     ($(#[$about:meta])* $set:ident $($(#[doc = $doc:literal])* $name:ident $(: $($flag:ident)+)?,)*) => {
@@ -109,17 +109,17 @@ macro_rules! counters {
 }
 
 impl Counter {
-    /// A size or a maximum.
+    /// The same counter as a size or a maximum.
     pub const fn gauge(self) -> Counter {
         Counter { gauge: true, ..self }
     }
 
-    /// Always in the digest.
+    /// The same counter, always in the digest.
     pub const fn always(self) -> Counter {
         Counter { digest: InDigest::Always, ..self }
     }
 
-    /// Never in the digest.
+    /// The same counter, never in the digest.
     pub const fn never(self) -> Counter {
         Counter { digest: InDigest::Never, ..self }
     }

@@ -1,10 +1,10 @@
-//! Kinds of things that are chosen by name.
+//! Enums whose variants are chosen by name.
 
-/// Declares an enum whose variants have names: what a user chooses from. `ALL` and `NAMES` have the order of
+/// Declares an enum whose variants have names, for users to choose from. `ALL` and `NAMES` are in the order of
 /// declaration.
 ///
-/// A line may end with `in module::Type`. That part is not used here: a list that also says where each type is can be
-/// handed to this macro as it is.
+/// A line may end with `in module::Type`. This macro ignores that part, so a list that also has the place of each type
+/// can be passed as it is.
 ///
 /// ```
 /// # use ufsim_units as units;

@@ -1,4 +1,4 @@
-//! Simulated time. Integers decide, floats only report.
+//! Simulated time. Decisions use integers; floats are only for reports.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};

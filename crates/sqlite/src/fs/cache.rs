@@ -1,7 +1,7 @@
 //! The page cache: file contents in host memory.
 //!
-//! Writes change pages here and mark them dirty; they reach the disk with a sync or by write-back. Clean pages are
-//! given up, the one used longest ago first, when there are more than the limit. Dirty pages do not count against it.
+//! Writes change pages here and mark them dirty; a sync or write-back writes them to disk. If there are more clean
+//! pages than the limit, the least recently used one is dropped. Dirty pages do not count against the limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ struct Page {
 #[derive(Debug)]
 pub struct PageCache {
     pages: BTreeMap<PageKey, Page>,
-    /// Since when pages are dirty.
+    /// Dirty pages, with the time since which each is dirty.
     dirty: BTreeMap<PageKey, SimTime>,
     /// Clean pages by last use.
     clean: BTreeSet<(u64, PageKey)>,
@@ -33,12 +33,12 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// An empty cache for so many clean pages.
+    /// An empty cache for at most `limit` clean pages.
     pub fn new(limit: usize) -> PageCache {
         PageCache { pages: BTreeMap::new(), dirty: BTreeMap::new(), clean: BTreeSet::new(), uses: 0, limit }
     }
 
-    /// A page, if it is here.
+    /// A page, if it is cached.
     pub fn get(&mut self, key: PageKey) -> Option<Block> {
         let page = self.pages.get_mut(&key)?;
         self.uses += 1;
@@ -49,7 +49,7 @@ impl PageCache {
         Some(page.data.clone())
     }
 
-    /// True if a page is here.
+    /// True if a page is cached.
     pub fn holds(&self, key: PageKey) -> bool {
         self.pages.contains_key(&key)
     }
@@ -62,7 +62,7 @@ impl PageCache {
         self.shrink();
     }
 
-    /// Changes part of a page that is here, or replaces it by zeroes with this part changed.
+    /// Changes part of a cached page. If it is not cached, inserts a page of zeroes with this part changed.
     pub fn change(&mut self, key: PageKey, at: usize, bytes: &[u8], now: SimTime) {
         self.uses += 1;
         let uses = self.uses;
@@ -89,7 +89,7 @@ impl PageCache {
         self.dirty.len()
     }
 
-    /// Since when the oldest change waits.
+    /// Time since which the oldest change waits.
     pub fn dirty_since(&self) -> Option<SimTime> {
         self.dirty.values().min().copied()
     }
@@ -99,7 +99,7 @@ impl PageCache {
         self.limit
     }
 
-    /// The dirty pages of a file have been written.
+    /// The dirty pages of a file have been written and are clean now.
     pub fn cleaned(&mut self, ino: Ino) {
         let keys: Vec<PageKey> = self.dirty.range((ino, 0)..=(ino, u32::MAX)).map(|(&key, _)| key).collect();
         for key in keys {
@@ -109,7 +109,7 @@ impl PageCache {
         self.shrink();
     }
 
-    /// Forgets the pages of a file from `first` on, dirty or not.
+    /// Drops the pages of a file from `first` on, dirty or not.
     pub fn forget(&mut self, ino: Ino, first: u32) {
         let keys: Vec<PageKey> = self.pages.range((ino, first)..=(ino, u32::MAX)).map(|(&key, _)| key).collect();
         for key in keys {
@@ -119,7 +119,7 @@ impl PageCache {
         }
     }
 
-    /// Forgets all clean pages, as `/proc/sys/vm/drop_caches` does.
+    /// Drops all clean pages, as `/proc/sys/vm/drop_caches` does.
     pub fn drop_clean(&mut self) {
         for (_, key) in std::mem::take(&mut self.clean) {
             self.pages.remove(&key);

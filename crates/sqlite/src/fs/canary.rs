@@ -1,10 +1,10 @@
-//! A file system that breaks its promise, so that the tests of power cuts show that they would notice.
+//! A file system that breaks its promise, to show that the tests of power cuts would notice.
 
 use units::Lpa;
 
 use super::ext4::Ext4;
 use super::tree::{Ino, Inode};
-use super::{Change, Core, FsError, Personality, Why};
+use super::{Change, Core, FsError, Personality, WriteReason};
 
 /// ext4 whose syncs return before anything is durable.
 pub(super) struct IgnoresSync(pub Ext4);
@@ -30,8 +30,8 @@ impl Personality for IgnoresSync {
         self.0.make_room(core, blocks)
     }
 
-    fn place(&mut self, core: &mut Core, ino: Ino, index: u32, why: Why) -> Result<Lpa, FsError> {
-        self.0.place(core, ino, index, why)
+    fn place(&mut self, core: &mut Core, ino: Ino, index: u32, reason: WriteReason) -> Result<Lpa, FsError> {
+        self.0.place(core, ino, index, reason)
     }
 
     fn data_sync(&mut self, _core: &mut Core, _ino: Ino) -> Result<(), FsError> {

@@ -1,7 +1,7 @@
-//! Numbers and names in the bytes of a metadata block.
+//! Encoding of numbers and names in metadata blocks.
 //!
-//! Every metadata block ends with a checksum of what stands before it, so that a block that is stale, torn off a
-//! transaction or never written is recognised as ext4's `metadata_csum` and F2FS's checkpoint CRC do.
+//! Every metadata block ends with a checksum of its content. So a block that is stale, part of an incomplete
+//! transaction or never written is recognised, as with ext4's `metadata_csum` and F2FS's checkpoint CRC.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::block::{BLOCK_BYTES, Block};
 /// Bytes of the checksum at the end of a block.
 const CHECKSUM_BYTES: usize = 8;
 
-/// Bytes of a block that are free for contents.
+/// Bytes of a block that are available for contents.
 pub const PAYLOAD_BYTES: usize = BLOCK_BYTES - CHECKSUM_BYTES;
 
-/// FNV-1a, taken in words of eight bytes: it guards against accidents, not against forgery.
+/// FNV-1a over words of eight bytes. It detects accidents, not forgery.
 pub fn checksum(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(0xcbf2_9ce4_8422_2325, |hash: u64, chunk| {
         let mut word = [0; 8];
@@ -58,13 +58,13 @@ impl Writer {
         self.raw(&n.to_le_bytes());
     }
 
-    /// Appends a text, its length before it.
+    /// Appends the length of a text and the text.
     pub fn text(&mut self, text: &str) {
         self.u32(text.len() as u32);
         self.raw(text.as_bytes());
     }
 
-    /// Goes on at a place further behind.
+    /// Continues at a later place.
     pub fn seek(&mut self, at: usize) {
         assert!(at >= self.at, "records of a metadata block overlap");
         self.at = at;
@@ -86,7 +86,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// If it is a whole block of this kind.
+    /// A reader of a block; `None` if it is no whole block of this kind.
     pub fn open(block: &'a Block, magic: u32) -> Option<Reader<'a>> {
         let sum = u64::from_le_bytes(block[PAYLOAD_BYTES..].try_into().ok()?);
         let mut reader = Reader { bytes: block, at: 0 };
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.raw(bytes)?).ok()
     }
 
-    /// Goes on at another place.
+    /// Continues at another place.
     pub fn seek(&mut self, at: usize) {
         self.at = at;
     }

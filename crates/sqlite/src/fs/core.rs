@@ -1,5 +1,4 @@
-//! What a file system and its personalities share: a disk with a cache and a tree of files, errors, and the trait
-//! [`Personality`].
+//! Shared code of all file systems: a disk with a cache and a tree of files, errors, and the trait [`Personality`].
 
 use thiserror::Error;
 use units::Lpa;
@@ -8,12 +7,12 @@ use super::cache::PageCache;
 use super::tree::{Ino, Inode, Tree};
 use crate::block::{Block, Disk, Halted, Io};
 
-/// Pages of one request: 512 KiB, the usual limit of one UFS command.
+/// Most pages of one request: 512 KiB, the usual limit of one UFS command.
 const REQUEST_UNITS: usize = 128;
-/// Longest name of a file: it has to fit a directory entry of either kind.
+/// Longest name of a file. It has to fit a directory entry of either kind.
 pub const NAME_BYTES: usize = 55;
 
-/// Why a file operation failed.
+/// Error of a file operation.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum FsError {
     /// The disk is gone.
@@ -25,24 +24,24 @@ pub enum FsError {
     /// There is no file of this name.
     #[error("no such file")]
     NotFound,
-    /// What stands on disk contradicts itself.
+    /// The content of the disk is inconsistent.
     #[error("the file system is damaged: {0}")]
     Damaged(String),
 }
 
-/// Why pages are written; F2FS chooses their place by it.
+/// Why pages are written. F2FS chooses their place by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum WriteReason {
     /// `fdatasync`.
     DataSync,
-    /// Nobody waits.
+    /// Write-back, for which nobody waits.
     WriteBack,
 }
 
-/// What has happened to a file in memory.
+/// A change of a file in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// It is new.
+    /// The file is new.
     Created,
     /// Its length on disk has changed.
     Resized,
@@ -50,7 +49,7 @@ pub enum Change {
     Touched,
 }
 
-/// What a personality works with.
+/// The state that a personality works with.
 pub(crate) struct Core {
     pub disk: Box<dyn Disk>,
     pub cache: PageCache,
@@ -58,12 +57,12 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Writes metadata blocks, neighbours in one request, and waits.
+    /// Writes metadata blocks, and waits. Neighbours share a request.
     pub fn write_meta(&mut self, blocks: impl IntoIterator<Item = (Lpa, Block)>) -> Result<(), Halted> {
         self.write(blocks, true)
     }
 
-    /// Writes blocks, neighbours in one request, and waits.
+    /// Writes blocks, and waits. Neighbours share a request.
     pub fn write(&mut self, blocks: impl IntoIterator<Item = (Lpa, Block)>, meta: bool) -> Result<(), Halted> {
         let mut batch: Vec<Io> = Vec::new();
         for (lpa, block) in blocks {
@@ -82,7 +81,7 @@ impl Core {
         self.disk.run(batch).map(drop)
     }
 
-    /// Writes one block with a flush before it and durable at completion.
+    /// Writes one block with a flush before it. The block is durable at completion.
     pub fn write_barrier(&mut self, lpa: Lpa, block: Block) -> Result<(), Halted> {
         self.disk.run(vec![Io::Write { first: lpa, blocks: vec![block], meta: true, barrier: true }]).map(drop)
     }
@@ -98,7 +97,7 @@ impl Core {
     }
 }
 
-/// Reads units that lie together.
+/// Reads consecutive units.
 pub(crate) fn read_units(disk: &mut dyn Disk, first: Lpa, count: u32) -> Result<Vec<Block>, Halted> {
     disk.run(vec![Io::Read { first, count }])
 }
@@ -111,27 +110,27 @@ pub(crate) trait Personality {
     /// A file has changed in memory.
     fn changed(&mut self, core: &Core, ino: Ino, change: Change);
 
-    /// A file has been removed; its blocks are no longer its own.
+    /// A file has been removed. Its blocks are not in use any more.
     fn removed(&mut self, core: &Core, ino: Ino, inode: Inode);
 
-    /// A file's length has changed, and it has given up these blocks.
+    /// A file's length has changed. These blocks are not in use any more.
     fn cut(&mut self, core: &Core, ino: Ino, freed: Vec<Lpa>);
 
-    /// Makes sure that so many blocks can be placed.
+    /// Makes sure that `blocks` blocks can be placed.
     fn make_room(&mut self, core: &mut Core, blocks: usize) -> Result<(), FsError>;
 
-    /// Where a dirty page is to be written; notes it in the inode.
-    fn place(&mut self, core: &mut Core, ino: Ino, index: u32, why: Why) -> Result<Lpa, FsError>;
+    /// Chooses the place to which a dirty page is written, and stores it in the inode.
+    fn place(&mut self, core: &mut Core, ino: Ino, index: u32, reason: WriteReason) -> Result<Lpa, FsError>;
 
-    /// The rest of `fdatasync` after the file's data have been written.
+    /// Completes `fdatasync` after the file's data have been written.
     fn data_sync(&mut self, core: &mut Core, ino: Ino) -> Result<(), FsError>;
 
     /// `fsync` of the directory.
     fn sync_directory(&mut self, core: &mut Core) -> Result<(), FsError>;
 
-    /// What the kernel does by itself now and then.
+    /// Does the periodic work of the kernel.
     fn background(&mut self, core: &mut Core) -> Result<(), FsError>;
 
-    /// Everything to disk.
+    /// Makes everything durable.
     fn sync_all(&mut self, core: &mut Core) -> Result<(), FsError>;
 }

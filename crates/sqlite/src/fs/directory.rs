@@ -1,4 +1,4 @@
-//! The directory's block: one for all names, in entries of 64 bytes.
+//! The directory's block: one block for all names, with entries of 64 bytes.
 
 use super::NAME_BYTES;
 use super::codec::{PAYLOAD_BYTES, Reader, Writer};
@@ -9,7 +9,7 @@ use crate::block::Block;
 const ENTRY_BYTES: usize = 64;
 const _: () = assert!(4 + 4 + NAME_BYTES <= ENTRY_BYTES);
 
-/// Names that fit; the first entry is the block's head.
+/// Most names; the first entry is the block's head.
 pub const MAX_NAMES: usize = PAYLOAD_BYTES / ENTRY_BYTES - 1;
 
 /// The block of all names.

@@ -1,8 +1,8 @@
 //! A file system in host memory and on blocks.
 //!
-//! [`Volume`] is what both kinds have in common: names, inodes, page cache, read-ahead, write-back. Where blocks go,
-//! and what a sync writes in which order, is the business of a personality: [`ext4`] in ordered mode, or [`f2fs`].
-//! Metadata are bytes in blocks, so [`Volume::mount`] works from nothing but what a power cut has left.
+//! [`Volume`] is the common part of all kinds: names, inodes, page cache, read-ahead, write-back. A personality decides
+//! where blocks are placed and what a sync writes in which order: [`ext4`] in ordered mode, or [`f2fs`]. Metadata are
+//! encoded in blocks, so [`Volume::mount`] works only from what a power cut has left.
 
 pub mod cache;
 pub mod codec;
@@ -19,19 +19,19 @@ use units::{Lpa, Nanos};
 
 use crate::block::{BLOCK_BYTES, Block, Disk};
 use cache::PageCache;
-pub use core::{Change, FsError, NAME_BYTES, Why};
+pub use core::{Change, FsError, NAME_BYTES, WriteReason};
 pub(crate) use core::{Core, Personality, read_units};
 use tree::{Ino, Tree};
 
-/// Pages read at once by a reader that goes straight on. Linux begins with a few pages and grows to `read_ahead_kb`,
-/// 128 KiB by default (Documentation/ABI/stable/sysfs-block); SQLite reads single pages, most of them out of order, so
-/// the window stays small here.
+/// Pages that a sequential reader reads at once. Linux begins with a few pages and grows to `read_ahead_kb`, 128 KiB by
+/// default (Documentation/ABI/stable/sysfs-block). SQLite reads single pages, most of them not sequentially, so the
+/// window stays small here.
 const READ_AHEAD_PAGES: u32 = 8;
 /// Age at which dirty pages are written (`vm.dirty_expire_centisecs`: 30 s).
 const DIRTY_EXPIRE: Nanos = Nanos(30_000_000_000);
-/// Dirty pages at which a writer has to write back himself, as a share of the cache (`vm.dirty_ratio`: 20%).
+/// Share of the cache at which dirty pages make a writer write them back itself (`vm.dirty_ratio`: 20%), as a divisor.
 const DIRTY_SHARE: usize = 5;
-/// Size and place of a volume, and what the host holds of it.
+/// Size and place of a volume, and the limit of its page cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Number of units, from unit 0 of the disk on.
@@ -49,10 +49,10 @@ pub enum Kind {
     F2fs,
     /// F2FS that writes all data out of place, with `fsync_mode=strict`.
     F2fsOutOfPlace,
-    /// A canary for tests: F2FS out of place without `fsync_mode=strict`, which Linux warns of.
+    /// For tests: F2FS out of place without `fsync_mode=strict`, about which Linux warns.
     #[cfg(test)]
     F2fsOvertaken,
-    /// A canary for tests: ext4 whose syncs do nothing. Nothing may be called durable on it.
+    /// For tests: ext4 whose syncs do nothing, so nothing on it is durable.
     #[cfg(test)]
     IgnoresSync,
 }
@@ -61,7 +61,7 @@ pub enum Kind {
 pub struct Volume {
     core: Core,
     kind: Box<dyn Personality>,
-    /// The page read from disk last.
+    /// The page that was last read from disk.
     last_read: Option<(Ino, u32)>,
 }
 
@@ -82,10 +82,10 @@ impl Volume {
         Volume::mount(disk, kind, geometry)
     }
 
-    /// Mounts what is on disk, with the recovery of the kind.
+    /// Mounts the file system on a disk, with the recovery of its kind.
     ///
     /// # Errors
-    /// If the disk is gone, or what is on it contradicts itself.
+    /// If the disk is gone, or its content is inconsistent.
     pub fn mount(disk: Box<dyn Disk>, kind: Kind, geometry: Geometry) -> Result<Volume, FsError> {
         let mut core = Core { disk, cache: PageCache::new(geometry.cache_pages), tree: Tree::default() };
         let kind: Box<dyn Personality> = match kind {
@@ -104,7 +104,7 @@ impl Volume {
         Ok(Volume { core, kind, last_read: None })
     }
 
-    /// The disk under it, for its clock.
+    /// The disk below, for its clock.
     pub fn disk(&mut self) -> &mut dyn Disk {
         &mut *self.core.disk
     }
@@ -128,10 +128,10 @@ impl Volume {
         Ok(ino)
     }
 
-    /// Removes a file; nobody may have it open.
+    /// Removes a file. It must not be open.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such file.
     pub fn remove(&mut self, name: &str) -> Result<(), FsError> {
         let (ino, inode) = self.core.tree.remove(name).ok_or(FsError::NotFound)?;
         self.core.cache.forget(ino, 0);
@@ -144,7 +144,7 @@ impl Volume {
         self.core.tree.inode(ino).size
     }
 
-    /// Reads from a file; gives the number of bytes that were there.
+    /// Reads from a file. Gives the number of bytes before its end.
     ///
     /// # Errors
     /// If the disk is gone.
@@ -174,7 +174,7 @@ impl Volume {
         let mut pages = read_units(&mut *self.core.disk, first, count)?;
         let (last, end) = split(self.size(ino));
         if (index..index + count).contains(&last) {
-            // A power cut may have left data behind the end of the file, whose new length was lost.
+            // A power cut may have left data beyond the end of the file, if its new length was lost.
             Arc::make_mut(&mut pages[(last - index) as usize])[end..].fill(0);
         }
         for (i, page) in (0..).zip(&pages) {
@@ -183,7 +183,7 @@ impl Volume {
         Ok(pages[0].clone())
     }
 
-    /// How many pages from `index` on can be read in one request.
+    /// Number of pages from `index` on that can be read in one request.
     fn neighbours(&self, ino: Ino, index: u32, first: Lpa) -> u32 {
         let inode = self.core.tree.inode(ino);
         let joins =
@@ -213,13 +213,13 @@ impl Volume {
         inode.size = inode.size.max(offset + bytes.len() as u64);
         self.kind.changed(&self.core, ino, Change::Touched);
         if self.core.cache.dirty_pages() > (self.core.cache.limit() / DIRTY_SHARE).max(1) {
-            self.write_back(ino, Why::WriteBack)?;
+            self.write_back(ino, WriteReason::WriteBack)?;
         }
         Ok(())
     }
 
-    /// Before a file gets bytes from `offset` on: what lies between its end and them are zeroes, but on disk a power
-    /// cut may have left other data in the last block, whose new length was lost.
+    /// Prepares a file for bytes from `offset` on. Bytes between its end and `offset` must be zeroes, but on disk a
+    /// power cut may have left other data in the last block, if a new length was lost.
     fn clear_behind_end(&mut self, ino: Ino, offset: u64) -> Result<(), FsError> {
         let (index, from) = split(self.size(ino));
         if from > 0 && split(offset).0 > index && self.core.tree.inode(ino).block(index).is_some() {
@@ -242,7 +242,7 @@ impl Volume {
         self.clear_behind_end(ino, size)?;
         let (index, from) = split(size);
         if size < old && from > 0 {
-            // What a longer file shows there later are zeroes.
+            // A file that becomes longer later must show zeroes there.
             self.write(ino, size, &vec![0; BLOCK_BYTES - from])?;
         }
         self.core.cache.forget(ino, index + u32::from(from > 0));
@@ -255,16 +255,16 @@ impl Volume {
         Ok(())
     }
 
-    /// `fdatasync`: the file's contents and its length are durable when it returns.
+    /// `fdatasync`: makes the file's contents and its length durable.
     ///
     /// # Errors
     /// If the disk is gone or full.
     pub fn data_sync(&mut self, ino: Ino) -> Result<(), FsError> {
-        self.write_back(ino, Why::DataSync)?;
+        self.write_back(ino, WriteReason::DataSync)?;
         self.kind.data_sync(&mut self.core, ino)
     }
 
-    /// `fsync` of the directory: names are durable when it returns.
+    /// `fsync` of the directory: makes names durable.
     ///
     /// # Errors
     /// If the disk is gone or full.
@@ -272,13 +272,13 @@ impl Volume {
         self.kind.sync_directory(&mut self.core)
     }
 
-    /// Writes the dirty pages of a file, neighbours in one request, and waits for them.
-    fn write_back(&mut self, ino: Ino, why: Why) -> Result<(), FsError> {
+    /// Writes the dirty pages of a file, and waits for them. Neighbours share a request.
+    fn write_back(&mut self, ino: Ino, reason: WriteReason) -> Result<(), FsError> {
         let dirty = self.core.cache.dirty_of(ino);
         self.kind.make_room(&mut self.core, dirty.len())?;
         let mut placed = Vec::with_capacity(dirty.len());
         for (index, page) in dirty {
-            placed.push((self.kind.place(&mut self.core, ino, index, why)?, page));
+            placed.push((self.kind.place(&mut self.core, ino, index, reason)?, page));
         }
         self.core.write(placed, false)?;
         self.core.cache.cleaned(ino);
@@ -290,8 +290,8 @@ impl Volume {
         Ok(())
     }
 
-    /// What the kernel's threads do by themselves: old dirty pages, journal commits, checkpoints. The caller's time
-    /// passes meanwhile, so call it where nobody's latency is measured.
+    /// Does the periodic work of the kernel's threads: old dirty pages, journal commits, checkpoints. It takes
+    /// simulated time, so it must be called where no latency is measured.
     ///
     /// # Errors
     /// If the disk is gone or full.
@@ -309,12 +309,12 @@ impl Volume {
         let mut files = self.core.cache.dirty_files();
         files.extend(lengths.map(|(&ino, _)| ino));
         for ino in files {
-            self.write_back(ino, Why::WriteBack)?;
+            self.write_back(ino, WriteReason::WriteBack)?;
         }
         Ok(())
     }
 
-    /// `sync`: everything is durable when it returns.
+    /// `sync`: makes everything durable.
     ///
     /// # Errors
     /// If the disk is gone or full.
@@ -323,14 +323,14 @@ impl Volume {
         self.kind.sync_all(&mut self.core)
     }
 
-    /// Forgets clean pages: the next reads go to disk.
+    /// Drops clean pages, so the next reads go to disk.
     pub fn drop_caches(&mut self) {
         self.core.cache.drop_clean();
         self.last_read = None;
     }
 }
 
-/// Block number and place in the block.
+/// Block number, and offset in the block.
 fn split(offset: u64) -> (u32, usize) {
     ((offset / BLOCK_BYTES as u64) as u32, (offset % BLOCK_BYTES as u64) as usize)
 }

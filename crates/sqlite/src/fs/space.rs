@@ -1,4 +1,4 @@
-//! Which units of the data area are in use.
+//! The units of the data area that are in use.
 
 use units::Lpa;
 
@@ -40,12 +40,12 @@ impl Space {
         self.first
     }
 
-    /// True if the unit lies in the range and is free.
+    /// True if the unit is in the range and free.
     pub fn is_free(&self, lpa: Lpa) -> bool {
         self.slot(lpa).is_some_and(|slot| !self.used[slot])
     }
 
-    /// Takes a unit; false if it lies outside or is in use.
+    /// Takes a unit. False if it is outside the range or in use.
     #[must_use]
     pub fn take(&mut self, lpa: Lpa) -> bool {
         let Some(slot) = self.slot(lpa).filter(|&slot| !self.used[slot]) else { return false };
@@ -54,17 +54,17 @@ impl Space {
         true
     }
 
-    /// Gives a unit back.
+    /// Frees a unit.
     ///
     /// # Panics
-    /// If it is free, or lies outside.
+    /// If it is free, or outside the range.
     pub fn give(&mut self, lpa: Lpa) {
         let slot = self.slot(lpa).expect("only units of the range are given back");
         assert!(std::mem::take(&mut self.used[slot]), "{lpa} was given back twice");
         self.free += 1;
     }
 
-    /// Takes the first free unit from `goal` on, going round at the end.
+    /// Takes the first free unit from `goal` on; continues at the start of the range.
     pub fn take_near(&mut self, goal: Lpa) -> Option<Lpa> {
         let start = self.slot(goal).unwrap_or(0);
         let slots = (start..self.used.len()).chain(0..start);
@@ -73,7 +73,7 @@ impl Space {
         self.take(lpa).then_some(lpa)
     }
 
-    /// Number of free units in a stretch.
+    /// Number of free units among `count` units.
     pub fn free_in(&self, first: Lpa, count: u32) -> usize {
         (0..count).filter(|&i| self.is_free(first.offset(i))).count()
     }

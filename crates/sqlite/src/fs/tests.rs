@@ -1,4 +1,4 @@
-//! Tests of what both kinds promise: random operations, power cuts at random requests, and what is there afterwards.
+//! Tests of the promises of all kinds: random operations, power cuts at random requests, and the content afterwards.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const NAMES: [&str; 4] = ["a", "b", "c", "main.db-journal"];
 #[derive(Clone, Default, Debug)]
 struct Expected {
     bytes: Vec<u8>,
-    /// Nothing has happened to it since it was synced.
+    /// True if nothing has happened to it since its last sync.
     synced: bool,
 }
 
@@ -153,7 +153,7 @@ fn what_was_synced_survives_power_cuts() {
             };
             assert_eq!(error, FsError::Halted(Halted), "{kind:?} seed {seed} round {round}");
             let mut image = case.disk.after_cut(&mut cuts);
-            // Power may fail again during recovery.
+            // The power may be cut again during recovery.
             let disk = RamDisk::with(&image);
             disk.cut_after(cuts.below(40));
             if Volume::mount(Box::new(disk.clone()), kind, GEOMETRY).is_err() {
@@ -176,7 +176,7 @@ fn what_was_synced_survives_power_cuts() {
     assert!(checked > 500, "{checked} files were checked");
 }
 
-/// What a file gave up is still its own on disk, until a commit or a checkpoint says otherwise.
+/// On disk, freed blocks still belong to the file until a commit or a checkpoint.
 #[test]
 fn freed_blocks_wait_for_a_barrier() {
     for (kind, remove) in KINDS.into_iter().flat_map(|kind| [false, true].map(|remove| (kind, remove))) {
@@ -201,13 +201,13 @@ fn freed_blocks_wait_for_a_barrier() {
     }
 }
 
-/// The power fails when all of a mount has been written but the block that makes its checkpoint count.
+/// The power is cut when a mount has written everything except the block that makes its checkpoint valid.
 #[test]
 fn a_mount_spares_what_it_recovers_from() {
     let packs = 1..MAIN.0;
     for (kind, seed) in KINDS[1..].iter().flat_map(|&kind| (0..60).map(move |seed| (kind, seed))) {
         let mut case = Case::new(kind, seed);
-        // So much that no segment is free, and every hole is used.
+        // The file is so large that no segment is free, and every hole is used.
         let ino = case.volume.create("large").unwrap();
         (0..1650).for_each(|page| case.volume.write(ino, page * 4096, &[7; 4096]).unwrap());
         case.volume.sync_all().unwrap();
@@ -225,7 +225,7 @@ fn a_mount_spares_what_it_recovers_from() {
     }
 }
 
-/// Data behind the end of a file may have reached the disk without the new length.
+/// Data beyond the end of a file may have been written to disk without the new length.
 #[test]
 fn a_lost_length_does_not_uncover_lost_data() {
     let mut uncovered = 0;

@@ -1,4 +1,4 @@
-//! Inodes and the directory, as they stand in memory.
+//! Inodes and the directory in memory.
 
 use std::collections::BTreeMap;
 
@@ -17,20 +17,20 @@ pub struct Inode {
     pub name: String,
     /// Length in bytes.
     pub size: u64,
-    /// Length up to which data has been written to disk; what goes to disk as the file's length. Both file systems
-    /// allocate late, so a length on disk never covers data that was not written.
+    /// Length up to which data has been written to disk; it is stored as the file's length. Both file systems allocate
+    /// late, so a length on disk never covers data that was not written.
     pub disk_size: u64,
-    /// Where its blocks are; `None` for what was never written to disk.
+    /// Places of its blocks; `None` for blocks that were never written to disk.
     pub blocks: Vec<Option<Lpa>>,
 }
 
 impl Inode {
-    /// Where a block is.
+    /// Place of a block.
     pub fn block(&self, index: u32) -> Option<Lpa> {
         self.blocks.get(index as usize).copied().flatten()
     }
 
-    /// Sets where a block is.
+    /// Sets the place of a block.
     pub fn set_block(&mut self, index: u32, lpa: Lpa) {
         let index = index as usize;
         if self.blocks.len() <= index {
@@ -39,7 +39,7 @@ impl Inode {
         self.blocks[index] = Some(lpa);
     }
 
-    /// Shortens or lengthens the file; gives the blocks that it no longer has.
+    /// Changes the length of the file. Gives the blocks that it does not have any more.
     pub fn resize(&mut self, size: u64) -> Vec<Lpa> {
         let keep = blocks_for(size) as usize;
         let freed = self.blocks.drain(keep.min(self.blocks.len())..).flatten().collect();
@@ -49,7 +49,7 @@ impl Inode {
     }
 }
 
-/// Blocks that so many bytes take.
+/// Blocks of a file of `bytes` bytes.
 pub fn blocks_for(bytes: u64) -> u32 {
     bytes.div_ceil(BLOCK_BYTES as u64) as u32
 }
@@ -67,15 +67,15 @@ impl Tree {
     /// A file.
     ///
     /// # Panics
-    /// If there is none of this number.
+    /// If there is no such file.
     pub fn inode(&self, ino: Ino) -> &Inode {
         &self.inodes[&ino]
     }
 
-    /// A file, to be changed.
+    /// A file, for changes.
     ///
     /// # Panics
-    /// If there is none of this number.
+    /// If there is no such file.
     pub fn inode_mut(&mut self, ino: Ino) -> &mut Inode {
         self.inodes.get_mut(&ino).expect("inode numbers come from the tree")
     }

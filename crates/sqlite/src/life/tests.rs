@@ -1,4 +1,4 @@
-//! SQLite itself on the file systems: what it asks of the disk, and power cuts.
+//! SQLite itself on the file systems: its requests to the disk, and power cuts.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::spec::{JournalMode, Operation, Synchronous};
 const KINDS: [Kind; 3] = [Kind::Ext4, Kind::F2fs, Kind::F2fsOutOfPlace];
 const MODES: [JournalMode; 4] = [JournalMode::Delete, JournalMode::Truncate, JournalMode::Persist, JournalMode::Wal];
 
-/// Counts transactions, and what each phase asked of the disk.
+/// Counts transactions, and the requests of each phase.
 #[derive(Default)]
 struct Log {
     disk: RamDisk,
@@ -82,15 +82,14 @@ fn whole(transactions: u64) -> Found {
 
 /// Flushes per transaction of one operation.
 fn flushes(kind: Kind, mode: JournalMode, synchronous: Synchronous, operation: Operation) -> f64 {
-    // Large enough that F2FS needs no checkpoint for want of space.
+    // Large enough that F2FS needs no checkpoint for lack of space.
     let spec = SqliteSpec { volume_mib: 64, ..spec(kind, mode, synchronous) };
     let (_, log) = run_whole(&spec);
     let phase = spec.operations().position(|o| o == operation).unwrap();
     log.asked[&phase].flushes as f64 / f64::from(spec.transactions)
 }
 
-/// What SQLite syncs in a transaction (<https://www.sqlite.org/atomiccommit.html>, pragma.html "synchronous",
-/// wal.html):
+/// Syncs of SQLite in a transaction (<https://www.sqlite.org/atomiccommit.html>, pragma.html "synchronous", wal.html):
 /// - OFF: nothing.
 /// - NORMAL: the journal, the database; PERSIST also the journal's zeroed header; WAL nothing.
 /// - FULL: the journal's content, then its header, the database; TRUNCATE and PERSIST also the journal after that; WAL
@@ -98,7 +97,8 @@ fn flushes(kind: Kind, mode: JournalMode, synchronous: Synchronous, operation: O
 /// - EXTRA: with DELETE also the directory.
 ///
 /// The first sync of a new journal, so each in DELETE mode, also syncs the directory. On ext4 the commit for the
-/// journal file has taken the name with it, and nothing is left to do; on F2FS that is a checkpoint, with a flush.
+/// journal file has already written the name, so nothing is left to do. On F2FS the directory sync is a checkpoint,
+/// with a flush.
 #[test]
 fn flushes_per_transaction_follow_from_journal_mode_and_level() {
     use JournalMode::{Delete, Persist, Truncate, Wal};
@@ -118,14 +118,14 @@ fn flushes_per_transaction_follow_from_journal_mode_and_level() {
     }
 }
 
-/// Cuts the power of a run at a random moment, and often again while the database is opened; gives how many
-/// transactions that had returned are missing then (-1 if one more is there), or what is wrong.
+/// Cuts the power of a run at a random moment, and often again while the database is opened. Gives the number of
+/// missing transactions that had returned (-1 if there is one more), or the error.
 fn cut(spec: &SqliteSpec, seed: u64) -> Result<i64, String> {
     let mut rng = named_stream(seed, "cut", 0);
     let disk = RamDisk::default();
     drop(Volume::format(Box::new(disk.clone()), spec.file_system(), spec.geometry()).unwrap());
     let formatted = disk.moments();
-    // From here on the disk is formatted; a run formats it again.
+    // The disk is formatted at this moment; a run formats it again.
     let (whole_disk, _) = run_whole(spec);
     let disk = RamDisk::default();
     disk.cut_after(formatted + rng.below(whole_disk.moments() - formatted));
@@ -168,7 +168,7 @@ fn committed_transactions_survive_power_cuts() {
                     lost
                 })
                 .collect();
-            // Exactly where SQLite's documentation says so, the last transaction may be undone.
+            // The last transaction may be undone exactly where SQLite's documentation says so.
             assert_eq!(lost.contains(&1), spec.may_lose() == Some(1), "{kind:?} {mode:?} {synchronous:?} {lost:?}");
         }
     }
@@ -192,7 +192,7 @@ fn a_file_system_that_ignores_syncs_is_caught() {
     }
 }
 
-/// A log frame of SQLite is 24 bytes longer than a page, so a commit writes again the block in which the commit before
+/// A log frame of SQLite is 24 bytes longer than a page, so a commit rewrites the block in which the previous commit
 /// ended.
 #[test]
 fn a_node_that_overtakes_its_data_is_caught() {

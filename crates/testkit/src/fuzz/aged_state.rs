@@ -1,6 +1,6 @@
-//! Input: a byte that chooses, then either a whole file of an aged state, or changes to a good one: triples of a place
-//! (16 bits, of the file's length) and a byte to combine with what is there. What is read in spite of them is what was
-//! written.
+//! Input: a choice byte, then either a whole file of an aged state, or changes to a valid file. A change is a place (16
+//! bits, scaled to the file's length) and a byte that is combined with the byte there. If a changed file can still be
+//! read, the state must be the one that was written.
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use lab::profile::Profile;
 use lab::{Aged, Parts, Spec, schemes};
 
-/// Ages the tiny device a little.
+/// A workload that ages the tiny device a little.
 const AGE: &str = "rw=randwrite bs=4k iodepth=4 size=4m";
 
 pub(super) fn run(bytes: &[u8]) {
@@ -39,12 +39,12 @@ fn tiny() -> Profile {
     Profile::load("tiny", &[]).expect("an embedded profile")
 }
 
-/// What a state holds, for comparing.
+/// Text of a state, for comparisons.
 fn written(aged: &Aged) -> String {
     format!("{aged:?}")
 }
 
-/// A good file of each scheme, made when it is first needed.
+/// A valid file of each scheme, made when it is first needed.
 fn good(scheme: usize) -> &'static (Parts, Vec<u8>) {
     static FILES: OnceLock<Vec<(Parts, Vec<u8>)>> = OnceLock::new();
     let make = |preset: &lab::Preset| {

@@ -1,4 +1,4 @@
-//! Input: a byte with the number of files and the mode of the replay, the lengths of all files but the last (16 bits
+//! Input: a byte with the number of files and the mode of the replay, the lengths of all files except the last (16 bits
 //! each), and the files, plain or compressed.
 
 use workload::{Format, TraceFile, TraceOptions};
@@ -14,7 +14,7 @@ pub(super) fn run(bytes: &[u8]) {
     let options = TraceOptions { format: Some(Format::Blktrace), ..TraceOptions::default() };
     if let Some(trace) = traces::parse(files, &options) {
         assert_eq!(trace.files, names);
-        traces::endure(trace, shape >> 2);
+        traces::check_and_replay(trace, shape >> 2);
     }
 }
 

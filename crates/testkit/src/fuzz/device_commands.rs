@@ -1,5 +1,5 @@
-//! Input: a byte that chooses the mapping scheme and what it writes segments in, one for failing flash, and steps. A
-//! step is a byte for its kind, one for the pause before it, and what the kind needs: a command with a tag, or a power
+//! Input: a byte that chooses the mapping scheme and its size of segment parts, a byte for flash faults, and steps. A
+//! step is a byte for its kind, a byte for the pause before it, and its arguments: a command with a tag, or a power
 //! cut.
 
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use campaign::Rng;
 
 use crate::small_profile;
 
-/// Bounds the time of one input.
+/// Limits the time of one input.
 const MOST_STEPS: usize = 400;
 
 fn config() -> &'static DeviceConfig {
@@ -47,7 +47,7 @@ pub(super) fn run(bytes: &[u8]) {
     host.device.end();
 }
 
-/// The sizes of the device, for numbers that should mostly be inside of it.
+/// Sizes of the device, because most numbers should be inside it.
 struct Sizes {
     units: u32,
     blocks: u32,
@@ -64,7 +64,7 @@ impl Sizes {
     }
 }
 
-/// A number below `limit`, at its border, or anything.
+/// A number below `limit`, near it, or any number.
 fn number(input: &mut Input<'_>, limit: u32) -> u32 {
     match input.u16() {
         n @ 0xff00.. => limit.wrapping_sub(2).wrapping_add(u32::from(n & 3)),
@@ -73,7 +73,7 @@ fn number(input: &mut Input<'_>, limit: u32) -> u32 {
     }
 }
 
-/// Mostly short; a byte of 240 and more is a length without limit.
+/// A length: usually short; a byte of 240 and more gives any length.
 fn length(input: &mut Input<'_>) -> u32 {
     match input.u8() {
         n @ 0..200 => u32::from(n % 20),
@@ -82,13 +82,13 @@ fn length(input: &mut Input<'_>) -> u32 {
     }
 }
 
-/// Up to 31 times a unit between 1 ns and 10 ms.
+/// A pause: up to 31 times a power of ten from 1 ns to 10 ms.
 fn pause(input: &mut Input<'_>) -> Nanos {
     let code = input.u8();
     Nanos(u64::from(code & 31) * 10_u64.pow(u32::from(code >> 5)))
 }
 
-/// A host that knows what the device has told it, and need not be honest about it.
+/// A host that knows what the device has told it, and may lie about it.
 struct Host {
     device: Hostile,
     sizes: Sizes,
@@ -140,7 +140,7 @@ impl Host {
         }
     }
 
-    /// An entry that the device has sealed, perhaps for another address or long ago, or anything.
+    /// A sealed entry of the device, perhaps of another address or an old one, or any number.
     fn entry(&self, input: &mut Input<'_>) -> u64 {
         match input.u8() {
             n @ 0..224 => self.device.sealed(n.into()).unwrap_or(0),
@@ -148,7 +148,7 @@ impl Host {
         }
     }
 
-    /// What the device has told of, somewhat less or more, or anything.
+    /// The last sequence number that the device has told, a number near it, or any number.
     fn host_seq(&self, input: &mut Input<'_>) -> Seq {
         let told = self.device.told();
         match input.u8() {
@@ -165,17 +165,17 @@ impl Host {
         (input.u8() >= 208).then(|| Superblock(number(input, self.sizes.blocks)))
     }
 
-    /// Mostly of the kind that the operation takes.
+    /// Usually the kind of data that the operation takes.
     fn data(&self, op: &Op, input: &mut Input<'_>) -> DataOut {
         let style = input.u8();
-        let wants = match op {
+        let expected_kind = match op {
             Op::Write { .. } => 0,
             Op::SegmentWrite { .. } => 1,
             Op::ValidBitmap { .. } => 2,
             Op::BatchNotice { .. } => 4,
             _ => 3,
         };
-        let kind = if style < 240 { wants } else { style % 5 };
+        let kind = if style < 240 { expected_kind } else { style % 5 };
         match kind {
             0 => DataOut::Stamp(1 + u32::from(style)),
             1 if style & 1 == 0 => {
@@ -191,7 +191,7 @@ impl Host {
                 DataOut::Bitmap(vec![input.u64(); words].into())
             }
             4 => {
-                // Mostly in one segment.
+                // Usually in one segment.
                 let first = Lpa(number(input, self.sizes.units));
                 let run =
                     |i: u8| LpaRun { lpa: Lpa(first.0.wrapping_add(u32::from(i) * 5)), len: u32::from(style % 8) };

@@ -1,26 +1,26 @@
-//! Drives a workload as a run does, and checks what every source promises.
+//! Drives a workload as a run does, and checks the contract of every source.
 
 use std::collections::VecDeque;
 
 use units::SimTime;
 use workload::{Footprint, Issued, Next, Source, Ticket, WorkOp};
 
-/// Answers that are taken from a source which never ends.
+/// Most answers that are taken from a source that does not end.
 const MOST_ANSWERS: usize = 4000;
 
-/// A run has a clock of 64 bits of nanoseconds, and adds its own times to those of its source.
+/// Latest time of a source. A run has a clock of 64 bits of nanoseconds, and adds its own times to those of its source.
 pub(super) const LATEST: SimTime = SimTime(1 << 62);
 
-/// What became of a source.
+/// Result of draining a source.
 pub(super) struct Drained {
-    /// Requests that it gave.
+    /// Number of requests.
     pub(super) requests: u64,
-    /// It has said that there are no more.
+    /// True if the source has ended.
     pub(super) done: bool,
 }
 
-/// Takes requests from a source on a device of `capacity_units`, at most `most`. Each is completed when the source
-/// waits for it, so that there are always as many outstanding as it wants.
+/// Takes requests from a source on a device of `capacity_units`, at most `most`. A request is completed when the source
+/// waits for it, so there are always as many outstanding as it wants.
 pub(super) fn drain(source: &mut impl Source, capacity_units: u32, most: u64) -> Drained {
     let (reads, all) = (source.footprint(), source.preconditioning_ranges());
     let mut now = SimTime::START;
@@ -62,7 +62,7 @@ pub(super) fn drain(source: &mut impl Source, capacity_units: u32, most: u64) ->
     Drained { requests, done: false }
 }
 
-/// A request lies on the device, and in the footprint that the source has announced.
+/// Checks that a request lies on the device, and in the footprint that the source has announced.
 fn check_place(issued: &Issued, capacity_units: u32, footprint: &Footprint) {
     let request = &issued.request;
     if request.op == WorkOp::Flush {

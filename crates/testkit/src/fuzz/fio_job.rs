@@ -5,7 +5,7 @@ use workload::fio::JobFile;
 use super::drain::drain;
 use super::input::Input;
 
-/// Enough to get through several loops, files and stages of small jobs.
+/// Enough requests for several loops, files and stages of small jobs.
 const MOST_REQUESTS: u64 = 500;
 
 const CAPACITIES: [u32; 4] = [1, 255, 1 << 14, u32::MAX];
@@ -26,7 +26,7 @@ pub(super) fn run(bytes: &[u8]) {
     drain(&mut source, capacity_units, MOST_REQUESTS);
 }
 
-/// An error names the file.
+/// Checks that an error names the file.
 fn named(error: &str) {
     assert!(error.starts_with("job.fio:"), "{error}");
 }

@@ -1,6 +1,6 @@
-//! Choices made by bytes.
+//! Choices encoded as bytes.
 
-/// Reads an input from its beginning. After its end there are only zeroes, so that every input is a valid one.
+/// Reads an input from its start. After its end it gives zeroes, so every input is valid.
 pub(super) struct Input<'a> {
     rest: &'a [u8],
 }
@@ -14,14 +14,14 @@ impl<'a> Input<'a> {
         self.rest.is_empty()
     }
 
-    /// The next `n` bytes, or what is left.
+    /// The next `n` bytes, or all that are left.
     pub(super) fn take(&mut self, n: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(n.min(self.rest.len()));
         self.rest = rest;
         taken
     }
 
-    /// Everything that is left.
+    /// All bytes that are left.
     pub(super) fn rest(&mut self) -> &'a [u8] {
         self.take(usize::MAX)
     }

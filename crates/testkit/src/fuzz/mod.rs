@@ -1,4 +1,4 @@
-//! Fuzz targets: everything that reads what comes from outside, as functions of bytes that panic on a finding.
+//! Fuzz targets: functions of bytes for everything that reads external input. They panic on a finding.
 //!
 //! `fuzz/` in the root of the project runs them under libFuzzer (`make fuzz`); `tests/fuzz_corpus.rs` runs them over
 //! the corpus and mutations of it in every test run. A new target is a file here, its line in the registration, a file
@@ -37,7 +37,7 @@ targets! {
     fio_job;
     /// Scenarios of phones, their first steps, and sessions that become scenarios.
     phone;
-    /// Device profiles and overrides: the parser, the checks, and a system built from what they accept.
+    /// Device profiles and overrides: the parser, the checks, and a system built from the accepted ones.
     profile;
     /// Specifications of SQLite workloads.
     sqlite_spec;

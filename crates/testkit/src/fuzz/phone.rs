@@ -1,5 +1,5 @@
-//! Input: text. If it has block events it is read as a session of a phone, else as a scenario; what is accepted is a
-//! phone that takes its first steps, with a driver that answers anything.
+//! Input: text. Text with block events is read as a session of a phone, other text as a scenario. A phone made from an
+//! accepted one takes its first steps, with a driver that gives random answers.
 
 use android::recorded::scenario_of;
 use android::{Phone, Scenario};
@@ -8,9 +8,9 @@ use workload::{DriverCall, Next, Session, Source, TraceFile, TraceOptions};
 
 /// Units of the device.
 const UNITS: u32 = 5_000;
-/// Scenarios with more reads than this in their lists are right, but slow to lay out.
+/// Scenarios with more reads than this in their lists are valid, but slow to lay out.
 const MOST_READS: f64 = 20_000.0;
-/// Steps of a phone.
+/// Number of steps of a phone.
 const STEPS: u32 = 3_000;
 
 pub(super) fn run(bytes: &[u8]) {
@@ -18,7 +18,7 @@ pub(super) fn run(bytes: &[u8]) {
     if text.contains("block_rq") {
         session(bytes);
     } else if !text.contains("recorded") && !text.contains("trace") {
-        // A recording and a trace are files of the input's choice.
+        // The input could name any file as recording or trace.
         scenario(text);
     }
 }
@@ -54,7 +54,7 @@ fn scenario(text: &str) {
     drive(phone);
 }
 
-/// Reads complete when nothing else can happen; the driver holds little, and gives back more than it holds.
+/// Reads complete only when nothing else can happen. The driver holds little, and gives back more than it holds.
 fn drive(mut phone: Phone) {
     let (mut now, mut outstanding) = (SimTime(0), Vec::new());
     for _ in 0..STEPS {

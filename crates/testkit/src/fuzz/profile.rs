@@ -1,4 +1,4 @@
-//! Input: text. It is read as a profile, and line by line as overrides (`section.key=value`) of the profile `tiny`.
+//! Input: text. It is read as a profile, and each line as an override (`section.key=value`) of the profile `tiny`.
 
 use lab::profile::{Override, Profile, ProfileError, parse_override};
 use lab::system::PRESETS;
@@ -6,10 +6,10 @@ use units::Nanos;
 
 use campaign::{Defects, Rig, Rng};
 
-/// Systems are built and used up to this size of their flash, 1 GiB.
+/// Largest flash for which a system is built and used: 1 GiB.
 const MOST_UNITS: u32 = 1 << 18;
 
-/// More than a profile has keys.
+/// Most overrides; a profile has fewer keys.
 const MOST_OVERRIDES: usize = 64;
 
 pub(super) fn run(bytes: &[u8]) {
@@ -21,7 +21,7 @@ pub(super) fn run(bytes: &[u8]) {
     }
 }
 
-/// What has been accepted makes a system that works.
+/// An accepted profile makes a system that works.
 fn accept(profile: Result<Profile, ProfileError>, choice: usize) {
     let profile = match profile {
         Ok(profile) => profile,
@@ -35,12 +35,12 @@ fn accept(profile: Result<Profile, ProfileError>, choice: usize) {
         let _ = profile.host_config(preset.parts);
     }
     if config.geometry.total_units() <= MOST_UNITS {
-        use_it(&profile, choice);
+        use_system(&profile, choice);
     }
 }
 
-/// A few requests through driver and device; the rig checks what is read.
-fn use_it(profile: &Profile, choice: usize) {
+/// Sends a few requests through driver and device; the rig checks all reads.
+fn use_system(profile: &Profile, choice: usize) {
     let preset = &PRESETS[choice % PRESETS.len()];
     if profile.check_parts(preset.parts).is_err() {
         return;

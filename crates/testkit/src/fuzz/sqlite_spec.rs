@@ -1,4 +1,4 @@
-//! Input: text. It is read as a SQLite workload; what is accepted lays itself out on a device or says why not.
+//! Input: text. It is read as a SQLite workload. An accepted one can be laid out on a device, or says why not.
 
 use sqlite_load::SqliteSpec;
 

@@ -1,5 +1,5 @@
-//! Input: a byte that gives the format (or leaves it to be recognised), one with cleaning rules and the mode of the
-//! replay, and the text.
+//! Input: a byte for the format (or for its recognition), a byte with cleaning rules and the mode of the replay, and
+//! the text.
 
 use workload::{CleanRule, Format, TraceFile, TraceOptions};
 
@@ -15,6 +15,6 @@ pub(super) fn run(bytes: &[u8]) {
         TraceOptions { format, device: None, clean: CleanRule::ALL.iter().enumerate().filter_map(chosen).collect() };
     let files = vec![TraceFile { name: "fuzzed".into(), bytes: input.rest().to_vec() }];
     if let Some(trace) = traces::parse(files, &options) {
-        traces::endure(trace, shape >> 3);
+        traces::check_and_replay(trace, shape >> 3);
     }
 }

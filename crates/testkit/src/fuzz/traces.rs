@@ -1,4 +1,4 @@
-//! What holds for a trace of any format, however it was made.
+//! Checks that every trace must pass, whatever its format and origin.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use workload::{Format, Replay, ReplayMode, SECTOR_BYTES, Trace, TraceError, Trac
 
 use super::drain::{LATEST, drain};
 
-/// Bounds the time of one input: compression makes a thousand bytes of one.
+/// Limits the time of one input, because a small compressed input may have many requests.
 const MOST_REQUESTS: usize = 1000;
 
-/// Reads files. If there are several devices, the first of those that the error names is taken.
+/// Parses files. If they have several devices, takes the first that the error names.
 pub(super) fn parse(files: Vec<TraceFile>, options: &TraceOptions) -> Option<Trace> {
     match Trace::parse("trace", files.clone(), options) {
         Err(TraceError::SeveralDevices { devices, .. }) => {
@@ -25,7 +25,7 @@ pub(super) fn parse(files: Vec<TraceFile>, options: &TraceOptions) -> Option<Tra
 }
 
 /// Checks a trace, replays it and writes it in every format.
-pub(super) fn endure(trace: Trace, shape: u8) {
+pub(super) fn check_and_replay(trace: Trace, shape: u8) {
     check(&trace);
     if trace.requests.len() <= MOST_REQUESTS {
         write(&trace);
@@ -60,7 +60,7 @@ fn check(trace: &Trace) {
     assert!(report.warnings().iter().all(|warning| !warning.is_empty()));
 }
 
-/// What one has written, one can read; in the format that carries everything, it is the same.
+/// Checks that a written trace can be read; with the format that stores everything, it is the same.
 fn write(trace: &Trace) {
     for format in Format::ALL.iter().copied().filter(|format| format.can_be_written()) {
         let bytes = match trace.to_bytes(format) {

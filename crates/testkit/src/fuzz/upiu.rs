@@ -1,4 +1,4 @@
-//! Input: a byte that chooses what the bytes are to be, a number that the reader knows, and the bytes of the message.
+//! Input: a byte for the kind of message, a number that the reader knows, and the bytes of the message.
 
 use ufs::codec::{decode_command, decode_response, encode_command, encode_response};
 use ufs::{BitmapFor, DataIn, DeviceInfo, Op};
@@ -6,7 +6,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::input::Input;
 
-/// As large as addresses go, so that every group exists.
+/// The largest device that addresses allow, so that every group exists.
 const INFO: DeviceInfo = DeviceInfo {
     capacity_units: u32::MAX,
     superblocks: 65535,
@@ -18,7 +18,7 @@ const INFO: DeviceInfo = DeviceInfo {
     map_page_entries: 1024,
 };
 
-/// What a response may answer.
+/// Commands that a response may answer.
 const OPS: [Op; 15] = [
     Op::Read { lpa: Lpa(1), len: 1 },
     Op::Read { lpa: Lpa(7), len: 3 },
@@ -39,13 +39,13 @@ const OPS: [Op; 15] = [
 
 pub(super) fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let what = input.u8();
+    let kind = input.u8();
     let near = match input.u8() {
         0 => Seq(input.u64()),
         n => Seq(1 << (n % 64)),
     };
     let message = input.rest();
-    match OPS.get(usize::from(what)) {
+    match OPS.get(usize::from(kind)) {
         Some(op) => response(message, near, op),
         None => command(message, near),
     }
@@ -73,8 +73,8 @@ fn response(bytes: &[u8], near: Seq, op: &Op) {
     no_longer(&again, bytes);
 }
 
-/// The codec writes the shortest form; a reader also takes data in many small UPIUs, and an extension that says
-/// nothing.
+/// Checks that encoding is not longer. The codec writes the shortest form; a reader also accepts data in many small
+/// UPIUs, and an extension without content.
 fn no_longer(again: &[u8], bytes: &[u8]) {
     assert!(again.len() <= bytes.len(), "{} bytes have become {}", bytes.len(), again.len());
 }

@@ -1,9 +1,9 @@
 //! The journal: a ring of blocks with transactions, as JBD2 writes them.
 //!
-//! A transaction is one or more descriptor blocks, each followed by copies of the metadata blocks that it names, and at
-//! the end a commit block with a checksum of all copies. The journal's own superblock says where the first transaction
-//! stands that may not be in place yet, and its number. Recovery replays whole transactions with ascending numbers from
-//! there on, and ends at the first that is not whole (Documentation/filesystems/ext4/journal.rst).
+//! A transaction is one or more descriptor blocks, each followed by copies of the metadata blocks that it names, and a
+//! commit block with a checksum of all copies. The journal's own superblock has the start and the number of the first
+//! transaction that may not be in place yet. Recovery replays whole transactions with ascending numbers from there on,
+//! and ends at the first that is not whole (Documentation/filesystems/ext4/journal.rst).
 
 use units::Lpa;
 
@@ -13,10 +13,10 @@ use crate::fs::codec::{Reader, Writer, checksum};
 const SUPER: u32 = 0x4a42_4401;
 const DESCRIPTOR: u32 = 0x4a42_4402;
 const COMMIT: u32 = 0x4a42_4403;
-/// Blocks that one descriptor names.
+/// Most blocks that one descriptor names.
 const TAGS: usize = 500;
 
-/// Blocks and where they belong.
+/// Blocks and their places.
 type Copies = Vec<(Lpa, Block)>;
 
 /// The ring.
@@ -25,25 +25,25 @@ pub struct Journal {
     first: Lpa,
     /// Blocks of the ring, without the superblock.
     ring: u32,
-    /// Where the next transaction begins.
+    /// Start of the next transaction.
     head: u32,
-    /// Blocks from the oldest transaction to the head.
+    /// Number of blocks from the oldest transaction to the head.
     used: u32,
     /// Number of the next transaction.
     sequence: u64,
 }
 
-/// A transaction on its way to the disk.
+/// A transaction to be written.
 #[derive(Clone, Debug)]
 pub struct Transaction {
     /// Descriptors and copies, to be written first.
     pub body: Copies,
-    /// The block that makes it count.
+    /// The block that makes it valid.
     pub commit: (Lpa, Block),
 }
 
 impl Journal {
-    /// An empty journal of `blocks` blocks from `first` on, whose next transaction has this number.
+    /// An empty journal of `blocks` blocks from `first` on. `sequence` is the number of the next transaction.
     pub fn new(first: Lpa, blocks: u32, sequence: u64) -> Journal {
         Journal { first, ring: blocks - 1, head: 0, used: 0, sequence }
     }
@@ -52,12 +52,12 @@ impl Journal {
         self.first.offset(1 + place % self.ring)
     }
 
-    /// Blocks that a transaction of so many metadata blocks takes.
+    /// Blocks of a transaction with `count` metadata blocks.
     fn blocks_for(count: usize) -> u32 {
         (count + count.div_ceil(TAGS) + 1) as u32
     }
 
-    /// True if a transaction of so many blocks finds room.
+    /// True if a transaction with `count` metadata blocks fits.
     pub fn has_room(&self, count: usize) -> bool {
         self.used + Journal::blocks_for(count) <= self.ring
     }
@@ -89,7 +89,7 @@ impl Journal {
         Transaction { body, commit }
     }
 
-    /// Everything has been written in place: gives the superblock that says so.
+    /// Everything has been written in place. Gives the superblock that says so.
     pub fn emptied(&mut self) -> (Lpa, Block) {
         self.used = 0;
         let mut writer = Writer::new(SUPER);
@@ -98,7 +98,7 @@ impl Journal {
         (self.first, writer.finish())
     }
 
-    /// Reads the journal: the state after its last whole transaction, and the copies of all, oldest first.
+    /// Reads the journal: its state after the last whole transaction, and the copies of all of them, oldest first.
     pub fn scan<E>(
         first: Lpa,
         blocks: u32,
@@ -118,7 +118,7 @@ impl Journal {
         Ok(Some((journal, replayed)))
     }
 
-    /// The transaction at the head, if it is whole: its copies and its length.
+    /// The transaction at the head, if it is whole: its copies and its length in blocks.
     fn read_transaction<E>(&self, read: &mut impl FnMut(Lpa) -> Result<Block, E>) -> Result<Option<(Copies, u32)>, E> {
         let (mut copies, mut place, mut sum) = (Vec::new(), self.head, 0);
         while place - self.head + self.used < self.ring {
@@ -140,7 +140,7 @@ impl Journal {
         Ok(None)
     }
 
-    /// Places named by a descriptor of the next transaction.
+    /// Places that a descriptor of the next transaction names.
     fn tags(&self, block: &Block) -> Option<Vec<Lpa>> {
         let mut reader = Reader::open(block, DESCRIPTOR)?;
         let sequence = reader.u64()?;

@@ -1,9 +1,9 @@
-//! Where ext4's metadata stand, and what stands in them.
+//! Places and contents of ext4's metadata.
 //!
 //! One block group with ext4's kinds of metadata block (Documentation/filesystems/ext4): superblock, group descriptors,
 //! inode bitmap, block bitmaps, directory, inode table with inodes of 256 bytes, extent leaves, journal, data. The
-//! encoding is the model's own. What counts is which blocks an operation changes: they are the same as in ext4. A leaf
-//! has a place of its own beside the inode table instead of one in the data area, which spares revoke records.
+//! encoding is the model's own; an operation changes the same blocks as in ext4. A leaf has a place of its own beside
+//! the inode table, not in the data area, so no revoke records are needed.
 
 use units::Lpa;
 
@@ -14,7 +14,7 @@ use crate::fs::directory;
 use crate::fs::space::Space;
 use crate::fs::tree::{Ino, Inode, Tree};
 
-/// Inodes of a volume.
+/// Number of inodes of a volume.
 pub const INODES: u32 = 60;
 /// First inode of a file; ext4 reserves those below.
 pub const FIRST_INO: u32 = 11;
@@ -24,13 +24,13 @@ const TABLE_BLOCKS: u32 = INODES / INODES_PER_BLOCK;
 const INODE_BYTES: usize = 256;
 /// Extents inside an inode (ext4: four in `i_block`).
 const INLINE_EXTENTS: usize = 4;
-/// Extents of twelve bytes in a leaf: as many as in one of ext4.
+/// Extents of twelve bytes in a leaf, as in ext4.
 const LEAF_EXTENTS: usize = 340;
-/// Leaves of a file.
+/// Most leaves of a file.
 const LEAVES: u32 = 4;
 /// Units that one bitmap block covers.
 const BITMAP_UNITS: u32 = 8 * 4000;
-/// Smallest volume.
+/// Smallest size of a volume.
 pub const MIN_UNITS: u32 = 1024;
 
 const SUPER: u32 = 0x4558_5401;
@@ -46,9 +46,9 @@ const LEAF: u32 = 0x4558_5407;
 pub enum Meta {
     /// Free blocks and inodes.
     Groups,
-    /// Which inodes are in use.
+    /// The inodes in use.
     InodeBitmap,
-    /// Which blocks are in use.
+    /// The blocks in use.
     BlockBitmap(u32),
     /// Names.
     Directory,
@@ -58,7 +58,7 @@ pub enum Meta {
     Leaf(Ino, u32),
 }
 
-/// Where everything is.
+/// Places of everything on a volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     /// Size of the volume.
@@ -88,8 +88,8 @@ impl Layout {
         self.place(Meta::Leaf(Ino(INODES), 0))
     }
 
-    /// Blocks of the journal: the defaults of mke2fs by size of the volume (e2fsprogs, `ext2fs_default_journal_size`);
-    /// below 2048 blocks, where mke2fs makes none, 64.
+    /// Blocks of the journal: the defaults of mke2fs by size of the volume (e2fsprogs, `ext2fs_default_journal_size`).
+    /// Below 2048 blocks, where mke2fs makes no journal, 64.
     pub fn journal_blocks(self) -> u32 {
         match self.units {
             0..2048 => 64,
@@ -105,17 +105,17 @@ impl Layout {
         self.journal().offset(self.journal_blocks())
     }
 
-    /// The free data area.
+    /// The data area, with all units free.
     pub fn space(self) -> Space {
         Space::new(self.data(), self.units - self.data().0)
     }
 
-    /// The bitmap block that a unit belongs to.
+    /// The bitmap block of a unit.
     pub fn bitmap_of(self, lpa: Lpa) -> Meta {
         Meta::BlockBitmap(lpa.0 / BITMAP_UNITS)
     }
 
-    /// The block of the table that an inode belongs to.
+    /// The block of the table that has an inode.
     pub fn table_of(ino: Ino) -> Meta {
         Meta::Table(ino.0 / INODES_PER_BLOCK)
     }
@@ -140,7 +140,7 @@ impl Layout {
         Some(Layout { units })
     }
 
-    /// What stands in a piece of metadata.
+    /// Content of a piece of metadata.
     pub fn encode(self, meta: Meta, tree: &Tree, space: &Space) -> Block {
         match meta {
             Meta::Groups => {
@@ -175,10 +175,10 @@ impl Layout {
         writer.finish()
     }
 
-    /// Reads all files. `read` gives the content of a metadata block, with what the journal replaces.
+    /// Reads all files. `read` gives the content of a metadata block, after replay of the journal.
     ///
     /// # Errors
-    /// If blocks are damaged, or contradict each other.
+    /// If blocks are damaged or inconsistent.
     pub fn decode(self, mut read: impl FnMut(Lpa) -> Result<Block, FsError>) -> Result<(Tree, Space), FsError> {
         let names =
             directory::decode(DIRECTORY, &read(self.place(Meta::Directory))?).ok_or_else(|| damaged("directory"))?;
@@ -210,7 +210,7 @@ impl Layout {
         Ok((tree, space))
     }
 
-    /// As fsck does: what the bitmaps and counts say must follow from the inodes.
+    /// Checks like fsck that bitmaps and counts follow from the inodes.
     fn check(
         self,
         tree: &Tree,
@@ -230,18 +230,18 @@ fn damaged(what: &str) -> FsError {
     FsError::Damaged(format!("{what} can not be read"))
 }
 
-/// A stretch of a file.
+/// Consecutive blocks of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// First block in the file.
     index: u32,
-    /// Its unit.
+    /// Unit of the first block.
     lpa: Lpa,
     /// Number of blocks.
     length: u32,
 }
 
-/// The stretches of a file.
+/// The extents of a file.
 pub fn extents(inode: &Inode) -> Vec<Extent> {
     let mut found: Vec<Extent> = Vec::new();
     for (index, lpa) in (0_u32..).zip(&inode.blocks) {
@@ -254,7 +254,7 @@ pub fn extents(inode: &Inode) -> Vec<Extent> {
     found
 }
 
-/// Leaves of a file with so many extents.
+/// Number of leaves of a file with `extents` extents.
 pub fn leaves(extents: usize) -> u32 {
     if extents <= INLINE_EXTENTS { 0 } else { extents.div_ceil(LEAF_EXTENTS) as u32 }
 }
@@ -279,7 +279,7 @@ fn encode_table(n: u32, tree: &Tree) -> Block {
     writer.finish()
 }
 
-/// Length, number of extents, and those of them that stand in the inode.
+/// Length, number of extents, and the extents in the inode.
 fn decode_inode(block: &Block, ino: Ino) -> Option<(u64, usize, Vec<Extent>)> {
     let mut reader = Reader::open(block, TABLE)?;
     reader.seek(16 + (ino.0 % INODES_PER_BLOCK) as usize * INODE_BYTES);

@@ -1,21 +1,22 @@
 //! ext4 in ordered mode, its default (`data=ordered`), with barriers.
 //!
-//! What is modelled, and where it comes from:
+//! What is modelled, and the source of it:
 //!
 //! - **Delayed allocation**: a page gets its block when it is written back
 //!   (Documentation/filesystems/ext4/overview.rst, "delayed allocation"). So the file's length on disk grows only with
 //!   data that has been written, and a commit never waits for other files' data.
 //! - **Overwrites are in place.**
-//! - **fdatasync** (`ext4_sync_file`, fs/ext4/fsync.c): the data are written and waited for. If length or allocation
-//!   belong to the running transaction (`i_datasync_tid`), it is committed; otherwise only a flush follows. A time
-//!   stamp alone commits nothing.
-//! - **Commit** (`jbd2_journal_commit_transaction`, fs/jbd2/commit.c): descriptor and copies of all metadata blocks
-//!   that the running transaction has changed, by whatever file; wait; then the commit block with preflush and FUA
-//!   (`journal_submit_commit_record`, without `journal_async_commit`). The preflush also covers the file's data.
+//! - **fdatasync** (`ext4_sync_file`, fs/ext4/fsync.c): writes the data and waits for them. If length or allocation
+//!   belong to the running transaction (`i_datasync_tid`), it is committed; otherwise only a flush follows. A changed
+//!   time stamp alone commits nothing.
+//! - **Commit** (`jbd2_journal_commit_transaction`, fs/jbd2/commit.c): writes descriptor and copies of all metadata
+//!   blocks that the running transaction has changed, for whatever file; waits; then writes the commit block with
+//!   preflush and FUA (`journal_submit_commit_record`, without `journal_async_commit`). The preflush also covers the
+//!   file's data.
 //! - **fsync of a directory** forces a commit (`ext4_fsync_journal`: not a regular file).
-//! - **The commit interval** is 5 s (`commit=5`); **blocks freed** are used again after the commit that frees them.
+//! - **The commit interval** is 5 s (`commit=5`). **Freed blocks** are used again after the commit that frees them.
 //! - **Checkpoint** (`jbd2_log_do_checkpoint`, `jbd2_cleanup_journal_tail`): when the journal is full, or after 30 s as
-//!   the flusher writes old buffers, the last committed copy of each block goes in place; flush; the journal's
+//!   the flusher writes old buffers, writes the last committed copy of each block in place; flush; the journal's
 //!   superblock with FUA.
 //!
 //! Not modelled: fast commits (off by default), block groups, the multi-block allocator's preallocation, `discard` (off
@@ -29,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use units::{Lpa, Nanos, SimTime};
 
 use super::tree::{Ino, Inode};
-use super::{Change, Core, FsError, Personality, Why, read_units};
+use super::{Change, Core, FsError, Personality, WriteReason, read_units};
 use crate::block::{Block, Disk, Io};
 use journal::Journal;
 use layout::{Layout, Meta};
@@ -38,21 +39,21 @@ use layout::{Layout, Meta};
 const COMMIT_INTERVAL: Nanos = Nanos(5_000_000_000);
 /// Age at which committed metadata is written in place (`vm.dirty_expire_centisecs`).
 const CHECKPOINT_INTERVAL: Nanos = Nanos(30_000_000_000);
-/// A new file begins so many blocks behind the last one, so that files do not grow into each other.
+/// Distance between the starts of new files in blocks, so that files do not grow into each other.
 const FILE_STRIDE: u32 = 512;
 
 /// The running transaction.
 #[derive(Clone, Default, Debug)]
 struct Running {
-    /// Changed metadata.
+    /// Changed pieces of metadata.
     changed: BTreeSet<Meta>,
-    /// Files whose data can not be found without it.
+    /// Files whose data can not be found without the transaction.
     needed: BTreeSet<Ino>,
-    /// Files whose inodes are in it.
+    /// Files whose inodes are in the transaction.
     inodes: BTreeSet<Ino>,
-    /// Blocks that it frees.
+    /// Blocks that the transaction frees.
     freed: Vec<Lpa>,
-    /// When it began.
+    /// Time at which the transaction began.
     since: Option<SimTime>,
 }
 
@@ -64,9 +65,9 @@ pub struct Ext4 {
     running: Running,
     /// Committed metadata that is not in place yet.
     committed: BTreeMap<Lpa, Block>,
-    /// Since when.
+    /// Time of the oldest such metadata.
     committed_since: SimTime,
-    /// Leaves as they were committed last.
+    /// Leaves as they were last committed.
     leaves: BTreeMap<Meta, Block>,
     next_start: Lpa,
 }
@@ -169,7 +170,7 @@ impl Ext4 {
         if self.running.since.is_none() {
             return Ok(());
         }
-        // On disk the blocks are free from this commit on, and only then may they be used again.
+        // On disk the blocks are free from this commit on. Only then may they be used again.
         for lpa in std::mem::take(&mut self.running.freed) {
             self.space.give(lpa);
         }
@@ -192,7 +193,7 @@ impl Ext4 {
         Ok(())
     }
 
-    /// Writes committed metadata in place, so that the journal is empty.
+    /// Writes committed metadata in place, which empties the journal.
     fn checkpoint(&mut self, core: &mut Core) -> Result<(), FsError> {
         core.write_meta(std::mem::take(&mut self.committed))?;
         let (lpa, block) = self.journal.emptied();
@@ -234,7 +235,7 @@ impl Personality for Ext4 {
         Ok(())
     }
 
-    fn place(&mut self, core: &mut Core, ino: Ino, index: u32, _why: Why) -> Result<Lpa, FsError> {
+    fn place(&mut self, core: &mut Core, ino: Ino, index: u32, _reason: WriteReason) -> Result<Lpa, FsError> {
         let inode = core.tree.inode(ino);
         if let Some(lpa) = inode.block(index) {
             return Ok(lpa);

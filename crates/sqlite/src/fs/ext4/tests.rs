@@ -1,4 +1,4 @@
-//! What ext4 writes, step by step.
+//! Requests of ext4, step by step.
 
 use super::*;
 use crate::fs::{Geometry, Kind, Volume};
@@ -28,7 +28,7 @@ fn a_sync_commits_only_what_the_data_need() {
     volume.write(ino, 8202, &[3; 10]).unwrap();
     assert_eq!(asked(&disk, || volume.data_sync(ino).unwrap()), counts(3, 1 + 2 + 1, 1, 1), "a new length");
     volume.remove("a").unwrap();
-    // All of the above but data.
+    // All blocks as above except data.
     assert_eq!(asked(&disk, || volume.sync_directory().unwrap()), counts(2, 6 + 1, 1, 1));
     assert_eq!(asked(&disk, || volume.sync_directory().unwrap()), counts(0, 0, 0, 0), "nothing is running");
 }
@@ -43,7 +43,7 @@ fn the_kernel_commits_after_5_s_and_checkpoints_after_30_s() {
     // Group descriptors, inode bitmap, directory, inode table.
     assert_eq!(asked(&disk, || volume.background().unwrap()), counts(2, 5 + 1, 1, 1));
     disk.pass(CHECKPOINT_INTERVAL);
-    // In place: the first two are neighbours, and so are the last two.
+    // In place: the first two blocks are neighbours, and so are the last two.
     assert_eq!(asked(&disk, || volume.background().unwrap()), counts(3, 4 + 1, 1, 1));
 }
 
@@ -56,7 +56,7 @@ fn a_full_journal_is_checkpointed() {
         volume.write(ino, n * 4096, &[n as u8; 4096]).unwrap();
         volume.data_sync(ino).unwrap();
     };
-    // Five blocks for each, and a ring of 63 that has six: every twelfth writes the metadata in place.
+    // Five blocks each, and a ring of 63 with six in use: every twelfth operation writes the metadata in place.
     let barriers: Vec<u64> = (0..48).map(|n| asked(&disk, || append(&mut volume, n)).barriers).collect();
     assert_eq!(barriers.iter().filter(|&&n| n == 2).count(), 48 / 12);
     assert_eq!(barriers.iter().sum::<u64>(), 48 + 48 / 12);
@@ -87,7 +87,7 @@ fn freed_blocks_are_used_again_after_the_commit() {
 fn a_scattered_file_needs_leaves_and_survives_a_mount() {
     let (mut volume, disk) = volume();
     let (a, b) = (volume.create("a").unwrap(), volume.create("b").unwrap());
-    // Every second page, and then those between them, out of reach of the first.
+    // Every second page, and then the pages between them, too far away to be joined with the first.
     for index in (0..40).step_by(2).chain((1..40).step_by(2)) {
         for ino in [a, b] {
             volume.write(ino, index * 4096, &[index as u8; 4096]).unwrap();

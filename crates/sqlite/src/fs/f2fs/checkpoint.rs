@@ -1,10 +1,10 @@
-//! Checkpoint packs: where nodes were when everything was last consistent.
+//! Checkpoint packs: the places of all nodes in the last consistent state.
 //!
-//! Two packs take turns, so that one is always whole. A pack is a header, the node address table and a footer; it
-//! counts if header and footer have the same version, and of two the newer one counts (Lee et al., FAST 2015, Sec.
-//! 2.2). F2FS keeps the table in an area of its own and only recent changes in the pack; a database has a handful of
-//! nodes, which would all stand in the pack's journal there, too. What else F2FS writes at a checkpoint (segment
-//! information, summaries) is not needed here: recovery derives it from the nodes.
+//! Two packs are used in turn, so that one is always whole. A pack is a header, the node address table and a footer. It
+//! is valid if header and footer have the same version; of two valid packs the newer one counts (Lee et al., FAST 2015,
+//! Sec. 2.2). F2FS keeps the table in a separate area and only recent changes in the pack. A database has a handful of
+//! nodes, which would all be in the pack's journal there, too. F2FS writes more at a checkpoint (segment information,
+//! summaries). That is not needed here: recovery derives it from the nodes.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const TABLE: u32 = 0xf2f5_0004;
 const FOOTER: u32 = 0xf2f5_0005;
 /// Entries of twelve bytes in a block of the table.
 const ENTRIES: usize = 340;
-/// Blocks of the table that a pack has room for.
+/// Most blocks of the table in a pack.
 const TABLE_BLOCKS: usize = 14;
 /// Blocks of a pack.
 const PACK_BLOCKS: u32 = TABLE_BLOCKS as u32 + 2;
@@ -30,14 +30,14 @@ pub const MAX_NODES: usize = TABLE_BLOCKS * ENTRIES;
 /// First unit of the segments.
 pub const MAIN: Lpa = Lpa(64);
 
-/// A consistent state.
+/// A consistent state of the volume.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Checkpoint {
-    /// Counts up.
+    /// Its number; each checkpoint has the next one.
     pub version: u64,
-    /// Where the first node block after it is written.
+    /// Place of the first node block that is written after it.
     pub node_head: Lpa,
-    /// Where nodes are.
+    /// Places of the nodes.
     pub nodes: BTreeMap<NodeId, Lpa>,
 }
 
@@ -59,7 +59,7 @@ fn pack(version: u64) -> Lpa {
 }
 
 impl Checkpoint {
-    /// Header and table, and the footer, which is written when they are.
+    /// Header and table, and the footer, which must be written after them.
     pub fn encode(&self) -> (Vec<(Lpa, Block)>, (Lpa, Block)) {
         let nodes: Vec<_> = self.nodes.iter().collect();
         let tables: Vec<Block> = nodes.chunks(ENTRIES).map(encode_table).collect();

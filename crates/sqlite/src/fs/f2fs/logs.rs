@@ -1,8 +1,8 @@
 //! Append-only logs in segments of 2 MiB.
 //!
-//! F2FS has six logs, by kind and temperature; a database fills one for data and one for nodes. A log goes on in a free
-//! segment. When there is none, it fills the holes of the segment with the most of them, as F2FS does by slack space
-//! recycling (FAST 2015, Sec. 2.6). So no segment has to be cleaned, which F2FS does in the background only.
+//! F2FS has six logs, by kind and temperature; a database uses one for data and one for nodes. A log continues in a
+//! free segment. If there is none, it fills the holes of the segment with the most holes, like slack space recycling in
+//! F2FS (FAST 2015, Sec. 2.6). So no segment has to be cleaned; F2FS does that only in the background.
 
 use units::Lpa;
 
@@ -11,7 +11,7 @@ use crate::fs::space::Space;
 /// Units of a segment.
 pub const SEGMENT: u32 = 512;
 
-/// What a log holds.
+/// Content of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Log {
     /// Contents of files and of the directory.
@@ -27,23 +27,23 @@ pub struct Logs {
     segments: u32,
     /// Next place of each log, unless its segment is full.
     cursors: [Option<Lpa>; 2],
-    /// Where the search for a free segment begins.
+    /// Segment at which the search for a free one begins.
     next_segment: u32,
 }
 
 impl Logs {
-    /// Logs that begin in free segments of `space`.
+    /// Logs in free segments of `space`.
     pub fn new(space: Space) -> Logs {
         let segments = space.units() as u32 / SEGMENT;
         Logs { space, segments, cursors: [None; 2], next_segment: 0 }
     }
 
-    /// The map of units in use.
+    /// The bitmap of units in use.
     pub fn space(&self) -> &Space {
         &self.space
     }
 
-    /// Gives a unit back.
+    /// Frees a unit.
     pub fn give(&mut self, lpa: Lpa) {
         self.space.give(lpa);
     }
@@ -81,7 +81,7 @@ impl Logs {
                 best = Some((segment, free));
             }
         }
-        // The last holes may all be where the other log is.
+        // The last holes may all be in the other log's segment.
         best.map(|(segment, _)| segment).or(other.filter(|segment| holes(segment) > 0))
     }
 
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!((data[0], data[509], data[510], data[1021]), (66, 575, 1088, 1599));
         [70, 90, 80].into_iter().for_each(|lpa| logs.give(Lpa(lpa)));
         assert_eq!((0..3).map(|_| logs.take(Log::Data).unwrap().0).collect::<Vec<_>>(), [70, 80, 90]);
-        let rest = std::iter::from_fn(|| logs.take(Log::Data)).count();
-        assert_eq!((rest, logs.take(Log::Node)), (511, None), "at the end both logs share a segment");
+        let remaining = std::iter::from_fn(|| logs.take(Log::Data)).count();
+        assert_eq!((remaining, logs.take(Log::Node)), (511, None), "at the end both logs share a segment");
     }
 }

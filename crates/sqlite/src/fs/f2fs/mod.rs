@@ -1,23 +1,24 @@
 //! F2FS (Lee, Sim, Hwang, Cho: "F2FS: A New File System for Flash Storage", FAST 2015; Linux fs/f2fs).
 //!
-//! - **fdatasync** (`f2fs_do_sync_file`, fs/f2fs/file.c): the data are written and waited for. If blocks were placed or
-//!   the length changed, the file's changed nodes follow into the node log, marked for roll-forward, and are waited
-//!   for; then a flush. If data were only overwritten in place, just the flush; if nothing was written, nothing.
+//! - **fdatasync** (`f2fs_do_sync_file`, fs/f2fs/file.c): writes the data and waits for them. If blocks were placed or
+//!   the length has changed, writes the file's changed nodes to the node log, marked for roll-forward, and waits for
+//!   them; then a flush. If data were only overwritten in place, only the flush. If nothing was written, nothing.
 //! - **Placement**: new data go to the data log. By default overwrites for `fdatasync` are in place (`FI_NEED_IPU` with
 //!   policy `F2FS_IPU_FSYNC`, set unless `mode=lfs`), others out of place, and `fsync_mode` is `posix`.
 //!   [`Kind::F2fsOutOfPlace`](crate::fs::Kind::F2fsOutOfPlace) writes all data out of place, as in the paper, with
 //!   `fsync_mode=strict`: the last node block is written with preflush and FUA. Without that, a node can become durable
-//!   before the data that it names, and a power cut then damages data of an older sync that share a block with them, as
-//!   a comment in `f2fs_do_sync_file` says. SQLite's write-ahead log does share blocks; the tests show the loss. In the
-//!   default mode the same can happen, as in Linux, to blocks that write-back moved between two syncs.
+//!   before the data that it names. A power cut then damages data of an older sync that share a block with them, as a
+//!   comment in `f2fs_do_sync_file` says. SQLite's write-ahead log does share blocks; the tests show the loss. In the
+//!   default mode, as in Linux, the same can happen to blocks that write-back has moved between two syncs.
 //! - **fsync of a directory** is a checkpoint (`need_do_checkpoint`: not a regular file). A new file needs none for its
-//!   own sync: its inode carries its name (dentry mark).
-//! - **Checkpoint** (`f2fs_write_checkpoint`): directory block, all changed nodes, header and tables; wait; the last
-//!   block of the pack with preflush and FUA (`commit_checkpoint`). Also every 60 s (`DEF_CP_INTERVAL`), and when 5% of
-//!   the volume waits for one to become free (`DEF_RECLAIM_PREFREE_SEGMENTS`) or space is short (`f2fs_balance_fs`).
-//! - **Blocks freed** since the last checkpoint are used again only after the next.
-//! - **Recovery** (`f2fs_recover_fsync_data`): the newest whole checkpoint, then the chain of node blocks written
-//!   since, as far as it is whole and marked; then a checkpoint.
+//!   own sync, because its inode carries its name (dentry mark).
+//! - **Checkpoint** (`f2fs_write_checkpoint`): writes directory block, all changed nodes, header and tables; waits;
+//!   then writes the last block of the pack with preflush and FUA (`commit_checkpoint`). It happens also every 60 s
+//!   (`DEF_CP_INTERVAL`), when 5% of the volume would become free by it (`DEF_RECLAIM_PREFREE_SEGMENTS`), and when
+//!   space is short (`f2fs_balance_fs`).
+//! - **Blocks freed** since the last checkpoint are used again only after the next one.
+//! - **Recovery** (`f2fs_recover_fsync_data`): reads the newest whole checkpoint, then the chain of node blocks written
+//!   since, as far as it is whole and marked; then writes a checkpoint.
 //!
 //! Not modelled: six logs by temperature (one for data and one for nodes here), cleaning (holes are filled instead),
 //! segment information and summary blocks, discards, inline data and dentries, the extent cache.
@@ -33,7 +34,7 @@ use units::{Lpa, Nanos, SimTime};
 
 use super::directory::{self, MAX_NAMES};
 use super::tree::{Ino, Inode, blocks_for};
-use super::{Change, Core, FsError, Personality, Why};
+use super::{Change, Core, FsError, Personality, WriteReason};
 use crate::block::{Block, Disk, Io};
 pub(crate) use checkpoint::MAIN;
 use checkpoint::{Checkpoint, MAX_NODES};
@@ -42,9 +43,9 @@ use node::{Footer, Node, NodeId};
 
 /// Time between checkpoints.
 const CHECKPOINT_INTERVAL: Nanos = Nanos(60_000_000_000);
-/// One in so many units may wait for a checkpoint.
+/// Divisor of the volume: this part of its units may wait for a checkpoint.
 const PREFREE_SHARE: usize = 20;
-/// Units kept free for nodes and the directory.
+/// Units reserved for nodes and the directory.
 const SPARE_UNITS: usize = 128;
 /// Smallest number of segments.
 const MIN_SEGMENTS: u32 = 4;
@@ -52,12 +53,12 @@ const MIN_SEGMENTS: u32 = 4;
 const ROOT: Ino = Ino(3);
 const DIRECTORY: u32 = 0xf2f5_0006;
 
-/// How syncs write.
+/// How a sync writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Overwrites are in place.
     pub in_place: bool,
-    /// The last node is written with preflush and FUA, so that it does not become durable before the data.
+    /// The last node is written with preflush and FUA, so it does not become durable before the data.
     pub strict: bool,
 }
 
@@ -66,21 +67,21 @@ pub struct F2fs {
     logs: Logs,
     options: Options,
     version: u64,
-    /// Where the next node block goes; the previous one says so.
+    /// Place of the next node block, as stored in the previous one.
     node_head: Lpa,
     nodes: BTreeMap<NodeId, Lpa>,
     /// The directory's inode.
     root: Inode,
-    /// Nodes that differ from what is on disk.
+    /// Nodes that differ from those on disk.
     dirty: BTreeSet<NodeId>,
     names_changed: bool,
     /// Files whose data can not be found without their nodes.
     needed: BTreeSet<Ino>,
-    /// Files that were overwritten in place since they were synced.
+    /// Files overwritten in place since their last sync.
     updated: BTreeSet<Ino>,
     /// Files that are not in the checkpoint's directory.
     fresh: BTreeSet<Ino>,
-    /// Units that become free with the next checkpoint.
+    /// Units that become free at the next checkpoint.
     freed: Vec<Lpa>,
     next_ino: u32,
     last_checkpoint: SimTime,
@@ -110,7 +111,7 @@ impl F2fs {
         if ino == ROOT { Some(&self.root) } else { core.tree.inodes.get(&ino) }
     }
 
-    /// Lays out nodes in the node log: direct nodes before the inode of their file, whose length covers their blocks.
+    /// Places nodes in the node log: direct nodes before the inode of their file, whose length covers their blocks.
     fn place_nodes(&mut self, core: &Core, mut ids: Vec<NodeId>, fsync: bool) -> Result<Vec<(Lpa, Block)>, FsError> {
         ids.sort_by_key(|id| (id.ino, id.part == 0, id.part));
         let mut blocks = Vec::with_capacity(ids.len());
@@ -153,7 +154,7 @@ impl F2fs {
         Ok(core.write_meta([(lpa, directory::encode(DIRECTORY, &core.tree))])?)
     }
 
-    /// Makes the present state the one that recovery starts from.
+    /// Makes the present state the start of a recovery.
     fn checkpoint(&mut self, core: &mut Core) -> Result<(), FsError> {
         if self.names_changed {
             self.write_directory(core)?;
@@ -176,12 +177,12 @@ impl F2fs {
         Ok(())
     }
 
-    /// Drops nodes that a file no longer has.
+    /// Drops nodes that a file does not have any more.
     fn drop_nodes(&mut self, ino: Ino, blocks: u32) {
         let all = NodeId { ino, part: 0 }..=NodeId { ino, part: u32::MAX };
-        let gone: Vec<NodeId> =
+        let dropped: Vec<NodeId> =
             self.nodes.range(all.clone()).map(|(&id, _)| id).filter(|id| !id.exists_in(blocks)).collect();
-        for id in gone {
+        for id in dropped {
             self.freed.extend(self.nodes.remove(&id));
         }
         self.dirty.retain(|id| !all.contains(id) || id.exists_in(blocks));
@@ -240,9 +241,9 @@ impl Personality for F2fs {
         Ok(())
     }
 
-    fn place(&mut self, core: &mut Core, ino: Ino, index: u32, why: Why) -> Result<Lpa, FsError> {
+    fn place(&mut self, core: &mut Core, ino: Ino, index: u32, reason: WriteReason) -> Result<Lpa, FsError> {
         let old = core.tree.inode(ino).block(index);
-        if let Some(lpa) = old.filter(|_| self.options.in_place && why == Why::DataSync) {
+        if let Some(lpa) = old.filter(|_| self.options.in_place && reason == WriteReason::DataSync) {
             self.updated.insert(ino);
             return Ok(lpa);
         }

@@ -1,9 +1,9 @@
-//! Node blocks: what F2FS knows of a file.
+//! Node blocks: the metadata of files.
 //!
-//! An inode block addresses 923 blocks, as in F2FS; what is longer has direct node blocks (of 980 addresses here, 1018
-//! in F2FS, because of the checksum). Every node block carries a footer: the checkpoint after which it was written, and
-//! where the next node block will be written, so that recovery can follow the chain without an index (Lee et al., FAST
-//! 2015, Sec. 2.7).
+//! An inode block addresses 923 blocks, as in F2FS. A longer file has direct node blocks (of 980 addresses here, 1018
+//! in F2FS, because of the checksum). Every node block has a footer: the checkpoint after which it was written, and the
+//! place of the next node block, so that recovery can follow the chain without an index (Lee et al., FAST 2015, Sec.
+//! 2.7).
 
 use units::Lpa;
 
@@ -16,17 +16,17 @@ const NODE: u32 = 0xf2f5_0001;
 const INODE_ADDRESSES: u32 = 923;
 /// Addresses in a direct node block.
 const DIRECT_ADDRESSES: u32 = 980;
-/// Where addresses begin.
+/// Offset of the addresses in a block.
 const ADDRESSES_AT: usize = 128;
-/// Most direct nodes of a file, so that a file is at most 3.8 GiB.
+/// Most direct nodes of a file, which limits a file to 3.8 GiB.
 const MAX_DIRECT: u32 = 1000;
 
-/// A node of a file: 0 is its inode, others are direct nodes.
+/// A node of a file. Part 0 is its inode; the others are direct nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NodeId {
     /// The file.
     pub ino: Ino,
-    /// Which of its nodes.
+    /// Number of the node in its file.
     pub part: u32,
 }
 
@@ -36,13 +36,13 @@ impl NodeId {
         NodeId { ino, part: 0 }
     }
 
-    /// The node that addresses a block of a file, if files may be that long.
+    /// The node that addresses a block of a file; `None` if a file can not be that long.
     pub fn of_block(ino: Ino, index: u32) -> Option<NodeId> {
         let part = index.checked_sub(INODE_ADDRESSES).map_or(0, |behind| 1 + behind / DIRECT_ADDRESSES);
         (part <= MAX_DIRECT).then_some(NodeId { ino, part })
     }
 
-    /// The blocks that it addresses: the first, and how many.
+    /// The blocks that it addresses: the first, and the number.
     fn blocks(self) -> (u32, u32) {
         match self.part {
             0 => (0, INODE_ADDRESSES),
@@ -50,29 +50,29 @@ impl NodeId {
         }
     }
 
-    /// True if a file of so many blocks has this node.
+    /// True if a file of `blocks` blocks has this node.
     pub fn exists_in(self, blocks: u32) -> bool {
         self.part == 0 || self.blocks().0 < blocks
     }
 }
 
-/// What makes a node block findable.
+/// Data by which recovery finds and uses node blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Footer {
-    /// The checkpoint that recovery starts from when it meets this block.
+    /// The checkpoint before it.
     pub version: u64,
-    /// Where the next node block is written.
+    /// Place of the next node block.
     pub next: Lpa,
-    /// Written by a sync: recovery may use it.
+    /// True if a sync has written the node; then recovery may use it.
     pub fsync: bool,
-    /// The name in it is not in the checkpoint's directory.
+    /// True if the name in it is not in the checkpoint's directory.
     pub dentry: bool,
 }
 
-/// A node block that was read.
+/// A decoded node block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node {
-    /// Which one.
+    /// Its number.
     pub id: NodeId,
     /// Its footer.
     pub footer: Footer,
@@ -80,12 +80,12 @@ pub struct Node {
     pub size: u64,
     /// Name of the file, in an inode.
     pub name: String,
-    /// Places of blocks from the first that the node addresses on.
+    /// Places of blocks, from the first that the node addresses.
     addresses: Vec<Option<Lpa>>,
 }
 
 impl Node {
-    /// The block for a node of a file as it is now.
+    /// The block of a node of a file.
     pub fn encode(id: NodeId, inode: &Inode, footer: Footer) -> Block {
         let mut writer = Writer::new(NODE);
         writer.u64(footer.version);
@@ -97,12 +97,12 @@ impl Node {
         writer.text(&inode.name);
         writer.seek(ADDRESSES_AT);
         let (first, count) = id.blocks();
-        // No file has its data in unit 0, where the superblock is.
+        // No file has data in unit 0, where the superblock is.
         (first..first + count).for_each(|index| writer.u32(inode.block(index).map_or(0, |lpa| lpa.0)));
         writer.finish()
     }
 
-    /// Reads a node block.
+    /// Decodes a node block.
     pub fn decode(block: &Block) -> Option<Node> {
         let mut reader = Reader::open(block, NODE)?;
         let (version, next, flags) = (reader.u64()?, Lpa(reader.u32()?), reader.u32()?);
@@ -116,7 +116,7 @@ impl Node {
         Some(Node { id, footer, size, name, addresses })
     }
 
-    /// Makes a file's blocks those of this node, as far as the node addresses them.
+    /// Sets the file's blocks that this node addresses.
     pub fn apply(&self, inode: &mut Inode) {
         let (first, count) = self.id.blocks();
         let needed = self.addresses.iter().rposition(Option::is_some).map_or(0, |last| first as usize + last + 1);

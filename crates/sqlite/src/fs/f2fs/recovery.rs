@@ -1,4 +1,4 @@
-//! Mounting: roll back to the checkpoint, then roll forward.
+//! Mount: roll back to the checkpoint, then roll forward.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use crate::fs::space::Space;
 use crate::fs::tree::{Ino, Inode, Tree, blocks_for};
 use crate::fs::{Core, FsError};
 
-/// What is known of the files.
+/// The files, as far as recovery has read them.
 #[derive(Clone, Default)]
 struct State {
     tree: Tree,
     root: Inode,
     nodes: BTreeMap<NodeId, Lpa>,
-    /// Nodes whose blocks say more than the file has.
+    /// Nodes whose blocks address more than the file has.
     stale: BTreeSet<NodeId>,
 }
 
@@ -27,7 +27,7 @@ struct State {
 #[derive(Default)]
 struct Chain {
     blocks: Vec<Lpa>,
-    /// Where it ends: no whole node block of this checkpoint is here.
+    /// Its end: the first place without a whole node block of this checkpoint.
     end: Lpa,
 }
 
@@ -42,8 +42,8 @@ impl F2fs {
         after.trim();
         let used = after.units()?;
         let mut space = Space::new(MAIN, (units - MAIN.0) / SEGMENT * SEGMENT);
-        // What the old checkpoint and the chain refer to stays until the new checkpoint is written: should the power
-        // fail before, recovery starts from there again.
+        // Units that the old checkpoint and the chain refer to stay until the new checkpoint is written. If the power
+        // is cut before that, recovery starts from them again.
         let mut kept: BTreeSet<Lpa> = before.units()?.difference(&used).copied().collect();
         kept.extend(chain.blocks.iter().chain([&chain.end]).filter(|lpa| !used.contains(lpa)));
         for lpa in used.iter().chain(&kept) {
@@ -96,7 +96,7 @@ impl State {
         Ok(state)
     }
 
-    /// Applies the node blocks written by syncs since the checkpoint.
+    /// Applies the node blocks that syncs have written since the checkpoint.
     fn roll_forward(&mut self, core: &mut Core, start: &Checkpoint) -> Result<Chain, FsError> {
         let mut chain = Chain { blocks: Vec::new(), end: start.node_head };
         loop {
@@ -117,18 +117,18 @@ impl State {
             && let Some(old) = self.tree.names.insert(node.name.clone(), ino)
             && old != ino
         {
-            // The file took the name of one that had been removed.
+            // The file has the name of one that had been removed.
             self.tree.inodes.remove(&old);
             self.nodes.retain(|id, _| id.ino != old);
         }
-        // A direct node of a new file comes before its inode, and waits for it.
+        // A direct node of a new file comes before its inode, so the inode is made here.
         let inode = self.tree.inodes.entry(ino).or_default();
         node.apply(inode);
         self.nodes.insert(node.id, at);
     }
 
-    /// Drops what lies behind the ends of files, and files without a name: an inode block that was lost made neither
-    /// the length nor the name known.
+    /// Drops blocks beyond the ends of files, and files without a name: if an inode block was lost, neither the length
+    /// nor the name is known.
     fn trim(&mut self) {
         self.tree.inodes.retain(|ino, inode| self.tree.names.get(&inode.name) == Some(ino));
         let Tree { inodes, .. } = &mut self.tree;
@@ -143,7 +143,7 @@ impl State {
         }
     }
 
-    /// Units in use. No unit has two owners.
+    /// Units in use. Fails if a unit has two owners.
     fn units(&self) -> Result<BTreeSet<Lpa>, FsError> {
         let inodes = self.tree.inodes.values().chain([&self.root]);
         let mut used = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What F2FS writes, step by step.
+//! Requests of F2FS, step by step.
 
 use super::*;
 use crate::fs::{Geometry, Kind, Volume};
