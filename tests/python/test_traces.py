@@ -232,12 +232,17 @@ def test_info_prints_a_table_and_json(ufsim: Command) -> None:
     ("text", "options", "told"),
     [
         ("0,1,512,r,0.0\n0,1,512,x,0.1\n", [], "line 2, column 9: opcode is 'x'; allowed: r, R, w or W"),
-        ("hello\n", [], "no trace format fits its beginning; tried blktrace, blkparse"),
+        ("hello\n", [], "no trace format fits its beginning; tried blktrace, perfetto, vscsi"),
         ("hello\n", ["--format", "spc"], "line 1, column 1: ASU is 'hello'; allowed: a whole number"),
-        ("0,1,512,r,0.0\n", ["--format", "zip"], 'format = "zip": must be one of blktrace, blkparse'),
+        ("0,1,512,r,0.0\n", ["--format", "zip"], 'format = "zip": must be one of blktrace, perfetto, vscsi, blkparse'),
         ("0,1,512,r,0.0\n", ["--clean", "all"], 'clean = "all": must be one of duplicates, gaps, packed, pages'),
         ("0,1,512,r,0.0\n", ["--device", "3"], "no requests of device 3; the trace has requests of: 0"),
         ("", [], "no requests among 0 events"),
+        (
+            "# tracer: nop\n a-1 [000] .... 1.0: sched_switch: x\n",
+            [],
+            "no requests among 1 events (sched_switch 1); format ftrace needs events block_rq_issue",
+        ),
     ],
 )
 def test_wrong_files_and_options_are_named(

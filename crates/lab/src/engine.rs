@@ -242,7 +242,8 @@ impl Run<'_> {
     fn setup(&self, workload: &Workload, age: Option<String>) -> Result<Setup, LabError> {
         let (spec, parts) = (self.spec, self.machine.parts);
         let overrides = spec.overrides()?;
-        Ok(Setup::of(&Settled { spec, parts, overrides, replay: workload.replay, depth: workload.depth, age }))
+        let Workload { replay, depth, folded, .. } = *workload;
+        Ok(Setup::of(&Settled { spec, parts, overrides, replay, depth, folded, age }))
     }
 }
 

@@ -35,6 +35,7 @@ mod reads;
 mod report;
 mod requests;
 mod result;
+mod room;
 pub mod run;
 mod spec;
 pub mod system;

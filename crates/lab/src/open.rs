@@ -16,10 +16,11 @@ use std::sync::Arc;
 use android::{Phone, Scenario};
 use sqlite_load::{SqliteSource, SqliteSpec};
 use workload::fio::{self, JobFile};
-use workload::{Replay, ReplayMode, Source, Trace, text_file};
+use workload::{Folded, Replay, ReplayMode, Source, Trace, text_file};
 
 use crate::error::LabError;
 use crate::options::Spec;
+use crate::room;
 
 /// A workload that is ready to run.
 pub struct Workload {
@@ -30,6 +31,8 @@ pub struct Workload {
     pub replay: &'static str,
     /// Depth of a queued or closed replay.
     pub depth: Option<u32>,
+    /// How a trace was folded onto the device.
+    pub folded: Option<Folded>,
     /// What its reader noticed.
     pub warnings: Vec<String>,
     /// It draws random numbers, so that another seed makes another run.
@@ -43,7 +46,7 @@ impl Workload {
     }
 
     fn of(replay: &'static str, source: Box<dyn Source>) -> Workload {
-        Workload { source, replay, depth: None, warnings: Vec::new(), random: true }
+        Workload { source, replay, depth: None, folded: None, warnings: Vec::new(), random: true }
     }
 }
 
@@ -234,7 +237,15 @@ fn open_sqlite(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, La
 }
 
 fn open_trace(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
-    let trace = Trace::read(Path::new(&spec.workload), &spec.trace_options()?).map_err(LabError::config)?;
+    let mut trace = Trace::read(Path::new(&spec.workload), &spec.trace_options()?).map_err(LabError::config)?;
+    if spec.fold {
+        trace.fold(beneath.capacity_units).map_err(LabError::config)?;
+    }
+    trace.check_capacity(beneath.capacity_units).map_err(|error| {
+        let advice = room::advice(&trace, beneath.capacity_units);
+        LabError::Config(format!("{error}; {advice}"))
+    })?;
+    let folded = trace.report.folded;
     let warnings = trace.report.warnings();
     let mode = spec.replay_mode();
     let source = Replay::new(Arc::new(trace), mode, beneath.capacity_units).map_err(LabError::config)?;
@@ -243,7 +254,7 @@ fn open_trace(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
         ReplayMode::Queued { depth } => ("queued", Some(depth)),
         ReplayMode::Closed { depth, .. } => ("closed", Some(depth)),
     };
-    Ok(Workload { source: Box::new(source), replay, depth, warnings, random: false })
+    Ok(Workload { source: Box::new(source), replay, depth, folded, warnings, random: false })
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use workload::Folded;
 
 use crate::error::LabError;
 use crate::open::WorkloadKind;
@@ -82,6 +83,8 @@ pub(crate) struct Settled<'a> {
     /// What kind of workload it was; for a trace, how it was replayed.
     pub replay: &'static str,
     pub depth: Option<u32>,
+    /// How a trace was folded onto the device.
+    pub folded: Option<Folded>,
     /// The fio job that aged the device.
     pub age: Option<String>,
 }
@@ -243,6 +246,12 @@ options! {
     /// Cleaning rule for traces; repeatable.
     clean: names, cli "--clean" "RULE" [run compare trace], on [Trace],
         echo Vec<String> = |run| run.spec.clean.clone(), "Cleaning rules that were applied to the trace.";
+    /// A trace that ends beyond the device: put the ranges of addresses with requests side by side, in their order.
+    /// Ranges are of 64 MiB, or as much less (down to 1 MiB) as is needed to fit.
+    fold: switch, cli "--fold" "" [run compare], on [Trace],
+        echo Option<Folded> = |run| run.folded,
+        "How a trace was folded onto the device: size and number of its ranges, and where it ended and ends, in MiB; \
+         nothing if it was not.";
     /// Age the device first, and switch it off and on: a fio job file, or options of one job such as 'rw=randwrite
     /// bs=4k size=52g'.
     age: name, cli "--age" "JOB" [run compare phone],

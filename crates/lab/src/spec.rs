@@ -131,8 +131,8 @@ mod tests {
             ),
             (
                 r#"{"scheme": "ufs", "workload": "x", "format": "cvs"}"#,
-                "format = \"cvs\": must be one of blktrace, blkparse, ftrace, iolog, mobile, nexus5, msr, spc, \
-                 mqsim, csv",
+                "format = \"cvs\": must be one of blktrace, perfetto, vscsi, blkparse, ftrace, iolog, mobile, nexus5, \
+                 msr, spc, mqsim, csv",
             ),
             (
                 r#"{"scheme": "ufs", "workload": "x", "clean": ["all"]}"#,

@@ -62,14 +62,20 @@ pub struct TraceFormat {
     pub name: &'static str,
     /// What it is.
     pub about: &'static str,
+    /// What a file has to have to hold requests; empty where every line is one.
+    pub needs: &'static str,
     /// It can be written, too.
     pub writable: bool,
 }
 
 /// Every format, in the order in which they are tried.
 pub fn trace_formats() -> Vec<TraceFormat> {
-    let describe =
-        |format: &Format| TraceFormat { name: format.name(), about: format.about(), writable: format.can_be_written() };
+    let describe = |format: &Format| TraceFormat {
+        name: format.name(),
+        about: format.about(),
+        needs: format.needs(),
+        writable: format.can_be_written(),
+    };
     Format::ALL.iter().map(describe).collect()
 }
 
@@ -197,7 +203,7 @@ pub struct SessionScenario {
     pub warnings: Vec<String>,
 }
 
-/// Writes a session of a phone, an ftrace text, as a scenario: `out`, TOML, and beside it the requests as CSV.
+/// Writes a session of a phone, ftrace text or a recording of Perfetto, as a scenario: `out`, TOML, and beside it the requests as CSV.
 ///
 /// # Errors
 /// Everything that is wrong with the trace, with file, line and column, or with the files to write.

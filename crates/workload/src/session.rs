@@ -1,20 +1,24 @@
 //! A session on a phone: its block requests with the process behind each, launches of apps, and kills.
 //!
-//! Read from ftrace text (ftrace itself, atrace, or Perfetto's systrace export) with
-//! - block events, as format `ftrace` has them;
-//! - the process of each thread: `comm-pid (tgid) [cpu]`, which ftrace prints with the option `record-tgid`;
+//! Read from ftrace text (ftrace itself, atrace, or Perfetto's systrace export) or a recording of Perfetto with
+//! - block or UFS events, as formats `ftrace` and `perfetto` have them;
+//! - the process of each thread: `comm-pid (tgid) [cpu]`, which ftrace prints with the option `record-tgid`, or
+//!   Perfetto's process trees (data source `linux.process_stats`);
 //! - launches: the markers `launching: PACKAGE` or `launchingActivity#N:...:PACKAGE` that Android's activity manager
 //!   writes in the atrace category `am`; where there are none, a process whose `oom_score_adj` becomes 0 (event
 //!   `oom:oom_score_adj_update`);
 //! - kills: `oom:mark_victim`, `lowmemorykiller:lowmemory_kill`, and lmkd's counter `kill_one_process`.
 //!
-//! A process is known by the `comm` of its main thread, the last 15 characters of its package's name.
+//! A process is known by its command line in a process tree, or by the `comm` of its main thread, the last 15
+//! characters of its package's name.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use units::Nanos;
 
+use crate::formats::ftrace::head::Head;
+use crate::formats::perfetto::{Recording, What};
 use crate::formats::text::{Line, find, lines};
 use crate::trace::files;
 use crate::{Format, ProcessId, Trace, TraceError, TraceFile, TraceOptions};
@@ -23,6 +27,9 @@ use crate::{Format, ProcessId, Trace, TraceError, TraceFile, TraceOptions};
 const COMM: usize = 15;
 /// Who reads for nobody in particular: threads of the kernel, and what cannot be told.
 const OTHERS: &str = "others";
+
+/// Processes by file and line or event.
+type Owners = BTreeMap<(u16, u64), u32>;
 
 /// An app came to the foreground.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,7 +72,7 @@ impl Session {
     /// # Errors
     /// [`TraceError`], naming file, line and column; also if there are no launches.
     pub fn read(path: &Path, options: &TraceOptions) -> Result<Session, TraceError> {
-        Session::parse(&path.display().to_string(), files::load(path, Some(Format::Ftrace))?, options)
+        Session::parse(&path.display().to_string(), files::load(path, None)?, options)
     }
 
     /// Reads the contents of a file.
@@ -73,18 +80,12 @@ impl Session {
     /// # Errors
     /// See [`Session::read`].
     pub fn parse(name: &str, mut files: Vec<TraceFile>, options: &TraceOptions) -> Result<Session, TraceError> {
-        let options = TraceOptions { format: Some(Format::Ftrace), ..options.clone() };
         files.iter_mut().try_for_each(TraceFile::unpack)?;
-        let mut trace = Trace::parse(name, files.clone(), &options)?;
-        let mut reader = Reader::new(start_of(&trace, &files)?);
-        let mut owners: BTreeMap<(u16, u64), u32> = BTreeMap::new();
-        for (number, file) in (0..).zip(&files) {
-            for line in lines(&file.name, &file.bytes) {
-                let Some(head) = Head::of(line)? else { continue };
-                owners.insert((number, line.number), head.process);
-                reader.event(line, &head)?;
-            }
-        }
+        let is_perfetto = files.iter().any(|file| Format::recognise(&file.bytes) == Some(Format::Perfetto));
+        let format = if is_perfetto { Format::Perfetto } else { Format::Ftrace };
+        let mut trace = Trace::parse(name, files.clone(), &TraceOptions { format: Some(format), ..options.clone() })?;
+        let mut reader = Reader::new(trace.report.start.0);
+        let owners = if is_perfetto { read_perfetto } else { read_text }(&files, &mut reader)?;
         let (launches, kills) = reader.finish();
         if launches.is_empty() {
             return Err(TraceError::NoLaunches { name: name.into() });
@@ -116,84 +117,71 @@ fn is_process_of(comm: &str, app: &str) -> bool {
     comm == app || (comm.len() == COMM && app.ends_with(comm))
 }
 
-/// Recorded time of the first request: of its insertion, if the trace has that.
-fn start_of(trace: &Trace, files: &[TraceFile]) -> Result<u64, TraceError> {
-    let first = &trace.requests[0];
-    let (file, device) = (usize::from(first.stream.0), trace.on_device(first));
-    let place = format!(" {} + ", device.1);
-    let mut earliest = None;
-    for line in lines(&files[file].name, &files[file].bytes) {
-        if line.number > first.line {
-            break;
-        }
-        let is_own = line.number == first.line || find(line.text, b": block_rq_insert: ").is_some();
-        if is_own
-            && find(line.text, place.as_bytes()).is_some()
-            && let Some(head) = Head::of(line)?
-        {
-            earliest = Some(earliest.map_or(head.time, |time: u64| time.min(head.time)));
+/// What a recording tells of a process besides its requests.
+enum Told<'a> {
+    /// It is there, and this is its name.
+    Named(&'a str),
+    /// A marker of atrace.
+    Marker(&'a str),
+    /// Its place in the order of who is killed first.
+    Score {
+        pid: u32,
+        adj: i64,
+        comm: Option<&'a str>,
+    },
+    Kill(u32),
+}
+
+/// Hands everything that is told to a reader, and returns the process behind each line or event.
+fn read_text(files: &[TraceFile], reader: &mut Reader) -> Result<Owners, TraceError> {
+    let mut owners = Owners::new();
+    for (number, file) in (0..).zip(files) {
+        for line in lines(&file.name, &file.bytes) {
+            let Some(head) = Head::of(line)? else { continue };
+            owners.insert((number, line.number), head.process);
+            if head.thread == head.process && head.comm != "<...>" {
+                reader.told(head.time, head.process, Told::Named(head.comm));
+            }
+            let body = String::from_utf8_lossy(&line.text[head.body..]);
+            let told = match head.event {
+                "tracing_mark_write" | "print" | "0" => Told::Marker(body.trim()),
+                "oom_score_adj_update" => {
+                    let comm = body.split("comm=").nth(1).and_then(|rest| rest.split(" oom_score_adj").next());
+                    let (pid, adj) = (value(line, &head, "pid")? as u32, value(line, &head, "oom_score_adj")?);
+                    Told::Score { pid, adj, comm: comm.map(str::trim) }
+                }
+                "mark_victim" | "lowmemory_kill" => Told::Kill(value(line, &head, "pid")? as u32),
+                _ => continue,
+            };
+            reader.told(head.time, head.process, told);
         }
     }
-    Ok(earliest.unwrap_or(0))
+    Ok(owners)
 }
 
-/// What stands at the beginning of a line: who, when, which event.
-struct Head<'a> {
-    /// Process id, or that of the thread if the trace does not tell processes.
-    process: u32,
-    thread: u32,
-    comm: &'a str,
-    time: u64,
-    event: &'a str,
-    /// Where the event's own text begins.
-    body: usize,
-}
-
-impl<'a> Head<'a> {
-    /// `comm-pid (tgid) [cpu] flags time: event: ...`, the part in parentheses optional.
-    fn of(line: Line<'a>) -> Result<Option<Head<'a>>, TraceError> {
-        if line.text.starts_with(b"#") {
-            return Ok(None);
+/// The same of recordings of Perfetto.
+fn read_perfetto(files: &[TraceFile], reader: &mut Reader) -> Result<Owners, TraceError> {
+    let mut owners = Owners::new();
+    for (number, file) in (0..).zip(files) {
+        let recording = Recording::read(file)?;
+        let text = |number| recording.text(number).unwrap_or_default();
+        for event in &recording.events {
+            let process = recording.names.process_of(event.thread);
+            let told = match event.what {
+                What::Block(_) | What::Ufs(_) => {
+                    owners.insert((number, event.number), process);
+                    continue;
+                }
+                What::Named { pid, name } if recording.names.process_of(pid) == pid => Told::Named(text(name)),
+                What::Named { .. } => continue,
+                What::Marker(marker) => Told::Marker(text(marker).trim()),
+                What::Score { pid, adj, comm } => Told::Score { pid, adj, comm: recording.text(comm) },
+                What::Kill(pid) => Told::Kill(pid),
+            };
+            reader.told(event.time, process, told);
         }
-        let Some((who_end, cpu_end)) = cpu_of(line.text) else { return Ok(None) };
-        let Some(colon) = find(&line.text[cpu_end..], b": ").map(|at| cpu_end + at) else { return Ok(None) };
-        let time_at = line.text[..colon].iter().rposition(u8::is_ascii_whitespace).map_or(0, |space| space + 1);
-        let time = line.field(time_at..colon, "time").seconds()?;
-        let event_end = find(&line.text[colon + 2..], b":").map_or(line.text.len(), |at| colon + 2 + at);
-        let body = (event_end + 2).min(line.text.len());
-        let (Ok(event), Ok(who)) =
-            (std::str::from_utf8(&line.text[colon + 2..event_end]), std::str::from_utf8(&line.text[..who_end]))
-        else {
-            return Ok(None);
-        };
-        let Some((comm, thread, process)) = who_of(who) else { return Ok(None) };
-        Ok(Some(Head { process: process.unwrap_or(thread), thread, comm, time, event, body }))
     }
-}
-
-/// Where `[cpu]` begins and ends.
-fn cpu_of(text: &[u8]) -> Option<(usize, usize)> {
-    let mut at = 0;
-    loop {
-        let open = at + find(&text[at..], b" [")? + 1;
-        let digits = text[open + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
-        let close = open + 1 + digits;
-        if digits > 0 && text.get(close) == Some(&b']') {
-            return Some((open, close + 1));
-        }
-        at = open;
-    }
-}
-
-/// Name, thread and, if it is told, process of `comm-pid (tgid)`.
-fn who_of(text: &str) -> Option<(&str, u32, Option<u32>)> {
-    let text = text.trim();
-    let (thread, process) = match text.rsplit_once('(') {
-        Some((thread, rest)) if rest.ends_with(')') => (thread.trim_end(), rest[..rest.len() - 1].trim().parse().ok()),
-        _ => (text, None),
-    };
-    let (comm, pid) = thread.rsplit_once('-')?;
-    Some((comm.trim(), pid.parse().ok()?, process))
+    Ok(owners)
 }
 
 struct Reader {
@@ -221,23 +209,27 @@ impl Reader {
         }
     }
 
-    fn event(&mut self, line: Line<'_>, head: &Head<'_>) -> Result<(), TraceError> {
-        if head.thread == head.process && head.comm != "<...>" {
-            self.names.insert(head.process, head.comm.into());
-            self.alive.insert(head.comm.into(), head.process);
+    fn told(&mut self, time: u64, process: u32, told: Told<'_>) {
+        let at = Nanos(time.saturating_sub(self.start));
+        match told {
+            Told::Named(name) => self.named(process, name),
+            Told::Marker(text) => self.marker(text, at),
+            Told::Score { pid, adj, comm } => self.score(pid, adj, comm, at),
+            Told::Kill(pid) => self.kill(pid, at),
         }
-        let body = String::from_utf8_lossy(&line.text[head.body..]);
-        let at = Nanos(head.time.saturating_sub(self.start));
-        match head.event {
-            "tracing_mark_write" | "print" | "0" => self.marker(body.trim(), at),
-            "oom_score_adj_update" => self.score(line, head, at)?,
-            "mark_victim" | "lowmemory_kill" => {
-                let pid = value(line, head, "pid")?;
-                self.kill(pid as u32, at);
-            }
-            _ => {}
+    }
+
+    /// A process is there. The whole name of an app is not replaced by the end of it that Linux keeps.
+    fn named(&mut self, pid: u32, name: &str) {
+        let known = self.names.get(&pid).cloned();
+        if known.as_ref().is_some_and(|known| known != name && is_process_of(name, known)) {
+            return;
         }
-        Ok(())
+        if let Some(known) = known.filter(|known| known != name && self.alive.get(known) == Some(&pid)) {
+            self.alive.remove(&known);
+        }
+        self.names.insert(pid, name.into());
+        self.alive.insert(name.into(), pid);
     }
 
     /// An atrace marker: `S|pid|launching: PACKAGE|cookie`, `F|...`, `B|pid|...`, `C|pid|counter|value`.
@@ -277,20 +269,21 @@ impl Reader {
         }
     }
 
-    fn score(&mut self, line: Line<'_>, head: &Head<'_>, at: Nanos) -> Result<(), TraceError> {
-        let (pid, adj) = (value(line, head, "pid")? as u32, value(line, head, "oom_score_adj")?);
-        let body = String::from_utf8_lossy(&line.text[head.body..]).into_owned();
-        let comm = body.split("comm=").nth(1).and_then(|rest| rest.split(" oom_score_adj").next());
-        let comm = comm.map_or_else(|| self.names.get(&pid).cloned(), |comm| Some(comm.trim().to_owned()));
+    fn score(&mut self, pid: u32, adj: i64, comm: Option<&str>, at: Nanos) {
+        let known = self.names.get(&pid).cloned();
+        let comm = match (comm, known) {
+            (Some(comm), Some(known)) if is_process_of(comm, &known) => Some(known),
+            (Some(comm), _) => Some(comm.to_owned()),
+            (None, known) => known,
+        };
         let before = self.scores.insert(pid, adj);
-        let Some(comm) = comm else { return Ok(()) };
+        let Some(comm) = comm else { return };
         let known = self.alive.insert(comm.clone(), pid);
         self.names.insert(pid, comm.clone());
         let again = self.scored.last().is_some_and(|last| last.app == comm);
         if adj == 0 && before != Some(0) && !again {
             self.scored.push(SessionLaunch { app: comm, at, launched: None, cold: known.is_none() });
         }
-        Ok(())
     }
 
     /// One kill is told by several events.
@@ -395,13 +388,5 @@ mod tests {
             let error = parse(&SESSION.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains(told), "{to}: {error}");
         }
-    }
-
-    #[test]
-    fn threads_with_odd_names_are_understood() {
-        assert_eq!(who_of("  Binder:1350_A-1400  ( 1350)"), Some(("Binder:1350_A", 1400, Some(1350))));
-        assert_eq!(who_of("a-b c-7 (-----)"), Some(("a-b c", 7, None)));
-        assert_eq!(who_of("kworker/0:1-9"), Some(("kworker/0:1", 9, None)));
-        assert_eq!(who_of("nobody"), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Input: text. Text with block events is read as a session of a phone, other text as a scenario. A phone made from an
-//! accepted one takes its first steps, with a driver that gives random answers.
+//! Input: text or a recording of Perfetto. What is no text or has block events is read as a session of a phone, other
+//! text as a scenario. A phone made from an accepted one takes its first steps, with a driver that gives random answers.
 
 use android::recorded::scenario_of;
 use android::{Phone, Scenario};
@@ -14,8 +14,8 @@ const MOST_READS: f64 = 20_000.0;
 const STEPS: u32 = 3_000;
 
 pub(super) fn run(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
-    if text.contains("block_rq") {
+    let Ok(text) = std::str::from_utf8(bytes) else { return session(bytes) };
+    if text.contains("block_rq") || text.contains("ufshcd") {
         session(bytes);
     } else if !text.contains("recorded") && !text.contains("trace") {
         // The input could name any file as recording or trace.

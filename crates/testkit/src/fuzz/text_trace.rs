@@ -1,5 +1,5 @@
 //! Input: a byte for the format (or for its recognition), a byte with cleaning rules and the mode of the replay, and
-//! the text.
+//! the file.
 
 use workload::{CleanRule, Format, TraceFile, TraceOptions};
 

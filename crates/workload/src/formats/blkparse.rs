@@ -14,6 +14,7 @@ use crate::{SECTOR_BYTES, TraceError, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "text of blkparse: major,minor cpu sequence seconds pid action rwbs sector + sectors [process]",
+    needs: "queue events (Q) or issue events (D)",
     source: Source::Files { fits, read },
     stacked: true,
     tick_ns: 1_000_000_000,

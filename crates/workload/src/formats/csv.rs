@@ -17,6 +17,7 @@ const FLAGS: [&str; 5] = ["fua", "sync", "meta", "readahead", "preflush"];
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "ufsim's own CSV: time_ns,op,device,sector,bytes,flags,latency_ns,process",
+    needs: "",
     source: Source::Lines { read, skips: |line| line.number == 1 && line.text == HEADER.as_bytes() },
     stacked: false,
     tick_ns: 1,

@@ -18,6 +18,7 @@ const VERSION_3: &[u8] = b"fio version 3 iolog";
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "fio iolog, version 2 or 3",
+    needs: "",
     source: Source::Files { fits, read },
     stacked: false,
     tick_ns: MICROSECOND_NS,

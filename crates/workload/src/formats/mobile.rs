@@ -13,6 +13,7 @@ const HEADER: &[u8] = b"proces,device,rw_flag,sector,size,timestamp";
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "MobileBlockIOTraces CSV: proces,device,rw_flag,sector,size,timestamp",
+    needs: "",
     source: Source::Lines { read, skips: |line| line.number == 1 && line.text == HEADER },
     stacked: true,
     tick_ns: 1_000_000_000,

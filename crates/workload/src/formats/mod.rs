@@ -7,17 +7,20 @@
 mod blkparse;
 mod blktrace;
 mod csv;
-mod ftrace;
+pub(crate) mod ftrace;
 pub(crate) mod iolog;
+mod kernel;
 mod mobile;
 mod mqsim;
 mod msr;
 mod nexus5;
+pub(crate) mod perfetto;
 mod rwbs;
 mod spc;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
+mod vscsi;
 
 use std::io::{self, Write};
 
@@ -66,9 +69,13 @@ formats! {
     /// Linux blktrace, binary, one file per CPU.
     #[default]
     Blktrace = "blktrace" in blktrace;
+    /// Perfetto's recordings, binary.
+    Perfetto = "perfetto" in perfetto;
+    /// VMware vscsiStats, binary.
+    Vscsi = "vscsi" in vscsi;
     /// The text that blkparse prints.
     Blkparse = "blkparse" in blkparse;
-    /// Linux ftrace, atrace or Perfetto's systrace text with block events.
+    /// Text of Linux ftrace, atrace, systrace, trace-cmd or perf with block or UFS events.
     Ftrace = "ftrace" in ftrace;
     /// fio's I/O logs, versions 2 and 3.
     Iolog = "iolog" in iolog;
@@ -90,6 +97,8 @@ formats! {
 pub(crate) struct Definition {
     /// One line for listings.
     about: &'static str,
+    /// What a file has to have, for a message about one that has none of it; empty where every line is a request.
+    needs: &'static str,
     source: Source,
     /// Devices may stand above each other and show the same requests again, as dm-5 and sda do in Linux: one has to be
     /// chosen. Otherwise each is a volume of its own, and they are laid out one after another.
@@ -228,6 +237,8 @@ impl Format {
     pub(crate) fn framing(self) -> Framing {
         match self {
             Format::Blktrace => Framing::Records(blktrace::frame),
+            Format::Perfetto => Framing::Records(perfetto::frame),
+            Format::Vscsi => Framing::Records(vscsi::frame),
             Format::Blkparse
             | Format::Ftrace
             | Format::Iolog
@@ -238,6 +249,11 @@ impl Format {
             | Format::Mqsim
             | Format::Csv => Framing::Lines,
         }
+    }
+
+    /// What a file of it has to have to hold requests; empty where every line is one.
+    pub fn needs(self) -> &'static str {
+        self.definition().needs
     }
 
     pub(crate) fn stacked(self) -> bool {
@@ -297,7 +313,11 @@ impl Format {
 
     /// How messages call the place of a request.
     pub(crate) fn place(self, number: u64) -> String {
-        if self == Format::Blktrace { format!("event {number}") } else { format!("line {number}") }
+        match self {
+            Format::Blktrace | Format::Perfetto => format!("event {number}"),
+            Format::Vscsi => format!("record {number}"),
+            _ => format!("line {number}"),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{SECTOR_BYTES, Trace, TraceError, WorkOp, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "MQSim and SSDSim: time_ns device LBA sectors type (1 read, 0 write)",
+    needs: "",
     source: Source::lines(read),
     stacked: false,
     tick_ns: 1,

@@ -15,6 +15,7 @@ const TICK_NS: u64 = 100;
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "MSR Cambridge CSV: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+    needs: "",
     source: Source::Lines { read, skips: is_header },
     stacked: false,
     tick_ns: TICK_NS,

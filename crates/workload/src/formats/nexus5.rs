@@ -14,6 +14,7 @@ const ALL_FLAGS: u64 = 7;
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "Nexus 5 (Zhou et al.): sector, sectors, bytes, flags and four times",
+    needs: "",
     source: Source::lines(read),
     stacked: true,
     tick_ns: 1_000_000_000,

@@ -5,7 +5,7 @@ use crate::{Flags, WorkOp};
 
 /// What the letters say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Rwbs {
+pub(crate) struct Rwbs {
     /// `None` for what moves no data and discards none.
     op: Option<WorkOp>,
     flags: Flags,

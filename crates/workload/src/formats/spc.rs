@@ -13,6 +13,7 @@ use crate::{Trace, TraceError, WorkOp, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "SPC: ASU,LBA,Size,Opcode,Timestamp",
+    needs: "",
     source: Source::lines(read),
     stacked: false,
     tick_ns: 1_000_000_000,

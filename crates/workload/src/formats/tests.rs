@@ -5,9 +5,9 @@ use super::*;
 use crate::{CleanRule, TraceOptions};
 
 /// A file in every text format; the list of formats sees to it that none is missing.
-fn sample(format: Format) -> &'static str {
+pub(super) fn sample(format: Format) -> &'static str {
     match format {
-        Format::Blktrace => unreachable!("not a text"),
+        Format::Blktrace | Format::Perfetto | Format::Vscsi => unreachable!("not a text"),
         Format::Blkparse => {
             "  8,0    0        1     0.000000000  4162  Q   R 5120 + 8 [fio]\n\
              8,0    0        2     0.000001500  4162  G   R 5120 + 8 [fio]\n\
@@ -57,11 +57,15 @@ fn sample(format: Format) -> &'static str {
     }
 }
 
-fn texts() -> impl Iterator<Item = Format> {
-    Format::ALL.iter().copied().filter(|format| *format != Format::Blktrace)
+fn is_text(format: Format) -> bool {
+    !matches!(format, Format::Blktrace | Format::Perfetto | Format::Vscsi)
 }
 
-fn parse(text: &str, options: &TraceOptions) -> Result<Trace, TraceError> {
+fn texts() -> impl Iterator<Item = Format> {
+    Format::ALL.iter().copied().filter(|format| is_text(*format))
+}
+
+pub(super) fn parse(text: &str, options: &TraceOptions) -> Result<Trace, TraceError> {
     Trace::parse("t", vec![TraceFile { name: "t".into(), bytes: text.into() }], options)
 }
 
@@ -70,7 +74,7 @@ fn forced(format: Format) -> TraceOptions {
 }
 
 /// Operation, sector, bytes and arrival of every request.
-fn requests(trace: &Trace) -> Vec<(WorkOp, u64, u64, u64)> {
+pub(super) fn requests(trace: &Trace) -> Vec<(WorkOp, u64, u64, u64)> {
     trace.requests.iter().map(|r| (r.op, r.sector, r.bytes, r.arrival.0)).collect()
 }
 
@@ -93,7 +97,9 @@ fn every_format_is_recognised_and_no_other_fits() {
     }
     let error = parse("Dear diary,\n", &TraceOptions::default()).unwrap_err().to_string();
     assert!(
-        error.contains("t: no trace format fits its beginning; tried blktrace, blkparse, ftrace, iolog,"),
+        error.contains(
+            "t: no trace format fits its beginning; tried blktrace, perfetto, vscsi, blkparse, ftrace, iolog,"
+        ),
         "{error}"
     );
 }
@@ -205,6 +211,16 @@ fn an_issued_request_began_when_it_was_inserted_and_is_issued_once() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_text() {
+    for format in texts() {
+        let text = format!("\u{feff}{}", sample(format));
+        let trace = parse(&text, &TraceOptions::default()).unwrap();
+        let plain = parse(sample(format), &TraceOptions::default()).unwrap();
+        assert_eq!((trace.format, trace.requests), (format, plain.requests), "{format:?}");
+    }
+}
+
+#[test]
 fn a_wrong_line_is_named_with_its_column() {
     let replaced = |format, from: &str, to: &str| {
         let text = sample(format);
@@ -219,6 +235,24 @@ fn a_wrong_line_is_named_with_its_column() {
         (Format::Ftrace, "147.137551", "147,137551", "line 6, column 25: time is '147,137551'; allowed: seconds"),
         (Format::Ftrace, "179,0 FWFS", "179:0 FWFS", "line 6, column 54: device is '179:0'; allowed: major,minor"),
         (Format::Ftrace, "+ 16 [0]", "+", "line 5, column 77: the line ends where the number of sectors is expected"),
+        (
+            Format::Ftrace,
+            "block_rq_insert: 179,0 R 0 () 414240 + 8 [my sh]",
+            "ufshcd_command: send_req: ufs: tag: 0, DB: 0x0, size: 4k, IS: 0, LBA: 1, opcode: 0x28",
+            "line 3, column 92: size is '4k'; allowed: a whole number from 0 to 4294967295",
+        ),
+        (
+            Format::Ftrace,
+            "block_rq_insert: 179,0 R 0 () 414240 + 8 [my sh]",
+            "ufshcd_command: send_req: ufs: tag: 0, DB: 0x0, size: 4096, IS: 0, LBA: 1, opcode: READ",
+            "line 3, column 121: opcode is 'READ'; allowed: the first byte of a command, such as 0x28",
+        ),
+        (
+            Format::Ftrace,
+            "block_rq_insert: 179,0 R 0 () 414240 + 8 [my sh]",
+            "ufshcd_command: send_req: ufs: tag: 0, DB: 0x0",
+            "line 3, column 84: ufshcd_command has no opcode:",
+        ),
         (Format::Iolog, "version 2", "version 4", "line 1, column 1: not the first line of an iolog"),
         (Format::Iolog, "read 8192", "reed 8192", "line 6, column 10: action is 'reed'; allowed: read, write, trim"),
         (
@@ -276,7 +310,13 @@ fn a_wrong_line_is_named_with_its_column() {
 fn a_text_without_requests_is_an_error() {
     for (format, text, told) in [
         (Format::Iolog, "fio version 3 iolog\n0 f add\n", "t: no requests among 1 events"),
-        (Format::Ftrace, "# tracer: nop\n x-1 [000] .... 1.0: sched_switch: a\n", "t: no requests among 1 events"),
+        (
+            Format::Ftrace,
+            "# tracer: nop\n x-1 [000] .... 1.0: sched_switch: a\n x-1 [000] .... 1.0: irq_handler_exit: a\n\
+             x-1 [000] .... 2.0: sched_switch: b\n",
+            "t: no requests among 3 events (sched_switch 2, irq_handler_exit 1); format ftrace needs events \
+             block_rq_issue or block_rq_insert, best with block_rq_complete, or ufshcd_command",
+        ),
         (Format::Mobile, "proces,device,rw_flag,sector,size,timestamp\n", "t: no requests among 0 events"),
     ] {
         assert_eq!(parse(text, &TraceOptions::default()).unwrap_err().to_string(), told, "{format:?}");
@@ -368,7 +408,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
     ) {
         let format = Format::ALL[which];
-        if format != Format::Blktrace {
+        if is_text(format) {
             let mut bytes = sample(format).as_bytes().to_vec();
             changes.iter().for_each(|(at, value)| *at.get_mut(&mut bytes) = *value);
             let options = TraceOptions { clean: CleanRule::ALL.to_vec(), ..forced(format) };

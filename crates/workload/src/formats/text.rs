@@ -118,6 +118,11 @@ impl<'a> Field<'a> {
         self.line.error(self.at, format!("{} is '{shown}'; allowed: {allowed}", self.what))
     }
 
+    /// The field without what stands at its end.
+    pub fn without(self, end: &[u8]) -> Field<'a> {
+        Field { text: self.text.strip_suffix(end).unwrap_or(self.text), ..self }
+    }
+
     /// The bytes from here to the end of a later field of the line.
     pub fn until(self, last: Field<'a>) -> &'a [u8] {
         &self.line.text[self.at..last.at + last.text.len()]

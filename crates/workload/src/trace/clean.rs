@@ -154,6 +154,15 @@ fn gaps(records: &mut [TraceRecord]) -> Cleaned {
     cleaned
 }
 
+/// A sentence about times without requests that the rule `gaps` would remove.
+pub(super) fn long_gaps(records: &[TraceRecord]) -> Option<String> {
+    let gap = |pair: &[TraceRecord]| pair[1].request.arrival.since(pair[0].request.arrival);
+    let long: Vec<Nanos> = records.windows(2).map(gap).filter(|gap| *gap > CAPTURE_GAP).collect();
+    let longest = long.iter().max()?.as_secs_f64();
+    let count = long.len();
+    Some(format!("{count} gaps of more than 1000 s, the longest of {longest:.0} s: --clean gaps removes them"))
+}
+
 fn packed(records: &mut [TraceRecord]) -> Cleaned {
     let mut cleaned = Cleaned::none(CleanRule::Packed);
     let page = PAGE_SECTORS * SECTOR_BYTES;

@@ -129,6 +129,28 @@ pub enum TraceError {
         /// The version found.
         found: u8,
     },
+    /// A packet of a Perfetto recording that is damaged or of a kind that is not read.
+    #[error("{file}: packet {packet} at byte offset {offset}: {problem}")]
+    Packet {
+        /// The file.
+        file: String,
+        /// Packet number, from 1.
+        packet: u64,
+        /// Where the packet begins (after decompression of the file).
+        offset: u64,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A record of a binary list that is none.
+    #[error("{file}: record {record} {problem}")]
+    Record {
+        /// The file.
+        file: String,
+        /// Record number, from 1.
+        record: u64,
+        /// What is wrong.
+        problem: String,
+    },
     /// Requests of several devices that may stand above each other, and no choice made.
     #[error("{name}: requests of several devices ({devices}); choose one with `device`")]
     SeveralDevices {
@@ -148,17 +170,19 @@ pub enum TraceError {
         devices: String,
     },
     /// A trace without requests.
-    #[error("{name}: no requests among {events} events")]
+    #[error("{name}: no requests among {events} events{hint}")]
     NoRequests {
         /// The trace.
         name: String,
         /// Events or lines read.
         events: u64,
+        /// What is there, and what its format needs; empty, or with a separator before it.
+        hint: String,
     },
     /// A trace that does not tell which app was in the foreground.
     #[error(
-        "{name}: no launch of an app; the trace needs atrace's category am (markers \"launching: PACKAGE\") or the \
-         event oom:oom_score_adj_update"
+        "{name}: no launch of an app; the trace, ftrace text or a recording of Perfetto, needs atrace's category am \
+         (markers \"launching: PACKAGE\") or the event oom:oom_score_adj_update"
     )]
     NoLaunches {
         /// The trace.
@@ -206,6 +230,21 @@ pub enum TraceError {
         capacity_units: u32,
         /// The device's capacity in 512 B sectors.
         capacity_sectors: u64,
+    },
+    /// Ranges that are too many to lie side by side on the device.
+    #[error(
+        "{name}: does not fit even if folded: its requests touch {touched_mib} MiB in ranges of {granule_mib} MiB, the \
+         device has {capacity_mib} MiB"
+    )]
+    FoldTooLarge {
+        /// The trace.
+        name: String,
+        /// Size of the smallest ranges.
+        granule_mib: u64,
+        /// Their sum.
+        touched_mib: u64,
+        /// Size of the device.
+        capacity_mib: u64,
     },
     /// A queue depth outside of the allowed range.
     #[error("depth: {value} is not allowed; allowed are 1 to 65536")]

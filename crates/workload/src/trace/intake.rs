@@ -167,6 +167,16 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_or_line_that_grows_without_an_end_is_refused() {
+        // A packet that says that it has 2^40 bytes, and one that has 63 MiB of a field that says so as well.
+        let told = refused(&[0x0a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20], Some(Format::Perfetto), MOST_TAKEN);
+        assert_eq!(told, "t: packet 1 at byte offset 0: it is longer than 64 MiB");
+        refused(&[0x0a, 0x80, 0x80, 0x80, 0x1f], Some(Format::Perfetto), (64 << 20) + MOST_TAKEN);
+        let command = b": ufshcd_command: send_req: ufs: tag: 0, DB: 0x0, ";
+        refused(command, Some(Format::Ftrace), MOST_TAKEN);
+    }
+
+    #[test]
     fn a_device_that_never_ends_is_refused() {
         for format in Format::ALL {
             let options = TraceOptions { format: Some(*format), ..TraceOptions::default() };
@@ -199,10 +209,14 @@ mod tests {
         let most = 1 << 20;
         let mut event = [0; 48];
         event[..4].copy_from_slice(&0x6561_7407_u32.to_le_bytes());
+        let mut scsi = [0; 40];
+        (scsi[0], scsi[3]) = (0x28, 2);
         for (bytes, format) in [
             (&b"0,read,8:0,8,4096,,,a\n"[..], Format::Csv),
             (b"8,0 0 1 0.000000001 7 Q R 8 + 8 [a]\n", Format::Blkparse),
             (&event, Format::Blktrace),
+            (&[0x0a, 2, 0x40, 7], Format::Perfetto),
+            (&scsi, Format::Vscsi),
         ] {
             let mut endless = Endless::new(bytes);
             let intake = Intake { name: "t", format: Some(format), expected: 0, most };

@@ -5,6 +5,7 @@ mod completions;
 mod data;
 mod error;
 pub(crate) mod files;
+mod fold;
 mod intake;
 mod normalise;
 mod pace;
@@ -22,7 +23,8 @@ pub(crate) use completions::{Outstanding, Place};
 pub use data::{Trace, TraceDevice, TraceOptions};
 pub use error::TraceError;
 pub use files::TraceFile;
-pub(crate) use records::Records;
+pub use fold::Folded;
+pub(crate) use records::{Records, TraceRecord};
 pub use report::TraceReport;
 pub use stats::{Lengths, TraceStats};
 
@@ -62,7 +64,7 @@ impl Trace {
                 let tried: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
                 TraceError::UnknownFormat { file: file.name.clone(), tried: tried.join(", ") }
             })?,
-            (None, None) => return Err(TraceError::NoRequests { name: name.into(), events: 0 }),
+            (None, None) => return Err(TraceError::NoRequests { name: name.into(), events: 0, hint: String::new() }),
         };
         let records = format.read(&files)?;
         normalise::trace(name, format, files.into_iter().map(|file| file.name).collect(), records, options)
@@ -100,6 +102,11 @@ impl Trace {
     /// Time from the first request to the last.
     pub fn duration(&self) -> Nanos {
         self.requests.last().map_or(Nanos::ZERO, |r| r.arrival.since(SimTime::START))
+    }
+
+    /// The smallest device that holds the trace, in units of 4 KiB.
+    pub fn end_units(&self) -> u64 {
+        self.requests.iter().map(WorkRequest::end_unit).max().unwrap_or(0)
     }
 
     /// Checks that every request lies on a device of `capacity_units` units of 4 KiB.

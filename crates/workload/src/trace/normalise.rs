@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use units::SimTime;
 
-use super::{Format, Records, Trace, TraceDevice, TraceError, TraceOptions, pace};
+use super::{Format, Records, Trace, TraceDevice, TraceError, TraceOptions, clean, pace};
 use crate::SECTOR_BYTES;
 use crate::source::LATEST;
 
@@ -30,13 +30,16 @@ pub(super) fn trace(
         let cleaned = rule.apply(&mut records.list, &records.names);
         records.report.cleaned.push(cleaned);
     }
+    records.report.hints.extend(clock_step(&records, format, &files));
+    records.report.hints.extend(clean::long_gaps(&records.list));
     let devices = lay_out(&mut records);
-    let Records { list, names, mut report, .. } = records;
-    if list.is_empty() {
-        return Err(TraceError::NoRequests { name: name.into(), events: report.events });
+    if records.list.is_empty() {
+        return Err(none(name, format, &records));
     }
+    let Records { list, names, mut report, .. } = records;
     let mut requests: Vec<_> = list.into_iter().map(|record| record.request).collect();
     let start = requests[0].arrival.0;
+    report.start = requests[0].arrival;
     for r in &mut requests {
         r.arrival.0 -= start;
         let place = || (files[usize::from(r.stream.0)].clone(), format.place(r.line));
@@ -60,6 +63,28 @@ pub(super) fn trace(
         processes.push("(unknown)".into());
     }
     Ok(Trace { name: name.into(), requests, processes, files, format, devices, report })
+}
+
+/// A sentence about a step back of the clock.
+fn clock_step(records: &Records, format: Format, files: &[String]) -> Option<String> {
+    let step = records.clock_step?;
+    let (file, place) = (&files[usize::from(step.file.0)], format.place(step.number));
+    let back = step.back.as_secs_f64();
+    Some(format!(
+        "{file}: {place}: the clock steps back by {back:.3} s; if a second recording begins there, split the file: \
+         requests are put in one order of time"
+    ))
+}
+
+/// Says what the trace has, and what its format needs.
+fn none(name: &str, format: Format, records: &Records) -> TraceError {
+    let there = records.others.most();
+    let there = if there.is_empty() { there } else { format!(" ({there})") };
+    let needs = match format.needs() {
+        "" => String::new(),
+        needs => format!("; format {} needs {needs}", format.name()),
+    };
+    TraceError::NoRequests { name: name.into(), events: records.report.events, hint: there + &needs }
 }
 
 /// Keeps the records of the device asked for, or of all if they can lie beside each other.

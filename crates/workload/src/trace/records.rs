@@ -2,7 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::{ProcessId, TraceReport, WorkOp, WorkRequest};
+use units::Nanos;
+
+use crate::{ProcessId, StreamId, TraceReport, WorkOp, WorkRequest};
+
+/// Events that are written by several CPUs change places; a step back of this much is one of the clock.
+const CLOCK_STEP: Nanos = Nanos(1_000_000_000);
+
+/// Most names of other events that are told apart.
+const MOST_OTHERS: usize = 64;
+
+/// Names that a message tells.
+const TOLD_OTHERS: usize = 5;
 
 /// One request as its file has it: at its recorded time, in the addresses of its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,13 +24,25 @@ pub(crate) struct TraceRecord {
     pub request: WorkRequest,
 }
 
+/// A step back of the clock, and the first request after it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ClockStep {
+    pub back: Nanos,
+    pub file: StreamId,
+    pub number: u64,
+}
+
 /// Everything that a reader has found.
 #[derive(Default)]
 pub(crate) struct Records {
     pub list: Vec<TraceRecord>,
     pub devices: Devices,
     pub names: Names,
+    /// Events that are no requests.
+    pub others: Others,
     pub report: TraceReport,
+    /// The largest step back of the clock, if it is more than the disorder of several CPUs.
+    pub clock_step: Option<ClockStep>,
     last: u64,
 }
 
@@ -30,9 +53,40 @@ impl Records {
             self.report.ignored_queue_events += 1;
             return;
         }
-        self.report.out_of_order += u64::from(request.arrival.0 < self.last);
+        let back = self.last.saturating_sub(request.arrival.0);
+        self.report.out_of_order += u64::from(back > 0);
+        if back > self.clock_step.map_or(CLOCK_STEP.0 - 1, |step| step.back.0) {
+            let (back, file, number) = (Nanos(back), request.stream, request.line);
+            self.clock_step = Some(ClockStep { back, file, number });
+        }
         self.last = request.arrival.0;
         self.list.push(TraceRecord { device, request });
+    }
+}
+
+/// Counts of events that are no requests, by name: a message says what a trace has instead.
+#[derive(Default)]
+pub(crate) struct Others(BTreeMap<Vec<u8>, u64>);
+
+impl Others {
+    /// Counts events of a name; the empty one is none.
+    pub fn count(&mut self, name: &[u8], events: u64) {
+        if name.is_empty() {
+            return;
+        }
+        if let Some(count) = self.0.get_mut(name) {
+            *count += events;
+        } else if self.0.len() < MOST_OTHERS {
+            self.0.insert(name.to_vec(), events);
+        }
+    }
+
+    /// The most frequent ones with their counts.
+    pub fn most(&self) -> String {
+        let mut all: Vec<_> = self.0.iter().collect();
+        all.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
+        let told = all.iter().take(TOLD_OTHERS);
+        told.map(|(name, count)| format!("{} {count}", String::from_utf8_lossy(name))).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a reader met in a trace.
 
 use serde::{Serialize, Serializer};
-use units::Nanos;
+use units::{Nanos, SimTime};
 
 use super::clean::Cleaned;
+use super::fold::Folded;
 use crate::{WorkOp, WorkRequest};
 
 /// Counts of what a trace reader met. Events are records or lines of the file; requests are what became of them.
@@ -84,6 +85,18 @@ pub struct TraceReport {
     /// Completions without a request, begun before the trace or dropped by the tracer.
     #[serde(skip)]
     pub unmatched_completions: u64,
+    /// Requests that were left out because their events tell no length, among `ignored_queue_events`.
+    #[serde(skip)]
+    pub without_length: u64,
+    /// What a user should know or do about the recording itself, one sentence each.
+    #[serde(skip)]
+    pub hints: Vec<String>,
+    /// How the trace was folded onto a smaller device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folded: Option<Folded>,
+    /// Recorded time of the first request.
+    #[serde(skip)]
+    pub start: SimTime,
     /// From the first request to the last.
     #[serde(rename = "duration_seconds", serialize_with = "seconds")]
     pub duration: Nanos,
@@ -126,7 +139,8 @@ impl TraceReport {
         let counted = [
             (self.sequence_gaps, "events are missing by sequence number: the tracer dropped them"),
             (self.other_device_events, "requests of other devices were ignored"),
-            (self.ignored_queue_events, "queue events that are no block requests were ignored"),
+            (self.without_length, "commands whose events tell no length (as READ(16) before Linux 6.12) were left out"),
+            (self.ignored_queue_events - self.without_length, "queue events that are no block requests were ignored"),
             (self.unmatched_requests, "requests have no completion in the trace"),
             (self.out_of_order, "events were earlier than the one before them: put in order"),
             (self.grown, "requests got the length with which they completed: merged after they were traced"),
@@ -143,7 +157,9 @@ impl TraceReport {
                 self.partial_writes, self.merge_reads
             ));
         }
+        warnings.extend(self.hints.iter().cloned());
         warnings.extend(self.cleaned.iter().map(ToString::to_string));
+        warnings.extend(self.folded.iter().map(ToString::to_string));
         warnings.extend(self.implausible.clone());
         warnings
     }

@@ -91,7 +91,7 @@ impl TraceStats {
             footprint_bytes: trace.touched_footprint().units() * UNIT_BYTES,
             read_footprint_bytes: trace.read_footprint().units() * UNIT_BYTES,
             write_footprint_bytes: crate::Footprint::from_ranges(written).units() * UNIT_BYTES,
-            span_bytes: requests.iter().map(WorkRequest::end_unit).max().unwrap_or(0) * UNIT_BYTES,
+            span_bytes: trace.end_units() * UNIT_BYTES,
             requests_per_second: per(gaps, seconds),
             peak_to_mean: peak_to_mean(requests),
             interarrival_variation: variation(requests),

@@ -48,6 +48,20 @@ fn a_long_gap_is_cut() {
     let times: Vec<_> = cleaned.requests.iter().map(|r| r.arrival.0 / 1_000_000).collect();
     assert_eq!(times, [0, 1_000_000, 1_000_000, 1_000_010]);
     assert_eq!(cleaned.report.cleaned[0].to_string(), "clean gaps: 1 gaps of more than 1000 s cut, 1000.001 s in all");
+    assert!(cleaned.report.hints.is_empty());
+    let hint = "1 gaps of more than 1000 s, the longest of 1000 s: --clean gaps removes them";
+    assert_eq!(trace(&lines, &[]).report.warnings(), [hint]);
+}
+
+#[test]
+fn a_clock_that_steps_back_is_told_with_its_place() {
+    let lines =
+        [(9000, "read", 0, 8, "a"), (8100, "read", 8, 8, "a"), (50, "read", 8, 8, "a"), (60, "read", 8, 8, "a")];
+    let hint = "t: line 4: the clock steps back by 8.050 s; if a second recording begins there, split the file: requests \
+                are put in one order of time";
+    assert!(trace(&lines, &[]).report.warnings().contains(&hint.to_owned()));
+    // Less than a second is the disorder of several CPUs.
+    assert!(trace(&lines[..2], &[]).report.hints.is_empty());
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn carries(trace: &Trace, format: Format) -> Result<Carries, TraceError> {
     };
     if !trace.requests.iter().any(|r| is_carried(r, carries)) {
         let name = format!("{} as {}", trace.name, format.name());
-        return Err(TraceError::NoRequests { name, events: trace.requests.len() as u64 });
+        return Err(TraceError::NoRequests { name, events: trace.requests.len() as u64, hint: String::new() });
     }
     Ok(carries)
 }

@@ -20,6 +20,7 @@ use crate::trace::{Records, TraceFile};
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "Linux blktrace, binary: a directory of per-CPU files, or one of them",
+    needs: "queue events (Q)",
     source: Source::Files { fits: record::fits, read },
     stacked: true,
     tick_ns: 1,

@@ -233,8 +233,11 @@ fn damaged_files_are_named_with_the_offset() {
     new[first] = 8;
     assert_eq!(message(new), "t/trace.0: event 2 at byte offset 56 has blktrace version 8; allowed is 7");
     assert!(message(b"time_ns,device,lba\n".to_vec()).contains("begins with 0x656d6974"));
-    assert_eq!(message(Vec::new()), "t: no requests among 0 events");
-    assert_eq!(message(encode(&[note(1, 1, "x")], false)), "t: no requests among 1 events");
+    assert_eq!(message(Vec::new()), "t: no requests among 0 events; format blktrace needs queue events (Q)");
+    assert_eq!(
+        message(encode(&[note(1, 1, "x")], false)),
+        "t: no requests among 1 events; format blktrace needs queue events (Q)"
+    );
     let far = encode(&[event(1, Q, READ, 1 << 40, 512)], false);
     assert_eq!(
         message(far),

@@ -1,0 +1,92 @@
+//! Text of Linux ftrace: `trace`, `trace_pipe`, atrace, Perfetto's systrace export, `trace-cmd report`, `perf script`.
+//! Events are `block_rq_insert`, `block_rq_issue`, `block_rq_requeue`, `block_rq_complete` and `ufshcd_command`; other
+//! lines are passed over.
+//!
+//! All these tools print `who [cpu] flags time: event: fields`, with differences in who and in the name of the event
+//! (see [`head`]).
+
+mod block;
+pub(crate) mod head;
+mod ufs;
+
+use super::kernel::{BlockStage, Collector};
+use super::text::{Line, lines};
+use super::{Definition, HEAD_LINES, Source};
+use crate::TraceError;
+use crate::trace::{Records, TraceFile};
+use head::Event;
+
+pub(super) use block::dev_t;
+
+pub(super) const DEFINITION: Definition = Definition {
+    about: "text of ftrace, atrace, systrace, trace-cmd report or perf script with block_rq_* or ufshcd_command events",
+    needs: "events block_rq_issue or block_rq_insert, best with block_rq_complete, or ufshcd_command",
+    source: Source::Files { fits, read },
+    stacked: true,
+    tick_ns: 1_000_000_000,
+    writer: None,
+};
+
+fn fits(head: &[u8]) -> bool {
+    let of_a_tracer =
+        |line: Line<'_>| head::Head::of(line).is_ok_and(|head| head.is_some_and(|head| !head.event.is_empty()));
+    head.starts_with(b"# tracer:")
+        || lines("", head).any(|line| matches!(Told::of(line), Ok(Told::Block(_) | Told::Ufs(Some(_)))))
+        || lines("", head).take(HEAD_LINES).any(of_a_tracer)
+}
+
+fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
+    let issues = files.iter().flat_map(|file| lines(&file.name, &file.bytes)).any(|line| {
+        let event = Event::of(line);
+        event.is_some_and(|event| BlockStage::of(event.name) == Some(BlockStage::Issue))
+    });
+    for (number, file) in (0..).zip(files) {
+        let mut upius = ufs::Upius::default();
+        let mut collector = Collector::new(number, issues, records);
+        for line in lines(&file.name, &file.bytes).filter(|line| !line.text.starts_with(b"#")) {
+            match Told::of(line)? {
+                Told::Block(event) => collector.block(&event),
+                Told::Ufs(Some(mut event)) => {
+                    event.fua = upius.fua(&event);
+                    collector.ufs(&event);
+                }
+                Told::Ufs(None) => collector.others(b"ufshcd_command of a query", 1),
+                Told::Upiu(event) => {
+                    upius.learn(event);
+                    collector.others(event.name, 1);
+                }
+                Told::Other(name) => {
+                    collector.others(name, 1);
+                    collector.dropped(head::dropped(line));
+                }
+            }
+        }
+        collector.finish();
+    }
+    Ok(())
+}
+
+/// What a line tells.
+enum Told<'a> {
+    Block(super::kernel::BlockEvent<'a>),
+    /// `None` for queries and task management.
+    Ufs(Option<super::kernel::UfsEvent<'a>>),
+    Upiu(Event<'a>),
+    /// Something else, by its name.
+    Other(&'a [u8]),
+}
+
+impl<'a> Told<'a> {
+    fn of(line: Line<'a>) -> Result<Told<'a>, TraceError> {
+        let Some(event) = Event::of(line) else { return Ok(Told::Other(b"")) };
+        Ok(match (BlockStage::of(event.name), event.name) {
+            (Some(stage), _) => Told::Block(block::read(event, stage)?),
+            (None, b"ufshcd_command") => Told::Ufs(ufs::read(event)?),
+            (None, b"ufshcd_upiu") => Told::Upiu(event),
+            (None, name) => Told::Other(name),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
