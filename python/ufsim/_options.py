@@ -163,6 +163,19 @@ class Options:
             "commands": ("run", "compare", "trace"),
         },
     )
+    fold: bool = field(
+        default=False,
+        metadata={
+            "help": (
+                "A trace that ends beyond the device: put the ranges of addresses with requests side by "
+                "side, in their order. Ranges are of 64 MiB, or as much less (down to 1 MiB) as is needed to "
+                "fit."
+            ),
+            "flag": "--fold",
+            "metavar": "",
+            "commands": ("run", "compare"),
+        },
+    )
     age: str | None = field(
         default=None,
         metadata={

@@ -69,7 +69,7 @@ def convert(
 
 @app.command("to-scenario")
 def to_scenario(
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="ftrace text of a phone: see docs/phone.md.")],
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="ftrace text or Perfetto recording of a phone.")],
     out: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario to write; the I/O goes beside it.")],
     device: DeviceOption = None,
     clean: CleanOption = None,

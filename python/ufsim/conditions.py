@@ -165,6 +165,8 @@ def replay_text(result: Result) -> str:
         words += f", device {result.data['device']}"
     if result.data.get("clean"):
         words += f", cleaned of {', '.join(result.data['clean'])}"
+    if folded := result.data.get("fold"):
+        words += f", folded from {folded['from_mib']:,} to {folded['to_mib']:,} MiB"
     return words
 
 

@@ -129,7 +129,8 @@ def formats_table(formats: list[Document]) -> Table:
     for column in ("name", "written", "what"):
         table.add_column(column, no_wrap=column != "what")
     for entry in formats:
-        table.add_row(entry["name"], "yes" if entry["writable"] else "", Text(entry["about"]))
+        needs = f"; needs {entry['needs']}" if entry["needs"] else ""
+        table.add_row(entry["name"], "yes" if entry["writable"] else "", Text(entry["about"] + needs))
     return table
 
 

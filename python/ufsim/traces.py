@@ -10,7 +10,11 @@ from ufsim.documents import Document, parse, parse_list
 
 
 def trace_formats() -> list[Document]:
-    """The formats of traces: `name`, `about` and whether they are `writable`, in the order in which they are tried."""
+    """The formats of traces, in the order in which they are tried.
+
+    Each has a `name`, `about`, what a file `needs` to hold requests (empty where every line is one), and whether it is
+    `writable`.
+    """
     return parse_list(_core.trace_formats())
 
 
@@ -51,7 +55,8 @@ def trace_to_scenario(
 ) -> Document:
     """Writes a session of a phone as a scenario for `ufsim.phone`: `out` (TOML), and its requests as CSV beside it.
 
-    The trace is ftrace text with block events, launches and kills; docs/phone.md has the command that records it.
+    The trace is ftrace text or a recording of Perfetto with block or UFS events, launches and kills; docs/phone.md has
+    the command that records it.
     Raises `ConfigError`, which names file, line and column, or `FileNotFoundError`.
     """
     return parse(_core.trace_to_scenario(_spec(path, None, device, clean), out))

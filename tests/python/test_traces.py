@@ -265,3 +265,69 @@ def test_a_failed_conversion_leaves_nothing(ufsim: Command, tmp_path: Path) -> N
     assert [entry.name for entry in tmp_path.iterdir()] == ["t.spc"]
     assert ufsim("trace", "convert", path, tmp_path / "out", "--format", "nexus5").returncode == 1
     assert ufsim("trace", "info", tmp_path / "none").stderr.endswith("none': no such file or directory\n")
+
+
+@pytest.mark.parametrize("name", ["formats/session-ufs.txt.xz", "formats/session-ufs.pftrace", "phone/session.pftrace"])
+def test_recordings_of_phones_are_converted(ufsim: Command, tmp_path: Path, name: str) -> None:
+    """The second count is of the text from which the samples were made."""
+    text = (ROOT / "samples" / "phone" / "session.txt").read_text()
+    issued = re.findall(r"block_rq_issue: 259,5 (\w+) \d+ \(\) (\d+) \+ (\d+)", text)
+    done = ufsim("trace", "convert", ROOT / "samples" / name, tmp_path / "out.csv", "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    frame = pd.read_csv(tmp_path / "out.csv")
+    assert list(zip(frame.sector, frame.bytes // 512, strict=True)) == [(int(at), int(n)) for _, at, n in issued]
+    assert list(frame.op == "read") == [rwbs.startswith("R") for rwbs, _, _ in issued]
+    assert frame.latency_ns.notna().all()
+
+
+def test_vscsi_is_recognised_in_both_versions() -> None:
+    for name in ("app-mix.vscsi1.xz", "app-mix.vscsi2.xz"):
+        info = package.trace_info(FORMATS / name)
+        assert (info["format"], counts(info)) == ("vscsi", counts(package.trace_info(FORMATS / "app-mix.msr.xz")))
+
+
+def test_perfetto_and_text_make_the_same_scenario(ufsim: Command, tmp_path: Path) -> None:
+    made = {}
+    for name in ("session.txt", "session.pftrace"):
+        out = tmp_path / name / "s.toml"
+        out.parent.mkdir()
+        done = ufsim("trace", "to-scenario", ROOT / "samples" / "phone" / name, out)
+        assert done.returncode == 0, done.stderr
+        made[name] = (out.read_text(), out.with_suffix(".csv").read_text())
+    assert made["session.txt"] == made["session.pftrace"]
+
+
+# Requests at 0 and at 300 GiB: for the default device, of 128 GiB, too far apart.
+FAR = "0 0 8 8 0\n1000000 0 629145600 8 1\n2000000 0 629145608 8 0\n"
+
+
+def test_a_trace_beyond_the_device_is_told_what_helps_and_folded(ufsim: Command, tmp_path: Path) -> None:
+    path = tmp_path / "far.mqsim"
+    path.write_text(FAR)
+    refused = ufsim("run", "--scheme", "ufs", path)
+    assert refused.returncode != 0
+    for told in ("ends beyond the device", "--profile hp-ufs-1tib is large enough", "--fold puts the ranges"):
+        assert told in refused.stderr
+    folded = ufsim("run", "--scheme", "ufs", "--fold", path)
+    assert folded.returncode == 0, folded.stderr
+    assert "folded from 307,201 to 65 MiB" in " ".join(folded.stdout.split())
+    result = package.run(path, "ufs", fold=True)
+    assert result.data["fold"] == {"granule_mib": 64, "ranges": 2, "from_mib": 307201, "to_mib": 65}
+    assert any(warning.startswith("folded: 2 ranges of 64 MiB") for warning in result.data["warnings"])
+    assert package.run(SAMPLE, "ufs", fold=True).data["fold"] is None, "what fits stays where it is"
+    job = tmp_path / "j.fio"
+    job.write_text("[a]\nrw=read\nsize=1m\n")
+    assert "fold" in ufsim("run", "--scheme", "ufs", "--fold", job).stderr
+
+
+def test_gaps_are_hinted_at(ufsim: Command, tmp_path: Path) -> None:
+    path = tmp_path / "gap.mqsim"
+    path.write_text("0 0 8 8 0\n2000000000000 0 8 8 1\n")
+    assert "--clean gaps removes them" in ufsim("trace", "info", path).stdout
+    assert "--clean gaps removes them" not in ufsim("trace", "info", "--clean", "gaps", path).stdout
+
+
+def test_a_directory_without_a_cpu_is_told(ufsim: Command, tmp_path: Path) -> None:
+    for cpu, name in ((0, "trace.0.gz"), (2, "trace.1.gz")):
+        (tmp_path / f"trace.{cpu}.gz").write_bytes((SAMPLE / name).read_bytes())
+    assert "no file of CPU 1: what it traced is missing" in package.trace_info(tmp_path)["warnings"]

@@ -203,7 +203,8 @@ pub struct SessionScenario {
     pub warnings: Vec<String>,
 }
 
-/// Writes a session of a phone, ftrace text or a recording of Perfetto, as a scenario: `out`, TOML, and beside it the requests as CSV.
+/// Writes a session of a phone, ftrace text or a recording of Perfetto, as a scenario: `out`, TOML, and beside it the
+/// requests as CSV.
 ///
 /// # Errors
 /// Everything that is wrong with the trace, with file, line and column, or with the files to write.

@@ -41,7 +41,8 @@ targets! {
     profile;
     /// Specifications of SQLite workloads.
     sqlite_spec;
-    /// Block traces of one file, text or binary: the readers of all formats, the writers, and the replay of what was read.
+    /// Block traces of one file, text or binary: the readers of all formats, the writers, and the replay of what was
+    /// read.
     text_trace;
     /// Commands and responses from their bytes.
     upiu;

@@ -8,42 +8,15 @@
 //! Of the sizes 64, 32, ... 1 MiB the largest is taken with which the trace fits. If it does not fit with 1 MiB, it is
 //! refused.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
 use units::UNIT_BYTES;
 
-use super::{Trace, TraceError};
+use super::{Folded, Trace, TraceError};
 use crate::{SECTOR_BYTES, WorkOp, WorkRequest};
 
 /// Sizes of ranges in MiB, in the order in which they are tried.
 const SIZES_MIB: [u64; 7] = [64, 32, 16, 8, 4, 2, 1];
 
 const MIB_SECTORS: u64 = (1 << 20) / SECTOR_BYTES;
-
-/// How a trace was folded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Folded {
-    /// Size of a range.
-    pub granule_mib: u64,
-    /// Ranges that requests touch.
-    pub ranges: u64,
-    /// Where the last request of the trace ended, rounded up.
-    pub from_mib: u64,
-    /// Where it ends now, rounded up.
-    pub to_mib: u64,
-}
-
-impl fmt::Display for Folded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Folded { granule_mib, ranges, from_mib, to_mib } = self;
-        write!(
-            f,
-            "folded: {ranges} ranges of {granule_mib} MiB with requests, spread over {from_mib} MiB, lie side by side \
-             in {to_mib} MiB"
-        )
-    }
-}
 
 impl Trace {
     /// Moves the ranges that requests touch side by side, if the trace does not fit a device of `capacity_units`.

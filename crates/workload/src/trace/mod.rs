@@ -23,9 +23,8 @@ pub(crate) use completions::{Outstanding, Place};
 pub use data::{Trace, TraceDevice, TraceOptions};
 pub use error::TraceError;
 pub use files::TraceFile;
-pub use fold::Folded;
 pub(crate) use records::{Records, TraceRecord};
-pub use report::TraceReport;
+pub use report::{Folded, TraceReport};
 pub use stats::{Lengths, TraceStats};
 
 pub use crate::formats::Format;

@@ -1,10 +1,11 @@
 //! What a reader met in a trace.
 
-use serde::{Serialize, Serializer};
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
 use units::{Nanos, SimTime};
 
 use super::clean::Cleaned;
-use super::fold::Folded;
 use crate::{WorkOp, WorkRequest};
 
 /// Counts of what a trace reader met. Events are records or lines of the file; requests are what became of them.
@@ -103,6 +104,30 @@ pub struct TraceReport {
     /// A rate that no device has, if the times imply one.
     #[serde(skip)]
     pub implausible: Option<String>,
+}
+
+/// How a trace was folded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Folded {
+    /// Size of a range.
+    pub granule_mib: u64,
+    /// Ranges that requests touch.
+    pub ranges: u64,
+    /// Where the last request of the trace ended, rounded up.
+    pub from_mib: u64,
+    /// Where it ends now, rounded up.
+    pub to_mib: u64,
+}
+
+impl fmt::Display for Folded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Folded { granule_mib, ranges, from_mib, to_mib } = self;
+        write!(
+            f,
+            "folded: {ranges} ranges of {granule_mib} MiB with requests, spread over {from_mib} MiB, lie side by side \
+             in {to_mib} MiB"
+        )
+    }
 }
 
 /// A time as seconds.

@@ -57,8 +57,8 @@ fn a_long_gap_is_cut() {
 fn a_clock_that_steps_back_is_told_with_its_place() {
     let lines =
         [(9000, "read", 0, 8, "a"), (8100, "read", 8, 8, "a"), (50, "read", 8, 8, "a"), (60, "read", 8, 8, "a")];
-    let hint = "t: line 4: the clock steps back by 8.050 s; if a second recording begins there, split the file: requests \
-                are put in one order of time";
+    let hint = "t: line 4: the clock steps back by 8.050 s; if a second recording begins there, split the file: \
+                requests are put in one order of time";
     assert!(trace(&lines, &[]).report.warnings().contains(&hint.to_owned()));
     // Less than a second is the disorder of several CPUs.
     assert!(trace(&lines[..2], &[]).report.hints.is_empty());

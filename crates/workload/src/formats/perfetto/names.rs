@@ -34,8 +34,8 @@ impl Names {
         }
     }
 
-    /// Names of the threads that a CPU has switched to, in the compact form of `sched_switch`: a table of names, and for
-    /// each switch a thread and the number of its name.
+    /// Names of the threads that a CPU has switched to, in the compact form of `sched_switch`: a table of names, and
+    /// for each switch a thread and the number of its name.
     pub(super) fn compact_sched(&mut self, body: &[u8]) -> Result<(), Damage> {
         let (mut table, mut threads, mut indices) = (Vec::new(), Vec::new(), Vec::new());
         Message(body).fields(|number, value| match number {

@@ -175,8 +175,8 @@ fn a_recording_without_requests_says_what_to_record() {
     let switches = bundle(&[(10, 7, 4, new().text(1, "a")), (20, 7, 4, new().text(1, "a"))]);
     assert_eq!(
         parse(file(&[switches])).unwrap_err().to_string(),
-        "t: no requests among 2 events (sched_switch 2); format perfetto needs ftrace_events block/block_rq_issue, best \
-         with block/block_rq_complete, or ufs/ufshcd_command in the configuration of linux.ftrace"
+        "t: no requests among 2 events (sched_switch 2); format perfetto needs ftrace_events block/block_rq_issue, \
+         best with block/block_rq_complete, or ufs/ufshcd_command in the configuration of linux.ftrace"
     );
 }
 
