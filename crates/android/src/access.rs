@@ -1,60 +1,60 @@
-//! Where an app's data lie, and which of them it reads.
+//! Where an app's data are on the device, and which of them it reads.
 //!
-//! What a program reads when it is launched is spread over libraries, code, databases and pictures, installed and
-//! updated at different times: "many small random reads, which span a wide range of LBAs" (HPBvalve Sec. 4.3, Fig. 4).
-//! So a list of reads is made of clusters, some reads within 2 MiB each, and clusters lie anywhere on the device. An
-//! app reads its list in order at every use, which is what makes profiles worth keeping; a share of reads goes to data
-//! that were not read before.
+//! An app reads libraries, code, databases and pictures when it is launched. They were installed and updated at
+//! different times, so the reads are "many small random reads, which span a wide range of LBAs" (HPBvalve Sec. 4.3,
+//! Fig. 4). A list of reads is therefore made of clusters. A cluster is some reads within 2 MiB; clusters are anywhere
+//! on the device. An app reads its list in the same order at every use, which is what makes profiles worth keeping. A
+//! share of its reads goes to data that were not read before.
 
 use units::Lpa;
 use workload::{Rng, named_stream};
 
-/// Units of a cluster's place: 2 MiB, what one entry of HPB's profile lists and one READ BUFFER cover (HPBvalve Sec.
-/// 2.2: 512 entries).
+/// Units of the 2 MiB range in which a cluster lies. One entry of HPB's profile lists and one READ BUFFER cover as much
+/// (HPBvalve Sec. 2.2: 512 entries).
 const CHUNK_UNITS: u32 = 512;
 
-/// How close together the reads of a list lie.
+/// How densely the reads of a list are clustered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Locality {
-    /// A launch, or loading.
+    /// Few reads per cluster: a launch, or loading.
     Launch,
-    /// An app that runs, in the foreground or in the background.
+    /// Many reads per cluster: an app that runs, in the foreground or in the background.
     Run,
 }
 
-/// Mean reads in a cluster of a launch. HPBvalve Sec. 6.3: the profile lists of nine apps take 99 KB, 4 bytes for each
-/// run of chunks, so 25 thousand; the nine apps of `apps/` read 60 thousand times in a cold use each (AP 29, GI 11, CR
-/// 6, IG 4.4 thousand).
+/// Mean reads in a cluster of a launch. HPBvalve Sec. 6.3: the profile lists of nine apps take 99 KB at 4 bytes per run
+/// of chunks, so they have 25 thousand runs. The nine apps of `apps/` read 60 thousand times in a cold use each (AP 29,
+/// GI 11, CR 6, IG 4.4 thousand).
 const LAUNCH_CLUSTER: f64 = 2.4;
-/// The same while an app runs: 18,187 reads of 1250 chunks in the HP-UFS authors' traces of Genshin Impact, Twitter and
-/// Facebook on a Pixel 4, apps that had been launched before.
+/// Mean reads in a cluster while an app runs: 18,187 reads of 1250 chunks in the HP-UFS authors' traces of Genshin
+/// Impact, Twitter and Facebook on a Pixel 4. These apps had been launched before.
 const RUN_CLUSTER: f64 = 14.5;
 
 /// Mean units of a read: 9.5 KiB in the HP-UFS authors' traces of Twitter and Genshin Impact on a Pixel 4.
 const UNITS_PER_READ: f64 = 2.3;
-/// The longest read: 64 KiB is the 99th percentile of these traces.
+/// Units of the longest read: 64 KiB is the 99th percentile of these traces.
 const MOST_UNITS: u32 = 16;
 
-/// A run of units that is read at once.
+/// A run of units that one read covers: first unit and length.
 pub type Extent = (Lpa, u32);
 
-/// The reads of one part of an app's life, in order.
+/// The reads of one part of an app's life (launch, loading, run or background), in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Reads {
-    /// What is read every time.
+    /// Read in every use.
     list: Vec<Extent>,
-    /// What may be read instead, once in a while.
+    /// Read now and then instead of an entry of `list`.
     others: Vec<Extent>,
 }
 
-/// Where reads come from: the device, and how often something new is read.
+/// The device as the target of an app's reads, and how often they go to new data.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Place {
     /// Units of the device.
     pub capacity_units: u32,
-    /// Seed of all places.
+    /// Seed of the random addresses.
     pub seed: u64,
-    /// Probability that a read goes to something other than the list's.
+    /// Probability that a read goes to data outside the list.
     pub fresh_share: f64,
 }
 
@@ -68,7 +68,8 @@ impl Locality {
 }
 
 impl Reads {
-    /// A list of `count` reads and twice as many others, placed by the name of the app and of the part.
+    /// A list of `count` reads and, if there are fresh reads, twice as many others. Their addresses depend on the seed
+    /// and on `name`, the names of the app and of the part.
     pub fn new(place: &Place, name: &str, locality: Locality, count: u32) -> Reads {
         let mut rng = named_stream(place.seed, name, 0);
         let list = extents(&mut rng, place.capacity_units, Wanted { locality, count: count as usize });
@@ -77,17 +78,17 @@ impl Reads {
         Reads { list, others }
     }
 
-    /// Reads in the list.
+    /// Number of reads in the list.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// True if there is nothing to read.
+    /// True if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The list's place `index`, or something fresh.
+    /// Entry `index` of the list, or with probability `fresh_share` data outside the list.
     pub fn at(&self, index: usize, place: &Place, rng: &mut Rng) -> Extent {
         if !self.others.is_empty() && rng.unit() < place.fresh_share {
             return self.others[rng.below(self.others.len() as u64) as usize];
@@ -95,28 +96,29 @@ impl Reads {
         self.listed_at(index)
     }
 
-    /// The list's place `index`.
+    /// Entry `index` of the list.
     pub fn listed_at(&self, index: usize) -> Extent {
         self.list[index % self.list.len()]
     }
 
-    /// A place in the list, the front more often than the back: half of all are in its first quarter.
+    /// A random index into the list, the front more often than the back: half of all are in its first quarter.
     pub fn skewed(&self, rng: &mut Rng) -> usize {
         let u = rng.unit();
         (u * u * self.list.len() as f64) as usize
     }
 
-    /// The place to read after `last` in the background: the next of the same cluster, mostly, or a skewed one.
+    /// The index to read after `last` in the background: mostly the next one, which is in the same cluster, else a
+    /// skewed one.
     pub fn follow(&self, last: usize, rng: &mut Rng) -> usize {
         if rng.unit() < 1.0 / RUN_CLUSTER { self.skewed(rng) } else { (last + 1) % self.list.len() }
     }
 
-    /// What is read every time.
+    /// The reads of the list.
     pub fn listed(&self) -> impl Iterator<Item = Extent> + '_ {
         self.list.iter().copied()
     }
 
-    /// Everything that may be read.
+    /// The reads of the list and those that may take their place.
     pub fn all(&self) -> impl Iterator<Item = Extent> + '_ {
         self.list.iter().chain(&self.others).copied()
     }
@@ -146,11 +148,11 @@ fn extents(rng: &mut Rng, capacity: u32, wanted: Wanted) -> Vec<Extent> {
     found
 }
 
-/// A number of at least 1 with this mean: how often something happens until it fails.
+/// A geometrically distributed number of at least 1 with this mean.
 fn geometric(rng: &mut Rng, mean: f64) -> u32 {
-    let again = 1.0 - 1.0 / mean;
+    let repeat = 1.0 - 1.0 / mean;
     let mut number = 1;
-    while rng.unit() < again && number < 1000 {
+    while rng.unit() < repeat && number < 1000 {
         number += 1;
     }
     number
@@ -170,7 +172,7 @@ mod tests {
         assert_ne!(list(1, "a"), list(1, "b"));
     }
 
-    /// Sizes within 5 standard errors of their means; 64 KiB cut off a thousandth.
+    /// Sizes are within 5 standard errors of their means; the limit of 64 KiB cuts off a thousandth.
     #[test]
     fn clusters_and_reads_have_their_mean_sizes() {
         for (locality, cluster, spread) in [(Locality::Launch, LAUNCH_CLUSTER, 0.06), (Locality::Run, RUN_CLUSTER, 1.2)]

@@ -1,4 +1,4 @@
-//! What is known of an app: the numbers of its file in `apps/`, those of its category where it has none.
+//! The numbers of an app: those of its file in `apps/`, and those of its category for what the file leaves out.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -23,15 +23,15 @@ const EMBEDDED: &[(&str, &str)] = &[
 
 const CATEGORIES: &str = include_str!("../../../apps/categories.toml");
 
-/// The kinds of app that a user opens.
+/// The categories of apps that a user opens.
 const USER_CATEGORIES: &[&str] = &["game", "social", "utility"];
 
-/// Name and title of a built-in app, and the text of its file.
+/// Name of each built-in app and the text of its file.
 pub fn built_in() -> impl Iterator<Item = (&'static str, &'static str)> {
     EMBEDDED.iter().copied()
 }
 
-/// An app.
+/// An app and its numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct App {
     /// Short name, as in a scenario.
@@ -46,31 +46,31 @@ pub struct App {
     pub cold: Launch,
     /// A launch when its process is in the background.
     pub warm: Launch,
-    /// What follows a cold launch until a game takes input, counted from the user's touch.
+    /// Loading of a game: from the user's touch of a cold launch until the game takes input.
     pub loading: Option<Launch>,
-    /// In the foreground, after launch and loading.
+    /// I/O in the foreground, after launch and loading.
     pub run: Run,
     /// Reads per second while it is in the background.
     pub background_reads_per_s: f64,
-    /// What it does in the foreground after launch and loading, if a trace says it instead of `run`.
+    /// Its requests in the foreground after launch and loading, if they come from a trace instead of `run`.
     pub traced: Option<Traced>,
 }
 
 /// A launch on a device that has all mappings at hand.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Launch {
-    /// From the user's touch to its end.
+    /// From the user's touch to the first frame.
     pub time: Nanos,
-    /// Reads that it waits for.
+    /// Reads that the launch waits for.
     pub reads: u32,
 }
 
-/// I/O of an app that is being used.
+/// I/O rates of an app in the foreground.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Run {
     /// Reads per second, averaged over a use.
     pub reads_per_s: f64,
-    /// Reads in one tenth of a use, as a share of those in the tenth before.
+    /// Reads in one tenth of a use divided by the reads in the tenth before.
     pub decay_per_tenth: f64,
     /// Writes per second.
     pub writes_per_s: f64,
@@ -78,7 +78,7 @@ pub struct Run {
     pub write_units: u32,
 }
 
-/// The numbers of one table; what is missing stands elsewhere.
+/// The numbers of one table. `None`: the table leaves the number out.
 #[derive(Clone, Copy, Default)]
 struct Numbers {
     memory_mib: Option<u64>,
@@ -117,7 +117,7 @@ impl Numbers {
         })
     }
 
-    /// These, and the other ones where there are none.
+    /// These numbers, completed by `other`.
     fn or(self, other: Numbers) -> Numbers {
         Numbers {
             memory_mib: self.memory_mib.or(other.memory_mib),
@@ -135,7 +135,7 @@ impl Numbers {
         }
     }
 
-    /// The categories' tables have every number but those of loading.
+    /// The app with these numbers. They must be complete but for those of loading, as the categories' tables are.
     fn app(self, name: &str, title: &str, category: &str) -> App {
         let missing = "categories.toml has every number";
         let launch = |ms: Option<f64>, reads: Option<u64>| Launch {
@@ -162,7 +162,7 @@ impl Numbers {
     }
 }
 
-/// Decimal milliseconds, to the nanosecond.
+/// Converts decimal milliseconds, rounded to the nanosecond.
 fn milliseconds(ms: f64) -> Nanos {
     Nanos((ms * 1e6).round() as u64)
 }
@@ -174,7 +174,7 @@ impl App {
         Some(App::parse(text, name).expect("the built-in apps are right"))
     }
 
-    /// An app out of a file of its own, as those in `apps/`; `origin` names it in errors.
+    /// Reads an app from a file of its own, as those in `apps/`; `origin` names the file in errors.
     ///
     /// # Errors
     /// Line and key of what is wrong.
@@ -184,8 +184,8 @@ impl App {
         App::read(Section::new(text, "", TableAt { at: 0, table: parsed.get_ref() }), Path::new(""))
     }
 
-    /// An app out of a table; the paths in it count from `directory`. What it leaves out has the value of the built-in
-    /// app of the same name, if there is one, and then of its category.
+    /// Reads an app from a table. Paths in it are relative to `directory`. A key that the table leaves out has the
+    /// value of the built-in app of the same name, if there is one, else that of its category.
     pub(crate) fn read(mut section: Section<'_>, directory: &Path) -> Result<App, ScenarioError> {
         let name = section.string("name")?.ok_or_else(|| section.missing("name"))?;
         let base = EMBEDDED.iter().find(|(known, text)| *known == name && *text != section.text.text);
@@ -203,7 +203,7 @@ impl App {
         }
         let mut app = own.or(category_numbers(category)).app(name, title, category);
         if app.loading.is_some_and(|loading| loading.time < app.cold.time) {
-            // One of the two stands here; the other may be the built-in app's.
+            // One of the two is in this table; the other may be the built-in app's.
             return Err(match (section.get("loading_ms"), section.get("cold_ms")) {
                 (Some(value), _) => section.wrong("loading_ms", value, "at least cold_ms: the launch is part of it"),
                 (None, Some(value)) => section.wrong("cold_ms", value, "at most loading_ms: it is part of the loading"),
@@ -211,27 +211,27 @@ impl App {
             });
         }
         app.traced = Traced::read(&mut section, directory)?;
-        // Where its numbers come from, for readers.
+        // Sources of the numbers, for human readers.
         section.table("sources")?;
         section.table("assumed")?;
         section.done()?;
         Ok(app)
     }
 
-    /// A background service.
+    /// Background service `number`.
     pub(crate) fn service(number: u32) -> App {
         let name = format!("service-{number}");
         category_numbers("service").app(&name, "background service", "service")
     }
 
-    /// Whoever reads and writes in a recording besides its apps. It takes no memory of its own.
+    /// The processes of a recording that are not its apps, as one app. It takes no memory of its own.
     pub(crate) fn others() -> App {
         let numbers = Numbers { cold_reads: Some(0), background_reads_per_s: Some(0.0), ..Numbers::default() };
         let app = numbers.or(category_numbers("service")).app("others", "the rest of the phone", "service");
         App { memory: 0, ..app }
     }
 
-    /// True if no user opens it.
+    /// True if it is a background service, which no user opens.
     pub fn is_service(&self) -> bool {
         self.category == "service"
     }
@@ -283,7 +283,7 @@ mod tests {
         assert!(App::built_in("WA").is_none());
     }
 
-    /// Every number of every file is told where it comes from, once.
+    /// Every number of every file has exactly one entry in `sources` or `assumed`.
     #[test]
     fn every_number_has_a_source() {
         for (name, text) in built_in() {

@@ -1,9 +1,10 @@
-//! Whom the low-memory killer ends.
+//! The low-memory killer: which process it ends.
 //!
-//! Android gives every process an `oom_score_adj`: how little its end would be noticed. The killer takes the highest
-//! first, and of several the one with the most memory. The values are those of `ProcessList` in Android's activity
-//! manager: 0 for the app in the foreground, 700 for the one before it, and from 900 in steps of 10 for cached
-//! processes, the latest first; processes that have shown a window stand before those that have not.
+//! Android gives every process an `oom_score_adj`: the higher, the less the user would miss the process. The killer
+//! takes the highest first, and of several with the same value the one with the most memory. The values are those of
+//! `ProcessList` in Android's activity manager: 0 for the app in the foreground, 700 for the one before it, and from
+//! 900 in steps of 10 for cached processes, the latest first. Processes that have shown a window come before those that
+//! have not.
 
 use units::AppId;
 
@@ -11,19 +12,19 @@ use units::AppId;
 pub const FOREGROUND: u16 = 0;
 /// `PREVIOUS_APP_ADJ`: the app that the user has just left.
 pub const PREVIOUS: u16 = 700;
-/// `CACHED_APP_MIN_ADJ`, the app before that.
+/// `CACHED_APP_MIN_ADJ`: the app used before the previous one.
 const CACHED: u16 = 900;
 /// `CACHED_APP_MAX_ADJ`.
 const CACHED_MOST: u16 = 999;
-/// From one cached process to the one used before it.
+/// Difference between a cached process and the one used before it.
 const CACHED_STEP: u16 = 10;
 /// Apps besides the one in the foreground that count as recently used.
 const RECENT: usize = 4;
 
 /// Priority categories of kills. HPBvalve Figs. 7 and 16 have seven, "the higher the priority is, the more
 /// user-perceptible the app is (e.g., the second-highest apps are the user recently used ones but in the BG)" (Sec.
-/// 4.4), and gives no borders. Here the first three are apps that the user has opened, the others processes that no
-/// user has opened, by age.
+/// 4.4). The paper gives no borders. Here the first three are apps that the user has opened; the others are processes
+/// that no user has opened, by age.
 pub const CATEGORIES: [&str; 7] = [
     "foreground",
     "recently used",
@@ -37,26 +38,26 @@ pub const CATEGORIES: [&str; 7] = [
 /// A process that may be killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Which app.
+    /// The app of the process.
     pub app: AppId,
-    /// How little its end would be noticed.
+    /// `oom_score_adj`: the higher, the less the user would miss it.
     pub adj: u16,
-    /// Its place in [`CATEGORIES`].
+    /// Index into [`CATEGORIES`].
     pub category: usize,
-    /// What its end would give back, in bytes.
+    /// Memory that killing it frees, in bytes.
     pub bytes: u64,
 }
 
 /// A process as the activity manager sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Process {
-    /// Which app.
+    /// The app of the process.
     pub app: AppId,
-    /// It has shown a window.
+    /// True if it has shown a window.
     pub opened: bool,
-    /// When it was used or started last; later is larger.
+    /// Order of last use or start; later is larger.
     pub used: u64,
-    /// What its end would give back, in bytes.
+    /// Memory that killing it frees, in bytes.
     pub bytes: u64,
 }
 
@@ -64,31 +65,31 @@ pub struct Process {
 pub fn rank(mut processes: Vec<Process>, foreground: Option<AppId>) -> Vec<Candidate> {
     processes.sort_unstable_by_key(|p| std::cmp::Reverse((p.opened, p.used, p.app)));
     let background = processes.iter().filter(|p| !p.opened).count();
-    // Places among opened apps in the background, and among the others.
-    let (mut behind, mut hidden) = (0, 0);
+    // Numbers of processes seen so far: opened apps in the background, and processes that were never opened.
+    let (mut opened_seen, mut unopened_seen) = (0, 0);
     let mut ranked = Vec::with_capacity(processes.len());
     for process in processes {
         let (adj, category) = if foreground == Some(process.app) {
             (FOREGROUND, 0)
         } else if process.opened {
-            behind += 1;
-            let adj = if behind == 1 { PREVIOUS } else { cached_adj(behind - 2) };
-            (adj, if behind <= RECENT { 1 } else { 2 })
+            opened_seen += 1;
+            let adj = if opened_seen == 1 { PREVIOUS } else { cached_adj(opened_seen - 2) };
+            (adj, if opened_seen <= RECENT { 1 } else { 2 })
         } else {
-            hidden += 1;
-            (cached_adj(behind.saturating_sub(1) + hidden - 1), 3 + (hidden - 1) * 4 / background)
+            unopened_seen += 1;
+            (cached_adj(opened_seen.saturating_sub(1) + unopened_seen - 1), 3 + (unopened_seen - 1) * 4 / background)
         };
         ranked.push(Candidate { app: process.app, adj, category, bytes: process.bytes });
     }
     ranked
 }
 
-/// `oom_score_adj` of a cached process by how many cached ones were used after it.
+/// `oom_score_adj` of a cached process; `newer` cached ones were used after it.
 fn cached_adj(newer: usize) -> u16 {
     CACHED + (newer.min(usize::from(CACHED_MOST)) as u16).saturating_mul(CACHED_STEP).min(CACHED_MOST - CACHED)
 }
 
-/// The one to kill: highest `oom_score_adj`, then most memory. The app in the foreground stays.
+/// The process to kill: highest `oom_score_adj`, then most memory. Never the app in the foreground.
 pub fn victim(candidates: impl IntoIterator<Item = Candidate>) -> Option<Candidate> {
     let others = candidates.into_iter().filter(|c| c.adj > FOREGROUND && c.bytes > 0);
     others.max_by_key(|c| (c.adj, c.bytes, std::cmp::Reverse(c.app)))

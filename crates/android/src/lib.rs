@@ -1,9 +1,9 @@
 //! A phone around the device: apps, their memory, pressure, the low-memory killer, and what the user waits for.
 //!
-//! The model is that of HPBvalve (Kim et al., FAST 2023): a user switches between apps; each launch reads; memory runs
-//! short; Android kills what was used longest ago; what was killed starts cold, with more reads. The storage driver is
-//! part of it: HPB's memory is the phone's, it is told which app is in the foreground, and it may give memory back
-//! before an app is killed.
+//! The model is that of HPBvalve (Kim et al., FAST 2023). A user switches between apps, and each launch reads. When
+//! memory runs short, Android kills the process used longest ago; it then starts cold, with more reads. The storage
+//! driver is part of the model: HPB's memory is the phone's, the phone tells the driver which app is in the foreground,
+//! and the driver may give memory back before an app is killed.
 //!
 //! # Glossary
 //! - **app**: numbers of one program ([`App`]); **service**: one that no user opens. **AppId**: place in the scenario,
@@ -13,12 +13,12 @@
 //! - **foreground**: the app in use; all others that are alive are in the **background**.
 //! - **effective memory**: system + apps (**anon**) + page cache (**file**) + HPB + free.
 //! - **pressure**: share of the last second in which some task was stalled for memory ([`psi`]).
-//! - **killer**: Android's lmkd ([`killer`]); **adj**: `oom_score_adj`, how little a process would be missed.
+//! - **killer**: Android's lmkd ([`killer`]); **adj**: `oom_score_adj`, the higher, the less a process would be missed.
 //! - **spared**: chosen by the killer, but the driver gave back as much as the kill would have.
 //!
 //! # Contract
-//! - [`Phone`] is a [`workload::Source`]; it owns no clock. What it wants of the driver it asks for by
-//!   [`workload::Next::Driver`], so this crate knows neither driver nor device.
+//! - [`Phone`] is a [`workload::Source`]; it owns no clock. It calls the driver by [`workload::Next::Driver`], so this
+//!   crate knows neither driver nor device.
 //! - Launch time = computing + blocked on reads + stalled for memory, to the nanosecond. Computing is the launch time
 //!   of the app's file less its reads at `io.nominal_read_us` each.
 //! - One scenario, device size and seed give one sequence of decisions as long as reads take the same time.

@@ -1,4 +1,4 @@
-//! What is recorded while a phone runs.
+//! The record of a run: uses, kills, samples of memory, and on request every read.
 
 use units::{AppId, Nanos, SimTime};
 use workload::ReadOutcome;
@@ -9,7 +9,7 @@ use crate::killer::CATEGORIES;
 use crate::report::{Kill, PhoneReport, ReadLog, Reads, Sample, Use};
 use crate::thread::Thread;
 
-/// What an app is doing while it reads.
+/// What an app is doing when it reads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
     /// It is being launched.
@@ -25,17 +25,17 @@ pub enum Phase {
 /// A read that has completed.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadRow {
-    /// Whose.
+    /// The app that has read.
     pub app: AppId,
-    /// In which phase it was issued.
+    /// Phase of the app when the read was issued.
     pub phase: Phase,
-    /// During which use.
+    /// Index of the use during which it was issued.
     pub number: usize,
-    /// What.
+    /// The units read.
     pub extent: Extent,
-    /// When.
+    /// Time of issue.
     pub issued: SimTime,
-    /// Where its mapping came from.
+    /// Where the device found the mapping.
     pub outcome: ReadOutcome,
 }
 
@@ -53,18 +53,18 @@ pub struct Touch {
     pub now: SimTime,
 }
 
-/// The recorder.
+/// Collects the report of a run and, if asked to, every read.
 #[derive(Debug)]
 pub struct Log {
     report: PhoneReport,
     reads: Option<ReadLog>,
-    /// Start of the use under way, and when its misses were issued.
+    /// Start of the use under way, and the times since then at which its misses were issued.
     start: SimTime,
     misses: Vec<Nanos>,
 }
 
 impl Log {
-    /// Nothing has happened yet.
+    /// An empty record of the phone's apps.
     pub fn new(apps: &[App], users: usize, effective_bytes: u64) -> Log {
         let report = PhoneReport {
             apps: apps.iter().map(|app| app.name.clone()).collect(),
@@ -79,17 +79,17 @@ impl Log {
         Log { report, reads: None, start: SimTime::START, misses: Vec::new() }
     }
 
-    /// Keeps every read.
+    /// Keeps every read from now on.
     pub fn keep_reads(&mut self) {
         self.reads = Some(ReadLog::default());
     }
 
-    /// Every read, if they were kept.
+    /// Takes the reads, if they were kept.
     pub fn take_reads(&mut self) -> Option<ReadLog> {
         self.reads.take()
     }
 
-    /// Everything else.
+    /// The report without the reads.
     pub fn report(&self, duration: Nanos) -> PhoneReport {
         PhoneReport { duration_ns: duration.0, ..self.report.clone() }
     }
@@ -103,14 +103,14 @@ impl Log {
         self.misses.clear();
     }
 
-    /// Its launch is over.
+    /// The launch of the app in use has ended after `took`, of which `compute` was computing.
     pub fn launched(&mut self, took: Nanos, compute: Nanos, thread: &Thread) {
         let u = self.report.uses.last_mut().expect("a use is under way");
         (u.launch_ns, u.compute_ns) = (took.0, compute.0);
         (u.blocked_ns, u.stalled_ns) = (thread.blocked.0, thread.stalled.0);
     }
 
-    /// Its loading is over.
+    /// The loading of the app in use has ended `took` after the touch.
     pub fn loaded(&mut self, took: Nanos, thread: &Thread) {
         let u = self.report.uses.last_mut().expect("a use is under way");
         u.loading_ns = Some(took.0);
@@ -154,12 +154,12 @@ impl Log {
         reads.outcome.push(row.outcome as u8);
     }
 
-    /// The killer has decided.
+    /// The killer has decided, and the driver has answered.
     pub fn kill(&mut self, kill: Kill) {
         self.report.kills.push(kill);
     }
 
-    /// The phone at a moment.
+    /// The state of memory at a moment.
     pub fn sample(&mut self, sample: Sample) {
         self.report.timeline.push(sample);
     }

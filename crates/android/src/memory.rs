@@ -1,31 +1,31 @@
-//! Who has the phone's memory.
+//! The phone's memory and its owners.
 //!
 //! Effective memory = system + apps + page cache + HPB + free, at every moment. The page cache holds what apps have
-//! read from files; it is clean, so it can be dropped. What is swapped to zram counts as what it is compressed to.
+//! read from files; it is clean, so it can be dropped. Memory swapped to zram counts with its compressed size.
 
 use units::AppId;
 
 /// Limits of reclaim, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watermarks {
-    /// Below this an allocation waits.
+    /// Below this much free memory an allocation waits.
     pub min: u64,
-    /// Below this the page cache is reclaimed.
+    /// Below this much free memory the page cache is reclaimed.
     pub low: u64,
-    /// Up to this.
+    /// Reclaim ends at this much free memory.
     pub high: u64,
-    /// Page cache that is not reclaimed: without it everything would be read again and again.
+    /// Page cache that is never reclaimed: without it apps would read their files again and again.
     pub file: u64,
 }
 
 /// Memory of one app.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Share {
-    /// What it has allocated, in bytes.
+    /// Memory that it has allocated, in bytes.
     pub anon: u64,
     /// Its files in the page cache, in bytes.
     pub file: u64,
-    /// When it was used last: larger is later. Its files go in this order.
+    /// Order of last use; later is larger. Files are dropped in this order.
     pub used: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct Share {
 pub struct Memory {
     effective: u64,
     system: u64,
-    /// What HPB has taken from the system.
+    /// Memory of the system that HPB has taken.
     squeezed: u64,
     hpb: u64,
     free: u64,
@@ -44,7 +44,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Everything that the system leaves is free.
+    /// Nothing is allocated: all memory but the system's is free.
     ///
     /// # Panics
     /// If the system takes more than there is.
@@ -58,55 +58,55 @@ impl Memory {
         self.shares[app.index()]
     }
 
-    /// Free memory.
+    /// Free memory, in bytes.
     pub fn free(&self) -> u64 {
         self.free
     }
 
-    /// Memory of HPB.
+    /// Memory of HPB, in bytes.
     pub fn hpb(&self) -> u64 {
         self.hpb
     }
 
-    /// Memory that apps have allocated.
+    /// Memory that apps have allocated, in bytes.
     pub fn anon(&self) -> u64 {
         self.shares.iter().map(|share| share.anon).sum()
     }
 
-    /// The page cache.
+    /// Size of the page cache, in bytes.
     pub fn file(&self) -> u64 {
         self.shares.iter().map(|share| share.file).sum()
     }
 
-    /// Memory of the system.
+    /// Memory of the system, in bytes.
     pub fn system(&self) -> u64 {
         self.system
     }
 
-    /// The sum of all.
+    /// All memory, in bytes.
     pub fn effective(&self) -> u64 {
         self.effective
     }
 
-    /// True while every byte belongs to one of them.
+    /// True while the parts add up to the effective memory.
     pub fn conserves(&self) -> bool {
         self.system + self.anon() + self.file() + self.hpb + self.free == self.effective
     }
 
-    /// An app is in use: its files go last.
+    /// Notes that an app is in use, so that its files are dropped last.
     pub fn touch(&mut self, app: AppId) {
         let latest = self.shares.iter().map(|share| share.used).max().unwrap_or(0);
         self.shares[app.index()].used = latest + 1;
     }
 
-    /// Data that an app has read stay in the page cache, if there is room for them.
+    /// Puts `bytes` that an app has read into the page cache, as far as free memory allows.
     pub fn cache(&mut self, app: AppId, bytes: u64) {
         let bytes = bytes.min(self.free.saturating_sub(self.marks.min));
         self.free -= bytes;
         self.shares[app.index()].file += bytes;
     }
 
-    /// Gives an app as much of `bytes` as can be had at once, and says how much that was.
+    /// Gives an app as much of `bytes` as is free above the reserve. Returns how much that was.
     pub fn allocate(&mut self, app: AppId, bytes: u64) -> u64 {
         let bytes = bytes.min(self.free.saturating_sub(self.marks.min));
         self.free -= bytes;
@@ -114,7 +114,7 @@ impl Memory {
         bytes
     }
 
-    /// Drops page cache if free memory is low, at most `most` bytes; the files of the app used longest ago first.
+    /// Drops page cache if free memory is low, at most `most` bytes. The files of the app used longest ago go first.
     pub fn reclaim(&mut self, most: u64) {
         if self.free >= self.marks.low {
             return;
@@ -123,16 +123,16 @@ impl Memory {
         self.drop_files((self.marks.high - self.free).min(spare).min(most));
     }
 
-    /// True if reclaim has nothing left to give and memory is short.
+    /// True if memory is short and reclaim has nothing left to drop.
     pub fn exhausted(&self) -> bool {
         self.free < self.marks.low && self.file() <= self.marks.file
     }
 
-    /// HPB has taken `bytes` now, whatever the phone would like: its pages are the kernel's. Beyond free memory it
-    /// takes page cache, then the system's, which goes to zram.
+    /// Sets HPB's memory to `bytes`. The phone cannot refuse: HPB's pages are the kernel's. Beyond free memory HPB
+    /// takes page cache, then the system's memory, which goes to zram.
     ///
     /// # Panics
-    /// If HPB takes more than that.
+    /// If `bytes` is more than that.
     pub fn set_hpb(&mut self, bytes: u64) {
         self.free += self.hpb;
         self.hpb = 0;
@@ -156,7 +156,7 @@ impl Memory {
         self.free += bytes;
     }
 
-    /// An app has ended. Returns what that gave back.
+    /// Frees all memory of an app that has ended. Returns how much that was.
     pub fn end(&mut self, app: AppId) -> u64 {
         let share = &mut self.shares[app.index()];
         let bytes = share.anon + share.file;

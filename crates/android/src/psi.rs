@@ -1,8 +1,8 @@
 //! Pressure stall information: the share of recent time in which some task waited for memory.
 //!
-//! Linux counts the time in which at least one task is stalled (`some` of `/proc/pressure/memory`), and wakes whoever
-//! has asked to be told when that exceeds so much within a window (Documentation/accounting/psi.rst). Android's
-//! low-memory killer asks for 70 ms of `some` within 1 s (source.android.com, "Low memory killer daemon":
+//! Linux counts the time in which at least one task is stalled (`some` of `/proc/pressure/memory`). It wakes processes
+//! that have registered a limit for the stalled time within a window (Documentation/accounting/psi.rst). Android's
+//! low-memory killer registers 70 ms of `some` within 1 s (source.android.com, "Low memory killer daemon":
 //! `psi_partial_stall_ms` 70, window 1 s).
 
 use std::collections::VecDeque;
@@ -13,18 +13,18 @@ use units::{Nanos, SimTime};
 #[derive(Clone, Debug)]
 pub struct Psi {
     window: Nanos,
-    /// Stalls in order of time, without overlap: from, to.
+    /// Stalls in order of time, without overlap: start and end of each.
     stalls: VecDeque<(SimTime, SimTime)>,
 }
 
 impl Psi {
-    /// Nothing has stalled yet.
+    /// A window without stalls.
     pub fn new(window: Nanos) -> Psi {
         Psi { window, stalls: VecDeque::new() }
     }
 
-    /// Some task has been stalled from `from` to `to`. What overlaps an earlier stall counts once: `some` asks whether
-    /// anybody waits, not how many.
+    /// Notes that some task was stalled from `from` to `to`. Time that overlaps an earlier stall counts once: `some`
+    /// counts time, not tasks.
     pub fn stalled(&mut self, from: SimTime, to: SimTime) {
         let from = self.stalls.back().map_or(from, |&(_, end)| from.max(end));
         if from < to {
@@ -42,7 +42,7 @@ impl Psi {
         Nanos(self.stalls.iter().map(within).sum())
     }
 
-    /// The same as a share of the window, 0..=1.
+    /// Stalled time as a share of the window, 0..=1.
     pub fn pressure(&mut self, now: SimTime) -> f64 {
         self.stalled_time(now).0 as f64 / self.window.0 as f64
     }
@@ -58,9 +58,9 @@ mod tests {
         SimTime(ms * 1_000_000)
     }
 
-    /// By hand: stalls 100..130 and 900..950 ms. At 1000 ms both are in the window, 80 ms. At 1120 ms the window begins
-    /// at 120 ms: 10 ms of the first are left, 60 ms. At 1130 ms the first has gone: 50 ms. At 1920 ms 920..950 is
-    /// left: 30 ms.
+    /// By hand: stalls 100..130 and 900..950 ms. At 1000 ms both are in the window: 80 ms. At 1120 ms the window begins
+    /// at 120 ms, so 10 ms of the first are left: 60 ms. At 1130 ms the first has left the window: 50 ms. At 1920 ms
+    /// 920..950 is left: 30 ms.
     #[test]
     fn a_window_slides_over_stalls() {
         let mut psi = Psi::new(Nanos::from_millis(1000));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against counting millisecond by millisecond.
+        /// Compared with a count of single milliseconds.
         #[test]
         fn it_counts_what_a_clock_would(
             stalls in prop::collection::vec((0u64..50, 0u64..40), 0..60),

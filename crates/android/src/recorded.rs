@@ -1,9 +1,9 @@
-//! Uses of apps as a real phone has recorded them: which app read and wrote what, when, counted from its launch.
+//! Uses of apps as recorded on a real phone: which app read and wrote what, with times counted from its launch.
 //!
-//! A scenario with a table `[recorded]` names a block trace whose processes are apps, and lists their uses. What an app
-//! did between its launch and its first frame becomes a thread: it computes for as long as the phone had nothing
-//! outstanding for it, and waits for each read, so that a faster device gives a shorter launch. Everything else comes
-//! at its recorded time.
+//! A scenario with a table `[recorded]` names a block trace whose processes are apps, and lists their uses. The
+//! requests between an app's launch and its first frame become a thread. It computes for as long as the phone had
+//! nothing outstanding for it, and waits for each read, so that a faster device gives a shorter launch. All other
+//! requests come at their recorded times.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::toml_reader::{ScenarioError, Section};
 pub struct LaunchRead {
     /// Computing before it.
     pub compute: Nanos,
-    /// What it reads.
+    /// The units read.
     pub extent: Extent,
 }
 
@@ -29,45 +29,45 @@ pub struct LaunchRead {
 pub struct TimedIo {
     /// From the start of the use.
     pub at: Nanos,
-    /// Place of the app in the scenario.
+    /// Index of the app in the scenario.
     pub app: usize,
     /// Read, write or trim.
     pub op: WorkOp,
-    /// Where.
+    /// Its units.
     pub extent: Extent,
 }
 
 /// One use of an app as it was recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordedUse {
-    /// Place of the app in the scenario.
+    /// Index of the app in the scenario.
     pub app: usize,
-    /// Its process was gone.
+    /// True if its process was gone before the launch.
     pub cold: bool,
-    /// To the next app's launch.
+    /// Time to the next app's launch.
     pub duration: Nanos,
     /// The launch's reads.
     pub launch: Vec<LaunchRead>,
-    /// Computing after the last of them.
+    /// Computing after the last read of the launch.
     pub tail: Nanos,
-    /// Everything else: the app's own after its launch, and that of all others.
+    /// All other requests: the app's own after its launch, and those of all others.
     pub io: Vec<TimedIo>,
 }
 
-/// What a phone has recorded.
+/// What was recorded on a phone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
     /// Uses in order of time.
     pub uses: Vec<RecordedUse>,
     /// Kills, for comparison with those of the simulation; their times count from the first use.
     pub kills: Vec<RecordedKill>,
-    /// Units that the trace touches from 0 on.
+    /// Highest unit that the trace touches, plus 1.
     pub units: u64,
     /// Name of the trace, for messages.
     trace: String,
 }
 
-/// A use as its table has it.
+/// A use as listed in its table.
 struct Listed {
     app: usize,
     at: Nanos,
@@ -78,10 +78,10 @@ struct Listed {
 const SECONDS: std::ops::RangeInclusive<f64> = 0.0..=1e9;
 
 impl Recorded {
-    /// Reads the table; the trace's path counts from `directory`.
+    /// Reads the table; the trace's path is relative to `directory`.
     ///
     /// # Errors
-    /// Line and key of what is wrong, or what is wrong with the trace.
+    /// Line and key of what is wrong in the table, or the error of the trace.
     pub(crate) fn read(mut section: Section<'_>, apps: &[App], directory: &Path) -> Result<Recorded, ScenarioError> {
         let name = section.string("trace")?.ok_or_else(|| section.missing("trace"))?;
         let mut uses: Vec<Listed> = Vec::new();
@@ -130,13 +130,14 @@ impl Recorded {
         Recorded { uses: uses.collect(), kills, units, trace: trace.name.clone() }
     }
 
-    /// Every unit must lie on the device.
+    /// Checks that every unit of the trace is on the device.
     pub(crate) fn check_capacity(&self, capacity_units: u32) -> Result<(), ScenarioError> {
         fits(&self.trace, self.units, capacity_units)
     }
 
-    /// The use to repeat when an app is launched for the `number`th time in the scenario: the recorded one, or if the
-    /// simulated start is of the other kind, the nearest of the same app that is not.
+    /// The recorded use to replay when the user touches an app for the `number`th time in the scenario. This is the use
+    /// of that number if it was as cold or warm as the simulated launch (`cold`), else the nearest use of the same app
+    /// that was. If there is none, it is the use of that number all the same.
     pub(crate) fn nearest(&self, number: usize, cold: bool) -> &RecordedUse {
         let number = number % self.uses.len();
         let wanted = &self.uses[number];
@@ -144,12 +145,12 @@ impl Recorded {
         same.min_by_key(|(at, _)| at.abs_diff(number)).map_or(wanted, |(_, found)| found)
     }
 
-    /// Whether an app was there before the recording began.
+    /// True if the app's process was alive before the recording began: its first use is warm.
     pub(crate) fn begins_warm(&self, app: usize) -> bool {
         self.uses.iter().find(|u| u.app == app).is_some_and(|u| !u.cold)
     }
 
-    /// Everything that is read.
+    /// Every read of the recording.
     pub(crate) fn reads(&self) -> impl Iterator<Item = Extent> + '_ {
         let launch = self.uses.iter().flat_map(|u| &u.launch).map(|read| read.extent);
         launch.chain(self.uses.iter().flat_map(|u| &u.io).filter(|io| io.op == WorkOp::Read).map(|io| io.extent))
@@ -184,11 +185,12 @@ fn listed_use(s: &mut Section<'_>, apps: &[App]) -> Result<Listed, ScenarioError
     Ok(Listed { app, at: nanos(at), launched: launched.map(nanos), cold })
 }
 
-/// Requests between a launch and the next one. Without a time of the first frame there is no launch to wait for.
+/// The use from the requests between its launch and the next one. Without a time of the first frame no request belongs
+/// to the launch.
 fn one_use(listed: &Listed, end: Nanos, requests: &[WorkRequest], place: impl Fn(ProcessId) -> usize) -> RecordedUse {
     let launched = listed.launched.unwrap_or(listed.at);
     let (mut launch, mut io) = (Vec::new(), Vec::new());
-    // Until when something of the launch was outstanding.
+    // End of the last request of the launch so far.
     let mut busy = SimTime(listed.at.0);
     for request in requests {
         let Some(extent) = extent_of(request) else { continue };
@@ -205,7 +207,7 @@ fn one_use(listed: &Listed, end: Nanos, requests: &[WorkRequest], place: impl Fn
     RecordedUse { app: listed.app, cold: listed.cold, duration, launch, tail, io }
 }
 
-/// Whole units; `None` for what has none.
+/// The whole units of a request; `None` if it has none.
 fn extent_of(request: &WorkRequest) -> Option<Extent> {
     let (lpa, len): (Lpa, u32) = request.units();
     (len > 0).then_some((lpa, len))
@@ -216,7 +218,7 @@ fn last_unit(request: &WorkRequest) -> u64 {
     u64::from(lpa.0) + u64::from(len)
 }
 
-/// The scenario of a session, as the text of its file; `trace` is the name of the trace beside it.
+/// Text of the scenario file of a session; `trace` is the name of the trace file beside it.
 pub fn scenario_of(session: &Session, trace: &str) -> String {
     let quoted = |name: &str| toml::Value::String(name.into()).to_string();
     let seconds = |at: Nanos| format!("{:.9}", at.as_secs_f64());
@@ -269,8 +271,9 @@ mod tests {
         }
     }
 
-    /// A launch at 10 ms, its frame at 30 ms. Reads of the app at 15 and 16 ms: it computes 5 ms, then nothing, since
-    /// the first is outstanding until 17 ms, and after the second, which ends at 18 ms, 12 ms.
+    /// A launch at 10 ms, its frame at 30 ms. Reads of the app at 15 and 16 ms: it computes 5 ms before the first. It
+    /// computes nothing before the second, since the first is outstanding until 17 ms. After the second, which ends at
+    /// 18 ms, it computes 12 ms.
     #[test]
     fn a_launch_computes_while_nothing_is_outstanding() {
         let requests = [

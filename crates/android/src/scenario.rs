@@ -1,4 +1,4 @@
-//! What a user asks for: a phone, its apps, and in which order they are used. docs/phone.md describes every key.
+//! A scenario file: a phone, its apps, and the order in which they are used. docs/phone.md describes every key.
 
 use std::path::Path;
 
@@ -19,37 +19,37 @@ const MOST_USES: usize = 100_000;
 /// A scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
-    /// The user's apps, and then services.
+    /// The user's apps first, then services.
     pub apps: Vec<App>,
-    /// In which order apps are used.
+    /// The order in which apps are used.
     pub sequence: Sequence,
     /// Time from one app's launch to the next one's, unless loading takes longer.
     pub use_time: Nanos,
-    /// From the end of a service to its restart.
+    /// Time from the end of a service to its restart.
     pub service_restart: Nanos,
-    /// Memory.
+    /// The phone's memory.
     pub memory: MemorySettings,
-    /// The killer.
+    /// The low-memory killer.
     pub lmkd: Lmkd,
     /// How apps read.
     pub io: IoSettings,
-    /// What a real phone has recorded, instead of the model's reads and writes.
+    /// Uses recorded on a real phone. They replace the model's reads and writes.
     pub recorded: Option<Recorded>,
 }
 
-/// In which order apps are used: places in [`Scenario::apps`].
+/// The order in which apps are used, as indices into [`Scenario::apps`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sequence {
-    /// All apps in an order of chance, in every round another one.
+    /// All apps in random order, a new order in every round.
     Random {
-        /// How often.
+        /// Number of rounds.
         rounds: u32,
     },
-    /// As given, so often.
+    /// A given order, repeated.
     Given {
-        /// Places in the list of apps.
+        /// Indices into [`Scenario::apps`].
         order: Vec<usize>,
-        /// How often.
+        /// Number of rounds.
         rounds: u32,
     },
 }
@@ -57,28 +57,28 @@ pub enum Sequence {
 /// The phone's memory.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MemorySettings {
-    /// What the phone works with, in bytes.
+    /// All memory that the model shares out, in bytes.
     pub effective: u64,
-    /// What kernel, system server, launcher and other processes take that never end, in bytes.
+    /// Memory of the kernel, the system server, the launcher and other processes that never end, in bytes.
     pub system: u64,
     /// Limits of reclaim.
     pub marks: Watermarks,
-    /// How fast page cache is reclaimed, in bytes per second.
+    /// Rate at which page cache is reclaimed, in bytes per second.
     pub reclaim_per_s: u64,
-    /// How far an app's memory is from that of its file, at most, from one start to another: a share of it.
+    /// Largest difference of an app's memory from that of its file, from one start to another, as a share of it.
     pub spread: f64,
-    /// In which time an app takes its memory after a cold launch, unless its loading takes longer.
+    /// Time in which an app takes its memory after a cold launch, unless its loading takes longer.
     pub ramp: Nanos,
 }
 
 /// The low-memory killer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lmkd {
-    /// Window of pressure.
+    /// Window in which pressure is measured.
     pub window: Nanos,
-    /// Time stalled within it from which on the killer acts.
+    /// Stalled time within the window from which on the killer acts.
     pub stall: Nanos,
-    /// From the decision to the memory.
+    /// Time from the decision until the memory is free.
     pub kill_time: Nanos,
 }
 
@@ -87,14 +87,14 @@ pub struct Lmkd {
 pub struct IoSettings {
     /// Reads that a launch or loading keeps outstanding.
     pub parallel: u32,
-    /// Share of reads that go to something the app has not read before.
+    /// Share of reads that go to data which the app has not read before.
     pub fresh_share: f64,
-    /// Time of a read in the launch times of the app files.
+    /// Time of one read that the launch times of the app files include.
     pub nominal_read: Nanos,
 }
 
 impl Scenario {
-    /// Reads a scenario; `origin` names it in errors, and is where paths count from.
+    /// Reads a scenario. `origin` names the file in errors; paths in the scenario are relative to its directory.
     ///
     /// # Errors
     /// The line and the key of what is wrong, its value, and what is allowed.
@@ -119,7 +119,7 @@ impl Scenario {
         let seconds = |value: Option<f64>, default: f64| Nanos((value.unwrap_or(default) * 1e9) as u64);
         let use_time = seconds(phone.number("use_s", 0.1..=86_400.0)?, 60.0);
         let service_restart = seconds(phone.number("service_restart_s", 0.1..=86_400.0)?, 60.0);
-        // What a recording has besides its apps comes from others.
+        // In a recording, all requests besides those of its apps come from the app `others`.
         let services = phone.whole("services", 0..=100)?.unwrap_or(if recorded.is_some() { 0 } else { 8 });
         phone.done()?;
         apps.extend(recorded.iter().map(|_| App::others()));
@@ -133,7 +133,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// What no single key can say.
+    /// Checks what depends on several keys.
     fn check(&self) -> Result<(), String> {
         let mib = |bytes: u64| bytes / MIB;
         let services: u64 = self.apps.iter().filter(|app| app.is_service()).map(|app| app.memory).sum();
@@ -150,7 +150,7 @@ impl Scenario {
                 largest.name
             ));
         }
-        // The times of a recording are its own.
+        // A recording has launch times of its own.
         for app in self.apps.iter().filter(|_| self.recorded.is_none()) {
             for (key, launch, before) in [
                 ("cold", Some(app.cold), None),
@@ -178,24 +178,24 @@ impl Scenario {
         Ok(())
     }
 
-    /// Apps that the user opens: the first ones.
+    /// Number of apps that the user opens. They are the first ones.
     pub fn users(&self) -> usize {
         self.apps.iter().filter(|app| !app.is_service()).count()
     }
 
-    /// Time that so many reads take in the launch times of the app files.
+    /// Time of so many reads that the launch times of the app files include.
     pub fn reading_time(&self, reads: u32) -> Nanos {
         Nanos(self.io.nominal_read.0 * u64::from(reads) / u64::from(self.io.parallel))
     }
 
-    /// Where apps' data lie on a device.
+    /// The device as the target of the apps' reads.
     pub fn place(&self, capacity_units: u32, seed: u64) -> Place {
         Place { capacity_units, seed, fresh_share: self.io.fresh_share }
     }
 }
 
 impl Sequence {
-    /// How often an app is used.
+    /// Number of uses with `apps` apps.
     fn uses(&self, apps: usize) -> usize {
         match self {
             Sequence::Random { rounds } => apps * *rounds as usize,
@@ -203,7 +203,7 @@ impl Sequence {
         }
     }
 
-    /// Places in the list of apps, one after another.
+    /// Indices into [`Scenario::apps`], one per use.
     pub fn order(&self, apps: usize, seed: u64) -> Vec<usize> {
         match self {
             Sequence::Given { order, rounds } => order.repeat(*rounds as usize),
@@ -212,7 +212,7 @@ impl Sequence {
     }
 }
 
-/// All apps in an order of chance (Fisher and Yates).
+/// All apps in random order (Fisher and Yates).
 fn shuffled(apps: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut rng = named_stream(seed, "sequence", round.into());
     let mut order: Vec<usize> = (0..apps).collect();
@@ -270,7 +270,7 @@ fn sequence_of(phone: &mut Section<'_>, apps: &[App]) -> Result<Sequence, Scenar
     Ok(Sequence::Given { order: names.iter().map(place).collect::<Result<_, _>>()?, rounds })
 }
 
-/// As it was recorded.
+/// The recorded order.
 fn recorded_sequence(phone: &mut Section<'_>, recorded: &Recorded) -> Result<Sequence, ScenarioError> {
     let rounds = phone.whole("rounds", 1..=10_000)?.unwrap_or(1) as u32;
     for key in ["sequence", "use_s"] {
@@ -281,7 +281,7 @@ fn recorded_sequence(phone: &mut Section<'_>, recorded: &Recorded) -> Result<Seq
     Ok(Sequence::Given { order: recorded.uses.iter().map(|u| u.app).collect(), rounds })
 }
 
-/// A table of settings, empty if it is not there.
+/// Calls `read` with a table of settings, or with `None` if the file has none. Refuses unknown keys.
 fn settings<'a>(
     root: &mut Section<'a>,
     name: &'static str,

@@ -1,7 +1,8 @@
 //! A thread that computes, reads, and waits for what it reads: a launch, or the loading of a game.
 //!
 //! Its time = computing + time blocked on reads + time stalled for memory. It computes a slice, wants the next read of
-//! its plan, waits until that is there, and so on. Reads ahead of its wish keep so many outstanding as are allowed.
+//! its plan, waits until that has completed, and so on. It issues reads of its plan ahead of need, as many as may be
+//! outstanding.
 
 use std::ops::Range;
 
@@ -10,20 +11,20 @@ use units::{Nanos, SimTime};
 use crate::access::Extent;
 use crate::recorded::LaunchRead;
 
-/// The thread.
+/// A thread and how far it is in its plan.
 #[derive(Clone, Debug)]
 pub struct Thread {
     plan: Vec<Extent>,
-    /// What it computes before each read and after the last; the same everywhere if there is only one.
+    /// Computing time before each read and after the last. A single value holds for all.
     slices: Vec<Nanos>,
     parallel: usize,
-    /// Reads issued.
+    /// Number of reads issued.
     issued: usize,
-    /// The read that the thread wants next.
+    /// Index of the read that the thread wants next.
     wanted: usize,
     done: Vec<bool>,
     blocked_since: Option<SimTime>,
-    /// Waited for memory, and not yet added to its time.
+    /// Time stalled for memory that the next slice has yet to include.
     debt: Nanos,
     /// Time blocked on reads so far.
     pub blocked: Nanos,
@@ -36,23 +37,23 @@ pub struct Thread {
 pub enum Step {
     /// Issue these reads of the plan, then wait for a completion.
     Block(Range<usize>),
-    /// Issue these reads of the plan, and ask again then.
+    /// Issue these reads of the plan, and step again at this time.
     Compute(Range<usize>, SimTime),
     /// Its plan is done.
     End,
 }
 
 impl Thread {
-    /// A thread that computes for `compute` in all.
+    /// A thread with a total computing time of `compute`, in slices of equal length.
     pub fn new(plan: Vec<Extent>, compute: Nanos, parallel: u32) -> Thread {
         let slices = plan.len() as u64 + 1;
         let mut thread = Thread::of(plan, vec![Nanos(compute.0 / slices)], parallel);
-        // What the division leaves is computed first.
+        // The first slice includes the remainder of the division.
         thread.debt = Nanos(compute.0 % slices);
         thread
     }
 
-    /// A thread that computes so long before each read, and after the last.
+    /// A thread that computes before each read as recorded, and for `tail` after the last.
     pub fn recorded(reads: &[LaunchRead], tail: Nanos, parallel: u32) -> Thread {
         let slices = reads.iter().map(|read| read.compute).chain([tail]).collect();
         Thread::of(reads.iter().map(|read| read.extent).collect(), slices, parallel)
@@ -73,12 +74,12 @@ impl Thread {
         }
     }
 
-    /// When its first slice ends.
+    /// Starts the thread. Returns when its first slice ends.
     pub fn begin(&mut self, now: SimTime) -> SimTime {
         now + self.next_slice()
     }
 
-    /// A slice has ended.
+    /// A slice has ended: what the thread does next.
     pub fn step(&mut self, now: SimTime) -> Step {
         if self.debt > Nanos::ZERO && self.wanted == self.plan.len() {
             return Step::Compute(0..0, now + std::mem::take(&mut self.debt));
@@ -97,7 +98,7 @@ impl Thread {
         Step::Block(issue)
     }
 
-    /// A read of the plan has completed. If the thread has waited for it: when its next slice ends.
+    /// Read `index` of the plan has completed. Returns the end of the next slice if the thread has waited for it.
     pub fn completed(&mut self, index: usize, now: SimTime) -> Option<SimTime> {
         self.done[index] = true;
         let since = self.blocked_since.filter(|_| index == self.wanted)?;
@@ -107,13 +108,13 @@ impl Thread {
         Some(now + self.next_slice())
     }
 
-    /// It has waited for memory while it computed.
+    /// Adds time stalled for memory while the thread computed.
     pub fn stall(&mut self, time: Nanos) {
         self.debt += time;
         self.stalled += time;
     }
 
-    /// True while it waits for a read: then it needs no memory.
+    /// True while it waits for a read. It then needs no memory.
     pub fn is_blocked(&self) -> bool {
         self.blocked_since.is_some()
     }
@@ -123,7 +124,7 @@ impl Thread {
         self.plan[index]
     }
 
-    /// The slice before the read that is wanted now.
+    /// Length of the slice before the wanted read, with the time stalled for memory.
     fn next_slice(&mut self) -> Nanos {
         let slice = if self.slices.len() == 1 { self.slices[0] } else { self.slices[self.wanted] };
         slice + std::mem::take(&mut self.debt)
@@ -137,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs a thread on a device that takes `latency` for each read, however many there are.
+    /// Runs a thread on a device that takes `latency` for each read, whatever the number outstanding.
     fn run(reads: usize, compute: u64, parallel: u32, latency: u64) -> (SimTime, Thread) {
         let mut thread = Thread::new(vec![(Lpa(0), 1); reads], Nanos(compute), parallel);
         let mut under_way: Vec<(u64, usize)> = Vec::new();
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn reads_ahead_overlap_with_computing() {
-        // Slices of 100, reads of 50: after the first two nothing is waited for.
+        // Slices of 100, reads of 50: the thread waits only for the first read.
         let (end, thread) = run(9, 1_000, 2, 50);
         assert_eq!((end.0, thread.blocked.0), (1_050, 50));
     }

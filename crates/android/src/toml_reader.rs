@@ -1,5 +1,5 @@
-//! TOML with places: every error names the file, the line and the key, its value and what is allowed. What a value may
-//! be is checked by the kinds of crate `params`, but for floats, which they do not have.
+//! TOML with positions: every error names the file, the line, the key, its value and what is allowed. The kinds of
+//! crate `params` check values; floats, which they do not have, are checked here.
 
 use std::ops::RangeInclusive;
 
@@ -8,12 +8,12 @@ use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with a scenario or with an app.
+/// An error in a scenario or an app, as text for the user.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{0}")]
 pub struct ScenarioError(pub(crate) String);
 
-/// A text and where it came from.
+/// A text and the name of its file.
 #[derive(Clone, Copy)]
 pub(crate) struct Text<'a> {
     pub origin: &'a str,
@@ -41,12 +41,12 @@ pub(crate) struct TableAt<'a> {
     pub table: &'a DeTable<'a>,
 }
 
-/// The keys of one table. Whoever reads it asks for each key that there is, and ends with [`Section::done`].
+/// The keys of one table. The caller asks for each key that it knows, and ends with [`Section::done`].
 pub(crate) struct Section<'a> {
     pub text: Text<'a>,
     /// Name in front of its keys, with the dot; empty for the whole file.
     prefix: String,
-    /// Where it begins.
+    /// Byte of the text at which the table begins.
     at: usize,
     table: &'a DeTable<'a>,
     known: Vec<&'static str>,
@@ -60,7 +60,7 @@ impl<'a> Section<'a> {
         Section { text, prefix, at, table, known: Vec::new() }
     }
 
-    /// The value of a key and where it stands.
+    /// The value of a key with its position in the text.
     pub fn get(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.known.push(key);
         self.find(key)
@@ -70,13 +70,13 @@ impl<'a> Section<'a> {
         self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
     }
 
-    /// An error about a value.
+    /// An error about a value that is not `allowed`.
     pub fn wrong(&self, key: &str, value: &Spanned<DeValue<'_>>, allowed: &str) -> ScenarioError {
         let shown = self.text.text.get(value.span()).unwrap_or_default();
         self.text.error(value.span().start, &format!("{}{key} = {shown}: must be {allowed}", self.prefix))
     }
 
-    /// An error about a key that is not there.
+    /// An error about a key that must be there.
     pub fn missing(&self, key: &str) -> ScenarioError {
         self.text.error(self.at, &format!("{}{key} is missing", self.prefix))
     }
@@ -118,7 +118,7 @@ impl<'a> Section<'a> {
         Ok(self.find(key).and_then(|value| value.get_ref().as_str()))
     }
 
-    /// Texts, each with the value it stands in.
+    /// A list of texts, each with its position.
     pub fn strings(&mut self, key: &'static str) -> Result<Option<Vec<Word<'a>>>, ScenarioError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let list = value.get_ref().as_array().ok_or_else(|| self.wrong(key, value, "a list of texts in quotes"))?;
@@ -148,7 +148,7 @@ impl<'a> Section<'a> {
         list.iter().map(table).collect()
     }
 
-    /// Refuses keys that nobody has asked for.
+    /// Refuses keys that the caller has not asked for.
     pub fn done(self) -> Result<(), ScenarioError> {
         let Some((name, _)) = self.table.iter().find(|(name, _)| !self.known.contains(&name.get_ref().as_ref())) else {
             return Ok(());
@@ -158,7 +158,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// A scalar without its place; `None` for lists, tables, times, and floats, which no kind of crate `params` admits.
+/// A scalar without its position. `None` for lists, tables, times, and floats, which no kind of crate `params` admits.
 fn plain(value: &DeValue<'_>) -> Option<Value> {
     match value {
         DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(Value::Integer),
@@ -168,7 +168,7 @@ fn plain(value: &DeValue<'_>) -> Option<Value> {
     }
 }
 
-/// A text of a list.
+/// A text of a list, and the byte at which it begins.
 #[derive(Clone, Copy)]
 pub(crate) struct Word<'a> {
     pub text: &'a str,

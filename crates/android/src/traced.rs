@@ -1,4 +1,4 @@
-//! What an app does while it runs, taken from a real trace instead of the model's rates.
+//! The requests of an app while it runs, taken from a real trace instead of the model's rates.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,33 +9,34 @@ use workload::{Trace, TraceOptions, WorkOp};
 use crate::access::Extent;
 use crate::toml_reader::{ScenarioError, Section, Word};
 
-/// A request, and how long after the one before it comes.
+/// A request, with the time since the one before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TracedIo {
-    /// Since the request before.
+    /// Time since the request before.
     pub gap: Nanos,
     /// Read, write or trim.
     pub op: WorkOp,
-    /// Where.
+    /// Its units.
     pub extent: Extent,
 }
 
-/// The requests of an app out of a trace, in order of time; after the last comes the first again.
+/// The requests of an app from a trace, in order of time. After the last one they start over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Traced {
     /// Name of the trace.
     pub trace: String,
     /// Its requests.
     pub io: Arc<Vec<TracedIo>>,
-    /// Units that they touch from 0 on.
+    /// Highest unit that they touch, plus 1.
     pub units: u64,
 }
 
 impl Traced {
-    /// Reads what the keys `trace` and `processes` of an app say, if there is a trace. Paths count from `directory`.
+    /// Reads the trace that the keys `trace` and `processes` of an app name, if there is one. Paths are relative to
+    /// `directory`.
     ///
     /// # Errors
-    /// What is wrong with the trace, or names of processes that it has not.
+    /// The error of the trace, or a process name that the trace does not have.
     pub(crate) fn read(section: &mut Section<'_>, directory: &Path) -> Result<Option<Traced>, ScenarioError> {
         let (name, wanted) = (section.string("trace")?, section.strings("processes")?);
         let Some(name) = name else {
@@ -66,7 +67,7 @@ impl Traced {
     }
 }
 
-/// Which processes of a trace are meant: those whose names begin with one of the words.
+/// For each process of a trace, true if its name begins with one of the words.
 fn chosen(section: &Section<'_>, trace: &Trace, words: &[Word<'_>]) -> Result<Vec<bool>, ScenarioError> {
     for word in words {
         if !trace.processes.iter().any(|name| name.starts_with(word.text)) {

@@ -1,4 +1,4 @@
-//! Reads and writes besides those of launches: of the app that runs, and of those in the background.
+//! Reads and writes outside of launches: of the app that runs, and of those in the background.
 
 use units::{AppId, SimTime};
 use workload::WorkOp;
@@ -54,7 +54,7 @@ impl Phone {
         self.plan_run(Action::RunWrite { number }, now);
     }
 
-    /// Plans the next request of the app's own trace, if it has one.
+    /// Plans the next request of the foreground app's trace, if it has one.
     pub(super) fn plan_trace(&mut self, number: usize, now: SimTime) {
         let Some(current) = &self.current else { return };
         let (app, end) = (current.app, current.start + self.scenario.use_time);
@@ -75,7 +75,7 @@ impl Phone {
         self.plan_trace(number, now);
     }
 
-    /// Plans the next recorded request of a use, at its time or at once if that has passed.
+    /// Plans the next recorded request of a use, at its time, or at once if that has passed.
     pub(super) fn plan_recorded(&mut self, number: usize, index: usize, now: SimTime) {
         let (Some(recorded), Some(current)) = (&self.scenario.recorded, &self.current) else { return };
         if let Some(io) = recorded.nearest(number, current.cold).io.get(index) {
@@ -96,7 +96,7 @@ impl Phone {
         self.plan_recorded(number, index + 1, now);
     }
 
-    /// An app is in the background from now on.
+    /// Puts an app in the background.
     pub(super) fn send_back(&mut self, app: AppId, now: SimTime) {
         let state = self.state(app);
         state.epoch += 1;

@@ -1,4 +1,4 @@
-//! Memory has its turn: apps allocate, page cache is reclaimed, pressure is measured, and the killer decides.
+//! The periodic work on memory: apps allocate, page cache is reclaimed, pressure is measured, and the killer decides.
 
 use units::{AppId, Nanos, SimTime};
 use workload::{DriverCall, named_stream};
@@ -9,7 +9,7 @@ use crate::killer::{self, Candidate, Process};
 use crate::report::{Kill, Sample};
 
 impl Phone {
-    /// Memory has its turn; the driver holds `hpb` bytes of it.
+    /// One period of the memory model; the driver holds `hpb` bytes.
     pub(super) fn memory_turn(&mut self, now: SimTime, hpb: u64) {
         self.memory.set_hpb(hpb);
         self.allocate(now);
@@ -22,7 +22,7 @@ impl Phone {
                     self.victim = Some(victim);
                     self.out.push_back(Out::Driver(DriverCall::Reclaim(victim.app, victim.bytes)));
                 }
-                // Nobody is left to end: apps live with what they have.
+                // No process is left to kill: apps make do with the memory that they have.
                 None => self.states.iter_mut().for_each(|state| state.growth = 0),
             }
         }
@@ -34,30 +34,30 @@ impl Phone {
         }
     }
 
-    /// The app takes its memory from now on.
+    /// Starts the growth of an app that was started cold: from now on it takes memory in every period.
     pub(super) fn grow(&mut self, app: AppId) {
         let (ramp, spread, seed) = (self.scenario.memory.ramp, self.scenario.memory.spread, self.place.seed);
         let state = self.state(app);
         let ramp = state.app.loading.map_or(ramp, |loading| ramp.max(loading.time));
-        // By the number of its launch, so that it is the same under every scheme.
+        // The seed includes the number of the launch, so that the size is the same under every scheme.
         let chance = named_stream(seed, &format!("{} memory", state.app.name), state.launches.into()).unit();
         let scale = 1.0 + spread * (2.0 * chance - 1.0);
         state.target = (state.app.memory as f64 * scale) as u64;
         state.growth = (u128::from(state.target) * u128::from(TICK.0) / u128::from(ramp.0)).max(1) as u64;
     }
 
-    /// Apps that grow take memory, or wait for it.
+    /// Apps that grow allocate memory, or stall for it.
     pub(super) fn allocate(&mut self, now: SimTime) {
         let mut longest = Nanos::ZERO;
         for index in 0..self.states.len() {
             let app = AppId(index as u16 + 1);
             let state = &self.states[index];
-            let wish = state.target.saturating_sub(self.memory.share(app).anon).min(state.growth);
-            if wish == 0 || !state.alive {
+            let wanted = state.target.saturating_sub(self.memory.share(app).anon).min(state.growth);
+            if wanted == 0 || !state.alive {
                 continue;
             }
-            let lacking = wish - self.memory.allocate(app, wish);
-            let stall = Nanos((u128::from(TICK.0) * u128::from(lacking) / u128::from(wish)) as u64);
+            let lacking = wanted - self.memory.allocate(app, wanted);
+            let stall = Nanos((u128::from(TICK.0) * u128::from(lacking) / u128::from(wanted)) as u64);
             longest = longest.max(stall);
             if let Some(current) = &mut self.current
                 && current.app == app
@@ -70,7 +70,7 @@ impl Phone {
         self.psi.stalled(SimTime(now.0.saturating_sub(longest.0)), now);
     }
 
-    /// Every process that the killer may end.
+    /// Every process, with its `oom_score_adj` and category.
     pub(super) fn candidates(&self) -> Vec<Candidate> {
         let process = |(index, state): (usize, &State)| {
             let app = AppId(index as u16 + 1);
@@ -81,11 +81,11 @@ impl Phone {
         killer::rank(alive.map(process).collect(), self.current.as_ref().map(|current| current.app))
     }
 
-    /// The driver has given back `returned` bytes to let the victim live.
+    /// The driver has given back `returned` bytes so that the victim may live.
     pub(super) fn reclaimed(&mut self, now: SimTime, returned: u64) {
         let victim = self.victim.expect("the killer has asked for a victim");
         self.memory.set_hpb(self.memory.hpb().saturating_sub(returned));
-        // The killer looks again before it goes on.
+        // If memory is no longer short, the killer spares the victim even if less came back than the kill would free.
         let spared = returned >= victim.bytes || (returned > 0 && !self.memory.exhausted());
         self.log.kill(Kill {
             at_ns: now.since(self.began.expect("it has begun")).0,
@@ -105,7 +105,7 @@ impl Phone {
         self.plan(now + self.scenario.lmkd.kill_time, Action::Killed { app: victim.app, epoch });
     }
 
-    /// A process has ended.
+    /// The process of an app has ended.
     pub(super) fn end_app(&mut self, app: AppId, now: SimTime) {
         (self.killing, self.victim) = (false, None);
         self.memory.end(app);

@@ -1,15 +1,15 @@
-//! The phone: a workload that launches, runs, switches and kills apps, and reads what they read.
+//! The phone as a source of requests: it launches, runs, switches and kills apps, and issues their reads and writes.
 //!
 //! One use, in hops:
-//! 1. The user touches an app. The driver is told (`LaunchStart`); the app before goes to the background.
+//! 1. The user touches an app. The phone tells the driver (`LaunchStart`); the app before goes to the background.
 //! 2. The launch, a [`Thread`]: all of its launch list if the process is gone, a share of it if it is in the
 //!    background, and what of its files has been dropped from the page cache meanwhile. Then `LaunchEnd`; loading, if
 //!    there is any, likewise.
-//! 3. It runs: reads and writes at its rates, until the user touches the next app.
+//! 3. The app runs: it reads and writes at its rates until the user touches the next app.
 //!
-//! Meanwhile every 10 ms, the period in which lmkd looks (source.android.com, "Low memory killer daemon"), memory has
-//! its turn: the driver is asked what it holds, apps allocate, the page cache is reclaimed, pressure is measured, and
-//! the killer decides.
+//! Meanwhile the memory model runs every 10 ms, the period in which lmkd looks (source.android.com, "Low memory killer
+//! daemon"). The phone asks the driver how much memory it holds, apps allocate, the page cache is reclaimed, pressure
+//! is measured, and the killer decides.
 
 mod io;
 mod memory;
@@ -38,19 +38,19 @@ use crate::thread::Thread;
 use crate::toml_reader::ScenarioError;
 use state::State;
 
-/// Memory has its turn in this period.
+/// Period of the memory model.
 const TICK: Nanos = Nanos::from_millis(10);
-/// The phone is noted down in this period.
+/// Period of the samples in the report.
 const SAMPLE: Nanos = Nanos::from_millis(500);
-/// From the start of the scenario to the first launch.
+/// Time from the start of the scenario to the first launch.
 const LEAD: Nanos = Nanos::from_millis(1000);
-/// From one read of a service that starts to the next.
+/// Time between two reads of a service that starts.
 const START_GAP: Nanos = Nanos::from_millis(2);
 
-/// What the phone does at a time. Equal times keep the order in which they were planned.
+/// An event of the phone. Events of equal times keep the order in which they were planned.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Action {
-    /// Memory has its turn.
+    /// A period of the memory model.
     Tick,
     /// The user touches the next app.
     Touch,
@@ -62,7 +62,7 @@ enum Action {
     RunWrite { number: usize },
     /// The app in the foreground does what its trace says.
     RunTrace { number: usize },
-    /// Next comes a request as it was recorded.
+    /// The next recorded request is due.
     Recorded { number: usize, index: usize },
     /// An app in the background reads.
     Background { app: AppId, epoch: u32 },
@@ -72,7 +72,7 @@ enum Action {
     Restart { app: AppId },
 }
 
-/// What has to leave the phone, in order.
+/// What the phone hands to the simulation, in order.
 #[derive(Clone, Copy, Debug)]
 enum Out {
     Request(Wanted),
@@ -86,7 +86,7 @@ struct Wanted {
     phase: Phase,
     op: WorkOp,
     extent: Extent,
-    /// The foreground thread that waits for it: number of the use and place in the plan.
+    /// The foreground thread that waits for it: number of the use and index into the plan.
     thread: Option<(usize, usize)>,
 }
 
@@ -107,11 +107,11 @@ struct Use {
     start: SimTime,
     thread: Option<Thread>,
     compute: Nanos,
-    /// The app started cold.
+    /// True if the app started cold.
     cold: bool,
-    /// When it began to run, after launch and loading.
+    /// When the app began to run, after launch and loading.
     running: Option<SimTime>,
-    /// The user would like to go on, but the game still loads.
+    /// True if the user has tried to leave the app while its game still loads.
     over: bool,
 }
 
@@ -146,7 +146,8 @@ impl Phone {
     /// A phone with a device of `capacity_units` units of 4 KiB, whose driver takes at most `hpb_bytes` of memory.
     ///
     /// # Errors
-    /// If the driver could take more memory than the system has, which is what it gets when nothing else is left.
+    /// If the driver could take more memory than the system has. The driver takes the system's when nothing else is
+    /// left.
     pub fn new(scenario: &Scenario, capacity_units: u32, seed: u64, hpb_bytes: u64) -> Result<Phone, ScenarioError> {
         if hpb_bytes >= scenario.memory.system {
             return Err(ScenarioError(format!(
@@ -206,7 +207,7 @@ impl Phone {
         self.out.push_back(Out::Request(Wanted { app, phase, op, extent, thread: None }));
     }
 
-    /// The phone is switched on: services are there, no app is.
+    /// Switches the phone on: services run, and so do apps that a recording begins with; no other app does.
     fn begin(&mut self, now: SimTime) {
         self.began = Some(now);
         for index in 0..self.states.len() {
@@ -341,7 +342,7 @@ impl Source for Phone {
         self.requests.get_mut(ticket).outcome = outcome;
     }
 
-    /// The total is what it will be if the rest is like what was.
+    /// The total assumes that the rest of the scenario is like what has passed.
     fn progress(&self) -> Progress {
         let passed = self.now.since(self.began.unwrap_or(self.now)).0;
         let recorded = self.scenario.recorded.as_ref();
@@ -366,7 +367,7 @@ impl Source for Phone {
         let traced = self.scenario.apps.iter().filter_map(|app| app.traced.as_ref());
         let traced = traced.flat_map(|t| t.io.iter()).filter(|io| io.op == WorkOp::Read).map(|io| io.extent);
         let recorded = self.scenario.recorded.iter().flat_map(Recorded::reads);
-        // In a recording only services read by their lists.
+        // In a recording, only services read from their lists.
         let only_services = self.scenario.recorded.is_some();
         let listed = self.states.iter().filter(|state| !only_services || state.app.is_service()).flat_map(lists);
         Footprint::from_ranges(listed.chain(recorded).chain(traced))

@@ -1,4 +1,4 @@
-//! What is known of one app while the phone runs.
+//! The state of one app while the phone runs.
 
 use units::{Nanos, UNIT_BYTES};
 use workload::{Rng, named_stream};
@@ -7,31 +7,31 @@ use crate::access::{Locality, Place, Reads};
 use crate::app::App;
 use crate::traced::TracedIo;
 
-/// What an app is doing.
+/// Lists, process and memory of an app.
 pub(super) struct State {
     pub app: App,
     pub launch: Reads,
     pub loading: Reads,
     pub run: Reads,
     pub background: Reads,
-    /// Place in the list of reads of its run.
+    /// Next index into the list of reads of its run.
     pub run_at: usize,
-    /// The same in the background.
+    /// Next index into the list of reads in the background.
     pub background_at: usize,
     pub alive: bool,
-    /// Changes whenever what was planned for it in the background no longer holds.
+    /// Changes whenever events planned for it in the background become void.
     pub epoch: u32,
     pub launches: u32,
-    /// When it was used last, or started if it is a service; later is larger.
+    /// Order of last use, or of last start if it is a service; later is larger.
     pub used: u64,
-    /// Memory that it wants now, in bytes, and how much of it in a tick.
+    /// Memory that it wants now, in bytes, and how much of it per period.
     pub target: u64,
     pub growth: u64,
-    /// Most of its files that the page cache can hold, in bytes.
+    /// Most bytes of its files that the page cache can hold.
     pub file_most: u64,
-    /// Of them, what was there when it left the foreground.
+    /// Bytes of its files in the page cache when it left the foreground.
     pub file_left: u64,
-    /// Reads that it owes for its start, if it is a service.
+    /// Reads that are left of its start, if it is a service.
     pub starting: u32,
     pub rng: Rng,
 }
@@ -43,7 +43,7 @@ impl State {
         let only =
             |part: &str, locality, count| Reads::new(&no_others, &format!("{} {part}", app.name), locality, count);
         let by_rates = (app.run.reads_per_s.max(app.run.writes_per_s) * use_seconds).ceil() as u32;
-        // What a trace says is not in the list.
+        // The requests of a trace are not in the list.
         let run = if app.traced.is_some() { 0 } else { by_rates };
         let background = if app.is_service() { SERVICE_READS } else { APP_READS };
         let lists = [
@@ -52,7 +52,7 @@ impl State {
             reads("run", Locality::Run, run),
             only("background", Locality::Run, if app.background_reads_per_s > 0.0 { background } else { 0 }),
         ];
-        // What is read in the background passes through.
+        // Only these three lists stay in the page cache; data read in the background do not.
         let units: u64 = lists[..3].iter().flat_map(Reads::listed).map(|(_, len)| u64::from(len)).sum();
         let [launch, loading, run, background] = lists;
         State {
@@ -76,26 +76,26 @@ impl State {
         }
     }
 
-    /// The request of its trace that is next.
+    /// The next request of its trace.
     pub fn traced_io(&self) -> Option<TracedIo> {
         let io = &self.app.traced.as_ref()?.io;
         (!io.is_empty()).then(|| io[self.run_at % io.len()])
     }
 
-    /// Time to the next of what happens so often per second, with a spread of half of it; `None` if never.
+    /// Random time to the next event at a rate of `per_second`: the mean plus or minus half of it. `None` if never.
     pub fn gap(&mut self, per_second: f64) -> Option<Nanos> {
         let mean = 1e9 / per_second;
         (per_second > 0.0 && mean < 1e15).then(|| Nanos(((0.5 + self.rng.unit()) * mean) as u64 + 1))
     }
 }
 
-/// Reads in the list of a service: as many places of 2 MiB, at 14.5 reads each, as an average app has in the paper's
+/// Reads in the list of a service: as many ranges of 2 MiB, at 14.5 reads each, as an average app has in the paper's
 /// profile lists (HPBvalve Sec. 6.3: 99 KB for nine apps at 4 bytes), so that both need as much of a mapping cache.
 const SERVICE_READS: u32 = 40_000;
-/// The same for an app in the background: a quarter, since it looks for news and no more.
+/// Reads in the background list of an app: a quarter of a service's, since the app only looks for news.
 const APP_READS: u32 = 10_000;
 
-/// Share of a run's reads in one of its tenths, from 0.
+/// Share of a run's reads that belongs to one of its tenths, counted from 0.
 pub(super) fn tenth_share(decay: f64, tenth: u64) -> f64 {
     let powers: Vec<f64> = std::iter::successors(Some(1.0), |p| Some(p * decay)).take(10).collect();
     powers[tenth as usize] / powers.iter().sum::<f64>()

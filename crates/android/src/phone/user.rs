@@ -34,7 +34,7 @@ impl Phone {
         self.uses += 1;
         let dying = self.killing && self.victim.is_some_and(|victim| victim.app == app);
         if dying {
-            // The user was faster than the killer, but the process has had its signal.
+            // The touch comes before the kill has ended the process, but the process has had its signal.
             self.end_app(app, now);
         }
         self.out.push_back(Out::Driver(DriverCall::LaunchStart(app)));
@@ -62,7 +62,7 @@ impl Phone {
         self.plan_recorded(number, 0, now);
     }
 
-    /// The thread of a launch, what it computes, and how long the user stays: by the app's numbers, or as recorded.
+    /// The thread of a launch, its computing time, and how long the user stays: from the app's numbers, or as recorded.
     pub(super) fn launch_thread(
         &self,
         number: usize,
@@ -80,7 +80,7 @@ impl Phone {
         (Thread::new(plan, compute, parallel), compute, self.scenario.use_time)
     }
 
-    /// What a launch reads: everything, or as much as a warm one needs and what has left the page cache.
+    /// What a launch reads. Cold: the whole list. Warm: the app's warm reads, and what the page cache has dropped.
     pub(super) fn launch_plan(&mut self, app: AppId, cold: bool) -> Vec<Extent> {
         let (place, file) = (self.place, self.memory.share(app).file);
         let state = self.state(app);
@@ -116,7 +116,7 @@ impl Phone {
         }
     }
 
-    /// Launch or loading is over.
+    /// Launch or loading has ended.
     pub(super) fn thread_ended(&mut self, now: SimTime) {
         let mut current = self.current.take().expect("a thread belongs to a use");
         let thread = current.thread.take().expect("it has just ended");
@@ -150,7 +150,7 @@ impl Phone {
         }
     }
 
-    /// The loading of a game after its cold launch: thread and time that it computes.
+    /// The thread of a game's loading after its cold launch, and its computing time. `None` if the app does not load.
     pub(super) fn loading(&mut self, app: AppId, cold: bool) -> Option<(Thread, Nanos)> {
         if self.scenario.recorded.is_some() {
             return None;
