@@ -23,8 +23,8 @@ pub enum Locality {
 }
 
 /// Mean reads in a cluster of a launch. HPBvalve Sec. 6.3: the profile lists of nine apps take 99 KB at 4 bytes per run
-/// of chunks, so they have 25 thousand runs. The nine apps of `apps/` read 60 thousand times in a cold use each (AP 29,
-/// GI 11, CR 6, IG 4.4 thousand).
+/// of chunks, so they have 25 thousand runs. The nine apps of `apps/` together read 60 thousand times in one cold use
+/// of each (AP 29, GI 11, CR 6, IG 4.4 thousand).
 const LAUNCH_CLUSTER: f64 = 2.4;
 /// Mean reads in a cluster while an app runs: 18,187 reads of 1250 chunks in the HP-UFS authors' traces of Genshin
 /// Impact, Twitter and Facebook on a Pixel 4. These apps had been launched before.
@@ -47,9 +47,9 @@ pub struct Reads {
     others: Vec<Extent>,
 }
 
-/// The device as the target of an app's reads, and how often they go to new data.
+/// How the apps' data are placed on the device, and how often reads go to new data.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Place {
+pub struct Placement {
     /// Units of the device.
     pub capacity_units: u32,
     /// Seed of the random addresses.
@@ -70,7 +70,7 @@ impl Locality {
 impl Reads {
     /// A list of `count` reads and, if there are fresh reads, twice as many others. Their addresses depend on the seed
     /// and on `name`, the names of the app and of the part.
-    pub fn new(place: &Place, name: &str, locality: Locality, count: u32) -> Reads {
+    pub fn new(place: &Placement, name: &str, locality: Locality, count: u32) -> Reads {
         let mut rng = named_stream(place.seed, name, 0);
         let list = extents(&mut rng, place.capacity_units, Wanted { locality, count: count as usize });
         let others = if place.fresh_share > 0.0 { 2 * count as usize } else { 0 };
@@ -89,7 +89,7 @@ impl Reads {
     }
 
     /// Entry `index` of the list, or with probability `fresh_share` data outside the list.
-    pub fn at(&self, index: usize, place: &Place, rng: &mut Rng) -> Extent {
+    pub fn at(&self, index: usize, place: &Placement, rng: &mut Rng) -> Extent {
         if !self.others.is_empty() && rng.unit() < place.fresh_share {
             return self.others[rng.below(self.others.len() as u64) as usize];
         }
@@ -124,13 +124,13 @@ impl Reads {
     }
 }
 
-/// How many extents, and how far they lie from each other.
+/// Number of extents to draw, and how densely they are clustered.
 struct Wanted {
     locality: Locality,
     count: usize,
 }
 
-/// Extents in clusters.
+/// Random extents, in clusters.
 fn extents(rng: &mut Rng, capacity: u32, wanted: Wanted) -> Vec<Extent> {
     let Wanted { locality, count } = wanted;
     let mut found = Vec::with_capacity(count);
@@ -162,11 +162,11 @@ fn geometric(rng: &mut Rng, mean: f64) -> u32 {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { capacity_units: 1 << 28, seed: 1, fresh_share: 0.15 };
+    const PLACE: Placement = Placement { capacity_units: 1 << 28, seed: 1, fresh_share: 0.15 };
 
     #[test]
     fn lists_repeat_by_seed_and_name() {
-        let list = |seed, name| Reads::new(&Place { seed, ..PLACE }, name, Locality::Launch, 100);
+        let list = |seed, name| Reads::new(&Placement { seed, ..PLACE }, name, Locality::Launch, 100);
         assert_eq!(list(1, "a"), list(1, "a"));
         assert_ne!(list(1, "a"), list(2, "a"));
         assert_ne!(list(1, "a"), list(1, "b"));
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_small_device_holds_every_read() {
-        let reads = Reads::new(&Place { capacity_units: 700, ..PLACE }, "a", Locality::Run, 1000);
+        let reads = Reads::new(&Placement { capacity_units: 700, ..PLACE }, "a", Locality::Run, 1000);
         assert!(reads.all().all(|(lpa, len)| len >= 1 && lpa.0 + len <= 700));
     }
 
@@ -204,7 +204,7 @@ mod tests {
         let fresh = (0..10_000).filter(|&i| reads.at(i, &PLACE, &mut rng) != reads.list[i]).count();
         // 1500 expected, standard deviation 36.
         assert!((1320..1680).contains(&fresh), "{fresh}");
-        let never = Place { fresh_share: 0.0, ..PLACE };
+        let never = Placement { fresh_share: 0.0, ..PLACE };
         let reads = Reads::new(&never, "a", Locality::Run, 100);
         assert!((0..100).all(|i| reads.at(i, &never, &mut rng) == reads.list[i]));
     }

@@ -260,7 +260,7 @@ mod tests {
 
     /// HPBvalve Table 1: cold ms, cold I/Os, warm ms, warm I/Os.
     #[test]
-    fn table_1_stands_in_the_files() {
+    fn the_files_have_the_numbers_of_table_1() {
         for (name, cold_ms, cold_reads, warm_ms, warm_reads) in [
             ("AP", 2188.6, 2164, 352.6, 250),
             ("CR", 668.4, 2879, 239.0, 217),
@@ -287,20 +287,20 @@ mod tests {
     #[test]
     fn every_number_has_a_source() {
         for (name, text) in built_in() {
-            sourced(name, &text.parse().unwrap(), "");
+            check_sources(name, &text.parse().unwrap(), "");
         }
         let root: toml::Table = CATEGORIES.parse().unwrap();
         for category in ["game", "social", "utility", "service"] {
             let mut table = root[category].as_table().unwrap().clone();
-            for told in ["sources", "assumed"] {
-                table.insert(told.into(), root[told].clone());
+            for explanation in ["sources", "assumed"] {
+                table.insert(explanation.into(), root[explanation].clone());
             }
-            sourced(category, &table, &format!("{category}."));
+            check_sources(category, &table, &format!("{category}."));
         }
     }
 
-    fn sourced(name: &str, root: &toml::Table, prefix: &str) {
-        let told: Vec<String> = ["sources", "assumed"]
+    fn check_sources(name: &str, root: &toml::Table, prefix: &str) {
+        let documented: Vec<String> = ["sources", "assumed"]
             .iter()
             .filter_map(|t| root.get(*t)?.as_table())
             .flat_map(|t| t.keys().filter(|k| k.starts_with(prefix)).cloned())
@@ -309,14 +309,14 @@ mod tests {
         let keys: Vec<String> =
             root.keys().filter(|k| !text.contains(&k.as_str())).map(|k| format!("{prefix}{k}")).collect();
         for key in &keys {
-            assert_eq!(told.iter().filter(|t| *t == key).count(), 1, "{name}: {key}");
+            assert_eq!(documented.iter().filter(|t| *t == key).count(), 1, "{name}: {key}");
         }
-        assert_eq!(told.len(), keys.len(), "{name} explains {told:?}, which it has not all");
+        assert_eq!(documented.len(), keys.len(), "{name} explains {documented:?}, which it has not all");
     }
 
     #[test]
-    fn wrong_apps_are_told_with_line_and_key() {
-        for (text, told) in [
+    fn errors_name_line_and_key() {
+        for (text, expected) in [
             ("title = \"X\"\n", "x.toml: line 1: name is missing"),
             (
                 "name = \"X\"\ncategory = \"bank\"\n",
@@ -337,7 +337,7 @@ mod tests {
             ("name = \n", "x.toml: line 1: "),
         ] {
             let error = App::parse(text, "x.toml").unwrap_err().to_string();
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missed_least_goes_first_and_the_foreground_never() {
+    fn the_highest_score_is_killed_first_and_the_foreground_never() {
         let (mut all, mut order) = (phone(), Vec::new());
         while let Some(found) = victim(all.iter().copied()) {
             order.push(found.app.0);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_scores_are_told_apart_by_memory_and_what_has_none_is_left() {
+    fn of_equal_scores_the_largest_is_killed_and_one_without_memory_never() {
         let all: Vec<Process> = (1..=30).map(|app| process(app, false, 5)).collect();
         let mut ranked = rank(all, None);
         assert_eq!(ranked.iter().filter(|c| c.adj == 999).count(), 20, "from the eleventh on");

@@ -21,7 +21,7 @@
 //!   crate knows neither driver nor device.
 //! - Launch time = computing + blocked on reads + stalled for memory, to the nanosecond. Computing is the launch time
 //!   of the app's file less its reads at `io.nominal_read_us` each.
-//! - One scenario, device size and seed give one sequence of decisions as long as reads take the same time.
+//! - Scenario, device size and seed determine all decisions as long as reads take the same time.
 //! - Wrong input gives [`ScenarioError`] with line and key.
 
 mod access;

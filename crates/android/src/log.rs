@@ -39,13 +39,13 @@ pub struct ReadRow {
     pub outcome: ReadOutcome,
 }
 
-/// The user has touched an app.
+/// The user's touch of an app, which starts a use.
 #[derive(Clone, Copy, Debug)]
 pub struct Touch {
     pub app: AppId,
     /// Number of its launch.
     pub launch: u32,
-    /// The app was not in memory.
+    /// True if the app's process was gone.
     pub cold: bool,
     /// Time in the scenario.
     pub at: Nanos,
@@ -94,7 +94,7 @@ impl Log {
         PhoneReport { duration_ns: duration.0, ..self.report.clone() }
     }
 
-    /// The user has touched an app.
+    /// Starts a use.
     pub fn use_begins(&mut self, touch: Touch) {
         let Touch { app, launch, cold, at, now } = touch;
         let app = self.report.apps[app.index() - 1].clone();
@@ -117,7 +117,7 @@ impl Log {
         u.loading_blocked_ns = Some(u.blocked_ns + thread.blocked.0);
     }
 
-    /// The user has left the app.
+    /// Ends a use: the user has left the app.
     pub fn use_ended(&mut self, now: SimTime) {
         let u = self.report.uses.last_mut().expect("a use is under way");
         u.duration_ns = now.since(self.start).0;
@@ -126,7 +126,7 @@ impl Log {
         }
     }
 
-    /// A read has completed.
+    /// Counts a completed read. Times in the log of reads are relative to `began`.
     pub fn read(&mut self, row: ReadRow, now: SimTime, began: SimTime) {
         let place = row.app.index() - 1;
         if let Some(u) = self.report.uses.get_mut(row.number) {

@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_byte_belongs_to_somebody(steps in prop::collection::vec((0u8..6, 1u16..4, 0u64..400), 0..200)) {
+        fn every_byte_has_one_owner(steps in prop::collection::vec((0u8..6, 1u16..4, 0u64..400), 0..200)) {
             let mut memory = memory();
             for (what, app, bytes) in steps {
                 let app = AppId(app);

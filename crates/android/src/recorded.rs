@@ -68,7 +68,7 @@ pub struct Recorded {
 }
 
 /// A use as listed in its table.
-struct Listed {
+struct ListedUse {
     app: usize,
     at: Nanos,
     launched: Option<Nanos>,
@@ -84,7 +84,7 @@ impl Recorded {
     /// Line and key of what is wrong in the table, or the error of the trace.
     pub(crate) fn read(mut section: Section<'_>, apps: &[App], directory: &Path) -> Result<Recorded, ScenarioError> {
         let name = section.string("trace")?.ok_or_else(|| section.missing("trace"))?;
-        let mut uses: Vec<Listed> = Vec::new();
+        let mut uses: Vec<ListedUse> = Vec::new();
         for table in section.tables("use")? {
             let mut s = Section::new(section.text, "recorded.use", table);
             let listed = listed_use(&mut s, apps)?;
@@ -113,7 +113,7 @@ impl Recorded {
         Ok(Recorded::of(&trace, apps, &uses, kills))
     }
 
-    fn of(trace: &Trace, apps: &[App], uses: &[Listed], kills: Vec<RecordedKill>) -> Recorded {
+    fn of(trace: &Trace, apps: &[App], uses: &[ListedUse], kills: Vec<RecordedKill>) -> Recorded {
         let others = apps.len();
         let place = |process: ProcessId| {
             let name = trace.processes.get(usize::from(process.0));
@@ -173,7 +173,7 @@ fn nanos(seconds: f64) -> Nanos {
     Nanos((seconds * 1e9).round() as u64)
 }
 
-fn listed_use(s: &mut Section<'_>, apps: &[App]) -> Result<Listed, ScenarioError> {
+fn listed_use(s: &mut Section<'_>, apps: &[App]) -> Result<ListedUse, ScenarioError> {
     let name = s.string("app")?.ok_or_else(|| s.missing("app"))?;
     let app = apps.iter().position(|app| app.name == name).ok_or_else(|| {
         let value = s.get("app").expect("just read");
@@ -182,12 +182,17 @@ fn listed_use(s: &mut Section<'_>, apps: &[App]) -> Result<Listed, ScenarioError
     let at = s.number("at_s", SECONDS)?.ok_or_else(|| s.missing("at_s"))?;
     let launched = s.number("launched_s", at..=1e9)?;
     let cold = s.boolean("cold")?.unwrap_or(true);
-    Ok(Listed { app, at: nanos(at), launched: launched.map(nanos), cold })
+    Ok(ListedUse { app, at: nanos(at), launched: launched.map(nanos), cold })
 }
 
 /// The use from the requests between its launch and the next one. Without a time of the first frame no request belongs
 /// to the launch.
-fn one_use(listed: &Listed, end: Nanos, requests: &[WorkRequest], place: impl Fn(ProcessId) -> usize) -> RecordedUse {
+fn one_use(
+    listed: &ListedUse,
+    end: Nanos,
+    requests: &[WorkRequest],
+    place: impl Fn(ProcessId) -> usize,
+) -> RecordedUse {
     let launched = listed.launched.unwrap_or(listed.at);
     let (mut launch, mut io) = (Vec::new(), Vec::new());
     // End of the last request of the launch so far.
@@ -284,7 +289,7 @@ mod tests {
             request(40, WorkOp::Read, 0),
         ];
         let ms = Nanos::from_millis;
-        let listed = Listed { app: 0, at: ms(10), launched: Some(ms(30)), cold: true };
+        let listed = ListedUse { app: 0, at: ms(10), launched: Some(ms(30)), cold: true };
         let found = one_use(&listed, ms(50), &requests, |p| usize::from(p.0));
         let read = |compute, at| LaunchRead { compute: ms(compute), extent: (Lpa(at), 1) };
         assert_eq!(found.launch, [read(5, 15), read(0, 16)]);

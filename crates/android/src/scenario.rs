@@ -5,7 +5,7 @@ use std::path::Path;
 use units::{MIB, Nanos};
 use workload::named_stream;
 
-use crate::access::Place;
+use crate::access::Placement;
 use crate::app::{App, Launch, built_in};
 use crate::memory::Watermarks;
 use crate::recorded::Recorded;
@@ -188,9 +188,9 @@ impl Scenario {
         Nanos(self.io.nominal_read.0 * u64::from(reads) / u64::from(self.io.parallel))
     }
 
-    /// The device as the target of the apps' reads.
-    pub fn place(&self, capacity_units: u32, seed: u64) -> Place {
-        Place { capacity_units, seed, fresh_share: self.io.fresh_share }
+    /// How the apps' data are placed on a device.
+    pub fn place(&self, capacity_units: u32, seed: u64) -> Placement {
+        Placement { capacity_units, seed, fresh_share: self.io.fresh_share }
     }
 }
 
@@ -325,9 +325,9 @@ fn memory_of(root: &mut Section<'_>) -> Result<MemorySettings, ScenarioError> {
         let marks = memory.marks;
         for (key, lower, own) in [("low_free_mib", marks.min, marks.low), ("high_free_mib", marks.low, marks.high)] {
             if own <= lower {
-                let told = format!("memory.{key} = {}: must be above {}", own / MIB, lower / MIB);
+                let problem = format!("memory.{key} = {}: must be above {}", own / MIB, lower / MIB);
                 let at = s.get(key).map_or(0, |value| value.span().start);
-                return Err(s.text.error(at, &told));
+                return Err(s.text.error(at, &problem));
             }
         }
         Ok(())

@@ -31,7 +31,7 @@ fn every_round_has_every_app_once_in_another_order() {
 }
 
 #[test]
-fn an_app_of_ones_own_stands_beside_the_others() {
+fn an_app_of_the_scenario_is_used_with_built_in_ones() {
     let text = "[phone]\napps = [\"mail\", \"UB\"]\nsequence = [\"UB\", \"mail\"]\n\n\
                 [[app]]\nname = \"mail\"\ncategory = \"utility\"\nmemory_mib = 200\n";
     let scenario = Scenario::parse(text, "x.toml").unwrap();
@@ -40,7 +40,7 @@ fn an_app_of_ones_own_stands_beside_the_others() {
 }
 
 #[test]
-fn wrong_scenarios_are_told_with_line_and_key() {
+fn errors_name_line_and_key() {
     let with = |line: &str| format!("[phone]\napps = [\"UB\"]\n{line}\n");
     for (text, told) in [
         ("[phon]\n".into(), "x.toml: line 1: phone is missing"),

@@ -53,7 +53,7 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// A table of the text.
+    /// A reader of a table of the text.
     pub fn new(text: Text<'a>, name: &str, place: TableAt<'a>) -> Section<'a> {
         let TableAt { at, table } = place;
         let prefix = if name.is_empty() { String::new() } else { format!("{name}.") };

@@ -92,7 +92,7 @@ impl UnitSet {
         }
     }
 
-    /// How many there are.
+    /// Number of units in the set.
     #[inline]
     pub fn len(self) -> usize {
         self.bits.count_ones() as usize

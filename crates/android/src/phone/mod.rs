@@ -1,10 +1,10 @@
 //! The phone as a source of requests: it launches, runs, switches and kills apps, and issues their reads and writes.
 //!
-//! One use, in hops:
+//! One use:
 //! 1. The user touches an app. The phone tells the driver (`LaunchStart`); the app before goes to the background.
-//! 2. The launch, a [`Thread`]: all of its launch list if the process is gone, a share of it if it is in the
-//!    background, and what of its files has been dropped from the page cache meanwhile. Then `LaunchEnd`; loading, if
-//!    there is any, likewise.
+//! 2. The launch, a [`Thread`]. It reads all of the launch list if the process is gone. If the process is in the
+//!    background, it reads a share of the list, and what the page cache has dropped of its files since. Then comes
+//!    `LaunchEnd`, and loading in the same way, if the app loads.
 //! 3. The app runs: it reads and writes at its rates until the user touches the next app.
 //!
 //! Meanwhile the memory model runs every 10 ms, the period in which lmkd looks (source.android.com, "Low memory killer
@@ -27,7 +27,7 @@ use workload::{
     Source, StreamId, Ticket, Tickets, WorkOp, WorkRequest,
 };
 
-use crate::access::{Extent, Place};
+use crate::access::{Extent, Placement};
 use crate::killer::Candidate;
 use crate::log::{Log, Phase, ReadRow};
 use crate::memory::Memory;
@@ -118,7 +118,7 @@ struct Use {
 /// A phone as a source of requests.
 pub struct Phone {
     scenario: Scenario,
-    place: Place,
+    place: Placement,
     states: Vec<State>,
     order: Vec<usize>,
     groups: Vec<GroupInfo>,
@@ -225,7 +225,7 @@ impl Phone {
         self.plan(now + LEAD, Action::Touch);
     }
 
-    fn act(&mut self, now: SimTime, action: Action) {
+    fn perform(&mut self, now: SimTime, action: Action) {
         match action {
             Action::Tick => {
                 self.out.push_back(Out::Driver(DriverCall::Memory));
@@ -296,7 +296,7 @@ impl Source for Phone {
                 return Next::Wait(at);
             }
             self.actions.pop();
-            self.act(now, action);
+            self.perform(now, action);
         }
     }
 

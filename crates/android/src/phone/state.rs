@@ -3,7 +3,7 @@
 use units::{Nanos, UNIT_BYTES};
 use workload::{Rng, named_stream};
 
-use crate::access::{Locality, Place, Reads};
+use crate::access::{Locality, Placement, Reads};
 use crate::app::App;
 use crate::traced::TracedIo;
 
@@ -37,9 +37,9 @@ pub(super) struct State {
 }
 
 impl State {
-    pub fn new(app: &App, place: &Place, use_seconds: f64) -> State {
+    pub fn new(app: &App, place: &Placement, use_seconds: f64) -> State {
         let reads = |part: &str, locality, count| Reads::new(place, &format!("{} {part}", app.name), locality, count);
-        let no_others = Place { fresh_share: 0.0, ..*place };
+        let no_others = Placement { fresh_share: 0.0, ..*place };
         let only =
             |part: &str, locality, count| Reads::new(&no_others, &format!("{} {part}", app.name), locality, count);
         let by_rates = (app.run.reads_per_s.max(app.run.writes_per_s) * use_seconds).ceil() as u32;

@@ -94,7 +94,7 @@ impl Expected {
 #[derive(Debug, Default)]
 pub struct ExpectedSet {
     units: UnitSet,
-    /// Where the directory says that they stand, in order, packed.
+    /// Flash page of each unit according to the directory, in order of the units, packed.
     places: [u32; MOST_UNITS],
     /// One bit for each unit that has been read.
     arrived: u8,

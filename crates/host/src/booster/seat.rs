@@ -137,7 +137,7 @@ pub(crate) trait Apps {
     }
 }
 
-/// What the host holds to be valid in a block.
+/// The valid pages of a block as the host knows them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockValidity {
     /// Number of valid pages.
