@@ -3,21 +3,28 @@
     >>> import ufsim
     >>> comparison = ufsim.compare("samples/app-mix", ["ufs", "hp-ufs"])  # doctest: +SKIP
     >>> comparison.table()[["throughput_mib_per_s", "gain_percent"]]  # doctest: +SKIP
+    >>> comparison["hp-ufs"].latency()  # doctest: +SKIP
 
 Names are those of the command line `ufsim`. A wrong input raises `ConfigError`, which names the field, its value and
 what is allowed; a workload that is not there raises `FileNotFoundError`; `SimulationBug` means that a check inside the
-simulator failed.
+simulator failed. `ufsim.columns` says what the columns of data frames mean; `ufsim.plots` draws diagrams for papers.
 """
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from ufsim._core import ConfigError, OptionError, SimulationBug
+from ufsim.columns import columns
 from ufsim.phones import Study, phone
 from ufsim.results import Comparison, Result
 from ufsim.runner import compare, run
-from ufsim.spec import profile_text, profiles, schemes
+from ufsim.spec import RunOptions, profile_text, profiles, schemes
+from ufsim.states import StateCache
 from ufsim.suite import Suite
 from ufsim.traces import trace_convert, trace_formats, trace_info, trace_to_scenario
+
+if TYPE_CHECKING:
+    from ufsim import plots
 
 __version__ = version("ufsim")
 
@@ -26,12 +33,16 @@ __all__ = [
     "ConfigError",
     "OptionError",
     "Result",
+    "RunOptions",
     "SimulationBug",
+    "StateCache",
     "Study",
     "Suite",
     "__version__",
+    "columns",
     "compare",
     "phone",
+    "plots",
     "profile_text",
     "profiles",
     "run",
@@ -41,3 +52,12 @@ __all__ = [
     "trace_info",
     "trace_to_scenario",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # matplotlib takes longer to import than a small simulation to run.
+    if name == "plots":
+        from importlib import import_module
+
+        return import_module("ufsim.plots")
+    raise AttributeError(f"module 'ufsim' has no attribute '{name}'")

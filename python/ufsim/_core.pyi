@@ -15,6 +15,9 @@ class SimulationBug(RuntimeError):
 def schemes() -> list[dict[str, str]]:
     """Presets: dictionaries with `name`, `scheduler`, `booster`, `mapping`, `summary`."""
 
+def parts() -> dict[str, list[str]]:
+    """The names that each part of a system can have: `scheduler`, `booster`, `mapping`."""
+
 def profiles() -> list[str]:
     """Names of the device profiles that are built in."""
 

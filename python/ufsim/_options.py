@@ -1,7 +1,9 @@
 """The options of a run, made from crates/lab/src/options.rs by `cargo run -p ufsim-lab --example bless`."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from os import PathLike
+from typing import Literal, SupportsFloat, SupportsIndex, TypedDict
 
 Setting = str | int | float | bool
 Replay = Literal["timed", "queued", "closed"]
@@ -197,3 +199,62 @@ class Options:
             "commands": ("run", "compare", "phone"),
         },
     )
+
+
+class RunOptions(TypedDict, total=False):
+    """Keyword arguments of `run`, `compare` and `phone`: fields of `Options`, as callers may write them.
+
+    Numbers may be numpy scalars, files may be paths.
+    """
+
+    scheduler: str | None
+    """Scheduler instead of the scheme's."""
+
+    booster: str | None
+    """Booster instead of the scheme's."""
+
+    mapping: str | None
+    """Mapping instead of the scheme's."""
+
+    profile: str | PathLike[str]
+    """Device profile, or the path of its file: see `ufsim profiles`."""
+
+    replay: Replay | None
+    """Traces: replayed at their recorded times (timed), the same into a queue of the depth, outside of
+    which others wait uncounted (queued), or as fast as the depth allows (closed). Job files time
+    themselves. (default: timed)"""
+
+    depth: SupportsIndex | None
+    """Outstanding requests in a queued or closed replay. (default: 8)"""
+
+    per_cpu_streams: bool
+    """Closed replay: a stream with its own depth for each per-CPU file."""
+
+    seed: SupportsIndex
+    """Seed of everything random."""
+
+    host_memory_mib: SupportsIndex | str | None
+    """Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib."""
+
+    settings: Mapping[str, str | SupportsIndex | SupportsFloat]
+    """Overrides a profile key; repeatable."""
+
+    precondition: Precondition
+    """Written before the run, unmeasured: nothing, what the workload may read (footprint), or all that it
+    may read, write or trim (touched)."""
+
+    device: str | None
+    """The device to take from a trace of several, such as 253:5."""
+
+    format: str | None
+    """Format of a trace; left out, it is recognised. See `ufsim trace formats`."""
+
+    clean: Iterable[str]
+    """Cleaning rule for traces; repeatable."""
+
+    age: str | PathLike[str] | None
+    """Age the device first, and switch it off and on: a fio job file, or options of one job such as
+    'rw=randwrite bs=4k size=52g'."""
+
+    from_state: str | PathLike[str] | None
+    """Begin with a device that `ufsim age` has aged."""

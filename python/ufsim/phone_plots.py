@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ufsim.formats import workload_name
-from ufsim.plots import scheme_colours
+from ufsim.palette import scheme_colours
 from ufsim.results import Result
 
 if TYPE_CHECKING:

@@ -1,131 +1,339 @@
-"""Pictures of comparisons. Uses matplotlib's objects directly: no global state, no display, safe in threads."""
+"""Diagrams for papers: distributions, lines with bands, bars, time series.
 
-from collections.abc import Sequence
+    >>> import ufsim
+    >>> runs = [ufsim.compare("job.fio", seed=seed) for seed in range(5)]  # doctest: +SKIP
+    >>> ax = ufsim.plots.cdf(runs, "read")  # doctest: +SKIP
+    >>> ufsim.plots.save(ax, "latency.pdf", width=3.3)  # doctest: +SKIP
+
+Each function draws into `ax`, any axes of matplotlib, and returns it; without `ax` it makes a figure for one column of
+a paper. Text has its size in points whatever the width, so that a figure is legible at 3.3 inches as at 6.9. Schemes
+have the same colours, hatches and markers in all pictures. `matplotlib.style.use("ufsim.paper")` gives one's own
+diagrams the same look. Files have their fonts embedded as text.
+
+Uses matplotlib's objects directly: no global figure, no display.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from importlib.resources import files
+from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+from matplotlib import rc_context, rc_params_from_file
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ufsim.formats import number, percent_change, workload_name
-from ufsim.results import Comparison, latency_value
+from ufsim.columns import FRAMES
+from ufsim.formats import number
+from ufsim.names import check_choice
+from ufsim.palette import scheme_styles
+from ufsim.results import Result, ResultSet
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart. A scheme has the same colour in every picture.
-SCHEME_COLOURS = {"ufs": "#7a7a7a", "hpb": "#e69f00", "hp-ufs": "#0072b2", "ideal": "#009e73"}
-OTHER_COLOURS = ("#cc79a7", "#d55e00", "#56b4e9", "#f0e442", "#000000", "#8c564b")
+if TYPE_CHECKING:
+    import pandas as pd
 
-# Grey: the host's own work; red: what the mapping table costs; violet: garbage collection. None is a scheme's colour.
-CAUSES = {
-    "host_read": ("host read", "#c6cdd8"),
-    "host_write": ("host write", "#8896ab"),
-    "map_read": ("map read", "#fb6a4a"),
-    "map_write": ("map write", "#cb181d"),
-    "valid_page_search": ("valid-page search", "#67000d"),
-    "gc_read": ("GC read", "#bcbddc"),
-    "gc_write": ("GC write", "#756bb1"),
-    "erase": ("erase", "#3b2a66"),
-    "recovery": ("recovery", "#a6761d"),
-}
-PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
-PERCENTILE_KINDS = ("read", "write", "flush", "trim")
-MOST_LATENCY_PANELS = 3
+__all__ = ["COLUMN_INCHES", "PAGE_INCHES", "bars", "cdf", "lines", "paper", "save", "time_series"]
 
+# Width of a column, and of both, in papers with two columns.
+COLUMN_INCHES = 3.3
+PAGE_INCHES = 6.9
 
-def scheme_colours(schemes: Sequence[str]) -> dict[str, str]:
-    """A colour for each scheme; those without a colour of their own take the others in alphabetical order."""
-    others = sorted(set(schemes) - SCHEME_COLOURS.keys())
-    extra = {name: OTHER_COLOURS[index % len(OTHER_COLOURS)] for index, name in enumerate(others)}
-    return {name: SCHEME_COLOURS.get(name) or extra[name] for name in schemes}
+Band = Literal["range", "std", "none"]
+BANDS = ("range", "std", "none")
+Source = Result | ResultSet | Iterable[Result | ResultSet]
+
+# Scales of axes, by the unit of a column: nanoseconds are drawn as microseconds.
+DRAWN_UNITS = {"ns": ("µs", 1e-3)}
+# More names than this stand above the axes instead of inside of them.
+MOST_INSIDE = 4
+LEGEND_COLUMNS = 3
+BAR_LOOK = {"edgecolor": "white", "linewidth": 0.4, "error_kw": {"elinewidth": 0.8, "capsize": 2}}
 
 
-def comparison_figure(comparison: Comparison) -> Figure:
-    """Throughput with gains on the left, latency percentiles beside it, NAND time by cause below."""
-    kinds = [
-        kind for kind in PERCENTILE_KINDS if any(latency_value(result, kind, "count") for result in comparison.results)
-    ][:MOST_LATENCY_PANELS]
-    schemes = len(comparison.results)
-    figure = Figure(figsize=(4.6 + 3.3 * max(1, len(kinds)), 6.3 + 0.3 * schemes), dpi=120, layout="constrained")
-    grid = figure.add_gridspec(
-        2,
-        1 + max(1, len(kinds)),
-        width_ratios=[1.0, *[1.15] * max(1, len(kinds))],
-        height_ratios=[4.2, 0.9 + 0.4 * schemes],
+def paper() -> AbstractContextManager[None]:
+    """matplotlib's settings for papers while the context lasts: `with ufsim.plots.paper(): ...`.
+
+    `matplotlib.style.use("ufsim.paper")` sets them for good.
+    """
+    style = rc_params_from_file(str(files("ufsim") / "paper.mplstyle"), use_default_template=False)
+    return rc_context(dict(style))
+
+
+def save(
+    drawing: Figure | Axes,
+    path: str | PathLike[str],
+    *,
+    width: float | None = None,
+    height: float | None = None,
+    dpi: float | None = None,
+) -> None:
+    """Writes a figure, or the figure of these axes, with its fonts embedded as text.
+
+    `width` and `height` (inches) resize it; if only `width` is given, the height stays. The kind of file follows from
+    the ending: .pdf (TrueType fonts), .svg (text), .png. The same diagram, made anew, gives the same bytes.
+    """
+    figure = drawing.figure if isinstance(drawing, Axes) else drawing
+    assert isinstance(figure, Figure)
+    if width is not None:
+        figure.set_figwidth(width)
+    if height is not None:
+        figure.set_figheight(height)
+    ending = Path(path).suffix.lower()
+    dates: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending, {})
+    fonts: dict[Any, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "ufsim"}
+    with rc_context(fonts):
+        figure.savefig(path, dpi="figure" if dpi is None else dpi, metadata=dates)
+
+
+def cdf(source: Source, kind: str = "all", *, tail: bool = False, ax: Axes | None = None) -> Axes:
+    """Draws how latencies are distributed: the share of requests over the latency within which they were answered.
+
+    `source` is a result, a comparison, or several of them, as from several seeds: requests of the same scheme count
+    together. `kind` is read, write, flush, trim, all, or a database's operation. With `tail` the share that took longer
+    is drawn on a logarithmic axis, where 0.001 is p99.9.
+    """
+    import pandas as pd
+
+    runs = [result.cdf().assign(run=run) for run, result in enumerate(_results(source))]
+    frame = pd.concat(runs, ignore_index=True)
+    check_choice("kind", kind, list(dict.fromkeys(frame.kind)))
+    frame = frame[frame.kind == kind]
+    styles = scheme_styles(frame.scheme)
+    with _drawing(ax, len(styles)) as axes:
+        for scheme, style in styles.items():
+            latency, share = _pooled(frame[frame.scheme == scheme])
+            if tail:
+                latency, share = latency[share < 1], 1 - share[share < 1]
+            marks = _spread(len(latency), 6, len(styles), list(styles).index(scheme))
+            axes.plot(
+                latency / 1e3,
+                share,
+                color=style.colour,
+                ls=style.dashes,
+                marker=style.marker,
+                markevery=marks,
+                label=scheme,
+            )
+        axes.set_xscale("log")
+        name = "latency" if kind == "all" else f"{kind} latency"
+        axes.set_xlabel(f"{name} (µs)")
+        axes.set_ylabel("share of requests above" if tail else "share of requests")
+        if tail:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(0, 1.02)
+        _legend(axes)
+    return axes
+
+
+def lines(
+    frame: "pd.DataFrame", x: str, y: str, *, by: str = "scheme", band: Band = "range", ax: Axes | None = None
+) -> Axes:
+    """Draws the mean of column `y` over column `x` as a line for each value of column `by`.
+
+    Rows that have `by` and `x` in common, such as those of several seeds, give the band: from the smallest to the
+    largest ("range"), a standard deviation to both sides ("std"), or none. Nanoseconds are drawn as microseconds.
+    """
+    flat = _flat(frame, x, y, by, band)
+    table = _statistics(flat, [by, x], y, band)
+    styles = scheme_styles(flat[by].astype(str))
+    with _drawing(ax, len(styles)) as axes:
+        for name, style in styles.items():
+            own = table.loc[name]
+            axes.plot(own.index, own["mean"], color=style.colour, ls=style.dashes, marker=style.marker, label=name)
+            if (own.high > own.low).any():
+                axes.fill_between(own.index, own.low, own.high, color=style.colour, alpha=0.25, lw=0)
+        axes.set_xlabel(_axis_name(x, _declared_unit(x)))
+        axes.set_ylabel(_axis_name(y, _unit(y)[0]))
+        _legend(axes)
+    return axes
+
+
+def bars(
+    frame: "pd.DataFrame",
+    y: str,
+    *,
+    by: str = "scheme",
+    groups: str | None = None,
+    band: Band = "range",
+    labels: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draws the mean of column `y` as bars: one for each value of column `by`, in groups of column `groups`.
+
+    Without groups the bars lie, with their names beside them, so that 13 schemes fit one column. Rows that have `by`
+    and `groups` in common give whiskers: see `lines`. `labels` writes the values at the bars.
+    """
+    flat = _flat(frame, by, y, groups or by, band)
+    if groups:
+        flat = flat.assign(**{groups: flat[groups].astype(str)})
+    table = _statistics(flat, [by, groups] if groups else [by], y, band)
+    styles = scheme_styles(flat[by].astype(str))
+    places = list(dict.fromkeys(flat[groups])) if groups else [""]
+    with _drawing(ax, len(styles), rows=None if groups else len(styles)) as axes:
+        for index, (name, style) in enumerate(styles.items()):
+            own = table.loc[name].reindex(places) if groups else table.loc[[name]]
+            look: dict[str, Any] = {"color": style.colour, "hatch": style.hatch, "label": name, **BAR_LOOK}
+            whiskers = [own["mean"] - own.low, own.high - own["mean"]] if (own.high > own.low).any() else None
+            if groups:
+                thick = 0.84 / len(styles)
+                at = [group + (index - (len(styles) - 1) / 2) * thick for group in range(len(places))]
+                drawn = axes.bar(at, own["mean"], width=thick * 0.94, yerr=whiskers, **look)
+            else:
+                drawn = axes.barh([index], own["mean"], height=0.76, xerr=whiskers, **look)
+            if labels:
+                texts = ["" if value != value else number(value) for value in own["mean"]]
+                axes.bar_label(drawn, texts, padding=2, fontsize="small", rotation=90 if groups else 0)
+        _finish_bars(axes, list(styles), places if groups else None, _axis_name(y, _unit(y)[0]))
+    return axes
+
+
+def _finish_bars(axes: Axes, names: list[str], places: list[str] | None, title: str) -> None:
+    """Names of bars or groups, and room for the values at their ends."""
+    if places is None:
+        axes.set_yticks(range(len(names)), names)
+        axes.invert_yaxis()
+        axes.set_xlabel(title)
+        axes.margins(x=0.18)
+        axes.grid(visible=False, axis="y")
+        axes.grid(visible=True, axis="x")
+        axes.tick_params(axis="y", length=0)
+    else:
+        axes.set_xticks(range(len(places)), places)
+        axes.set_ylabel(title)
+        axes.margins(y=0.22)
+        _legend(axes, above=True)
+
+
+def time_series(source: Result | ResultSet, y: str = "mib_per_s", kind: str = "all", *, ax: Axes | None = None) -> Axes:
+    """Draws a run over time: a line for each scheme.
+
+    `y` is `mib_per_s`, `iops`, `requests`, `mean_ns` or `max_ns` (drawn in microseconds); `kind` is read, write, flush,
+    trim, or all of them together.
+    """
+    import pandas as pd
+
+    check_choice("y", y, ("mib_per_s", "iops", "requests", "mean_ns", "max_ns"))
+    frame = pd.concat([result.time_series() for result in _results(source)], ignore_index=True)
+    check_choice("kind", kind, ["all", *dict.fromkeys(frame.kind)])
+    frame = frame if kind == "all" else frame[frame.kind == kind]
+    unit, factor = _unit(y)
+    styles = scheme_styles(frame.scheme)
+    with _drawing(ax, len(styles)) as axes:
+        for scheme, style in styles.items():
+            values = _over_kinds(frame[frame.scheme == scheme], y) * factor
+            axes.plot(values.index, values, color=style.colour, ls=style.dashes, label=scheme, drawstyle="steps-post")
+        axes.set_xlabel("simulated time (s)")
+        axes.set_ylabel(_axis_name(y, unit))
+        axes.set_ylim(bottom=0)
+        _legend(axes)
+    return axes
+
+
+def _over_kinds(frame: "pd.DataFrame", y: str) -> "pd.Series[float]":
+    """The column over time, all kinds of requests together."""
+    if y == "max_ns":
+        return frame.groupby("at_s")[y].max()
+    if y == "mean_ns":
+        waited = (frame.mean_ns * frame.requests).groupby(frame.at_s).sum()
+        requests = frame.groupby("at_s").requests.sum()
+        return waited / requests.where(requests > 0)
+    return frame.groupby("at_s")[y].sum()
+
+
+def _results(source: Source) -> list[Result]:
+    sources: Iterable[Result | ResultSet] = [source] if isinstance(source, Result | ResultSet) else source
+    return [result for one in sources for result in ([one] if isinstance(one, Result) else one)]
+
+
+def _pooled(frame: "pd.DataFrame") -> tuple[Any, Any]:
+    """Latencies, and the share of all requests of several results that took so long at most."""
+    requests = frame.pivot(index="latency_ns", columns="run", values="requests").ffill().fillna(0).sum(axis=1)
+    return requests.index.to_numpy(), (requests / requests.iloc[-1]).to_numpy()
+
+
+@contextmanager
+def _drawing(ax: Axes | None, names: int, rows: int | None = None) -> Iterator[Axes]:
+    """The axes to draw into. If there are none, those of a new figure for one column, in the style of papers.
+
+    It is high enough for so many rows of bars, or for a legend of so many names above the axes.
+    """
+    if ax is not None:
+        yield ax
+        return
+    with paper():
+        legend = 0.0 if names <= MOST_INSIDE else 0.14 * math.ceil(names / LEGEND_COLUMNS)
+        height = 2.2 + legend if rows is None else 0.5 + 0.16 * max(rows, 3)
+        yield Figure(figsize=(COLUMN_INCHES, height), layout="constrained").subplots()
+
+
+def _legend(axes: Axes, above: bool = False) -> None:
+    """Names of the lines: inside, or above the axes where they are many. One name needs none."""
+    names = axes.get_legend_handles_labels()[1]
+    if len(names) < 2:
+        return
+    if len(names) <= MOST_INSIDE and not above:
+        axes.legend(frameon=False)
+        return
+    axes.legend(
+        loc="lower center",
+        bbox_to_anchor=(0.45, 1.0),
+        ncols=min(LEGEND_COLUMNS if len(names) > MOST_INSIDE else MOST_INSIDE, len(names)),
+        frameon=False,
+        fontsize="small",
+        handletextpad=0.4,
+        columnspacing=0.8,
     )
-    colours = scheme_colours([result.scheme for result in comparison.results])
-    draw_throughput(figure.add_subplot(grid[0, 0]), comparison, colours)
-    first = None
-    for column, kind in enumerate(kinds, start=1):
-        axes = figure.add_subplot(grid[0, column], sharey=first)
-        draw_latency(axes, comparison, kind, colours)
-        if first is None:
-            first = axes
-            axes.set_ylabel("latency (µs)")
-            axes.legend(fontsize=8, frameon=False, loc="upper left")
-    if first is not None:
-        low, high = first.get_ylim()
-        first.set_ylim(low, high * 3)  # room for the labels that stand on the bars
-    draw_nand_time(figure.add_subplot(grid[1, :]), comparison)
-    profile = ", ".join(dict.fromkeys(Path(result.profile).stem for result in comparison.results))
-    figure.suptitle(f"{workload_name(comparison.workload)} on device profile {profile}", fontsize=13, fontweight="bold")
-    return figure
 
 
-def draw_throughput(axes: Axes, comparison: Comparison, colours: dict[str, str]) -> None:
-    """Bars of throughput, each labelled with its value and its gain over the first scheme."""
-    results = comparison.results
-    names = [result.scheme for result in results]
-    values = [result.throughput_mib_per_s for result in results]
-    bars = axes.bar(names, values, color=[colours[name] for name in names], width=0.7)
-    labels = [number(values[0])]
-    labels += [
-        f"{number(result.throughput_mib_per_s)}\n{percent_change(comparison.gain_percent(result))}"
-        for result in results[1:]
-    ]
-    axes.bar_label(bars, labels, padding=2, fontsize=9)
-    axes.margins(y=0.16)
-    axes.set_ylabel("throughput (MiB/s)")
-    axes.set_title(f"Throughput, gain over {names[0]}" if len(names) > 1 else "Throughput", fontsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
-    if len(names) > 4:
-        axes.tick_params(axis="x", rotation=35)
+def _flat(frame: "pd.DataFrame", x: str, y: str, by: str, band: str) -> "pd.DataFrame":
+    """The frame with its index as columns, after a look at the names."""
+    flat = frame.reset_index() if any(frame.index.names) else frame
+    for field, name in (("x", x), ("y", y), ("by", by)):
+        check_choice(field, name, list(flat.columns))
+    check_choice("band", band, BANDS)
+    return flat
 
 
-def draw_latency(axes: Axes, comparison: Comparison, kind: str, colours: dict[str, str]) -> None:
-    """Grouped bars of one kind's latency percentiles in microseconds, on a logarithmic axis."""
-    results = comparison.results
-    width = 0.82 / len(results)
-    for index, result in enumerate(results):
-        places = [group + (index - (len(results) - 1) / 2) * width for group in range(len(PERCENTILES))]
-        values = [(latency_value(result, kind, name) or 0) / 1000 for name in PERCENTILES]
-        bars = axes.bar(places, values, width=width * 0.94, color=colours[result.scheme], label=result.scheme)
-        # A latency below 0.1 us stands at the edge of the axis without a bar; its label would only clutter.
-        labels = [number(value) if value >= 0.1 else "" for value in values]
-        axes.bar_label(bars, labels, padding=3, fontsize=7.5, rotation=90)
-    axes.set_yscale("log")
-    axes.set_xticks(range(len(PERCENTILES)), list(PERCENTILES.values()))
-    axes.set_title(f"{kind.capitalize()} latency", fontsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", which="major", alpha=0.25)
-    axes.set_axisbelow(True)
+def _statistics(flat: "pd.DataFrame", keys: list[str], y: str, band: str) -> "pd.DataFrame":
+    """`mean`, `low` and `high` of a column in the unit in which it is drawn, by the values of these columns.
+
+    The first key, and the second where it is no number, become text.
+    """
+    values = flat.assign(**{key: flat[key].astype(str) for key in keys[:1]})
+    if len(keys) > 1 and flat[keys[1]].dtype.kind not in "iuf":
+        values = values.assign(**{keys[1]: flat[keys[1]].astype(str)})
+    table = values.groupby(keys, sort=True)[y].agg(["mean", "min", "max", "std"]).astype(float) * _unit(y)[1]
+    spread = table["std"].fillna(0) * (band == "std")
+    ends = {"low": table["mean"] - spread, "high": table["mean"] + spread}
+    if band == "range":
+        ends = {"low": table["min"], "high": table["max"]}
+    return table[["mean"]].assign(**ends)
 
 
-def draw_nand_time(axes: Axes, comparison: Comparison) -> None:
-    """One bar for each scheme: busy time of all dies, stacked by cause."""
-    results = comparison.results
-    names = [result.scheme for result in results]
-    left = [0.0] * len(results)
-    causes = dict(CAUSES)
-    for result in results:
-        for cause in result.nand_time_ns:
-            causes.setdefault(cause, (cause.replace("_", " "), OTHER_COLOURS[len(causes) % len(OTHER_COLOURS)]))
-    for cause, (label, colour) in causes.items():
-        values = [result.nand_time_ns.get(cause, 0) / 1e9 for result in results]
-        if not any(values):
-            continue
-        axes.barh(names, values, left=left, color=colour, label=label, height=0.7, edgecolor="white", linewidth=0.5)
-        left = [start + value for start, value in zip(left, values, strict=True)]
-    axes.invert_yaxis()
-    axes.set_xlabel("NAND busy time, sum over all dies (s)")
-    axes.set_title("NAND time by cause", fontsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
-    if any(left):
-        axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+def _unit(column: str) -> tuple[str, float]:
+    """The unit in which a declared column is drawn, and the factor to it."""
+    unit = _declared_unit(column)
+    return DRAWN_UNITS.get(unit, (unit, 1.0))
+
+
+def _declared_unit(column: str) -> str:
+    return next((one.unit for frame in FRAMES.values() for one in frame if one.name == column), "")
+
+
+def _axis_name(column: str, unit: str) -> str:
+    """`read_p999_ns` is "read p99.9 (µs)"."""
+    endings = ("_mib_per_s", "_per_s", "_ns", "_ms", "_s", "_percent", "_mib", "_bytes", "_j")
+    plain = next((column.removesuffix(end) for end in endings if column.endswith(end)), column)
+    words = {"mib": "throughput", "iops": "requests"}.get(plain, plain).replace("_", " ").replace("p999", "p99.9")
+    return f"{words} ({unit})" if unit else words
+
+
+def _spread(points: int, marks: int, lines: int, line: int) -> tuple[int, int] | None:
+    """Some marks on a line of so many points, shifted from line to line so that they do not hide each other."""
+    if points < 2:
+        return None
+    every = max(1, points // marks)
+    return (line * every // max(1, lines), every)

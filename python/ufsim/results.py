@@ -1,38 +1,49 @@
 """Results of simulations and their views as data frames, JSON, Parquet and pictures.
 
 pandas and matplotlib are imported where they are used: they take longer to start than a small simulation to run.
+`ufsim.columns` gives type, unit and meaning of every column.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
 
-from ufsim import _core
+from ufsim import _core, frames
+from ufsim.columns import typed
 from ufsim.documents import parse
+from ufsim.formats import workload_name
+from ufsim.frames import LATENCY_STATISTICS, PERCENTILES, gain_percent, latency_value
+from ufsim.html import html_table
+from ufsim.names import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-PERCENTILES = ("p50", "p90", "p99", "p999")
-LATENCY_FIELDS = ("count", "mean", "min", *PERCENTILES, "max")
+__all__ = ["LATENCY_STATISTICS", "PERCENTILES", "Comparison", "Result", "ResultSet", "latency_value"]
+
 # NAND work that exists only because the mapping table lives on flash.
 MAPPING_CAUSES = ("map_read", "map_write", "valid_page_search")
 
 
 @dataclass(frozen=True)
 class Result:
-    """What one simulation gave: the fields of the JSON report, as attributes and in `data`."""
+    """What one simulation gave: the fields of the JSON report, as attributes and in `data`.
+
+    The frames are flat: an index from 0 and plain columns, so that those of several results can be put together with
+    `pandas.concat`. Every row ends with what was run: `workload`, `profile`, `settings`, `seed`, `version`.
+    """
 
     data: Mapping[str, Any]
 
     def __getattr__(self, name: str) -> Any:
         # Only called for names that are not found otherwise; copy and pickle ask before `data` exists.
         if name.startswith("__") or name == "data" or name not in self.data:
-            raise AttributeError(f"a result has no field '{name}'")
+            known = () if name.startswith("_") or name == "data" else dir(self)
+            raise AttributeError(f"a result has no field '{name}'{did_you_mean(name, known)}")
         return self.data[name]
 
     def __dir__(self) -> list[str]:
@@ -44,12 +55,51 @@ class Result:
             f"{self.throughput_mib_per_s:.1f} MiB/s, digest {self.digest}>"
         )
 
+    def _repr_html_(self) -> str:
+        return Comparison(self.workload, [self])._repr_html_()
+
     @property
     def mapping_share(self) -> float:
         """Share of the NAND's busy time that map reads, map writes and valid-page search take (0 to 1)."""
         total = sum(self.nand_time_ns.values())
         mapping = sum(self.nand_time_ns.get(cause, 0) for cause in MAPPING_CAUSES)
         return mapping / total if total else 0.0
+
+    def latency(self) -> "pd.DataFrame":
+        """Latencies in nanoseconds: a row for each kind of request.
+
+        Columns: `scheme`, `kind` (read, write, flush, trim, all; for databases also their operations, such as insert),
+        `count` (requests), `mean`, `stddev`, `min`, `p50`, `p90`, `p99`, `p999` and `max` (ns; missing where there were
+        no requests), and what was run.
+        """
+        return typed("latency", frames.latency_rows(self))
+
+    def cdf(self) -> "pd.DataFrame":
+        """How latencies are distributed: a row for each kind and point, 20 points for each power of ten.
+
+        Columns: `scheme`, `kind`, `latency_ns` (ns), `requests` that took so long at most, `share` of all of the kind
+        (0 to 1), and what was run.
+        """
+        return typed("cdf", frames.cdf_rows(self))
+
+    def time_series(self) -> "pd.DataFrame":
+        """The run over time: a row for each kind and interval, of which there are at most 256.
+
+        Columns: `scheme`, `kind`, `at_s` (start of the interval, s from the first measured request), `interval_s` (its
+        length, s), `requests` that completed in it, `iops` (1/s), `mib_per_s` (MiB/s), `mean_ns` and `max_ns` (latency,
+        ns; missing where nothing completed), and what was run.
+        """
+        return typed("time_series", frames.time_series_rows(self))
+
+    def uses(self) -> "pd.DataFrame":
+        """What the user of a phone waits for: a row for each use of an app. No rows where the workload is no phone.
+
+        Columns: `scheme`, `use`, `app`, `launch`, `start` (cold or warm), `at_s` and `duration_s` (s); `launch_ms` with
+        its parts `compute_ms`, `blocked_ms` and `stalled_ms`, `loading_ms` and `loading_blocked_ms` (ms); `reads` and
+        of them `host`, `sram`, `map`, by where their mapping came from, the same for the phases `launch_`, `loading_`,
+        `run_` and `background_`; `map_tenth_1` to `map_tenth_10`, misses by tenth of the use; and what was run.
+        """
+        return typed("uses", frames.use_rows(self))
 
     def to_json(self) -> str:
         """The report as JSON."""
@@ -60,47 +110,96 @@ class Result:
         return _core.fio_json(json.dumps(self.data))
 
 
+class ResultSet:
+    """Results of several schemes, in the order in which they were asked for.
+
+    It has a length, can be iterated over, and gives the result of a scheme: `comparison["ufs"]`.
+    """
+
+    results: list[Result]
+
+    @property
+    def schemes(self) -> list[str]:
+        """Names of the schemes."""
+        return [result.scheme for result in self.results]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.results)
+
+    def __contains__(self, scheme: object) -> bool:
+        return scheme in self.schemes or scheme in self.results
+
+    def __getitem__(self, scheme: str | int) -> Result:
+        if not isinstance(scheme, str):
+            return self.results[scheme]
+        for result in self.results:
+            if result.scheme == scheme:
+                return result
+        told = f"'{scheme}'; there are: {', '.join(self.schemes)}{did_you_mean(scheme, self.schemes)}"
+        raise KeyError(told)
+
+    def cdf(self) -> "pd.DataFrame":
+        """`Result.cdf` of all schemes."""
+        return self._frame("cdf", frames.cdf_rows)
+
+    def time_series(self) -> "pd.DataFrame":
+        """`Result.time_series` of all schemes."""
+        return self._frame("time_series", frames.time_series_rows)
+
+    def uses(self) -> "pd.DataFrame":
+        """`Result.uses` of all schemes."""
+        return self._frame("uses", frames.use_rows)
+
+    def _frame(self, name: str, rows: Callable[[Result], Iterable[frames.Row]]) -> "pd.DataFrame":
+        return typed(name, (row for result in self.results for row in rows(result)))
+
+
 @dataclass(frozen=True)
-class Comparison:
-    """Results of several schemes under one workload, in the order in which they were asked for."""
+class Comparison(ResultSet):
+    """Results of several schemes under one workload, in the order in which they were asked for.
+
+    It has a length, can be iterated over, and gives the result of a scheme: `comparison["ufs"]`.
+    """
 
     workload: str
     results: list[Result]
 
+    def __repr__(self) -> str:
+        return f"<ufsim.Comparison of {', '.join(self.schemes)} on {self.workload}>"
+
+    def _repr_html_(self) -> str:
+        # The tables know the results, and not the other way round.
+        from ufsim import comparison_tables, conditions
+
+        rows = comparison_tables.rows(self, several=len(self) > 1)
+        caption = f"{workload_name(self.workload)}: {conditions.run_text(conditions.described(self.results))}"
+        return html_table(caption, ["", *self.schemes], [[row.label, *row.cells] for row in rows])
+
     def gain_percent(self, result: Result) -> float:
         """Throughput gain over the first scheme, in per cent."""
-        base = self.results[0].throughput_mib_per_s
-        return (result.throughput_mib_per_s - base) / base * 100 if base else 0.0
+        return gain_percent(self.results[0].throughput_mib_per_s, result.throughput_mib_per_s)
 
     def table(self) -> "pd.DataFrame":
-        """One row for each scheme; latencies in nanoseconds, missing where no request of the kind was made."""
-        import pandas as pd
+        """One row for each scheme, by which it is indexed.
 
-        return pd.DataFrame([self._row(result) for result in self.results]).set_index("scheme")
-
-    def _row(self, result: Result) -> dict[str, Any]:
-        fields = ("scheme", "submitted", "completed", "sim_seconds", "wall_seconds", "iops", "throughput_mib_per_s")
-        row = {name: result.data[name] for name in fields}
-        row["gain_percent"] = self.gain_percent(result)
-        for kind in ("read", "write"):
-            for statistic in ("mean", "p50", "p99", "p999", "max"):
-                row[f"{kind}_{statistic}_ns"] = latency_value(result, kind, statistic)
-        row |= {f"waf_{part}": value for part, value in result.waf.items()}
-        row["mapping_share"] = result.mapping_share
-        row |= {name: result.data[name] for name in ("host_dram_bytes", "sram_bytes", "digest")}
-        return row
+        Columns: `submitted`, `completed`, `failed` (requests); `sim_seconds`, `wall_seconds` (s); `iops` (1/s),
+        `throughput_mib_per_s`, `gain_percent` over the first scheme, `latency_gain_percent` (how much shorter the mean
+        latency of all requests is);
+        `read_mean_ns`, `read_p50_ns`, `read_p99_ns`, `read_p999_ns`, `read_max_ns`, the same for `write_`
+        (ns; missing where no request of the kind was made); `waf_total`, `waf_data`, `waf_map`, `waf_gc`;
+        `mapping_share` of the dies' busy time (0 to 1); `host_dram_bytes`, `sram_bytes`; and what was run: `scheduler`,
+        `booster`, `mapping`, `replay`, `depth`, `precondition`, `age`, `digest`, `workload`, `profile`, `settings`,
+        `seed`, `version`.
+        """
+        first = self.results[0]
+        return self._frame("table", lambda result: [frames.table_row(result, first)]).set_index("scheme")
 
     def latency(self) -> "pd.DataFrame":
-        """Latencies in nanoseconds: one row for each scheme and kind, a column for each statistic and `count`."""
-        import pandas as pd
-
-        rows = [
-            {"scheme": result.scheme, "kind": kind}
-            | {name: latency_value(result, kind, name) for name in LATENCY_FIELDS}
-            for result in self.results
-            for kind in result.latency_ns
-        ]
-        return pd.DataFrame(rows).set_index(["scheme", "kind"])
+        """`Result.latency` of all schemes, indexed by scheme and kind."""
+        return self._frame("latency", frames.latency_rows).set_index(["scheme", "kind"])
 
     def nand_time(self) -> "pd.DataFrame":
         """Busy time of the NAND dies in nanoseconds: one row for each scheme, a column for each cause."""
@@ -119,32 +218,26 @@ class Comparison:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "Comparison":
+    def from_json(cls, text: str) -> Self:
         """Reads what `to_json` gave."""
         document = parse(text)
         return cls(document["workload"], [Result(data) for data in document["results"]])
 
-    def to_parquet(self, path: str | Path) -> None:
-        """Writes one row for each scheme: the columns of `table` and `nand_time_<cause>_ns`."""
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Writes one row for each scheme: the columns of `table`, and `nand_time_<cause>_ns` (ns)."""
         times = self.nand_time().rename(columns=lambda cause: f"nand_time_{cause}_ns")
         self.table().join(times).reset_index().to_parquet(path, engine="pyarrow", index=False)
 
-    def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draws throughput, latency percentiles and NAND time by cause; writes the picture if `path` is given.
+    def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
+        """Draws speed, latencies and NAND time by cause of all schemes; writes the picture if `path` is given.
 
-        The kind of file follows from the ending of `path` (.png, .svg, .pdf).
+        The kind of file follows from the ending of `path` (.png, .svg, .pdf). `ufsim.plots` draws single diagrams for
+        papers.
         """
-        from ufsim.plots import comparison_figure
+        from ufsim.comparison_plots import comparison_figure
+        from ufsim.plots import save
 
         figure = comparison_figure(self)
         if path is not None:
-            figure.savefig(path)
+            save(figure, path)
         return figure
-
-
-def latency_value(result: Result, kind: str, statistic: str) -> int | float | None:
-    """A latency statistic in nanoseconds (or `count`); `None` where no request of this kind was made."""
-    values: Mapping[str, int | float] = result.latency_ns.get(kind) or {}
-    if statistic == "count":
-        return values.get("count", 0)
-    return values.get(statistic) if values.get("count") else None

@@ -4,14 +4,16 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import SupportsIndex, Unpack, overload
 
 from ufsim import _core
 from ufsim.documents import parse
 from ufsim.formats import workload_names
+from ufsim.names import check_range
 from ufsim.results import Comparison, Result
-from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, Spec, check_range
+from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, RunOptions, Spec, Workload, specs_of
 from ufsim.states import StateCache
 from ufsim.suite import Suite
 
@@ -19,84 +21,96 @@ from ufsim.suite import Suite
 # phase ("age", "precondition" or "run"), bytes completed, bytes in all if known, simulated nanoseconds
 Progress = Callable[[str, str, int, int | None, int], None]
 
+# States of aged devices: kept in the usual place (True), in a directory, in a cache, or not at all (False).
+Cache = StateCache | bool | str | PathLike[str] | None
+
 
 class Cancelled(Exception):
     """Raised inside a progress call to stop a simulation whose result nobody wants any more."""
 
 
+# A text is a sequence of texts as well; the first that fits is taken.
 @overload
-def run(
-    workload: str | Path,
+def run(  # type: ignore[overload-overlap]
+    workload: Workload,
     scheme: str = DEFAULT_SCHEME,
     *,
     progress: Progress | None = None,
-    cache: StateCache | None = None,
-    **options: Any,
+    cache: Cache = True,
+    **options: Unpack[RunOptions],
 ) -> Result: ...
 
 
 @overload
 def run(
-    workload: Sequence[str | Path],
+    workload: Sequence[Workload],
     scheme: str = DEFAULT_SCHEME,
     *,
     progress: Progress | None = None,
-    cache: StateCache | None = None,
-    **options: Any,
+    cache: Cache = True,
+    **options: Unpack[RunOptions],
 ) -> Suite: ...
 
 
 def run(
-    workload: str | Path | Sequence[str | Path],
+    workload: Workload | Sequence[Workload],
     scheme: str = DEFAULT_SCHEME,
     *,
     progress: Progress | None = None,
-    cache: StateCache | None = None,
-    **options: Any,
+    cache: Cache = True,
+    **options: Unpack[RunOptions],
 ) -> Result | Suite:
     """Simulates one scheme.
 
-    `workload` is a trace directory, a trace file or a fio job file; `options` are the fields of `ufsim.spec.Spec`
-    (`profile`, `settings`, `replay`, `depth`, `seed`, `precondition`, `host_memory_mib`, ...). A list of workloads
-    gives a `Suite`. `progress` is called a few times per second from another thread. Raises `ConfigError`
-    (`OptionError` for an option that has no effect on such a workload), `FileNotFoundError` or `SimulationBug`.
+    `workload` is a trace directory, a trace file or a fio job file; a list of them gives a `Suite`. `options` are those
+    of `ufsim.RunOptions`, which docs/run.md lists: `profile`, `settings`, `replay`, `depth`, `seed`, `precondition`,
+    `host_memory_mib`, ... Numbers may be numpy scalars, files may be paths. `progress` is called a few times per second
+    from another thread.
+
+    States of aged devices (`age`) are kept in `$UFSIM_CACHE`, or in `ufsim` in the user's directory for caches, as on
+    the command line. `cache` names another directory, or is a `StateCache`; `cache=False` ages anew. The result is the
+    same.
+
+    Raises `ConfigError` (`OptionError` for an option that has no effect on such a workload), `FileNotFoundError` or
+    `SimulationBug`, and `TypeError` for an option that does not exist.
     """
-    done = compare(workload, [scheme], jobs=1, progress=progress, cache=cache, **options)
-    return done if isinstance(done, Suite) else done.results[0]
+    specs = specs_of("run", workload, scheme, options)
+    results = run_all(specs, 1, progress, states_of(cache))
+    return results[0] if isinstance(workload, str | PathLike) else suite_of(specs, results)
 
 
 @overload
-def compare(
-    workload: str | Path,
-    schemes: Iterable[str] = DEFAULT_SCHEMES,
+def compare(  # type: ignore[overload-overlap]
+    workload: Workload,
+    schemes: str | Iterable[str] = DEFAULT_SCHEMES,
     *,
-    jobs: int | None = None,
+    jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
-    cache: StateCache | None = None,
-    **options: Any,
+    cache: Cache = True,
+    **options: Unpack[RunOptions],
 ) -> Comparison: ...
 
 
 @overload
 def compare(
-    workload: Sequence[str | Path],
-    schemes: Iterable[str] = DEFAULT_SCHEMES,
+    workload: Sequence[Workload],
+    schemes: str | Iterable[str] = DEFAULT_SCHEMES,
     *,
-    jobs: int | None = None,
+    jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
-    cache: StateCache | None = None,
-    **options: Any,
+    cache: Cache = True,
+    **options: Unpack[RunOptions],
 ) -> Suite: ...
 
 
 def compare(
-    workload: str | Path | Sequence[str | Path],
-    schemes: Iterable[str] = DEFAULT_SCHEMES,
+    workload: Workload | Sequence[Workload],
+    schemes: str | Iterable[str] = DEFAULT_SCHEMES,
     *,
-    jobs: int | None = None,
+    jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
-    cache: StateCache | None = None,
-    **options: Any,
+    cache: Cache = True,
+    **options: Unpack[RunOptions],
 ) -> Comparison | Suite:
     """Simulates several schemes under the same workload, `jobs` at a time (default: one for each processor).
 
@@ -104,44 +118,31 @@ def compare(
     order of `schemes` and are the same for every number of jobs, and the same whether or not a `cache` keeps the states
     of aged devices. Otherwise as `run`.
     """
-    names = scheme_names(schemes)
-    if jobs is None:
-        jobs = os.cpu_count() or 1
-    check_range("jobs", jobs, 1, 1024)
-    workloads = [str(workload)] if isinstance(workload, str | Path) else workload_list(workload)
-    specs = [Spec(workload=one, scheme=name, **options) for one in workloads for name in names]
-    for spec in specs:
-        spec.check()
-    results = run_all(specs, jobs, progress, cache)
-    size = len(names)
-    comparisons = [
-        Comparison(workload=one, results=results[place * size : (place + 1) * size])
-        for place, one in enumerate(workloads)
-    ]
-    return comparisons[0] if isinstance(workload, str | Path) else Suite(comparisons)
+    specs = specs_of("compare", workload, schemes, options)
+    results = run_all(specs, jobs_of(jobs), progress, states_of(cache))
+    suite = suite_of(specs, results)
+    return suite[0] if isinstance(workload, str | PathLike) else suite
 
 
-def scheme_names(schemes: Iterable[str]) -> list[str]:
-    """The schemes asked for: one name, several, or "all"."""
-    names = [schemes] if isinstance(schemes, str) else list(schemes)
-    if names == ["all"]:
-        return [preset["name"] for preset in _core.schemes()]
-    if not names:
-        raise _core.ConfigError("schemes is empty; at least one is needed")
-    if len(set(names)) != len(names):
-        raise _core.ConfigError(f"schemes is '{','.join(names)}'; each scheme may be named once")
-    return names
+def suite_of(specs: list[Spec], results: list[Result]) -> Suite:
+    """A comparison for each workload, from the results of these specifications."""
+    workloads = dict.fromkeys(spec.workload for spec in specs)
+    own = {name: [one for spec, one in zip(specs, results, strict=True) if spec.workload == name] for name in workloads}
+    return Suite([Comparison(name, found) for name, found in own.items()])
 
 
-def workload_list(workloads: Iterable[str | Path]) -> list[str]:
-    """The workloads of a suite."""
-    paths = [str(workload) for workload in workloads]
-    if not paths:
-        raise _core.ConfigError("workload is an empty list; at least one is needed")
-    for path in paths:
-        if paths.count(path) > 1:
-            raise _core.ConfigError(f"workload '{path}' is named twice; each may be named once")
-    return paths
+def jobs_of(jobs: SupportsIndex | None) -> int:
+    """How many runs there may be at a time; one for each processor unless it is said."""
+    return os.cpu_count() or 1 if jobs is None else check_range("jobs", jobs, 1, 1024)
+
+
+def states_of(cache: Cache) -> StateCache | None:
+    """Where states of aged devices are kept, if they are."""
+    if isinstance(cache, StateCache):
+        return cache
+    if isinstance(cache, bool) or cache is None:
+        return StateCache() if cache else None
+    return StateCache(Path(cache))
 
 
 def run_all(

@@ -2,31 +2,43 @@
 
 import json
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
+from os import PathLike
+from typing import Any, get_args
 
 from ufsim import _core
-from ufsim._options import Options, Precondition, Replay, Setting
+from ufsim._options import Options, Precondition, Replay, RunOptions, Setting
+from ufsim.documents import parse_list
+from ufsim.names import check_choice, check_range, did_you_mean, nearest, plain
 
 __all__ = [
     "DEFAULT_SCHEME",
     "DEFAULT_SCHEMES",
     "Precondition",
     "Replay",
+    "RunOptions",
     "Setting",
     "Spec",
+    "Workload",
     "check_choice",
     "check_range",
     "profile_text",
     "profiles",
     "schemes",
+    "specs_of",
 ]
+
+# A trace, job, database or scenario.
+Workload = str | PathLike[str]
 
 DEFAULT_SCHEME = "hp-ufs"
 DEFAULT_SCHEMES = ("ufs", "hpb", "hp-ufs", "ideal")
 
 
 def schemes() -> list[dict[str, str]]:
-    """The presets: name, scheduler, booster, mapping and a one-line summary of each."""
+    """The presets: a dictionary with `name`, `scheduler`, `booster`, `mapping` and a one-line `summary` for each."""
     return _core.schemes()
 
 
@@ -35,20 +47,29 @@ def profiles() -> list[str]:
     return _core.profiles()
 
 
-def profile_text(name: str) -> str:
+def profile_text(name: str | PathLike[str]) -> str:
     """The TOML text of a built-in profile, with the source of every number, or of a profile's file."""
-    return _core.profile_text(name)
+    return _core.profile_text(os.fspath(name))
 
 
-def check_choice(field_name: str, value: str, allowed: list[str] | tuple[str, ...]) -> None:
-    """Raises `ConfigError` unless `value` is one of `allowed`."""
-    if value not in allowed:
-        raise _core.ConfigError(f"{field_name} is '{value}'; allowed: {', '.join(allowed)}")
+@cache
+def profile_keys() -> tuple[str, ...]:
+    """The keys of profiles, as `settings` names them. `scheme.*.KEY` stands for every scheme that has the key."""
+    keys = [entry["key"] for entry in parse_list(_core.profile_keys())]
+    every = dict.fromkeys(f"scheme.*.{key.split('.')[2]}" for key in keys if key.startswith("scheme."))
+    return (*keys, *every)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spec(Options):
-    """One simulation: the options that docs/run.md lists."""
+    """One simulation: the options that docs/run.md lists. Scalars of numpy, and paths, become plain values."""
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = plain(getattr(self, option.name))
+            if option.name == "clean":
+                value = [value] if isinstance(value, str) else [str(rule) for rule in value]
+            object.__setattr__(self, option.name, value)
 
     def check(self) -> None:
         """Raises `ConfigError` or `FileNotFoundError` for what would be found too late or told badly by the core.
@@ -65,16 +86,71 @@ class Spec(Options):
     def check_system(self) -> None:
         """The same for what concerns no workload."""
         check_choice("scheme", self.scheme, [scheme["name"] for scheme in schemes()])
+        for part, names in _core.parts().items():
+            if getattr(self, part) is not None:
+                check_choice(part, getattr(self, part), names)
+        if self.replay is not None:
+            check_choice("replay", self.replay, get_args(Replay))
+        check_choice("precondition", self.precondition, get_args(Precondition))
+        self._check_profile()
         for option in fields(self):
             if "range" in option.metadata and getattr(self, option.name) is not None:
                 check_range(option.name, getattr(self, option.name), *option.metadata["range"])
+
+    def _check_profile(self) -> None:
+        """Names that are nearly those of a profile or of its keys; others the core refuses with what is allowed."""
+        if not os.path.exists(self.profile) and nearest(self.profile, profiles()):
+            check_choice("profile", self.profile, profiles(), ", or the path of a file")
+        if not isinstance(self.settings, dict):
+            raise _core.ConfigError(f"settings is {self.settings!r}; allowed: values by key, {{'nand.planes': 2}}")
+        for key in self.settings:
+            meant = None if key in profile_keys() else nearest(key, profile_keys())
+            if meant is not None:
+                raise _core.ConfigError(f"settings has no key '{key}'; did you mean '{meant}'?")
 
     def to_json(self) -> str:
         """The form that `_core.simulate` takes."""
         return json.dumps(asdict(self))
 
 
-def check_range(field_name: str, value: int, low: int, high: int) -> None:
-    """Raises `ConfigError` unless `value` is an integer from `low` to `high`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise _core.ConfigError(f"{field_name} is {value!r}; allowed: an integer from {low} to {high}")
+def specs_of(
+    function: str,
+    workload: Workload | Sequence[Workload],
+    schemes: str | Iterable[str],
+    options: Mapping[str, Any],
+) -> list[Spec]:
+    """A checked specification for each workload and scheme; `function` is what the user has called, for the messages.
+
+    Raises `TypeError` for an option that does not exist, as Python does, and otherwise as `Spec.check`.
+    """
+    known = RunOptions.__annotations__
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{function}() has no option '{name}'{did_you_mean(name, known)}")
+    names = scheme_names(schemes)
+    workloads = [workload] if isinstance(workload, str | PathLike) else workload
+    specs = [
+        Spec(workload=path, scheme=name, **options)
+        for path in named_once("workload", [os.fspath(path) for path in workloads])
+        for name in names
+    ]
+    for spec in specs:
+        spec.check()
+    return specs
+
+
+def scheme_names(names: str | Iterable[str]) -> list[str]:
+    """The schemes asked for: one name, several, or "all"."""
+    listed = named_once("schemes", [names] if isinstance(names, str) else map(str, names))
+    return [preset["name"] for preset in schemes()] if listed == ["all"] else listed
+
+
+def named_once(field_name: str, names: Iterable[str]) -> list[str]:
+    """The names as a list; raises `ConfigError` if there is none, or one twice."""
+    listed = list(names)
+    if not listed:
+        raise _core.ConfigError(f"{field_name} is empty; at least one is needed")
+    for name in listed:
+        if listed.count(name) > 1:
+            raise _core.ConfigError(f"{field_name} names '{name}' twice; each may be named once")
+    return listed

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ufsim import conditions
 from ufsim.formats import percent_change
-from ufsim.plots import scheme_colours
+from ufsim.palette import scheme_colours
 from ufsim.suite import Measure, Suite
 from ufsim.suite_tables import MEAN
 

@@ -52,6 +52,22 @@ def latency(count: int, scale: float) -> dict[str, float] | None:
     return {"count": count, "mean": scale * 12.5, "stddev": scale, **values}
 
 
+def within(count: int, scale: float) -> list[tuple[int, int]]:
+    """A distribution: half of the requests within 10, nine tenths within 20, all within 400 times the scale."""
+    return [(int(scale * factor), int(count * share)) for factor, share in ((10, 0.5), (20, 0.9), (400, 1))]
+
+
+def over_time(count: int, scale: float) -> dict[str, list[int]]:
+    """Two intervals with half of the requests in each, of 4 KiB, and one without any between them."""
+    half = [count // 2, 0, count // 2]
+    return {
+        "requests": half,
+        "bytes": [4096 * requests for requests in half],
+        "latency_sum_ns": [int(12.5 * scale * requests) for requests in half],
+        "latency_max_ns": [int(400 * scale), 0, int(200 * scale)],
+    }
+
+
 def result(scheme: str, speed: float, map_read: int, trims: int = 0) -> dict[str, object]:
     """A report with round numbers: invented, so that tests can compute what the views must show."""
     kinds = {"read": latency(300, 8000 / speed), "write": latency(600, 5000 / speed), "flush": latency(90, 90_000)}
@@ -61,15 +77,17 @@ def result(scheme: str, speed: float, map_read: int, trims: int = 0) -> dict[str
         "workload": "traces/example",
         "profile": "profiles/phone.toml",
         "seed": 7,
-        "set": {},
+        "set": {"host.memory_mib": "20", "gc.pace": '"gained"'},
+        "scheduler": "noop",
+        "booster": "none" if scheme == "ufs" else scheme,
+        "mapping": "segment-log",
         "replay": "closed",
         "depth": 8,
         "precondition": "footprint",
         "age": "[age]\nrw=randwrite\nsize=1g\n",
-        "booster": "none" if scheme == "ufs" else scheme,
-        "failed": 0,
         "submitted": 1000,
         "completed": 1000,
+        "failed": 0,
         "sim_seconds": 2.0 / speed,
         "wall_seconds": 0.5,
         "requests_per_wall_second": 2000.0,
@@ -77,6 +95,14 @@ def result(scheme: str, speed: float, map_read: int, trims: int = 0) -> dict[str
         "iops": 500.0 * speed,
         "throughput_mib_per_s": 40.0 * speed,
         "latency_ns": {**kinds, "trim": latency(trims, 1000), "all": latency(1000, 6000 / speed)},
+        "latency_within": within(1000, 6000 / speed),
+        "latency_within_by_kind": {"read": within(300, 8000 / speed), "write": within(600, 5000 / speed)},
+        "over_time": {
+            "interval_ns": 500_000_000,
+            "kinds": {"read": over_time(300, 8000 / speed), "write": over_time(600, 5000 / speed)},
+        },
+        "groups": [],
+        "operations": [],
         "nand_time_ns": {
             "host_read": 2_000_000_000,
             "host_write": 5_000_000_000,

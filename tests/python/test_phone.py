@@ -28,7 +28,7 @@ def test_uses_add_up(study: package.Study) -> None:
     assert uses.launch_ms.to_numpy() == pytest.approx(parts.to_numpy())
     assert (uses.reads == uses.host + uses.sram + uses["map"]).all()
     assert (uses.reads == uses.launch_reads + uses.loading_reads + uses.run_reads).all()
-    assert (uses.map_tenths.map(sum) == uses["map"]).all()
+    assert (uses.filter(like="map_tenth_").sum(axis=1) == uses["map"]).all()
     assert set(uses.start) == {"cold", "warm"}
     first = uses[uses.scheme == "ufs"]
     assert (first[first.launch == 1].start == "cold").all()
@@ -112,7 +112,7 @@ def test_wrong_scenarios_end_in_one_line(ufsim: Command, tmp_path: Path) -> None
     wrong.write_text('[phone]\napps = ["UB"]\nrounds = 0\n')
     fails(ufsim("phone", wrong), "wrong.toml: line 3: phone.rounds = 0: must be 1..=10000")
     fails(ufsim("phone", tmp_path / "none.toml"), "no such file")
-    fails(ufsim("phone", SMALL, "--schemes", "ufs,ufs"), "each scheme may be named once")
+    fails(ufsim("phone", SMALL, "--schemes", "ufs,ufs"), "each may be named once")
     fails(ufsim("trace", "to-scenario", SESSION, tmp_path / "x.json"), "must be a file whose name ends with .toml")
     broken = tmp_path / "broken.txt"
     broken.write_text(SESSION.read_text().replace("mark_victim: pid=", "mark_victim: pod="))

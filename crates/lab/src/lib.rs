@@ -37,6 +37,7 @@ mod requests;
 mod result;
 mod room;
 pub mod run;
+mod series;
 mod spec;
 pub mod system;
 mod tags;
@@ -55,7 +56,8 @@ pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
 pub use reads::ReadRecord;
 pub use result::{
-    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Waf,
+    AllCounters, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Named, OperationResult, OverTime,
+    RunResult, Waf,
 };
 pub use run::{Stop, System};
 pub use spec::Machine;

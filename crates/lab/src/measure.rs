@@ -8,6 +8,7 @@ use workload::{GroupInfo, WorkOp};
 
 use crate::digest::Digest;
 use crate::requests::Slot;
+use crate::series::Series;
 
 /// Significant decimal digits of recorded latencies.
 const DIGITS: u8 = 3;
@@ -120,6 +121,8 @@ pub struct Measure {
     pub ended: SimTime,
     /// Of every completion, measured or not.
     pub digest: Digest,
+    /// Measured completions over time.
+    pub series: Series,
     began: Option<SimTime>,
 }
 
@@ -142,6 +145,7 @@ impl Measure {
     pub fn begin(&mut self, now: SimTime, before: Snapshot, outstanding: u32) {
         self.began = Some(now);
         self.ended = now;
+        self.series.begin(now);
         self.before = before;
         self.overlap = outstanding;
     }
@@ -167,6 +171,7 @@ impl Measure {
         }
         self.completed += 1;
         self.ended = now;
+        self.series.completed(slot, now);
         let kind = &mut self.groups[slot.group.index()].kinds[slot.kind as usize];
         let stats = kind.get_or_insert_with(|| KindStats::new(slot.arrival));
         stats.count += 1;

@@ -10,13 +10,25 @@ const WIDTH: usize = 110;
 const PYTHON_HEAD: &str = "\
 \"\"\"The options of a run, made from crates/lab/src/options.rs by `cargo run -p ufsim-lab --example bless`.\"\"\"
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from os import PathLike
+from typing import Literal, SupportsFloat, SupportsIndex, TypedDict
 
 Setting = str | int | float | bool
 ";
 
-/// The Python module: a dataclass whose fields carry what the command line needs to know of them.
+const ARGUMENTS_HEAD: &str = "
+
+class RunOptions(TypedDict, total=False):
+    \"\"\"Keyword arguments of `run`, `compare` and `phone`: fields of `Options`, as callers may write them.
+
+    Numbers may be numpy scalars, files may be paths.
+    \"\"\"
+";
+
+/// The Python module: a dataclass whose fields carry what the command line needs to know of them, and the same as typed
+/// keyword arguments.
 pub fn options_python() -> String {
     let mut text = PYTHON_HEAD.to_owned();
     for option in OPTIONS {
@@ -46,7 +58,39 @@ pub fn options_python() -> String {
         let comma = if commands.len() == 1 { "," } else { "" };
         text += &format!("            \"commands\": ({}{comma}),\n        }},\n    )\n", commands.join(", "));
     }
-    text
+    text + ARGUMENTS_HEAD + &OPTIONS.iter().filter(|option| !option.required).map(python_argument).collect::<String>()
+}
+
+/// An option as an entry of the typed dictionary, with its help as editors show it.
+fn python_argument(option: &RunOption) -> String {
+    let kind = match option.kind {
+        Kind::Name if names_file(option) => "str | PathLike[str] | None".into(),
+        Kind::Text if names_file(option) => "str | PathLike[str]".into(),
+        Kind::Number(..) => format!("SupportsIndex{}", or_nothing(option)),
+        Kind::Names => "Iterable[str]".into(),
+        Kind::Value => "SupportsIndex | str | None".into(),
+        Kind::Values => "Mapping[str, str | SupportsIndex | SupportsFloat]".into(),
+        _ => python_type(option),
+    };
+    let help = wrapped(&with_usual(option), WIDTH - 10).join("\n    ").replace(" \n", "\n");
+    format!("\n    {}: {kind}\n    \"\"\"{help}\"\"\"\n", option.python)
+}
+
+/// True if the value may be the path of a file.
+fn names_file(option: &RunOption) -> bool {
+    option.metavar.contains("FILE") || option.metavar.contains("JOB")
+}
+
+/// A text in lines of at most so many characters, each with the space that follows it.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_inclusive(' ') {
+        if lines.last().is_some_and(|line| line.len() + word.len() > width) {
+            lines.push(String::new());
+        }
+        lines.last_mut().expect("there is a line").push_str(word);
+    }
+    lines
 }
 
 /// The name of a choice's type: `replay` has `Replay`.
@@ -63,13 +107,17 @@ fn with_usual(option: &RunOption) -> String {
     }
 }
 
+/// The end of the type of an option that is nothing unless somebody asks for it.
+fn or_nothing(option: &RunOption) -> &'static str {
+    if option.usual.is_some() { " | None" } else { "" }
+}
+
 fn python_type(option: &RunOption) -> String {
-    let or_nothing = if option.usual.is_some() { " | None" } else { "" };
     match option.kind {
         Kind::Text => "str".into(),
         Kind::Name => "str | None".into(),
-        Kind::Choice(_) => type_name(option) + or_nothing,
-        Kind::Number(..) => format!("int{or_nothing}"),
+        Kind::Choice(_) => type_name(option) + or_nothing(option),
+        Kind::Number(..) => format!("int{}", or_nothing(option)),
         Kind::Switch => "bool".into(),
         Kind::Names => "list[str]".into(),
         Kind::Value => "int | str | None".into(),
@@ -94,14 +142,8 @@ fn python_help(doc: &str) -> String {
     if doc.len() < WIDTH - 12 {
         return format!("            \"help\": {},\n", quoted(doc));
     }
-    let mut lines = vec![String::new()];
-    for word in doc.split_inclusive(' ') {
-        if lines.last().is_some_and(|line| line.len() + word.len() > WIDTH - 18) {
-            lines.push(String::new());
-        }
-        lines.last_mut().expect("there is a line").push_str(word);
-    }
-    let lines: Vec<String> = lines.iter().map(|line| format!("                {}\n", quoted(line))).collect();
+    let lines: Vec<String> =
+        wrapped(doc, WIDTH - 18).iter().map(|line| format!("                {}\n", quoted(line))).collect();
     format!("            \"help\": (\n{}            ),\n", lines.concat())
 }
 

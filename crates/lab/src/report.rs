@@ -13,8 +13,10 @@ use workload::report::{Operations, Report};
 use crate::measure::{GroupStats, KindStats, Measure, Snapshot};
 use crate::options::Setup;
 use crate::result::{
-    AllCounters, GroupResult, HostDram, KindResult, Latencies, Latency, Named, OperationResult, RunResult, Waf,
+    AllCounters, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Named, OperationResult, OverTime,
+    RunResult, Waf,
 };
+use crate::series::{Interval, Series};
 
 /// The percentiles that fio prints.
 const PERCENTILES: [f64; 17] =
@@ -83,6 +85,8 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         bytes,
         latency_ns: latencies(&total),
         latency_within: all(&total).as_ref().map(within).unwrap_or_default(),
+        latency_within_by_kind: within_by_kind(&total),
+        over_time: over_time(&measure.series),
         nand_time_ns: Cause::ALL.iter().map(|&c| (c.name().to_owned(), flash.busy_ns(c))).collect(),
         nand_ops: operations_by_cause(&flash),
         waf: waf(&after.device, &before.device),
@@ -184,6 +188,27 @@ fn within(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
     points
 }
 
+fn within_by_kind(total: &GroupStats) -> BTreeMap<String, Vec<(u64, u64)>> {
+    let named = WorkOp::NAMES.iter().zip(&total.kinds);
+    named.filter_map(|(name, kind)| Some(((*name).to_owned(), within(&kind.as_ref()?.latency)))).collect()
+}
+
+fn over_time(series: &Series) -> OverTime {
+    let of = |kind: usize| {
+        let intervals = series.intervals().iter().map(|kinds| kinds[kind]);
+        let column = |value: fn(Interval) -> u64| intervals.clone().map(value).collect();
+        KindOverTime {
+            requests: column(|interval| interval.requests),
+            bytes: column(|interval| interval.bytes),
+            latency_sum_ns: column(|interval| interval.latency_ns),
+            latency_max_ns: column(|interval| interval.most_ns),
+        }
+    };
+    let named = WorkOp::NAMES.iter().enumerate().map(|(kind, name)| ((*name).to_owned(), of(kind)));
+    let kinds = named.filter(|(_, kind)| kind.requests.iter().any(|&count| count > 0)).collect();
+    OverTime { interval_ns: series.length().0, kinds }
+}
+
 fn group(stats: &GroupStats) -> GroupResult {
     let named = WorkOp::NAMES.iter().zip(&stats.kinds);
     let kinds = named.filter_map(|(name, kind)| Some(((*name).to_owned(), kind_result(kind.as_ref()?))));
@@ -211,6 +236,7 @@ fn operation(operations: &Operations) -> OperationResult {
         name: operations.name.clone(),
         duration_ns: operations.duration.0,
         latency_ns: latency(&histogram),
+        latency_within: within(&histogram),
         requests: operations.requests.iter().map(|&(kind, count)| (kind.to_owned(), count)).collect(),
     }
 }

@@ -105,6 +105,28 @@ pub struct GroupResult {
     pub kinds: BTreeMap<String, KindResult>,
 }
 
+/// Completed requests of one kind over time: a value for each interval.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct KindOverTime {
+    /// Requests.
+    pub requests: Vec<u64>,
+    /// Bytes that they asked for.
+    pub bytes: Vec<u64>,
+    /// Sum of their latencies in nanoseconds.
+    pub latency_sum_ns: Vec<u64>,
+    /// The largest of their latencies in nanoseconds.
+    pub latency_max_ns: Vec<u64>,
+}
+
+/// Measured completions over time, in up to 256 intervals from the first measured request on.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct OverTime {
+    /// Length of an interval in nanoseconds: a millisecond, doubled as often as the run's length takes.
+    pub interval_ns: u64,
+    /// By kind: read, write, flush, trim; kinds without requests are left out.
+    pub kinds: BTreeMap<String, KindOverTime>,
+}
+
 /// Operations of one kind of a program above the block layer, such as a database's inserts.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct OperationResult {
@@ -114,6 +136,9 @@ pub struct OperationResult {
     pub duration_ns: u64,
     /// From call to return.
     pub latency_ns: Latency,
+    /// How they are distributed, as for requests.
+    #[serde(default)]
+    pub latency_within: Vec<(u64, u64)>,
     /// Requests to the block layer, by kind.
     pub requests: Named,
 }
@@ -153,6 +178,12 @@ pub struct RunResult {
     /// How latencies are distributed: so many requests were answered within so many nanoseconds. Twenty points for each
     /// power of ten, from the first within which one was to the first within which all were.
     pub latency_within: Vec<(u64, u64)>,
+    /// The same by kind; kinds without requests are left out.
+    #[serde(default)]
+    pub latency_within_by_kind: BTreeMap<String, Vec<(u64, u64)>>,
+    /// Completions over time.
+    #[serde(default)]
+    pub over_time: OverTime,
     /// Time that dies were occupied, summed over dies, by cause.
     pub nand_time_ns: Named,
     /// Flash operations by cause and kind; kinds that did not occur are left out.

@@ -165,6 +165,11 @@ fn unknown(field: &'static str, value: &str, names: &[&str]) -> SystemError {
     SystemError::Unknown { field, value: value.into(), allowed: names.join(", ") }
 }
 
+/// What a system is made of, and the names that each part can have, as options of a run name them.
+pub fn part_names() -> [(&'static str, &'static [&'static str]); 3] {
+    [("scheduler", SchedulerKind::NAMES), ("booster", BoosterKind::NAMES), ("mapping", MappingKind::NAMES)]
+}
+
 /// The named systems with their one-line summaries.
 pub fn schemes() -> &'static [Preset] {
     PRESETS

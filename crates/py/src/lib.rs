@@ -13,9 +13,10 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-pyo3::create_exception!(_core, ConfigError, PyValueError, "Wrong input; the message names field, value and range.");
-pyo3::create_exception!(_core, OptionError, ConfigError, "An option that has no effect on this workload.");
-pyo3::create_exception!(_core, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
+// Named after the package in which users find them, or they could not be pickled.
+pyo3::create_exception!(ufsim, ConfigError, PyValueError, "Wrong input; the message names field, value and range.");
+pyo3::create_exception!(ufsim, OptionError, ConfigError, "An option that has no effect on this workload.");
+pyo3::create_exception!(ufsim, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
 
 /// The exception of an error.
 fn exception(error: LabError) -> PyErr {
@@ -44,6 +45,16 @@ fn schemes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         Ok(dictionary)
     };
     lab::schemes().iter().map(dictionary).collect()
+}
+
+/// The parts of systems: a list of names for each of `scheduler`, `booster` and `mapping`.
+#[pyfunction]
+fn parts(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let parts = PyDict::new(py);
+    for (part, names) in lab::system::part_names() {
+        parts.set_item(part, names.to_vec())?;
+    }
+    Ok(parts)
 }
 
 /// Names of the device profiles that are built in.
@@ -291,6 +302,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("OptionError", module.py().get_type::<OptionError>())?;
     module.add("SimulationBug", module.py().get_type::<SimulationBug>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(parts, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile_text, module)?)?;
     module.add_function(wrap_pyfunction!(profile_keys, module)?)?;

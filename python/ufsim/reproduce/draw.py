@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ufsim.comparison_plots import CAUSES
 from ufsim.formats import number
-from ufsim.plots import CAUSES, scheme_colours
+from ufsim.palette import scheme_colours
 from ufsim.reproduce.frames import cell
 
 if TYPE_CHECKING:

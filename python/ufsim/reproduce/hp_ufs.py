@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ufsim import _core
 from ufsim.documents import Document, parse
-from ufsim.plots import scheme_colours
+from ufsim.palette import scheme_colours
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Point, Run, Setting, job

@@ -11,9 +11,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ufsim.columns import PROVENANCE
 from ufsim.documents import parse_list
+from ufsim.palette import scheme_colours
 from ufsim.phones import Study, phone
-from ufsim.plots import scheme_colours
 from ufsim.reproduce import draw
 from ufsim.reproduce.figure import Point, Setting, job
 
@@ -93,7 +94,9 @@ def row(study: Study) -> dict[str, Any]:
 
 
 def _json(frame: pd.DataFrame) -> str:
-    return json.dumps(parse_list(frame.to_json(orient="records", double_precision=9)))
+    # The book's own columns say what was run.
+    own = frame.drop(columns=[column.name for column in PROVENANCE])
+    return json.dumps(parse_list(own.to_json(orient="records", double_precision=9)))
 
 
 def points(setting: Setting, schemes: Sequence[str], sizes: Sequence[int] = (MEMORY_MIB,)) -> list[Point]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ufsim.plots import scheme_colours
+from ufsim.palette import scheme_colours
 from ufsim.reproduce import draw
 from ufsim.reproduce.figure import Figure, Point, Setting
 from ufsim.reproduce.hpbvalve import by_app, expanded, points, uses

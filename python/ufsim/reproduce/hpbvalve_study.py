@@ -162,7 +162,8 @@ def tenths(table: pd.DataFrame) -> pd.DataFrame:
     """L2P misses by tenth of a use: a row for each app."""
     import pandas as pd
 
-    sums = {app: [sum(part) for part in zip(*own["map_tenths"], strict=True)] for app, own in table.groupby("app")}
+    names = [f"map_tenth_{tenth}" for tenth in range(1, 11)]
+    sums = {app: own[names].sum().tolist() for app, own in table.groupby("app")}
     return pd.DataFrame(sums).T.reindex([app for app in APPS if app in sums])
 
 

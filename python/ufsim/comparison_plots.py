@@ -1,0 +1,188 @@
+"""The picture of a comparison: a row for each scheme in every panel, legible for two schemes as for thirteen."""
+
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from ufsim import conditions
+from ufsim.formats import duration, number, percent_change, workload_name
+from ufsim.palette import OTHER_COLOURS, SchemeStyle, scheme_styles
+from ufsim.results import Comparison, Result
+
+# Grey: the host's own work; red: what the mapping table costs; violet: garbage collection. None is a scheme's colour.
+CAUSES = {
+    "host_read": ("host read", "#c6cdd8"),
+    "host_write": ("host write", "#8896ab"),
+    "map_read": ("map read", "#fb6a4a"),
+    "map_write": ("map write", "#cb181d"),
+    "valid_page_search": ("valid-page search", "#67000d"),
+    "gc_read": ("GC read", "#bcbddc"),
+    "gc_write": ("GC write", "#756bb1"),
+    "erase": ("erase", "#3b2a66"),
+    "recovery": ("recovery", "#a6761d"),
+}
+# Statistics of a row of latencies, with the marker of each.
+STATISTICS = (("p50", "p50", "|"), ("mean", "mean", "o"), ("p99", "p99", "D"), ("p999", "p99.9", ">"))
+# Columns of numbers beside a panel of latencies: where they begin, in widths of the panel.
+NUMBERS = ((1.02, "mean"), (1.34, "p99"))
+PANEL_INCHES = 6.2
+HEADING_WIDTH = 165
+MOST_LATENCY_PANELS = 4
+
+Panel = Callable[[Axes], None]
+
+
+def comparison_figure(comparison: Comparison) -> Figure:
+    """Speed, latencies by kind, and NAND time by cause; what was run stands above them."""
+    styles = scheme_styles(comparison.schemes)
+    panels: list[Panel] = [lambda axes: draw_headline(axes, comparison, styles)]
+    for kind, title in latency_kinds(comparison)[:MOST_LATENCY_PANELS]:
+        panels.append(lambda axes, kind=kind, title=title: draw_latency(axes, comparison, kind, title))  # type: ignore[misc]
+    panels.append(lambda axes: draw_nand_time(axes, comparison))
+    rows = (len(panels) + 1) // 2
+    height = 1.35 + (0.3 if len(comparison) <= 8 else 0.24) * max(3, len(comparison))
+    figure = Figure(figsize=(2 * PANEL_INCHES, 0.8 + rows * height), dpi=120, layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.08, w_pad=0.1, hspace=0.04, wspace=0.04)  # type: ignore[union-attr,call-arg]
+    grid = figure.add_gridspec(rows, 2)
+    for place, draw in enumerate(panels):
+        alone = place == len(panels) - 1 and place % 2 == 0
+        draw(figure.add_subplot(grid[place // 2, slice(None) if alone else place % 2]))
+    figure.suptitle(heading(comparison), fontsize=10, x=0.012, ha="left", linespacing=1.4)
+    return figure
+
+
+def heading(comparison: Comparison) -> str:
+    """The workload, what was run, and what a reader has to know before believing it."""
+    results = comparison.results
+    lines = [workload_name(comparison.workload), conditions.run_text(conditions.described(results))]
+    lines += [f"note: {note}" for note in conditions.notes(results)]
+    lines += [f"warning: {failure}" for failure in conditions.failures(results)]
+    return "\n".join(line for text in lines for line in textwrap.wrap(text, HEADING_WIDTH))
+
+
+def latency_kinds(comparison: Comparison) -> list[tuple[str, str]]:
+    """What has latencies, and how its panel is named: operations of databases first, then kinds of requests."""
+    operations = [one["name"] for result in comparison.results for one in result.data.get("operations", [])]
+    kinds = [(name, f"Latency of transaction: {name}") for name in dict.fromkeys(operations)]
+    requests = ("read", "write", "flush", "trim")
+    return kinds + [
+        (kind, f"{kind.capitalize()} latency")
+        for kind in requests
+        if any(statistics(result, kind) for result in comparison.results)
+    ]
+
+
+def statistics(result: Result, kind: str) -> dict[str, Any] | None:
+    """Latency statistics of a kind of request or operation; nothing where there was none."""
+    found = result.data["latency_ns"].get(kind)
+    for operation in result.data.get("operations", []):
+        found = operation["latency_ns"] if operation["name"] == kind else found
+    return found if found and found["count"] else None
+
+
+def rows_of(axes: Axes, names: Sequence[str]) -> None:
+    """A row for each scheme, the first on top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="x", which="major", alpha=0.3)
+    axes.set_axisbelow(True)
+
+
+def draw_headline(axes: Axes, comparison: Comparison, styles: dict[str, SchemeStyle]) -> None:
+    """Bars of what tells the schemes apart on this workload, with the gain over the first."""
+    what, unit, values = headline(comparison)
+    shorter = unit != "MiB/s"
+    for row, (result, value) in enumerate(zip(comparison, values, strict=True)):
+        style = styles[result.scheme]
+        bar = axes.barh(row, value or 0, height=0.72, color=style.colour, hatch=style.hatch, edgecolor="white", lw=0.5)
+        gain = conditions.gain_percent(values[0], value, shorter=shorter)
+        told = "–" if value is None else number(value)
+        told += f" {unit}" if row == 0 or gain is None else f"  {percent_change(gain)}"
+        axes.bar_label(bar, [told], padding=4, fontsize=9)
+    rows_of(axes, comparison.schemes)
+    axes.margins(x=0.3)
+    axes.set_xlim(left=0)
+    axes.set_xlabel(f"{what.lower()} ({unit}), {'less' if shorter else 'more'} is better")
+    gains = f", gain over {comparison.schemes[0]}" if len(comparison) > 1 else ""
+    axes.set_title(what + gains, fontsize=11, loc="left")
+
+
+def headline(comparison: Comparison) -> tuple[str, str, list[float | None]]:
+    """What tells the schemes apart: its name, its unit, and its value for each scheme."""
+    lead = conditions.leads_with(comparison.results)
+    if lead == "throughput":
+        return "Throughput", "MiB/s", [result.throughput_mib_per_s for result in comparison]
+    kind, _ = latency_kinds(comparison)[0] if lead == "operations" else ("all", "")
+    found = [statistics(result, kind) for result in comparison]
+    name = f"Mean latency of {kind}s" if lead == "operations" else "Mean latency of all requests"
+    return name, "µs", [None if one is None else one["mean"] / 1e3 for one in found]
+
+
+def draw_latency(axes: Axes, comparison: Comparison, kind: str, title: str) -> None:
+    """A line from p50 to p99.9 for each scheme on a logarithmic axis; mean and p99 as numbers beside it."""
+    for row, result in enumerate(comparison):
+        values = statistics(result, kind)
+        if values is None:
+            axes.text(1.02, row, "–", transform=axes.get_yaxis_transform(), va="center", fontsize=8.5)
+            continue
+        style = scheme_styles(comparison.schemes)[result.scheme]
+        points = {label: (max(values[name], 1) / 1e3, marker) for name, label, marker in STATISTICS}
+        across = [place for place, _ in points.values()]
+        axes.plot([min(across), max(across)], [row, row], color=style.colour, lw=4, alpha=0.45, solid_capstyle="butt")
+        for label, (place, marker) in points.items():
+            size = 12 if marker == "|" else 6
+            look: dict[str, Any] = {
+                "mew": 2 if marker == "|" else 0.6,
+                "mec": style.colour if marker == "|" else "black",
+            }
+            axes.plot(place, row, marker, color=style.colour, ms=size, label=label if row == 0 else None, **look)
+        for x, name in NUMBERS:
+            base = statistics(comparison.results[0], kind)
+            gain = conditions.gain_percent(base[name], values[name], shorter=True) if row and base else None
+            told = duration(values[name]) + ("" if gain is None else f"  {percent_change(gain)}")
+            axes.text(x, row, told, transform=axes.get_yaxis_transform(), va="center", fontsize=8.5)
+    for x, name in NUMBERS:
+        told = f"{name}, gain" if len(comparison) > 1 else name
+        axes.text(x, 1.02, told, transform=axes.transAxes, va="bottom", fontsize=8.5, fontweight="bold")
+    axes.set_xscale("log")
+    axes.margins(x=0.06)
+    plain_numbers(axes)
+    rows_of(axes, comparison.schemes)
+    axes.set_xlabel("latency (µs): | p50, ● mean, ◆ p99, ▶ p99.9")
+    axes.set_title(title, fontsize=11, loc="left")
+
+
+def plain_numbers(axes: Axes) -> None:
+    """Labels 100, 200, 500 instead of powers of ten, as many as there is room for."""
+    low, high = axes.get_xlim()
+    steps = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
+    axes.xaxis.set_major_locator(LogLocator(subs=steps))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def draw_nand_time(axes: Axes, comparison: Comparison) -> None:
+    """One bar for each scheme: busy time of all dies, stacked by cause."""
+    left = [0.0] * len(comparison)
+    causes = dict(CAUSES)
+    for result in comparison:
+        for cause in result.nand_time_ns:
+            causes.setdefault(cause, (cause.replace("_", " "), OTHER_COLOURS[len(causes) % len(OTHER_COLOURS)]))
+    for cause, (label, colour) in causes.items():
+        values = [result.nand_time_ns.get(cause, 0) / 1e9 for result in comparison]
+        if not any(values):
+            continue
+        rows = range(len(values))
+        axes.barh(rows, values, left=left, color=colour, label=label, height=0.72, edgecolor="white", linewidth=0.5)
+        left = [start + value for start, value in zip(left, values, strict=True)]
+    rows_of(axes, comparison.schemes)
+    axes.set_xlabel("NAND busy time, sum over all dies (s), less is better")
+    axes.set_title("NAND time by cause", fontsize=11, loc="left")
+    if any(left):
+        axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
