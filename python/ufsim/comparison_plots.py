@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -33,16 +34,14 @@ PANEL_INCHES = 6.2
 HEADING_WIDTH = 165
 MOST_LATENCY_PANELS = 4
 
-Panel = Callable[[Axes], None]
-
 
 def comparison_figure(comparison: Comparison) -> Figure:
     """Speed, latencies by kind, and NAND time by cause; what was run stands above them."""
     styles = scheme_styles(comparison.schemes)
-    panels: list[Panel] = [lambda axes: draw_headline(axes, comparison, styles)]
+    panels: list[Callable[[Axes], None]] = [partial(draw_headline, comparison=comparison, styles=styles)]
     for kind, title in latency_kinds(comparison)[:MOST_LATENCY_PANELS]:
-        panels.append(lambda axes, kind=kind, title=title: draw_latency(axes, comparison, kind, title))  # type: ignore[misc]
-    panels.append(lambda axes: draw_nand_time(axes, comparison))
+        panels.append(partial(draw_latency, comparison=comparison, kind=kind, title=title))
+    panels.append(partial(draw_nand_time, comparison=comparison))
     rows = (len(panels) + 1) // 2
     height = 1.35 + (0.3 if len(comparison) <= 8 else 0.24) * max(3, len(comparison))
     figure = Figure(figsize=(2 * PANEL_INCHES, 0.8 + rows * height), dpi=120, layout="constrained")
