@@ -28,9 +28,9 @@ CAUSES = {
 }
 # Statistics of a row of latencies, with the marker of each.
 STATISTICS = (("p50", "p50", "|"), ("mean", "mean", "o"), ("p99", "p99", "D"), ("p999", "p99.9", ">"))
-# Columns of numbers beside a panel of latencies: where they begin, in widths of the panel.
-NUMBERS = ((1.02, "mean"), (1.34, "p99"))
-PANEL_INCHES = 6.2
+# Columns of numbers beside a panel of latencies: where they begin, in points from its edge.
+NUMBERS = ((8, "mean"), (96, "p99"))
+PANEL_INCHES = 6.6
 HEADING_WIDTH = 165
 MOST_LATENCY_PANELS = 4
 
@@ -50,17 +50,16 @@ def comparison_figure(comparison: Comparison) -> Figure:
     for place, draw in enumerate(panels):
         alone = place == len(panels) - 1 and place % 2 == 0
         draw(figure.add_subplot(grid[place // 2, slice(None) if alone else place % 2]))
-    figure.suptitle(heading(comparison), fontsize=10, x=0.012, ha="left", linespacing=1.4)
+    figure.suptitle(heading(comparison.workload, comparison.results), fontsize=10, x=0.012, ha="left", linespacing=1.4)
     return figure
 
 
-def heading(comparison: Comparison) -> str:
-    """The workload, what was run, and what a reader has to know before believing it."""
-    results = comparison.results
-    lines = [workload_name(comparison.workload), conditions.run_text(conditions.described(results))]
+def heading(workload: str, results: Sequence[Result], width: int = HEADING_WIDTH) -> str:
+    """The workload, what was run, and what a reader has to know before believing it, in lines of so many characters."""
+    lines = [workload_name(workload), conditions.run_text(conditions.described(results))]
     lines += [f"note: {note}" for note in conditions.notes(results)]
     lines += [f"warning: {failure}" for failure in conditions.failures(results)]
-    return "\n".join(line for text in lines for line in textwrap.wrap(text, HEADING_WIDTH))
+    return "\n".join(line for text in lines for line in textwrap.wrap(text, width))
 
 
 def latency_kinds(comparison: Comparison) -> list[tuple[str, str]]:
@@ -128,7 +127,7 @@ def draw_latency(axes: Axes, comparison: Comparison, kind: str, title: str) -> N
     for row, result in enumerate(comparison):
         values = statistics(result, kind)
         if values is None:
-            axes.text(1.02, row, "–", transform=axes.get_yaxis_transform(), va="center", fontsize=8.5)
+            beside(axes, NUMBERS[0][0], row, "–")
             continue
         style = scheme_styles(comparison.schemes)[result.scheme]
         points = {label: (max(values[name], 1) / 1e3, marker) for name, label, marker in STATISTICS}
@@ -144,17 +143,22 @@ def draw_latency(axes: Axes, comparison: Comparison, kind: str, title: str) -> N
         for x, name in NUMBERS:
             base = statistics(comparison.results[0], kind)
             gain = conditions.gain_percent(base[name], values[name], shorter=True) if row and base else None
-            told = duration(values[name]) + ("" if gain is None else f"  {percent_change(gain)}")
-            axes.text(x, row, told, transform=axes.get_yaxis_transform(), va="center", fontsize=8.5)
+            told = duration(values[name]) + ("" if gain is None else f"  {round(gain):+d} %".replace("+0", "0"))
+            beside(axes, x, row, told)
     for x, name in NUMBERS:
-        told = f"{name}, gain" if len(comparison) > 1 else name
-        axes.text(x, 1.02, told, transform=axes.transAxes, va="bottom", fontsize=8.5, fontweight="bold")
+        beside(axes, x, -0.75, f"{name}, gain" if len(comparison) > 1 else name, fontweight="bold")
     axes.set_xscale("log")
     axes.margins(x=0.06)
     plain_numbers(axes)
     rows_of(axes, comparison.schemes)
     axes.set_xlabel("latency (µs): | p50, ● mean, ◆ p99, ▶ p99.9")
     axes.set_title(title, fontsize=11, loc="left")
+
+
+def beside(axes: Axes, points: float, row: float, text: str, **look: Any) -> None:
+    """Writes at a row, so many points to the right of the axes."""
+    place: dict[str, Any] = {"xycoords": axes.get_yaxis_transform(), "textcoords": "offset points", "va": "center"}
+    axes.annotate(text, (1, row), (points, 0), fontsize=8.5, annotation_clip=False, **place, **look)
 
 
 def plain_numbers(axes: Axes) -> None:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ufsim.formats import workload_name
+from ufsim.comparison_plots import heading
 from ufsim.palette import scheme_colours
 from ufsim.results import Result
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ufsim.phones import Study
 
 MIB = 1024 * 1024
+HEADING_WIDTH = 155
 # Light tints for apps, so that what is drawn over them can be read; nine and more take them in turn.
 APP_TINTS = (
     "#a6cee3",
@@ -39,7 +40,7 @@ SPARED = "#31a354"
 def study_figure(study: "Study") -> Figure:
     """The sequence of apps on top; for each scheme memory, pressure and kills, and below them misses."""
     results = study.results
-    figure = Figure(figsize=(15, 1.3 + 3.1 * len(results)), dpi=120, layout="constrained")
+    figure = Figure(figsize=(12.5, 1.8 + 3.0 * len(results)), dpi=125, layout="constrained")
     ratios = [0.35] + [1.5, 1.0] * len(results)
     grid = figure.add_gridspec(1 + 2 * len(results), 1, height_ratios=ratios)
     first = figure.add_subplot(grid[0])
@@ -56,9 +57,8 @@ def study_figure(study: "Study") -> Figure:
         memory.tick_params(labelbottom=False)
         misses.tick_params(labelbottom=index == len(results) - 1)
     misses.set_xlabel("simulated time (s)")
-    profile = results[0].profile
-    figure.suptitle(f"{workload_name(study.scenario)} on device profile {profile}", fontsize=13, fontweight="bold")
-    figure.legend(handles=legend_handles(), loc="outside lower center", ncols=8, fontsize=8, frameon=False)
+    figure.suptitle(heading(study.scenario, results, HEADING_WIDTH), fontsize=10, x=0.012, ha="left", linespacing=1.4)
+    figure.legend(handles=legend_handles(), loc="outside lower center", ncols=4, fontsize=9, frameon=False)
     return figure
 
 
@@ -75,14 +75,14 @@ def draw_sequence(axes: Axes, report: Mapping[str, Any], tints: Mapping[str, str
         axes.axvspan(start, start + length, color=tints[use["app"]], lw=0)
         if len(uses) <= 60:
             name = use["app"].rsplit(".", 1)[-1]  # of a package, what tells it apart
-            axes.text(start + length / 2, 0.5, name, ha="center", va="center", fontsize=7.5, clip_on=True)
+            axes.text(start + length / 2, 0.5, name, ha="center", va="center", fontsize=8.5, clip_on=True)
     for kill in report["recorded_kills"]:
         axes.plot(kill["at_ns"] / 1e9, 0.08, marker="+", ms=7, color=KILL_COLOURS[1], clip_on=False)
     axes.set_xlim(0, report["duration_ns"] / 1e9)
     axes.set_ylim(0, 1)
     axes.set_yticks([])
     recorded = " (+: kill on the recorded phone)" if report["recorded_kills"] else ""
-    axes.set_title(f"app in the foreground{recorded}", fontsize=9, loc="left")
+    axes.set_title(f"app in the foreground{recorded}", fontsize=10, loc="left")
     axes.tick_params(labelbottom=False, bottom=False)
     axes.spines[:].set_visible(False)
 
@@ -95,18 +95,18 @@ def draw_memory(axes: Axes, result: Result, colour: str, most: float) -> None:
     axes.fill_between(times, hpb, color=colour, alpha=0.45, lw=0)
     axes.plot(times, hpb, color=colour, lw=1)
     axes.set_ylim(0, most * 1.45)
-    axes.set_ylabel("HPB memory (MiB)", fontsize=8)
+    axes.set_ylabel("HPB (MiB)", fontsize=9)
     pressure = axes.twinx()
     pressure.plot(times, [sample["pressure"] * 100 for sample in report["timeline"]], color=PRESSURE, lw=0.8)
     pressure.set_ylim(0, 145)
     pressure.set_yticks([0, 50, 100])
-    pressure.set_ylabel("pressure (%)", fontsize=8, color=PRESSURE)
-    pressure.tick_params(axis="y", colors=PRESSURE, labelsize=7)
+    pressure.set_ylabel("pressure (%)", fontsize=9, color=PRESSURE)
+    pressure.tick_params(axis="y", colors=PRESSURE, labelsize=8)
     for kill in report["kills"]:
         draw_kill(pressure, kill)
     for one in (axes, pressure):
         one.spines["top"].set_visible(False)
-    axes.tick_params(labelsize=7)
+    axes.tick_params(labelsize=8)
     axes.set_title(title(result), fontsize=10, loc="left", fontweight="bold")
 
 
@@ -120,7 +120,7 @@ def draw_kill(axes: Axes, kill: Mapping[str, Any]) -> None:
     important = kill["category"] in KILL_COLOURS
     axes.plot(at, 112 if important else 104, marker="x", ms=6 if important else 3.5, color=colour, clip_on=False)
     if important:
-        axes.text(at, 120, kill["app"], fontsize=6.5, ha="center", color=colour, clip_on=True)
+        axes.text(at, 120, kill["app"], fontsize=8, ha="center", color=colour, clip_on=True)
 
 
 def title(result: Result) -> str:
@@ -164,8 +164,8 @@ def draw_misses(axes: Axes, result: Result, tints: Mapping[str, str], most: floa
     starts, rates, lengths = misses_per_second(result)
     axes.bar(starts, rates, width=lengths, align="edge", color=MISSES)
     axes.set_ylim(0, most)
-    axes.set_ylabel("misses per s", fontsize=8)
-    axes.tick_params(labelsize=7)
+    axes.set_ylabel("misses per s", fontsize=9)
+    axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 
 

@@ -149,10 +149,13 @@ class Suite:
         return conditions.gain_percent(1.0, ratio, shorter=measure.shorter)
 
     def table(self) -> "pd.DataFrame":
-        """The tables of all comparisons: one row for each workload and scheme."""
+        """The tables of all comparisons: one row for each workload and scheme, by whose names it is indexed.
+
+        The columns are those of `Comparison.table`; the workload's path is called `workload_path`.
+        """
         import pandas as pd
 
-        tables = [comparison.table() for comparison in self.comparisons]
+        tables = [one.table().rename(columns={"workload": "workload_path"}) for one in self.comparisons]
         return pd.concat(tables, keys=self.names, names=["workload", "scheme"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -189,9 +192,10 @@ class Suite:
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Draws the gains over the first scheme by workload, a panel for each measure; writes them to `path`."""
+        from ufsim.plots import save
         from ufsim.suite_plots import suite_figure
 
         figure = suite_figure(self)
         if path is not None:
-            figure.savefig(path)
+            save(figure, path)
         return figure

@@ -52,9 +52,9 @@ def latency(count: int, scale: float) -> dict[str, float] | None:
     return {"count": count, "mean": scale * 12.5, "stddev": scale, **values}
 
 
-def within(count: int, scale: float) -> list[tuple[int, int]]:
+def within(count: int, scale: float) -> list[list[int]]:
     """A distribution: half of the requests within 10, nine tenths within 20, all within 400 times the scale."""
-    return [(int(scale * factor), int(count * share)) for factor, share in ((10, 0.5), (20, 0.9), (400, 1))]
+    return [[int(scale * factor), int(count * share)] for factor, share in ((10, 0.5), (20, 0.9), (400, 1))]
 
 
 def over_time(count: int, scale: float) -> dict[str, list[int]]:
@@ -77,10 +77,8 @@ def result(scheme: str, speed: float, map_read: int, trims: int = 0) -> dict[str
         "workload": "traces/example",
         "profile": "profiles/phone.toml",
         "seed": 7,
-        "set": {"host.memory_mib": "20", "gc.pace": '"gained"'},
-        "scheduler": "noop",
+        "set": {"host.memory_mib": "20", "nand.planes": "2"},
         "booster": "none" if scheme == "ufs" else scheme,
-        "mapping": "segment-log",
         "replay": "closed",
         "depth": 8,
         "precondition": "footprint",

@@ -135,10 +135,10 @@ def test_a_misspelt_field_is_told_with_the_right_one(comparison: Comparison) -> 
 
 def test_notebooks_show_tables(comparison: Comparison) -> None:
     html = comparison._repr_html_()
-    assert html.count("<tr>") == 1 + 8 and html.count("<td") == 3 * 8
-    for told in ("ufs", "hp-ufs", "+50.0 %", "example on profiles/phone.toml with gc.pace=", "seed 7"):
+    assert html.count("<td") == 3 * (html.count("<tr>") - 1)
+    for told in ("ufs", "hp-ufs", "+50.0 %", "example: profile: phone.toml with nand.planes=2", "seed: 7"):
         assert told in html
-    comparison.results[0].data["workload"] = "<script>"
+    comparison.results[0].data["profile"] = "<script>"
     assert "<script>" not in comparison._repr_html_() and "&lt;script&gt;" in comparison["ufs"]._repr_html_()
 
 
@@ -174,7 +174,7 @@ def test_a_type_checker_knows_the_options(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", tmp_path / "snippet.py"]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     wrong = [line for line in checked.stdout.splitlines() if ": error:" in line]
-    assert [line.split(":")[1] for line in wrong] == ["9", "10", "11"], checked.stdout
+    assert list(dict.fromkeys(line.split(":")[1] for line in wrong)) == ["9", "10", "11"], checked.stdout
 
 
 def test_editors_show_what_every_option_means() -> None:
