@@ -252,6 +252,10 @@ class RunOptions(TypedDict, total=False):
     clean: Iterable[str]
     """Cleaning rule for traces; repeatable."""
 
+    fold: bool
+    """A trace that ends beyond the device: put the ranges of addresses with requests side by side, in
+    their order. Ranges are of 64 MiB, or as much less (down to 1 MiB) as is needed to fit."""
+
     age: str | PathLike[str] | None
     """Age the device first, and switch it off and on: a fio job file, or options of one job such as
     'rw=randwrite bs=4k size=52g'."""
