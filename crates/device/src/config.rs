@@ -118,17 +118,17 @@ pub struct LogConfig {
     pub max_log_blocks: u8,
 }
 
-/// What a written unit pays for.
+/// GC work that is due for each unit written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcPace {
-    /// A searched unit (as in the HP-UFS authors' prototype).
+    /// The search of one unit (as in the HP-UFS authors' prototype).
     Searched,
-    /// A gained unit.
+    /// As much search as frees one unit.
     Gained,
 }
 
 impl GcPace {
-    /// All of them.
+    /// Every pace.
     pub const ALL: [GcPace; 2] = [GcPace::Searched, GcPace::Gained];
 
     /// Name for options and profiles.
@@ -148,7 +148,7 @@ impl GcPace {
 /// Pace of garbage collection. Counts are free superblocks unless they say otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct GcConfig {
-    /// What a written unit pays for.
+    /// GC work that is due for each unit written.
     pub pace: GcPace,
     /// GC starts below this count.
     pub start: u32,

@@ -46,7 +46,7 @@ params::params! {
         segment_kib: one_of(1 2 4) = 4,
             "HP-UFS Sec. II-A: an L2P segment has 4 KB; smaller parts are an option of this project, after MSFTL Sec. \
             3.1", fixed;
-        /// What stands in sram.segment_cache_kib: whole segments or single entries of 4 bytes.
+        /// Contents of the segment cache (sram.segment_cache_kib): whole segments, or single entries of 4 bytes.
         cached: choice("segments" "entries") = "segments", "HP-UFS authors' prototype: L2P segments";
         /// A map flush starts above this many log entries.
         flush_above_entries: count(32 to 65535) = 1408, "HP-UFS authors' prototype: 1408";

@@ -30,7 +30,7 @@ params::params! {
 units::counters! {
     /// What only `foam` counts.
     FoamCounters
-    /// Subregions dropped because nobody had used them for long.
+    /// Subregions dropped because they had not been used for long.
     subregions_expired,
 }
 

@@ -28,7 +28,7 @@ params::params! {
     pub Params {
         with subregions: SubregionParams;
         with memory: ReservedParams;
-        /// A region needs so many reads to replace another one.
+        /// Reads that a region needs to replace another one.
         eviction_thld_enter: count(1 to 1048576) = 256, "Linux 6.1, ufshpb: its default";
         /// A region with more reads than this is not replaced.
         eviction_thld_exit: count(0 to 1048576) = 128, "Linux 6.1, ufshpb: its default";

@@ -50,7 +50,7 @@ params::params! {
     /// The pending queue and its deadline.
     pub DeadlineParams {
         with queue: QueueParams;
-        /// A request that has waited in its queue for so long goes before its turn.
+        /// A request that has waited in its queue for this time is sent ahead of its turn.
         deadline_us: count(0 to 10000000) = 10000, "MAP+ Sec. V-A: 10 ms";
     }
 }

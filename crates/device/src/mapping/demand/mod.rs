@@ -72,8 +72,8 @@ pub type Cdftl = Demand<true>;
 params::params! {
     /// `dftl` and `cdftl`: the cached mapping table, in SRAM beside the pool.
     pub DemandParams {
-        /// All of it. cdftl: half of it, but at least one page, holds translation pages. "unlimited" holds the whole
-        /// table.
+        /// Size of the mapping cache. cdftl: half of it, but at least one page, holds translation pages. "unlimited"
+        /// holds the whole table.
         cache_kib: count_or("unlimited" 4 to 2097152) = 1088,
             "assumed: as much as sram.segment_cache_kib of hp-ufs.toml, so that dftl and cdftl can be compared with \
             its schemes";
@@ -106,7 +106,7 @@ units::counters! {
     cmt_read_misses,
     /// Units written whose entry was in the mapping cache.
     cmt_write_hits,
-    /// Units written whose entry was not.
+    /// Units written whose entry was not in the mapping cache.
     cmt_write_misses,
     /// Of these, those whose translation page was never written, so that nothing had to be read.
     cmt_unwritten_misses,
@@ -114,7 +114,7 @@ units::counters! {
     cmt_dirty_evictions,
     /// Translation pages written.
     cmt_page_writes,
-    /// Changed entries in them.
+    /// Changed entries in the translation pages written.
     cmt_entries_written,
     /// Translation pages written in idle time.
     cmt_background_flushes,

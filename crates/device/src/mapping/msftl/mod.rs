@@ -96,20 +96,20 @@ params::params! {
 units::counters! {
     /// What `base-dftl`, `mini-page` and `msftl` count.
     FlushedCounters
-    /// Flash units that mapping flushes of `base-dftl`, `mini-page` and `msftl` have programmed, padding included. So
-    /// are the next three.
+    /// Flash units programmed by mapping flushes of `base-dftl`, `mini-page` and `msftl`, padding included.
     pmt_flush_units,
-    /// The same for GC of translation blocks.
+    /// Flash units programmed by GC of translation blocks, padding included.
     pmt_moved_units,
-    /// The same for snapshots of the directory (GTD or MSD).
+    /// Flash units programmed for snapshots of the directory (GTD or MSD), padding included.
     pmt_directory_units,
-    /// The same for records of log blocks and the journal of trims, which MSFTL does not describe.
+    /// Flash units programmed for records of log blocks and for the journal of trims, padding included. MSFTL does not
+    /// describe these.
     pmt_bookkeeping_units,
     /// Flash reads of mapping flushes.
     pmt_flush_reads,
-    /// Translation pages or mapping segments that they have written.
+    /// Translation pages or mapping segments written by mapping flushes.
     pmt_pieces_written,
-    /// Entries in these.
+    /// Entries in the translation pages or mapping segments written.
     pmt_entries_written,
     /// Of these, entries that had changed.
     pmt_entries_changed,

@@ -19,7 +19,7 @@ units::counters! {
     miss_cnt,
     /// Recommendations received.
     rcmd_noti_cnt,
-    /// Subregions put on the list of those to be fetched, for whatever reason.
+    /// Subregions put on the list of subregions to fetch, recommended by the device or not.
     rcmd_active_cnt,
     /// Regions put on the list of those to be dropped.
     rcmd_inactive_cnt,
