@@ -1,5 +1,5 @@
-//! A fingerprint of the sources that decide what a simulation does. Files of aged states carry it: a state is used only
-//! by the simulator that made it, or a comparison would mix two of them.
+//! A fingerprint of the sources that decide what a simulation does. Results carry it behind the version, and so do files
+//! of aged states: a state is used only by the simulator that made it, or a comparison would mix two of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,18 @@ use std::path::{Path, PathBuf};
 /// Crates with the model and what drives it.
 const CRATES: &[&str] = &[
     "units", "params", "lists", "table", "live", "archive", "ufs", "nand", "device", "host", "workload", "sqlite",
-    "lab",
+    "android", "lab",
 ];
+
+/// Folders of the devices and apps that are built in.
+const BUILT_IN: &[&str] = &["profiles", "apps"];
 
 fn main() {
     let mut files = Vec::new();
-    for name in CRATES {
-        let sources = Path::new("..").join(name).join("src");
-        println!("cargo::rerun-if-changed={}", sources.display());
-        collect(&sources, &mut files);
+    let crates = CRATES.iter().map(|name| Path::new("..").join(name).join("src"));
+    for folder in crates.chain(BUILT_IN.iter().map(|name| Path::new("../..").join(name))) {
+        println!("cargo::rerun-if-changed={}", folder.display());
+        collect(&folder, &mut files);
     }
     files.sort();
     let mut sum = 0xcbf2_9ce4_8422_2325_u64;
@@ -34,7 +37,9 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.expect("a folder that can be read").path();
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|e| e == "rs") && path.file_name().is_none_or(|n| n != "tests.rs") {
+        } else if path.extension().is_some_and(|e| e == "rs" || e == "toml")
+            && path.file_name().is_none_or(|n| n != "tests.rs")
+        {
             files.push(path);
         }
     }

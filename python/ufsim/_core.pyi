@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from os import PathLike
 
+__version__: str
+"""Version, and the fingerprint of the sources that decide what a simulation does."""
+
 class ConfigError(ValueError):
     """Wrong input; the message names the field, its value and what is allowed."""
 
@@ -35,6 +38,17 @@ def check(spec_json: str) -> None:
 
     Raises `ConfigError`, or `OptionError` for an option that has no effect.
     """
+
+def profile_description(name: str, settings_json: str) -> str:
+    """What can be said of a profile, with `settings_json` (an object) in place of its values, as JSON.
+
+    `profile`, `name`, `summary`; `extends`: the profiles below it; `values`: a list of objects with `key`, `value`,
+    `unit`, `source`, `assumed` and `profile`, the one that says so; `facts` by name; `ceilings` by pattern; `schemes`:
+    null, or why the scheme can not run on the device. docs/device-facts.md has the formulas.
+    """
+
+def profile_toml(name: str, settings_json: str) -> str:
+    """A profile with what it extends and with `settings_json` in place of its values, as one TOML file."""
 
 def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], None] | None = None) -> str:
     """Runs one scheme and returns its result as JSON.

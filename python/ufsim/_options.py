@@ -123,7 +123,7 @@ class Options:
             "help": "Overrides a profile key; repeatable.",
             "flag": "--set",
             "metavar": "SECTION.KEY=VALUE",
-            "commands": ("run", "compare", "phone", "age"),
+            "commands": ("run", "compare", "phone", "age", "profiles"),
         },
     )
     precondition: Precondition = field(

@@ -11,7 +11,18 @@ import typer
 from rich.console import Console
 
 import ufsim
-from ufsim import _core, cli_phone, cli_trace, comparison_tables, conditions, phones, suite_tables, tables
+from ufsim import (
+    _core,
+    cli_phone,
+    cli_profiles,
+    cli_trace,
+    comparison_tables,
+    conditions,
+    devices,
+    phones,
+    suite_tables,
+    tables,
+)
 from ufsim.cli_errors import guarded
 from ufsim.cli_options import (
     CacheOption,
@@ -258,9 +269,31 @@ def schemes(as_json: JsonOption = False) -> None:
 
 
 @app.command()
-def profiles(name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A profile to print.")] = None) -> None:
-    """List the device profiles, or print one with the source of each number."""
-    print("\n".join(ufsim.profiles()) if name is None else ufsim.profile_text(name).rstrip())
+@takes("profiles")
+def profiles(
+    options: Arguments,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME|FILE]", help="A built-in profile, or the path of a file.")
+    ] = None,
+    as_toml: Annotated[
+        bool, typer.Option("--toml", help="Print the profile as one TOML file that extends nothing.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the device profiles, or check one and tell what follows from it and where each number comes from."""
+    settings = options["settings"]
+    if as_toml and as_json:
+        raise UsageError("--toml and --json exclude each other")
+    if name is None:
+        if as_toml or settings:
+            raise UsageError("--toml and --set need the NAME of a profile, or a FILE")
+        cli_profiles.print_list(as_json)
+    elif as_toml:
+        print(devices.profile_toml(name, settings), end="")
+    elif as_json:
+        print(json.dumps(devices.describe_profile(name, settings), indent=2))
+    else:
+        cli_profiles.print_profile(Console(), devices.describe_profile(name, settings))
 
 
 def check_name(name: str | None) -> None:

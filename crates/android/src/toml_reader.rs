@@ -84,8 +84,11 @@ impl<'a> Section<'a> {
     /// The value of a key, if `kind` admits it.
     fn checked(&mut self, key: &'static str, kind: Kind) -> Result<Option<Value>, ScenarioError> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let admitted = plain(value.get_ref()).filter(|plain| kind.admits(plain));
-        admitted.map(Some).ok_or_else(|| self.wrong(key, value, &kind.allowed()))
+        match plain(value.get_ref()) {
+            Some(plain) if kind.admits(&plain) => Ok(Some(plain)),
+            Some(plain) => Err(self.wrong(key, value, &kind.allowed_not(&plain))),
+            None => Err(self.wrong(key, value, &kind.allowed())),
+        }
     }
 
     /// A whole number in its range.

@@ -13,6 +13,7 @@ use device::Unpowered;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::VERSION;
 use crate::assemble::{misfit, sealing_key};
 use crate::digest::Digest;
 use crate::error::LabError;
@@ -25,9 +26,6 @@ use crate::system::Parts;
 
 /// First line of the files, with the version of their format.
 const TITLE: &str = "ufsim aged state 1";
-
-/// Version and sources of this ufsim: nobody else's states are used.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("UFSIM_SOURCES"));
 
 /// A device that is switched off, and what its next host may expect of it.
 #[derive(Debug)]

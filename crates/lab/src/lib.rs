@@ -64,3 +64,6 @@ pub use spec::Machine;
 pub use system::{Parts, Preset, SystemSpec, schemes};
 pub use workload::fio::is_inline_job;
 pub use workload::report::phone::ReadLog;
+
+/// Version of the simulator, and the fingerprint of the sources that decide what it does.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("UFSIM_SOURCES"));

@@ -127,7 +127,7 @@ macro_rules! options {
         /// Choices that a run was made of, as its result tells them.
         #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
         pub struct Setup {
-            /// Version of the simulator.
+            /// Version of the simulator, with the fingerprint of its sources.
             pub version: String,
             $($( #[doc = $meaning] pub $key: $Echo, )?)+
         }
@@ -136,7 +136,7 @@ macro_rules! options {
             /// What the result of a run tells of its choices.
             pub(crate) fn of(run: &Settled) -> Setup {
                 Setup {
-                    version: env!("CARGO_PKG_VERSION").into(),
+                    version: crate::VERSION.into(),
                     $($( $key: { let echo: fn(&Settled) -> $Echo = $echo; echo(run) }, )?)+
                 }
             }
@@ -229,7 +229,7 @@ options! {
     /// Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib.
     host_memory_mib: value, cli "--host-memory" "MIB" [run compare phone];
     /// Overrides a profile key; repeatable.
-    set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age],
+    set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age profiles],
         echo BTreeMap<String, String> =
             |run| run.overrides.iter().map(|(key, v)| (key.clone(), v.to_string())).collect(),
         "Replaced values of the profile.";

@@ -5,7 +5,7 @@ use workload::{ReplayMode, TraceOptions};
 
 use crate::error::LabError;
 use crate::options::{OPTIONS, Spec};
-use crate::profile::{Override, Profile};
+use crate::profile::{Description, Override, Profile};
 use crate::system::{Parts, SystemSpec};
 use crate::trace::trace_options;
 
@@ -62,6 +62,14 @@ impl Spec {
         let profile = profile.map_err(|e| LabError::Config(e.to_string()))?;
         profile.check_parts(parts).map_err(|e| LabError::Config(e.to_string()))?;
         Ok(Machine { parts, profile })
+    }
+
+    /// All that can be said of the profile, with the values that the run replaces.
+    ///
+    /// # Errors
+    /// What is wrong with the profile or these values.
+    pub fn description(&self) -> Result<Description, LabError> {
+        Description::load(&self.profile, &self.overrides()?).map_err(LabError::config)
     }
 
     /// Replaced values of the profile.

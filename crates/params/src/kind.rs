@@ -54,6 +54,33 @@ impl Kind {
         }
     }
 
+    /// The allowed values for somebody who wrote `value`, which is none of them: if only its form is wrong, how to
+    /// write it.
+    pub fn allowed_not(self, value: &Value) -> String {
+        let allowed = self.allowed();
+        let number = matches!(self, Kind::Count { .. } | Kind::Wide { .. } | Kind::OneOf { .. });
+        match self.meant(value) {
+            Some(meant) if number => format!("{allowed}, an integer: write {meant}"),
+            Some(meant) => format!("{allowed}: write {meant}"),
+            None if number && !value.is_integer() => format!("{allowed}, an integer"),
+            None => allowed,
+        }
+    }
+
+    /// What a value in a wrong form stands for: a number or a truth in quotes, an integer with a fraction of 0.
+    fn meant(self, value: &Value) -> Option<Value> {
+        let meant = match value {
+            Value::String(text) => text.trim().parse().ok().map(Value::Integer).or_else(|| {
+                let truth: Option<bool> = text.trim().parse().ok();
+                truth.map(Value::Boolean)
+            })?,
+            // A float in this range holds every integer exactly.
+            Value::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Value::Integer(*number as i64),
+            _ => return None,
+        };
+        self.admits(&meant).then_some(meant)
+    }
+
     /// True if `value` has the right type and lies in the range.
     pub fn admits(self, value: &Value) -> bool {
         let inside = |min: u64, max: u64| {
@@ -179,6 +206,24 @@ mod tests {
             right.iter().for_each(|text| assert!(kind.admits(&value(text)), "{kind:?}: {text}"));
             wrong.iter().for_each(|text| assert!(!kind.admits(&value(text)), "{kind:?}: {text}"));
         }
+    }
+
+    #[test]
+    fn a_value_in_a_wrong_form_is_told_the_right_one() {
+        let told = |kind: Kind, value: Value| kind.allowed_not(&value);
+        let count = Kind::Count { min: 1, max: 100 };
+        assert_eq!(told(count, "50".into()), "1..=100, an integer: write 50");
+        assert_eq!(told(count, 50.0.into()), "1..=100, an integer: write 50");
+        assert_eq!(told(count, 2.5.into()), "1..=100, an integer");
+        assert_eq!(told(count, "500".into()), "1..=100, an integer");
+        assert_eq!(told(count, f64::INFINITY.into()), "1..=100, an integer");
+        assert_eq!(told(count, 500.into()), "1..=100");
+        assert_eq!(told(Kind::Switch, "true".into()), "true or false: write true");
+        assert_eq!(told(Kind::Switch, 1.into()), "true or false");
+        let or = Kind::CountOr { min: 1, max: 9, word: "all" };
+        assert_eq!(told(or, "5".into()), "1..=9 or \"all\": write 5");
+        assert_eq!(told(or, "some".into()), "1..=9 or \"all\"");
+        assert_eq!(told(Kind::Choice { words: &["a"] }, 5.into()), "one of \"a\"");
     }
 
     #[test]

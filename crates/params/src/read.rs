@@ -82,7 +82,7 @@ pub fn check(name: &str, table: &Table, fields: &[Field]) -> Result<Table, Param
             }
         };
         if !f.kind.admits(&value) {
-            return Err(ParamError::must_be(name, f.key, &value, f.kind.allowed()));
+            return Err(ParamError::must_be(name, f.key, &value, f.kind.allowed_not(&value)));
         }
         checked.insert(f.key.into(), value);
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use campaign::recovery::{PAGES, SEGMENTS};
 use campaign::{Case, MOMENTS, Report, sabotages};
-use lab::profile::{self, EMBEDDED};
+use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{TraceInfo, TraceSpec};
 use lab::{LabError, OnProgress, ReadLog, RunResult, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
@@ -81,6 +81,24 @@ fn profile_keys() -> String {
 fn check(spec_json: &str) -> PyResult<()> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     lab::check(&spec).map(drop).map_err(exception)
+}
+
+/// What can be said of a profile, as JSON. `settings_json` replaces values.
+#[pyfunction]
+fn profile_description(name: &str, settings_json: &str) -> PyResult<String> {
+    described(name, settings_json).map(|description| description.to_json())
+}
+
+/// A profile with what it extends, as one file. `settings_json` replaces values.
+#[pyfunction]
+fn profile_toml(name: &str, settings_json: &str) -> PyResult<String> {
+    described(name, settings_json).map(|description| description.to_toml())
+}
+
+fn described(name: &str, settings_json: &str) -> PyResult<Description> {
+    let set = serde_json::from_str(settings_json).map_err(config_error)?;
+    let spec = Spec { profile: name.into(), set, ..Spec::default() };
+    spec.description().map_err(exception)
 }
 
 /// Runs one scheme and returns its result as JSON.
@@ -297,7 +315,7 @@ fn fio_json(result_json: &str) -> PyResult<String> {
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("__version__", lab::VERSION)?;
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("OptionError", module.py().get_type::<OptionError>())?;
     module.add("SimulationBug", module.py().get_type::<SimulationBug>())?;
@@ -307,6 +325,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profile_text, module)?)?;
     module.add_function(wrap_pyfunction!(profile_keys, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(profile_description, module)?)?;
+    module.add_function(wrap_pyfunction!(profile_toml, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_phone, module)?)?;
     module.add_function(wrap_pyfunction!(age, module)?)?;

@@ -27,6 +27,27 @@ pub struct LinkConfig {
     pub upiu_latency: Nanos,
 }
 
+impl LinkConfig {
+    /// Time on the wire of so many bytes from the host.
+    pub fn down_time(&self, bytes: u64) -> Nanos {
+        on_wire(bytes, self.down_bytes_per_us)
+    }
+
+    /// The same from the device.
+    pub fn up_time(&self, bytes: u64) -> Nanos {
+        on_wire(bytes, self.up_bytes_per_us)
+    }
+}
+
+/// Rounded up to nanoseconds; a rate of 0 takes no time.
+#[inline]
+fn on_wire(bytes: u64, bytes_per_us: u32) -> Nanos {
+    match bytes_per_us {
+        0 => Nanos::ZERO,
+        rate => Nanos((bytes * 1000).div_ceil(u64::from(rate))),
+    }
+}
+
 /// One direction, a serial resource.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
@@ -38,11 +59,7 @@ impl Lane {
     /// The time at which the last of `bytes` has left, if they are submitted at `now`.
     #[inline]
     fn send(&mut self, now: SimTime, bytes: u64) -> SimTime {
-        let took = match self.bytes_per_us {
-            0 => 0,
-            rate => (bytes * 1000).div_ceil(u64::from(rate)),
-        };
-        self.free_at = self.free_at.max(now) + Nanos(took);
+        self.free_at = self.free_at.max(now) + on_wire(bytes, self.bytes_per_us);
         self.free_at
     }
 }

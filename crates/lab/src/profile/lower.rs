@@ -61,7 +61,8 @@ impl Profile {
         }
     }
 
-    fn timing(&self) -> Timing {
+    /// What flash operations take.
+    pub(super) fn timing(&self) -> Timing {
         let n = &self.values.nand;
         let cell = |read: u32, program: u32, erase: u32| CellTiming {
             read: Nanos::from_micros(read.into()),

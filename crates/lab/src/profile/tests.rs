@@ -64,8 +64,8 @@ fn a_value_out_of_range_names_key_value_and_range() {
 #[test]
 fn a_wrong_type_names_key_value_and_type() {
     for (text, told) in [
-        (with_line("planes", "planes = \"two\""), "nand.planes = \"two\": must be 1..=4"),
-        (with_line("planes", "planes = 2.5"), "nand.planes = 2.5: must be 1..=4"),
+        (with_line("planes", "planes = \"two\""), "nand.planes = \"two\": must be 1..=4, an integer"),
+        (with_line("planes", "planes = 2.5"), "nand.planes = 2.5: must be 1..=4, an integer"),
         (with_line("page_register", "page_register = 1"), "nand.page_register = 1: must be true or false"),
         (with_line("name", "name = 7"), "device.name = 7: must be a non-empty string"),
         (
