@@ -10,11 +10,11 @@ what is allowed; a workload that is not there raises `FileNotFoundError`; `Simul
 simulator failed. `ufsim.columns` says what the columns of data frames mean; `ufsim.plots` draws diagrams for papers.
 """
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from ufsim._core import ConfigError, OptionError, SimulationBug
+from ufsim._core import ConfigError, OptionError, SimulationBug, __version__
 from ufsim.columns import columns
+from ufsim.devices import describe_profile
 from ufsim.phones import Study, phone
 from ufsim.results import Comparison, Result
 from ufsim.runner import compare, run
@@ -25,8 +25,6 @@ from ufsim.traces import trace_convert, trace_formats, trace_info, trace_to_scen
 
 if TYPE_CHECKING:
     from ufsim import plots
-
-__version__ = version("ufsim")
 
 __all__ = [
     "Comparison",
@@ -41,6 +39,7 @@ __all__ = [
     "__version__",
     "columns",
     "compare",
+    "describe_profile",
     "phone",
     "plots",
     "profile_text",

@@ -36,6 +36,7 @@ FACTS = (
     ),
     (("user_commands", "user commands under way, at most"),),
 )
+PATTERNS = ("sequential_read", "sequential_write", "random_read", "random_write")
 LIMITS = ("link", "channel", "die", "firmware", "tags")
 BYTE_UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
@@ -103,10 +104,11 @@ def ceilings_table(ceilings: dict[str, dict[str, Any]]) -> Table:
     table.add_column("")
     for limit in LIMITS:
         table.add_column(limit, justify="right", no_wrap=True)
-    for pattern, ceiling in ceilings.items():
+    for pattern in PATTERNS:
+        ceiling = ceilings[pattern]
         name = pattern.replace("_", " ")
         sequential = pattern.startswith("sequential")
-        unit = "MiB/s" if sequential else "K/s"
+        unit = "MiB/s" if sequential else "kIOPS"
         cells = []
         for limit in LIMITS:
             rate = ceiling["requests_per_s_by"][limit]

@@ -11,7 +11,6 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from os import PathLike
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack
 
@@ -122,7 +121,7 @@ class Study(ResultSet):
     def to_dict(self) -> dict[str, Any]:
         """The document that `to_json` writes."""
         results = [dict(result.data) for result in self.results]
-        return {"ufsim": version("ufsim"), "scenario": self.scenario, "results": results}
+        return {"ufsim": _core.__version__, "scenario": self.scenario, "results": results}
 
     def to_json(self) -> str:
         """One JSON document with the version, the scenario and a list of results."""

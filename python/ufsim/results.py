@@ -7,7 +7,6 @@ pandas and matplotlib are imported where they are used: they take longer to star
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -211,7 +210,7 @@ class Comparison(ResultSet):
     def to_dict(self) -> dict[str, Any]:
         """The document that `to_json` writes."""
         results = [dict(result.data) for result in self.results]
-        return {"ufsim": version("ufsim"), "workload": self.workload, "results": results}
+        return {"ufsim": _core.__version__, "workload": self.workload, "results": results}
 
     def to_json(self) -> str:
         """One JSON document with the version, the workload and a list of results."""

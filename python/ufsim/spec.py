@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from ufsim import _core
 from ufsim._options import Options, Precondition, Replay, RunOptions, Setting
+from ufsim.bundled import located
 from ufsim.documents import parse_list
 from ufsim.names import check_choice, check_range, did_you_mean, nearest, plain
 
@@ -79,7 +80,7 @@ class Spec(Options):
         self.check_system()
         if self.from_state is not None and not os.path.exists(self.from_state):
             raise FileNotFoundError(f"aged state '{self.from_state}': no such file")
-        if not os.path.exists(self.workload) and not _core.is_inline_job(self.workload):
+        if not os.path.exists(located(self.workload)) and not _core.is_inline_job(self.workload):
             raise FileNotFoundError(f"workload '{self.workload}': no such file or directory")
         _core.check(self.to_json())
 
@@ -110,7 +111,8 @@ class Spec(Options):
 
     def to_json(self) -> str:
         """The form that `_core.simulate` takes."""
-        return json.dumps(asdict(self))
+        age = None if self.age is None else located(self.age)
+        return json.dumps(asdict(self) | {"workload": located(self.workload), "age": age})
 
 
 def specs_of(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ufsim import _core
+from ufsim.bundled import located
 from ufsim.documents import Document, parse, parse_list
 
 
@@ -63,6 +64,7 @@ def trace_to_scenario(
 
 
 def _spec(path: str | Path, format_name: str | None, device: str | None, clean: Sequence[str]) -> str:
-    if not os.path.exists(path):
+    place = located(path)
+    if not os.path.exists(place):
         raise FileNotFoundError(f"trace '{path}': no such file or directory")
-    return json.dumps({"path": str(path), "format": format_name, "device": device, "clean": list(clean)})
+    return json.dumps({"path": place, "format": format_name, "device": device, "clean": list(clean)})

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,7 @@ class Book:
         """The scorecard for programs."""
         missing = {drawn.figure.id: drawn.missing for drawn in self.figures if drawn.missing}
         return {
-            "ufsim": version("ufsim"),
+            "ufsim": _core.__version__,
             "quick": self.setting.quick,
             "seed": self.setting.seed,
             "missing": missing,

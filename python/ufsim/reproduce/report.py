@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from html import escape
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from ufsim.spec import profile_text
+from ufsim import _core
+from ufsim.devices import profile_toml
 
 if TYPE_CHECKING:
     from ufsim.reproduce.book import Book
@@ -80,7 +80,7 @@ def head(book: Book, papers: list[str]) -> str:
     links = "".join(f'<a href="#{paper}">{escape(paper)}</a>' for paper in papers)
     return f"""
 <h1>The papers' figures, measured again</h1>
-<p class="paper">ufsim {escape(version("ufsim"))}, seed {book.setting.seed}.{quick}</p>
+<p class="paper">ufsim {escape(_core.__version__)}, seed {book.setting.seed}.{quick}</p>
 <p class="score"><span class="hit">{hits} claims hit</span>, <span class="miss">{misses} missed</span>,
 <span class="not-yet">{len(counted) - hits - misses} not measured</span>, of {len(counted)}.</p>
 <p>A claim is hit if the measured value lies inside its band, with every part of it; one device profile serves all
@@ -155,7 +155,7 @@ def data_table(drawn: Drawn) -> str:
 
 def profile_html(name: str) -> str:
     """The device profile, and what in it is assumed."""
-    text = profile_text(name)
+    text = profile_toml(name)
     assumed = tomllib.loads(text).get("assumed", {})
     rows = "".join(
         f"<tr><td><code>{escape(key)}</code></td><td>{escape(str(why))}</td></tr>" for key, why in assumed.items()

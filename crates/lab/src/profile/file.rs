@@ -1,13 +1,8 @@
 //! Where the text of a profile comes from: one that is built in, by name, or a file, by path.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use super::{EMBEDDED, ProfileError};
-
-/// Profiles are small; whatever is larger is none, and is not read into memory.
-const LARGEST_BYTES: u64 = 1 << 20;
 
 /// The text of a profile.
 #[derive(Clone, Debug)]
@@ -83,17 +78,7 @@ fn embedded(name: &str) -> Option<ProfileFile> {
 }
 
 fn read(path: &Path, name: &str) -> Result<ProfileFile, String> {
-    let told = |error: std::io::Error| error.to_string();
-    let mut bytes = Vec::new();
-    File::open(path).map_err(told)?.take(LARGEST_BYTES + 1).read_to_end(&mut bytes).map_err(told)?;
-    if bytes.len() as u64 > LARGEST_BYTES {
-        return Err(format!("it is longer than {} MiB", LARGEST_BYTES >> 20));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        format!("it is no text: byte {at} is not UTF-8")
-    })?;
-    let folder = path.parent().map(Path::to_path_buf);
-    let identity = path.canonicalize().map_err(told)?;
-    Ok(ProfileFile { name: name.into(), text, folder, identity })
+    let text = workload::text_file(path)?;
+    let identity = path.canonicalize().map_err(|error| error.to_string())?;
+    Ok(ProfileFile { name: name.into(), text, folder: path.parent().map(Path::to_path_buf), identity })
 }
