@@ -9,11 +9,10 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ufsim import conditions
+from ufsim import _core, conditions
 from ufsim.documents import parse
 from ufsim.formats import workload_names
 from ufsim.results import Comparison, Result, latency_value
@@ -164,7 +163,7 @@ class Suite:
             {"name": name, "workload": comparison.workload, "results": [dict(one.data) for one in comparison.results]}
             for name, comparison in zip(self.names, self.comparisons, strict=True)
         ]
-        return {"ufsim": version("ufsim"), "suite": suite, "geometric_mean": self.geometric_mean()}
+        return {"ufsim": _core.__version__, "suite": suite, "geometric_mean": self.geometric_mean()}
 
     def to_json(self) -> str:
         """One JSON document.

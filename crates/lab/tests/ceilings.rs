@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{closed, request};
+use common::{closed, request, tiny};
 use ufsim_lab::profile::{Ceiling, LIMITS};
 use ufsim_lab::{RunResult, Spec};
 use workload::{WorkOp, WorkRequest};
@@ -28,7 +28,7 @@ const DEVICES: &[(&str, &[(&str, u64)])] = &[
 ];
 
 fn spec(profile: &str, set: &[(&str, u64)], scheme: &str) -> Spec {
-    let mut spec = Spec::new(scheme, "generated");
+    let mut spec = tiny(scheme, 1);
     (spec.profile, spec.precondition) = (profile.into(), "footprint".into());
     spec.set = set.iter().map(|&(key, value)| (key.to_owned(), value.into())).collect();
     spec
