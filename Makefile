@@ -16,7 +16,7 @@ SECONDS ?= 600
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test reproduce crash fuzz check-format check-rust check-clippy check-python quick example install \
+.PHONY: help demo test reproduce wheel wheel-test sdist-test crash fuzz check-format check-rust check-clippy check-python quick example install \
 	bench format clean
 
 help:
@@ -27,6 +27,8 @@ help:
 	@echo "make reproduce  measure the papers' figures again (about 30 minutes); report in out/reproduce"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
+	@echo "make wheel    wheel and sdist of a release in out/dist, checked by auditwheel and twine"
+	@echo "make wheel-test  the wheel in an empty environment: no compiler, no network (sdist-test: the sdist, long)"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
 	@echo "make bench    print the simulator's speed and memory (JSON=FILE: nine runs of each case; CASES='WORD...')"
 	@echo "make format   format the Rust and Python sources"
@@ -65,6 +67,16 @@ install: .venv/.extension
 
 reproduce: install
 	$(BIN)/ufsim reproduce
+
+# Both take what make install has compiled.
+wheel: install
+	$(BIN)/python scripts/wheel.py build
+
+wheel-test: install
+	$(BIN)/python scripts/wheel.py try
+
+sdist-test: .venv/.packages
+	$(BIN)/python scripts/wheel.py sdist
 
 crash: install
 	$(BIN)/ufsim crash --runs 2000

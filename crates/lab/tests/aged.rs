@@ -138,7 +138,7 @@ fn wrong_files_and_wishes_are_told() {
     let text = error("both.state", &whole, &|spec| spec.age = Some(AGE.into()));
     assert!(text.contains("only one of them can be given"), "{text}");
     let other_version = String::from_utf8_lossy(&whole[..60]).into_owned();
-    assert!(other_version.contains("0.1.0+"), "{other_version}");
+    assert!(other_version.contains(ufsim_lab::VERSION), "{other_version}");
     let missing = Spec { age: None, from: Some("nowhere.state".into()), ..spec("ufs", &workload) };
     assert!(matches!(run(&missing), Err(LabError::Config(text)) if text.starts_with("nowhere.state: ")));
     let options = Spec { age: Some("rw=sideways size=1m".into()), ..spec("ufs", &workload) };

@@ -1,0 +1,242 @@
+"""The packages of a release: `make wheel` builds and checks them, `make wheel-test` tries them.
+
+    scripts/wheel.py build          wheel and sdist in out/dist; auditwheel names the platform, twine checks the texts
+    scripts/wheel.py try             the wheel in an empty environment: no compiler, no network, nothing of the project
+    scripts/wheel.py sdist           the sdist builds the same package from nothing but itself (long)
+
+`try` takes the wheel that lies in out/dist, or builds one from what `make install` has compiled.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import tomllib
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+DIST = ROOT / "out" / "dist"
+WORK = ROOT / "target" / "wheel"
+
+# Parts of the package that no Python file imports; a wheel without them would fail late.
+INSIDE = (
+    "ufsim/py.typed",
+    "ufsim/data/claims.toml",
+    "ufsim/jobs/hpb-f6-randread-8.fio",
+    "ufsim/jobs/sqlite.toml",
+    "ufsim/samples/app-mix/trace.0.gz",
+    "ufsim/samples/phone/nine-apps.toml",
+)
+# The same for the sdist.
+IN_SDIST = ("Cargo.lock", "profiles/hp-ufs.toml", "apps/categories.toml", "crates/lab/build.rs", "README.md")
+
+# What a new user does, and files that it leaves. Each takes seconds.
+TRIED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("ufsim", "--version"), ()),
+    (("ufsim", "profiles", "hp-ufs"), ()),
+    (
+        ("ufsim", "compare", "samples/app-mix", "--replay", "closed", "--depth", "8", "--name", "demo"),
+        ("out/demo.png", "out/demo.json", "out/demo.parquet"),
+    ),
+    (
+        ("ufsim", "phone", "samples/phone/small.toml", "--profile", "tiny", "--schemes", "hpbvalve,ideal"),
+        ("out/small.png",),
+    ),
+    (("ufsim", "run", "jobs/sqlite.toml", "--scheme", "ideal", "--json"), ()),
+    (("ufsim", "reproduce", "map-plus/t1", "--quick"), ("out/reproduce/report.html",)),
+    (("ufsim", "reproduce", "hpb/f7", "--quick"), ("out/reproduce/report.html",)),
+    (("ufsim", "crash", "--runs", "20"), ()),
+)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("what", choices=("build", "try", "sdist"))
+    options.add_argument("--profile", default="release", help="cargo profile of the wheel (dev compiles faster)")
+    chosen = options.parse_args()
+    begun = time.monotonic()
+    if chosen.what == "build":
+        build(chosen.profile)
+    elif chosen.what == "try":
+        try_wheel(the_wheel(chosen.profile))
+    else:
+        check_sdist()
+    print(f"wheel: {time.monotonic() - begun:.0f} s")
+
+
+def build(profile: str) -> None:
+    """Makes and checks both packages."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    maturin("build", "--profile", profile)
+    maturin("sdist")
+    wheel = the_wheel(profile)
+    check_contents(wheel)
+    tools = checking_tools()
+    shown = output(tools / "auditwheel", "show", wheel)
+    platform = wheel.stem.rsplit("-", 1)[1]
+    if "manylinux" not in platform or platform not in shown:
+        sys.exit(f"wheel.py: {wheel.name} is not what auditwheel says:\n{shown}")
+    run(tools / "twine", "check", "--strict", *DIST.iterdir())
+    for path in sorted(DIST.iterdir()):
+        print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1e6:.1f} MB")
+    print(f"platform of the wheel: {platform}")
+
+
+def the_wheel(profile: str) -> Path:
+    """The wheel in out/dist of this version; made if it is not there."""
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    pattern = f"ufsim-{version}-*.whl"
+    if not list(DIST.glob(pattern)):
+        maturin("build", "--profile", profile)
+    found = list(DIST.glob(pattern))
+    if len(found) != 1:
+        sys.exit(f"wheel.py: {len(found)} wheels of version {version} in {DIST}, not one")
+    return found[0]
+
+
+def maturin(command: str, *arguments: str) -> None:
+    # The same interpreter as `make install`, or cargo would compile the extension anew.
+    own = {"PYO3_PYTHON": str(BIN / "python"), "VIRTUAL_ENV": str(BIN.parent)}
+    run(BIN / "maturin", command, *arguments, "--out", DIST, environment=own)
+
+
+def check_contents(wheel: Path) -> None:
+    """Everything that is needed is inside, and nothing that was left lying about."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    missing = [name for name in INSIDE if name not in names]
+    if missing:
+        sys.exit(f"wheel.py: {wheel.name} has no {', '.join(missing)}")
+    tracked = output("git", "-C", ROOT, "ls-files", "python/ufsim").split("\n")
+    known = {name.removeprefix("python/") for name in tracked}
+    strange = [name for name in names if name.startswith("ufsim/") and name not in known and "_core" not in name]
+    if strange:
+        sys.exit(f"wheel.py: {wheel.name} has files that are not part of the project: {', '.join(sorted(strange))}")
+
+
+def checking_tools() -> Path:
+    """An environment with auditwheel and twine, as scripts/wheel.lock says."""
+    lock, folder = ROOT / "scripts" / "wheel.lock", WORK / "tools"
+    made = folder / "made"
+    if not made.exists() or made.stat().st_mtime < lock.stat().st_mtime:
+        run(sys.executable, "-m", "venv", "--clear", folder)
+        run(folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "-r", lock)
+        made.touch()
+    return folder / "bin"
+
+
+def try_wheel(wheel: Path) -> None:
+    """Installs the wheel where nothing else is, and does what a new user does."""
+    check_contents(wheel)
+    packages = dependencies()
+    with tempfile.TemporaryDirectory(prefix="ufsim-wheel-") as folder:
+        home = Path(folder)
+        programs = home / "env" / "bin"
+        run(sys.executable, "-m", "venv", home / "env")
+        # Nothing but the environment: no compiler is found, no setting of the user's is read.
+        environment = {"PATH": str(programs), "HOME": str(home), "MPLBACKEND": "agg", "LANG": "C.UTF-8"}
+        alone = without_network()
+        from_here = ("--no-index", "--find-links", str(packages), "--constraint", str(ROOT / "requirements.lock"))
+        install = (programs / "pip", "install", "--quiet", "--disable-pip-version-check", *from_here, wheel)
+        run(*alone, *install, cwd=home, environment=environment, inherit=False)
+        for command, files in TRIED:
+            begun = time.monotonic()
+            program, *arguments = command
+            run(
+                *alone, programs / program, *arguments, cwd=home, environment=environment, inherit=False, quiet=True
+            )
+            absent = [name for name in files if not (home / name).is_file()]
+            if absent:
+                sys.exit(f"wheel.py: {' '.join(command)}: did not make {', '.join(absent)}")
+            print(f"{' '.join(command)}: {time.monotonic() - begun:.1f} s", flush=True)
+
+
+def dependencies() -> Path:
+    """Wheels of what ufsim needs, as requirements.lock pins them, fetched once."""
+    lock, folder = ROOT / "requirements.lock", WORK / "dependencies"
+    made = folder / "made"
+    if not made.exists() or made.stat().st_mtime < lock.stat().st_mtime:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+        choice = ("--only-binary", ":all:", "--constraint", lock, "--dest", folder)
+        run(BIN / "python", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", *choice, *needed)
+        made.touch()
+    return folder
+
+
+def without_network() -> tuple[str, ...]:
+    """A prefix that runs a command without a network, where the system allows that."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        return ()
+    prefix = (unshare, "--net") if os.geteuid() == 0 else (unshare, "--user", "--map-root-user", "--net")
+    works = subprocess.run([*prefix, sys.executable, "-c", ""], capture_output=True, check=False).returncode == 0
+    if not works:
+        print("wheel.py: this system does not let a command run without a network; pip alone is kept from it")
+    return prefix if works else ()
+
+
+def check_sdist() -> None:
+    """Builds a wheel from the unpacked sdist, far from the project."""
+    maturin("sdist")
+    (sdist,) = DIST.glob("*.tar.gz")
+    with tempfile.TemporaryDirectory(prefix="ufsim-sdist-") as folder:
+        with tarfile.open(sdist) as archive:
+            archive.extractall(folder, filter="data")
+        (sources,) = Path(folder).iterdir()
+        missing = [name for name in IN_SDIST if not (sources / name).is_file()]
+        if missing:
+            sys.exit(f"wheel.py: {sdist.name} has no {', '.join(missing)}")
+        made = Path(folder) / "made"
+        environment = {"PYO3_PYTHON": str(BIN / "python"), "CARGO_TARGET_DIR": str(WORK / "sdist")}
+        # Not for speed: this is about what has to be there.
+        build = (BIN / "maturin", "build", "--profile", "dev", "--out", made)
+        run(*build, cwd=sources, environment=environment)
+        (wheel,) = made.glob("*.whl")
+        check_contents(wheel)
+        same_version(wheel, Path(folder) / "inside")
+    print(f"{sdist.name}: builds {wheel.name} from itself")
+
+
+def same_version(wheel: Path, folder: Path) -> None:
+    """The fingerprint of the sources is that of the project, so nothing that decides results is missing or other."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    code = "import ufsim._core; print(ufsim._core.__version__)"
+    versions = [
+        output(BIN / "python", "-c", code, environment={"PYTHONPATH": str(place)}).strip()
+        for place in (folder, ROOT / "python")
+    ]
+    if versions[0] != versions[1] or not re.fullmatch(r"[0-9.]+\+[0-9a-f]{16}", versions[0]):
+        sys.exit(f"wheel.py: the sdist makes version {versions[0]}, the project is {versions[1]}")
+
+
+def output(*command: str | Path, environment: dict[str, str] | None = None) -> str:
+    merged = {**os.environ, **(environment or {})}
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=merged, cwd="/").stdout
+
+
+def run(
+    *command: str | Path,
+    cwd: Path = ROOT,
+    environment: dict[str, str] | None = None,
+    inherit: bool = True,
+    quiet: bool = False,
+) -> None:
+    """Runs a command; one that fails ends everything, with what it has printed."""
+    merged = ({**os.environ} if inherit else {}) | (environment or {})
+    shown = subprocess.PIPE if quiet else None
+    done = subprocess.run(command, cwd=cwd, env=merged, check=False, stdout=shown, stderr=shown, text=True)
+    if done.returncode:
+        sys.exit(f"wheel.py: failed: {' '.join(map(str, command))}\n{done.stdout or ''}{done.stderr or ''}")
+
+
+if __name__ == "__main__":
+    main()
