@@ -148,9 +148,7 @@ def try_wheel(wheel: Path) -> None:
         for command, files in TRIED:
             begun = time.monotonic()
             program, *arguments = command
-            run(
-                *alone, programs / program, *arguments, cwd=home, environment=environment, inherit=False, quiet=True
-            )
+            run(*alone, programs / program, *arguments, cwd=home, environment=environment, inherit=False, quiet=True)
             absent = [name for name in files if not (home / name).is_file()]
             if absent:
                 sys.exit(f"wheel.py: {' '.join(command)}: did not make {', '.join(absent)}")
