@@ -2,7 +2,6 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-SAMPLE := samples/app-mix
 RUST_SOURCES := $(shell find crates profiles apps -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 
 # Modules that a registration macro declares, where cargo fmt does not find them.
@@ -20,7 +19,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 	bench format clean
 
 help:
-	@echo "make demo     compare ufs, hpb, hp-ufs and ideal on the bundled trace; picture in out/demo.png"
+	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
 	@echo "make test     everything that CI checks"
 	@echo "make quick    tests of the crates that have changed and of what depends on them directly (about two minutes)"
 	@echo "make example  add the worked example of CONTRIBUTING.md to a copy of the sources, and test it"
@@ -35,7 +34,7 @@ help:
 	@echo "make clean    remove everything that was built"
 
 demo: install
-	$(BIN)/ufsim compare --schemes ufs,hpb,hp-ufs,ideal --replay closed --depth 8 --out out --name demo $(SAMPLE)
+	$(BIN)/ufsim demo
 
 test: check-format check-rust example check-python
 

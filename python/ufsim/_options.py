@@ -98,6 +98,16 @@ class Options:
             "commands": ("run", "compare"),
         },
     )
+    repeat: int | None = field(
+        default=None,
+        metadata={
+            "help": "How often a trace is replayed, one time after the other and at the same addresses. (default: 1)",
+            "flag": "--repeat",
+            "metavar": "N",
+            "range": (1, 100000),
+            "commands": ("run", "compare"),
+        },
+    )
     seed: int = field(
         default=1,
         metadata={

@@ -120,6 +120,29 @@ def compare(
 
 
 @app.command()
+def demo(
+    cache: CacheOption = True,
+    jobs: JobsOption = None,
+    as_json: JsonOption = False,
+    out: OutOption = None,
+) -> None:
+    """Compare four schemes on a phone in use: a recorded trace on an aged device, two minutes on two cores."""
+    from ufsim import demo as shown
+
+    directory = directory_for(out, None, as_json)
+    with ProgressDisplay() as progress:
+        comparison = shown.demo(jobs=jobs, progress=progress, cache=StateCache() if cache else None)
+    picture = None if directory is None else write_files(comparison, directory, "demo")
+    if as_json:
+        print(comparison.to_json())
+        return
+    console = Console()
+    comparison_tables.print_comparison(console, comparison)
+    console.print(shown.what_to_look_at(comparison), highlight=False)
+    console.print(f"picture: {picture}", soft_wrap=True, highlight=False)
+
+
+@app.command()
 @takes("phone", profile=phones.PROFILE)
 def phone(
     options: Arguments,

@@ -159,6 +159,8 @@ def replay_text(result: Result) -> str:
         "fio": "fio job",
         "sqlite": "SQLite",
     }.get(str(kind), str(kind))
+    if (result.data.get("repeat") or 1) > 1:
+        words += f", {result.data['repeat']} times"
     if result.data.get("per_cpu_streams"):
         words += ", a stream for each CPU"
     if result.data.get("device"):

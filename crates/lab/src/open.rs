@@ -247,6 +247,7 @@ fn open_trace(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     })?;
     let folded = trace.report.folded;
     let warnings = trace.report.warnings();
+    let trace = trace.repeated(spec.repeat.unwrap_or(1)).map_err(LabError::config)?;
     let mode = spec.replay_mode();
     let source = Replay::new(Arc::new(trace), mode, beneath.capacity_units).map_err(LabError::config)?;
     let (replay, depth) = match mode {

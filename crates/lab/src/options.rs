@@ -223,6 +223,9 @@ options! {
     /// Closed replay: a stream with its own depth for each per-CPU file.
     per_cpu_streams: switch, cli "--per-cpu-streams" "" [run compare], on [Trace],
         echo bool = |run| run.spec.per_cpu_streams, "Each per-CPU file was a stream with its own depth.";
+    /// How often a trace is replayed, one time after the other and at the same addresses.
+    repeat: count_if_any(1 to 100_000), cli "--repeat" "N" [run compare], on [Trace], usually "1",
+        echo Option<u32> = |run| run.spec.repeat, "How often the trace was replayed, if more than once was asked for.";
     /// Seed of everything random.
     seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age reproduce],
         echo u64 = |run| run.spec.seed, "Seed.";

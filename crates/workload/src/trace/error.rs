@@ -246,6 +246,14 @@ pub enum TraceError {
         /// Size of the device.
         capacity_mib: u64,
     },
+    /// Too many requests after repetition.
+    #[error("repeat: {times} times {requests} requests are too many; at most 268435456 in all")]
+    TooLong {
+        /// Requests of the trace.
+        requests: u64,
+        /// How often it was to be replayed.
+        times: u32,
+    },
     /// A queue depth outside of the allowed range.
     #[error("depth: {value} is not allowed; allowed are 1 to 65536")]
     BadDepth {
