@@ -240,6 +240,9 @@ class RunOptions(TypedDict, total=False):
     per_cpu_streams: bool
     """Closed replay: a stream with its own depth for each per-CPU file."""
 
+    repeat: SupportsIndex | None
+    """How often a trace is replayed, one time after the other and at the same addresses. (default: 1)"""
+
     seed: SupportsIndex
     """Seed of everything random."""
 
