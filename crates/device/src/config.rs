@@ -83,7 +83,7 @@ pub enum Sabotage {
 }
 
 impl Sabotage {
-    /// All of them, with their names.
+    /// Every sabotage, with its name.
     pub const ALL: [(&str, Sabotage); 7] = [
         ("flush-at-once", Sabotage::FlushAtOnce),
         ("fua-at-once", Sabotage::FuaAtOnce),

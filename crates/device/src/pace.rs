@@ -6,15 +6,15 @@
 //! - **Level**: the number of free superblocks. It has four ranges below `start`: above `relaxed`, above `hurried`,
 //!   from there down to `reserve`, and at `reserve` or below, where GC is urgent and host writes wait for it.
 //!
-//! With [`GcPace::Searched`] a written unit pays for a searched one, whatever that gains. The more of a victim is
-//! valid, the more GC lags behind, until it is urgent. With [`GcPace::Gained`] a written unit pays for a gained one:
-//! for N / (N - V) searched units of a victim of N units, of which V are valid. If the host has written a superblock
-//! more than GC has gained, its writes wait while there is anything to collect.
+//! With [`GcPace::Searched`] a written unit pays for the search of one unit, whether it gains any or none. The more
+//! units of a victim are valid, the more GC lags behind, until it is urgent. With [`GcPace::Gained`] a written unit
+//! pays for the gain of one unit: for N / (N - V) searched units of a victim of N units, of which V are valid. If the
+//! host has written a superblock more than GC has gained, its writes wait while there is anything to collect.
 //!
 //! [`GcPace::Searched`] is the pace of the HP-UFS authors' prototype. If victims are nearly all valid, free superblocks
-//! run down to the reserve, and writes wait until one is gained. The counter `gc_urgent_steps` tells how often. A
-//! scheme that gets its victims from the host and pauses GC when the log fills (`hp-ufs`) may run down to the reserve
-//! with either pace.
+//! run down to the reserve, and writes wait until one is gained. The counter `gc_urgent_steps` counts GC steps at the
+//! reserve. A scheme that gets its victims from the host and pauses GC when the log fills (`hp-ufs`) may run down to
+//! the reserve with either pace.
 
 use crate::config::{GcConfig, GcPace};
 

@@ -35,7 +35,7 @@ macro_rules! kinds {
         }
 
         impl $kind {
-            /// All of them.
+            /// All kinds, in order of declaration.
             pub const ALL: &'static [$kind] = &[$($kind::$variant),+];
             /// The names by which they are chosen, in the order of `ALL`.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
