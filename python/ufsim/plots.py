@@ -21,6 +21,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from matplotlib import rc_context, rc_params_from_file
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -102,16 +103,17 @@ def cdf(source: Source, kind: str = "all", *, tail: bool = False, ax: Axes | Non
     frame = frame[frame.kind == kind]
     styles = scheme_styles(frame.scheme)
     with _drawing(ax, len(styles)) as axes:
-        for scheme, style in styles.items():
+        for place, (scheme, style) in enumerate(styles.items()):
             latency, share = _pooled(frame[frame.scheme == scheme])
             if tail:
                 latency, share = latency[share < 1], 1 - share[share < 1]
-            marks = _spread(len(latency), 6, len(styles), list(styles).index(scheme))
+            marks = _spread(len(latency), 6, len(styles), place)
             axes.plot(
                 latency / 1e3,
                 share,
                 color=style.colour,
                 ls=style.dashes,
+                lw=_width(place),
                 marker=style.marker,
                 markevery=marks,
                 label=scheme,
@@ -222,9 +224,10 @@ def time_series(source: Result | ResultSet, y: str = "mib_per_s", kind: str = "a
     unit, factor = _unit(y)
     styles = scheme_styles(frame.scheme)
     with _drawing(ax, len(styles)) as axes:
-        for scheme, style in styles.items():
+        for place, (scheme, style) in enumerate(styles.items()):
             values = _over_kinds(frame[frame.scheme == scheme], y) * factor
-            axes.plot(values.index, values, color=style.colour, ls=style.dashes, label=scheme, drawstyle="steps-post")
+            look: dict[str, Any] = {"color": style.colour, "ls": style.dashes, "lw": _width(place)}
+            axes.plot(values.index, values, label=scheme, drawstyle="steps-post", **look)
         axes.set_xlabel("simulated time (s)")
         axes.set_ylabel(_axis_name(y, unit))
         axes.set_ylim(bottom=0)
@@ -251,7 +254,10 @@ def _results(source: Source) -> list[Result]:
 def _pooled(frame: "pd.DataFrame") -> tuple[Any, Any]:
     """Latencies, and the share of all requests of several results that took so long at most."""
     requests = frame.pivot(index="latency_ns", columns="run", values="requests").ffill().fillna(0).sum(axis=1)
-    return requests.index.to_numpy(), (requests / requests.iloc[-1]).to_numpy()
+    # There are 20 points for each power of ten, and the first is the first within which there was a request.
+    before = requests.index[0] / 10 ** (1 / 20)
+    latencies = np.concatenate([[before], requests.index.to_numpy()])
+    return latencies, np.concatenate([[0.0], (requests / requests.iloc[-1]).to_numpy()])
 
 
 @contextmanager
@@ -329,6 +335,11 @@ def _axis_name(column: str, unit: str) -> str:
     plain = next((column.removesuffix(end) for end in endings if column.endswith(end)), column)
     words = {"mib": "throughput", "iops": "requests"}.get(plain, plain).replace("_", " ").replace("p999", "p99.9")
     return f"{words} ({unit})" if unit else words
+
+
+def _width(place: int) -> float:
+    """Width of a line: the first ones are thicker, so that those that lie on each other can all be seen."""
+    return max(0.9, 2.4 - 0.5 * place)
 
 
 def _spread(points: int, marks: int, lines: int, line: int) -> tuple[int, int] | None:

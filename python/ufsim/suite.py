@@ -76,6 +76,12 @@ class Suite:
                 return comparison
         raise KeyError(f"{workload!r}; the suite has {', '.join(self.names)}")
 
+    def __repr__(self) -> str:
+        return f"<ufsim.Suite of {', '.join(self.schemes)} on {', '.join(self.names)}>"
+
+    def _repr_html_(self) -> str:
+        return self.gains().round(1).to_html()
+
     @property
     def names(self) -> list[str]:
         """Names of the workloads, as short as they can be told apart."""

@@ -1,5 +1,6 @@
 """The picture of a suite: gains over the first scheme by workload, a panel for each measure."""
 
+import textwrap
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -7,11 +8,13 @@ from matplotlib.figure import Figure
 
 from ufsim import conditions
 from ufsim.formats import percent_change
-from ufsim.palette import scheme_colours
+from ufsim.palette import scheme_styles
 from ufsim.suite import Measure, Suite
 from ufsim.suite_tables import MEAN
 
 PANEL_HEIGHT = 2.9
+# Of the heading, on one line.
+CHARACTERS_PER_INCH = 12
 # Most bars of a panel that have their gain written above them.
 MOST_LABELS = 16
 
@@ -22,24 +25,23 @@ def suite_figure(suite: Suite) -> Figure:
     groups = max((len(places) for _, places in measures), default=0) + 1
     width = min(16.0, max(6.5, 1.6 + 0.24 * groups * len(suite.schemes)))
     figure = Figure(figsize=(width, 1.2 + PANEL_HEIGHT * max(1, len(measures))), dpi=120, layout="constrained")
-    figure.suptitle(f"{len(suite)} workloads, gains over {suite.schemes[0]}", fontsize=13, fontweight="bold")
+    by_name = {name: one.results for name, one in zip(suite.names, suite.comparisons, strict=True)}
+    told = f"{len(suite)} workloads, gains over {suite.schemes[0]}"
+    lines = textwrap.wrap(conditions.run_text(conditions.described_suite(by_name)), int(width * CHARACTERS_PER_INCH))
+    figure.suptitle("\n".join([told, *lines]), fontsize=10, x=0.012, ha="left", linespacing=1.4)
     panels: Any = figure.subplots(max(1, len(measures)), 1, squeeze=False)
     for row, (measure, places) in zip(panels, measures, strict=False):
         draw_gains(row[0], suite, measure, places)
     if measures:
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)), frameon=False, fontsize=9)
-    by_name = {name: one.results for name, one in zip(suite.names, suite.comparisons, strict=True)}
-    figure.text(
-        0.01, 0.001, conditions.run_text(conditions.described_suite(by_name)), fontsize=6.5, color="#555555", wrap=True
-    )
     return figure
 
 
 def draw_gains(axes: Axes, suite: Suite, measure: Measure, places: list[int]) -> None:
     """Bars of the gains of all schemes but the first."""
     schemes = suite.schemes[1:] or suite.schemes
-    colours = scheme_colours(suite.schemes)
+    styles = scheme_styles(suite.schemes)
     groups = [list(suite.gains_of(measure, place).values()) for place in places]
     if len(places) > 1:
         groups.append([suite.mean_gain(measure, places, column) for column in range(len(suite.schemes))])
@@ -49,9 +51,10 @@ def draw_gains(axes: Axes, suite: Suite, measure: Measure, places: list[int]) ->
         column = suite.schemes.index(scheme)
         at = [group + (index - (len(schemes) - 1) / 2) * width for group in range(len(groups))]
         gains = [group[column] or 0.0 for group in groups]
-        bars = axes.bar(at, gains, width=width * 0.94, color=colours[scheme], label=scheme)
+        look: dict[str, Any] = {"color": styles[scheme].colour, "hatch": styles[scheme].hatch, "label": scheme}
+        bars = axes.bar(at, gains, width=width * 0.94, edgecolor="white", linewidth=0.3, **look)
         if len(groups) * len(schemes) <= MOST_LABELS:
-            axes.bar_label(bars, [percent_change(gain) for gain in gains], padding=2, fontsize=7.5)
+            axes.bar_label(bars, [percent_change(gain) for gain in gains], padding=2, fontsize=8)
     axes.axhline(0, color="black", linewidth=0.8)
     turned = len(names) > 6 or max(map(len, names)) > 18
     axes.set_xticks(range(len(names)), names, rotation=25 if turned else 0, ha="right" if turned else "center")

@@ -20,8 +20,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 import ufsim
-from conftest import result
-from ufsim import ConfigError, plots
+from conftest import ROOT, result
+from ufsim import ConfigError, Suite, plots
 from ufsim.palette import SCHEME_STYLES
 from ufsim.results import Comparison
 
@@ -31,7 +31,8 @@ ALL = list(SCHEME_STYLES)
 def comparison_of(schemes: list[str], seed: int = 7, **changes: object) -> Comparison:
     speeds = {scheme: 1.0 + 0.1 * place + 0.01 * seed for place, scheme in enumerate(schemes)}
     results = [result(name, speed, 10**9) | {"seed": seed} | changes for name, speed in speeds.items()]
-    return Comparison.from_json(json.dumps({"workload": "traces/example", "results": results}))
+    workload = str(changes.get("workload", "traces/example"))
+    return Comparison.from_json(json.dumps({"workload": workload, "results": results}))
 
 
 def panels(comparison: Comparison) -> dict[str, Axes]:
@@ -149,6 +150,25 @@ def test_pictures_are_legible_for_every_number_of_schemes(schemes: list[str], re
     assert width <= 1600 and height <= 2000
 
 
+@pytest.mark.parametrize("schemes", [ALL[:2], ALL])
+def test_pictures_of_suites_are_legible(schemes: list[str]) -> None:
+    figure = Suite([comparison_of(schemes, workload=f"traces/{name}") for name in ("chrome", "maps", "mail")]).plot()
+    assert overlaps(figure) == []
+    assert outside(figure) == []
+    assert min(text.get_fontsize() for text in figure.findobj(Text)) >= 8
+    bars = {(to_hex(bar.get_facecolor()), bar.get_hatch()) for bar in figure.axes[0].patches}
+    assert len(bars) == len(schemes) - 1
+
+
+def test_the_picture_of_a_phone_is_legible() -> None:
+    study = ufsim.phone(ROOT / "samples" / "phone" / "small.toml", ["ufs", "hpbvalve"], profile="tiny", jobs=1)
+    figure = study.plot()
+    assert overlaps(figure) == []
+    assert outside(figure) == []
+    assert min(text.get_fontsize() for text in figure.findobj(Text)) >= 8
+    assert "small.toml\nprofile: tiny" in figure.get_suptitle()
+
+
 def test_a_picture_is_written_to_a_path(comparison: Comparison, tmp_path: Path) -> None:
     comparison.plot(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
@@ -206,14 +226,15 @@ def test_a_distribution_pools_the_runs_of_several_seeds() -> None:
     alone, both = plots.cdf(runs[0], "read"), plots.cdf(runs, "read")
     assert len(both.lines) == 1
     x, y = both.lines[0].get_data()
-    points = sorted({*alone.lines[0].get_xdata(), *plots.cdf(runs[1], "read").lines[0].get_xdata()})
-    assert list(x) == points
-    assert list(y) == pytest.approx([0.25, 0.5, 0.7, 0.9, 0.95, 1.0])
+    points = {*alone.lines[0].get_xdata()[1:], *plots.cdf(runs[1], "read").lines[0].get_xdata()[1:]}
+    assert list(x)[1:] == sorted(points)
+    assert list(y) == pytest.approx([0.0, 0.25, 0.5, 0.7, 0.9, 0.95, 1.0])
+    assert x[0] == pytest.approx(x[1] / 1.122, rel=1e-3), "a point before the first request"
 
 
 def test_a_tail_is_what_took_longer() -> None:
     x, y = plots.cdf(comparison_of(["ufs"], 0), "read", tail=True).lines[0].get_data()
-    assert list(x) == pytest.approx([80.0, 160.0]) and list(y) == pytest.approx([0.5, 0.1])
+    assert list(x)[1:] == pytest.approx([80.0, 160.0]) and list(y) == pytest.approx([1.0, 0.5, 0.1])
 
 
 def test_bands_reach_from_the_smallest_to_the_largest_seed(sweep: pd.DataFrame) -> None:
