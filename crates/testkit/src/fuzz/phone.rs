@@ -1,5 +1,6 @@
 //! Input: text or a recording of Perfetto. What is no text or has block events is read as a session of a phone, other
-//! text as a scenario. A phone made from an accepted one takes its first steps, with a driver that gives random answers.
+//! text as a scenario. A phone made from an accepted one takes its first steps, with a driver that gives random
+//! answers.
 
 use android::recorded::scenario_of;
 use android::{Phone, Scenario};

@@ -5,8 +5,7 @@
 //! | L2P segment | 1024 x 4, packed PPAs (0 = unmapped, else PPA + 1), big-endian |
 //! | quarters of an L2P segment | 256 x 4 for each, likewise |
 //! | multi-entry transfer | 16 per entry, laid out as the piggyback (see [`super::hpufs`]) |
-//! | valid page bitmap | 8 per word; a string of bits: byte n holds units 8n to 8n + 7 in fill order, least significant
-//! bit first |
+//! | valid page bitmap | 8 per word; byte n holds units 8n to 8n + 7 in fill order, least significant bit first |
 //! | sealed HPB entries | 8 per block, big-endian, 0 = unmapped |
 //! | runs of logical blocks | 8 per run (see [`super::mapplus`]) |
 //! | UNMAP parameter list | see [`super::cdb`] |

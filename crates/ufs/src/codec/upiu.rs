@@ -7,8 +7,7 @@
 //! | offset | size | meaning |
 //! |---|---|---|
 //! | 0 | 1 | 01h |
-//! | 1 | 1 | flags: bit 6 R (data to the host), bit 5 W (data to the device), bit 2 CP (priority, ignored), bits 1-0
-//! task attribute, 0 = simple |
+//! | 1 | 1 | flags: bit 6 R (data to host), bit 5 W (data to device), bit 2 CP (ignored), bits 1-0 task attribute |
 //! | 2 | 1 | LUN, 0 |
 //! | 3 | 1 | task tag |
 //! | 4 | 1 | bits 7-4 IID, 0; bits 3-0 command set type: 0h SCSI, 8h and 9h SCSI with the extension of HP-UFS |
@@ -19,6 +18,8 @@
 //! | 12 | 4 | expected data transfer length in bytes; without R and W it means nothing |
 //! | 16 | 16 | CDB, filled up with 0 |
 //! | 32 | 8 | extension, see [`super::hpufs`] |
+//!
+//! CP is the command priority. The task attribute is 0, simple.
 //!
 //! # DATA OUT (10.7.3) and DATA IN (10.7.4), 32 bytes and a data segment
 //! | offset | size | meaning |
