@@ -175,7 +175,7 @@ impl HpUfs {
         Status::Good
     }
 
-    /// The segment to ask for next, if writeback is writeback_due.
+    /// The segment to ask for next, if writeback is due.
     #[inline]
     fn writeback_hint(&mut self, core: &Core) -> Option<SegmentId> {
         if !self.log_blocks.writeback_due() {

@@ -237,7 +237,7 @@ impl Writebacks {
         missing
     }
 
-    /// Programs up to `room` of the queue_len map units.
+    /// Programs up to `room` of the waiting map units.
     #[inline(never)]
     pub fn program(&mut self, core: &mut Core, room: usize) {
         let n = self.queued.len().min(room);
