@@ -33,7 +33,7 @@ pub(super) enum Load {
     Reading,
     /// All map units of the round are in SRAM.
     InSram,
-    /// InSram is no next round: the flush has ended, or has been broken off for a command.
+    /// There is no next round: the flush has ended, or has been broken off for a command.
     Ended,
 }
 
