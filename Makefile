@@ -15,15 +15,17 @@ SECONDS ?= 600
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test reproduce wheel wheel-test sdist-test crash fuzz check-format check-rust check-clippy check-python quick example install \
-	bench format clean
+.PHONY: help demo test docs scorecard reproduce wheel wheel-test sdist-test crash fuzz check-format check-rust \
+	check-clippy check-python quick example install bench format clean
 
 help:
 	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
 	@echo "make test     everything that CI checks"
 	@echo "make quick    tests of the crates that have changed and of what depends on them directly (about two minutes)"
-	@echo "make example  add the worked example of CONTRIBUTING.md to a copy of the sources, and test it"
+	@echo "make example  add the worked example of the tutorial to a copy of the sources, and test it"
+	@echo "make docs     build the documentation, out/site/index.html; every warning is an error"
 	@echo "make reproduce  measure the papers' figures again (about 30 minutes); report in out/reproduce"
+	@echo "make scorecard  the same, and keep the claims for the documentation"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
 	@echo "make wheel    wheel and sdist of a release in out/dist, checked by auditwheel and twine"
@@ -64,8 +66,15 @@ quick: .venv/.packages
 
 install: .venv/.extension
 
+# Pages, tables, drawings and the notebook are made anew from the sources: scripts/site_hook.py.
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 reproduce: install
 	$(BIN)/ufsim reproduce
+
+scorecard: reproduce
+	$(BIN)/python scripts/scorecard.py out/reproduce/scorecard.json
 
 # Both take what make install has compiled.
 wheel: install

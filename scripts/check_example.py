@@ -1,4 +1,4 @@
-"""Builds the worked example of CONTRIBUTING.md (examples/no-bitmap) and tests it: `make example`.
+"""Builds the worked example of docs/tutorial/scheme.md (examples/no-bitmap) and tests it: `make example`.
 
 The sources are copied to target/worked-example, and there the example is added as a reader would add it: its file, its
 registration, its preset. The conformance tests of the scheme run, and twenty cases of the power-cut campaign. The copy

@@ -26,7 +26,7 @@ use thiserror::Error;
 pub use ceilings::{Ceiling, LIMITS, PATTERNS, Pattern};
 pub use describe::Description;
 pub use facts::facts_markdown;
-pub use page::{keys_json, schema_markdown};
+pub use page::{counters_markdown, keys_json, schema_markdown};
 pub use schema::{Section, Values, schemes, sections};
 
 /// The profiles that come with the program: name and text.

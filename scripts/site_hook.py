@@ -1,0 +1,139 @@
+"""What mkdocs asks of the project: pages that are made, comments that stand for something made, links out of docs/.
+
+A comment on a page, `claims hp-ufs` or `drawing device`, is replaced by what `PLAIN` and `NAMED` make of it. mkdocs.yml
+names this file.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+import site_cli
+import site_demo
+import site_drawings
+import site_notebook
+import site_papers
+import site_results
+import site_speed
+from site_markdown import code, table
+
+ROOT = Path(__file__).parents[1]
+
+# Documents in the project's root that are pages, too.
+ROOT_PAGES = {
+    "architecture.md": "ARCHITECTURE.md",
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+}
+# In the root, README is what the first page is here.
+PAGES_OF = {document: page for page, document in ROOT_PAGES.items()} | {"README.md": "index.md"}
+
+MADE_PAGES: dict[str, Callable[[], str]] = {
+    "reference/cli.md": site_cli.page,
+    "reference/results.md": site_results.page,
+}
+MARK = re.compile(r"<!-- ([a-z]+)(?: ([\w./+-]+))? -->")
+FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+def schemes() -> str:
+    """Every preset and its parts."""
+    import ufsim
+
+    rows = (
+        [code(one["name"]), *(code(one[part]) for part in ("scheduler", "booster", "mapping")), one["summary"]]
+        for one in ufsim.schemes()
+    )
+    return table(("scheme", "scheduler", "booster", "mapping", "what it is"), rows)
+
+
+def formats() -> str:
+    """Every format of traces."""
+    import ufsim
+
+    rows = ([code(one["name"]), one["about"], "yes" if one["writable"] else ""] for one in ufsim.trace_formats())
+    return table(("format", "what", "written"), rows)
+
+
+def profiles() -> str:
+    """Every built-in profile with its summary."""
+    import tomllib
+
+    import ufsim
+
+    devices = ((name, tomllib.loads(ufsim.profile_text(name))["device"]) for name in ufsim.profiles())
+    rows = ([code(name), device["summary"], f"{device['capacity_mib'] / 1024:g}"] for name, device in devices)
+    return table(("profile", "device", "GiB>"), rows)
+
+
+# What a comment stands for; those of the second table say which.
+PLAIN: dict[str, Callable[[], str]] = {
+    "schemes": schemes,
+    "formats": formats,
+    "profiles": profiles,
+    "papers": site_papers.summary,
+    "speed": site_speed.page_tables,
+    "demo": site_demo.table_and_picture,
+}
+NAMED: dict[str, Callable[[str], str]] = {
+    "drawing": site_drawings.drawing,
+    "claims": site_papers.claims,
+    "figures": site_papers.figures,
+    "assumed": site_papers.assumed,
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds what is not a file in docs/."""
+    for uri, document in ROOT_PAGES.items():
+        files.append(File.generated(config, uri, content=(ROOT / document).read_text(encoding="utf-8")))
+    for uri, make in MADE_PAGES.items():
+        files.append(File.generated(config, uri, content=make()))
+    for uri, content in site_demo.pictures().items():
+        files.append(File.generated(config, uri, content=content))
+    for path in sorted((ROOT / "docs/notebooks").glob("*.ipynb")):
+        for uri, made in site_notebook.pages(path).items():
+            files.append(File.generated(config, uri, content=made))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Puts in what comments stand for, and turns links out of docs/ into links to pages, or into plain text."""
+    uri = page.file.src_uri
+    parts = FENCE.split(MARK.sub(made, markdown))
+    return "".join(part if part.startswith("```") else relinked(part, uri) for part in parts)
+
+
+def made(mark: re.Match[str]) -> str:
+    """What a comment stands for."""
+    kind, name = mark[1], mark[2]
+    if name is None and kind in PLAIN:
+        return PLAIN[kind]()
+    if name is not None and kind in NAMED:
+        return NAMED[kind](name)
+    raise PluginError(f"{mark[0]} stands for nothing; there are {', '.join([*PLAIN, *NAMED])}")
+
+
+def relinked(text: str, uri: str) -> str:
+    """Links as they work on GitHub, for the site."""
+    place = "" if uri in ROOT_PAGES else posixpath.join("docs", posixpath.dirname(uri))
+
+    def moved(link: re.Match[str]) -> str:
+        path, anchor = link[3].partition("#")[::2]
+        if not path or "://" in path or path.startswith("mailto:"):
+            return link[0]
+        target = posixpath.normpath(posixpath.join(place, path))
+        page = PAGES_OF.get(target) or (target.removeprefix("docs/") if target.startswith("docs/") else None)
+        if page is None:
+            return link[2]
+        shown = posixpath.relpath(page, posixpath.dirname(uri) or ".")
+        return f"{link[1]}[{link[2]}]({shown}{'#' + anchor if anchor else ''})"
+
+    return LINK.sub(moved, text)

@@ -1,0 +1,236 @@
+"""The documentation: it builds without a warning, needs nothing from elsewhere, and what it tells to type works."""
+
+import importlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ufsim as package
+from conftest import ROOT, Command
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import scorecard
+import site_cli
+import site_drawings
+import site_results
+import site_speed
+
+DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+BLOCK = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+# Whatever a browser would fetch by itself.
+FETCHED = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?https?:|<link\b[^>]*\bhref=["']?https?:""")
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall(path.read_text()) if kind == language]
+
+
+def commands() -> Iterator[tuple[Path, list[str]]]:
+    """Every command line `ufsim ...` in the shell examples of README and pages, in words."""
+    for path in [*DOCUMENTS, *PAGES]:
+        for block in blocks(path, "sh"):
+            # Of a pipe or a redirection only ufsim's part is looked at.
+            for line in block.replace("\\\n", " ").replace("|\n", "| ").splitlines():
+                words = shlex.split(line, comments=True)
+                end = next((place for place, word in enumerate(words) if word in ("|", ">")), len(words))
+                if words and words[0] == "ufsim":
+                    yield path, words[1:end]
+
+
+EXAMPLES = [pytest.param(words, id=f"{path.name}: {' '.join(words)}") for path, words in commands()]
+# Those that take a moment are run.
+QUICK = [case for case in EXAMPLES if {"trace", "schemes", "profiles", "tiny"} & set(case.values[0])]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, as `make docs` builds it. The notebook is run for it, and a cell that fails is fatal."""
+    place = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(place)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"make docs\n{done.stdout}{done.stderr}"
+    assert "WARNING" not in done.stdout + done.stderr
+    return place
+
+
+@pytest.fixture
+def workplace(tmp_path: Path) -> Path:
+    """A directory in which examples find what lies in the project's root, and may write to out/."""
+    for name in ("samples", "jobs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+def test_the_site_needs_nothing_from_elsewhere(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 40
+    for path in pages:
+        assert not FETCHED.search(path.read_text()), path
+    styles = [path.read_text() for path in site.rglob("*.css")]
+    assert styles
+    assert not any(re.search(r"url\([\"']?https?:|@import", text) for text in styles)
+
+
+def test_the_notebook_shows_its_figure(site: Path) -> None:
+    page = (site / "notebooks/from-trace-to-figure.html").read_text()
+    pictures = re.findall(r'<img[^>]*src="([^"]+)"', page)
+    assert pictures
+    assert (site / "notebooks" / pictures[-1]).read_bytes().startswith(b"\x89PNG")
+    assert (ROOT / "out/notebook/figure.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_every_scheme_and_scheduler_is_explained(ufsim: Command) -> None:
+    families = [path for path in (ROOT / "docs/schemes").glob("*.md") if path.stem not in ("index", "schedulers")]
+    text = {path: path.read_text() for path in families}
+    for path in families:
+        assert "<!-- drawing " in text[path], f"{path.name} has no drawing of its own"
+    for scheme in package.schemes():
+        heads = [words for words in (page.splitlines()[0] for page in text.values()) if f"`{scheme['name']}`" in words]
+        assert len(heads) == 1, f"{scheme['name']} stands in the title of {len(heads)} pages, not of one"
+    told = ufsim("run", "samples/app-mix", "--scheduler", "none-of-these").stderr
+    known = re.findall(r"[\w-]+", told.split("one of")[1])
+    page = (ROOT / "docs/schemes/schedulers.md").read_text()
+    assert "noop" in known
+    for name in known:
+        assert f"| `{name}` |" in page, name
+
+
+def test_results_are_documented() -> None:
+    result = package.run("samples/app-mix", "hp-ufs", replay="closed")
+    assert set(result.data) <= site_results.documented()
+    assert {"version", "digest", "waf", "age"} <= site_results.documented()
+    page = site_results.page()
+    for name in ("### Latency", "### Waf", "### Use", "| `valid_page_search` |", "| `p999` | integer |  | 99.9th"):
+        assert name in page
+
+
+def test_the_command_line_is_documented() -> None:
+    page = site_cli.page()
+    assert "## ufsim trace convert" in page
+    assert "| `--depth N` | a whole number | `8` |" in page
+    assert "| `--replay` | `timed`, `queued`, `closed` | `timed` |" in page
+
+
+def test_counters_are_documented() -> None:
+    page = (ROOT / "docs/counters.md").read_text()
+    result = package.run("samples/app-mix", "hp-ufs", replay="closed")
+    for name in [*result.counters["host"], *result.counters["device"]]:
+        assert f"| `{name}` |" in page, name
+
+
+def test_documents_name_files_that_are_there() -> None:
+    for path in [*DOCUMENTS, *PAGES]:
+        prose = BLOCK.sub("", path.read_text())
+        for target in LINK.findall(prose):
+            if "://" not in target and not (target.endswith(".md") and made(path.parent / target)):
+                assert (path.parent / target).exists(), f"{path.relative_to(ROOT)}: {target}"
+
+
+def made(path: Path) -> bool:
+    """A page that has no file, for it is made."""
+    name = os.path.relpath(path.resolve(), ROOT / "docs")
+    return name in ("reference/cli.md", "reference/results.md", "notebooks/from-trace-to-figure.md")
+
+
+def test_readme_is_short_and_its_picture_is_drawn() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+    assert site_drawings.README_PICTURE.read_text() == site_drawings.readme_picture(), "scripts/site_drawings.py"
+
+
+@pytest.mark.parametrize("words", EXAMPLES)
+def test_examples_name_options_and_files_that_are_there(words: list[str]) -> None:
+    known = site_cli.known_options()
+    name = next((" ".join(["ufsim", *words[:count]]) for count in (2, 1) if known_name(words, count, known)), None)
+    if name is None:
+        assert words[0].startswith("-"), f"no such command: {words}"
+        return
+    for word in words:
+        if word.startswith("--"):
+            assert word.partition("=")[0] in known[name], f"{name} has no option {word}"
+        elif word.startswith(("samples/", "jobs/")):
+            assert (ROOT / word).exists(), word
+
+
+def known_name(words: list[str], count: int, known: dict[str, set[str]]) -> bool:
+    return " ".join(["ufsim", *words[:count]]) in known
+
+
+@pytest.mark.parametrize("words", QUICK)
+def test_quick_examples_run(words: list[str], workplace: Path) -> None:
+    program = Path(sys.executable).with_name("ufsim")
+    # An example may go on with what the one before it has made.
+    if "out/session.toml" in words:
+        package.trace_to_scenario(workplace / "samples/phone/session.txt", workplace / "out/session.toml")
+    done = subprocess.run([program, *words], cwd=workplace, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path", [path for path in [*DOCUMENTS, *PAGES] if blocks(path, "python")], ids=lambda p: p.name
+)
+def test_python_examples_run(path: Path, workplace: Path) -> None:
+    for number, block in enumerate(blocks(path, "python")):
+        script = workplace / f"example_{number}.py"
+        script.write_text(block)
+        command = [sys.executable, script.name]
+        done = subprocess.run(command, cwd=workplace, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, f"{path.name}, example {number + 1}:\n{block}\n{done.stderr}"
+
+
+def test_a_scorecard_keeps_what_was_measured_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def card(version: str, verdicts: dict[str, str], quick: bool = False) -> Path:
+        claims = [{"id": name, "verdict": verdict, "measured": []} for name, verdict in verdicts.items()]
+        path = tmp_path / f"{version}.json"
+        path.write_text(json.dumps({"ufsim": version, "quick": quick, "seed": 1, "claims": claims}))
+        return path
+
+    kept = tmp_path / "data" / "scorecard.json"
+    monkeypatch.setattr(scorecard, "KEPT", kept)
+    first = card("1", {"a": "hit", "b": "not yet", "c": "miss"})
+    second = card("2", {"a": "not yet", "b": "not yet", "c": "hit"})
+    monkeypatch.setattr(sys, "argv", ["scorecard.py", str(first), str(second)])
+    scorecard.main()
+    claims = {entry["id"]: (entry["verdict"], entry.get("version")) for entry in json.loads(kept.read_text())["claims"]}
+    assert claims == {"a": ("hit", "1"), "b": ("not yet", None), "c": ("hit", "2")}
+    monkeypatch.setattr(sys, "argv", ["scorecard.py", str(card("3", {"a": "miss"}, quick=True))])
+    with pytest.raises(SystemExit, match="--quick"):
+        scorecard.main()
+
+
+def test_the_scorecard_knows_every_claim() -> None:
+    claims = importlib.import_module("ufsim.reproduce.claims").load_claims()
+    kept = json.loads(scorecard.KEPT.read_text())["claims"]
+    assert [entry["id"] for entry in kept] == [claim.id for claim in claims]
+    assert all(entry.get("version") for entry in kept if entry["verdict"] != "not yet")
+
+
+def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:
+    assert "No measurement" in site_speed.page_tables(tmp_path)
+    for date, rate in (("2025-01-02", 1_000_000), ("2026-03-04", 2_500_000)):
+        run = {"requests_per_second": rate, "flash_ops_per_second": 7, "cpu_seconds": 1.25, "peak_mib": 80}
+        document = {
+            "version": "1",
+            "commit": "abc",
+            "date": date,
+            "rustc": "rustc 1",
+            "machine": {"processor": "P", "cpus": 2, "system": "Linux"},
+            "cases": {"randwrite": {"runs": [run, {**run, "peak_mib": None}]}},
+        }
+        (tmp_path / f"{date}.json").write_text(json.dumps(document))
+    text = site_speed.page_tables(tmp_path)
+    assert text.index("2026-03-04") < text.index("2025-01-02")
+    assert "| `randwrite` | 2 | 2,500,000 | 7 | 1.2 | 80 |" in text
