@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from site_svg import MARGIN, WIDTH, Arrows, Canvas, Cell, Layer, layers
+from site_svg import MARGIN, WIDTH, Arrows, Canvas, Cell, Layer, layers, wrapped
 
 
 def overview() -> Canvas:
@@ -294,12 +294,12 @@ def power_cuts() -> Canvas:
     y = 46
     canvas.text(MARGIN, 20, "Time", look="soft")
     canvas.line([(MARGIN + 34, 16), (WIDTH - MARGIN, 16)])
-    events = ((24, "write A", "flash"), (112, "flush", "host"), (188, "write B", "flash"), (330, "recovery", "device"))
+    events = ((24, "write A", "flash"), (106, "flush", "host"), (188, "write B", "flash"), (316, "recovery", "device"))
     for x, text, kind in events:
         canvas.box(x, y, 72, 30, kind)
         canvas.text(x + 36, y + 20, text, anchor="middle", look="bold")
-    canvas.line([(290, 30), (290, 196)], head=False, dashed=True)
-    canvas.text(286, 42, "power cut", anchor="end", look="mark bold")
+    canvas.line([(288, 30), (288, 92)], head=False, dashed=True)
+    canvas.text(284, 38, "power cut", anchor="end", look="mark bold")
     rows = (
         ("A", "There, always: it was acknowledged before a flush that completed."),
         ("B", "There or not, unit by unit; if not, what was there before it is."),
@@ -307,9 +307,10 @@ def power_cuts() -> Canvas:
     )
     canvas.y = 100
     for name, text in rows:
-        canvas.text(24, canvas.y + 16, name, look="bold")
-        canvas.text(44, canvas.y + 16, text, look="soft", size=11)
-        canvas.y += 28
+        canvas.text(MARGIN, canvas.y + 16, name, look="bold")
+        for number, line in enumerate(wrapped(text, WIDTH - 40)):
+            canvas.text(24, canvas.y + 16 + 15 * number, line, look="soft")
+        canvas.y += 15 * len(wrapped(text, WIDTH - 40)) + 8
     return canvas
 
 

@@ -7,6 +7,7 @@ names this file.
 import posixpath
 import re
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -38,8 +39,10 @@ MADE_PAGES: dict[str, Callable[[], str]] = {
     "reference/cli.md": site_cli.page,
     "reference/results.md": site_results.page,
 }
-MARK = re.compile(r"<!-- ([a-z]+)(?: ([\w./+-]+))? -->")
+MARK = re.compile(r"^<!-- ([a-z]+)(?: ([\w./+-]+))? -->$", re.MULTILINE)
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+# A name in a table that has an escaped bar, which Markdown would show with its backslash.
+BARRED = re.compile(r"`([^`\n]*\\\|[^`\n]*)`")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -58,8 +61,11 @@ def formats() -> str:
     """Every format of traces."""
     import ufsim
 
-    rows = ([code(one["name"]), one["about"], "yes" if one["writable"] else ""] for one in ufsim.trace_formats())
-    return table(("format", "what", "written"), rows)
+    rows = (
+        [code(one["name"]), one["about"], one.get("needs", ""), "yes" if one["writable"] else ""]
+        for one in ufsim.trace_formats()
+    )
+    return table(("format", "what", "what has to be in it", "written"), rows)
 
 
 def profiles() -> str:
@@ -136,4 +142,9 @@ def relinked(text: str, uri: str) -> str:
         shown = posixpath.relpath(page, posixpath.dirname(uri) or ".")
         return f"{link[1]}[{link[2]}]({shown}{'#' + anchor if anchor else ''})"
 
-    return LINK.sub(moved, text)
+    return LINK.sub(moved, BARRED.sub(barred, text))
+
+
+def barred(name: re.Match[str]) -> str:
+    """A name with a bar as HTML."""
+    return f"<code>{escape(name[1]).replace(chr(92) + '|', '&#124;')}</code>"
