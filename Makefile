@@ -66,9 +66,10 @@ quick: .venv/.packages
 
 install: .venv/.extension
 
-# Pages, tables, drawings and the notebook are made anew from the sources: scripts/site_hook.py.
+# Pages, tables, drawings and the notebook are made anew from the sources: scripts/site_hook.py. (With --quiet mkdocs
+# would count no warning.)
 docs: install
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 reproduce: install
 	$(BIN)/ufsim reproduce

@@ -18,6 +18,7 @@ from mkdocs.structure.pages import Page
 import site_cli
 import site_demo
 import site_drawings
+import site_fio
 import site_notebook
 import site_papers
 import site_results
@@ -87,6 +88,8 @@ PLAIN: dict[str, Callable[[], str]] = {
     "papers": site_papers.summary,
     "speed": site_speed.page_tables,
     "demo": site_demo.table_and_picture,
+    "fiooptions": site_fio.options,
+    "fiodifferences": site_fio.differences,
 }
 NAMED: dict[str, Callable[[str], str]] = {
     "drawing": site_drawings.drawing,
