@@ -36,10 +36,6 @@ ROOT_PAGES = {
 # In the root, README is what the first page is here.
 PAGES_OF = {document: page for page, document in ROOT_PAGES.items()} | {"README.md": "index.md"}
 
-MADE_PAGES: dict[str, Callable[[], str]] = {
-    "reference/cli.md": site_cli.page,
-    "reference/results.md": site_results.page,
-}
 MARK = re.compile(r"^<!-- ([a-z]+)(?: ([\w./+-]+))? -->$", re.MULTILINE)
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 # A name in a table that has an escaped bar, which Markdown would show with its backslash.
@@ -80,6 +76,25 @@ def profiles() -> str:
     return table(("profile", "device", "GiB>"), rows)
 
 
+def frames() -> str:
+    """Every data frame with its columns."""
+    from ufsim.columns import FRAMES
+
+    text = (
+        "# Frames\n\nThe data frames of results, comparisons and studies, made from their declarations; "
+        "`ufsim.columns(NAME)` gives the same as a frame.\n"
+    )
+    for name, columns in FRAMES.items():
+        rows = ([code(one.name), one.dtype, one.unit, one.meaning] for one in columns)
+        text += f"\n## {name}\n\n{table(('column', 'type', 'unit', 'meaning'), rows)}"
+    return text
+
+
+MADE_PAGES: dict[str, Callable[[], str]] = {
+    "reference/cli.md": site_cli.page,
+    "reference/frames.md": frames,
+    "reference/results.md": site_results.page,
+}
 # What a comment stands for; those of the second table say which.
 PLAIN: dict[str, Callable[[], str]] = {
     "schemes": schemes,

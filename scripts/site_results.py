@@ -128,9 +128,18 @@ def reached(fields: list[Field], known: dict[str, tuple[str, list[Field]]]) -> l
     return list(dict.fromkeys(names))
 
 
+def declared() -> dict[str, tuple[str, list[Field]]]:
+    """Every struct that a report may hold. Of two with the same name that of the report counts."""
+    found = {}
+    for crate in ("workload", "lab"):
+        for path in sorted((ROOT / f"crates/{crate}/src").rglob("*.rs")):
+            found.update(structs(path))
+    return {**found, **structs(PHONE), **structs(RESULT)}
+
+
 def page() -> str:
     """The page."""
-    known = {**structs(RESULT), **structs(PHONE)}
+    known = declared()
     own = [field for field in known["RunResult"][1] if field.type != "Setup"]
     text = HEAD + rows(setup()) + "\nThen what came of it:\n\n" + rows(own)
     text += f"\n## Causes\n\nKeys of `nand_time_ns` and `nand_ops`.\n\n{causes()}"
@@ -138,7 +147,7 @@ def page() -> str:
         "\n## Objects in a result\n\nEvery counter of `counters.host` and `counters.device` is in [Counters]"
         "(../counters.md).\n"
     )
-    for name in reached(own, known):
+    for name in reached([*setup(), *own], known):
         about, fields = known[name]
         text += f"\n### {name}\n\n{about}\n\n{rows(fields)}"
     return text
