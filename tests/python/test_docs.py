@@ -100,7 +100,7 @@ def test_every_scheme_and_scheduler_is_explained(ufsim: Command) -> None:
         heads = [words for words in (page.splitlines()[0] for page in text.values()) if f"`{scheme['name']}`" in words]
         assert len(heads) == 1, f"{scheme['name']} stands in the title of {len(heads)} pages, not of one"
     told = ufsim("run", "samples/app-mix", "--scheduler", "none-of-these").stderr
-    known = re.findall(r"[\w-]+", told.split("one of")[1])
+    known = re.findall(r"[\w-]+", told.split("allowed:")[1])
     page = (ROOT / "docs/schemes/schedulers.md").read_text()
     assert "noop" in known
     for name in known:
