@@ -7,6 +7,7 @@
 mod blkparse;
 mod blktrace;
 mod csv;
+mod frame;
 pub(crate) mod ftrace;
 pub(crate) mod iolog;
 mod kernel;
@@ -29,6 +30,7 @@ use units::SimTime;
 use crate::text_file::bytes_without_mark;
 use crate::trace::{Records, TraceFile};
 use crate::{Flags, ProcessId, SECTOR_BYTES, StreamId, Trace, TraceError, WorkOp, WorkRequest};
+pub(crate) use frame::{Frame, Framing};
 use text::{Line, lines};
 
 /// Lines at the beginning of a file among which one has to fit a format.
@@ -120,25 +122,6 @@ impl Source {
     const fn lines(read: fn(Line<'_>, Origin, &mut Records) -> Result<(), TraceError>) -> Source {
         Source::Lines { read, skips: |_| false }
     }
-}
-
-/// How the bytes of a format come in records.
-pub(crate) enum Framing {
-    /// Lines.
-    Lines,
-    /// Tells what stands at the beginning of these bytes.
-    Records(fn(&[u8]) -> Frame),
-}
-
-/// What stands at the beginning of some bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Frame {
-    /// A record of so many bytes, at least one.
-    Whole(usize),
-    /// A record may stand there: more bytes have to come.
-    Unfinished,
-    /// No record.
-    Wrong,
 }
 
 /// The file that a line is in.

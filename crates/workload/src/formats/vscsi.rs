@@ -108,8 +108,9 @@ impl Record {
     }
 }
 
-/// What stands at the beginning of these bytes: a record of either version has its number in its place, and a command of
-/// one byte. The field of version 2 that lies where version 1 has its number is the upper half of a small one.
+/// What stands at the beginning of these bytes: a record of either version has its number in its place, and a
+/// command of one byte. The field of version 2 that lies where version 1 has its number is the upper half of a small
+/// one.
 pub(super) fn frame(bytes: &[u8]) -> Frame {
     let is = |number: usize, command: usize, version: u8| bytes[number] == version && bytes[command] == 0;
     let version = match bytes.len() {

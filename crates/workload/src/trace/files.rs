@@ -4,21 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Format, TraceError, intake};
+use super::{Format, TraceError, TraceFile, intake};
 
 /// Missing files that are named.
 const MOST_NAMED: usize = 8;
 
 const PACKED_ENDINGS: [&str; 2] = [".gz", ".xz"];
-
-/// The contents of one file of a trace, plain or compressed by gzip or xz.
-#[derive(Clone, Debug)]
-pub struct TraceFile {
-    /// Name for messages.
-    pub name: String,
-    /// Contents.
-    pub bytes: Vec<u8>,
-}
 
 impl TraceFile {
     /// Unpacks the contents, if they are compressed.
@@ -51,8 +42,8 @@ pub(crate) fn load_one(path: &Path, format: Option<Format>) -> Result<TraceFile,
     }
 }
 
-/// Names of files that are not among the per-CPU files, but should be by their numbers: a tracer writes one for each CPU
-/// from 0 on.
+/// Names of files that are not among the per-CPU files, but should be by their numbers: a tracer writes one for each
+/// CPU from 0 on.
 pub(super) fn missing(files: &[TraceFile]) -> Vec<String> {
     let mut by_base: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for file in files {

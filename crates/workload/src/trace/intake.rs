@@ -35,8 +35,8 @@ pub(super) fn is_packed(head: &[u8]) -> bool {
 /// `format` is what it must have; without one it is what its beginning shows.
 ///
 /// # Errors
-/// [`TraceError::Io`], [`TraceError::Compressed`], [`TraceError::TooLarge`], [`TraceError::Line`] for a line that is too
-/// long.
+/// [`TraceError::Io`], [`TraceError::Compressed`], [`TraceError::TooLarge`], [`TraceError::Line`] for a line that is
+/// too long.
 pub(super) fn take_in(name: &str, from: impl Read, format: Option<Format>) -> Result<TraceFile, TraceError> {
     take_in_sized(name, from, format, 0)
 }

@@ -1,6 +1,6 @@
 //! Events of one file.
 
-use crate::formats::Frame;
+use crate::formats::frame::Frame;
 use crate::{TraceError, TraceReport};
 
 /// `BLK_IO_TRACE_MAGIC` with the version in its lowest byte.

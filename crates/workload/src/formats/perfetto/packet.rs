@@ -6,7 +6,7 @@ use flate2::read::ZlibDecoder;
 
 use super::wire::{CUT, Damage, Message, Value};
 use crate::TraceError;
-use crate::formats::Frame;
+use crate::formats::frame::Frame;
 use crate::trace::TraceFile;
 
 /// `Trace.packet`.
@@ -67,7 +67,7 @@ fn begins_as_packet(head: &[u8]) -> bool {
 }
 
 /// What stands at the beginning of these bytes: a packet has its key, and is not longer than one that is unpacked.
-pub(in crate::formats) fn frame(bytes: &[u8]) -> Frame {
+pub(crate) fn frame(bytes: &[u8]) -> Frame {
     match bytes.first() {
         None => Frame::Unfinished,
         Some(&PACKET_KEY) => match Message(&bytes[1..]).length() {

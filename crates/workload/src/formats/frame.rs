@@ -1,0 +1,20 @@
+//! How the bytes of a format come in records, for whoever takes them in before they are read.
+
+/// How the bytes of a format come in records.
+pub(crate) enum Framing {
+    /// Lines.
+    Lines,
+    /// Tells what stands at the beginning of these bytes.
+    Records(fn(&[u8]) -> Frame),
+}
+
+/// What stands at the beginning of some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Frame {
+    /// A record of so many bytes, at least one.
+    Whole(usize),
+    /// A record may stand there: more bytes have to come.
+    Unfinished,
+    /// No record.
+    Wrong,
+}
