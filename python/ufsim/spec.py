@@ -112,7 +112,8 @@ class Spec(Options):
     def to_json(self) -> str:
         """The form that `_core.simulate` takes."""
         age = None if self.age is None else located(self.age)
-        return json.dumps(asdict(self) | {"workload": located(self.workload), "age": age})
+        found = {"workload": located(self.workload), "profile": located(self.profile), "age": age}
+        return json.dumps(asdict(self) | found)
 
 
 def specs_of(

@@ -37,9 +37,9 @@ def ufsim() -> Command:
     """Runs the installed command line in the project's root and returns the finished process."""
     program = Path(sys.executable).with_name("ufsim")
 
-    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def call(*arguments: object, seconds: int = 300) -> subprocess.CompletedProcess[str]:
         command = [str(program), *map(str, arguments)]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False)
 
     return call
 
