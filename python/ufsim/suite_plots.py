@@ -15,6 +15,8 @@ from ufsim.suite_tables import MEAN
 PANEL_HEIGHT = 2.9
 # Of the heading, on one line.
 CHARACTERS_PER_INCH = 12
+# Per cent that a panel shows at least, up and down: smaller differences are not to look large.
+LEAST_RANGE = 5.0
 # Most bars of a panel that have their gain written above them.
 MOST_LABELS = 16
 
@@ -60,6 +62,8 @@ def draw_gains(axes: Axes, suite: Suite, measure: Measure, places: list[int]) ->
     axes.set_xticks(range(len(names)), names, rotation=25 if turned else 0, ha="right" if turned else "center")
     axes.tick_params(axis="x", length=0)
     axes.margins(y=0.18)
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, -LEAST_RANGE), max(high, LEAST_RANGE))
     better = "shorter" if measure.shorter else "more"
     axes.set_ylabel(f"% {better}")
     axes.set_title(f"{measure.label}, {better} than {suite.schemes[0]}", fontsize=11)

@@ -13,7 +13,6 @@ use device::Unpowered;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::VERSION;
 use crate::assemble::{misfit, sealing_key};
 use crate::digest::Digest;
 use crate::error::LabError;
@@ -23,6 +22,7 @@ use crate::profile::{Profile, Section, schemes, sections};
 use crate::run::System;
 use crate::spec::Machine;
 use crate::system::Parts;
+use crate::version::VERSION;
 
 /// First line of the files, with the version of their format.
 const TITLE: &str = "ufsim aged state 1";

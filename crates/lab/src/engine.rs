@@ -13,7 +13,8 @@ use crate::aged::{Aged, Header};
 use crate::assemble::assemble;
 use crate::error::LabError;
 use crate::fill::Fill;
-use crate::open::{Beneath, JobText, Workload, WorkloadKind, open};
+use crate::kind::WorkloadKind;
+use crate::open::{Beneath, JobText, Workload, kind_of, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
 use crate::report::{Context, Start, report};
@@ -42,7 +43,7 @@ pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, Lab
 /// [`LabError::Config`], or [`LabError::Option`] for an option without effect.
 pub fn check(spec: &Spec) -> Result<WorkloadKind, LabError> {
     spec.resolve()?;
-    let kind = WorkloadKind::of(spec)?;
+    let kind = kind_of(spec)?;
     spec.check_effects(kind)?;
     Ok(kind)
 }

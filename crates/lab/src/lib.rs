@@ -22,6 +22,7 @@ mod error;
 pub mod examples;
 pub mod fill;
 mod fio_json;
+mod kind;
 mod measure;
 mod open;
 pub mod options;
@@ -42,6 +43,7 @@ mod spec;
 pub mod system;
 mod tags;
 pub mod trace;
+mod version;
 
 pub use aged::Aged;
 pub use assemble::assemble;
@@ -49,8 +51,9 @@ pub use cache::CacheOf;
 pub use engine::{Ran, age, age_header, check, simulate, simulate_phone, simulate_workload};
 pub use error::LabError;
 pub use fio_json::fio_json;
+pub use kind::WorkloadKind;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
-pub use open::{Workload, WorkloadKind};
+pub use open::Workload;
 pub use options::{Setup, Spec};
 pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
@@ -62,8 +65,6 @@ pub use result::{
 pub use run::{Stop, System};
 pub use spec::Machine;
 pub use system::{Parts, Preset, SystemSpec, schemes};
+pub use version::VERSION;
 pub use workload::fio::is_inline_job;
 pub use workload::report::phone::ReadLog;
-
-/// Version of the simulator, and the fingerprint of the sources that decide what it does.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("UFSIM_SOURCES"));

@@ -19,6 +19,7 @@ use workload::fio::{self, JobFile};
 use workload::{Folded, Replay, ReplayMode, Source, Trace, text_file};
 
 use crate::error::LabError;
+use crate::kind::WorkloadKind;
 use crate::options::Spec;
 use crate::room;
 
@@ -59,47 +60,12 @@ pub(crate) struct Beneath {
     pub driver_bytes: u64,
 }
 
-/// What kind of workload a file is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WorkloadKind {
-    /// A block trace.
-    Trace,
-    /// A fio job file.
-    Job,
-    /// A SQLite workload.
-    Sqlite,
-    /// A scenario of a phone.
-    Phone,
-}
-
-impl WorkloadKind {
-    /// One of the kind, in messages.
-    pub(crate) fn one(self) -> &'static str {
-        match self {
-            WorkloadKind::Trace => "a trace",
-            WorkloadKind::Job => "a fio job file",
-            WorkloadKind::Sqlite => "a SQLite workload",
-            WorkloadKind::Phone => "a scenario of a phone",
-        }
-    }
-
-    /// Several of them, in messages.
-    pub(crate) fn plural(self) -> &'static str {
-        match self {
-            WorkloadKind::Trace => "traces",
-            WorkloadKind::Job => "fio job files",
-            WorkloadKind::Sqlite => "SQLite workloads",
-            WorkloadKind::Phone => "scenarios of phones",
-        }
-    }
-
-    /// What kind of workload a spec names. A file of a trace is not read.
-    ///
-    /// # Errors
-    /// A TOML file or a job file that cannot be read, or is no workload.
-    pub(crate) fn of(spec: &Spec) -> Result<WorkloadKind, LabError> {
-        Ok(describe(&spec.workload)?.kind())
-    }
+/// What kind of workload a spec names. A file of a trace is not read.
+///
+/// # Errors
+/// A TOML file or a job file that cannot be read, or is no workload.
+pub(crate) fn kind_of(spec: &Spec) -> Result<WorkloadKind, LabError> {
+    Ok(describe(&spec.workload)?.kind())
 }
 
 /// Bytes at the beginning of a file that show whether it is a job file.
@@ -306,26 +272,26 @@ mod tests {
             ("empty", "", "trace"),
             ("rw=read", csv, "trace"),
         ] {
-            assert_eq!(kind_of(&directory.put(name, text)).unwrap(), kind, "{name}");
+            assert_eq!(named_kind(&directory.put(name, text)).unwrap(), kind, "{name}");
         }
-        assert_eq!(kind_of(&directory.put("binary", [7, 0x74, 0x61, 0x65, b'[', 0xff])).unwrap(), "trace");
-        assert_eq!(kind_of(&directory.0.display().to_string()).unwrap(), "trace");
-        assert_eq!(kind_of("rw=randread size=1m").unwrap(), "fio");
-        assert_eq!(kind_of("[a]\nrw=read\nsize=1m\n").unwrap(), "fio");
+        assert_eq!(named_kind(&directory.put("binary", [7, 0x74, 0x61, 0x65, b'[', 0xff])).unwrap(), "trace");
+        assert_eq!(named_kind(&directory.0.display().to_string()).unwrap(), "trace");
+        assert_eq!(named_kind("rw=randread size=1m").unwrap(), "fio");
+        assert_eq!(named_kind("[a]\nrw=read\nsize=1m\n").unwrap(), "fio");
         for (name, text, told) in [
             ("x.toml", "[table]\nx = 1\n", "must have a table [phone]"),
             ("y.toml", "x =\n", "line 1: "),
             ("z.fio", "a\0\u{1}", ""),
         ] {
             let path = directory.put(name, text);
-            match kind_of(&path) {
+            match named_kind(&path) {
                 Ok(kind) => assert_eq!((kind, told), ("fio", ""), "{name}"),
                 Err(error) => assert!(error.to_string().contains(told), "{name}: {error}"),
             }
         }
     }
 
-    fn kind_of(workload: &str) -> Result<&'static str, LabError> {
+    fn named_kind(workload: &str) -> Result<&'static str, LabError> {
         Ok(match describe(workload)?.kind() {
             WorkloadKind::Job => "fio",
             WorkloadKind::Phone => "phone",

@@ -18,9 +18,10 @@ use serde_json::Value;
 use workload::Folded;
 
 use crate::error::LabError;
-use crate::open::WorkloadKind;
+use crate::kind::WorkloadKind;
 use crate::profile::Override;
 use crate::system::Parts;
+use crate::version::VERSION;
 
 /// What an option may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,7 +137,7 @@ macro_rules! options {
             /// What the result of a run tells of its choices.
             pub(crate) fn of(run: &Settled) -> Setup {
                 Setup {
-                    version: crate::VERSION.into(),
+                    version: VERSION.into(),
                     $($( $key: { let echo: fn(&Settled) -> $Echo = $echo; echo(run) }, )?)+
                 }
             }
