@@ -131,6 +131,47 @@ mod tests {
         assert_eq!(error, "table a: has 2 numbers: must be 3");
     }
 
+    /// Counts the bytes that are taken of a file.
+    struct Counted<R> {
+        from: R,
+        taken: u64,
+    }
+
+    impl<R: std::io::Read> std::io::Read for Counted<R> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let bytes = self.from.read(into)?;
+            self.taken += bytes as u64;
+            Ok(bytes)
+        }
+    }
+
+    /// A file that never ends: after its title, its header or a table nothing more is taken than there may be.
+    #[test]
+    fn a_file_without_an_end_is_refused() {
+        use std::io::Read;
+
+        let title = format!("{TITLE}\n").into_bytes();
+        let bomb = {
+            let mut writer = Writer::new(Vec::new(), TITLE, "").unwrap();
+            writer.table("a", &vec![0u32; 1 << 20]).unwrap();
+            writer.finish().unwrap()
+        };
+        for (begin, most) in [(&b""[..], 1 << 14), (&title, 2 << 20), (&bomb, 1 << 20)] {
+            let mut counted = Counted { from: begin.chain(std::io::repeat(b' ')), taken: 0 };
+            let read = Reader::new(&mut counted, TITLE).and_then(|(_, mut reader)| reader.table::<u32>("a", 5000));
+            let error = read.unwrap_err().to_string();
+            assert!(!error.is_empty() && counted.taken <= most, "{} bytes taken: {error}", counted.taken);
+        }
+        // What stands behind the last table is noticed by its first byte.
+        let whole = file(&[1], &[]);
+        let mut counted = Counted { from: whole.chain(std::io::repeat(0)), taken: 0 };
+        let (_, mut reader) = Reader::new(&mut counted, TITLE).unwrap();
+        reader.table::<u32>("a", 1).unwrap();
+        reader.table::<u64>("b", 1).unwrap();
+        assert!(reader.finish().is_err());
+        assert!(counted.taken < 1 << 20, "{} bytes taken", counted.taken);
+    }
+
     #[test]
     fn no_flipped_bit_gives_other_numbers() {
         let numbers: Vec<u32> = (0..500).map(|n: u32| n.wrapping_mul(0x9e37_79b9)).collect();

@@ -115,9 +115,10 @@ impl<'a> Logs<'a> {
         Ok(log)
     }
 
-    /// Every log that was read, by path.
+    /// Every log that was read, by the name of its file: where that lies, does not matter.
     pub(super) fn all(self) -> impl Iterator<Item = (String, Arc<Log>)> {
-        self.by_path.into_iter().map(|(path, log)| (path.display().to_string(), log))
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.by_path.into_iter().map(move |(path, log)| (name(&path), log))
     }
 }
 

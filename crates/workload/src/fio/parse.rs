@@ -198,6 +198,9 @@ impl Parser<'_> {
                     name: shortened(name),
                 });
             };
+            if found.contains(char::is_control) || found.contains("${") {
+                return Err(self.syntax(&found, "a variable of one line without another variable in it"));
+            }
             // What is in the environment is in no file: without this a result could not be made again.
             let message = format!("${{{}}} is {:?} in the environment", shortened(name), shortened(&found));
             self.warn(key, message, false);
@@ -209,6 +212,9 @@ impl Parser<'_> {
             return Ok(None);
         }
         expanded.push_str(rest);
+        if expanded.contains("${") {
+            return Err(self.syntax(value, "a variable as ${NAME}"));
+        }
         self.depends = true;
         Ok(Some(expanded.trim().to_owned()))
     }
@@ -280,9 +286,9 @@ impl Parser<'_> {
             })?;
             job.log = Some(log);
         }
-        for (path, log) in logs.all() {
+        for (name, log) in logs.all() {
             self.depends = true;
-            self.keep(&format!("; {path}: {} accesses, digest {:016x}", log.accesses.len(), log.digest));
+            self.keep(&format!("; {name}: {} accesses, digest {:016x}", log.accesses.len(), log.digest));
         }
         Ok(())
     }

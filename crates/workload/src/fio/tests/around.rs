@@ -54,7 +54,10 @@ impl Surroundings for MadeUp {
 
 #[test]
 fn variables_come_from_the_environment_and_are_told() {
-    let around = MadeUp { variables: [("SIZE", "16k"), ("K", "k"), ("EMPTY", "")].into(), ..MadeUp::default() };
+    let around = MadeUp {
+        variables: [("SIZE", "16k"), ("K", "k"), ("EMPTY", ""), ("LINES", "a\nb")].into(),
+        ..MadeUp::default()
+    };
     let file = around.parse("[a]\nrw=write\nsize=${SIZE}${EMPTY}\nbs=4${K}\n").unwrap();
     assert_eq!(units_of(&run_for(&mut file.bind(UNITS, 1).unwrap(), 100).0), [0, 1, 2, 3]);
     assert_eq!(file.whole(), Some("[a]\nrw=write\nsize=16k\nbs=4k\n"));
@@ -70,7 +73,10 @@ fn variables_come_from_the_environment_and_are_told() {
         around.refused("[a]\nsize=${SIZE\n"),
         "jobs/t.fio:2: \"${SIZE\" is not understood; expected a variable as ${NAME}"
     );
-    assert!(around.refused("[a]\nsize=${}\n").contains("a variable as ${NAME}"));
+    for value in ["${}", "$${EMPTY}{K}"] {
+        assert!(around.refused(&format!("[a]\nsize={value}\n")).contains("a variable as ${NAME}"), "{value}");
+    }
+    assert!(around.refused("[a]\nname=${LINES}\n").contains("a variable of one line"));
     assert!(refused("[a]\nsize=${SIZE}\n").contains("no variable \"SIZE\""), "a job that is read by itself");
     assert_eq!(around.parse("[a]\nsize=1m\n").unwrap().whole(), None);
 }
@@ -211,5 +217,5 @@ fn the_whole_text_tells_logs_apart() {
     let other = LOG.replace("8192 4096", "4096 4096");
     assert_ne!(whole(LOG), whole(&other));
     assert_eq!(whole(LOG), whole(LOG));
-    assert!(whole(LOG).starts_with("[a]\nread_iolog=l.log\n; jobs/l.log: 5 accesses, digest "), "{}", whole(LOG));
+    assert!(whole(LOG).starts_with("[a]\nread_iolog=l.log\n; l.log: 5 accesses, digest "), "{}", whole(LOG));
 }
