@@ -1,5 +1,6 @@
 """How numbers and names are written, in tables and pictures alike."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ NAME_LENGTH = 80
 
 def workload_name(workload: str) -> str:
     """The last part of a workload's path; an inline job without what a file's name cannot have."""
-    if _core.is_inline_job(workload) and not Path(workload).exists():
+    if _core.is_inline_job(workload) and not os.path.exists(workload):
         return re.sub(r"[^A-Za-z0-9._]+", "-", workload).strip("-")[:NAME_LENGTH]
     return Path(workload).resolve().name
 
