@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Format, TraceError, TraceFile, intake};
+use super::intake::{self, Expected};
+use super::{Format, TraceError};
 
 /// Missing files that are named.
 const MOST_NAMED: usize = 8;
@@ -15,7 +16,7 @@ impl TraceFile {
     /// Unpacks the contents, if they are compressed.
     pub(crate) fn unpack(&mut self) -> Result<(), TraceError> {
         if intake::is_packed(&self.bytes) {
-            *self = intake::take_in(&self.name, self.bytes.as_slice(), None)?;
+            *self = intake::take_in(&self.name, self.bytes.as_slice(), Expected::default())?;
         }
         Ok(())
     }
@@ -37,7 +38,7 @@ pub(crate) fn load(path: &Path, format: Option<Format>) -> Result<Vec<TraceFile>
 pub(crate) fn load_one(path: &Path, format: Option<Format>) -> Result<TraceFile, TraceError> {
     let name = path.display().to_string();
     match fs::File::open(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
-        Ok((bytes, file)) => intake::take_in_sized(&name, file, format, bytes),
+        Ok((bytes, file)) => intake::take_in(&name, file, Expected { format, recognised: true, bytes }),
         Err(source) => Err(TraceError::Io { file: name, source }),
     }
 }

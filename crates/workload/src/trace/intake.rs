@@ -32,30 +32,18 @@ pub(super) fn is_packed(head: &[u8]) -> bool {
 
 /// Takes a file in, unpacked if it is compressed by gzip or xz.
 ///
-/// `format` is what it must have; without one it is what its beginning shows.
-///
 /// # Errors
-/// [`TraceError::Io`], [`TraceError::Compressed`], [`TraceError::TooLarge`], [`TraceError::Line`] for a line that is
-/// too long.
-pub(super) fn take_in(name: &str, from: impl Read, format: Option<Format>) -> Result<TraceFile, TraceError> {
-    take_in_sized(name, from, format, 0)
-}
-
-/// The same of a file that has so many bytes, as far as one knows.
-pub(super) fn take_in_sized(
-    name: &str,
-    mut from: impl Read,
-    format: Option<Format>,
-    expected: u64,
-) -> Result<TraceFile, TraceError> {
+/// [`TraceError::Io`], [`TraceError::Compressed`], [`TraceError::TooLarge`], [`TraceError::Line`] for a line that is too
+/// long.
+pub(super) fn take_in(name: &str, mut from: impl Read, expected: Expected) -> Result<TraceFile, TraceError> {
     let io = |source| TraceError::Io { file: name.to_owned(), source };
     let mut head = Vec::new();
     from.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut head).map_err(io)?;
     let damaged = |method| {
         move |error: io::Error| TraceError::Compressed { file: name.to_owned(), method, reason: error.to_string() }
     };
-    let expected = if is_packed(&head) { 0 } else { expected.min(MAX_FILE_BYTES as u64) as usize };
-    let intake = Intake { name, format, expected, most: MAX_FILE_BYTES };
+    let bytes = if is_packed(&head) { 0 } else { expected.bytes };
+    let intake = Intake { name, expected: Expected { bytes, ..expected }, most: MAX_FILE_BYTES };
     let bytes = if head.starts_with(GZIP_MAGIC) {
         intake.all(MultiGzDecoder::new(head.chain(from)), damaged("gzip"))
     } else if head.starts_with(XZ_MAGIC) {
@@ -69,11 +57,20 @@ pub(super) fn take_in_sized(
 }
 
 /// What is known of a file before it is read.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Expected {
+    /// What it must have; otherwise what its beginning shows.
+    pub format: Option<Format>,
+    /// A file whose beginning shows nothing is of no use: no more than the beginning is taken.
+    pub recognised: bool,
+    /// Bytes to make room for; there may be more or fewer.
+    pub bytes: u64,
+}
+
+/// A file that is taken in.
 struct Intake<'a> {
     name: &'a str,
-    format: Option<Format>,
-    /// Bytes to make room for; there may be others.
-    expected: usize,
+    expected: Expected,
     /// Most bytes.
     most: usize,
 }
@@ -82,7 +79,7 @@ impl Intake<'_> {
     /// Takes everything, as long as it can be right. Behind a record that is none nothing more is taken: the format's
     /// reader says what is wrong there.
     fn all(&self, mut from: impl Read, failed: impl Fn(io::Error) -> TraceError) -> Result<Vec<u8>, TraceError> {
-        let mut bytes = Vec::with_capacity(self.expected);
+        let mut bytes = Vec::with_capacity(self.most.min(self.expected.bytes as usize));
         let mut framing = None;
         // Bytes that belong to whole records, and lines among them.
         let (mut checked, mut lines) = (0, 0);
@@ -94,11 +91,15 @@ impl Intake<'_> {
             if bytes.len() > self.most {
                 return Err(TraceError::TooLarge { file: self.name.to_owned(), most: self.most as u64 });
             }
-            // A chunk is as long as the beginning by which a format is recognised.
-            let framing = framing.get_or_insert_with(|| {
-                self.format.or_else(|| Format::recognise(&bytes)).map_or(Framing::Lines, Format::framing)
-            });
-            match framing {
+            if framing.is_none() {
+                // A chunk is as long as the beginning by which a format is recognised.
+                let format = self.expected.format.or_else(|| Format::recognise(&bytes));
+                if format.is_none() && self.expected.recognised {
+                    return Ok(bytes);
+                }
+                framing = Some(format.map_or(Framing::Lines, Format::framing));
+            }
+            match framing.as_ref().expect("just chosen") {
                 Framing::Lines => {
                     let new = &bytes[bytes.len() - taken..];
                     if let Some(end) = new.iter().rposition(|&b| b == b'\n') {
@@ -145,7 +146,7 @@ mod tests {
     /// What reading an endless repetition of `bytes` ends with, once at most so much was taken.
     fn refused(bytes: &[u8], format: Option<Format>, most_taken: u64) -> String {
         let mut endless = Endless::new(bytes);
-        let outcome = take_in("t", &mut endless, format);
+        let outcome = take_in("t", &mut endless, Expected { format, recognised: true, bytes: 0 });
         assert!(endless.taken <= most_taken, "{format:?}: {} bytes taken", endless.taken);
         let options = TraceOptions { format, ..TraceOptions::default() };
         let error = outcome.and_then(|file| Trace::parse("t", vec![file], &options)).unwrap_err().to_string();
@@ -160,6 +161,7 @@ mod tests {
                 refused(bytes, format, MOST_TAKEN);
             }
         }
+        assert!(refused(b"\0", None, MOST_TAKEN).starts_with("t: no trace format fits its beginning"));
         let told = "t: line 1, column 1: the line has no end within 1048576 bytes; this is no text of a trace";
         assert_eq!(refused(b"\0", Some(Format::Csv), MOST_TAKEN), told);
         let told = "t: event 1 at byte offset 0 begins with 0x00000000, not with the blktrace magic 0x65617407";
@@ -219,7 +221,7 @@ mod tests {
             (&scsi, Format::Vscsi),
         ] {
             let mut endless = Endless::new(bytes);
-            let intake = Intake { name: "t", format: Some(format), expected: 0, most };
+            let intake = Intake { name: "t", expected: Expected { format: Some(format), ..Expected::default() }, most };
             let error = intake.all(&mut endless, |_| unreachable!()).unwrap_err().to_string();
             assert_eq!(error, "t: has more than 1048576 bytes; read a part of it, or a file with fewer events");
             assert!(endless.taken <= (most + CHUNK_BYTES) as u64, "{}", endless.taken);
@@ -232,7 +234,8 @@ mod tests {
         bytes.chunks_mut(48).for_each(|event| event[..4].copy_from_slice(&0x6561_7407_u32.to_le_bytes()));
         bytes.extend(b"junk");
         let mut from = bytes.chain(Endless::new(&[7]));
-        let error = take_in("t", &mut from, Some(Format::Blktrace)).and_then(|file| {
+        let expected = Expected { format: Some(Format::Blktrace), ..Expected::default() };
+        let error = take_in("t", &mut from, expected).and_then(|file| {
             assert!(file.bytes.len() <= 2 * CHUNK_BYTES);
             Trace::parse("t", vec![file], &TraceOptions::default())
         });
