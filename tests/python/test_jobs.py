@@ -1,4 +1,4 @@
-"""Jobs wherever a job file goes: given inline, under any name, with parts that stand elsewhere; and inputs without an end."""
+"""Jobs wherever a job file goes: inline, under any name, with parts that stand elsewhere; inputs without an end."""
 
 import json
 import os
@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Command
 
 import ufsim as lab
+from conftest import Command
 from ufsim import _core
 from ufsim.formats import workload_name
 
@@ -26,7 +26,12 @@ def from_file(tmp_path_factory: pytest.TempPathFactory) -> lab.Result:
 
 
 def test_an_inline_job_is_the_job_of_a_file(from_file: lab.Result) -> None:
-    for job in (JOB, f"fio --name=job {JOB.replace(' ', ' --')}".replace("--rw", "rw"), TEXT, TEXT.replace("[job]\n", "")):
+    for job in (
+        JOB,
+        f"fio --name=job {JOB.replace(' ', ' --')}".replace("--rw", "rw"),
+        TEXT,
+        TEXT.replace("[job]\n", ""),
+    ):
         result = lab.run(job, "ufs", profile="tiny")
         assert result.digest == from_file.digest, job
         assert result.workload == job
@@ -65,7 +70,9 @@ def test_what_stands_elsewhere_decides_the_state(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("AGE_SIZE", "4m")
     aged = lab.run(JOB, "ufs", **options)
     assert aged.age == "[a]\nrw=randwrite\nbs=4k\nsize=4m\n"
-    assert aged.digest == lab.run(JOB, "ufs", profile="tiny", age=aged.age).digest, "the result says how to make it again"
+    assert aged.digest == lab.run(JOB, "ufs", profile="tiny", age=aged.age).digest, (
+        "the result says how to make it again"
+    )
     monkeypatch.delenv("AGE_SIZE")
     with pytest.raises(lab.ConfigError, match='no variable "AGE_SIZE"'):
         lab.run(JOB, "ufs", **options)

@@ -1,5 +1,5 @@
-//! Input: two bytes that choose capacity and seed, and the text of a job file. Lines `=== NAME` divide it: what follows is
-//! a file that the job may include, or a log that it may replay.
+//! Input: two bytes that choose capacity and seed, and the text of a job file. Lines `=== NAME` divide it: what follows
+//! is a file that the job may include, or a log that it may replay.
 
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 
 use crate::text_file::without_mark;
 
-/// Whether a text is a job itself, not the name of a file: options as `rw=read bs=4k`, a command line of fio, or several
-/// lines.
+/// Whether a text is a job itself, not the name of a file: options as `rw=read bs=4k`, a command line of fio, or
+/// several lines.
 pub fn is_inline_job(text: &str) -> bool {
     text.contains('\n') || words(text).next().is_some_and(|word| key_of(word).is_some())
 }

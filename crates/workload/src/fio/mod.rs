@@ -21,14 +21,14 @@
 //!   writes of the clone have completed, and the clone issues nothing else until it is done.
 //! - Several files (`nrfiles`, or names with colons in `filename`) are open all at once; `openfiles` is ignored. Of
 //!   `file_service_type`, `roundrobin`, `sequential` and `random` are there, each with `:N`.
-//! - `bs` takes ranges, as `bsrange` does. Sizes of a range are multiples of its smallest, drawn as in fio; one that does
-//!   not fit at the end of a region becomes the smallest.
+//! - `bs` takes ranges, as `bsrange` does. Sizes of a range are multiples of its smallest, drawn as in fio; one that
+//!   does not fit at the end of a region becomes the smallest.
 //! - `ramp_time`: requests issued before it has passed are not measured, whenever they complete; fio also counts those
 //!   that complete behind it. Limits and rates count from there in both. A run in which nothing was measured is an
 //!   error.
-//! - `rate_iops` counts requests of any size; fio counts the smallest block. Both make up for lateness, as fio does with
-//!   `rate_process=linear`.
-//! - `read_iolog` takes fio's logs of version 2 and 3, plain or packed (not blktrace: a trace is a workload of its own).
+//! - `rate_iops` counts requests of any size; fio counts the smallest block. Both make up for lateness, as fio does
+//!   with `rate_process=linear`.
+//! - `read_iolog` takes fio's logs of version 2 and 3, plain or packed, not blktrace: a trace is a workload of its own.
 //!   The log's files lie on the device like others, each as large as the log needs it, under the names that the log
 //!   gives. `iodepth`, `loops`, `runtime`, `time_based`, `startdelay`, `ramp_time`, `replay_no_stall` and what orders
 //!   jobs hold for it; options that would make requests do not. Every clone replays the whole log. A sync is a flush,

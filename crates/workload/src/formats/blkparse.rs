@@ -8,13 +8,14 @@ use units::{Nanos, SimTime};
 
 use super::rwbs::Rwbs;
 use super::text::{Field, Fields, Line, lines};
-use super::{Definition, HEAD_LINES, Origin, Source};
+use super::{Definition, Framing, HEAD_LINES, Origin, Source};
 use crate::trace::{Outstanding, Place, Records, TraceFile};
 use crate::{SECTOR_BYTES, TraceError, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "text of blkparse: major,minor cpu sequence seconds pid action rwbs sector + sectors [process]",
     needs: "queue events (Q) or issue events (D)",
+    framing: Framing::Lines,
     source: Source::Files { fits, read },
     stacked: true,
     tick_ns: 1_000_000_000,

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use units::{Nanos, SimTime};
 
 use super::text::{Field, Line};
-use super::{Carries, Definition, Origin, Source, Writer};
+use super::{Carries, Definition, Framing, Origin, Source, Writer};
 use crate::trace::Records;
 use crate::{Flags, Trace, TraceError, WorkOp, WorkRequest};
 
@@ -18,6 +18,7 @@ const FLAGS: [&str; 5] = ["fua", "sync", "meta", "readahead", "preflush"];
 pub(super) const DEFINITION: Definition = Definition {
     about: "ufsim's own CSV: time_ns,op,device,sector,bytes,flags,latency_ns,process",
     needs: "",
+    framing: Framing::Lines,
     source: Source::Lines { read, skips: |line| line.number == 1 && line.text == HEADER.as_bytes() },
     stacked: false,
     tick_ns: 1,

@@ -1,6 +1,7 @@
-//! How the bytes of a format come in records, for whoever takes them in before they are read.
+//! Records in the bytes of a file, as far as one has to know them before the file is read.
 
 /// How the bytes of a format come in records.
+#[derive(Clone, Copy)]
 pub(crate) enum Framing {
     /// Lines.
     Lines,

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use units::SimTime;
 
 use super::text::{Field, Fields, Line, lines};
-use super::{Carries, Definition, Origin, Source, Writer, bytes_at};
+use super::{Carries, Definition, Framing, Origin, Source, Writer, bytes_at};
 use crate::trace::{Records, TraceFile};
 use crate::{Trace, TraceError, WorkOp, WorkRequest};
 
@@ -19,6 +19,7 @@ const VERSION_3: &[u8] = b"fio version 3 iolog";
 pub(super) const DEFINITION: Definition = Definition {
     about: "fio iolog, version 2 or 3",
     needs: "",
+    framing: Framing::Lines,
     source: Source::Files { fits, read },
     stacked: false,
     tick_ns: MICROSECOND_NS,

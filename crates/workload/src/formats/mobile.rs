@@ -5,7 +5,7 @@ use units::SimTime;
 
 use super::rwbs::Rwbs;
 use super::text::Line;
-use super::{Definition, Origin, Source, comm, device_name};
+use super::{Definition, Framing, Origin, Source, comm, device_name};
 use crate::trace::Records;
 use crate::{TraceError, WorkRequest};
 
@@ -14,6 +14,7 @@ const HEADER: &[u8] = b"proces,device,rw_flag,sector,size,timestamp";
 pub(super) const DEFINITION: Definition = Definition {
     about: "MobileBlockIOTraces CSV: proces,device,rw_flag,sector,size,timestamp",
     needs: "",
+    framing: Framing::Lines,
     source: Source::Lines { read, skips: |line| line.number == 1 && line.text == HEADER },
     stacked: true,
     tick_ns: 1_000_000_000,

@@ -7,7 +7,7 @@
 mod blkparse;
 mod blktrace;
 mod csv;
-mod frame;
+pub(crate) mod frame;
 pub(crate) mod ftrace;
 pub(crate) mod iolog;
 mod kernel;
@@ -30,7 +30,7 @@ use units::SimTime;
 use crate::text_file::bytes_without_mark;
 use crate::trace::{Records, TraceFile};
 use crate::{Flags, ProcessId, SECTOR_BYTES, StreamId, Trace, TraceError, WorkOp, WorkRequest};
-pub(crate) use frame::{Frame, Framing};
+use frame::Framing;
 use text::{Line, lines};
 
 /// Lines at the beginning of a file among which one has to fit a format.
@@ -101,6 +101,8 @@ pub(crate) struct Definition {
     about: &'static str,
     /// What a file has to have, for a message about one that has none of it; empty where every line is a request.
     needs: &'static str,
+    /// How its bytes come in records.
+    framing: Framing,
     source: Source,
     /// Devices may stand above each other and show the same requests again, as dm-5 and sda do in Linux: one has to be
     /// chosen. Otherwise each is a volume of its own, and they are laid out one after another.
@@ -218,20 +220,7 @@ impl Format {
 
     /// How its bytes come in records.
     pub(crate) fn framing(self) -> Framing {
-        match self {
-            Format::Blktrace => Framing::Records(blktrace::frame),
-            Format::Perfetto => Framing::Records(perfetto::frame),
-            Format::Vscsi => Framing::Records(vscsi::frame),
-            Format::Blkparse
-            | Format::Ftrace
-            | Format::Iolog
-            | Format::Mobile
-            | Format::Nexus5
-            | Format::Msr
-            | Format::Spc
-            | Format::Mqsim
-            | Format::Csv => Framing::Lines,
-        }
+        self.definition().framing
     }
 
     /// What a file of it has to have to hold requests; empty where every line is one.

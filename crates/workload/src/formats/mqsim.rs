@@ -6,13 +6,14 @@ use std::io::{self, Write};
 use units::SimTime;
 
 use super::text::Line;
-use super::{Carries, Definition, Origin, Source, Writer};
+use super::{Carries, Definition, Framing, Origin, Source, Writer};
 use crate::trace::Records;
 use crate::{SECTOR_BYTES, Trace, TraceError, WorkOp, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "MQSim and SSDSim: time_ns device LBA sectors type (1 read, 0 write)",
     needs: "",
+    framing: Framing::Lines,
     source: Source::lines(read),
     stacked: false,
     tick_ns: 1,

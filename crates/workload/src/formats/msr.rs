@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use units::{Nanos, SimTime};
 
 use super::text::Line;
-use super::{Carries, Definition, Origin, Source, Writer, bytes_at};
+use super::{Carries, Definition, Framing, Origin, Source, Writer, bytes_at};
 use crate::trace::Records;
 use crate::{Trace, TraceError, WorkOp, WorkRequest};
 
@@ -16,6 +16,7 @@ const TICK_NS: u64 = 100;
 pub(super) const DEFINITION: Definition = Definition {
     about: "MSR Cambridge CSV: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
     needs: "",
+    framing: Framing::Lines,
     source: Source::Lines { read, skips: is_header },
     stacked: false,
     tick_ns: TICK_NS,

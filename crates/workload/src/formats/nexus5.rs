@@ -5,7 +5,7 @@
 use units::{Nanos, SimTime};
 
 use super::text::Line;
-use super::{Definition, Origin, Source};
+use super::{Definition, Framing, Origin, Source};
 use crate::trace::Records;
 use crate::{SECTOR_BYTES, TraceError, WorkOp, WorkRequest};
 
@@ -15,6 +15,7 @@ const ALL_FLAGS: u64 = 7;
 pub(super) const DEFINITION: Definition = Definition {
     about: "Nexus 5 (Zhou et al.): sector, sectors, bytes, flags and four times",
     needs: "",
+    framing: Framing::Lines,
     source: Source::lines(read),
     stacked: true,
     tick_ns: 1_000_000_000,

@@ -7,13 +7,14 @@ use std::io::{self, Write};
 use units::SimTime;
 
 use super::text::Line;
-use super::{Carries, Definition, Origin, Source, Writer};
+use super::{Carries, Definition, Framing, Origin, Source, Writer};
 use crate::trace::Records;
 use crate::{Trace, TraceError, WorkOp, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "SPC: ASU,LBA,Size,Opcode,Timestamp",
     needs: "",
+    framing: Framing::Lines,
     source: Source::lines(read),
     stacked: false,
     tick_ns: 1_000_000_000,

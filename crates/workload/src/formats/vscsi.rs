@@ -14,13 +14,15 @@
 
 use units::{Nanos, SimTime};
 
-use super::{Definition, Frame, Origin, Source};
+use super::frame::Frame;
+use super::{Definition, Framing, Origin, Source};
 use crate::trace::{Records, TraceFile};
 use crate::{TraceError, WorkOp, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "VMware vscsiStats, binary records of version 1 (32 bytes) or 2 (40 bytes)",
     needs: "commands that read, write or flush",
+    framing: Framing::Records(frame),
     source: Source::Files { fits, read },
     stacked: false,
     tick_ns: 1000,

@@ -1,4 +1,4 @@
-//! One file of a trace, as its readers get it.
+//! One file of a trace.
 
 /// The contents of one file of a trace, plain or compressed by gzip or xz.
 #[derive(Clone, Debug)]

@@ -5,22 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::intake::{self, Expected};
-use super::{Format, TraceError};
+use super::{Format, TraceError, TraceFile};
 
 /// Missing files that are named.
 const MOST_NAMED: usize = 8;
 
 const PACKED_ENDINGS: [&str; 2] = [".gz", ".xz"];
-
-impl TraceFile {
-    /// Unpacks the contents, if they are compressed.
-    pub(crate) fn unpack(&mut self) -> Result<(), TraceError> {
-        if intake::is_packed(&self.bytes) {
-            *self = intake::take_in(&self.name, self.bytes.as_slice(), Expected::default())?;
-        }
-        Ok(())
-    }
-}
 
 /// Reads the per-CPU files of a directory, in the order of the CPUs, or a single file. `format` is what they must have,
 /// if that is known.

@@ -8,7 +8,8 @@ use liblzma::read::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 
 use super::{Format, TraceError, TraceFile};
-use crate::formats::{Frame, Framing, HEAD_BYTES};
+use crate::formats::HEAD_BYTES;
+use crate::formats::frame::{Frame, Framing};
 
 /// Largest file, unpacked if it is compressed.
 const MAX_FILE_BYTES: usize = 1 << 32;
@@ -26,15 +27,25 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
 
 /// Whether these bytes begin a compressed file.
-pub(super) fn is_packed(head: &[u8]) -> bool {
+fn is_packed(head: &[u8]) -> bool {
     head.starts_with(GZIP_MAGIC) || head.starts_with(XZ_MAGIC)
+}
+
+impl TraceFile {
+    /// Unpacks the contents, if they are compressed.
+    pub(crate) fn unpack(&mut self) -> Result<(), TraceError> {
+        if is_packed(&self.bytes) {
+            *self = take_in(&self.name, self.bytes.as_slice(), Expected::default())?;
+        }
+        Ok(())
+    }
 }
 
 /// Takes a file in, unpacked if it is compressed by gzip or xz.
 ///
 /// # Errors
-/// [`TraceError::Io`], [`TraceError::Compressed`], [`TraceError::TooLarge`], [`TraceError::Line`] for a line that is too
-/// long.
+/// [`TraceError::Io`], [`TraceError::Compressed`], [`TraceError::TooLarge`], [`TraceError::Line`] for a line that is
+/// too long.
 pub(super) fn take_in(name: &str, mut from: impl Read, expected: Expected) -> Result<TraceFile, TraceError> {
     let io = |source| TraceError::Io { file: name.to_owned(), source };
     let mut head = Vec::new();

@@ -119,8 +119,8 @@ fn what_cannot_be_included_is_named_with_file_and_line() {
     );
     assert!(told("include x.fio").starts_with("jobs/y.fio:2: include x.fio: includes itself: jobs/t.fio -> "));
     assert!(told("include t.fio").contains("includes itself: jobs/t.fio -> jobs/t.fio"));
-    let section = "jobs/section.fio:2: \"[b]\" is not understood; expected no section, but options: the file is included \
-                   into one";
+    let section = "jobs/section.fio:2: \"[b]\" is not understood; expected no section, but options: the file is \
+                   included into one";
     assert_eq!(told("include section.fio"), section);
     assert!(told("include bad.fio").starts_with("jobs/bad.fio:2: bs=\"5\" is not allowed"));
     assert!(told(&"include twice.fio\n".repeat(3)).contains("the files included have more than 1048576 bytes"));
@@ -139,8 +139,9 @@ fn what_cannot_be_included_is_named_with_file_and_line() {
     assert!(deep.refused("[a]\ninclude 0\n").ends_with("more than 16 files inside of each other"));
 }
 
-const LOG: &str = "fio version 2 iolog\n/dev/a add\n/dev/b add\n/dev/a open\n/dev/a write 8192 4096\n/dev/b read 0 16384\n\
-                   /dev/a wait 50 0\n/dev/a trim 4096 4096\n/dev/a sync 0 0\n/dev/b read 4096 512\n/dev/a close\n";
+const LOG: &str = "fio version 2 iolog\n/dev/a add\n/dev/b add\n/dev/a open\n/dev/a write 8192 4096\n\
+                   /dev/b read 0 16384\n/dev/a wait 50 0\n/dev/a trim 4096 4096\n/dev/a sync 0 0\n\
+                   /dev/b read 4096 512\n/dev/a close\n";
 
 fn with_log() -> MadeUp {
     MadeUp::default().with("jobs/l.log", LOG)
@@ -193,8 +194,8 @@ fn logs_that_cannot_be_replayed_are_named() {
     let told = |log: &str| MadeUp::default().with("jobs/l.log", log).refused("[a]\nread_iolog=l.log\n[b]\nsize=4k\n");
     assert_eq!(
         told("junk\n"),
-        "jobs/t.fio:1: job \"a\": read_iolog: jobs/l.log: line 1, column 1: not the first line of an iolog; allowed: fio \
-         version 2 iolog, or 3"
+        "jobs/t.fio:1: job \"a\": read_iolog: jobs/l.log: line 1, column 1: not the first line of an iolog; allowed: \
+         fio version 2 iolog, or 3"
     );
     assert!(told("").ends_with("jobs/l.log: has no accesses"));
     assert!(told("fio version 2 iolog\nf add\nf sync 0 0\n").ends_with("has no accesses"));

@@ -16,8 +16,8 @@ fn bad_values_name_line_key_value_and_range() {
     let rw = "read, write, rw, readwrite, randread, randwrite, randrw, trim or randtrim";
     bad("rw=randtrimwrite", rw);
     bad("readwrite=x", rw);
-    let sizes = "one to three (read, write, trim) sizes or ranges such as 4k-64k, from 512 to 1g, each a multiple of 512; \
-                 separated by commas";
+    let sizes = "one to three (read, write, trim) sizes or ranges such as 4k-64k, from 512 to 1g, each a multiple of \
+                 512; separated by commas";
     bad("bs=511", sizes);
     bad("bsrange=4k-", sizes);
     bad("blocksize_range=4k-9k-", sizes);
@@ -57,8 +57,8 @@ fn bad_values_name_line_key_value_and_range() {
     let rate = "one to three (read, write, trim) requests per second from 1 to 1000000000, separated by commas";
     bad("rate_iops=0", rate);
     bad("rate_iops=1,2,3,4", rate);
-    let bandwidth = "one to three (read, write, trim) bandwidths in bytes per second from 1 to 1p, with the suffixes of \
-                     bytes; separated by commas";
+    let bandwidth = "one to three (read, write, trim) bandwidths in bytes per second from 1 to 1p, with the suffixes \
+                     of bytes; separated by commas";
     bad("rate=0", bandwidth);
     bad("rate=2p", bandwidth);
     bad("nrfiles=0", "a whole number from 1 to 1048576");

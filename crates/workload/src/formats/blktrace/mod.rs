@@ -14,13 +14,14 @@ mod record;
 
 pub(crate) use record::frame;
 
-use super::{Definition, Source};
+use super::{Definition, Framing, Source};
 use crate::TraceError;
 use crate::trace::{Records, TraceFile};
 
 pub(super) const DEFINITION: Definition = Definition {
     about: "Linux blktrace, binary: a directory of per-CPU files, or one of them",
     needs: "queue events (Q)",
+    framing: Framing::Records(frame),
     source: Source::Files { fits: record::fits, read },
     stacked: true,
     tick_ns: 1,

@@ -11,7 +11,7 @@ mod ufs;
 
 use super::kernel::{BlockStage, Collector};
 use super::text::{Line, lines};
-use super::{Definition, HEAD_LINES, Source};
+use super::{Definition, Framing, HEAD_LINES, Source};
 use crate::TraceError;
 use crate::trace::{Records, TraceFile};
 use head::Event;
@@ -21,6 +21,7 @@ pub(super) use block::dev_t;
 pub(super) const DEFINITION: Definition = Definition {
     about: "text of ftrace, atrace, systrace, trace-cmd report or perf script with block_rq_* or ufshcd_command events",
     needs: "events block_rq_issue or block_rq_insert, best with block_rq_complete, or ufshcd_command",
+    framing: Framing::Lines,
     source: Source::Files { fits, read },
     stacked: true,
     tick_ns: 1_000_000_000,

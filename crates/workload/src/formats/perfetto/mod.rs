@@ -22,7 +22,7 @@ mod packet;
 mod wire;
 
 use super::kernel::{BlockEvent, BlockStage, Collector, UfsEvent};
-use super::{Definition, Source};
+use super::{Definition, Framing, Source};
 use crate::TraceError;
 use crate::trace::{Records, TraceFile};
 pub(crate) use event::{Recording, What};
@@ -32,6 +32,7 @@ pub(super) const DEFINITION: Definition = Definition {
     about: "Perfetto's own recordings (protocol buffers) with block_rq_* or ufshcd_command events of ftrace",
     needs: "ftrace_events block/block_rq_issue, best with block/block_rq_complete, or ufs/ufshcd_command in the \
             configuration of linux.ftrace",
+    framing: Framing::Records(frame),
     source: Source::Files { fits: packet::fits, read },
     stacked: true,
     tick_ns: 1,
