@@ -67,7 +67,7 @@ fn begins_as_packet(head: &[u8]) -> bool {
 }
 
 /// What stands at the beginning of these bytes: a packet has its key, and is not longer than one that is unpacked.
-pub(crate) fn frame(bytes: &[u8]) -> Frame {
+pub(in crate::formats) fn frame(bytes: &[u8]) -> Frame {
     match bytes.first() {
         None => Frame::Unfinished,
         Some(&PACKET_KEY) => match Message(&bytes[1..]).length() {
