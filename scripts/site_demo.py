@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from site_markdown import table
+from ufsim.demo import what_to_look_at
 from ufsim.results import Comparison
 
 RESULT = Path(__file__).parents[1] / "docs/data/demo.json"
@@ -18,7 +19,7 @@ def comparison() -> Comparison:
 
 
 def table_and_picture() -> str:
-    """The numbers that most readers look for first, and the picture."""
+    """The numbers that most readers look for first, the sentence that the demo ends with, and the picture."""
     frame = comparison().table()
     rows = (
         [
@@ -33,7 +34,8 @@ def table_and_picture() -> str:
         for name, row in frame.iterrows()
     )
     head = ("scheme", "MiB/s>", "read mean us>", "read p99 us>", "write mean us>", "write p99 us>", "WAF>")
-    return f"{table(head, rows)}\n![Picture that make demo draws](../{PICTURE})\n"
+    said = what_to_look_at(comparison())
+    return f"{table(head, rows)}\n{said}\n\n![Picture that make demo draws](../{PICTURE})\n"
 
 
 def pictures() -> dict[str, bytes]:
