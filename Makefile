@@ -38,7 +38,7 @@ help:
 demo: install
 	$(BIN)/ufsim demo
 
-test: check-format check-rust example check-python
+test: check-format check-rust example check-python wheel-test
 
 check-format: .venv/.packages
 	cargo fmt --all --check

@@ -1,10 +1,10 @@
 """The packages of a release: `make wheel` builds and checks them, `make wheel-test` tries them.
 
     scripts/wheel.py build          wheel and sdist in out/dist; auditwheel names the platform, twine checks the texts
-    scripts/wheel.py try             the wheel in an empty environment: no compiler, no network, nothing of the project
+    scripts/wheel.py try [FILE]      the wheel in an empty environment: no compiler, no network, nothing of the project
     scripts/wheel.py sdist           the sdist builds the same package from nothing but itself (long)
 
-`try` takes the wheel that lies in out/dist, or builds one from what `make install` has compiled.
+`try` without a file packs what `make install` has compiled.
 """
 
 import argparse
@@ -37,14 +37,11 @@ INSIDE = (
 # The same for the sdist.
 IN_SDIST = ("Cargo.lock", "profiles/hp-ufs.toml", "apps/categories.toml", "crates/lab/build.rs", "README.md")
 
-# What a new user does, and files that it leaves. Each takes seconds.
+# What a new user does, and files that it leaves. All but the demo take seconds; its aged devices are kept.
 TRIED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("ufsim", "--version"), ()),
     (("ufsim", "profiles", "hp-ufs"), ()),
-    (
-        ("ufsim", "compare", "samples/app-mix", "--replay", "closed", "--depth", "8", "--name", "demo"),
-        ("out/demo.png", "out/demo.json", "out/demo.parquet"),
-    ),
+    (("ufsim", "demo"), ("out/demo.png", "out/demo.json", "out/demo.parquet")),
     (
         ("ufsim", "phone", "samples/phone/small.toml", "--profile", "tiny", "--schemes", "hpbvalve,ideal"),
         ("out/small.png",),
@@ -59,13 +56,14 @@ TRIED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("what", choices=("build", "try", "sdist"))
+    options.add_argument("wheel", nargs="?", type=Path, help="try: the wheel, instead of one made for that")
     options.add_argument("--profile", default="release", help="cargo profile of the wheel (dev compiles faster)")
     chosen = options.parse_args()
     begun = time.monotonic()
     if chosen.what == "build":
         build(chosen.profile)
     elif chosen.what == "try":
-        try_wheel(the_wheel(chosen.profile))
+        try_wheel(chosen.wheel or packed(chosen.profile, WORK / "dist"))
     else:
         check_sdist()
     print(f"wheel: {time.monotonic() - begun:.0f} s")
@@ -73,10 +71,8 @@ def main() -> None:
 
 def build(profile: str) -> None:
     """Makes and checks both packages."""
-    shutil.rmtree(DIST, ignore_errors=True)
-    maturin("build", "--profile", profile)
-    maturin("sdist")
-    wheel = the_wheel(profile)
+    wheel = packed(profile, DIST)
+    maturin("sdist", folder=DIST)
     check_contents(wheel)
     tools = checking_tools()
     shown = output(tools / "auditwheel", "show", wheel)
@@ -89,22 +85,18 @@ def build(profile: str) -> None:
     print(f"platform of the wheel: {platform}")
 
 
-def the_wheel(profile: str) -> Path:
-    """The wheel in out/dist of this version; made if it is not there."""
-    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
-    pattern = f"ufsim-{version}-*.whl"
-    if not list(DIST.glob(pattern)):
-        maturin("build", "--profile", profile)
-    found = list(DIST.glob(pattern))
-    if len(found) != 1:
-        sys.exit(f"wheel.py: {len(found)} wheels of version {version} in {DIST}, not one")
-    return found[0]
+def packed(profile: str, folder: Path) -> Path:
+    """A wheel, the only file in its folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    maturin("build", "--profile", profile, folder=folder)
+    (wheel,) = folder.iterdir()
+    return wheel
 
 
-def maturin(command: str, *arguments: str) -> None:
+def maturin(command: str, *arguments: str, folder: Path) -> None:
     # The same interpreter as `make install`, or cargo would compile the extension anew.
     own = {"PYO3_PYTHON": str(BIN / "python"), "VIRTUAL_ENV": str(BIN.parent)}
-    run(BIN / "maturin", command, *arguments, "--out", DIST, environment=own)
+    run(BIN / "maturin", command, *arguments, "--out", folder, environment=own)
 
 
 def check_contents(wheel: Path) -> None:
@@ -140,7 +132,7 @@ def try_wheel(wheel: Path) -> None:
         programs = home / "env" / "bin"
         run(sys.executable, "-m", "venv", home / "env")
         # Nothing but the environment: no compiler is found, no setting of the user's is read.
-        environment = {"PATH": str(programs), "HOME": str(home), "MPLBACKEND": "agg", "LANG": "C.UTF-8"}
+        environment = {"PATH": str(programs), "HOME": str(home), "LANG": "C.UTF-8", "UFSIM_CACHE": str(WORK / "states")}
         alone = without_network()
         from_here = ("--no-index", "--find-links", str(packages), "--constraint", str(ROOT / "requirements.lock"))
         install = (programs / "pip", "install", "--quiet", "--disable-pip-version-check", *from_here, wheel)
@@ -183,8 +175,9 @@ def without_network() -> tuple[str, ...]:
 
 def check_sdist() -> None:
     """Builds a wheel from the unpacked sdist, far from the project."""
-    maturin("sdist")
-    (sdist,) = DIST.glob("*.tar.gz")
+    shutil.rmtree(WORK / "dist", ignore_errors=True)
+    maturin("sdist", folder=WORK / "dist")
+    (sdist,) = (WORK / "dist").iterdir()
     with tempfile.TemporaryDirectory(prefix="ufsim-sdist-") as folder:
         with tarfile.open(sdist) as archive:
             archive.extractall(folder, filter="data")
