@@ -11,7 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 from ufsim import _core, frames
-from ufsim.columns import typed
+from ufsim.columns import text_type, typed
 from ufsim.documents import parse
 from ufsim.formats import workload_name
 from ufsim.frames import LATENCY_STATISTICS, PERCENTILES, gain_percent, latency_value
@@ -205,7 +205,7 @@ class Comparison(ResultSet):
         import pandas as pd
 
         rows = [{"scheme": result.scheme} | dict(result.nand_time_ns) for result in self.results]
-        return pd.DataFrame(rows).set_index("scheme").fillna(0).astype("int64")
+        return pd.DataFrame(rows).astype({"scheme": text_type()}).set_index("scheme").fillna(0).astype("int64")
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `to_json` writes."""
