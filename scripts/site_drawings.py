@@ -274,7 +274,7 @@ def determinism() -> Canvas:
     """What decides every byte of a result."""
     return layers(
         Layer("link", "What is given", (Cell("Profile"), Cell("Workload"), Cell("Seed"), Cell("Version"))),
-        Arrows("", ""),
+        Arrows("nothing else enters", ""),
         Layer(
             "device",
             "One event queue",
