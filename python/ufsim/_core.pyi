@@ -12,6 +12,9 @@ class ConfigError(ValueError):
 class OptionError(ConfigError):
     """An option that has no effect on this workload, or with the other options; the message says what it is for."""
 
+class StateError(ConfigError):
+    """A file of an aged state that cannot be used: it is not there, damaged, or of another device or version."""
+
 class SimulationBug(RuntimeError):
     """A check inside the simulator failed; the message tells how to repeat the run."""
 
@@ -73,11 +76,15 @@ def age(
 ) -> None:
     """Ages a device by the job under `age`, switches it off and writes its state to a file; `workload` is ignored.
 
-    The file appears when it is complete. `progress` as for `simulate`.
+    It ages under the conditions of its profile's file: replaced flash times, host memory and the like play no part. The
+    file appears when it is complete; `OSError` if it cannot be written. `progress` as for `simulate`.
     """
 
+def check_age(spec_json: str) -> None:
+    """Raises `ConfigError` if a value of the profile is replaced that has no effect on `age`."""
+
 def age_key(spec_json: str) -> str:
-    """A name for the state that `age` would write: whatever decides its bytes decides the name."""
+    """A name for the state that `age` would write: equal for specs that give the same bytes."""
 
 def state_header(path: str | PathLike[str]) -> str:
     """What a file of an aged state says about itself, as JSON."""

@@ -192,8 +192,8 @@ class Options:
         default=None,
         metadata={
             "help": (
-                "Age the device first, and switch it off and on: a fio job file, or options of one job such "
-                "as 'rw=randwrite bs=4k size=52g'."
+                "Age the device first, under its profile's own conditions, and switch it off and on: a fio "
+                "job file, or options of one job such as 'rw=randwrite bs=4k size=52g'."
             ),
             "flag": "--age",
             "metavar": "JOB",
@@ -270,8 +270,8 @@ class RunOptions(TypedDict, total=False):
     their order. Ranges are of 64 MiB, or as much less (down to 1 MiB) as is needed to fit."""
 
     age: str | PathLike[str] | None
-    """Age the device first, and switch it off and on: a fio job file, or options of one job such as
-    'rw=randwrite bs=4k size=52g'."""
+    """Age the device first, under its profile's own conditions, and switch it off and on: a fio job file,
+    or options of one job such as 'rw=randwrite bs=4k size=52g'."""
 
     from_state: str | PathLike[str] | None
     """Begin with a device that `ufsim age` has aged."""

@@ -3,12 +3,11 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 import ufsim
 from ufsim import (
@@ -19,7 +18,9 @@ from ufsim import (
     comparison_tables,
     conditions,
     devices,
+    outputs,
     phones,
+    screen,
     suite_tables,
     tables,
 )
@@ -37,17 +38,21 @@ from ufsim.cli_options import (
 from ufsim.crash import crash as run_campaign
 from ufsim.crash import replay_command
 from ufsim.documents import parse
+from ufsim.exits import Exit
 from ufsim.formats import workload_name
 from ufsim.progress import CountDisplay, ProgressDisplay
 from ufsim.results import Comparison, Result
+from ufsim.runner import Progress
 from ufsim.runner import compare as compare_schemes
+from ufsim.screen import Screen, say
 from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, Spec
 from ufsim.states import StateCache
 from ufsim.suite import Suite
 
+if TYPE_CHECKING:
+    from ufsim.reproduce import Book
+
 COMPARED = ",".join(DEFAULT_SCHEMES)
-# Exit status of a run in which requests ended with an error.
-FAILED_REQUESTS = 3
 ON_PHONES = ",".join(phones.DEFAULT_SCHEMES)
 
 # The options of a run that a command has, by field of `Spec`.
@@ -88,12 +93,12 @@ def run(
         raise UsageError("--fio-json is for one workload; --json takes several")
     done = simulate([options.pop("scheme")], options, cache=cache, jobs=None)
     if fio_json:
-        print(done.results[0].to_fio_json())
+        print(json.dumps(parse(done.results[0].to_fio_json()), indent=2))
     elif as_json:
         print(done.to_json())
     else:
         print_done(done)
-    fail_with_requests(done.results)
+    finish(done.results, [])
 
 
 @app.command()
@@ -110,13 +115,14 @@ def compare(
     """Simulate several schemes under the same workload, or under each of several, and compare them."""
     directory = directory_for(out, name, as_json)
     done = simulate(listed(schemes), options, cache=cache, jobs=jobs)
-    picture = None if directory is None else write_files(done, directory, name or default_name(done))
+    stem = name or default_name(done)
+    failures = [] if directory is None else write_files(done, directory, stem)
     if as_json:
         print(done.to_json())
     else:
         print_done(done)
-        Console().print(f"picture: {picture}", soft_wrap=True, highlight=False)
-    fail_with_requests(done.results)
+        tell_picture(directory, stem, failures)
+    finish(done.results, failures)
 
 
 @app.command()
@@ -132,14 +138,14 @@ def demo(
     directory = directory_for(out, None, as_json)
     with ProgressDisplay() as progress:
         comparison = shown.demo(jobs=jobs, progress=progress, cache=StateCache() if cache else None)
-    picture = None if directory is None else write_files(comparison, directory, "demo")
+    failures = [] if directory is None else write_files(comparison, directory, "demo")
     if as_json:
         print(comparison.to_json())
-        return
-    console = Console()
-    comparison_tables.print_comparison(console, comparison)
-    console.print(shown.what_to_look_at(comparison), highlight=False)
-    console.print(f"picture: {picture}", soft_wrap=True, highlight=False)
+    else:
+        print_done(comparison)
+        Screen().print(shown.what_to_look_at(comparison), highlight=False)
+        tell_picture(directory, "demo", failures)
+    finish(comparison.results, failures)
 
 
 @app.command()
@@ -159,15 +165,14 @@ def phone(
     scenario = options.pop("workload")
     states = StateCache() if cache else None
     study = cli_phone.run(scenario, listed(schemes), log=log, jobs=jobs, cache=states, **options)
-    picture = None if directory is None else cli_phone.write_files(study, directory, name or Path(scenario).stem)
+    stem = name or Path(scenario).stem
+    failures = [] if directory is None else cli_phone.write_files(study, directory, stem)
     if as_json:
         print(study.to_json())
-        fail_with_requests(study.results)
-        return
-    console = Console()
-    cli_phone.print_study(console, study)
-    console.print(f"picture: {picture}", soft_wrap=True, highlight=False)
-    fail_with_requests(study.results)
+    else:
+        cli_phone.print_study(Screen(), study)
+        tell_picture(directory, stem, failures)
+    finish(study.results, failures)
 
 
 @app.command("age")
@@ -189,19 +194,17 @@ def age_device(
         print(json.dumps(parse(_core.state_header(show)), indent=2))
     elif clear_cache:
         cache = StateCache()
-        print(f"{cache.clear()} states removed from {cache.directory}")
+        say(f"{cache.clear()} states removed from {cache.directory}")
     elif job is None or out is None:
         raise UsageError("JOB and --out are needed (or --show FILE, or --clear-cache)")
     else:
         spec = Spec(workload="", age=job, **options)
         spec.check_system()
+        _core.check_age(spec.to_json())
+        outputs.ready(out.parent)
         with ProgressDisplay() as progress:
-            _core.age(
-                spec.to_json(),
-                out,
-                lambda done, total, sim_ns, phase: progress(spec.scheme, phase, done, total, sim_ns),
-            )
-        print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+            make_state(spec, out, progress)
+        say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
 @app.command()
@@ -228,19 +231,41 @@ def reproduce(
     from ufsim.reproduce import reproduce as make_book
     from ufsim.reproduce.figure import Setting
 
+    outputs.ready(out)
     setting = Setting(quick=quick, seed=options["seed"], traces=traces or default_traces())
     with CountDisplay("runs") as progress:
         book = make_book(wish, setting, jobs=jobs, cache=StateCache() if cache else None, progress=progress)
-    report = book.write(out)
-    if as_json:
-        print(book.to_json())
-        return
-    console = Console()
+    try:
+        written = f"report: {book.write(out)}"
+    except outputs.Unwritten as error:
+        raise outputs.Unwritten(error.failures, printed=True) from error
+    finally:
+        if as_json:
+            print(book.to_json())
+        else:
+            print_book(Screen(), book, scorecard=scorecard)
+    if not as_json:
+        say(written)
+
+
+def print_book(console: Screen, book: "Book", *, scorecard: bool) -> None:
+    """Prints the claims that were measured, or all, and the figures that were left out."""
     console.print(tables.claims_table(book.outcomes if scorecard else [o for o in book.outcomes if o.parts]))
     for drawn in book.figures:
         if drawn.missing:
-            console.print(f"{drawn.figure.id}: {drawn.missing}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"report: {report}", soft_wrap=True, highlight=False)
+            say(f"{drawn.figure.id}: {drawn.missing}")
+
+
+def make_state(spec: Spec, out: Path, progress: Progress) -> None:
+    """Ages a device and writes its state."""
+    try:
+        _core.age(
+            spec.to_json(),
+            out,
+            lambda done, total, sim_ns, phase: progress(spec.scheme, phase, done, total, sim_ns),
+        )
+    except OSError as error:
+        raise outputs.Unwritten([str(error)]) from error
 
 
 def default_traces() -> Path | None:
@@ -273,13 +298,13 @@ def crash(
     if as_json:
         print(json.dumps(campaign.document(), indent=2))
     else:
-        console = Console()
+        console = Screen()
         console.print(tables.crash_table(campaign))
         for failure in campaign.failures:
             text = f"{failure['scheme']}: {failure['what']}\n  repeat with: {replay_command(failure, sabotage)}"
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+            say(text)
     if campaign.failures:
-        raise typer.Exit(1)
+        raise typer.Exit(Exit.BROKEN_PROMISE)
 
 
 @app.command()
@@ -288,7 +313,7 @@ def schemes(as_json: JsonOption = False) -> None:
     if as_json:
         print(json.dumps(ufsim.schemes(), indent=2))
     else:
-        Console().print(tables.schemes_table(ufsim.schemes()))
+        tables.print_schemes(Screen(), ufsim.schemes())
 
 
 @app.command()
@@ -312,11 +337,11 @@ def profiles(
             raise UsageError("--toml and --set need the NAME of a profile, or a FILE")
         cli_profiles.print_list(as_json)
     elif as_toml:
-        print(devices.profile_toml(name, settings), end="")
+        say(devices.profile_toml(name, settings).rstrip())
     elif as_json:
         print(json.dumps(devices.describe_profile(name, settings), indent=2))
     else:
-        cli_profiles.print_profile(Console(), devices.describe_profile(name, settings))
+        cli_profiles.print_profile(Screen(), devices.describe_profile(name, settings))
 
 
 def check_name(name: str | None) -> None:
@@ -331,12 +356,10 @@ def listed(schemes: str) -> list[str]:
 
 
 def directory_for(out: Path | None, name: str | None, as_json: bool) -> Path | None:
-    """Makes the directory for files, and checks their name; none is needed where JSON is printed."""
+    """Makes the directory for files, and checks it and their name; none is needed where JSON is printed."""
     check_name(name)
     directory = Path("out") if out is None and not as_json else out
-    if directory is not None:
-        directory.mkdir(parents=True, exist_ok=True)
-    return directory
+    return None if directory is None else outputs.ready(directory)
 
 
 def simulate(names: list[str], options: Arguments, *, cache: bool, jobs: int | None) -> Comparison | Suite:
@@ -351,9 +374,9 @@ def simulate(names: list[str], options: Arguments, *, cache: bool, jobs: int | N
 def print_done(done: Comparison | Suite) -> None:
     """Prints the tables of a comparison or a suite."""
     if isinstance(done, Suite):
-        suite_tables.print_suite(Console(), done)
+        suite_tables.print_suite(Screen(), done)
     else:
-        comparison_tables.print_comparison(Console(), done)
+        comparison_tables.print_comparison(Screen(), done)
 
 
 def default_name(done: Comparison | Suite) -> str:
@@ -361,26 +384,56 @@ def default_name(done: Comparison | Suite) -> str:
     return "suite" if isinstance(done, Suite) else workload_name(done.workload)
 
 
-def fail_with_requests(results: Sequence[Result]) -> None:
-    """Ends with a status of its own if requests ended with an error; the results are complete all the same."""
+def finish(results: Sequence[Result], failures: list[str]) -> None:
+    """Ends with a status of its own if files were not written or requests ended with an error."""
+    if failures:
+        raise outputs.Unwritten(failures, printed=True)
     if conditions.failures(results):
-        raise typer.Exit(FAILED_REQUESTS)
+        raise typer.Exit(Exit.FAILED_REQUESTS)
 
 
-def write_files(done: Comparison | Suite, directory: Path, name: str) -> Path:
-    """Writes the picture, the JSON document and the Parquet table; returns the picture's path."""
+def write_files(done: Comparison | Suite, directory: Path, name: str) -> list[str]:
+    """Writes the JSON document, the Parquet table and the picture; returns a line for each that failed."""
+    stem = directory / name
+    return outputs.write(
+        [
+            (Path(f"{stem}.json"), outputs.text(done.to_json() + "\n")),
+            (Path(f"{stem}.parquet"), done.to_parquet),
+            (Path(f"{stem}.png"), done.plot),
+        ]
+    )
+
+
+def tell_picture(directory: Path | None, name: str, failures: list[str]) -> None:
+    """Says where the picture is, if it was written."""
+    if directory is None:
+        return
     picture = directory / f"{name}.png"
-    done.plot(picture)
-    done.to_parquet(directory / f"{name}.parquet")
-    (directory / f"{name}.json").write_text(done.to_json() + "\n")
-    return picture
+    if not any(line.startswith(f"{picture}: ") for line in failures):
+        Screen().print(f"picture: {picture}", soft_wrap=True, highlight=False)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command line and ends the process: 0 after success, 1 after a failure, 2 after wrong usage."""
-    sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+    """Runs the command line and ends the process; `ufsim.exits` lists the exit statuses."""
+    sys.exit(execute_program(sys.argv[1:] if arguments is None else arguments))
+
+
+def execute_program(arguments: list[str], ready: Callable[[], object] = lambda: None) -> int:
+    """The same for a process of its own, whose standard streams are prepared; `ready` is called before the command."""
+    screen.prepare_streams()
+
+    def command() -> Any:
+        ready()
+        return call(arguments)
+
+    return guarded(command, arguments)
 
 
 def execute(arguments: list[str]) -> int:
     """Runs the command line; failures become one line on stderr and the exit status."""
-    return guarded(lambda: app(args=arguments, prog_name="ufsim", standalone_mode=False), arguments)
+    return guarded(lambda: call(arguments), arguments)
+
+
+def call(arguments: list[str]) -> Any:
+    """Hands the arguments to the command that they name."""
+    return app(args=arguments, prog_name="ufsim", standalone_mode=False)

@@ -7,6 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ufsim import outputs
 from ufsim.comparison_tables import print_judgement
 from ufsim.formats import number
 from ufsim.phones import Study, phone
@@ -19,16 +20,13 @@ def run(scenario: str, schemes: list[str], **arguments: Any) -> Study:
         return phone(scenario, schemes, progress=progress, **arguments)
 
 
-def write_files(study: Study, directory: Path, name: str) -> Path:
-    """Writes the picture, the JSON document, and the frames as Parquet; returns the picture's path."""
-    picture = directory / f"{name}.png"
-    study.plot(picture)
-    (directory / f"{name}.json").write_text(study.to_json() + "\n")
-    for frame in ("uses", "kills", "timeline", "apps"):
-        getattr(study, frame)().to_parquet(directory / f"{name}-{frame}.parquet", engine="pyarrow", index=False)
-    if study.read_logs:
-        study.reads().to_parquet(directory / f"{name}-reads.parquet", engine="pyarrow", index=False)
-    return picture
+def write_files(study: Study, directory: Path, name: str) -> list[str]:
+    """Writes the JSON document, the frames as Parquet, and the picture; returns a line for each that failed."""
+    stem = directory / name
+    frames = ("uses", "kills", "timeline", "apps", *(("reads",) if study.read_logs else ()))
+    steps: list[outputs.Step] = [(Path(f"{stem}.json"), outputs.text(study.to_json() + "\n"))]
+    steps += [(Path(f"{stem}-{name}.parquet"), outputs.parquet(getattr(study, name)())) for name in frames]
+    return outputs.write([*steps, (Path(f"{stem}.png"), study.plot)])
 
 
 def print_study(console: Console, study: Study) -> None:

@@ -11,6 +11,7 @@ from rich.text import Text
 import ufsim
 from ufsim.devices import describe_profile
 from ufsim.formats import number
+from ufsim.screen import Screen
 
 # Facts that stand together, with what the table calls them.
 FACTS = (
@@ -48,7 +49,7 @@ def print_list(as_json: bool) -> None:
         shown = ("name", "summary", "extends", "facts")
         print(json.dumps([{"profile": name} | {key: d[key] for key in shown} for name, d in devices.items()], indent=2))
         return
-    console = Console()
+    console = Screen()
     table = Table(box=box.SIMPLE_HEAVY, pad_edge=False)
     table.add_column("name", no_wrap=True)
     table.add_column("capacity", no_wrap=True, justify="right")

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 import ufsim
 from ufsim import tables
 from ufsim.cli_options import JsonOption
 from ufsim.cli_options import info as option_info
+from ufsim.screen import Screen
 from ufsim.traces import trace_convert, trace_formats, trace_info, trace_to_scenario
 
 app = typer.Typer(
@@ -41,7 +41,7 @@ def info(
     if as_json:
         print(json.dumps({"ufsim": ufsim.__version__, "traces": infos}, indent=2))
         return
-    tables.print_traces(Console(), infos)
+    tables.print_traces(Screen(), infos)
 
 
 @app.command()
@@ -59,7 +59,7 @@ def convert(
     if as_json:
         print(json.dumps(converted, indent=2))
         return
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = Screen(soft_wrap=True, highlight=False)
     console.print(f"{out}: {converted['requests']:,} requests, {converted['from']} to {converted['to']}")
     for text in converted["lost"]:
         console.print(Text(f"lost: {text}", style="yellow"))
@@ -80,7 +80,7 @@ def to_scenario(
     if as_json:
         print(json.dumps(made, indent=2))
         return
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = Screen(soft_wrap=True, highlight=False)
     told = f"{made['launches']} launches of {len(made['apps'])} apps ({made['cold']} cold), {made['kills']} kills"
     console.print(f"{made['scenario']}: {told}")
     console.print(f"{made['trace']}: {made['requests']:,} requests, {made['others']:,} of them of no launched app")
@@ -94,4 +94,4 @@ def formats(as_json: JsonOption = False) -> None:
     if as_json:
         print(json.dumps(trace_formats(), indent=2))
     else:
-        Console().print(tables.formats_table(trace_formats()))
+        Screen().print(tables.formats_table(trace_formats()))

@@ -68,6 +68,7 @@ _TABLE = _columns(
     ("depth", MAYBE, "requests", "outstanding at most; missing in a timed replay and for jobs"),
     ("precondition", TEXT, "", "what was written before"),
     ("age", TEXT, "", "the fio job that aged the device; empty for a new one"),
+    ("aged_with", TEXT, "", "what differed while the device aged: values of the profile, scheduler, booster, seed"),
     ("digest", TEXT, "", "fingerprint of every completion and counter"),
 )
 _LATENCY = _columns(

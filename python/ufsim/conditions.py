@@ -127,9 +127,20 @@ def overrides(result: Result) -> Mapping[str, str]:
 
 
 def ageing_text(result: Result) -> str:
-    """The job that aged the device, on one line."""
+    """The job that aged the device, on one line, and values of the profile that were others meanwhile."""
     job = result.data.get("age")
-    return "none, the device was fresh" if job is None else job_text(job)
+    if job is None:
+        return "none, the device was fresh"
+    # Which host was there while it aged says nothing to who compares hosts.
+    values = {key: value for key, value in aged_with(result).items() if key not in ("booster", "scheduler")}
+    then = f", with {', '.join(f'{key}={value}' for key, value in values.items())}" if values else ""
+    return job_text(job) + then
+
+
+def aged_with(result: Result) -> Mapping[str, str]:
+    """What differed from the run while the device aged."""
+    then: Mapping[str, str] = result.data.get("aged_with") or {}
+    return then
 
 
 def job_text(job: str, width: int = AGEING_WIDTH) -> str:

@@ -18,8 +18,12 @@ MIB = 1024 * 1024
 def provenance(result: "Result") -> Row:
     """What every row says of the run that it comes from."""
     row: Row = {name: result.data[name] for name in ("scheme", "workload", "profile", "seed", "version")}
-    settings: Mapping[str, str] = result.data.get("set", {})
-    return row | {"settings": " ".join(f"{key}={value}" for key, value in sorted(settings.items()))}
+    return row | {"settings": pairs(result.data.get("set"))}
+
+
+def pairs(values: Mapping[str, str] | None) -> str:
+    """Values by key, in one text."""
+    return " ".join(f"{key}={value}" for key, value in sorted((values or {}).items()))
 
 
 def latency_value(result: "Result", kind: str, statistic: str) -> int | float | None:
@@ -47,7 +51,7 @@ def table_row(result: "Result", first: "Result") -> Row:
     return (
         row
         | {name: data.get(name) or "" for name in ("scheduler", "booster", "mapping", "replay", "precondition", "age")}
-        | {"depth": data.get("depth")}
+        | {"aged_with": pairs(data.get("aged_with")), "depth": data.get("depth")}
     )
 
 

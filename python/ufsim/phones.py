@@ -23,6 +23,7 @@ from ufsim.phone_frames import app_rows, energy_rows, headline_rows, reads_frame
 from ufsim.results import Result, ResultSet
 from ufsim.runner import Cache, Progress, jobs_of, run_threads, states_of
 from ufsim.spec import RunOptions, Spec, specs_of
+from ufsim.states import simulated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,8 +162,9 @@ def phone(
     lock = threading.Lock()
 
     def simulate(spec: Spec, report: Callable[..., None]) -> Result:
-        aged = spec if states is None else states.aged(spec, report)
-        document, reads = _core.simulate_phone(aged.to_json(), log, report)
+        document, reads = simulated(
+            states, spec, report, lambda begun: _core.simulate_phone(begun.to_json(), log, report)
+        )
         if reads is not None:
             with lock:
                 logs[spec.scheme] = reads

@@ -1,8 +1,12 @@
-"""The progress bar: appears on a terminal when a run takes longer than a moment."""
+"""How far a run is: a bar on a terminal, when it takes longer than a moment; elsewhere a line every now and then."""
 
+import math
+import os
 import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 
 from rich.console import Console
@@ -17,15 +21,101 @@ from rich.progress import (
 )
 from rich.progress import TransferSpeedColumn as SpeedColumn
 
+from ufsim._core import ConfigError
+
 PATIENCE_SECONDS = 2.0
+HEARTBEAT_SECONDS = 30.0
+# A run that has not been heard of for so long has ended, or stands still.
+SILENT_SECONDS = 10.0
+
+
+class Heartbeat:
+    """Writes a line every `seconds` while it is entered, so that a log shows that the program is alive.
+
+    `UFSIM_HEARTBEAT` says how many seconds; 0 stands for never.
+    """
+
+    def __init__(self, console: Console, line: Callable[[], str], seconds: float | None = None) -> None:
+        self._console, self._line = console, line
+        self._seconds = heartbeat_seconds() if seconds is None else seconds
+        self._start = time.monotonic()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="ufsim-heartbeat", daemon=True)
+
+    def __enter__(self) -> "Heartbeat":
+        if self._seconds > 0 and not self._console.is_terminal:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self._seconds):
+            seconds = time.monotonic() - self._start
+            try:
+                self._console.file.write(f"ufsim: {clock(seconds)}: {self._line()}\n")
+                self._console.file.flush()
+            except OSError:
+                return  # nobody reads it
+
+
+def heartbeat_seconds() -> float:
+    """What `UFSIM_HEARTBEAT` asks for."""
+    text = os.environ.get("UFSIM_HEARTBEAT", "")
+    try:
+        seconds = float(text) if text.strip() else HEARTBEAT_SECONDS
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= threading.TIMEOUT_MAX:
+        raise ConfigError(f"UFSIM_HEARTBEAT is '{text}'; allowed: seconds between lines, 0 for none")
+    return seconds
+
+
+def clock(seconds: float) -> str:
+    """A time as people read it: 45 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@dataclass
+class Phase:
+    """How far a phase of a run is."""
+
+    name: str
+    start: float
+    heard: float = 0.0
+    done: int = 0
+    total: int | None = None
+    sim_ns: int = 0
+
+    def line(self) -> str:
+        """The same in words: share, rate, time left, simulated time."""
+        if self.total is None and not self.done:
+            return self.name
+        rate = self.done / max(self.heard - self.start, 1e-3)
+        amount = f"{self.done / 2**20:,.0f} MiB"
+        parts = [f"{self.done / self.total:.0%} of {self.total / 2**20:,.0f} MiB" if self.total else amount]
+        parts.append(f"{rate / 2**20:,.0f} MiB/s")
+        if self.total and rate:
+            parts.append(f"{clock((self.total - self.done) / rate)} left")
+        return f"{self.name} {', '.join(parts)} ({self.sim_ns / 1e9:.1f} s simulated)"
 
 
 class CountDisplay:
-    """One bar that counts; silent where stderr is no terminal, and at first. Its calls may come from any thread."""
+    """One bar that counts; elsewhere than on a terminal, lines. Its calls may come from any thread."""
 
     def __init__(self, name: str, total: int | None = None, console: Console | None = None) -> None:
         self._console = console or Console(file=sys.stderr)
         self._start = time.monotonic()
+        self._name, self._done, self._total, self._shown = name, 0, total, False
+        self._heartbeat = Heartbeat(self._console, self._line)
         columns = (
             TextColumn(name),
             BarColumn(),
@@ -37,41 +127,57 @@ class CountDisplay:
         self._task = self._progress.add_task(name, total=total, rate="")
 
     def __enter__(self) -> "CountDisplay":
+        self._heartbeat.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        self._heartbeat.__exit__()
+        if self._shown:
+            self._progress.stop()
+
+    def _line(self) -> str:
+        of = f" of {self._total:,}" if self._total is not None else ""
+        rate = self._done / (time.monotonic() - self._start)
+        left = f", {clock((self._total - self._done) / rate)} left" if self._total and rate else ""
+        return f"{self._done:,}{of} {self._name}{left}"
 
     def __call__(self, done: int, total: int | None = None) -> None:
         """Shows that `done` are done, of `total` if that was not known before."""
+        self._done, self._total = done, self._total if total is None else total
         seconds = time.monotonic() - self._start
         if not self._console.is_terminal or seconds < PATIENCE_SECONDS:
             return
-        self._progress.start()
+        if not self._shown:
+            self._shown = True
+            self._progress.start()
         self._progress.update(self._task, completed=done, rate=f"{done / seconds:.1f}/s")
         if total is not None:
             self._progress.update(self._task, total=total)
 
 
 class ProgressDisplay:
-    """A bar for each scheme on stderr; silent where stderr is no terminal. Its calls may come from any thread."""
+    """A bar for each scheme on stderr; elsewhere than on a terminal, lines. Its calls may come from any thread."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(file=sys.stderr)
         self._start = time.monotonic()
         self._lock = threading.Lock()
         self._bars: dict[str, tuple[str, TaskID]] = {}
+        self._phases: dict[str, Phase] = {}
+        self._heartbeat = Heartbeat(self._console, self._line)
         self._progress: Progress | None = None
         self._closed = False
 
     def __enter__(self) -> "ProgressDisplay":
+        self._heartbeat.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._heartbeat.__exit__()
         with self._lock:
             self._closed = True
             if self._progress is not None:
@@ -79,9 +185,10 @@ class ProgressDisplay:
 
     def __call__(self, scheme: str, phase: str, done: int, total: int | None, sim_ns: int) -> None:
         """Shows that `scheme` has done `done` of `total` bytes (unknown: `None`) of `phase` in `sim_ns` simulated."""
+        name = scheme if phase == "run" else f"{scheme} {phase}"
+        self._hear(scheme, name, done, total, sim_ns)
         if not self._console.is_terminal or time.monotonic() - self._start < PATIENCE_SECONDS:
             return
-        name = scheme if phase == "run" else f"{scheme} {phase}"
         simulated = f"{sim_ns / 1e9:.1f} s simulated"
         with self._lock:
             if self._closed:
@@ -96,6 +203,20 @@ class ProgressDisplay:
                 bar = self._progress.add_task(name, total=total, completed=done, simulated=simulated)
                 self._bars[scheme] = (name, bar)
             self._progress.update(self._bars[scheme][1], completed=done, total=total, simulated=simulated)
+
+    def _hear(self, scheme: str, name: str, done: int, total: int | None, sim_ns: int) -> None:
+        now = time.monotonic()
+        with self._lock:
+            phase = self._phases.get(scheme)
+            if phase is None or phase.name != name:
+                phase = self._phases[scheme] = Phase(name, start=now)
+            phase.heard, phase.done, phase.total, phase.sim_ns = now, done, total, sim_ns
+
+    def _line(self) -> str:
+        since = time.monotonic() - SILENT_SECONDS
+        with self._lock:
+            lines = [phase.line() for phase in self._phases.values() if phase.heard > since]
+        return "; ".join(lines) or "working"
 
     def _started(self) -> Progress:
         progress = Progress(

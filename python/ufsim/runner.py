@@ -14,11 +14,11 @@ from ufsim.formats import workload_names
 from ufsim.names import check_range
 from ufsim.results import Comparison, Result
 from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, RunOptions, Spec, Workload, specs_of
-from ufsim.states import StateCache
+from ufsim.states import StateCache, simulated
 from ufsim.suite import Suite
 
 # scheme (after the workload, if there are several),
-# phase ("age", "precondition" or "run"), bytes completed, bytes in all if known, simulated nanoseconds
+# phase ("wait", "age", "precondition" or "run"), bytes completed, bytes in all if known, simulated nanoseconds
 Progress = Callable[[str, str, int, int | None, int], None]
 
 # States of aged devices: kept in the usual place (True), in a directory, in a cache, or not at all (False).
@@ -151,8 +151,8 @@ def run_all(
     """Runs `specs` in threads; the first failure, or an interrupt, stops all of them."""
 
     def simulate(spec: Spec, report: Callable[..., None]) -> Result:
-        aged = spec if cache is None else cache.aged(spec, report)
-        return Result(parse(_core.simulate(aged.to_json(), report)))
+        document = simulated(cache, spec, report, lambda begun: _core.simulate(begun.to_json(), report))
+        return Result(parse(document))
 
     return run_threads(specs, jobs, simulate, progress)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +18,21 @@ if TYPE_CHECKING:
     from ufsim.reproduce.claims import Outcome
 
 MIB = 1024 * 1024
+
+
+# Columns that a table with a summary beside each name needs.
+WIDE = 80
+
+
+def print_schemes(console: Console, schemes: list[dict[str, str]]) -> None:
+    """Prints the presets with what they are made of: a table, or a few lines for each where that is too wide."""
+    if console.width >= WIDE:
+        console.print(schemes_table(schemes))
+        return
+    for scheme in schemes:
+        parts = " + ".join(scheme[part] for part in ("scheduler", "booster", "mapping"))
+        console.print(Text(scheme["name"], style="bold"))
+        console.print(Padding(Text(f"{parts}\n{scheme['summary']}"), (0, 0, 1, 2)))
 
 
 def schemes_table(schemes: list[dict[str, str]]) -> Table:
@@ -49,8 +65,9 @@ TRACES_PER_TABLE = 3
 
 def print_traces(console: Console, infos: list[Document]) -> None:
     """Prints a column for each trace, a few at a time, and the warnings."""
-    for first in range(0, len(infos), TRACES_PER_TABLE):
-        console.print(traces_table(infos[first : first + TRACES_PER_TABLE]))
+    at_a_time = TRACES_PER_TABLE if console.width >= WIDE else 1
+    for first in range(0, len(infos), at_a_time):
+        console.print(traces_table(infos[first : first + at_a_time]))
     for info in infos:
         prefix = f"{workload_name(info['trace'])}: " if len(infos) > 1 else ""
         for warning in info["warnings"]:

@@ -1,5 +1,7 @@
 """What the command line does with failures that real inputs do not give: stand-ins raise them."""
 
+import json
+
 import pytest
 
 import ufsim
@@ -15,9 +17,9 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 
 def test_a_bug_tells_how_to_report_it(monkeypatch, capsys) -> None:
     failing(monkeypatch, ufsim.SimulationBug("event 7: valid count is 3, map says 4\n(repeat with: ufsim run x)"))
-    assert cli.execute(["run", "some trace", "--json"]) == 1
+    assert cli.execute(["run", "some trace", "--json"]) == 70
     out, err = capsys.readouterr()
-    assert out == ""
+    assert json.loads(out)["error"]["kind"] == "internal"
     first, second = err.splitlines()
     assert first == "ufsim: internal error: event 7: valid count is 3, map says 4 (repeat with: ufsim run x)"
     assert "report" in second
@@ -36,10 +38,13 @@ def test_an_operating_system_error_is_one_line(monkeypatch, capsys) -> None:
     assert capsys.readouterr().err == "ufsim: error: /some/file: Permission denied\n"
 
 
-def test_a_defect_of_the_command_line_is_not_hidden(monkeypatch) -> None:
-    failing(monkeypatch, ZeroDivisionError())
-    with pytest.raises(ZeroDivisionError):
-        cli.execute(["run", "x"])
+def test_a_defect_of_the_command_line_is_not_hidden(monkeypatch, capsys) -> None:
+    failing(monkeypatch, ZeroDivisionError("by nothing"))
+    assert cli.execute(["run", "x"]) == 70
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("Traceback") and "in simulate" in err, "whoever mends it has to know where"
+    assert "ufsim: internal error: ZeroDivisionError: by nothing\n" in err
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,14 @@ def test_a_campaign_keeps_its_promises_whatever_the_jobs(ufsim: Command) -> None
 
 def test_a_broken_promise_is_found_and_can_be_repeated(ufsim: Command) -> None:
     broken = ufsim("crash", "--runs", 12, "--sabotage", "flush-at-once", "--json")
-    assert broken.returncode == 1
+    assert broken.returncode == 5
     failure = json.loads(broken.stdout)["failures"][0]
     told = ufsim("crash", "--runs", 12, "--sabotage", "flush-at-once")
-    assert told.returncode == 1
+    assert told.returncode == 5
     line = next(line for line in told.stdout.splitlines() if f"--seed {failure['seed']} " in line)
     command = line.split("repeat with: ufsim ")[1].split()
     repeated = ufsim(*command)
-    assert repeated.returncode == 1
+    assert repeated.returncode == 5
     assert failure["what"] in repeated.stdout
 
 

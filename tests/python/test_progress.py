@@ -1,10 +1,13 @@
 import io
 import re
+import time
 
+import pytest
 from rich.console import Console
 
 from ufsim import progress
-from ufsim.progress import ProgressDisplay
+from ufsim._core import ConfigError
+from ufsim.progress import CountDisplay, Heartbeat, ProgressDisplay, clock
 
 
 def shown(terminal: bool) -> str:
@@ -43,3 +46,60 @@ def test_calls_after_the_end_are_ignored(monkeypatch) -> None:
         pass
     display("ufs", "run", 1, 2, 3)
     assert text.getvalue() == ""
+
+
+def beats(display: CountDisplay | ProgressDisplay, text: io.StringIO, *calls: tuple) -> str:
+    with display:
+        for call in calls:
+            display(*call)
+        deadline = time.monotonic() + 10
+        while text.getvalue().count("\n") < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    return text.getvalue().splitlines()[-1]
+
+
+def test_off_a_terminal_a_line_now_and_then_tells_share_rate_and_time_left(monkeypatch) -> None:
+    monkeypatch.setenv("UFSIM_HEARTBEAT", "0.05")
+    text = io.StringIO()
+    calls = [
+        ("ufs", "age", 1 << 20, 4 << 20, 10**9),
+        ("hpb", "run", 1 << 20, None, 2 * 10**9),
+        ("ideal", "wait", 0, None, 0),
+    ]
+    line = beats(ProgressDisplay(Console(file=text)), text, *calls)
+    assert re.fullmatch(
+        r"ufsim: \d s: ufs age 25% of 4 MiB, [\d,]+ MiB/s, \d+ s left \(1\.0 s simulated\); "
+        r"hpb 1 MiB, [\d,]+ MiB/s \(2\.0 s simulated\); ideal wait",
+        line,
+    ), line
+    text = io.StringIO()
+    line = beats(CountDisplay("runs", 8, Console(file=text)), text, (2,))
+    assert re.fullmatch(r"ufsim: \d s: 2 of 8 runs, \d+ s left", line), line
+
+
+def test_no_line_comes_after_the_end_nor_on_a_terminal() -> None:
+    text = io.StringIO()
+    with Heartbeat(Console(file=text), lambda: "alive", 0.01):
+        time.sleep(0.05)
+    before = text.getvalue()
+    assert before.startswith("ufsim: 0 s: alive\n")
+    time.sleep(0.05)
+    assert text.getvalue() == before
+    terminal = io.StringIO()
+    with Heartbeat(Console(file=terminal, force_terminal=True), lambda: "alive", 0.01):
+        time.sleep(0.05)
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize("seconds", ["often", "-1", "nan", "1e30"])
+def test_a_wrong_interval_is_told(monkeypatch, seconds: str) -> None:
+    monkeypatch.setenv("UFSIM_HEARTBEAT", seconds)
+    with pytest.raises(ConfigError, match=f"UFSIM_HEARTBEAT is '{seconds}'"):
+        ProgressDisplay()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0, "0 s"), (59.6, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")]
+)
+def test_times_are_told_as_people_read_them(seconds: float, told: str) -> None:
+    assert clock(seconds) == told

@@ -100,7 +100,7 @@ def test_numpy_runs_as_python_does(job: Path) -> None:
     assert plain.digest == numpy.digest
 
 
-@pytest.mark.parametrize("kind", [ufsim.ConfigError, ufsim.SimulationBug])
+@pytest.mark.parametrize("kind", [ufsim.ConfigError, ufsim.StateError, ufsim.SimulationBug])
 def test_exceptions_can_be_pickled(kind: type[Exception]) -> None:
     copy = pickle.loads(pickle.dumps(kind("nand.planes is 0")))
     assert type(copy) is kind and str(copy) == "nand.planes is 0"

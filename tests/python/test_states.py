@@ -1,12 +1,21 @@
 """Aged states: files, the cache, and what the command line says about them."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ufsim as lab
-from conftest import Command
+from conftest import ROOT, Command
+from ufsim import _core
+from ufsim.conditions import described
+from ufsim.locks import held
 from ufsim.spec import Spec
 from ufsim.states import StateCache
 
@@ -38,14 +47,45 @@ def test_whatever_decides_a_state_decides_its_name(job: Path, tmp_path: Path) ->
     cache = StateCache(tmp_path)
     base = Spec(workload=str(job), scheme="ufs", profile="tiny", age=AGE)
     others = [
-        Spec(workload=str(job), scheme="ufs", profile="tiny", age=AGE + " rwmixread=5"),
-        Spec(workload=str(job), scheme="hpb", profile="tiny", age=AGE),
-        Spec(workload=str(job), scheme="ufs", profile="tiny", age=AGE, seed=2),
-        Spec(workload=str(job), scheme="ufs", profile="tiny", age=AGE, settings={"sram.pool_kib": 384}),
+        replace(base, age=AGE + " rwmixread=5"),
+        replace(base, scheme="hp-ufs"),
+        replace(base, seed=2),
+        replace(base, settings={"sram.pool_kib": 384}),
+        replace(base, settings={"gc.units_per_step": 32}),
+        replace(base, settings={"scheme.segment-log.segment_kib": 1}),
     ]
-    same = Spec(workload="elsewhere", scheme="ufs", profile="tiny", age=AGE, depth=3)
-    assert cache.path(base) == cache.path(same)
-    assert len({cache.path(spec) for spec in [base, *others]}) == 5
+    assert len({cache.path(spec) for spec in [base, *others]}) == 1 + len(others)
+
+
+def test_what_is_only_asked_of_a_state_does_not_decide_its_name(job: Path, tmp_path: Path) -> None:
+    cache = StateCache(tmp_path)
+    base = Spec(workload=str(job), scheme="ufs", profile="tiny", age=AGE)
+    same = [
+        replace(base, workload="elsewhere", replay="closed", depth=3, precondition="none"),
+        replace(base, host_memory_mib=7),
+        replace(base, scheduler="row"),
+        replace(base, settings={"nand.tlc_read_us": 9, "nand.slc_program_us": 9, "firmware.command_ns": 1}),
+        replace(base, settings={"what_if.free": "gc", "link.upiu_ns": 7, "host.tags": 16, "scheme.hpb.eager": True}),
+        *(replace(base, scheme=scheme) for scheme in ("hpb", "hpb-linux", "foam", "hpbvalve")),
+    ]
+    assert {cache.path(spec) for spec in same} == {cache.path(base)}
+    for pair in (["hp-ufs", "hpbvalve-hp-ufs"],):
+        assert len({cache.path(replace(base, scheme=scheme)) for scheme in pair}) == 1
+
+
+def test_schemes_with_the_same_layout_share_a_state(job: Path, tmp_path: Path) -> None:
+    cache = StateCache(tmp_path / "cache")
+    options = {"profile": "tiny", "age": AGE, "settings": {"nand.tlc_program_us": 900}, "jobs": 2}
+    schemes = ["hpb", "ufs", "foam"]
+    kept = lab.compare(job, schemes, cache=cache, **options)
+    assert len(cache.files()) == 1
+    anew = lab.compare(job, schemes, cache=False, **options)
+    assert [without_wall(result) for result in kept.results] == [without_wall(result) for result in anew.results]
+    told = [result.aged_with for result in anew.results]
+    assert told[1] == {"nand.tlc_program_us": "550"}
+    assert told[0] == told[2] == {"nand.tlc_program_us": "550", "booster": "none"}
+    assert anew.table().aged_with["hpb"] == "booster=none nand.tlc_program_us=550"
+    assert described(anew.results)["ageing"].endswith(" io_size=200m, with nand.tlc_program_us=550")
 
 
 def test_the_cache_stays_below_its_limit(job: Path, tmp_path: Path) -> None:
@@ -76,7 +116,11 @@ def test_the_command_line_ages_shows_and_begins_with_a_state(ufsim: Command, job
     ("arguments", "told"),
     [
         (["age"], "JOB and --out are needed"),
-        (["age", "rw=read size=1m", "--profile", "tiny", "--out", "FOLDER/x/y.state"], "x/y.state"),
+        (
+            ["age", AGE, "--profile", "tiny", "--set", "nand.tlc_read_us=9", "--out", "FOLDER/s.state"],
+            "set: nand.tlc_read_us = 9: has no effect on ageing",
+        ),
+        (["age", "rw=read size=1m", "--profile", "tiny", "--out", "FOLDER/job.fio/y.state"], "job.fio: not written"),
         (["age", "rw=sideways", "--profile", "tiny", "--out", "FOLDER/s.state"], "sideways"),
         (["age", "--show", "nowhere"], "nowhere"),
         (["run", "FOLDER/job.fio", "--profile", "tiny", "--from", "nowhere"], "aged state 'nowhere': no such file"),
@@ -86,6 +130,119 @@ def test_the_command_line_ages_shows_and_begins_with_a_state(ufsim: Command, job
 )
 def test_wrong_wishes_are_told(ufsim: Command, job: Path, arguments: list[str], told: str) -> None:
     failed = ufsim(*(argument.replace("FOLDER", str(job.parent)) for argument in arguments))
-    assert failed.returncode in (1, 2)
+    assert failed.returncode in (1, 2, 4)
     assert told in failed.stderr and failed.stderr.count("\n") == 1, failed.stderr
     assert not (job.parent / "s.state").exists()
+
+
+def spoiled(state: Path, how: str) -> None:
+    whole = state.read_bytes()
+    state.unlink()
+    if how == "flipped":
+        middle = len(whole) // 2
+        state.write_bytes(whole[:middle] + bytes([whole[middle] ^ 4]) + whole[middle + 1 :])
+    elif how == "cut":
+        state.write_bytes(whole[:-100])
+    elif how == "empty":
+        state.touch()
+    elif how == "text":
+        state.write_text("hello")
+
+
+@pytest.mark.parametrize("how", ["flipped", "cut", "empty", "text"])
+def test_a_state_that_is_damaged_is_made_again(
+    job: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    cache = StateCache(tmp_path / "cache")
+    options = {"profile": "tiny", "age": AGE}
+    first = lab.run(job, "ufs", cache=cache, **options)
+    (state,) = cache.files()
+    whole = state.read_bytes()
+    spoiled(state, how)
+    again = lab.run(job, "ufs", cache=cache, **options)
+    assert without_wall(first) == without_wall(again)
+    assert state.read_bytes() == whole
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.message.startswith(f"{state}: ") and record.message.endswith("; the state is made again")
+
+
+def test_a_damaged_state_is_told_on_one_line(ufsim: Command, job: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("UFSIM_CACHE", str(tmp_path / "cache"))
+    arguments = ["run", job, "--scheme", "ufs", "--profile", "tiny", "--age", AGE, "--json"]
+    assert ufsim(*arguments).stderr == ""
+    spoiled(StateCache().files()[0], "cut")
+    ended = ufsim(*arguments)
+    assert ended.returncode == 0 and json.loads(ended.stdout)["results"]
+    assert ended.stderr.startswith("ufsim: warning: ") and ended.stderr.count("\n") == 1
+
+
+def test_a_state_that_cannot_be_removed_is_done_without(job: Path, tmp_path: Path) -> None:
+    cache = StateCache(tmp_path / "cache")
+    options = {"profile": "tiny", "age": AGE}
+    spec = Spec(workload=str(job), scheme="ufs", **options)
+    cache.path(spec).mkdir(parents=True)
+    kept, anew = (lab.run(job, "ufs", cache=use, **options) for use in (cache, False))
+    assert without_wall(kept) == without_wall(anew)
+
+
+def begun(job: Path, cache: Path, *more: str) -> subprocess.Popen[str]:
+    """A process that needs a state."""
+    program = Path(sys.executable).with_name("ufsim")
+    command = [program, "run", job, "--scheme", "ufs", "--profile", "tiny", "--age", AGE, "--json", *more]
+    variables = {**os.environ, "UFSIM_CACHE": str(cache)}
+    return subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_second_process_waits_and_uses_the_state_of_the_first(job: Path, tmp_path: Path) -> None:
+    cache = StateCache(tmp_path)
+    spec = Spec(workload=str(job), scheme="ufs", profile="tiny", age=AGE)
+    path = cache.path(spec)
+    with held(path.with_name(f".{path.name}.lock"), lambda first: None):
+        second = begun(job, tmp_path)
+        assert second.stderr is not None
+        notice = second.stderr.readline()
+        assert notice == f"ufsim: note: waiting for another process that ages the same device: {path}\n"
+        _core.age(spec.to_json(), path)
+        made = path.stat().st_ino
+    out, err = second.communicate(timeout=60)
+    assert (second.returncode, err) == (0, "")
+    assert path.stat().st_ino == made, "it has not been made a second time"
+    assert json.loads(out)["results"][0]["digest"] == lab.run(job, "ufs", profile="tiny", age=AGE, cache=False).digest
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
+
+
+def test_processes_at_a_time_make_one_state(job: Path, tmp_path: Path) -> None:
+    processes = [begun(job, tmp_path / "cache") for _ in range(3)]
+    outs = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], outs
+    digests = {json.loads(out)["results"][0]["digest"] for out, _ in outs}
+    assert len(digests) == 1
+    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".state"]
+
+
+def test_a_process_that_dies_leaves_no_lock(job: Path, tmp_path: Path) -> None:
+    job.write_text(JOB)
+    slow = AGE.replace("io_size=200m", "io_size=900g")
+    first = begun(job, tmp_path, "--age", slow)
+    spec = Spec(workload=str(job), scheme="ufs", profile="tiny", age=slow)
+    path = StateCache(tmp_path).path(spec)
+    lock = path.with_name(f".{path.name}.lock")
+    deadline = time.monotonic() + 60
+    while not lock.exists():
+        assert time.monotonic() < deadline and first.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.1)
+    (left := path.with_name(f".{path.name}.{first.pid}")).write_text("half a state")
+    first.send_signal(signal.SIGKILL)
+    first.communicate(timeout=30)
+    assert lock.exists(), "its name stays, but nobody holds it"
+
+    def waits(_: bool) -> None:
+        raise AssertionError("a dead process holds the lock")
+
+    with held(lock, waits):
+        pass
+    assert not lock.exists() and left.exists()
+    StateCache(tmp_path).clear()
+    assert not left.exists()

@@ -2,7 +2,7 @@
 //! run switches it on again, which costs the device its recovery and the driver whatever it has to find out.
 //!
 //! A run on a state from a file and a run that ages its device first go the same way and give the same bytes: both
-//! switch on a device that was switched off.
+//! switch on a device that was switched off. Under which conditions it was aged is told in `ageing`.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -13,6 +13,7 @@ use device::Unpowered;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::ageing::telling;
 use crate::assemble::{misfit, sealing_key};
 use crate::digest::Digest;
 use crate::error::LabError;
@@ -32,8 +33,8 @@ const TITLE: &str = "ufsim aged state 1";
 pub struct Aged {
     pub(crate) device: Unpowered,
     pub(crate) oracle: Oracle,
-    /// The fio job that aged it.
-    pub(crate) age: String,
+    /// How it came to be.
+    pub(crate) header: Header,
 }
 
 /// What a file of an aged state says about itself.
@@ -64,12 +65,16 @@ impl Aged {
     /// Writes a file. It appears under its name only when it is complete.
     ///
     /// # Errors
-    /// What the file system gives, with the path.
-    pub fn save(&self, path: &Path, header: &Header) -> Result<(), LabError> {
-        let failed = |error: ArchiveError| LabError::Config(format!("{}: {error}", path.display()));
+    /// [`LabError::Output`] with the path.
+    pub fn save(&self, path: &Path) -> Result<(), LabError> {
+        let failed = |error: ArchiveError| LabError::Output(format!("{}: {error}", path.display()));
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let unfinished = path.with_file_name(format!(".{name}.{}", std::process::id()));
-        let written = File::create(&unfinished).map_err(ArchiveError::from).and_then(|file| self.write(file, header));
+        let written = File::create(&unfinished).map_err(ArchiveError::from).and_then(|file| {
+            self.write(&file)?;
+            // Named only when it is on the disk: a full one may say so late.
+            Ok(file.sync_all()?)
+        });
         let named = written.and_then(|()| Ok(std::fs::rename(&unfinished, path)?));
         if named.is_err() {
             let _ = std::fs::remove_file(&unfinished);
@@ -81,8 +86,8 @@ impl Aged {
     ///
     /// # Errors
     /// What it gives.
-    pub fn write(&self, file: impl Write, header: &Header) -> Result<(), ArchiveError> {
-        let header = serde_json::to_string(header).expect("a header is plain values");
+    pub fn write(&self, file: impl Write) -> Result<(), ArchiveError> {
+        let header = serde_json::to_string(&self.header).expect("a header is plain values");
         let mut to = Writer::new(BufWriter::new(file), TITLE, &header)?;
         self.oracle.save(&mut to)?;
         self.device.save(&mut to)?;
@@ -93,9 +98,10 @@ impl Aged {
     /// Reads a file for a device of `profile`.
     ///
     /// # Errors
-    /// If it is damaged, of another version, or of a device with another shape or mapping scheme.
+    /// [`LabError::State`] if it is not there, damaged, of another version, or of a device with another shape or mapping
+    /// scheme.
     pub fn load(path: &Path, profile: &Profile, parts: Parts, seed: u64) -> Result<Aged, LabError> {
-        let failed = |error: String| LabError::Config(format!("{}: {error}", path.display()));
+        let failed = |error: String| LabError::State(format!("{}: {error}", path.display()));
         let file = File::open(path).map_err(|error| failed(error.to_string()))?;
         Aged::read(BufReader::new(file), profile, parts, seed).map_err(failed)
     }
@@ -115,7 +121,7 @@ impl Aged {
         };
         let (oracle, device) = load(&mut from).map_err(|error| error.to_string())?;
         from.finish().map_err(|error| error.to_string())?;
-        Ok(Aged { device, oracle, age: header.age })
+        Ok(Aged { device, oracle, header })
     }
 
     /// Switches the device on, attaches a driver, and lets both find out what they need to know.
@@ -153,11 +159,17 @@ impl Header {
         }
     }
 
-    /// A name for the state: whatever decides its bytes decides this.
+    /// A name for the state: whatever decides its bytes decides this, and nothing else does.
     pub fn key(&self) -> String {
         let mut digest = Digest::default();
-        digest.bytes(serde_json::to_string(self).expect("a header is plain values").as_bytes());
-        digest.hex()
+        for part in [&self.version, &self.scheduler, &self.booster, &self.mapping, &self.age] {
+            digest.bytes(part.as_bytes());
+        }
+        digest.word(self.seed);
+        for (name, value) in telling(&self.values, &self.mapping) {
+            digest.bytes(format!("{name} = {value}").as_bytes());
+        }
+        format!("{}-{}", self.mapping, digest.hex())
     }
 
     fn check(&self, profile: &Profile, parts: Parts) -> Result<(), String> {
@@ -195,7 +207,7 @@ fn fixed(parts: Parts) -> Vec<(String, &'static str)> {
 }
 
 /// The values of a profile, as the header holds them.
-fn plain(profile: &Profile) -> Value {
+pub(crate) fn plain(profile: &Profile) -> Value {
     serde_json::to_value(profile.values.tables()).expect("a profile is plain values")
 }
 

@@ -10,6 +10,7 @@ use workload::report::phone::ReadLog;
 use workload::{Fault, Footprint, Source};
 
 use crate::aged::{Aged, Header};
+use crate::ageing::{aged_with, ageing};
 use crate::assemble::assemble;
 use crate::error::LabError;
 use crate::fill::Fill;
@@ -82,12 +83,16 @@ pub struct Ran {
     pub reads: Option<ReadLog>,
 }
 
-/// Ages the device of a spec and switches it off. The spec's `workload` is not looked at.
+/// Ages the device of a spec and switches it off. The spec's `workload` is not looked at, and conditions are those of
+/// its profile: see `ageing`.
 ///
 /// # Errors
 /// See [`simulate`]; a spec without `age` is one.
-pub fn age(spec: &Spec, progress: &mut OnProgress) -> Result<(Aged, Header), LabError> {
-    Run::of(spec)?.wear_in(progress)
+pub fn age(spec: &Spec, progress: &mut OnProgress) -> Result<Aged, LabError> {
+    let (mut common, machine) = ageing(spec)?;
+    // For the command that repeats a run that has found a bug.
+    common.workload.clone_from(&spec.workload);
+    Run { spec: &common, machine, wall: Wall::start() }.wear_in(progress)
 }
 
 /// What the state that [`age`] makes will say about itself.
@@ -95,7 +100,8 @@ pub fn age(spec: &Spec, progress: &mut OnProgress) -> Result<(Aged, Header), Lab
 /// # Errors
 /// See [`age`].
 pub fn age_header(spec: &Spec) -> Result<Header, LabError> {
-    Ok(Header::new(spec, &spec.resolve()?, &AgeingJob::of(spec)?.text))
+    let (spec, machine) = ageing(spec)?;
+    Ok(Header::new(&spec, &machine, &AgeingJob::of(&spec)?.text))
 }
 
 /// A run, from what was asked for.
@@ -121,7 +127,7 @@ impl Run<'_> {
 
     /// The whole run of a workload.
     fn go(&self, mut workload: Workload, progress: &mut OnProgress) -> Result<Ran, LabError> {
-        let (mut system, age) = self.begin(progress)?;
+        let (mut system, state) = self.begin(progress)?;
         let source = &mut *workload.source;
         let ran = self.guarded(|| self.phases(&mut system, source, progress));
         let start = match ran.map_err(|bug| with_place(bug, &system))? {
@@ -141,11 +147,11 @@ impl Run<'_> {
         }
         let mut own = source.report();
         let reads = own.reads.take();
-        let idle_seed = self.idle_seed(&workload, age.as_deref());
+        let idle_seed = self.idle_seed(&workload, state.as_ref().map(|state| state.age.as_str()));
         let Machine { parts, profile } = &self.machine;
         let context = Context {
             own,
-            setup: self.setup(&workload, age)?,
+            setup: self.setup(&workload, state)?,
             host_dram_limit: profile.host_config(*parts).memory_limit_bytes,
             wall_seconds: self.wall.seconds(),
             start,
@@ -154,28 +160,27 @@ impl Run<'_> {
         Ok(Ran { result: report(measure, &after, context), reads })
     }
 
-    /// The system that the run begins with: new, aged, or aged before and read from a file. With it the job that aged
-    /// it.
-    fn begin(&self, progress: &mut OnProgress) -> Result<(System, Option<String>), LabError> {
+    /// The system that the run begins with: new, aged, or aged before and read from a file. With it, how it was aged.
+    fn begin(&self, progress: &mut OnProgress) -> Result<(System, Option<Header>), LabError> {
         let (spec, Machine { parts, profile }) = (self.spec, &self.machine);
         if let Some(from) = &spec.from {
             let aged = Aged::load(Path::new(from), profile, *parts, spec.seed)?;
-            let age = aged.age.clone();
+            let header = aged.header.clone();
             // The checksum is right, so only a file that was made to deceive gets beyond this.
             let on = self.guarded(|| aged.switch_on(profile, *parts, spec.seed));
-            let system = on.map_err(|_| LabError::Config(format!("{from}: its tables contradict each other")))?;
-            return Ok((system?, Some(age)));
+            let system = on.map_err(|_| LabError::State(format!("{from}: its tables contradict each other")))?;
+            return Ok((system?, Some(header)));
         }
         if spec.age.is_some() {
-            let (aged, _) = self.wear_in(progress)?;
-            let age = aged.age.clone();
-            return Ok((self.guarded(|| aged.switch_on(profile, *parts, spec.seed))??, Some(age)));
+            let aged = age(spec, progress)?;
+            let header = aged.header.clone();
+            return Ok((self.guarded(|| aged.switch_on(profile, *parts, spec.seed))??, Some(header)));
         }
         Ok((self.guarded(|| assemble(profile, *parts, spec.seed))??, None))
     }
 
-    /// Ages a device and switches it off.
-    fn wear_in(&self, progress: &mut OnProgress) -> Result<(Aged, Header), LabError> {
+    /// Ages a device and switches it off. The spec is that of an ageing run.
+    fn wear_in(&self, progress: &mut OnProgress) -> Result<Aged, LabError> {
         let (spec, Machine { parts, profile }) = (self.spec, &self.machine);
         let AgeingJob { job, text } = AgeingJob::of(spec)?;
         let mut source = job.bind(profile.capacity_units(), spec.seed).map_err(|error| wrong_age(&error))?;
@@ -186,10 +191,7 @@ impl Run<'_> {
             system.switch_off(&mut watch)
         })?;
         match aged {
-            Ok((device, oracle)) => {
-                let header = Header::new(spec, &self.machine, &text);
-                Ok((Aged { device, oracle, age: text }, header))
-            }
+            Ok((device, oracle)) => Ok(Aged { device, oracle, header: Header::new(spec, &self.machine, &text) }),
             Err(Stop::Interrupted) => Err(LabError::Interrupted),
             Err(stop) => Err(self.bug(&stop.to_string())),
         }
@@ -240,11 +242,13 @@ impl Run<'_> {
             .then(|| format!("seed = {seed} changes nothing: no part of this run is random"))
     }
 
-    fn setup(&self, workload: &Workload, age: Option<String>) -> Result<Setup, LabError> {
+    fn setup(&self, workload: &Workload, state: Option<Header>) -> Result<Setup, LabError> {
         let (spec, parts) = (self.spec, self.machine.parts);
         let overrides = spec.overrides()?;
+        let aged_with = state.as_ref().map(|state| aged_with(state, spec, &self.machine)).unwrap_or_default();
+        let age = state.map(|state| state.age);
         let Workload { replay, depth, folded, .. } = *workload;
-        Ok(Setup::of(&Settled { spec, parts, overrides, replay, depth, folded, age }))
+        Ok(Setup::of(&Settled { spec, parts, overrides, replay, depth, folded, age, aged_with }))
     }
 }
 

@@ -11,6 +11,12 @@ pub enum LabError {
     /// An option that does nothing here: names it and says what it is for.
     #[error("{0}")]
     Option(String),
+    /// A file of an aged state that cannot be used: names it and says why.
+    #[error("{0}")]
+    State(String),
+    /// A file that cannot be written: names it and says why.
+    #[error("{0}")]
+    Output(String),
     /// Our own bug: says what was found, when, and how to repeat it.
     #[error("simulation bug: {0}")]
     Bug(String),

@@ -11,9 +11,11 @@
 //!
 //! # Contract
 //! A run is a function of its [`Spec`]: profile, workload, seed and version decide every byte of the report but the
-//! wall-clock fields. Wrong input gives [`LabError::Config`]; a contradiction inside the simulator, [`LabError::Bug`].
+//! wall-clock fields. Wrong input gives [`LabError::Config`], a file of an aged state that is of no use
+//! [`LabError::State`]; a contradiction inside the simulator, [`LabError::Bug`].
 
 pub mod aged;
+mod ageing;
 mod assemble;
 mod cache;
 mod digest;
@@ -46,6 +48,7 @@ pub mod trace;
 mod version;
 
 pub use aged::Aged;
+pub use ageing::check_ageing;
 pub use assemble::assemble;
 pub use cache::CacheOf;
 pub use engine::{Ran, age, age_header, check, simulate, simulate_phone, simulate_workload};

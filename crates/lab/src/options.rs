@@ -88,6 +88,7 @@ pub(crate) struct Settled<'a> {
     pub folded: Option<Folded>,
     /// The fio job that aged the device.
     pub age: Option<String>,
+    pub aged_with: BTreeMap<String, String>,
 }
 
 macro_rules! options {
@@ -130,6 +131,9 @@ macro_rules! options {
         pub struct Setup {
             /// Version of the simulator, with the fingerprint of its sources.
             pub version: String,
+            /// What differed while the device aged: values of the profile by key, "scheduler", "booster", "seed".
+            #[serde(default)]
+            pub aged_with: BTreeMap<String, String>,
             $($( #[doc = $meaning] pub $key: $Echo, )?)+
         }
 
@@ -138,6 +142,7 @@ macro_rules! options {
             pub(crate) fn of(run: &Settled) -> Setup {
                 Setup {
                     version: VERSION.into(),
+                    aged_with: run.aged_with.clone(),
                     $($( $key: { let echo: fn(&Settled) -> $Echo = $echo; echo(run) }, )?)+
                 }
             }
@@ -256,8 +261,8 @@ options! {
         echo Option<Folded> = |run| run.folded,
         "How a trace was folded onto the device: size and number of its ranges, and where it ended and ends, in MiB; \
          nothing if it was not.";
-    /// Age the device first, and switch it off and on: a fio job file, or options of one job such as 'rw=randwrite
-    /// bs=4k size=52g'.
+    /// Age the device first, under its profile's own conditions, and switch it off and on: a fio job file, or options of
+    /// one job such as 'rw=randwrite bs=4k size=52g'.
     age: name, cli "--age" "JOB" [run compare phone],
         echo Option<String> = |run| run.age.clone(), "The fio job that aged the device, if it was not new.";
     /// Begin with a device that `ufsim age` has aged.

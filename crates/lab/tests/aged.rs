@@ -1,9 +1,9 @@
 //! Aged states: the same device from a file as made anew, and clear errors for everything else.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ufsim_lab::{Aged, LabError, RunResult, Spec, age, schemes, simulate};
+use ufsim_lab::{LabError, RunResult, Spec, age, age_header, schemes, simulate};
 
 const AGE: &str = "rw=randwrite bs=4k iodepth=8 size=120m io_size=400m";
 
@@ -13,7 +13,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn job(folder: &std::path::Path) -> String {
+fn job(folder: &Path) -> String {
     let path = folder.join("job.fio");
     std::fs::write(&path, "[j]\nrw=randrw\nbs=4k\niodepth=4\nsize=40m\nio_size=24m\n").expect("a job file");
     path.to_string_lossy().into_owned()
@@ -27,12 +27,22 @@ fn run(spec: &Spec) -> Result<RunResult, LabError> {
     simulate(spec, &mut |_| ControlFlow::Continue(()))
 }
 
-fn aged(spec: &Spec) -> (Aged, Vec<u8>) {
-    let folder = folder("bytes");
-    let path = folder.join(format!("{}.state", spec.scheme));
-    let (aged, header) = age(spec, &mut |_| ControlFlow::Continue(())).expect("a device that ages");
-    aged.save(&path, &header).expect("a file");
-    (aged, std::fs::read(&path).expect("the file"))
+fn aged(spec: &Spec) -> Vec<u8> {
+    let aged = age(spec, &mut |_| ControlFlow::Continue(())).expect("a device that ages");
+    let mut bytes = Vec::new();
+    aged.write(&mut bytes).expect("memory takes everything");
+    bytes
+}
+
+fn key(spec: &Spec) -> String {
+    age_header(spec).expect("a state that can be made").key()
+}
+
+/// A run on the state that `maker` makes.
+fn on_state_of(maker: &Spec, run: &Spec, path: &Path) -> Spec {
+    let aged = age(maker, &mut |_| ControlFlow::Continue(())).expect("a device that ages");
+    aged.save(path).expect("a file");
+    Spec { age: None, from: Some(path.to_string_lossy().into_owned()), ..run.clone() }
 }
 
 fn comparable(mut result: RunResult) -> RunResult {
@@ -51,9 +61,7 @@ fn a_run_on_a_file_gives_the_bytes_of_a_run_that_ages_first() {
         let mut anew = spec(scheme, &workload);
         anew.set.insert("scheme.*.segment_kib".into(), segment_kib.into());
         let path = folder.join(format!("{scheme}-{segment_kib}.state"));
-        let (aged, header) = age(&anew, &mut |_| ControlFlow::Continue(())).expect("a device that ages");
-        aged.save(&path, &header).expect("a file");
-        let from = Spec { age: None, from: Some(path.to_string_lossy().into_owned()), ..anew.clone() };
+        let from = on_state_of(&anew, &anew, &path);
         let (anew, from) = (run(&anew).expect("a run"), run(&from).expect("a run"));
         assert_eq!(comparable(anew.clone()), comparable(from), "{scheme} {segment_kib}");
         assert!(anew.counters.device["gc_victims"] > 0, "{scheme}: the state is not aged");
@@ -63,8 +71,7 @@ fn a_run_on_a_file_gives_the_bytes_of_a_run_that_ages_first() {
 #[test]
 fn ageing_twice_gives_the_same_file() {
     for scheme in ["hpb", "hp-ufs"] {
-        let (_, first) = aged(&spec(scheme, ""));
-        let (_, second) = aged(&spec(scheme, ""));
+        let (first, second) = (aged(&spec(scheme, "")), aged(&spec(scheme, "")));
         assert!(first == second, "{scheme}: two files differ");
     }
 }
@@ -86,7 +93,7 @@ fn a_state_serves_profiles_that_differ_in_what_is_not_on_flash() {
     let folder = folder("sweep");
     let workload = job(&folder);
     let path = folder.join("ufs.state");
-    std::fs::write(&path, aged(&spec("ufs", "")).1).expect("a file");
+    std::fs::write(&path, aged(&spec("ufs", ""))).expect("a file");
     let from = Spec { age: None, from: Some(path.to_string_lossy().into_owned()), ..spec("ufs", &workload) };
     let with = |key: &str, value: u32| Spec { set: [(key.to_owned(), value.into())].into(), ..from.clone() };
     let (slow, fast) = (with("nand.tlc_read_us", 500), with("nand.tlc_read_us", 10));
@@ -96,17 +103,49 @@ fn a_state_serves_profiles_that_differ_in_what_is_not_on_flash() {
 }
 
 #[test]
+fn a_state_is_shared_by_runs_that_differ_in_conditions() {
+    let folder = folder("shared");
+    let workload = job(&folder);
+    let plain = spec("ufs", &workload);
+    let path = folder.join("ufs.state");
+    let slow = Spec { set: [("nand.tlc_program_us".to_owned(), 3000.into())].into(), ..plain.clone() };
+    let free = Spec { set: [("what_if.free".to_owned(), "gc".into())].into(), ..plain.clone() };
+    let memory = Spec { scheme: "hpb".into(), host_memory_mib: Some(3.into()), ..plain.clone() };
+    let row = Spec { scheduler: Some("row".into()), ..plain.clone() };
+    for (run_spec, then) in [
+        (&plain, vec![]),
+        (&slow, vec![("nand.tlc_program_us", "550")]),
+        (&free, vec![("what_if.free", "\"nothing\"")]),
+        (&memory, vec![("booster", "none"), ("host.memory_mib", "1")]),
+        (&row, vec![("scheduler", "noop")]),
+    ] {
+        assert_eq!(key(run_spec), key(&plain));
+        let anew = run(run_spec).expect("a run");
+        let kept = run(&on_state_of(&plain, run_spec, &path)).expect("a run");
+        assert_eq!(comparable(anew.clone()), comparable(kept), "{run_spec:?}");
+        let told: Vec<(&str, &str)> = anew.setup.aged_with.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(told, then);
+    }
+    assert!(run(&slow).expect("a run").iops < run(&plain).expect("a run").iops, "the run itself has the new time");
+    for (name, value) in [("sram.pool_kib", 384), ("gc.units_per_step", 32), ("log.entries", 160)] {
+        let other = Spec { set: [(name.to_owned(), value.into())].into(), ..plain.clone() };
+        assert_ne!(key(&other), key(&plain), "{name}");
+        assert!(run(&other).expect("a run").setup.aged_with.is_empty(), "it ages with the value, too");
+    }
+}
+
+#[test]
 fn wrong_files_and_wishes_are_told() {
     let folder = folder("wrong");
     let workload = job(&folder);
-    let whole = aged(&spec("ufs", "")).1;
+    let whole = aged(&spec("ufs", ""));
     let error = |name: &str, bytes: &[u8], change: &dyn Fn(&mut Spec)| {
         let path = folder.join(name);
         std::fs::write(&path, bytes).expect("a file");
         let mut from = Spec { age: None, from: Some(path.to_string_lossy().into_owned()), ..spec("ufs", &workload) };
         change(&mut from);
         match run(&from) {
-            Err(LabError::Config(text)) => text,
+            Err(LabError::State(text) | LabError::Config(text)) => text,
             other => panic!("{name}: {other:?}"),
         }
     };
@@ -140,7 +179,7 @@ fn wrong_files_and_wishes_are_told() {
     let other_version = String::from_utf8_lossy(&whole[..60]).into_owned();
     assert!(other_version.contains(ufsim_lab::VERSION), "{other_version}");
     let missing = Spec { age: None, from: Some("nowhere.state".into()), ..spec("ufs", &workload) };
-    assert!(matches!(run(&missing), Err(LabError::Config(text)) if text.starts_with("nowhere.state: ")));
+    assert!(matches!(run(&missing), Err(LabError::State(text)) if text.starts_with("nowhere.state: ")));
     let options = Spec { age: Some("rw=sideways size=1m".into()), ..spec("ufs", &workload) };
     let Err(LabError::Config(text)) = run(&options) else { panic!("{options:?} runs") };
     assert!(text.starts_with("age: options") && text.contains("sideways"), "{text}");

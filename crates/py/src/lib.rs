@@ -9,13 +9,14 @@ use campaign::{Case, MOMENTS, Report, sabotages};
 use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{TraceInfo, TraceSpec};
 use lab::{LabError, OnProgress, ReadLog, RunResult, Spec};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 // Named after the package in which users find them, or they could not be pickled.
 pyo3::create_exception!(ufsim, ConfigError, PyValueError, "Wrong input; the message names field, value and range.");
 pyo3::create_exception!(ufsim, OptionError, ConfigError, "An option that has no effect on this workload.");
+pyo3::create_exception!(ufsim, StateError, ConfigError, "A file of an aged state that cannot be used.");
 pyo3::create_exception!(ufsim, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
 
 /// The exception of an error.
@@ -23,6 +24,8 @@ fn exception(error: LabError) -> PyErr {
     match error {
         LabError::Config(text) => ConfigError::new_err(text),
         LabError::Option(text) => OptionError::new_err(text),
+        LabError::State(text) => StateError::new_err(text),
+        LabError::Output(text) => PyOSError::new_err(text),
         LabError::Bug(text) => SimulationBug::new_err(text),
         LabError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
     }
@@ -139,11 +142,17 @@ fn read_columns<'py>(py: Python<'py>, reads: &ReadLog) -> PyResult<Bound<'py, Py
 #[pyo3(signature = (spec_json, path, progress=None))]
 fn age(py: Python<'_>, spec_json: &str, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
-    let (aged, header) = watched(py, progress, |on_progress| lab::age(&spec, on_progress))?;
-    py.detach(|| aged.save(&path, &header)).map_err(exception)
+    let aged = watched(py, progress, |on_progress| lab::age(&spec, on_progress))?;
+    py.detach(|| aged.save(&path)).map_err(exception)
 }
 
-/// A name for the state that `age` would write.
+/// Refuses replaced values that have no effect on `age`.
+#[pyfunction]
+fn check_age(spec_json: &str) -> PyResult<()> {
+    lab::check_ageing(&Spec::from_json(spec_json).map_err(exception)?).map_err(exception)
+}
+
+/// A name for the state that `age` would write: equal for specs that give the same bytes.
 #[pyfunction]
 fn age_key(spec_json: &str) -> PyResult<String> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
@@ -318,6 +327,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", lab::VERSION)?;
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("OptionError", module.py().get_type::<OptionError>())?;
+    module.add("StateError", module.py().get_type::<StateError>())?;
     module.add("SimulationBug", module.py().get_type::<SimulationBug>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
     module.add_function(wrap_pyfunction!(parts, module)?)?;
@@ -331,6 +341,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate_phone, module)?)?;
     module.add_function(wrap_pyfunction!(age, module)?)?;
     module.add_function(wrap_pyfunction!(age_key, module)?)?;
+    module.add_function(wrap_pyfunction!(check_age, module)?)?;
     module.add_function(wrap_pyfunction!(state_header, module)?)?;
     module.add_function(wrap_pyfunction!(is_inline_job, module)?)?;
     module.add_function(wrap_pyfunction!(crash_case, module)?)?;

@@ -8,18 +8,18 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from ufsim import _core
+from ufsim import _core, outputs
 from ufsim.documents import parse
 from ufsim.reproduce.claims import Outcome, outcomes
 from ufsim.reproduce.figure import Drawn, Figure, Missing, Point, Run, Setting, columns
 from ufsim.reproduce.registry import FIGURES, select
 from ufsim.results import Result
 from ufsim.spec import check_range
-from ufsim.states import StateCache
+from ufsim.states import StateCache, simulated
 
 # runs done, runs in all
 Progress = Callable[[int, int], None]
@@ -57,20 +57,27 @@ class Book:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def write(self, directory: Path) -> Path:
-        """Writes the report, the scorecard, and data and drawing of each figure; returns the report's path."""
+        """Writes the scorecard, the report, and data and drawing of each figure; returns the report's path.
+
+        Raises `ufsim.outputs.Unwritten` if some of them cannot be written, after the others.
+        """
         from ufsim.reproduce.report import report_html
 
-        directory.mkdir(parents=True, exist_ok=True)
+        report = outputs.ready(directory) / "report.html"
+        steps: list[outputs.Step] = [
+            (directory / "scorecard.json", outputs.text(self.to_json() + "\n")),
+            (report, outputs.text(report_html(self))),
+        ]
         for drawn in self.figures:
             if drawn.frame is None or drawn.drawing is None:
                 continue
             stem = directory / drawn.figure.id.replace("/", "-")
-            drawn.frame.to_parquet(stem.with_suffix(".parquet"), engine="pyarrow", index=False)
-            drawn.drawing.savefig(stem.with_suffix(".png"), dpi=130)
-        (directory / "scorecard.json").write_text(self.to_json() + "\n")
-        path = directory / "report.html"
-        path.write_text(report_html(self))
-        return path
+            steps.append((stem.with_suffix(".parquet"), outputs.parquet(drawn.frame)))
+            steps.append((stem.with_suffix(".png"), partial(drawn.drawing.savefig, dpi=130)))
+        failures = outputs.write(steps)
+        if failures:
+            raise outputs.Unwritten(failures)
+        return report
 
 
 def reproduce(
@@ -132,8 +139,8 @@ def _measure_all(
             return
         if isinstance(point, Run):
             point.spec.check()
-            spec = point.spec if cache is None else cache.aged(point.spec, watch)
-            row = columns(Result(parse(_core.simulate(spec.to_json(), watch))))
+            document = simulated(cache, point.spec, watch, lambda begun: _core.simulate(begun.to_json(), watch))
+            row = columns(Result(parse(document)))
         else:
             row = point.measure()
         with guard:

@@ -1,0 +1,37 @@
+"""How the program `ufsim` starts.
+
+Importing the package takes a moment, in which an interrupt would end in a traceback from somewhere inside of it. So the
+first thing done is to answer interrupts, and this happens in a package of its own, as `import ufsim.anything` begins
+with all of `ufsim`.
+"""
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+
+def main() -> None:
+    """Runs the command line and ends the process; `ufsim.exits` lists the exit statuses."""
+    # Whoever starts us may have chosen that interrupts are ignored.
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        from ufsim import cli
+
+        sys.exit(cli.execute_program(sys.argv[1:]))
+    signal.signal(signal.SIGINT, _stop)
+    from ufsim import cli
+
+    try:
+        status = cli.execute_program(sys.argv[1:], lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    except KeyboardInterrupt:
+        _stop()
+    # The interpreter has work of its own to do at the end, which an interrupt simply ends.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(status)
+
+
+def _stop(*_: object) -> NoReturn:
+    try:
+        os.write(2, b"ufsim: interrupted\n")
+    finally:
+        os._exit(130)

@@ -1,0 +1,179 @@
+"""Results are never lost: what happens to files when there is no room, or no permission."""
+
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Command
+from ufsim import outputs
+from ufsim.exits import Exit
+
+PROGRAM = Path(sys.executable).with_name("ufsim")
+JOB = "[j]\nrw=randrw\nbs=4k\niodepth=4\nsize=40m\nio_size=4m\n"
+AGE = "rw=randwrite bs=4k iodepth=8 size=100m io_size=200m"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    path = tmp_path / "job.fio"
+    path.write_text(JOB)
+    return path
+
+
+def limited(limit: int, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs the program with no file allowed to grow beyond a limit, as on a disk that becomes full."""
+
+    def limit_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    command = [str(PROGRAM), *map(str, arguments)]
+    variables = {**os.environ, **environment}
+    return subprocess.run(
+        command, cwd=ROOT, env=variables, preexec_fn=limit_files, capture_output=True, text=True, check=False
+    )
+
+
+@contextlib.contextmanager
+def small_disk(path: Path, kib: int) -> Iterator[Path]:
+    """A real file system with so much room, where one may be mounted."""
+    path.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(path)]
+    if os.getuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        print("no tmpfs can be mounted here; limits of file sizes stand in for a full disk", file=sys.stderr)
+        pytest.skip("no tmpfs can be mounted here")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", str(path)], check=True)
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text("before")
+    with pytest.raises(RuntimeError), outputs.replacing(path) as beside:
+        beside.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "before"
+    with outputs.replacing(path) as beside:
+        assert beside.suffix == ".json" and beside.parent == tmp_path
+        beside.write_text("whole")
+        assert path.read_text() == "before"
+    assert path.read_text() == "whole"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
+    def fail(path: Path) -> None:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    steps = [
+        (tmp_path / "a.json", outputs.text("{}")),
+        (tmp_path / "b.parquet", fail),
+        (tmp_path / "c.png", outputs.text("p")),
+    ]
+    assert outputs.write(steps) == [f"{tmp_path}/b.parquet: not written: No space left on device"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "c.png"]
+
+
+@pytest.mark.parametrize("place", ["/dev/null/x", "/proc/nowhere", "TAKEN"])
+@pytest.mark.parametrize("command", ["compare", "phone", "age", "reproduce"])
+def test_places_are_checked_before_anything_is_simulated(
+    ufsim: Command, job: Path, tmp_path: Path, place: str, command: str
+) -> None:
+    taken = tmp_path / "taken"
+    taken.touch()
+    out = place.replace("TAKEN", str(taken))
+    # Each of these would run for hours.
+    job.write_text(JOB.replace("io_size=4m", "io_size=900g"))
+    arguments = {
+        "compare": ["compare", job, "--profile", "tiny", "--out", out],
+        "phone": ["phone", "jobs/hpbvalve.toml", "--out", out],
+        "age": ["age", AGE.replace("200m", "900g"), "--profile", "tiny", "--out", f"{out}/x.state"],
+        "reproduce": ["reproduce", "hp-ufs", "--out", out],
+    }[command]
+    failed = ufsim(*arguments)
+    assert failed.returncode == Exit.NOT_WRITTEN
+    assert failed.stdout == ""
+    assert failed.stderr.startswith(f"ufsim: error: {out}: not written: ") and failed.stderr.count("\n") == 1
+
+
+def test_a_disk_that_becomes_full_loses_no_table(job: Path, tmp_path: Path) -> None:
+    # Room for the probe, the document and the Parquet file, but not for the picture.
+    ended = limited(70_000, "compare", job, "--profile", "tiny", "--schemes", "ufs,ideal", "--out", tmp_path / "made")
+    assert ended.returncode == Exit.NOT_WRITTEN
+    assert "throughput MiB/s" in ended.stdout and "picture:" not in ended.stdout
+    assert ended.stderr == f"ufsim: error: {tmp_path}/made/job.fio.png: not written: File too large\n"
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["job.fio.json", "job.fio.parquet"]
+    assert len(json.loads((tmp_path / "made" / "job.fio.json").read_text())["results"]) == 2
+
+
+def test_with_json_the_document_is_printed_all_the_same(job: Path, tmp_path: Path) -> None:
+    ended = limited(70_000, "compare", job, "--profile", "tiny", "--json", "--out", tmp_path / "made")
+    assert ended.returncode == Exit.NOT_WRITTEN
+    assert len(json.loads(ended.stdout)["results"]) == 4
+    assert ended.stderr.startswith("ufsim: error: ") and ended.stderr.count("\n") == 1
+
+
+def test_a_really_full_disk_is_told_line_by_line(ufsim: Command, job: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 96) as disk:
+        ended = ufsim("compare", job, "--profile", "tiny", "--schemes", "ufs,ideal", "--out", disk)
+        assert ended.returncode == Exit.NOT_WRITTEN
+        assert "throughput MiB/s" in ended.stdout
+        assert ended.stderr == f"ufsim: error: {disk}/job.fio.png: not written: No space left on device\n"
+        assert sorted(path.name for path in disk.iterdir()) == ["job.fio.json", "job.fio.parquet"]
+        (disk / "rest").write_bytes(bytes(1 << 14))
+        failed = ufsim("compare", job, "--profile", "tiny", "--out", disk)
+        assert failed.returncode == Exit.NOT_WRITTEN, "found before the run: no room for the probe"
+        assert failed.stderr == f"ufsim: error: {disk}: not written: No space left on device\n"
+        assert failed.stdout == ""
+
+
+def test_a_phone_keeps_what_there_is_room_for(tmp_path: Path) -> None:
+    ended = limited(70_000, "phone", "samples/phone/small.toml", "--schemes", "ufs,ideal", "--out", tmp_path)
+    assert ended.returncode == Exit.NOT_WRITTEN
+    assert "cold launches" in ended.stdout
+    assert ended.stderr.startswith(f"ufsim: error: {tmp_path}/small")
+    assert (tmp_path / "small-apps.parquet").exists()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_book_keeps_what_can_be_written(ufsim: Command, tmp_path: Path) -> None:
+    (tmp_path / "report.html").mkdir()
+    ended = ufsim("reproduce", "map-plus/t1", "--quick", "--out", tmp_path)
+    assert ended.returncode == Exit.NOT_WRITTEN
+    assert "claims measured" in ended.stdout and "report:" not in ended.stdout
+    assert ended.stderr == f"ufsim: error: {tmp_path}/report.html: not written: Is a directory\n"
+    written = {"scorecard.json", "map-plus-t1.parquet", "map-plus-t1.png", "report.html"}
+    assert {path.name for path in tmp_path.iterdir()} == written
+
+
+def test_a_state_that_does_not_fit_is_told(tmp_path: Path) -> None:
+    out = tmp_path / "x.state"
+    ended = limited(70_000, "age", AGE, "--profile", "tiny", "--out", out)
+    assert ended.returncode == Exit.NOT_WRITTEN
+    assert ended.stderr == f"ufsim: error: {out}: File too large (os error 27)\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cache_without_room_costs_no_result(ufsim: Command, job: Path, tmp_path: Path) -> None:
+    arguments = ["run", job, "--scheme", "ufs", "--profile", "tiny", "--age", AGE, "--json"]
+    whole = json.loads(ufsim(*arguments, "--no-cache").stdout)["results"][0]
+    ended = limited(70_000, *arguments, UFSIM_CACHE=str(tmp_path / "cache"))
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["results"][0]["digest"] == whole["digest"]
+    assert ended.stderr.startswith(f"ufsim: warning: {tmp_path}/cache/segment-log-")
+    assert ended.stderr.endswith("File too large (os error 27); the state is not kept\n")
+    assert list((tmp_path / "cache").iterdir()) == []
+    for cache in ("/dev/null/x", "/proc/nowhere"):
+        ended = limited(1 << 30, *arguments, UFSIM_CACHE=cache)
+        assert ended.returncode == 0
+        assert json.loads(ended.stdout)["results"][0]["digest"] == whole["digest"]
+        assert ended.stderr.startswith(f"ufsim: warning: {cache}: not written: ") and ended.stderr.count("\n") == 1
