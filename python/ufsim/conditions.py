@@ -25,6 +25,8 @@ PACED = ("timed", "queued")
 # Flash work that only garbage collection and wear levelling do.
 GC_CAUSES = ("gc_read", "gc_write", "valid_page_search")
 MIB = 1024 * 1024
+# What is told of a job that ages a device.
+AGEING_OPTIONS = ("rw", "readwrite", "bs", "bssplit", "bsrange", "size", "io_size", "offset", "loops", "numjobs")
 # Longest description of an ageing job.
 AGEING_WIDTH = 90
 
@@ -144,9 +146,9 @@ def aged_with(result: Result) -> Mapping[str, str]:
 
 
 def job_text(job: str, width: int = AGEING_WIDTH) -> str:
-    """A fio job file on one line, without comments; long ones are cut."""
+    """A fio job file on one line: what is written, and where; long ones are cut."""
     lines = [line.strip() for line in job.splitlines()]
-    kept = [line for line in lines if line and not line.startswith(("#", ";"))]
+    kept = [line for line in lines if line.startswith("[") or line.partition("=")[0].strip() in AGEING_OPTIONS]
     # A job that was given as options has a section of this name only because a job needs one.
     text = " ".join(kept).removeprefix("[age] ")
     return textwrap.shorten(re.sub(r"\s*=\s*", "=", text), width, placeholder=" …")

@@ -49,8 +49,8 @@ def what_to_look_at(comparison: Comparison) -> str:
         return f"throughput {throughput}, mean write latency {percent_change(longer(scheme, 'write', 'mean'))}"
 
     told = [
-        f"What to look at: this phone is nine tenths full and GC is at work. ufs spends {base.mapping_share:.0%} of "
-        "its flash time on the mapping table (row 'NAND time for mapping').",
+        f"What to look at: this phone is nine tenths full and GC is at work. ufs spends "
+        f"{base.mapping_share * 100:.0f} % of its flash time on the mapping table (row 'NAND time for mapping').",
         f"hp-ufs keeps the table in the phone's memory: {against_ufs('hp-ufs')}.",
         f"ideal has DRAM for the whole table and shows what there is to gain: {against_ufs('ideal')}.",
     ]

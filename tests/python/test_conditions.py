@@ -48,9 +48,9 @@ def test_everything_that_was_chosen_is_told(comparison: Comparison) -> None:
 
 
 def test_a_long_ageing_job_is_cut_and_has_no_comments() -> None:
-    text = "# why\n[fill]\nrw=write\nsize = 4g\n; ufsim: warmup\n[more]\n" + "filename=x\n" * 40
+    text = "# why\n[fill]\nrw=write\nsize = 4g\n; ufsim: warmup\n[more]\nfilename=x\n" + "bs=4k\n" * 40
     short = conditions.job_text(text)
-    assert short.startswith("[fill] rw=write size=4g [more] filename=x")
+    assert short.startswith("[fill] rw=write size=4g [more] bs=4k bs=4k")
     assert len(short) <= conditions.AGEING_WIDTH
     assert short.endswith("…")
 
