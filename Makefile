@@ -77,14 +77,14 @@ reproduce: install
 scorecard: reproduce
 	$(BIN)/python scripts/scorecard.py out/reproduce/scorecard.json
 
-# Both take what make install has compiled.
+# The first two take what make install has compiled; the last one compares with it.
 wheel: install
 	$(BIN)/python scripts/wheel.py build
 
 wheel-test: install
 	$(BIN)/python scripts/wheel.py try
 
-sdist-test: .venv/.packages
+sdist-test: install
 	$(BIN)/python scripts/wheel.py sdist
 
 crash: install
