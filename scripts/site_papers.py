@@ -52,17 +52,18 @@ def count(entries: list[dict[str, Any]]) -> str:
 
 
 def measured(entry: dict[str, Any]) -> str:
-    """The measured values of a claim, each on a line, with the reason of a miss."""
+    """The measured values of a claim, each on a line, and the reasons of misses."""
     parts = entry.get("measured") or []
-    return "<br>".join(part_text(part, entry["unit"]) for part in parts) if parts else NOT_YET
+    reasons = dict.fromkeys(part["reason"] for part in parts if part.get("reason"))
+    lines = [*(part_text(part, entry["unit"]) for part in parts), *(f"<small>{reason}</small>" for reason in reasons)]
+    return "<br>".join(lines) if parts else NOT_YET
 
 
 def part_text(part: dict[str, Any], unit: str) -> str:
     """One measured value."""
     what = f"{part['part']}: " if part["part"] else ""
     mark = "hit" if part["hit"] else "miss"
-    reason = f" ({part['reason']})" if part.get("reason") else ""
-    return f'{what}<span class="{mark}">{value_text(part["value"], unit)}</span>{reason}'
+    return f'{what}<span class="{mark}">{value_text(part["value"], unit)}</span>'
 
 
 def value_text(value: float | bool, unit: str) -> str:
