@@ -31,12 +31,12 @@ def claims(paper: str) -> str:
             claim.claim,
             claim.paper_value(),
             claim.band_text(),
-            measured(entry),
             verdict(entry),
+            measured(entry),
         ]
         for claim, entry in zip(own, entries, strict=True)
     )
-    return count(entries) + "\n\n" + table(("claim", "the paper says", "paper>", "band>", "measured", "verdict"), rows)
+    return count(entries) + "\n\n" + table(("claim", "the paper says", "paper>", "band>", "verdict", "measured"), rows)
 
 
 def count(entries: list[dict[str, Any]]) -> str:
