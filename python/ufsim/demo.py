@@ -1,6 +1,7 @@
 """The demo: a recorded trace on a phone in use, under four schemes, and a sentence on what to look at.
 
-What a phone in use is was decided before any scheme was run on it:
+What a phone in use is, by assumption (at four fifths full instead of nine tenths, GC has little to do and the schemes
+lie within 2 per cent of each other):
 
 - the size of the disk on which the sample was recorded, 64 GiB, with the flash of profile `hp-ufs`
 - nine tenths full, and a year of small overwrites: `jobs/used-phone.fio` says how much, and why
