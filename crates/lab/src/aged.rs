@@ -98,8 +98,8 @@ impl Aged {
     /// Reads a file for a device of `profile`.
     ///
     /// # Errors
-    /// [`LabError::State`] if it is not there, damaged, of another version, or of a device with another shape or mapping
-    /// scheme.
+    /// [`LabError::State`] if it is not there, damaged, of another version, or of a device with another shape or
+    /// mapping scheme.
     pub fn load(path: &Path, profile: &Profile, parts: Parts, seed: u64) -> Result<Aged, LabError> {
         let failed = |error: String| LabError::State(format!("{}: {error}", path.display()));
         let file = File::open(path).map_err(|error| failed(error.to_string()))?;
