@@ -1,5 +1,5 @@
-//! A fingerprint of the sources that decide what a simulation does. Results carry it behind the version, and so do files
-//! of aged states: a state is used only by the simulator that made it, or a comparison would mix two of them.
+//! A fingerprint of the sources that decide what a simulation does. Results carry it behind the version, and so do
+//! files of aged states: a state is used only by the simulator that made it, or a comparison would mix two of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

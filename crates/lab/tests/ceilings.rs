@@ -53,8 +53,8 @@ fn requests(ceiling: &Ceiling, capacity_units: u64) -> Vec<WorkRequest> {
     (0..count).map(|n| request(op, scattered(n, places), 1)).collect()
 }
 
-/// A permutation of `0..places` that looks random: odd factors and shifted bits permute the numbers below the next power
-/// of two, and are repeated until the number falls inside.
+/// A permutation of `0..places` that looks random: odd factors and shifted bits permute the numbers below the next
+/// power of two, and are repeated until the number falls inside.
 fn scattered(n: u64, places: u64) -> u64 {
     let bits = places.next_power_of_two().trailing_zeros();
     let mask = (1 << bits) - 1;
@@ -82,7 +82,7 @@ fn check(profile: &str, set: &[(&str, u64)], scheme: &str, reach: f64) {
     for ceiling in values.ceilings() {
         let mut spec = spec.clone();
         if !ceiling.pattern.sequential {
-            // The few units that are read share rows. That two of a row are read in succession is no part of the ceiling.
+            // The few units that are read share rows. That two of a row are read in succession is no part of it.
             spec.set.insert("nand.page_register".into(), false.into());
         }
         let result = closed(&spec, requests(&ceiling, values.capacity_units().into()), 64).unwrap();

@@ -81,9 +81,9 @@ pub const SYMBOLS: [(&str, &str); 8] = [
     ("tags, internal_tags", "host.tags, host.internal_tags"),
     (
         "t_least",
-        "t_down + t_up + 2 x link.upiu_ns + command_ns, and for reads and, with sram.write_through, for writes, the time \
-         of the die with the most rows: tR + t_row (random: t_unit), or tPROG and the transfer of a page, times rows / \
-         dies, rounded up",
+        "t_down + t_up + 2 x link.upiu_ns + command_ns, and for reads and, with sram.write_through, for writes, the \
+         time of the die with the most rows: tR + t_row (random: t_unit), or tPROG and the transfer of a page, times \
+         rows / dies, rounded up",
     ),
 ];
 

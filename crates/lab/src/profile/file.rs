@@ -2,7 +2,18 @@
 
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
-use super::{EMBEDDED, ProfileError};
+use super::error::ProfileError;
+
+/// The profiles that come with the program: name and text.
+pub const EMBEDDED: &[(&str, &str)] = &[
+    ("hp-ufs", include_str!("../../../../profiles/hp-ufs.toml")),
+    ("hp-ufs-1tib", include_str!("../../../../profiles/hp-ufs-1tib.toml")),
+    ("emmc-map-plus", include_str!("../../../../profiles/emmc-map-plus.toml")),
+    ("hpb", include_str!("../../../../profiles/hpb.toml")),
+    ("hpbvalve", include_str!("../../../../profiles/hpbvalve.toml")),
+    ("msftl", include_str!("../../../../profiles/msftl.toml")),
+    ("tiny", include_str!("../../../../profiles/tiny.toml")),
+];
 
 /// The text of a profile.
 #[derive(Clone, Debug)]

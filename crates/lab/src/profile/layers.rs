@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use params::{Field, ParamError, Table, Value};
 
+use super::error::ProfileError;
 use super::file::ProfileFile;
+use super::moved;
 use super::names::{fields_of, split, table_for, table_of, tables_in, unknown_section};
 use super::schema::sections;
-use super::{ProfileError, moved};
 
 /// Where a value comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]

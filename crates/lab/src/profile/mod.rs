@@ -1,13 +1,14 @@
 //! Device profiles: TOML to configuration, with every value checked and every value's source known.
 //!
-//! `file` finds a profile's text, `layers` puts it on those that it extends. `schema` lists the keys of the device; those
-//! of schemes are declared in the schemes' files. `checks` holds what no single key can say; `lower` turns a profile into
-//! the configurations of device, driver and link; `facts` tells what follows from the values; `describe` says all of it;
-//! `moved` tells an old profile how to change; `page` documents all keys.
+//! `file` finds a profile's text, `layers` puts it on those that it extends. `schema` lists the keys of the device;
+//! those of schemes are declared in the schemes' files. `checks` holds what no single key can say; `lower` turns a
+//! profile into the configurations of device, driver and link; `facts` tells what follows from the values; `describe`
+//! says all of it; `moved` tells an old profile how to change; `page` documents all keys.
 
 mod ceilings;
 mod checks;
 mod describe;
+mod error;
 mod facts;
 mod file;
 mod layers;
@@ -21,34 +22,14 @@ use file::ProfileFile;
 use layers::Layers;
 use names::{fields_of, split, table_for, unknown_section};
 use params::{Table, Value};
-use thiserror::Error;
 
 pub use ceilings::{Ceiling, LIMITS, PATTERNS, Pattern};
 pub use describe::Description;
+pub use error::ProfileError;
 pub use facts::facts_markdown;
+pub use file::EMBEDDED;
 pub use page::{counters_markdown, keys_json, schema_markdown};
 pub use schema::{Section, Values, schemes, sections};
-
-/// The profiles that come with the program: name and text.
-pub const EMBEDDED: &[(&str, &str)] = &[
-    ("hp-ufs", include_str!("../../../../profiles/hp-ufs.toml")),
-    ("hp-ufs-1tib", include_str!("../../../../profiles/hp-ufs-1tib.toml")),
-    ("emmc-map-plus", include_str!("../../../../profiles/emmc-map-plus.toml")),
-    ("hpb", include_str!("../../../../profiles/hpb.toml")),
-    ("hpbvalve", include_str!("../../../../profiles/hpbvalve.toml")),
-    ("msftl", include_str!("../../../../profiles/msftl.toml")),
-    ("tiny", include_str!("../../../../profiles/tiny.toml")),
-];
-
-/// Something is wrong with a profile, or with a value that replaces one of its values.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("profile {profile}: {problem}")]
-pub struct ProfileError {
-    /// Name or path of the profile.
-    pub profile: String,
-    /// Key, value and allowed range, or what else is wrong.
-    pub problem: String,
-}
 
 /// A value that replaces one of a profile's: `section.key` and the new value.
 pub type Override = (String, Value);

@@ -17,9 +17,10 @@ pub fn schema_markdown() -> String {
          `[sources]` and `[assumed]`, say where each value comes from: every key in the file but `device.name` and \
          `device.summary` stands in exactly one of them, as `\"section.key\" = \"paper and section\"` or \
          `\"section.key\" = \"reason for the choice\"`.\n\n\
-         A variant begins with `extends = \"hp-ufs\"`, before the first section, and names only what differs: the name \
-         of a built-in profile, or the path of a file, which begins at the folder of the variant. That one may extend \
-         another in turn. A source or a reason is asked for where a value differs from the parent's, and only there:\n\n\
+         A variant begins with `extends = \"hp-ufs\"`, before the first section, and names only what differs: the \
+         name of a built-in profile, or the path of a file, which begins at the folder of the variant. That one may \
+         extend another in turn. A source or a reason is asked for where a value differs from the parent's, and only \
+         there:\n\n\
          ```toml\n\
          extends = \"hp-ufs\"\n\n\
          [nand]\n\
