@@ -190,8 +190,8 @@ class Comparison(ResultSet):
         `read_mean_ns`, `read_p50_ns`, `read_p99_ns`, `read_p999_ns`, `read_max_ns`, the same for `write_`
         (ns; missing where no request of the kind was made); `waf_total`, `waf_data`, `waf_map`, `waf_gc`;
         `mapping_share` of the dies' busy time (0 to 1); `host_dram_bytes`, `sram_bytes`; and what was run: `scheduler`,
-        `booster`, `mapping`, `replay`, `depth`, `precondition`, `age`, `digest`, `workload`, `profile`, `settings`,
-        `seed`, `version`.
+        `booster`, `mapping`, `replay`, `depth`, `precondition`, `age`, `aged_with` (what differed meanwhile), `digest`,
+        `workload`, `profile`, `settings`, `seed`, `version`.
         """
         first = self.results[0]
         return self._frame("table", lambda result: [frames.table_row(result, first)]).set_index("scheme")

@@ -161,13 +161,13 @@ def lines_of(text: str) -> Sequence[str]:
 
 def test_a_long_run_off_a_terminal_shows_that_it_is_alive(tmp_path: Path) -> None:
     job = tmp_path / "some.fio"
-    job.write_text(LONG.replace("100g", "300m"))
-    command = f"ufsim run {job} --profile tiny --json --age 'rw=randwrite bs=4k size=100m io_size=300m' --no-cache"
+    job.write_text(LONG.replace("100g", "100m") + "io_size=2g\n")
+    command = f"ufsim run {job} --profile tiny --json --age 'rw=randwrite bs=4k size=100m io_size=3g' --no-cache"
     told = shell(command, UFSIM_HEARTBEAT="0.05")
     assert told.returncode == 0
     lines = lines_of(told.stderr)
     assert any("hp-ufs age " in line and "MiB/s" in line and " left (" in line for line in lines), lines
-    assert any("hp-ufs " in line and "of 300 MiB" in line for line in lines), lines
+    assert any("hp-ufs " in line and "of 2,048 MiB" in line for line in lines), lines
     assert json.loads(told.stdout)["results"], "standard output is nothing but the document"
     assert shell(command, UFSIM_HEARTBEAT="0").stderr == ""
     failed = shell(command, UFSIM_HEARTBEAT="often")

@@ -319,7 +319,7 @@ impl Pages {
 
 /// A map unit in SRAM.
 ///
-/// It borrows [`Pages`], so nothing can change while it is used.
+/// It borrows the pages, so nothing can change while it is used.
 #[derive(Clone, Copy, Debug)]
 pub struct MapView<'a> {
     pages: &'a Pages,

@@ -61,7 +61,7 @@ impl Trace {
     /// the next lies the mean time between requests.
     ///
     /// # Errors
-    /// [`TraceError::TooLong`] with more than [`MAX_REPEATED`] requests.
+    /// [`TraceError::TooLong`] with more than `MAX_REPEATED` requests.
     pub fn repeated(mut self, times: u32) -> Result<Trace, TraceError> {
         let once = self.requests.len();
         let whole = once.saturating_mul(times as usize);
