@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,9 @@ SAMPLE = ROOT / "samples" / "app-mix"
 
 # A slow machine must not add lines that tell how far a run is.
 os.environ["UFSIM_HEARTBEAT"] = "0"
+
+# Started in the background, tests ignore interrupts, and so would what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
