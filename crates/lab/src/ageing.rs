@@ -92,7 +92,7 @@ fn taken(name: &str, parts: Parts) -> Option<String> {
     }
 }
 
-/// Is this key of a profile one that a device ages with?
+/// True if a device ages with what a run puts in place of this key of the profile.
 fn decides(section: &str, key: &str, parts: Parts) -> bool {
     match section.strip_prefix("scheme.") {
         Some(scheme) => scheme == parts.mapping.name(),

@@ -136,7 +136,7 @@ pub enum ReadOutcome {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn request(sector: u64, bytes: u64) -> WorkRequest {

@@ -89,7 +89,7 @@ impl Profile {
         LogConfig { entries: log.entries as u16, max_log_blocks: log.max_log_blocks as u8 }
     }
 
-    /// Can a device and a driver of this profile have these parts?
+    /// Checks that a device and a driver of this profile can have these parts.
     ///
     /// # Errors
     /// Names the key, the value and the allowed range.

@@ -85,20 +85,10 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Flags, ProcessId, StreamId, WorkOp};
+    use crate::request::tests::request;
 
     fn at(ns: u64) -> WorkRequest {
-        WorkRequest {
-            arrival: SimTime(ns),
-            sector: 8,
-            bytes: 4096,
-            line: 0,
-            phone_latency: None,
-            op: WorkOp::Read,
-            flags: Flags::default(),
-            process: ProcessId(0),
-            stream: StreamId(0),
-        }
+        WorkRequest { arrival: SimTime(ns), ..request(8, 4096) }
     }
 
     #[test]
