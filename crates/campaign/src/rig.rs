@@ -5,7 +5,7 @@
 //! together, so every read has exactly one right answer.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use device::{Device, DeviceConfig, DeviceEvent, Moment, Sabotage};
 use host::{Completion, Driver, HostConfig, Request, RequestOp};
@@ -67,6 +67,8 @@ pub struct Rig {
     /// `None` only while the power is off.
     powered: Option<Device>,
     faults: Faults,
+    /// Reads under way that may fail: a fault was injected into a page that they are about.
+    excused: BTreeSet<u32>,
     /// Stamps that refused requests would have written, by unit.
     half_written: BTreeMap<u32, Vec<u32>>,
     /// The versions that each unit may hold after a power cut.
@@ -110,6 +112,7 @@ impl Rig {
             config,
             powered: Some(device),
             faults,
+            excused: BTreeSet::new(),
             half_written: BTreeMap::new(),
             versions: Versions::default(),
             flushes: BTreeMap::new(),
@@ -188,6 +191,7 @@ impl Rig {
         self.queue.clear();
         self.events.clear();
         self.requests.clear();
+        self.excused.clear();
         self.flushes.clear();
         self.powered = Some(Device::power_on(unpowered, self.now));
         self.drain_device();
@@ -307,6 +311,7 @@ impl Rig {
     }
 
     fn drain_device(&mut self) {
+        self.note_failed_reads();
         let effects = self.device().effects();
         let (wakes, responses) = (std::mem::take(&mut effects.wakes), std::mem::take(&mut effects.responses));
         for (at, event) in wakes {
@@ -314,6 +319,15 @@ impl Rig {
         }
         for (at, response) in responses {
             self.at(at + self.delay, Event::Response(response));
+        }
+    }
+
+    /// Notes which reads under way may fail. Reads of other pages, and all reads while faults are switched off, as after
+    /// a power cut, must succeed.
+    fn note_failed_reads(&mut self) {
+        for lpa in self.device().take_failed_reads() {
+            let about = self.requests.values().filter(|r| r.lpa <= lpa && lpa.0 - r.lpa.0 < r.len);
+            self.excused.extend(about.map(|r| r.id));
         }
     }
 
@@ -346,6 +360,7 @@ impl Rig {
     fn digest(&mut self, completion: Completion) {
         self.quiet = 0;
         let request = self.requests.remove(&completion.id).expect("a request completes once");
+        let excused = self.excused.remove(&completion.id);
         let units = request.lpa.index()..request.lpa.index() + request.len as usize;
         if completion.status == Status::WriteProtected {
             assert!(self.device().is_read_only(), "{request:?}: refused by a device that is not worn out");
@@ -358,7 +373,7 @@ impl Rig {
             return;
         }
         match request.op {
-            RequestOp::Read => self.check_read(&request, &completion),
+            RequestOp::Read => self.check_read(&request, &completion, excused),
             RequestOp::Write { fua } => {
                 self.acked[units].fill(request.stamp);
                 self.versions.acked(&request, fua);
@@ -376,9 +391,10 @@ impl Rig {
         assert!(!failed || request.op == RequestOp::Read, "{request:?}: {:?}", completion.status);
     }
 
-    fn check_read(&mut self, request: &Request, completion: &Completion) {
+    /// `excused` is true if a fault was injected into a page that the read is about.
+    fn check_read(&mut self, request: &Request, completion: &Completion, excused: bool) {
         if completion.status != Status::Good {
-            let fault = self.faults.read_per_million > 0 && completion.status == Status::UnrecoveredRead;
+            let fault = excused && completion.status == Status::UnrecoveredRead;
             assert!(fault || self.expect != Expect::Right, "{request:?}: {:?}", completion.status);
             self.outcomes.errors += 1;
             return;

@@ -108,6 +108,13 @@ impl Device {
         each!(&mut self.inner, fw => fw.set_faults(faults));
     }
 
+    /// Units that host reads have asked for and whose page could not be read, because a fault was injected into that
+    /// read, since the last call. Only these reads may fail. For tests and oracles; a host can not ask for it. They are
+    /// kept until somebody takes them.
+    pub fn take_failed_reads(&mut self) -> Vec<Lpa> {
+        each!(&mut self.inner, fw => fw.take_failed_reads())
+    }
+
     /// True if so few spare superblocks are left that the device only reads.
     pub fn is_read_only(&self) -> bool {
         each!(&self.inner, fw => fw.is_read_only())

@@ -1,5 +1,7 @@
 //! Failing flash: the host learns of failures, and nothing else is lost.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use campaign::{Defects, Rig, Rng};
 use device::{MappingKind, registered_mappings};
 use host::RequestOp;
@@ -30,6 +32,30 @@ fn a_failed_read_ends_its_own_request(kind: MappingKind) {
         assert!(rig.outcomes.errors <= stats.read_failures, "{name}: errors without a failed read");
         assert!(stats.read_retries > 10 || kind == MappingKind::Ideal, "{name}: {stats:?}");
     }
+}
+
+/// Only a fault that was injected into its page excuses a failed read. Here the host names pages of other addresses, and
+/// reads fail where the device knows nothing better; flash could fail as well, but does not.
+#[test]
+fn a_read_that_fails_without_a_fault_is_noticed() {
+    let faults = Faults { seed: 1, read_per_million: 1, ..Faults::default() };
+    let (_, mut rig) = rigs(MappingKind::HpUfs, faults).next().expect("a preset");
+    let mut rng = Rng::new(21);
+    rig.churn(&mut rng, 3000, 8192, 8);
+    rig.settle();
+    let reads = catch_unwind(AssertUnwindSafe(|| {
+        for _ in 0..3000 {
+            let (lpa, other) = (Lpa(rng.below(8192)), Lpa(rng.below(8192)));
+            if let (Some(Some(_)), Some(Some(wrong))) = (rig.driver.mapping(lpa), rig.driver.mapping(other)) {
+                rig.driver.tamper(lpa, Some(wrong));
+                rig.submit(RequestOp::Read, lpa, 1, 1);
+                rig.wait();
+            }
+        }
+    }));
+    let failure = reads.expect_err("a failed read has to be noticed");
+    let text = failure.downcast_ref::<String>().expect("the message of an assertion");
+    assert!(text.contains("UnrecoveredRead"), "{text}");
 }
 
 /// Failed programs and erases cost superblocks. When few are left the device refuses writes. Everything that it has

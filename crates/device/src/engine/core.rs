@@ -117,6 +117,9 @@ pub struct Core {
     pub(super) map_programs: MapPrograms,
     /// Wakes and responses that the current call wants.
     pub(super) effects: Effects,
+    /// Units whose page could not be read because a fault was injected, for an observer; see
+    /// [`Device::take_failed_reads`](crate::Device::take_failed_reads).
+    pub(super) failed_reads: Vec<Lpa>,
     /// Time of the current call.
     pub(super) now: SimTime,
     /// True if a command has arrived during the map flush that is under way.
@@ -179,6 +182,7 @@ impl Core {
             stats: DeviceStats::default(),
             map_programs: MapPrograms::default(),
             effects: Effects::default(),
+            failed_reads: Vec::new(),
             now: SimTime::START,
             command_waits: false,
             waiting_sources: Vec::new(),

@@ -7,14 +7,15 @@
 //! - When too few data superblocks are left, the device only reads. Superblocks that are to be given up do not count as
 //!   left. Units that the device has accepted are still written; the other units of a write that has begun are refused.
 
-use nand::{Completed, Work};
+use nand::{Completed, Sensed, Work};
+use ufs::Op;
 use units::{Ppa, Seq};
 
 use super::state::Firmware;
 use super::waiting::FailedRow;
 use crate::blocks::Stream;
 use crate::ops::{ProgramReason, Purpose};
-use crate::seat::Mapping;
+use crate::seat::{HostRole, Mapping};
 
 impl<M: Mapping> Firmware<M> {
     /// Handles a failed operation. Gives it back if the usual handling of its kind deals with the failure.
@@ -22,7 +23,11 @@ impl<M: Mapping> Firmware<M> {
     pub(super) fn operation_failed(&mut self, done: Completed) -> Option<Completed> {
         let token = done.token();
         match self.core.ops.purpose(token) {
-            Purpose::HostRead { .. } | Purpose::Erase { .. } => return Some(done),
+            Purpose::Erase { .. } => return Some(done),
+            Purpose::HostRead { tag, first, ppa, n } => {
+                self.note_failed_read(tag, first, ppa, n);
+                return Some(done);
+            }
             Purpose::SegmentLoad { .. }
             | Purpose::JobRead { .. }
             | Purpose::GcRead { .. }
@@ -44,6 +49,20 @@ impl<M: Mapping> Firmware<M> {
         self.core.stats.program_failures += 1;
         self.core.ops.finish(token);
         None
+    }
+
+    /// Notes for [`Device::take_failed_reads`](crate::Device::take_failed_reads) whose pages could not be read. A page
+    /// of another address counts only if the host has named it: the device cannot tell without its spare area.
+    fn note_failed_read(&mut self, tag: u8, first: u32, ppa: Ppa, n: u32) {
+        let op = &self.commands[usize::from(tag)].op;
+        let named = M::HOST == HostRole::KeepsMapping || matches!(op, Op::HpbRead { .. });
+        for j in 0..n {
+            let lpa = self.read_lpa(tag, first + j);
+            let (content, _) = self.core.nand.observe(ppa.offset(j));
+            if named || matches!(content, Sensed::Unit(spare) if spare.lpa == lpa.0) {
+                self.core.failed_reads.push(lpa);
+            }
+        }
     }
 
     /// Queues a failed row. It counts as a program in flight until it has been submitted again: meanwhile the log is

@@ -27,7 +27,7 @@ mod write;
 
 use nand::{Completed, Counters};
 use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Notice, PiggyBack, Response, Status, Tag};
-use units::{Counter, CounterSet, SimTime};
+use units::{Counter, CounterSet, Lpa, SimTime};
 
 use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
 use self::state::{Firmware, Translation};
@@ -231,6 +231,11 @@ impl<M: Mapping> Firmware<M> {
     /// Replaces the fault model for future operations.
     pub fn set_faults(&mut self, faults: nand::Faults) {
         self.core.nand.set_faults(faults);
+    }
+
+    /// Units whose page could not be read because a fault was injected.
+    pub fn take_failed_reads(&mut self) -> Vec<Lpa> {
+        std::mem::take(&mut self.core.failed_reads)
     }
 
     /// True if so few spare superblocks are left that the device only reads.
