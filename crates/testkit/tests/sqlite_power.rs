@@ -1,11 +1,11 @@
-//! SQLite on a device that loses power at any moment: the database is intact afterwards, with every transaction that
-//! had returned.
+//! SQLite on a device that loses power at any moment, under every mapping scheme: the database is intact afterwards,
+//! with every transaction that had returned.
 
 use campaign::driven::Driven;
 use campaign::{Defects, Rig, Rng};
-use device::Sabotage;
+use device::{MappingKind, Sabotage, registered_mappings};
 use lab::profile::Profile;
-use lab::schemes;
+use lab::{Preset, schemes};
 use sqlite_load::fs::Kind;
 use sqlite_load::spec::{JournalMode, Synchronous};
 use sqlite_load::{SqliteSource, SqliteSpec};
@@ -13,13 +13,15 @@ use units::Nanos;
 
 const FILE_SYSTEMS: [Kind; 2] = [Kind::Ext4, Kind::F2fs];
 const MODES: [JournalMode; 4] = [JournalMode::Delete, JournalMode::Truncate, JournalMode::Persist, JournalMode::Wal];
+/// Seeds in which every file system meets every journal mode once.
+const ROUND: u64 = (FILE_SYSTEMS.len() * MODES.len()) as u64;
 
 fn spec(seed: u64) -> SqliteSpec {
     SqliteSpec {
         transactions: 100,
         fill_rows: 100,
-        file_system: FILE_SYSTEMS[(seed / 4 % 2) as usize].name(),
-        journal_mode: MODES[(seed / 8 % 4) as usize].name(),
+        file_system: FILE_SYSTEMS[(seed % 2) as usize].name(),
+        journal_mode: MODES[(seed / 2 % 4) as usize].name(),
         // Below this level the deletion of a journal is not synced, so the last transaction may be lost.
         synchronous: Synchronous::Extra.name(),
         volume_mib: 16,
@@ -28,12 +30,21 @@ fn spec(seed: u64) -> SqliteSpec {
     }
 }
 
+/// Presets with this mapping scheme: its hosts take turns, one for each round of seeds.
+fn presets(kind: MappingKind) -> Vec<&'static Preset> {
+    schemes().iter().filter(|preset| preset.parts.mapping == kind).collect()
+}
+
+fn preset(kind: MappingKind, seed: u64) -> &'static Preset {
+    let presets = presets(kind);
+    presets[(seed / ROUND) as usize % presets.len()]
+}
+
 /// Runs the workload of a seed for a while and cuts the power. `None` if no transaction had returned yet, or all had.
-fn cut(seed: u64, sabotage: Option<Sabotage>) -> Option<Result<(), String>> {
-    let preset = &schemes()[(seed % 4) as usize];
+fn cut(kind: MappingKind, seed: u64, sabotage: Option<Sabotage>) -> Option<Result<(), String>> {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
     let defects = Defects { sabotage, ..Defects::default() };
-    let mut rig = Rig::defective(&profile, preset.parts, Nanos::from_micros(3), defects);
+    let mut rig = Rig::defective(&profile, preset(kind, seed).parts, Nanos::from_micros(3), defects);
     let mut source = SqliteSource::new(&spec(seed), profile.capacity_units()).expect("a workload that fits");
     let mut rng = Rng::new(seed);
     let mut driven = Driven::default();
@@ -55,27 +66,47 @@ fn cut(seed: u64, sabotage: Option<Sabotage>) -> Option<Result<(), String>> {
     Some(if whole { Ok(()) } else { Err(format!("{found:?} of {returned} transactions")) })
 }
 
-#[test]
-fn the_database_survives_with_every_transaction_that_had_returned() {
-    let mut cuts = [0; 4];
-    for seed in 0..128 {
-        if let Some(outcome) = cut(seed, None) {
-            assert_eq!(outcome, Ok(()), "seed {seed}: {}, {:?}", schemes()[(seed % 4) as usize].name, spec(seed));
-            cuts[(seed % 4) as usize] += 1;
+/// At least six rounds, and one for each host of the scheme.
+fn the_database_survives(kind: MappingKind) {
+    let seeds = ROUND * 6.max(presets(kind).len() as u64);
+    let mut cuts = 0;
+    for seed in 0..seeds {
+        if let Some(outcome) = cut(kind, seed, None) {
+            assert_eq!(outcome, Ok(()), "seed {seed}: {}, {:?}", preset(kind, seed).name, spec(seed));
+            cuts += 1;
         }
     }
-    assert!(cuts.iter().all(|&n| n >= 12), "cuts by scheme: {cuts:?}");
+    assert!(3 * cuts >= seeds, "{cuts} of {seeds} cuts fell between transactions: too few");
 }
 
 /// The same with a device that answers flushes and FUA writes too early. Databases must be lost, or the test proves
 /// nothing.
-#[test]
-fn a_device_that_lies_about_flushes_loses_databases() {
+fn a_device_that_lies_about_flushes_loses_databases(kind: MappingKind) {
     for sabotage in [Sabotage::FlushAtOnce, Sabotage::FuaAtOnce] {
         let lost = |seed| {
-            let outcome = std::panic::catch_unwind(|| cut(seed, Some(sabotage)));
+            let outcome = std::panic::catch_unwind(|| cut(kind, seed, Some(sabotage)));
             !matches!(outcome, Ok(None | Some(Ok(()))))
         };
         assert!((0..64).any(lost), "{sabotage:?} was not noticed");
     }
 }
+
+macro_rules! power {
+    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {$(
+        #[allow(non_snake_case)]
+        mod $variant {
+            use device::MappingKind;
+
+            #[test]
+            fn the_database_survives_with_every_transaction_that_had_returned() {
+                super::the_database_survives(MappingKind::$variant);
+            }
+
+            #[test]
+            fn a_device_that_lies_about_flushes_loses_databases() {
+                super::a_device_that_lies_about_flushes_loses_databases(MappingKind::$variant);
+            }
+        }
+    )*};
+}
+registered_mappings!(power);
