@@ -209,6 +209,18 @@ class Options:
             "commands": ("run", "compare", "phone"),
         },
     )
+    verify: bool = field(
+        default=False,
+        metadata={
+            "help": (
+                "When the run has ended, read everything back that was ever written, and check it. Nothing "
+                "of it is measured."
+            ),
+            "flag": "--verify",
+            "metavar": "",
+            "commands": ("run", "compare", "phone", "reproduce"),
+        },
+    )
 
 
 class RunOptions(TypedDict, total=False):
@@ -275,3 +287,7 @@ class RunOptions(TypedDict, total=False):
 
     from_state: str | PathLike[str] | None
     """Begin with a device that `ufsim age` has aged."""
+
+    verify: bool
+    """When the run has ended, read everything back that was ever written, and check it. Nothing of it is
+    measured."""

@@ -232,7 +232,7 @@ def reproduce(
     from ufsim.reproduce.figure import Setting
 
     outputs.ready(out)
-    setting = Setting(quick=quick, seed=options["seed"], traces=traces or default_traces())
+    setting = Setting(quick=quick, traces=traces or default_traces(), **options)
     with CountDisplay("runs") as progress:
         book = make_book(wish, setting, jobs=jobs, cache=StateCache() if cache else None, progress=progress)
     try:

@@ -66,6 +66,7 @@ def described(results: Sequence[Result]) -> dict[str, str]:
         "precondition": lambda result: result.data.get("precondition"),
         "seed": lambda result: str(result.data.get("seed")),
         "parts": parts_text,
+        "read back": verified_text,
     }
     told = {subject: common(results, words) for subject, words in subjects.items()}
     return {subject: text for subject, text in told.items() if text}
@@ -194,6 +195,14 @@ def parts_text(result: Result) -> str | None:
         if seat in own and result.data.get(seat, own[seat]) != own[seat]
     ]
     return ", ".join(other) or None
+
+
+def verified_text(result: Result) -> str | None:
+    """What a read-back after the run has found right; nothing if nobody asked for one."""
+    verified = result.data.get("verified")
+    if verified is None:
+        return None
+    return f"{verified['data_units']:,} units with data and {verified['trimmed_units']:,} trimmed, all right"
 
 
 def is_fresh(result: Result) -> bool:

@@ -34,7 +34,10 @@ MEANINGS = {
     Exit.FAILED_REQUESTS: "The run is complete and its results are written, but the device failed requests.",
     Exit.NOT_WRITTEN: "A file or standard output could not be written. Tables are printed all the same.",
     Exit.BROKEN_PROMISE: "`ufsim crash` has found a device that breaks a promise.",
-    Exit.INTERNAL: "A defect of ufsim. The message says how to repeat it; please report it.",
+    Exit.INTERNAL: (
+        "A defect of ufsim, such as a read that gave wrong data, during the run or in the read-back of `--verify`. The "
+        "message says how to repeat it; please report it."
+    ),
     Exit.INTERRUPTED: "Interrupted (Ctrl-C, SIGINT).",
     Exit.READER_GONE: "Whoever read standard output has closed it, as `| head` does.",
 }

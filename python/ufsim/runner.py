@@ -17,8 +17,8 @@ from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, RunOptions, Spec, Worklo
 from ufsim.states import StateCache, simulated
 from ufsim.suite import Suite
 
-# scheme (after the workload, if there are several),
-# phase ("wait", "age", "precondition" or "run"), bytes completed, bytes in all if known, simulated nanoseconds
+# scheme (after the workload, if there are several), phase ("wait", "age", "precondition", "run" or "verify"),
+# bytes completed, bytes in all if known, simulated nanoseconds
 Progress = Callable[[str, str, int, int | None, int], None]
 
 # States of aged devices: kept in the usual place (True), in a directory, in a cache, or not at all (False).

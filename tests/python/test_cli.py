@@ -240,6 +240,19 @@ def test_no_file_is_written_after_a_failure(ufsim: Command, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_read_back_changes_nothing_and_tells_what_it_found(ufsim: Command) -> None:
+    run = ["run", "rw=randwrite bs=4k iodepth=8 size=40m", "--scheme", "hp-ufs", "--profile", "tiny"]
+    plain, verified = (document(ufsim(*run, "--json", *more))["results"][0] for more in ((), ("--verify",)))
+    assert (plain.pop("verified"), verified.pop("verified")) == (None, {"data_units": 10240, "trimmed_units": 0})
+    for result in (plain, verified):
+        for measured in ("wall_seconds", "requests_per_wall_second", "flash_ops_per_wall_second"):
+            del result[measured]
+    assert plain == verified
+    # A narrow terminal may break the line.
+    shown = " ".join(ufsim(*run, "--verify").stdout.split())
+    assert "read back: 10,240 units with data and 0 trimmed, all right" in shown
+
+
 def faulty_runs(ufsim: Command, *arguments: object) -> list[dict]:
     """The same run twice; failed requests have an exit status of their own, and the results are printed."""
     return [document(ufsim("run", SAMPLE, *arguments), status=3) for _ in range(2)]

@@ -322,8 +322,8 @@ impl Rig {
         }
     }
 
-    /// Notes which reads under way may fail. Reads of other pages, and all reads while faults are switched off, as after
-    /// a power cut, must succeed.
+    /// Notes which reads under way may fail. Reads of other pages must succeed, and so must all while faults are
+    /// switched off, as they are after a power cut.
     fn note_failed_reads(&mut self) {
         for lpa in self.device().take_failed_reads() {
             let about = self.requests.values().filter(|r| r.lpa <= lpa && lpa.0 - r.lpa.0 < r.len);

@@ -13,15 +13,15 @@ use crate::aged::{Aged, Header};
 use crate::ageing::{aged_with, ageing};
 use crate::assemble::assemble;
 use crate::error::LabError;
-use crate::fill::Fill;
 use crate::kind::WorkloadKind;
 use crate::open::{Beneath, JobText, Workload, kind_of, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
 use crate::report::{Context, Start, report};
-use crate::result::RunResult;
+use crate::result::{RunResult, Verified};
 use crate::run::{Stop, System};
 use crate::spec::Machine;
+use crate::sweep::Sweep;
 
 /// Bytes of a mapping entry in host memory, the larger of the boosters' two (an HPB entry has 8).
 const ENTRY_BYTES: u64 = 8;
@@ -157,7 +157,21 @@ impl Run<'_> {
             start,
             warnings: workload.warnings.into_iter().chain(profile.what_if()).chain(idle_seed).collect(),
         };
-        Ok(Ran { result: report(measure, &after, context), reads })
+        let mut result = report(measure, &after, context);
+        if self.spec.verify {
+            result.verified = Some(self.verify(&mut system, progress)?);
+        }
+        Ok(Ran { result, reads })
+    }
+
+    /// Reads everything back, when all that the report needs has been taken down.
+    fn verify(&self, system: &mut System, progress: &mut OnProgress) -> Result<Verified, LabError> {
+        let read = self.guarded(|| system.read_back(&mut throttled("verify", &self.wall, progress)));
+        match read.map_err(|bug| with_place(bug, system))? {
+            Ok(verified) => Ok(verified),
+            Err(Stop::Interrupted) => Err(LabError::Interrupted),
+            Err(stop) => Err(with_place(self.bug(&format!("read-back: {stop}")), system)),
+        }
     }
 
     /// The system that the run begins with: new, aged, or aged before and read from a file. With it, how it was aged.
@@ -205,7 +219,7 @@ impl Run<'_> {
             _ => Footprint::default(),
         };
         if !fill.is_empty() {
-            let mut fill = Fill::new(fill);
+            let mut fill = Sweep::writing(fill);
             system.run(&mut fill, &mut throttled("precondition", &self.wall, progress))?;
             system.settle(&mut fill)?;
         }
@@ -284,5 +298,28 @@ fn with_place(error: LabError, system: &System) -> LabError {
     match error {
         LabError::Bug(text) => LabError::Bug(format!("event {} at {}: {text}", system.events(), system.now())),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use units::Lpa;
+
+    use super::*;
+
+    #[test]
+    fn data_that_a_read_back_does_not_find_is_a_bug_with_the_command_that_repeats_it() {
+        let spec = Spec { profile: "tiny".into(), verify: true, seed: 42, ..Spec::new("ufs", "job.fio") };
+        let run = Run::of(&spec).expect("a machine");
+        let (mut system, _) = run.begin(&mut |_| ControlFlow::Continue(())).expect("a new device");
+        system.pretend_write(Lpa(130));
+        let error = run.verify(&mut system, &mut |_| ControlFlow::Continue(())).expect_err("nothing was written");
+        let LabError::Bug(text) = &error else { panic!("{error:?}") };
+        let told = "read-back: wrong data: read of LPA 130 (unit 2 of 128): expected LPA 130 of write 1, got zeroes \
+                    (seed 42; repeat with: ufsim run --scheme ufs --profile tiny --seed 42 --precondition footprint \
+                    --verify job.fio)";
+        assert!(text.starts_with("event ") && text.ends_with(told), "{text}");
     }
 }

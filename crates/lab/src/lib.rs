@@ -5,6 +5,8 @@
 //! - **parts**: scheduler, booster and mapping scheme that run together; a **preset** names a combination ([`system`]).
 //! - **system**: driver, link and device with a clock ([`run`]).
 //! - **oracle**: knows the last acknowledged write of every unit and checks every read ([`oracle`]).
+//! - **read-back**: reads everything that was ever written when the run has ended, so that the oracle sees it
+//!   ([`System::read_back`]).
 //! - **measured**: what the report is about. Preconditioning and warm-up are simulated in the same way, and the
 //!   counters and the time of the report begin with the first measured request.
 //! - **digest**: a fingerprint of every completion and counter; equal digests mean equal runs.
@@ -22,7 +24,6 @@ mod digest;
 mod engine;
 mod error;
 pub mod examples;
-pub mod fill;
 mod fio_json;
 mod kind;
 mod measure;
@@ -42,6 +43,7 @@ mod room;
 pub mod run;
 mod series;
 mod spec;
+pub mod sweep;
 pub mod system;
 mod tags;
 pub mod trace;
@@ -63,7 +65,7 @@ pub use progress::{OnProgress, Progress};
 pub use reads::ReadRecord;
 pub use result::{
     AllCounters, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Named, OperationResult, OverTime,
-    RunResult, Waf,
+    RunResult, Verified, Waf,
 };
 pub use run::{Stop, System};
 pub use spec::Machine;

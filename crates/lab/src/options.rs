@@ -267,6 +267,8 @@ options! {
         echo Option<String> = |run| run.age.clone(), "The fio job that aged the device, if it was not new.";
     /// Begin with a device that `ufsim age` has aged.
     from alias "from_state": name, cli "--from" "FILE" [run compare phone];
+    /// When the run has ended, read everything back that was ever written, and check it. Nothing of it is measured.
+    verify: switch, cli "--verify" "" [run compare phone reproduce];
 }
 
 impl Spec {

@@ -1,11 +1,15 @@
 //! The oracle: every read returns, for every unit, what was last written there.
 //!
-//! It knows the last acknowledged write or trim of every unit. A read remembers these when it is submitted. What it
-//! returns must be at least as new, must belong to the address that was read, and must have been written at all:
-//! writes still on their way may or may not be visible. Requests to the same address take effect in the order in
-//! which they were submitted; schedulers keep that order.
+//! It knows the last acknowledged write or trim of every unit. A read remembers these when it is submitted. It may
+//! return that, or a newer write or trim of the same unit that was submitted before the read ended: writes on their way
+//! may or may not be visible. Requests to the same address take effect in the order in which they were submitted;
+//! schedulers keep that order.
 //!
 //! Writes and trims are numbered together from 1. The device stores the number of the write in place of the data.
+
+mod history;
+#[cfg(test)]
+mod tests;
 
 use std::io::{Read, Write};
 
@@ -13,14 +17,19 @@ use archive::{ArchiveError, Reader, Writer};
 use thiserror::Error;
 use ufs::{Content, DataIn};
 use units::Lpa;
+use workload::Footprint;
+
+use history::{Change, Effect, History};
 
 /// Marks the number of a trim. Numbers have 31 bits.
 const TRIM: u32 = 1 << 31;
+/// Units that are read back together if any of them was written.
+const STRETCH: u32 = 128;
 
 /// What a read remembers. Reused from read to read, so that long reads do not allocate every time.
 #[derive(Debug, Default)]
 pub struct Remembered {
-    /// Generation of reads that it belongs to; see [`Oracle::forget_old_trims`].
+    /// Generation of reads that it belongs to; see [`History`].
     generation: u32,
     /// Acknowledged state of the first unit.
     first: u32,
@@ -36,27 +45,23 @@ struct Position {
     len: u32,
 }
 
-/// A trim that a read under way may have met.
-#[derive(Debug)]
-struct Trim {
-    lpa: Lpa,
-    len: u32,
-    number: u32,
-    /// Generation of reads in which it was acknowledged.
-    acked: Option<u32>,
-}
-
 /// The state of every unit as the host may rely on it.
 #[derive(Debug)]
 pub struct Oracle {
     /// Number of the last acknowledged write or trim (marked) by unit; 0 = never written.
     acked: Vec<u32>,
-    /// The last number given out.
-    issued: u32,
-    trims: Vec<Trim>,
-    generation: u32,
-    /// Reads under way of the previous and of the current generation.
-    open: [u32; 2],
+    history: History,
+}
+
+/// What has been written to a device in all, for a read-back.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    /// Units that were ever written or trimmed, with units between them that were not.
+    pub ranges: Footprint,
+    /// Units that hold data.
+    pub data_units: u64,
+    /// Units that were trimmed since they were last written.
+    pub trimmed_units: u64,
 }
 
 /// A read returned something it must not return.
@@ -78,56 +83,61 @@ pub struct Violation {
 impl Oracle {
     /// A device of `units` units on which nothing has been written.
     pub fn new(units: u32) -> Oracle {
-        Oracle { acked: table::zeroed(units as usize), issued: 0, trims: Vec::new(), generation: 1, open: [0; 2] }
+        Oracle { acked: table::zeroed(units as usize), history: History::new(0, Vec::new()) }
     }
 
-    /// The state of a device that is switched off: no read is under way that a trim could matter to.
+    /// The state of a device that is switched off: nothing is under way.
     pub(crate) fn at_rest(self) -> Oracle {
-        Oracle { trims: Vec::new(), generation: 1, open: [0; 2], ..self }
+        let history = History::new(self.history.issued(), self.history.refused().to_vec());
+        Oracle { history, ..self }
     }
 
     /// Writes what is expected of every unit.
     pub(crate) fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
-        to.table("oracle.issued", &[self.issued])?;
-        to.table("oracle.acked", &self.acked)
+        to.table("oracle.issued", &[self.history.issued()])?;
+        to.table("oracle.acked", &self.acked)?;
+        let refused = self.history.refused().iter().flat_map(|&(number, change)| {
+            let mark = if change.effect == Effect::Trim { TRIM } else { 0 };
+            [number | mark, change.lpa.0, change.len]
+        });
+        to.table("oracle.refused", &refused.collect::<Vec<_>>())
     }
 
     /// Reads what [`Oracle::save`] has written for a device of `units` units.
     pub(crate) fn load<R: Read>(units: u32, from: &mut Reader<R>) -> Result<Oracle, ArchiveError> {
-        let mut oracle = Oracle::new(units);
         let mut issued = [0];
         from.table_into("oracle.issued", &mut issued)?;
-        from.table_into("oracle.acked", &mut oracle.acked)?;
-        oracle.issued = issued[0];
-        let newest = oracle.acked.iter().map(|state| state & !TRIM).max().unwrap_or(0);
-        if newest > oracle.issued || oracle.issued >= TRIM {
-            let what = format!("has write {newest} of {}", oracle.issued);
+        let mut acked: Vec<u32> = table::zeroed(units as usize);
+        from.table_into("oracle.acked", &mut acked)?;
+        let newest = acked.iter().map(|state| state & !TRIM).max().unwrap_or(0);
+        if newest > issued[0] || issued[0] >= TRIM {
+            let what = format!("has write {newest} of {}", issued[0]);
             return Err(ArchiveError::table("oracle.acked", what));
         }
-        Ok(oracle)
+        let refused: Vec<u32> = from.table("oracle.refused", MOST_REFUSED)?;
+        let refused = refused_changes(&refused, issued[0], units)
+            .ok_or_else(|| ArchiveError::table("oracle.refused", "has requests that were never made"))?;
+        Ok(Oracle { acked, history: History::new(issued[0], refused) })
     }
 
-    /// Number for a write from `lpa` on that is being submitted.
+    /// Number for a write of `len` units from `lpa` on that is being submitted.
     #[inline]
-    pub fn write_submitted(&mut self, lpa: Lpa) -> u32 {
+    pub fn write_submitted(&mut self, lpa: Lpa, len: u32) -> u32 {
         // The table is far larger than any cache. Touching the entry now lets the memory work while the request is
         // on its way; waiting for it at the acknowledgement took a third of a whole random write.
         table::prefetch(&self.acked[lpa.index()]);
-        self.next_number()
-    }
-
-    #[inline]
-    fn next_number(&mut self) -> u32 {
-        assert!(self.issued < TRIM - 1, "more than 2^31 - 2 writes in one run: numbers have 31 bits");
-        self.issued += 1;
-        self.issued
+        self.begin(Change { lpa, len, effect: Effect::Write })
     }
 
     /// Number for a trim that is being submitted.
     pub fn trim_submitted(&mut self, lpa: Lpa, len: u32) -> u32 {
-        let number = self.next_number();
-        self.forget_old_trims();
-        self.trims.push(Trim { lpa, len, number, acked: None });
+        self.begin(Change { lpa, len, effect: Effect::Trim })
+    }
+
+    #[inline]
+    fn begin(&mut self, change: Change) -> u32 {
+        let number = self.history.begin(change);
+        assert!(number < TRIM, "more than 2^31 - 1 writes in one run: numbers have 31 bits");
         number
     }
 
@@ -135,14 +145,18 @@ impl Oracle {
     #[inline]
     pub fn write_acked(&mut self, lpa: Lpa, len: u32, number: u32) {
         self.ack(lpa, len, number);
+        self.history.acked(number);
     }
 
     /// The trim has been acknowledged.
     pub fn trim_acked(&mut self, lpa: Lpa, len: u32, number: u32) {
         self.ack(lpa, len, number | TRIM);
-        if let Some(trim) = self.trims.iter_mut().find(|t| t.number == number) {
-            trim.acked = Some(self.generation);
-        }
+        self.history.acked(number);
+    }
+
+    /// A write or trim was refused. From now on each of its units may have changed or not.
+    pub fn refused(&mut self, number: u32) {
+        self.history.refuse(number);
     }
 
     /// An older request acknowledged late changes nothing: the newer one has replaced its data.
@@ -164,18 +178,17 @@ impl Oracle {
     /// A read is being submitted.
     #[inline]
     pub fn read_submitted(&mut self, lpa: Lpa, len: u32, memory: &mut Remembered) {
-        memory.generation = self.generation;
+        memory.generation = self.history.read_began();
         memory.first = self.acked[lpa.index()];
         if len > 1 {
             memory.all.clear();
             memory.all.extend_from_slice(&self.acked[lpa.index()..lpa.index() + len as usize]);
         }
-        self.open[1] += 1;
     }
 
     /// The read has ended without data.
     pub fn read_failed(&mut self, memory: &Remembered) {
-        self.open[usize::from(memory.generation == self.generation)] -= 1;
+        self.history.read_ended(memory.generation);
     }
 
     /// The read has ended; call it for every read, with the data or before giving up on it.
@@ -184,7 +197,7 @@ impl Oracle {
     /// If it returned something it must not return.
     #[inline]
     pub fn read_done(&mut self, lpa: Lpa, len: u32, memory: &Remembered, data: &DataIn) -> Result<(), Violation> {
-        self.open[usize::from(memory.generation == self.generation)] -= 1;
+        self.history.read_ended(memory.generation);
         match data {
             DataIn::One(got) if len == 1 => self.check(lpa, Position { unit: 0, len: 1 }, memory.first, *got),
             DataIn::Many(units) if units.len() == len as usize => {
@@ -200,44 +213,79 @@ impl Oracle {
 
     #[inline]
     fn check(&self, lpa: Lpa, position: Position, state: u32, got: Option<Content>) -> Result<(), Violation> {
-        let good = match got {
-            Some(c) => c.lpa == lpa && c.stamp >= state & !TRIM && c.stamp <= self.issued && c.stamp != 0,
-            None => state == 0 || state & TRIM != 0 || self.trimmed_since(lpa, state),
+        let as_acked = match got {
+            Some(c) => c.lpa == lpa && c.stamp == state && state & TRIM == 0 && state != 0,
+            None => state == 0 || state & TRIM != 0,
         };
-        if good { Ok(()) } else { Err(self.violation(lpa, position, state, got)) }
+        if as_acked || self.is_newer(lpa, state, got) { Ok(()) } else { Err(self.violation(lpa, position, state, got)) }
     }
 
-    /// True if a trim submitted after the acknowledged write covers the unit.
-    fn trimmed_since(&self, lpa: Lpa, state: u32) -> bool {
-        self.trims.iter().any(|t| t.number > state && lpa >= t.lpa && lpa.0 - t.lpa.0 < t.len)
+    /// True if the content is that of a write or trim of the unit which the read may have met since it was submitted.
+    #[inline(never)]
+    fn is_newer(&self, lpa: Lpa, state: u32, got: Option<Content>) -> bool {
+        let acked = state & !TRIM;
+        match got {
+            Some(c) => c.lpa == lpa && c.stamp > acked && self.history.has_written(c.stamp, lpa),
+            None => self.history.newer(acked, lpa).any(|(_, effect)| effect == Effect::Trim),
+        }
     }
 
     #[cold]
     fn violation(&self, lpa: Lpa, position: Position, state: u32, got: Option<Content>) -> Violation {
         let Position { unit, len } = position;
         let number = state & !TRIM;
-        let expected = match (state, state & TRIM) {
-            (0, _) => format!("{lpa} never written, or any write up to {}", self.issued),
-            (_, 0) => format!("{lpa} of write {number} to {}", self.issued),
-            _ => format!("{lpa} trimmed by {number}, or a write from {} to {}", number + 1, self.issued),
+        let last = match (state, state & TRIM) {
+            (0, _) => format!("{lpa} never written"),
+            (_, 0) => format!("{lpa} of write {number}"),
+            _ => format!("{lpa} trimmed by {number}"),
         };
+        let newer = self.history.newer(number, lpa).map(|(number, effect)| match effect {
+            Effect::Write => format!(", or of write {number} under way"),
+            Effect::Trim => format!(", or trimmed by {number} under way"),
+        });
         let got = match got {
             Some(c) => format!("{} of write {}", c.lpa, c.stamp),
             None => "zeroes".into(),
         };
-        Violation { lpa, unit, len, expected, got }
+        Violation { lpa, unit, len, expected: last + &newer.collect::<String>(), got }
     }
 
-    /// A trim matters only to reads that were submitted before it was acknowledged. Reads are counted in two
-    /// generations; once those of the previous one have ended, the trims acknowledged in it can go.
-    fn forget_old_trims(&mut self) {
-        if self.open[0] == 0 {
-            let current = self.generation;
-            self.trims.retain(|t| t.acked.is_none_or(|g| g >= current));
-            self.generation += 1;
-            self.open = [self.open[1], 0];
+    /// Everything that was ever written or trimmed, refused requests included.
+    pub fn written(&self) -> Written {
+        let (mut data_units, mut trimmed_units) = (0, 0);
+        let mut stretches = Vec::new();
+        for (first, states) in (0..).step_by(STRETCH as usize).zip(self.acked.chunks(STRETCH as usize)) {
+            let changed = states.iter().filter(|&&state| state != 0).count() as u64;
+            let trimmed = states.iter().filter(|&&state| state & TRIM != 0).count() as u64;
+            data_units += changed - trimmed;
+            trimmed_units += trimmed;
+            if changed > 0 {
+                stretches.push((Lpa(first), states.len() as u32));
+            }
         }
+        stretches.extend(self.history.refused().iter().map(|(_, change)| (change.lpa, change.len)));
+        Written { ranges: Footprint::from_ranges(stretches), data_units, trimmed_units }
     }
+}
+
+/// Refused requests that a file may have, in numbers of which each takes three.
+const MOST_REFUSED: usize = 3 << 24;
+
+/// Refused changes as a file has them. `None` if a device of `units` units that has had `issued` changes cannot have
+/// them.
+fn refused_changes(numbers: &[u32], issued: u32, units: u32) -> Option<Vec<(u32, Change)>> {
+    let changes = numbers.chunks_exact(3).map(|three| {
+        let effect = if three[0] & TRIM == 0 { Effect::Write } else { Effect::Trim };
+        (three[0] & !TRIM, Change { lpa: Lpa(three[1]), len: three[2], effect })
+    });
+    let changes: Vec<_> = changes.collect();
+    let whole = numbers.len().is_multiple_of(3);
+    let ascending = changes.is_sorted_by(|one, next| one.0 < next.0);
+    let known = changes.iter().all(|(number, change)| {
+        let end = change.lpa.0.checked_add(change.len);
+        (1..=issued).contains(number) && end.is_some_and(|end| end <= units)
+    });
+    (whole && ascending && known).then_some(changes)
 }
 
 fn shape(data: &DataIn) -> String {
@@ -246,159 +294,5 @@ fn shape(data: &DataIn) -> String {
         DataIn::One(_) => "1 unit".into(),
         DataIn::Many(units) => format!("{} units", units.len()),
         DataIn::Segment(_) | DataIn::Entries(_) | DataIn::Sealed(_) | DataIn::Runs(_) => "metadata".into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const A: Lpa = Lpa(5);
-
-    fn one(lpa: Lpa, stamp: u32) -> DataIn {
-        DataIn::One(Some(Content { lpa, stamp }))
-    }
-
-    /// Submits a read, lets `during` happen, and ends the read with `data`.
-    fn read(oracle: &mut Oracle, data: &DataIn, during: impl FnOnce(&mut Oracle)) -> Result<(), Violation> {
-        let mut memory = Remembered::default();
-        oracle.read_submitted(A, 1, &mut memory);
-        during(oracle);
-        oracle.read_done(A, 1, &memory, data)
-    }
-
-    fn write(oracle: &mut Oracle) -> u32 {
-        let number = oracle.write_submitted(A);
-        oracle.write_acked(A, 1, number);
-        number
-    }
-
-    fn trim(oracle: &mut Oracle) -> u32 {
-        let number = oracle.trim_submitted(A, 1);
-        oracle.trim_acked(A, 1, number);
-        number
-    }
-
-    #[test]
-    fn an_unwritten_unit_reads_as_zeroes_and_nothing_else() {
-        let mut oracle = Oracle::new(16);
-        assert!(read(&mut oracle, &DataIn::One(None), |_| ()).is_ok());
-        assert!(read(&mut oracle, &one(A, 1), |_| ()).is_err());
-    }
-
-    #[test]
-    fn old_data_foreign_data_and_zeroes_are_refused() {
-        let mut oracle = Oracle::new(16);
-        let old = write(&mut oracle);
-        let new = write(&mut oracle);
-        assert!(read(&mut oracle, &one(A, new), |_| ()).is_ok());
-        let error = read(&mut oracle, &one(A, old), |_| ()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "read of LPA 5 (unit 0 of 1): expected LPA 5 of write 2 to 2, got LPA 5 of write 1"
-        );
-        assert!(read(&mut oracle, &one(Lpa(6), new), |_| ()).is_err());
-        assert!(read(&mut oracle, &one(A, new + 1), |_| ()).is_err());
-        assert!(read(&mut oracle, &DataIn::One(None), |_| ()).is_err());
-        assert!(read(&mut oracle, &DataIn::None, |_| ()).is_err());
-    }
-
-    #[test]
-    fn a_write_under_way_may_be_seen_or_not() {
-        for seen in [1, 2] {
-            let mut oracle = Oracle::new(16);
-            write(&mut oracle);
-            oracle.write_submitted(A);
-            assert!(read(&mut oracle, &one(A, seen), |_| ()).is_ok());
-        }
-        let mut oracle = Oracle::new(16);
-        write(&mut oracle);
-        assert!(
-            read(&mut oracle, &one(A, 1), |o| assert_eq!(write(o), 2)).is_ok(),
-            "what was acknowledged at submission counts"
-        );
-        assert!(read(&mut oracle, &one(A, 1), |_| ()).is_err());
-    }
-
-    #[test]
-    fn a_late_acknowledgement_of_an_older_write_changes_nothing() {
-        let mut oracle = Oracle::new(16);
-        let slow = oracle.write_submitted(A);
-        let fast = write(&mut oracle);
-        oracle.write_acked(A, 1, slow);
-        assert!(read(&mut oracle, &one(A, fast), |_| ()).is_ok());
-        assert!(read(&mut oracle, &one(A, slow), |_| ()).is_err());
-    }
-
-    #[test]
-    fn trimmed_data_does_not_come_back() {
-        let mut oracle = Oracle::new(16);
-        let old = write(&mut oracle);
-        trim(&mut oracle);
-        assert!(read(&mut oracle, &DataIn::One(None), |_| ()).is_ok());
-        let error = read(&mut oracle, &one(A, old), |_| ()).unwrap_err();
-        assert_eq!(error.expected, "LPA 5 trimmed by 2, or a write from 3 to 2");
-        let new = write(&mut oracle);
-        assert!(read(&mut oracle, &one(A, new), |_| ()).is_ok());
-        assert!(read(&mut oracle, &DataIn::One(None), |_| ()).is_err());
-    }
-
-    #[test]
-    fn a_trim_under_way_may_be_seen_or_not() {
-        for data in [DataIn::One(None), one(A, 1)] {
-            let mut oracle = Oracle::new(16);
-            write(&mut oracle);
-            oracle.trim_submitted(A, 1);
-            assert!(read(&mut oracle, &data, |_| ()).is_ok());
-        }
-        let mut oracle = Oracle::new(16);
-        write(&mut oracle);
-        oracle.trim_submitted(Lpa(6), 2);
-        assert!(read(&mut oracle, &DataIn::One(None), |_| ()).is_err(), "a trim of other units is no excuse");
-    }
-
-    #[test]
-    fn a_read_remembers_a_trim_that_a_write_has_hidden_since() {
-        let mut oracle = Oracle::new(16);
-        write(&mut oracle);
-        let hide = |o: &mut Oracle| {
-            trim(o);
-            write(o);
-            for _ in 0..10 {
-                let other = o.trim_submitted(Lpa(9), 1);
-                o.trim_acked(Lpa(9), 1, other);
-            }
-        };
-        assert!(read(&mut oracle, &DataIn::One(None), hide).is_ok());
-        assert!(read(&mut oracle, &DataIn::One(None), |_| ()).is_err());
-    }
-
-    #[test]
-    fn old_trims_are_forgotten() {
-        let mut oracle = Oracle::new(16);
-        for _ in 0..1000 {
-            write(&mut oracle);
-            trim(&mut oracle);
-            assert!(read(&mut oracle, &DataIn::One(None), |_| ()).is_ok());
-        }
-        assert!(oracle.trims.len() < 4, "{} trims kept", oracle.trims.len());
-    }
-
-    #[test]
-    fn every_unit_of_a_long_read_is_checked() {
-        let mut oracle = Oracle::new(16);
-        let number = oracle.write_submitted(A);
-        oracle.write_acked(A, 2, number);
-        let mut memory = Remembered::default();
-        let content = |lpa, stamp| Some(Content { lpa, stamp });
-        for (units, good) in [
-            (vec![content(A, 1), content(Lpa(6), 1), None], true),
-            (vec![content(A, 1), content(A, 1), None], false),
-            (vec![content(A, 1), None, None], false),
-            (vec![content(A, 1), content(Lpa(6), 1)], false),
-        ] {
-            oracle.read_submitted(A, 3, &mut memory);
-            assert_eq!(oracle.read_done(A, 3, &memory, &DataIn::Many(units)).is_ok(), good);
-        }
     }
 }

@@ -12,7 +12,7 @@ const CALLS_PER_SECOND: u32 = 5;
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Progress {
-    /// "age", "precondition" or "run".
+    /// "age", "precondition", "run" or "verify".
     pub phase: &'static str,
     /// Bytes of completed requests in this phase.
     pub done_bytes: u64,

@@ -99,6 +99,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         groups: measure.groups.iter().filter(|g| g.kinds.iter().any(Option::is_some)).map(group).collect(),
         operations: context.own.operations.iter().map(operation).collect(),
         phone: context.own.phone,
+        verified: None,
         warnings,
         digest: String::new(),
     };

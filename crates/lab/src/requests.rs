@@ -33,6 +33,8 @@ pub struct Slot {
     pub arrival: SimTime,
     /// Where the mapping of a read came from, as far as it has been answered; kept only for a log of reads.
     pub outcome: Option<ReadOutcome>,
+    /// A fault was injected into a flash read of one of its units, so a read may fail.
+    pub fault_injected: bool,
     /// What the oracle holds against the result of a read.
     pub memory: Remembered,
     busy: bool,
@@ -71,6 +73,7 @@ impl Requests {
         slot.bytes = request.bytes;
         slot.arrival = request.arrival;
         slot.outcome = None;
+        slot.fault_injected = false;
         slot.busy = true;
         self.outstanding += 1;
         slot
@@ -85,6 +88,13 @@ impl Requests {
         let slot = &mut self.slots[ticket.index()];
         assert!(slot.busy, "request {} completed twice", ticket.0);
         slot
+    }
+
+    /// A fault has been injected into a flash read of this unit. Every request under way that covers it remembers that.
+    pub fn note_fault(&mut self, lpa: Lpa) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.busy) {
+            slot.fault_injected |= lpa >= slot.lpa && lpa.0 - slot.lpa.0 < slot.len;
+        }
     }
 
     /// Ends a request.
@@ -116,6 +126,7 @@ impl Slot {
             bytes: 0,
             arrival: SimTime::START,
             outcome: None,
+            fault_injected: false,
             memory: Remembered::default(),
             busy: false,
         }
@@ -180,6 +191,24 @@ mod tests {
         ] {
             assert_eq!(whole_units(&issued(op, sector, bytes)), (Lpa(lpa), len), "{op:?} {sector}+{bytes}");
         }
+    }
+
+    #[test]
+    fn a_fault_concerns_requests_under_way_that_cover_its_unit() {
+        let mut requests = Requests::default();
+        for (ticket, first) in [(0, 0), (1, 2), (2, 3)] {
+            requests.enter(&Issued { ticket: Ticket(ticket), ..issued(WorkOp::Read, 8 * first, 8192) });
+        }
+        requests.leave(Ticket(0));
+        requests.note_fault(Lpa(1));
+        requests.note_fault(Lpa(3));
+        requests.note_fault(Lpa(5));
+        assert_eq!([1, 2].map(|ticket| requests.get(Ticket(ticket)).fault_injected), [true, true]);
+        requests.leave(Ticket(1));
+        let again = requests.enter(&Issued { ticket: Ticket(1), ..issued(WorkOp::Read, 0, 4096) });
+        assert!(!again.fault_injected, "that was another request");
+        requests.note_fault(Lpa(1));
+        assert!(!requests.get(Ticket(1)).fault_injected, "that is another unit");
     }
 
     #[test]

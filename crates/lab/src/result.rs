@@ -143,6 +143,15 @@ pub struct OperationResult {
     pub requests: Named,
 }
 
+/// What a read-back after the run has found. There is a result only if all of it was right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Verified {
+    /// Units of 4 KiB that hold data; each gave what was written there last.
+    pub data_units: u64,
+    /// Units of 4 KiB that were trimmed since they were last written; each gave zeroes.
+    pub trimmed_units: u64,
+}
+
 /// The report of one run. Everything but the three `wall` fields is a function of the setup.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunResult {
@@ -209,6 +218,9 @@ pub struct RunResult {
     /// What happened on the phone, where a phone is the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phone: Option<PhoneReport>,
+    /// What the read-back after the run has found (`--verify`); `null` if nobody asked for one.
+    #[serde(default)]
+    pub verified: Option<Verified>,
     /// What the reader of the input and the run noticed.
     pub warnings: Vec<String>,
     /// Fingerprint of every completion and every counter.

@@ -14,6 +14,9 @@
 //! it becomes a few large functions; what is rare is kept out of them. The compiler can not know which is which, and
 //! calls were a tenth of a run.
 
+mod faults;
+mod read_back;
+
 use std::ops::ControlFlow;
 
 use device::{Device, DeviceEvent};
@@ -23,13 +26,14 @@ use ufs::{Link, Response, Status, Tag, wire_bytes, wire_bytes_response};
 use units::{Lpa, Nanos, Seq, SimTime};
 use workload::{DriverCall, Footprint, Next, Progress, Source, Ticket, WorkOp};
 
+use self::faults::{failed, has_excuse};
 use crate::cache::CacheOf;
-use crate::fill::Fill;
 use crate::measure::{Measure, Snapshot};
 use crate::oracle::{Oracle, Violation};
 use crate::queue::EventQueue;
 use crate::reads::{self, ReadRecord};
 use crate::requests::{Requests, Slot};
+use crate::sweep::Sweep;
 use crate::tags::ByTag;
 
 /// The caller of a run is asked after every this many events whether to go on.
@@ -121,11 +125,6 @@ impl System {
             source_wake: None,
             driver_wake: None,
         }
-    }
-
-    /// Requests may fail from now on as flash that fails makes them.
-    pub fn allow_faults(&mut self) {
-        self.faulty = true;
     }
 
     /// Keeps a log of every read that completes from now on.
@@ -250,6 +249,9 @@ impl System {
     /// Schedules what the device wants done later.
     #[inline(always)]
     fn schedule_device(&mut self) {
+        if self.faulty {
+            self.note_faults();
+        }
         let effects = self.device.effects();
         for &(at, event) in &effects.wakes {
             self.queue.push(at, Event::Device(event));
@@ -341,7 +343,7 @@ impl System {
                 self.oracle.read_announced(slot.lpa);
                 self.reads_to_note.push(ticket);
             }
-            RequestOp::Write { .. } => slot.number = self.oracle.write_submitted(slot.lpa),
+            RequestOp::Write { .. } => slot.number = self.oracle.write_submitted(slot.lpa, slot.len),
             RequestOp::Unmap => slot.number = self.oracle.trim_submitted(slot.lpa, slot.len),
             RequestOp::Flush => {}
         }
@@ -376,11 +378,8 @@ impl System {
         while let Some(completion) = self.driver.completion() {
             let ticket = Ticket(completion.id);
             let slot = self.requests.get(ticket);
-            if self.faulty && is_fault(completion.status) {
-                // A failed write may have been written in part; the oracle allows both.
-                if slot.driver_op() == RequestOp::Read {
-                    self.oracle.read_failed(&slot.memory);
-                }
+            if self.faulty && has_excuse(slot, completion.status, &self.device) {
+                failed(&mut self.oracle, slot);
                 self.measure.failed += u64::from(slot.measured);
             } else {
                 check(&mut self.oracle, slot, completion)?;
@@ -438,7 +437,7 @@ impl System {
     /// on flash, and lets it find out what it needs to know.
     pub(crate) fn recover(&mut self, oracle: Oracle, attach: impl FnOnce(Seq) -> Driver) {
         self.oracle = oracle;
-        let mut nothing = Fill::new(Footprint::default());
+        let mut nothing = Sweep::reading(Footprint::default());
         self.schedule_device();
         while !self.device.is_ready() {
             assert!(!self.queue.is_empty(), "the device stands still during its recovery");
@@ -463,11 +462,6 @@ impl System {
     pub fn events(&self) -> u64 {
         self.events
     }
-}
-
-/// May flash that fails end a request like this?
-fn is_fault(status: Status) -> bool {
-    matches!(status, Status::UnrecoveredRead | Status::WriteProtected)
 }
 
 /// Checks a completion against the oracle.

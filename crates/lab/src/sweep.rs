@@ -1,4 +1,4 @@
-//! Preconditioning: a workload that writes a set of units once, in ascending order.
+//! Preconditioning and read-back: workloads that write or read a set of units once, in ascending order.
 
 use units::{SimTime, UNIT_BYTES};
 use workload::{
@@ -6,52 +6,63 @@ use workload::{
     UnitRange, WorkOp, WorkRequest,
 };
 
-/// Units of one write: 512 KiB, the usual limit of one UFS command.
-const WRITE_UNITS: u32 = 128;
-/// Writes under way.
+/// Units of one request: 512 KiB, the usual limit of one UFS command.
+const REQUEST_UNITS: u32 = 128;
+/// Requests under way.
 const DEPTH: u32 = 8;
 
-/// Writes every unit of a footprint once. None of it is measured.
+/// Writes or reads every unit of a footprint once. None of it is measured.
 #[derive(Debug)]
-pub struct Fill {
+pub struct Sweep {
+    op: WorkOp,
     footprint: Footprint,
     groups: [GroupInfo; 1],
     range: usize,
-    /// Units of the range written so far.
-    written: u32,
+    /// Units of the range requested so far.
+    requested: u32,
     free: Vec<Ticket>,
     bytes: [u64; DEPTH as usize],
     progress: Progress,
 }
 
-impl Fill {
+impl Sweep {
     /// Prepares to write `footprint`.
-    pub fn new(footprint: Footprint) -> Fill {
-        Fill {
+    pub fn writing(footprint: Footprint) -> Sweep {
+        Sweep::new(WorkOp::Write, "precondition", footprint)
+    }
+
+    /// Prepares to read `footprint`.
+    pub fn reading(footprint: Footprint) -> Sweep {
+        Sweep::new(WorkOp::Read, "verify", footprint)
+    }
+
+    fn new(op: WorkOp, name: &str, footprint: Footprint) -> Sweep {
+        Sweep {
+            op,
             progress: Progress { done: 0, total: Some(footprint.units() * UNIT_BYTES) },
             footprint,
-            groups: [GroupInfo { name: "precondition".into(), measured: false }],
+            groups: [GroupInfo { name: name.into(), measured: false }],
             range: 0,
-            written: 0,
+            requested: 0,
             free: (0..DEPTH).rev().map(Ticket).collect(),
             bytes: [0; DEPTH as usize],
         }
     }
 
-    /// The next stretch to write.
+    /// The next stretch to request.
     fn take(&mut self) -> Option<UnitRange> {
         let range = self.footprint.ranges().get(self.range)?;
-        let count = WRITE_UNITS.min(range.count - self.written);
-        let stretch = UnitRange { first: range.first.offset(self.written), count };
-        self.written += count;
-        if self.written == range.count {
-            (self.range, self.written) = (self.range + 1, 0);
+        let count = REQUEST_UNITS.min(range.count - self.requested);
+        let stretch = UnitRange { first: range.first.offset(self.requested), count };
+        self.requested += count;
+        if self.requested == range.count {
+            (self.range, self.requested) = (self.range + 1, 0);
         }
         Some(stretch)
     }
 }
 
-impl Source for Fill {
+impl Source for Sweep {
     fn next(&mut self, now: SimTime) -> Next {
         if self.range == self.footprint.ranges().len() {
             return Next::Done;
@@ -66,7 +77,7 @@ impl Source for Fill {
             bytes,
             line: 0,
             phone_latency: None,
-            op: WorkOp::Write,
+            op: self.op,
             flags: Flags::default(),
             process: ProcessId(0),
             stream: StreamId(0),
@@ -103,31 +114,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_unit_is_written_once_in_order_at_a_fixed_depth() {
-        let mut fill = Fill::new(Footprint::from_ranges([(Lpa(3), 1), (Lpa(10), 1300), (Lpa(5000), 128)]));
-        let mut written = Vec::new();
+    fn every_unit_is_requested_once_in_order_at_a_fixed_depth() {
+        every_unit_once(WorkOp::Write, Sweep::writing);
+        every_unit_once(WorkOp::Read, Sweep::reading);
+    }
+
+    fn every_unit_once(op: WorkOp, sweep: fn(Footprint) -> Sweep) {
+        let mut sweep = sweep(Footprint::from_ranges([(Lpa(3), 1), (Lpa(10), 1300), (Lpa(5000), 128)]));
+        let mut requested = Vec::new();
         let mut under_way = std::collections::VecDeque::new();
         loop {
-            match fill.next(SimTime(0)) {
+            match sweep.next(SimTime(0)) {
                 Next::Request(issued) => {
                     let (lpa, len) = issued.request.units();
-                    written.extend(lpa.0..lpa.0 + len);
+                    requested.extend(lpa.0..lpa.0 + len);
                     under_way.push_back(issued.ticket);
-                    assert!(!issued.measured && under_way.len() <= DEPTH as usize && len <= WRITE_UNITS);
+                    assert!(
+                        issued.request.op == op
+                            && !issued.measured
+                            && under_way.len() <= DEPTH as usize
+                            && len <= REQUEST_UNITS
+                    );
                 }
-                Next::Blocked => fill.completed(under_way.pop_front().unwrap(), SimTime(0)),
+                Next::Blocked => sweep.completed(under_way.pop_front().unwrap(), SimTime(0)),
                 Next::Done => break,
-                Next::Wait(_) | Next::Driver(_) => panic!("a fill never waits"),
+                Next::Wait(_) | Next::Driver(_) => panic!("a sweep never waits"),
             }
         }
         let expected: Vec<u32> = (3..4).chain(10..1310).chain(5000..5128).collect();
-        assert_eq!(written, expected);
-        under_way.into_iter().for_each(|ticket| fill.completed(ticket, SimTime(0)));
-        assert_eq!(fill.progress().done, fill.progress().total.unwrap());
+        assert_eq!(requested, expected);
+        under_way.into_iter().for_each(|ticket| sweep.completed(ticket, SimTime(0)));
+        assert_eq!(sweep.progress().done, sweep.progress().total.unwrap());
     }
 
     #[test]
-    fn nothing_to_write_is_done_at_once() {
-        assert_eq!(Fill::new(Footprint::default()).next(SimTime(0)), Next::Done);
+    fn nothing_to_request_is_done_at_once() {
+        assert_eq!(Sweep::reading(Footprint::default()).next(SimTime(0)), Next::Done);
     }
 }

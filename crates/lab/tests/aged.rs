@@ -20,7 +20,7 @@ fn job(folder: &Path) -> String {
 }
 
 fn spec(scheme: &str, workload: &str) -> Spec {
-    Spec { profile: "tiny".into(), age: Some(AGE.into()), ..Spec::new(scheme, workload) }
+    Spec { profile: "tiny".into(), age: Some(AGE.into()), verify: true, ..Spec::new(scheme, workload) }
 }
 
 fn run(spec: &Spec) -> Result<RunResult, LabError> {

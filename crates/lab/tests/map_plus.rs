@@ -34,7 +34,7 @@ const BLOCK_PAGES: f64 = 256.0;
 /// 1 GiB with superblocks of 1 MiB, without background flushes.
 fn small(set: &[(&str, serde_json::Value)]) -> Spec {
     let mut spec = Spec::new("dftl", "generated");
-    (spec.profile, spec.precondition) = ("emmc-map-plus".into(), "touched".into());
+    (spec.profile, spec.precondition, spec.verify) = ("emmc-map-plus".into(), "touched".into(), true);
     let sizes = [
         ("device.capacity_mib", 1024),
         ("nand.pages_per_block", BLOCK_PAGES as u32),

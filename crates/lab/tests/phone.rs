@@ -18,7 +18,7 @@ const SMALL: &str = include_str!("../../../samples/phone/small.toml");
 
 fn run(path: &std::path::Path, scheme: &str, profile: &str) -> RunResult {
     let mut spec = Spec::new(scheme, path.to_str().unwrap());
-    spec.profile = profile.into();
+    (spec.profile, spec.verify) = (profile.into(), true);
     simulate(&spec, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
@@ -79,7 +79,7 @@ fn where_mappings_come_from_is_told_by_read() {
 fn the_same_scenario_gives_the_same_bytes_and_the_log_changes_nothing() {
     let path = scenario("same", SMALL);
     let mut spec = Spec::new("hpbvalve", path.to_str().unwrap());
-    spec.profile = "tiny".into();
+    (spec.profile, spec.verify) = ("tiny".into(), true);
     let go = |keep| simulate_phone(&spec, keep, &mut |_| ControlFlow::Continue(())).unwrap();
     let (Ran { result: one, reads: none }, Ran { result: two, reads: log }) = (go(false), go(true));
     assert_eq!((&one.digest, &one.phone), (&two.digest, &two.phone));

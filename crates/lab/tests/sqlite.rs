@@ -7,7 +7,7 @@ use ufsim_lab::{LabError, RunResult, Spec, simulate};
 fn run(name: &str, options: &str, scheme: &str) -> Result<RunResult, LabError> {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, format!("[sqlite]\n{options}\n")).expect("a specification");
-    let spec = Spec { profile: "tiny".into(), ..Spec::new(scheme, &path.to_string_lossy()) };
+    let spec = Spec { profile: "tiny".into(), verify: true, ..Spec::new(scheme, &path.to_string_lossy()) };
     simulate(&spec, &mut |_| ControlFlow::Continue(()))
 }
 

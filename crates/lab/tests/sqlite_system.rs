@@ -20,6 +20,8 @@ fn run(scheme: &str, spec: &SqliteSpec) -> (SqliteSource, System) {
     let mut source = SqliteSource::new(spec, profile.capacity_units()).unwrap();
     let mut system = assemble(&profile, preset.parts, 1).unwrap();
     system.run(&mut source, &mut |_, _| ControlFlow::Continue(())).unwrap();
+    // Before anything is asked of the system: what was measured has to stay.
+    assert!(system.read_back(&mut |_, _| ControlFlow::Continue(())).unwrap().data_units > 0);
     (source, system)
 }
 

@@ -34,8 +34,8 @@ fn a_failed_read_ends_its_own_request(kind: MappingKind) {
     }
 }
 
-/// Only a fault that was injected into its page excuses a failed read. Here the host names pages of other addresses, and
-/// reads fail where the device knows nothing better; flash could fail as well, but does not.
+/// Only a fault that was injected into its page excuses a failed read. Here the host names pages of other addresses,
+/// and reads fail where the device knows nothing better; flash could fail as well, but does not.
 #[test]
 fn a_read_that_fails_without_a_fault_is_noticed() {
     let faults = Faults { seed: 1, read_per_million: 1, ..Faults::default() };

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def reproduce(
     plans: list[tuple[Figure, Sequence[Run | Point], str]] = []
     for figure in select(wish):
         try:
-            plans.append((figure, figure.runs(setting), ""))
+            plans.append((figure, [_verified(point, setting) for point in figure.runs(setting)], ""))
         except Missing as missing:
             plans.append((figure, [], str(missing)))
     points = _measure_all([point for _, points, _ in plans for point in points], jobs, cache, progress)
@@ -113,6 +113,13 @@ def _drawn(figure: Figure, ours: Sequence[Run | Point], columns_of: dict[str, di
     frame = pd.DataFrame([{**point.labels, **columns_of[_key(point)]} for point in ours])
     labels = tuple(ours[0].labels)
     return Drawn(figure, frame=frame, labels=labels, drawing=figure.draw(frame), measured=figure.measure(frame))
+
+
+def _verified(point: Run | Point, setting: Setting) -> Run | Point:
+    """A run that ends with a read-back, if the setting asks for it; other points see to it by themselves."""
+    if isinstance(point, Point) or not setting.verify:
+        return point
+    return replace(point, spec=replace(point.spec, verify=True))
 
 
 def _key(point: Run | Point) -> str:

@@ -38,11 +38,15 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """How a book is made. `quick` asks for less: fewer points, the same claims where they can be measured."""
+    """How a book is made. `quick` asks for less: fewer points, the same claims where they can be measured.
+
+    With `verify` every run ends with a read-back of all that its device holds; the book is the same.
+    """
 
     quick: bool = False
     seed: int = 1
     traces: Path | None = None
+    verify: bool = False
 
     def trace(self, *parts: str) -> Path:
         """A directory of traces that the project does not contain."""

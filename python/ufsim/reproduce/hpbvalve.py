@@ -59,6 +59,7 @@ class PhoneRun:
     memory_mib: int
     seed: int
     scenario: str
+    verify: bool
 
     def __call__(self) -> dict[str, Any]:
         """Simulates it."""
@@ -68,6 +69,7 @@ class PhoneRun:
             profile=PROFILE,
             host_memory_mib=self.memory_mib,
             seed=self.seed,
+            verify=self.verify,
             jobs=1,
         )
         return row(study)
@@ -103,7 +105,10 @@ def points(setting: Setting, schemes: Sequence[str], sizes: Sequence[int] = (MEM
     """Runs of schemes with sizes of HPB, each with some seeds; a scheme without HPB has one size."""
     scenario = job("hpbvalve-quick.toml" if setting.quick else "hpbvalve.toml")
     return [
-        Point({"scheme": scheme, "memory_mib": size, "seed": seed}, PhoneRun(scheme, size, seed, scenario))
+        Point(
+            {"scheme": scheme, "memory_mib": size, "seed": seed},
+            PhoneRun(scheme, size, seed, scenario, setting.verify),
+        )
         for scheme in schemes
         for size in (sizes if scheme not in ("ufs", "ideal") else (MEMORY_MIB,))
         for seed in range(setting.seed, setting.seed + (1 if setting.quick else REPEATS))

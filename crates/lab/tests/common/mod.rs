@@ -25,10 +25,10 @@ pub fn request(op: WorkOp, unit: u64, units: u64) -> WorkRequest {
     }
 }
 
-/// A spec on the tiny profile that writes nothing beforehand.
+/// A spec on the tiny profile that writes nothing beforehand, and reads everything back afterwards.
 pub fn tiny(scheme: &str, seed: u64) -> Spec {
     let mut spec = Spec::new(scheme, "generated");
-    (spec.profile, spec.precondition, spec.seed) = ("tiny".into(), "none".into(), seed);
+    (spec.profile, spec.precondition, spec.seed, spec.verify) = ("tiny".into(), "none".into(), seed, true);
     spec
 }
 
