@@ -184,6 +184,18 @@ struct Index {
     slots: Vec<Slot>,
     len: usize,
     mask: usize,
+    /// Number of addresses in each of [`CROWDS`] sets of L2P segments, so that most questions for an address that is not
+    /// in the log need no probe.
+    crowds: Box<[u32; CROWDS]>,
+}
+
+/// Sets of L2P segments; a power of two.
+const CROWDS: usize = 4096;
+
+/// The set of segments that an address belongs to.
+#[inline]
+fn crowd(lpa: Lpa) -> usize {
+    lpa.segment().index() % CROWDS
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -201,7 +213,7 @@ const EMPTY: Slot = Slot { key: 0, ppa: 0, source: 0, seq: 0 };
 impl Index {
     fn new(entries: usize) -> Index {
         let size = (entries * 4).next_power_of_two();
-        Index { slots: vec![EMPTY; size], len: 0, mask: size - 1 }
+        Index { slots: vec![EMPTY; size], len: 0, mask: size - 1, crowds: Box::new([0; CROWDS]) }
     }
 
     #[inline]
@@ -221,6 +233,9 @@ impl Index {
 
     #[inline]
     fn get(&self, lpa: Lpa) -> Option<Logged> {
+        if self.crowds[crowd(lpa)] == 0 {
+            return None;
+        }
         let slot = &self.slots[self.probe(lpa.0 + 1)];
         (slot.key != 0).then(|| Logged {
             ppa: Ppa::unpack(slot.ppa),
@@ -243,6 +258,7 @@ impl Index {
             |copy: &Slot, base: &Slot| Ppa::unpack(base.ppa).is_some_and(|ppa| superblock_of(ppa).0 + 1 == copy.source);
         let holds = if old.key == 0 {
             self.len += 1;
+            self.crowds[crowd(c.lpa)] += 1;
             true
         } else if old.seq < new.seq {
             new.source == 0 || came_from(&new, &old)
@@ -264,6 +280,7 @@ impl Index {
             return;
         }
         self.len -= 1;
+        self.crowds[crowd(lpa)] -= 1;
         let mut at = hole;
         loop {
             at = (at + 1) & self.mask;
@@ -283,6 +300,7 @@ impl Index {
 
     fn clear(&mut self) {
         self.slots.fill(EMPTY);
+        self.crowds.fill(0);
         self.len = 0;
     }
 

@@ -425,11 +425,19 @@ impl Meta {
         let at = (0..self.closed.len())
             .min_by_key(|&i| (self.valid[(self.closed[i].0 - self.first) as usize], self.closed[i]))?;
         let sb = self.closed.swap_remove(at);
-        let on_flash = self.directory.on_flash().map(|(piece, ppa)| (ppa, piece));
-        let mut pieces: Vec<(Ppa, Piece)> = on_flash.filter(|(ppa, _)| self.layout.superblock_of(*ppa) == sb).collect();
+        let first = self.layout.first_ppa(sb);
+        let places = first.0..first.0 + self.layout.superblock_units();
+        let in_sb = self.directory.on_flash().filter(|(_, ppa)| places.contains(&ppa.0));
+        // Whole numbers are sorted in less time than pairs.
+        let mut keys: Vec<u64> = in_sb.map(|(piece, ppa)| u64::from(ppa.0) << 32 | u64::from(piece.0)).collect();
+        keys.sort_unstable();
+        let pieces = keys.into_iter().map(|key| (Ppa((key >> 32) as u32), Piece(key as u32)));
+        if self.units.is_plain() {
+            return Some((sb, pieces.collect()));
+        }
         // Pieces of one flash unit come after those that share one or take several, so that the program has no gaps.
-        let is_single = |piece: Piece| !self.units.is_plain() && piece.0 >= self.segments;
-        pieces.sort_unstable_by_key(|&(ppa, piece)| (is_single(piece), ppa, piece));
+        let (singles, mut pieces): (Vec<_>, Vec<_>) = pieces.partition(|(_, piece)| piece.0 >= self.segments);
+        pieces.extend(singles);
         Some((sb, pieces))
     }
 

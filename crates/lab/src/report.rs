@@ -196,7 +196,7 @@ fn within_by_kind(total: &GroupStats) -> BTreeMap<String, Vec<(u64, u64)>> {
 
 fn over_time(series: &Series) -> OverTime {
     let of = |kind: usize| {
-        let intervals = series.intervals().iter().map(|kinds| kinds[kind]);
+        let intervals = series.intervals().map(|kinds| kinds[kind]);
         let column = |value: fn(Interval) -> u64| intervals.clone().map(value).collect();
         KindOverTime {
             requests: column(|interval| interval.requests),

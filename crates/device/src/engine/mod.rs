@@ -171,11 +171,13 @@ impl<M: Mapping> Firmware<M> {
             }
             if reason != ProgramReason::Move {
                 self.core.own_piece_programmed(&programmed, kind);
-                self.finish_flushes();
             }
             if reason == ProgramReason::Job && matches!(kind, Kind::Segment(_)) {
                 self.core.programmed.add(programmed);
             }
+        }
+        if reason != ProgramReason::Move {
+            self.finish_flushes();
         }
         if reason != ProgramReason::Background {
             self.core.job_ops -= 1;

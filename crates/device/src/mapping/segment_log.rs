@@ -122,6 +122,25 @@ struct Update {
     holds: bool,
 }
 
+/// Sorts updates by rank and address into `sorted`. `starts` has the number of updates of each rank, and is overwritten.
+/// Ranks are dense, so counting takes a fraction of the time of a sort that compares.
+fn order(updates: &[Update], starts: &mut [u32], sorted: &mut Vec<Update>) {
+    let mut next = 0;
+    for start in &mut *starts {
+        next += std::mem::replace(start, next);
+    }
+    sorted.clear();
+    sorted.extend_from_slice(updates);
+    for update in updates {
+        let at = &mut starts[update.rank as usize];
+        sorted[*at as usize] = *update;
+        *at += 1;
+    }
+    for of_unit in sorted.chunk_by_mut(|a, b| a.rank == b.rank) {
+        of_unit.sort_unstable_by_key(|update| update.lpa);
+    }
+}
+
 /// State of the scheme.
 #[derive(Debug)]
 pub struct SegmentLog {
@@ -132,6 +151,9 @@ pub struct SegmentLog {
     flush_above: usize,
     phase: Phase,
     updates: Vec<Update>,
+    /// The updates as the log has them, and where those of each map unit begin, while they are being sorted.
+    unsorted: Vec<Update>,
+    starts: Vec<u32>,
     /// Per map unit: the last flush that changed it, and its position in that flush. An index of the simulator;
     /// firmware would sort the log.
     seen: Vec<(u32, u32)>,
@@ -170,11 +192,11 @@ impl SegmentLog {
     /// Collects the changes that hold, sorted by map unit. Map units come in the order in which the log names them
     /// first, because firmware goes through its log instead of sorting 1536 entries.
     fn sort_log(&mut self, core: &Core) {
-        self.updates.clear();
+        self.unsorted.clear();
+        self.starts.clear();
         let units = core.units();
         let mut last = None;
         self.flush_number += 1;
-        let mut seen_units = 0;
         for entry in core.log().entries() {
             for i in 0..u32::from(entry.len) {
                 let (lpa, seq) = (entry.lpa.offset(i), entry.seq.plus(i));
@@ -190,15 +212,16 @@ impl SegmentLog {
                 if logged.seq == seq {
                     let seen = &mut self.seen[units.of(lpa).index()];
                     if seen.0 != self.flush_number {
-                        *seen = (self.flush_number, seen_units);
-                        seen_units += 1;
+                        *seen = (self.flush_number, self.starts.len() as u32);
+                        self.starts.push(0);
                     }
                     let rank = seen.1;
-                    self.updates.push(Update { rank, lpa, ppa: logged.ppa, source: logged.source, holds: true });
+                    self.starts[rank as usize] += 1;
+                    self.unsorted.push(Update { rank, lpa, ppa: logged.ppa, source: logged.source, holds: true });
                 }
             }
         }
-        self.updates.sort_unstable_by_key(|u| (u.rank, u.lpa));
+        order(&self.unsorted, &mut self.starts, &mut self.updates);
         self.done = 0;
         // No program is in flight, so every change up to this one is in the log or on flash.
         self.flush_seq = Seq(core.next_seq().0 - 1);
@@ -339,6 +362,8 @@ impl Scheme for SegmentLog {
             flush_above: own.flush_above_entries as usize,
             phase: Phase::Start,
             updates: Vec::new(),
+            unsorted: Vec::new(),
+            starts: Vec::new(),
             seen: vec![(0, 0); core.units().count() as usize],
             flush_number: 0,
             flush_seq: Seq(0),
@@ -595,3 +620,18 @@ impl Recover for SegmentLog {
 
 impl NoBackground for SegmentLog {}
 impl NoProtocol for SegmentLog {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_are_sorted_by_rank_and_address() {
+        let update = |(rank, lpa)| Update { rank, lpa: Lpa(lpa), ppa: None, source: None, holds: true };
+        let unsorted = [(1, 9), (0, 5), (2, 7), (0, 3), (2, 8), (0, 4)].map(update);
+        let mut sorted = Vec::new();
+        order(&unsorted, &mut [3, 1, 2], &mut sorted);
+        let found: Vec<_> = sorted.iter().map(|update| (update.rank, update.lpa.0)).collect();
+        assert_eq!(found, [(0, 3), (0, 4), (0, 5), (1, 9), (2, 7), (2, 8)]);
+    }
+}

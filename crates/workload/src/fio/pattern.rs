@@ -124,7 +124,7 @@ impl Pattern {
 
     /// Offset and length of the next request, which should have `length` bytes but may have the smallest size of the
     /// direction where that does not fit. `None` at the end of the region, or of the random map.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self, direction: usize, length: u64, sizes: &Sizes, rng: &mut Rng) -> Option<(u64, u64)> {
         let offset = match &mut self.kind {
             Kind::Map { map, step, .. } => map.next()? * *step,

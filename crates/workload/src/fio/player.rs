@@ -26,8 +26,6 @@ pub(super) struct Player {
     runtime: Option<Nanos>,
     start: SimTime,
     measured_from: SimTime,
-    /// The last access came behind the ramp time.
-    measured: bool,
     end: SimTime,
     /// When the loop began: times of the log count from here.
     loop_start: SimTime,
@@ -52,7 +50,6 @@ impl Player {
             runtime: o.runtime,
             start: SimTime::START,
             measured_from: SimTime::START,
-            measured: false,
             end: LATEST,
             loop_start: SimTime::START,
             next: 0,
@@ -73,14 +70,6 @@ impl Player {
         self.outstanding
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.outstanding >= self.depth && self.loops_left > 0
-    }
-
-    pub(super) fn is_measured(&self) -> bool {
-        self.measured
-    }
-
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -90,7 +79,8 @@ impl Player {
         if ends_by_itself { self.log.bytes().checked_mul(self.loops_left) } else { None }
     }
 
-    /// What to do at `now`.
+    /// What to do at `now`. Never inlined, so that the steps of clones that make requests stay short.
+    #[inline(never)]
     pub(super) fn step(&mut self, now: SimTime) -> Step {
         if self.loops_left == 0 {
             return Step::Finished;
@@ -118,13 +108,19 @@ impl Player {
             (self.next, self.loop_start) = (0, now);
             self.loops_left -= u64::from(!self.time_based);
         }
-        self.measured = now >= self.measured_from;
         self.outstanding += 1;
         self.outstanding_writes += u32::from(access.op == WorkOp::Write);
         self.flushing = access.op == WorkOp::Flush;
         self.bytes += access.bytes;
         let offset = self.begins[access.file as usize] + access.offset;
-        Step::Issue(Wish { op: access.op, offset, bytes: access.bytes, flags: Flags::default() })
+        Step::Issue(Wish {
+            op: access.op,
+            offset,
+            bytes: access.bytes,
+            flags: Flags::default(),
+            measured: now >= self.measured_from,
+            fills: self.outstanding >= self.depth && self.loops_left > 0,
+        })
     }
 
     pub(super) fn completed(&mut self, op: WorkOp) {

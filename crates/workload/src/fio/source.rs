@@ -131,7 +131,7 @@ impl FioSource {
     fn issue(&mut self, number: u16, wish: Wish, now: SimTime) -> Next {
         let ticket = self.tickets.issue(Outstanding { bytes: wish.bytes as u32, member: number, op: wish.op });
         let member = &self.members[usize::from(number)];
-        let measured = member.measured && member.work.is_measured();
+        let measured = member.measured && wish.measured;
         self.any_measured |= measured;
         Next::Request(Issued {
             ticket,
@@ -149,6 +149,42 @@ impl FioSource {
                 stream: StreamId(number),
             },
         })
+    }
+
+    /// See [`Source::next`].
+    #[inline(never)]
+    fn next_of_clones(&mut self, now: SimTime) -> Next {
+        if self.begun.is_none() {
+            self.begin_stage(now);
+        }
+        if !self.timers.is_empty() {
+            self.fire_timers(now);
+        }
+        while let Some(&number) = self.ready.front() {
+            let member = &mut self.members[usize::from(number)];
+            let step = member.work.step(now);
+            if let Step::Issue(wish) = step {
+                if wish.fills {
+                    member.queued = false;
+                    self.ready.pop_front();
+                } else if self.ready.len() > 1 {
+                    self.ready.rotate_left(1);
+                }
+                return self.issue(number, wish, now);
+            }
+            member.queued = false;
+            self.ready.pop_front();
+            match step {
+                Step::At(time) => self.arm(number, time),
+                Step::Finished => self.finish(number, now),
+                Step::Blocked | Step::Issue(_) => {}
+            }
+        }
+        match self.timers.peek() {
+            _ if self.unfinished == 0 => Next::Done,
+            Some(&Reverse((time, _))) => Next::Wait(time),
+            None => Next::Blocked,
+        }
     }
 
     fn queue(&mut self, number: u16) {
@@ -205,39 +241,13 @@ impl FioSource {
 }
 
 impl Source for FioSource {
+    /// Short, because every second call finds all clones blocked.
     #[inline]
     fn next(&mut self, now: SimTime) -> Next {
-        if self.begun.is_none() {
-            self.begin_stage(now);
+        if !self.ready.is_empty() || !self.timers.is_empty() || self.begun.is_none() {
+            return self.next_of_clones(now);
         }
-        if !self.timers.is_empty() {
-            self.fire_timers(now);
-        }
-        while let Some(&number) = self.ready.front() {
-            let member = &mut self.members[usize::from(number)];
-            let step = member.work.step(now);
-            if let Step::Issue(wish) = step {
-                if member.work.is_full() {
-                    member.queued = false;
-                    self.ready.pop_front();
-                } else if self.ready.len() > 1 {
-                    self.ready.rotate_left(1);
-                }
-                return self.issue(number, wish, now);
-            }
-            member.queued = false;
-            self.ready.pop_front();
-            match step {
-                Step::At(time) => self.arm(number, time),
-                Step::Finished => self.finish(number, now),
-                Step::Blocked | Step::Issue(_) => {}
-            }
-        }
-        match self.timers.peek() {
-            _ if self.unfinished == 0 => Next::Done,
-            Some(&Reverse((time, _))) => Next::Wait(time),
-            None => Next::Blocked,
-        }
+        if self.unfinished == 0 { Next::Done } else { Next::Blocked }
     }
 
     #[inline]

@@ -55,18 +55,6 @@ impl Work {
         either!(self, work => work.outstanding())
     }
 
-    /// True if the next step can only be to wait for a completion.
-    #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        either!(self, work => work.is_full())
-    }
-
-    /// Whether what was issued last is measured, as far as the ramp time decides.
-    #[inline]
-    pub(super) fn is_measured(&self) -> bool {
-        either!(self, work => work.is_measured())
-    }
-
     /// Bytes issued so far.
     pub(super) fn bytes(&self) -> u64 {
         either!(self, work => work.bytes())

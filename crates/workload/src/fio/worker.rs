@@ -20,6 +20,10 @@ pub(super) struct Wish {
     pub offset: u64,
     pub bytes: u64,
     pub flags: Flags,
+    /// False before the ramp time has passed.
+    pub measured: bool,
+    /// Only a completion lets the clone go on after this request.
+    pub fills: bool,
 }
 
 /// What a clone does now.
@@ -86,6 +90,8 @@ struct Plan {
     reseeds: bool,
     seed: u64,
     most_requests: u64,
+    /// There is a ramp time, a rate or a time to think: some requests have to wait for a time of their own.
+    paced: bool,
     ramp: Nanos,
     runtime: Option<Nanos>,
     rate: [Rate; 3],
@@ -118,6 +124,7 @@ pub(super) struct Worker {
     /// Direction chosen for a request that waits for its time.
     chosen: Option<usize>,
     issued: [u64; 3],
+    /// Counted only if requests are paced.
     issued_bytes: [u64; 3],
     /// Writes were issued since the last flush.
     dirty: bool,
@@ -138,6 +145,8 @@ impl Worker {
             (false, true) => Some(WRITE),
             (false, false) => Some(TRIM),
         };
+        let rate = std::array::from_fn(|d| Rate::of(o.rate_iops[d], o.rate[d]));
+        let think_every = if o.thinktime == Nanos::ZERO { 0 } else { o.thinktime_blocks };
         let plan = Plan {
             depth: o.depth(),
             begin: clone.regions[0].begin,
@@ -153,9 +162,10 @@ impl Worker {
             most_requests: if o.number_ios == 0 { u64::MAX } else { o.number_ios.saturating_mul(o.loops) },
             ramp: o.ramp_time,
             runtime: o.runtime,
-            rate: std::array::from_fn(|d| Rate::of(o.rate_iops[d], o.rate[d])),
+            paced: o.ramp_time != Nanos::ZERO || rate != [Rate::Unlimited; 3] || think_every != 0,
+            rate,
             thinktime: o.thinktime,
-            think_every: if o.thinktime == Nanos::ZERO { 0 } else { o.thinktime_blocks },
+            think_every,
             flush_every: [o.fsync, o.fdatasync],
             barrier_every: o.write_barrier,
             end_fsync: o.end_fsync && o.rw.write,
@@ -192,20 +202,9 @@ impl Worker {
         }
     }
 
-    /// Whether what is issued now is measured.
-    #[inline]
-    pub(super) fn is_measured(&self) -> bool {
-        !self.ramping
-    }
-
     /// Requests outstanding.
     pub(super) fn outstanding(&self) -> u32 {
         self.outstanding
-    }
-
-    /// True if the next step can only be to wait for a completion.
-    pub(super) fn is_full(&self) -> bool {
-        self.outstanding >= self.plan.depth && self.loops_left > 0
     }
 
     /// Bytes issued so far.
@@ -247,26 +246,36 @@ impl Worker {
             self.finish();
             return self.after_loops();
         }
+        let direction = if self.plan.paced {
+            match self.step_paced(now) {
+                Ok(direction) => direction,
+                Err(wait) => return wait,
+            }
+        } else {
+            self.choose_direction()
+        };
+        match self.place(direction) {
+            Some((offset, bytes)) => Step::Issue(self.issue(direction, self.files.begin() + offset, bytes)),
+            None => self.after_loops(),
+        }
+    }
+
+    /// The direction of the next request if its time has come, or else what to do until then.
+    #[inline(never)]
+    fn step_paced(&mut self, now: SimTime) -> Result<usize, Step> {
         if self.ramping && now >= self.measured_from {
             self.end_ramp();
         }
-        if self.think != Think::None
-            && let Some(wait) = self.step_think(now)
-        {
-            return wait;
+        if let Some(wait) = self.step_think(now) {
+            return Err(wait);
         }
         let direction = match self.chosen.take() {
             Some(direction) => direction,
             None => self.choose_direction(),
         };
-        if self.plan.rate[direction] != Rate::Unlimited
-            && let Some(wait) = self.step_rate(direction, now)
-        {
-            return wait;
-        }
-        match self.place(direction) {
-            Some((offset, bytes)) => Step::Issue(self.issue(direction, offset, bytes)),
-            None => self.after_loops(),
+        match self.step_rate(direction, now) {
+            Some(wait) => Err(wait),
+            None => Ok(direction),
         }
     }
 
@@ -279,7 +288,7 @@ impl Worker {
         }
     }
 
-    /// Offset and length of the next request, or `None` if there is none in this or any further loop.
+    /// Offset in its file and length of the next request, or `None` if there is none in this or any further loop.
     #[inline(always)]
     fn place(&mut self, direction: usize) -> Option<(u64, u64)> {
         loop {
@@ -355,7 +364,9 @@ impl Worker {
     fn issue(&mut self, direction: usize, offset: u64, bytes: u64) -> Wish {
         self.outstanding += 1;
         self.issued[direction] += 1;
-        self.issued_bytes[direction] += bytes;
+        if self.plan.paced {
+            self.issued_bytes[direction] += bytes;
+        }
         self.bytes += bytes;
         self.loop_bytes += bytes;
         let mut flags = Flags::default();
@@ -374,7 +385,13 @@ impl Worker {
         if self.plan.think_every != 0 && self.requests().is_multiple_of(self.plan.think_every) {
             self.think = Think::Draining;
         }
-        Wish { op: OPS[direction], offset, bytes, flags }
+        self.wish(OPS[direction], offset, bytes, flags)
+    }
+
+    #[inline]
+    fn wish(&self, op: WorkOp, offset: u64, bytes: u64, flags: Flags) -> Wish {
+        let fills = self.outstanding >= self.plan.depth && self.loops_left > 0;
+        Wish { op, offset, bytes, flags, measured: !self.ramping, fills }
     }
 
     fn step_flush(&mut self) -> Step {
@@ -385,7 +402,7 @@ impl Worker {
         self.flush = Flush::Outstanding;
         self.dirty = false;
         self.outstanding += 1;
-        Step::Issue(Wish { op: WorkOp::Flush, offset: self.plan.begin, bytes: 0, flags: Flags::default() })
+        Step::Issue(self.wish(WorkOp::Flush, self.plan.begin, 0, Flags::default()))
     }
 
     fn step_think(&mut self, now: SimTime) -> Option<Step> {
