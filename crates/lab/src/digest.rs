@@ -1,5 +1,7 @@
 //! A fingerprint of a run.
 
+use ufs::{Content, DataIn};
+
 /// A 64-bit hash of a sequence of words: the word-wise relative of FNV-1a, with a rotation so that high bits
 /// reach low ones. Good against accidents, not against malice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,9 +34,44 @@ impl Digest {
     }
 }
 
+/// The fingerprint of what a read has returned: the numbers of the writes, 0 for zeroes. The oracle has checked the
+/// addresses. 0 if there is no data.
+#[inline]
+pub fn of_data(data: &DataIn) -> u64 {
+    match data {
+        DataIn::One(unit) => stamp(*unit),
+        DataIn::Many(units) => {
+            let mut digest = Digest::default();
+            for pair in units.chunks(2) {
+                digest.word(stamp(pair[0]) << 32 | pair.get(1).map_or(0, |unit| stamp(*unit)));
+            }
+            digest.0
+        }
+        _ => 0,
+    }
+}
+
+#[inline]
+fn stamp(unit: Option<Content>) -> u64 {
+    unit.map_or(0, |content| content.stamp.into())
+}
+
 #[cfg(test)]
 mod tests {
+    use units::Lpa;
+
     use super::*;
+
+    #[test]
+    fn data_differ_in_every_unit_and_in_their_length() {
+        let unit = |stamp| (stamp > 0).then_some(Content { lpa: Lpa(1), stamp });
+        let many = |stamps: &[u32]| of_data(&DataIn::Many(stamps.iter().map(|&stamp| unit(stamp)).collect()));
+        let all = [many(&[1, 2, 3]), many(&[2, 1, 3]), many(&[1, 2, 0]), many(&[1, 2, 4]), many(&[1, 2, 3, 0, 0])];
+        for (i, one) in all.iter().enumerate() {
+            assert!(!all[..i].contains(one), "number {i} of {all:x?}");
+        }
+        assert_eq!((of_data(&DataIn::One(unit(7))), of_data(&DataIn::One(None)), of_data(&DataIn::None)), (7, 0, 0));
+    }
 
     fn digest(words: &[u64]) -> String {
         let mut d = Digest::default();

@@ -165,6 +165,8 @@ impl Measure {
     #[inline(always)]
     pub fn completed(&mut self, slot: &Slot, now: SimTime) {
         self.digest.word((slot.kind as u64) << 32 | u64::from(slot.lpa.0));
+        self.digest.word((slot.status as u64) << 32 | u64::from(slot.len));
+        self.digest.word(slot.content);
         self.digest.word(now.0);
         if !slot.measured {
             return;
@@ -203,5 +205,53 @@ impl Measure {
             }
         }
         total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ufs::Status;
+    use units::Lpa;
+    use workload::{Flags, GroupId, Issued, ProcessId, StreamId, Ticket, WorkRequest};
+
+    use super::*;
+    use crate::requests::Requests;
+
+    /// The digest of one read that was changed before it completed.
+    fn digest(change: impl FnOnce(&mut Slot), at: u64) -> String {
+        let request = WorkRequest {
+            arrival: SimTime::START,
+            sector: 80,
+            bytes: 8192,
+            line: 1,
+            phone_latency: None,
+            op: WorkOp::Read,
+            flags: Flags::default(),
+            process: ProcessId(0),
+            stream: StreamId(0),
+        };
+        let mut requests = Requests::default();
+        let slot = requests.enter(&Issued { ticket: Ticket(0), group: GroupId(0), measured: false, request });
+        change(slot);
+        let mut measure = Measure::default();
+        measure.completed(slot, SimTime(at));
+        measure.digest.hex()
+    }
+
+    #[test]
+    fn kind_range_status_content_and_time_are_in_the_digest() {
+        let all = [
+            digest(|_| (), 5),
+            digest(|slot| slot.kind = WorkOp::Write, 5),
+            digest(|slot| slot.lpa = Lpa(11), 5),
+            digest(|slot| slot.len = 3, 5),
+            digest(|slot| slot.status = Status::UnrecoveredRead, 5),
+            digest(|slot| slot.content = 1, 5),
+            digest(|_| (), 6),
+        ];
+        for (i, one) in all.iter().enumerate() {
+            assert!(!all[..i].contains(one), "number {i} of {all:?}");
+        }
+        assert_eq!(all[0], digest(|_| (), 5));
     }
 }

@@ -1,6 +1,7 @@
 //! Requests under way, indexed by the workload's ticket.
 
 use host::RequestOp;
+use ufs::Status;
 use units::{AppId, Lpa, SimTime, UNIT_BYTES};
 use workload::{GroupId, Issued, ReadOutcome, Ticket, WorkOp};
 
@@ -35,6 +36,10 @@ pub struct Slot {
     pub outcome: Option<ReadOutcome>,
     /// A fault was injected into a flash read of one of its units, so a read may fail.
     pub fault_injected: bool,
+    /// How it ended; good until then.
+    pub status: Status,
+    /// Fingerprint of what a read has returned; 0 for others, and if there is no data.
+    pub content: u64,
     /// What the oracle holds against the result of a read.
     pub memory: Remembered,
     busy: bool,
@@ -74,6 +79,7 @@ impl Requests {
         slot.arrival = request.arrival;
         slot.outcome = None;
         slot.fault_injected = false;
+        (slot.status, slot.content) = (Status::Good, 0);
         slot.busy = true;
         self.outstanding += 1;
         slot
@@ -127,6 +133,8 @@ impl Slot {
             arrival: SimTime::START,
             outcome: None,
             fault_injected: false,
+            status: Status::Good,
+            content: 0,
             memory: Remembered::default(),
             busy: false,
         }

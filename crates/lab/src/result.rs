@@ -223,6 +223,6 @@ pub struct RunResult {
     pub verified: Option<Verified>,
     /// What the reader of the input and the run noticed.
     pub warnings: Vec<String>,
-    /// Fingerprint of every completion and every counter.
+    /// Fingerprint of every completion (kind, range, status, data and time) and every counter.
     pub digest: String,
 }

@@ -28,6 +28,7 @@ use workload::{DriverCall, Footprint, Next, Progress, Source, Ticket, WorkOp};
 
 use self::faults::{failed, has_excuse};
 use crate::cache::CacheOf;
+use crate::digest;
 use crate::measure::{Measure, Snapshot};
 use crate::oracle::{Oracle, Violation};
 use crate::queue::EventQueue;
@@ -384,6 +385,7 @@ impl System {
             } else {
                 check(&mut self.oracle, slot, completion)?;
             }
+            (slot.status, slot.content) = (completion.status, digest::of_data(&completion.data));
             self.driver.pop_completion();
             if slot.data_follows {
                 slot.data_follows = false;
