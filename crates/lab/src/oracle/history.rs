@@ -4,14 +4,13 @@
 //! since then. So a change is kept until it has been acknowledged, and then as long as there are reads that were
 //! submitted before that. What was refused may have happened in part, and is kept for good.
 //!
-//! Numbers follow each other without gaps, so a queue holds the changes, and the number of the first one finds all.
-//! There are about as many as requests under way, whatever the size of the device.
-
-use std::collections::VecDeque;
+//! Numbers follow each other without gaps, so a ring holds the changes, each at its number modulo the ring's length.
+//! There are about as many as requests under way, whatever the size of the device. Every write passes here twice, so it
+//! matters that this takes a few nanoseconds.
 
 use units::Lpa;
 
-/// Changes that are kept before the first attempt to forget some. Tidying up costs a little, so it waits for many.
+/// Length of the ring at the beginning, a power of two. Some changes are forgotten only when it is full.
 const FEW: usize = 128;
 
 /// What a change does.
@@ -50,15 +49,18 @@ struct Kept {
     ended: u32,
 }
 
+/// What stands in the ring where no change is kept.
+const NOTHING: Kept = Kept { change: Change { lpa: Lpa(0), len: 0, effect: Effect::Write }, ended: 0 };
+
 /// The changes that matter to reads under way, and those that were refused.
 #[derive(Debug)]
 pub struct History {
-    /// By number, without gaps.
-    kept: VecDeque<Kept>,
+    /// The changes that are kept; the length is a power of two.
+    ring: Vec<Kept>,
     /// Number of the first of them.
     first: u32,
-    /// Length of the queue at which some are to be forgotten.
-    tidy_at: usize,
+    /// Number that is given out next.
+    next: u32,
     /// Refused changes by number, ascending.
     refused: Vec<(u32, Change)>,
     /// Reads are counted in generations, from 1.
@@ -71,13 +73,26 @@ impl History {
     /// A history after `issued` changes, all of which have ended. Those in `refused` were refused; their numbers
     /// ascend.
     pub fn new(issued: u32, refused: Vec<(u32, Change)>) -> History {
-        History { kept: VecDeque::new(), first: issued + 1, tidy_at: FEW, refused, generation: 1, open: [0; 2] }
+        let next = issued + 1;
+        History { ring: vec![NOTHING; FEW], first: next, next, refused, generation: 1, open: [0; 2] }
     }
 
     /// The last number given out.
     #[inline]
     pub fn issued(&self) -> u32 {
-        self.first + self.kept.len() as u32 - 1
+        self.next - 1
+    }
+
+    /// Changes that are kept.
+    #[inline]
+    fn kept(&self) -> usize {
+        (self.next - self.first) as usize
+    }
+
+    /// Where in the ring the change of this number stands.
+    #[inline]
+    fn place(&self, number: u32) -> usize {
+        number as usize & (self.ring.len() - 1)
     }
 
     /// Changes that were refused, with their numbers, which ascend.
@@ -88,25 +103,27 @@ impl History {
     /// A change begins. Gives its number.
     #[inline]
     pub fn begin(&mut self, change: Change) -> u32 {
-        if self.kept.len() >= self.tidy_at {
-            self.tidy();
+        if self.kept() == self.ring.len() {
+            self.make_room();
         }
-        self.kept.push_back(Kept { change, ended: 0 });
-        self.issued()
+        let (number, place) = (self.next, self.place(self.next));
+        self.ring[place] = Kept { change, ended: 0 };
+        self.next += 1;
+        number
     }
 
     /// A change has been acknowledged.
     #[inline]
     pub fn acked(&mut self, number: u32) {
-        let generation = self.generation;
-        self.kept[(number - self.first) as usize].ended = generation;
+        let place = self.place(number);
+        self.ring[place].ended = self.generation;
     }
 
     /// A change was refused. What it asked for may have happened to any of its units.
     pub fn refuse(&mut self, number: u32) {
-        let kept = self.kept[(number - self.first) as usize];
+        let change = self.ring[self.place(number)].change;
         let place = self.refused.partition_point(|&(other, _)| other < number);
-        self.refused.insert(place, (number, kept.change));
+        self.refused.insert(place, (number, change));
         self.acked(number);
     }
 
@@ -132,28 +149,34 @@ impl History {
     /// Changes of this unit with higher numbers than `after`, ascending; see [`History::has_written`].
     pub fn newer(&self, after: u32, lpa: Lpa) -> impl Iterator<Item = (u32, Effect)> {
         let refused = self.refused.iter().copied().filter(|&(number, _)| number < self.first);
-        let kept = (self.first..).zip(self.kept.iter().map(|kept| kept.change));
+        let kept = (self.first..self.next).map(|number| (number, self.ring[self.place(number)].change));
         let newer = refused.chain(kept).filter(move |(number, change)| *number > after && change.covers(lpa));
         newer.map(|(number, change)| (number, change.effect))
     }
 
     fn get(&self, number: u32) -> Option<Change> {
-        match number.checked_sub(self.first) {
-            Some(place) => self.kept.get(place as usize).map(|kept| kept.change),
-            None => {
-                let place = self.refused.binary_search_by_key(&number, |&(number, _)| number).ok()?;
-                Some(self.refused[place].1)
-            }
+        if number >= self.first {
+            return (number < self.next).then(|| self.ring[self.place(number)].change);
         }
+        let place = self.refused.binary_search_by_key(&number, |&(number, _)| number).ok()?;
+        Some(self.refused[place].1)
     }
 
-    /// Forgets what no read under way may return any more. Room for as many again is left before the next attempt.
+    /// Forgets what no read under way may return any more. At least half of the ring is free afterwards, or it has
+    /// become longer.
     #[cold]
-    fn tidy(&mut self) {
+    fn make_room(&mut self) {
         // What ended in the current generation goes with the second turn, if no read is under way.
         self.turn();
         self.turn();
-        self.tidy_at = FEW.max(2 * self.kept.len());
+        if self.kept() > self.ring.len() / 2 {
+            let old = std::mem::take(&mut self.ring);
+            self.ring = vec![NOTHING; 2 * old.len()];
+            for number in self.first..self.next {
+                let place = self.place(number);
+                self.ring[place] = old[number as usize & (old.len() - 1)];
+            }
+        }
     }
 
     /// Begins a generation, if the reads of the previous one have ended. All reads under way were submitted in the
@@ -162,8 +185,7 @@ impl History {
         if self.open[0] > 0 {
             return;
         }
-        while self.kept.front().is_some_and(|kept| kept.ended != 0 && kept.ended < self.generation) {
-            self.kept.pop_front();
+        while self.first < self.next && (1..self.generation).contains(&self.ring[self.place(self.first)].ended) {
             self.first += 1;
         }
         self.generation += 1;
@@ -173,6 +195,8 @@ impl History {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use super::*;
 
     const A: Lpa = Lpa(5);
@@ -234,7 +258,7 @@ mod tests {
             if reads.len() > 32 {
                 history.read_ended(reads.pop_front().expect("there are 33"));
             }
-            assert!(history.kept.len() <= 4 * FEW, "{} kept", history.kept.len());
+            assert!(history.ring.len() <= 4 * FEW, "{} kept", history.kept());
         }
     }
 
