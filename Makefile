@@ -11,11 +11,14 @@ MACRO_MODULES := $(shell find $(MACRO_FOLDERS) -name '*.rs')
 # Time that make fuzz gives each target.
 SECONDS ?= 600
 
+# Time that make explore takes, on two cores.
+EXPLORE_SECONDS ?= 900
+
 # One interpreter for every build of the extension, or cargo would compile it anew at each change of hands.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test docs scorecard reproduce wheel wheel-test sdist-test crash fuzz check-format check-rust \
+.PHONY: help demo test docs scorecard reproduce wheel wheel-test sdist-test crash explore fuzz check-format check-rust \
 	check-clippy check-python quick example install bench format clean
 
 help:
@@ -27,6 +30,7 @@ help:
 	@echo "make reproduce  measure the papers' figures again (about 30 minutes); report in out/reproduce"
 	@echo "make scorecard  the same, and keep the claims for the documentation"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
+	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
 	@echo "make wheel    wheel and sdist of a release in out/dist, checked by auditwheel and twine"
 	@echo "make wheel-test  the wheel in an empty environment: no compiler, no network (sdist-test: the sdist, long)"
@@ -89,6 +93,10 @@ sdist-test: install
 
 crash: install
 	$(BIN)/ufsim crash --runs 2000
+
+explore:
+	mkdir -p out
+	cargo run --locked --release -p ufsim-explore -- --seconds $(EXPLORE_SECONDS) --json out/explore.json
 
 fuzz:
 	scripts/fuzz.sh $(SECONDS)

@@ -18,6 +18,7 @@ from mkdocs.structure.pages import Page
 import site_cli
 import site_demo
 import site_drawings
+import site_explored
 import site_fio
 import site_notebook
 import site_papers
@@ -103,6 +104,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "papers": site_papers.summary,
     "speed": site_speed.page_tables,
     "demo": site_demo.table_and_picture,
+    "explored": site_explored.made,
     "fiooptions": site_fio.options,
     "fiodifferences": site_fio.differences,
 }

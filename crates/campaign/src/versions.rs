@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use host::Request;
 use units::Lpa;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Version {
     /// Number of the request.
     request: u32,
@@ -17,7 +17,7 @@ struct Version {
 }
 
 /// Versions of the units that have changed since they were last durable.
-#[derive(Debug, Default)]
+#[derive(Clone, Hash, Debug, Default)]
 pub(crate) struct Versions {
     /// By unit, in order of submission, without the versions that were durable before.
     open: BTreeMap<u32, Vec<Version>>,

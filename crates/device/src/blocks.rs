@@ -9,7 +9,7 @@ use units::{Ppa, Seq, Superblock};
 use crate::knowledge::Record;
 
 /// Who fills a superblock. Host data and GC copies never share one, so that copies, which live long, stay together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Stream {
     /// Data from the host.
     Host,
@@ -18,7 +18,7 @@ pub enum Stream {
 }
 
 /// State of a data superblock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
     /// Erased.
     Free,
@@ -32,13 +32,14 @@ pub enum State {
     Bad,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 struct Cursor {
     superblock: Option<Superblock>,
     offset: u32,
 }
 
 /// All data superblocks.
+#[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub struct Blocks {
     layout: Layout,
@@ -288,5 +289,18 @@ impl Blocks {
         assert_eq!(in_state(State::Free), self.free.len(), "free superblocks and the free list");
         let open = self.cursors.iter().filter(|c| c.superblock.is_some()).count();
         assert_eq!(in_state(State::Open), open, "open superblocks and streams");
+    }
+}
+
+/// Everything but the sizes; the free superblocks in the order in which they will be opened.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for Blocks {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let Blocks { layout: _, state: states, free, cursors, readers, in_flight, .. } = self;
+        (states, cursors, readers, in_flight, &self.last_seq, &self.waiting).hash(state);
+        (self.max_erases, &self.suspect, self.suspects, self.bad).hash(state);
+        let mut free: Vec<(u32, u32)> = free.iter().map(|Reverse(sb)| *sb).collect();
+        free.sort_unstable();
+        free.hash(state);
     }
 }

@@ -25,6 +25,7 @@ struct Buf {
 }
 
 /// All write buffers, the queue of those not yet programmed, and the index by address.
+#[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub struct WriteBuffer {
     bufs: Vec<Buf>,
@@ -187,6 +188,19 @@ impl WriteBuffer {
     /// Order of the oldest queued unit.
     pub fn oldest_queued(&self) -> u64 {
         self.queue.front().map_or(self.next_order, |&id| self.bufs[usize::from(id)].order)
+    }
+}
+
+/// The buffers in use, and the order in which later writes will take free ones. Hash chains are an index.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for WriteBuffer {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let WriteBuffer { bufs, free, heads: _, mask: _, queue, next_order, forced_below } = self;
+        for (id, buf) in (0..).zip(bufs).filter(|(id, _)| !free.contains(id)) {
+            let Buf { lpa, stamp, order, chain: _, fua, newest } = buf;
+            (id, lpa, stamp, order, fua, newest).hash(state);
+        }
+        (free, queue, next_order, forced_below).hash(state);
     }
 }
 

@@ -16,6 +16,7 @@ pub type DeviceConfig = Config<MappingParams>;
 
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {
+        #[cfg_attr(feature = "explore", derive(Clone, Hash))]
         #[derive(Debug)]
         enum Inner { $($variant(Box<Firmware<schemes::$variant>>),)* }
 
@@ -51,11 +52,20 @@ macro_rules! dispatch {
 crate::registered_mappings!(dispatch);
 
 /// A device without power: its flash, and the firmware that is installed.
+#[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub struct Unpowered {
     pub(crate) kind: MappingKind,
     pub(crate) flash: Flash,
     pub(crate) mappings: MappingParams,
+}
+
+/// What is on flash, and what has been worn.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for Unpowered {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.flash.hash(state);
+    }
 }
 
 impl Unpowered {
@@ -66,10 +76,20 @@ impl Unpowered {
 }
 
 /// A device: firmware with one of the registered mapping schemes.
+#[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub struct Device {
     inner: Inner,
     mappings: MappingParams,
+}
+
+/// The state of the firmware and of its flash. Two devices of the same configuration and equal hash behave alike, up to
+/// accidental collisions. Counters, parameters and what nothing reads any more are left out; each type says why.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for Device {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.inner.hash(state);
+    }
 }
 
 impl Device {
@@ -123,6 +143,11 @@ impl Device {
     /// What the device is doing now.
     pub fn moment(&self) -> Moment {
         each!(&self.inner, fw => fw.moment())
+    }
+
+    /// True if no program and no erase is in flight.
+    pub fn only_reads(&self) -> bool {
+        each!(&self.inner, fw => fw.only_reads())
     }
 
     /// A command arrives at `now`.

@@ -19,6 +19,7 @@ impl Piece {
 pub const JOURNAL_PAGES: u32 = 32;
 
 /// The place of every piece, in SRAM.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Directory {
     /// Packed; 0 = never written.

@@ -12,6 +12,7 @@ use units::Lpa;
 const ENTRY_BYTES: u64 = 4;
 
 /// The cached addresses in order of use.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct EntryCache {
     capacity: usize,

@@ -9,6 +9,7 @@ use crate::knowledge::Round;
 use crate::pace::Pace;
 
 /// A superblock being collected.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Victim {
     /// Its number.
@@ -88,7 +89,7 @@ impl Victim {
 }
 
 /// A page that was read from the victim and waits to be programmed elsewhere.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub struct PageCopy {
     /// Its address.
     pub lpa: Lpa,
@@ -104,7 +105,7 @@ pub struct PageCopy {
 const LEVEL_EVERY: u32 = 4;
 
 /// The phase of a GC step.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Phase {
     /// Looking for valid pages.
     Search,
@@ -117,6 +118,7 @@ pub enum Phase {
 }
 
 /// State of garbage collection.
+#[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub struct Gc {
     cfg: GcConfig,
@@ -270,6 +272,17 @@ impl Gc {
     #[inline]
     pub fn release(&mut self, id: u32) {
         self.free_pages.push(id);
+    }
+}
+
+/// Everything but the configuration and what is left in free slots.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for Gc {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let Gc { cfg: _, victim, phase, exhausted, budget, queue, wear_due, pages, free_pages, .. } = self;
+        (victim, phase, exhausted, budget, queue, wear_due).hash(state);
+        (&self.pace, self.searched_before, self.since_wear, free_pages).hash(state);
+        (0..).zip(pages).filter(|(id, _)| !free_pages.contains(id)).for_each(|page| page.hash(state));
     }
 }
 

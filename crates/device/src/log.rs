@@ -13,7 +13,7 @@ use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
 const MAX_RUN: u8 = 32;
 
 /// The log's entry of an address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Logged {
     /// Place of the unit; `None` after a trim.
     pub ppa: Option<Ppa>,
@@ -35,7 +35,7 @@ impl Logged {
 }
 
 /// One change of the mapping.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub struct Change {
     /// Address that changed.
     pub lpa: Lpa,
@@ -48,6 +48,7 @@ pub struct Change {
 }
 
 /// The log buffer.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Log {
     capacity: usize,
@@ -179,6 +180,7 @@ impl Log {
 }
 
 /// Open-addressed table from an address to the change that holds. It grows when entries are long, and never shrinks.
+#[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 struct Index {
     slots: Vec<Slot>,
@@ -198,7 +200,7 @@ fn crowd(lpa: Lpa) -> usize {
     lpa.segment().index() % CROWDS
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Slot {
     /// Address plus one; 0 = empty.
     key: u32,
@@ -313,6 +315,15 @@ impl Index {
             let at = self.probe(slot.key);
             self.slots[at] = slot;
         }
+    }
+}
+
+/// The slots in use.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for Index {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.slots.iter().filter(|slot| slot.key != 0).for_each(|slot| slot.hash(state));
+        state.write_usize(self.len);
     }
 }
 

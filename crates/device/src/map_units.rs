@@ -18,7 +18,7 @@ use units::{Lpa, SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 const LEAST_BYTES: u32 = 1024;
 
 /// Where a map unit's sequence number is stored. The map unit is complete up to this number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Numbered {
     /// In SRAM and in every snapshot of the directory, 4 bytes beside the map unit's place. No read of the unit is
     /// needed to know it.
@@ -29,7 +29,7 @@ pub enum Numbered {
 }
 
 /// Entries and bytes of a map unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MapShape {
     /// Entries of the table: a power of two.
     pub entries: u32,
@@ -51,7 +51,7 @@ impl MapShape {
 }
 
 /// Consecutive map units.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UnitRun {
     /// The first unit.
     pub first: SegmentId,
@@ -68,7 +68,7 @@ impl UnitRun {
 }
 
 /// Some map units of one segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct UnitSet {
     /// The first unit, if there is any.
     first: u32,
@@ -111,7 +111,7 @@ impl UnitSet {
 }
 
 /// The division of the mapping table into map units. A [`SegmentId`] is the number of a map unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MapUnits {
     capacity_units: u32,
     shift: u32,

@@ -18,7 +18,7 @@ use crate::knowledge::{Expected, Pages, Programmed, Record, Snapshot, TrimRecord
 use crate::map_units::{MapUnits, Numbered};
 
 /// Kind of a piece.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// An L2P segment.
     Segment(SegmentId),
@@ -69,6 +69,7 @@ impl Placing {
 }
 
 /// Metadata superblocks and the directory.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Meta {
     layout: Layout,
@@ -95,6 +96,7 @@ pub struct Meta {
 }
 
 /// State of the metadata superblocks that recovery has found.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct Rebuilt {
     /// Place of every piece, packed.

@@ -12,7 +12,7 @@ pub const MAX_ROW: usize = 32;
 pub const MAX_ITEMS: usize = 4 * MAX_ROW;
 
 /// Why metadata is programmed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ProgramReason {
     /// Nothing waits for the program.
     Background,
@@ -23,7 +23,7 @@ pub enum ProgramReason {
 }
 
 /// Purpose of an operation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub enum Purpose {
     /// Part of a read command: units `first..first + n` of the command, on consecutive addresses.
     HostRead { tag: u8, first: u32, ppa: Ppa, n: u32 },
@@ -58,6 +58,7 @@ pub struct Slot {
 }
 
 /// Operations in flight, by token.
+#[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug, Default)]
 pub struct Ops {
     slots: Vec<Slot>,
@@ -115,5 +116,20 @@ impl Ops {
     #[inline]
     pub fn finish(&mut self, token: u32) {
         self.free.push(token);
+    }
+}
+
+/// The operations in flight, and the slots that later ones will take; those hold nothing.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for Ops {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        for (token, Slot { purpose, items }) in self.in_flight() {
+            let used = match *purpose {
+                Purpose::HostProgram { n, .. } | Purpose::GcProgram { n, .. } | Purpose::MetaProgram { n, .. } => n,
+                _ => 0,
+            };
+            (token, purpose, &items[..used as usize]).hash(state);
+        }
+        self.free.hash(state);
     }
 }

@@ -23,6 +23,7 @@ use crate::config::{GcConfig, GcPace};
 const LEAST_GAIN: u32 = 32;
 
 /// Credit, and what decides about it.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Pace {
     cfg: GcConfig,

@@ -29,7 +29,7 @@ use crate::recommend::Recommender;
 pub const MAX_RUN: u32 = 256;
 const SATURATED: u8 = 3;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Group {
     /// The host has not read it since power-on, or has dropped it.
     Unpublished,
@@ -39,14 +39,14 @@ enum Group {
     Dirty,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 struct Tracker {
     group: u32,
     /// Two bits per page.
     counts: Vec<u8>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Pending {
     lpa: Lpa,
     ppa: Ppa,
@@ -54,6 +54,7 @@ struct Pending {
 }
 
 /// State of all groups.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Publisher {
     cfg: HpbConfig,

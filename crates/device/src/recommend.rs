@@ -15,6 +15,7 @@ const COUNTERS: usize = 64;
 const WAITING: usize = 16;
 
 /// State of the recommendations.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Recommender {
     /// Map reads after which a subregion is recommended; `None` in host control mode.

@@ -6,6 +6,7 @@ use crate::blocks::{Blocks, State, Stream};
 use crate::knowledge::Record;
 
 /// Records being programmed. Two places are used in turn.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct Records {
     /// Number of the last record begun, and of the last one on flash.

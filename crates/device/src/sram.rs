@@ -10,7 +10,7 @@ use crate::knowledge::{Loaded, SegmentCache};
 use crate::map_units::MapUnits;
 
 /// What a buffer is used for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Owner {
     /// Data of a host write that is not on flash yet.
     Write,
@@ -27,6 +27,7 @@ pub enum Owner {
 const OWNERS: usize = 5;
 
 /// Counts of buffers by owner, and the segment cache.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Sram {
     pool: u16,

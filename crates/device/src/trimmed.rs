@@ -11,6 +11,7 @@ use crate::sram::Owner;
 use crate::unit_writes::UnitWrites;
 
 /// Segments with trims that are not on flash.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct TrimmedSegments {
     touched: BTreeSet<SegmentId>,

@@ -17,7 +17,7 @@ use crate::knowledge::TrimRecord;
 pub const RECORDS_PER_PAGE: usize = 256;
 
 /// State of a page of the journal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Page {
     Free,
     /// Being programmed.
@@ -27,6 +27,7 @@ enum Page {
 }
 
 /// Trims that no segment on flash has yet.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Trims {
     volatile: Vec<TrimRecord>,

@@ -7,6 +7,7 @@ use crate::engine::core::Core;
 use crate::knowledge::ProgrammedSet;
 
 /// Map units being programmed, with their entries, packed, and the number up to which they are complete.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct UnitWrites {
     images: Vec<(SegmentId, Vec<u32>)>,

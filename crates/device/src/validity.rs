@@ -9,6 +9,7 @@ use crate::engine::core::Core;
 use crate::gc::Victim;
 
 /// Valid page counts of all data superblocks.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct ValidCounts {
     counts: Vec<u32>,

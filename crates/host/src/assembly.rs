@@ -1,12 +1,14 @@
 //! Requests under way, and the assembly of their completions from the responses to their commands.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use ufs::{Content, DataIn, Status};
 
 use crate::request::{Completion, Request, RequestOp};
 use crate::tags::Owner;
 
+#[derive(Clone, Hash)]
 struct Active {
     request: Request,
     /// Units not answered yet.
@@ -19,7 +21,7 @@ struct Active {
 }
 
 /// Requests that have not completed yet.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct RequestTable {
     active: Vec<Active>,
     free: Vec<u32>,
@@ -111,6 +113,15 @@ impl Active {
             DataIn::Many(contents) => target.copy_from_slice(contents),
             other => panic!("a read was answered with {other:?}"),
         }
+    }
+}
+
+/// The requests under way, and the places that later ones will take.
+impl Hash for RequestTable {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let under_way = (0..).zip(&self.active).filter(|(index, _)| !self.free.contains(index));
+        under_way.for_each(|active| active.hash(state));
+        self.free.hash(state);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Settings of the driver.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use params::{Owners, ParamError};
 use ufs::DeviceInfo;
@@ -106,6 +107,11 @@ fn within(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), Hos
         return Ok(());
     }
     Err(HostConfigError { field: field.into(), value: value.to_string(), allowed: format!("{min} to {max}") })
+}
+
+/// Settings never change, so they are no part of the state of a driver.
+impl Hash for HostConfig {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use crate::stats::HostStats;
 use crate::tags::{Owner, Sent, TagTable};
 
 /// The UFS driver.
+#[derive(Clone, Hash)]
 pub struct Driver {
     config: HostConfig,
     info: DeviceInfo,

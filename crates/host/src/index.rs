@@ -1,6 +1,7 @@
 //! A table from numbers to numbers, with open addressing and linear probing.
 
 /// At most half full, so that searches are short.
+#[derive(Clone, Hash)]
 pub(crate) struct Index {
     /// Key, and value plus one; 0 = free.
     entries: Vec<(u32, u32)>,

@@ -4,7 +4,7 @@ use ufs::{DataIn, Status};
 use units::{AppId, Lpa};
 
 /// Kind of a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RequestOp {
     /// Read.
     Read,
@@ -17,7 +17,7 @@ pub enum RequestOp {
 }
 
 /// A request of the block layer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Request {
     /// Number for the completion; the driver does not interpret it.
     pub id: u32,
@@ -34,7 +34,7 @@ pub struct Request {
 }
 
 /// The end of a request.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub struct Completion {
     /// Number of the request.
     pub id: u32,
@@ -65,7 +65,7 @@ pub struct ReadInFlight {
 }
 
 /// The piece of a request that still has to be sent. Schedulers order parts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Part {
     /// Index in the request table.
     pub request: u32,

@@ -1,12 +1,14 @@
 //! The commands in flight, by tag.
 
+use std::hash::{Hash, Hasher};
+
 use ufs::{Command, DataOut, Op, Tag};
 use units::Seq;
 
 use crate::config::MAX_TAGS;
 
 /// A command in flight, as the driver remembers it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(crate) struct Sent {
     /// The command.
     pub op: Op,
@@ -15,7 +17,7 @@ pub(crate) struct Sent {
 }
 
 /// The units of a request that a command covers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(crate) struct Owner {
     /// Index in the request table.
     pub request: u32,
@@ -27,12 +29,14 @@ pub(crate) struct Owner {
 
 /// The memory of a tag. A command stays in it until the device fetches it, as in a phone. Moving a command from
 /// function to function is slow, because it has just been written.
+#[derive(Clone, Hash)]
 struct Place {
     command: Command,
     owner: Option<Owner>,
 }
 
 /// Free tags and commands in flight.
+#[derive(Clone)]
 pub(crate) struct TagTable {
     /// One bit per tag.
     all: u32,
@@ -124,6 +128,15 @@ impl TagTable {
         self.users -= u8::from(sent.owner.is_some());
         self.free |= 1 << tag.0;
         sent
+    }
+}
+
+/// The commands in flight. What is left under a free tag means nothing, and the peak is a counter.
+impl Hash for TagTable {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.free, self.users).hash(state);
+        let taken = (0..).zip(&self.places).filter(|&(tag, _)| self.is_taken(Tag(tag)));
+        taken.for_each(|taken| taken.hash(state));
     }
 }
 

@@ -1,5 +1,6 @@
 //! One list with the names of an order of use.
 
+use std::hash::{Hash, Hasher};
 use std::ops::{Index, IndexMut};
 
 use crate::{Rings, SlotNumber};
@@ -64,6 +65,13 @@ impl<S: SlotNumber, T: Default> Lru<S, T> {
     /// The slots in the order, most recently used first.
     pub fn newest_first(&self) -> impl Iterator<Item = S> + '_ {
         self.order.newest_first(0)
+    }
+}
+
+/// The slots in the order, with their values. As with [`Rings`], slots outside the order are left out.
+impl<S: SlotNumber + Hash, T: Hash> Hash for Lru<S, T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.order.hash(state);
     }
 }
 

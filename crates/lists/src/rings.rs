@@ -1,5 +1,6 @@
 //! Several rings over the same slots.
 
+use std::hash::{Hash, Hasher};
 use std::ops::{Index, IndexMut};
 
 use crate::SlotNumber;
@@ -10,6 +11,19 @@ pub struct Rings<S, const N: usize, T = ()> {
     /// The anchors, then the slots. `next` of an anchor is its newest slot, `prev` its oldest. Links of a slot in no
     /// ring mean nothing.
     nodes: Vec<Node<S, T>>,
+}
+
+/// The slots of each ring in order, with their values. Slots in no ring are left out, because their links mean nothing;
+/// an owner that keeps values there has to add them to its own hash.
+impl<S: SlotNumber + Hash, const N: usize, T: Hash> Hash for Rings<S, N, T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for ring in 0..N {
+            for slot in self.oldest_first(ring) {
+                (slot, &self[slot]).hash(state);
+            }
+            state.write_u8(u8::MAX);
+        }
+    }
 }
 
 /// Links of a slot, and its value beside them, so that one memory access gets both.

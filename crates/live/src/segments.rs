@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -265,6 +266,32 @@ impl Drop for SegmentState {
 impl Clone for SegmentState {
     fn clone(&self) -> SegmentState {
         SegmentState::of(&self.image())
+    }
+}
+
+/// The hash of the entries.
+impl Hash for SegmentState {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.image().hash(state);
+    }
+}
+
+/// The same segments in storage of their own. States of the original stay states of the original.
+impl Clone for LiveSegments {
+    fn clone(&self) -> LiveSegments {
+        let slots = (self.shared.heads.len() / HEAD_WORDS) as u32;
+        let copy = LiveSegments::new(slots);
+        for (entry, now) in copy.shared.entries.iter().zip(&self.shared.entries) {
+            entry.store(now.load(Relaxed), Relaxed);
+        }
+        copy
+    }
+}
+
+/// The hash of the present entries.
+impl Hash for LiveSegments {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.shared.entries.iter().for_each(|entry| state.write_u32(entry.load(Relaxed)));
     }
 }
 

@@ -4,7 +4,7 @@ use crate::op::Kind;
 
 /// Failure rates of each kind of operation, per million. In two runs that are otherwise the same, the same faults cause
 /// the same failures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Faults {
     /// Seed of the random numbers.
     pub seed: u64,
@@ -27,7 +27,7 @@ impl Faults {
 }
 
 /// Decides which operations fail.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(crate) struct Injector {
     faults: Faults,
     /// Number of decisions so far.

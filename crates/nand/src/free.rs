@@ -3,7 +3,7 @@
 use crate::op::Cause;
 
 /// Work whose operations take no time. They are still executed in order, and counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum FreeWork {
     /// None: every operation takes its time.
     #[default]

@@ -1,9 +1,11 @@
 //! Sizes of the flash array and the arithmetic of physical page addresses.
 
+use std::hash::{Hash, Hasher};
+
 use units::{Ppa, Superblock};
 
 /// The kind of a superblock's cells. It decides the cell timing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CellType {
     /// One bit per cell: metadata superblocks.
     Slc,
@@ -139,7 +141,7 @@ impl Geometry {
 }
 
 /// Position of an address in the array.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Place {
     /// Superblock.
     pub superblock: Superblock,
@@ -302,6 +304,11 @@ impl Divider {
             None => (n / self.by, n % self.by),
         }
     }
+}
+
+/// The sizes of an array never change, so they are no part of its state.
+impl Hash for Layout {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! The array, as firmware uses it.
 
+use std::hash::{Hash, Hasher};
+
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
 use crate::completed::Completed;
 use crate::counters::Counters;
 use crate::fault::{Faults, Injector};
 use crate::geometry::{Geometry, Layout};
-use crate::op::{NandEvent, Op, Sensed, Spare, Work};
+use crate::op::{Kind, NandEvent, Op, Sensed, Spare, Work};
 use crate::state::{Mark, State};
 use crate::timeline::{Task, Timeline};
 use crate::timing::Timing;
@@ -15,7 +17,7 @@ use crate::timing::Timing;
 ///
 /// The caller owns the clock. Every call adds the events that follow from it to `wakes`. The caller has to pass each of
 /// them to [`Nand::wake`] at its time, and events of the same time in the order in which they were added.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Nand {
     pub(crate) layout: Layout,
     timing: Timing,
@@ -224,6 +226,11 @@ impl Nand {
         self.timeline.inflight() == 0
     }
 
+    /// True if nothing but reads is in flight.
+    pub fn only_reads(&self) -> bool {
+        self.timeline.under_way().all(|op| op.work.kind() == Kind::Read)
+    }
+
     /// True if a die neither runs nor queues an operation.
     #[inline]
     pub fn die_idle(&self, die: u32) -> bool {
@@ -278,5 +285,12 @@ impl Nand {
         assert!(ppa.0 < self.layout.total_units(), "{ppa} is outside the array of {} units", self.layout.total_units());
         let left = self.layout.units_left_in_row(ppa);
         assert!(units >= 1 && units <= left, "{units} units at {ppa}: its row has {left} from there");
+    }
+}
+
+/// Content, wear and what is under way. Sizes, durations and counters are no state.
+impl Hash for Nand {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.timeline, &self.state, &self.faults, self.blind).hash(state);
     }
 }

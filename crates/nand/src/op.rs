@@ -127,7 +127,7 @@ impl Kind {
 }
 
 /// What an operation does, and where. Each operation works on one die.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Work {
     /// Reads units of one row. They may be unprogrammed.
     Read {
@@ -174,7 +174,7 @@ impl Work {
 }
 
 /// An operation for a die.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Op {
     /// What to do.
     pub work: Work,
@@ -187,7 +187,7 @@ pub struct Op {
 }
 
 /// What the firmware stores in the spare area of a unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Spare {
     /// The LPA of a data unit; in metadata superblocks a number that the device chooses. At most `u32::MAX - 1`.
     pub lpa: u32,
@@ -200,7 +200,7 @@ pub struct Spare {
 }
 
 /// What a finished read found in a unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Sensed {
     /// The page is not programmed, or looks so because the power was cut when its program began.
     Blank,

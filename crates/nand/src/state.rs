@@ -1,5 +1,7 @@
 //! Content and wear of the array: program order, spare areas, damage, erase counts.
 
+use std::hash::{Hash, Hasher};
+
 use units::{Ppa, Seq, Superblock};
 
 use crate::geometry::{Layout, Place};
@@ -29,7 +31,7 @@ pub(crate) struct DieBlock {
 }
 
 /// Why a unit has no content; stored in place of its spare.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Mark {
     /// Programmed without content.
     Padding = 0,
@@ -48,7 +50,7 @@ const MAX_SEQ_SPREAD: u64 = 1 << 30;
 /// Spares are stored when a program is submitted, in pages that nothing can read before the program finishes. An erase
 /// only has to reset the counts of programmed pages. Zeroed memory is a new array, so flash that was never programmed
 /// costs address space but no memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(super) layout: Layout,
     /// LPA + 1 and stamp of each unit, or 0 and a [`Mark`].
@@ -378,6 +380,42 @@ fn refuse_program(place: Place, next: u16, die_block: &DieBlock) -> ! {
         format!("is out of order: the next page of this block is {next}")
     };
     panic!("program of superblock {}, die {die}, plane {plane}, page {page}: it {why}", superblock.0);
+}
+
+/// Of each block: how far it is programmed, its erases, and the units up to there. What lies behind was erased, and
+/// nothing can read it.
+impl Hash for State {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let geometry = self.layout.geometry();
+        for superblock in (0..geometry.superblocks()).map(Superblock) {
+            for die in 0..geometry.dies() {
+                let DieBlock { erases, erasing, half_erased, first_seq } =
+                    self.die_blocks[self.layout.die_block(superblock, die)];
+                (erases, erasing, half_erased).hash(state);
+                for plane in 0..geometry.planes {
+                    let Block { submitted, programmed } = self.blocks[self.layout.block(superblock, die, plane)];
+                    (submitted, programmed).hash(state);
+                    if submitted > 0 && !half_erased {
+                        state.write_u64(first_seq);
+                        (0..submitted.into()).for_each(|page| {
+                            self.hash_page(Place { superblock, die, plane, page, unit: 0 }, state);
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    fn hash_page<H: Hasher>(&self, place: Place, state: &mut H) {
+        let first = self.layout.ppa(place);
+        state.write_u32(self.seqs[self.layout.plane_page(first).0]);
+        for unit in 0..self.layout.geometry().units_per_page {
+            let ppa = first.offset(unit);
+            (self.spares[ppa.index()], self.version(ppa, Place { unit, ..place })).hash(state);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Use of dies and channels over time. It knows durations, but neither addresses nor contents.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use units::{Nanos, Ppa, SimTime};
 
@@ -38,7 +39,7 @@ pub(crate) struct Lost {
 }
 
 /// State of a die.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 enum Phase {
     Idle,
     /// The cells work until this time.
@@ -59,7 +60,7 @@ struct InFlight {
     register_hit: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Die {
     phase: Phase,
     /// The operation that runs; meaningless while the die is idle.
@@ -72,7 +73,7 @@ struct Die {
     queues: [VecDeque<Slot>; Priority::COUNT],
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Channel {
     /// The die that transfers, and the end of the transfer.
     transfer: Option<(u16, SimTime)>,
@@ -81,7 +82,7 @@ struct Channel {
 }
 
 /// The dies and channels of the array.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     dies: Vec<Die>,
     channels: Vec<Channel>,
@@ -189,6 +190,13 @@ impl Timeline {
         }
     }
 
+    /// The operations that have not finished, in no particular order.
+    pub fn under_way(&self) -> impl Iterator<Item = &Op> {
+        let running = self.dies.iter().filter(|die| !matches!(die.phase, Phase::Idle)).map(|die| &die.running);
+        let queued = self.dies.iter().flat_map(|die| die.queues.iter().flatten());
+        running.chain(queued).map(|&slot| &self.slab[slot as usize].task.op)
+    }
+
     /// Drops all operations and empties the page registers.
     pub fn power_cut(&mut self, now: SimTime) -> Lost {
         let mut lost = Lost::default();
@@ -289,5 +297,28 @@ impl Timeline {
     #[inline]
     fn running(&self, die: u16) -> &InFlight {
         &self.slab[self.dies[die as usize].running as usize]
+    }
+}
+
+/// What runs and waits on each die, and the channels. Slots of the slab are names, so the operations stand for them.
+/// Durations follow from the operations.
+impl Hash for Timeline {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let op = |slot: &Slot| self.slab[*slot as usize].task.op;
+        for die in &self.dies {
+            match die.phase {
+                Phase::Idle => state.write_u8(0),
+                Phase::Cell(end) => (1u8, end, op(&die.running)).hash(state),
+                Phase::Channel => (2u8, op(&die.running)).hash(state),
+            }
+            die.sensed.hash(state);
+            for queue in &die.queues {
+                state.write_usize(queue.len());
+                queue.iter().for_each(|slot| op(slot).hash(state));
+            }
+        }
+        for channel in &self.channels {
+            (channel.transfer, &channel.waiting).hash(state);
+        }
     }
 }

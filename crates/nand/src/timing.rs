@@ -1,5 +1,7 @@
 //! Durations of operations.
 
+use std::hash::{Hash, Hasher};
+
 use units::{Nanos, UNIT_BYTES};
 
 use crate::free::FreeWork;
@@ -56,6 +58,11 @@ impl Timing {
         let bytes = u64::from(units) * UNIT_BYTES;
         Nanos((bytes * 1_000).div_ceil(u64::from(self.channel_bytes_per_us)))
     }
+}
+
+/// Durations never change, so they are no part of the state of an array.
+impl Hash for Timing {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::op::Spare;
 /// A unit that is no copy has its own sequence number as version, and most units are no copies. So the difference of
 /// the two numbers is stored. It is 0 for all units that are no copies, and a superblock without copies needs no
 /// memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Versions {
     pub(super) units: usize,
     /// By unit: own sequence number minus version, both as low 32 bits.

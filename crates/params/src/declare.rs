@@ -89,6 +89,11 @@ macro_rules! params {
             $( $(#[doc = $doc])+ pub $key: $crate::__type!($kind), )*
         }
 
+        /// Parameters are fixed for the life of a system, so they are no part of its state.
+        impl ::std::hash::Hash for $name {
+            fn hash<H: ::std::hash::Hasher>(&self, _: &mut H) {}
+        }
+
         impl $crate::Params for $name {
             const ABOUT: &'static str = concat!($($about),*);
 

@@ -5,11 +5,11 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use crate::data::DataOut;
 
 /// Task tag: names a command in flight. UFS allows 32 (JESD220C clause 10.7.1: bTaskTag; UTRD list of 32).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Tag(pub u8);
 
 /// A command. Addresses and lengths are in 4 KiB logical blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
     /// READ(10), 28h.
     Read { lpa: Lpa, len: u32 },
@@ -50,7 +50,7 @@ pub enum Op {
 }
 
 /// Why the host sends a valid page bitmap.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BitmapFor {
     /// The host chose the block with the fewest valid pages.
     Gc,
@@ -76,7 +76,7 @@ impl Op {
 }
 
 /// A command from host to device.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub struct Command {
     /// Identifies the command until its response.
     pub tag: Tag,

@@ -9,7 +9,7 @@ use units::SEGMENT_ENTRIES;
 use crate::response::L2pEntry;
 
 /// The content of one 4 KiB unit: the address that it was written to, and the write that made it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Content {
     /// The logical address that the data was written to.
     pub lpa: units::Lpa,
@@ -22,7 +22,7 @@ pub struct Content {
 pub const QUARTER_ENTRIES: u32 = SEGMENT_ENTRIES / 4;
 
 /// Some quarters of an L2P segment, at least one and not all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Quarters(u8);
 
 impl Quarters {
@@ -62,7 +62,7 @@ impl Quarters {
 }
 
 /// Consecutive logical blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LpaRun {
     /// The first block.
     pub lpa: units::Lpa,
@@ -78,7 +78,7 @@ impl LpaRun {
 }
 
 /// Data from host to device.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Hash, Debug, Default)]
 pub enum DataOut {
     /// No data.
     #[default]
@@ -108,7 +108,7 @@ impl DataOut {
 }
 
 /// Data from device to host.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Hash, Debug, Default)]
 pub enum DataIn {
     /// No data.
     #[default]

@@ -6,7 +6,7 @@ use crate::command::Tag;
 use crate::data::DataIn;
 
 /// The result of a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Status {
     /// GOOD.
     Good,
@@ -23,7 +23,7 @@ pub enum Status {
 
 /// A changed mapping for the host: `len` consecutive LPAs on consecutive PPAs, with consecutive sequence numbers from
 /// `seq` (HP-UFS Sec. III-B, IV-A).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct L2pEntry {
     /// First logical address.
     pub lpa: Lpa,
@@ -46,7 +46,7 @@ impl L2pEntry {
 }
 
 /// The notice that shares the 16 piggyback bytes: at most one of an entry and a hint with an argument.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Notice {
     /// Nothing.
     #[default]
@@ -60,7 +60,7 @@ pub enum Notice {
 }
 
 /// The 16 extra bytes of a response (HP-UFS Sec. IV-A).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PiggyBack {
     /// Entry, or hint with an argument.
     pub notice: Notice,
@@ -72,7 +72,7 @@ pub struct PiggyBack {
 
 /// Recommendations of a device that controls HPB itself (HPB 2.0, device control mode): at most two of each, without
 /// gaps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Recommendation {
     /// Subregions (groups) to read.
     pub activate: [Option<u32>; 2],
@@ -81,7 +81,7 @@ pub struct Recommendation {
 }
 
 /// What an HPB device adds to a response (HPB 2017 Sec. 3.1, 3.2; HPB 2.0 as Linux 6.1 reads it).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum HpbNotice {
     /// Nothing.
     #[default]
@@ -96,7 +96,7 @@ pub enum HpbNotice {
 }
 
 /// A response from device to host.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub struct Response {
     /// The command that this answers.
     pub tag: Tag,

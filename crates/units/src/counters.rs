@@ -83,6 +83,12 @@ macro_rules! counters {
             $($(#[doc = $doc])* pub $name: u64,)*
         }
 
+        /// Counters only count: nothing that a system does depends on one. So they are no part of its state, and two
+        /// states that differ only in them have the same hash.
+        impl ::std::hash::Hash for $set {
+            fn hash<H: ::std::hash::Hasher>(&self, _: &mut H) {}
+        }
+
         impl $set {
             /// Every counter with its name, in the order of declaration.
             pub fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {

@@ -23,7 +23,7 @@ use crate::trims::Trims;
 pub const META_RESERVE: usize = 2;
 
 /// An event that the device wants to be woken for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DeviceEvent {
     /// A phase of a flash operation ends.
     Nand(NandEvent),
@@ -42,6 +42,7 @@ impl From<NandEvent> for DeviceEvent {
 }
 
 /// What a call wants done later. The caller empties both lists.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Wake the device with the event at the time.
@@ -51,7 +52,7 @@ pub struct Effects {
 }
 
 /// An exclusive job. While one runs, no command starts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Job {
     /// The mapping scheme writes segments.
     MapFlush,
@@ -76,7 +77,14 @@ pub struct MapPrograms {
     pub others: u64,
 }
 
+/// Counters only count: no part of the state.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for MapPrograms {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
 /// A superblock being erased.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 struct Erasing {
     superblock: Superblock,
@@ -87,6 +95,7 @@ struct Erasing {
 }
 
 /// Shared state of the firmware. Schemes are lent it; `lend` has the methods that they may use, by subject.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Core {
     /// Configuration.

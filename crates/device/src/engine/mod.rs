@@ -245,6 +245,11 @@ impl<M: Mapping> Firmware<M> {
         self.core.is_read_only()
     }
 
+    /// True if no program and no erase is in flight.
+    pub fn only_reads(&self) -> bool {
+        self.core.nand.only_reads()
+    }
+
     /// Flash counters since power-on.
     pub fn nand_counters(&self) -> &Counters {
         self.core.nand.counters()

@@ -15,6 +15,7 @@ use crate::seat::Mapping;
 use crate::stats::DeviceStats;
 
 /// What a power cut leaves of a device: its flash.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Flash {
     pub cfg: EngineConfig,

@@ -13,6 +13,7 @@ use crate::gc::Gc;
 use crate::seat::Mapping;
 
 /// A command between its arrival and its response.
+#[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) op: Op,
@@ -32,8 +33,24 @@ pub(super) struct Pending {
     pub(super) active: bool,
 }
 
+/// A command under way. What is left of one that has been answered means nothing, nor do contents in a command that
+/// reads none.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for Pending {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let Pending { op, host_seq, freed, data, remaining, accepted, cost, sealing, status, .. } = self;
+        self.active.hash(state);
+        if self.active {
+            (op, host_seq, freed, data, remaining, accepted, cost, sealing, status).hash(state);
+        }
+        if self.active && matches!(op, Op::Read { .. } | Op::HpbRead { .. } | Op::MappedRead { .. }) {
+            self.contents.hash(state);
+        }
+    }
+}
+
 /// How the units of a read were translated. For reports only; a host can not ask for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Translation {
     /// Units that waited for a piece of the mapping table to be read from flash.
     pub map_reads: u32,
@@ -42,6 +59,7 @@ pub struct Translation {
 }
 
 /// The firmware with one mapping scheme.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Firmware<M: Mapping> {
     /// What every part works on.

@@ -11,7 +11,7 @@ use crate::knowledge::ExpectedSet;
 use crate::map_units::UnitSet;
 
 /// A run of pages that waits for SRAM buffers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(super) struct WaitingRead {
     pub(super) tag: u8,
     pub(super) first: u32,
@@ -20,7 +20,7 @@ pub(super) struct WaitingRead {
 }
 
 /// Units resolved to consecutive pages of one row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(super) struct Run {
     pub(super) first: u32,
     pub(super) ppa: Ppa,
@@ -28,7 +28,7 @@ pub(super) struct Run {
 }
 
 /// A waiter for a map unit that is being loaded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(super) enum Waiter<A> {
     /// Unit `i` of a read command.
     Unit { tag: u8, i: u32 },
@@ -39,7 +39,7 @@ pub(super) enum Waiter<A> {
 }
 
 /// How a command is answered when its loads are done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(super) enum Then<A> {
     /// With nothing.
     Done,
@@ -49,6 +49,7 @@ pub(super) enum Then<A> {
     Ask(A),
 }
 
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub(super) struct Load<A> {
     pub(super) units: UnitSet,
@@ -68,6 +69,7 @@ impl<A> Default for Load<A> {
 }
 
 /// All loads under way. There are few, so a scan finds one fastest.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub(super) struct Loads<A> {
     pub(super) active: Vec<Load<A>>,
@@ -93,6 +95,7 @@ impl<A> Loads<A> {
 }
 
 /// Lookups under way, and the time since which the device has been without commands.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub(super) struct Lookups {
     /// Reads with units that have not been looked up: tag and next unit.
@@ -127,7 +130,7 @@ impl Lookups {
 }
 
 /// The commands that a notice has announced as one packed command.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 pub(super) struct Pack {
     /// Commands of the pack that have not started.
     pub(super) left: u32,
@@ -144,7 +147,7 @@ impl Pack {
 }
 
 /// A flush that waits for data accepted before it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(super) struct Flushing {
     pub(super) tag: u8,
     /// Units accepted before this one belong to the flush.
@@ -156,6 +159,7 @@ pub(super) struct Flushing {
 }
 
 /// A metadata superblock being collected.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub(super) struct MetaGc {
     pub(super) victim: Option<Superblock>,
@@ -167,6 +171,7 @@ pub(super) struct MetaGc {
 }
 
 /// A row whose program has failed.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub(super) struct FailedRow {
     pub(super) stream: Stream,

@@ -7,6 +7,7 @@ use super::proof::Loaded;
 use crate::map_units::MapUnits;
 
 /// Content of a slot. A free slot has a value that is never given out.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 struct Kept(Loaded);
 
@@ -19,6 +20,7 @@ impl Default for Kept {
 /// The cached segments in order of use. A cached segment is clean: it equals flash.
 ///
 /// Only segments with a proof ([`Loaded`]) are inserted, so firmware knows the content of all of them.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct SegmentCache {
     units: MapUnits,

@@ -14,7 +14,7 @@ use crate::map_units::MapUnits;
 
 /// The record: the log blocks, and which superblocks are free. It is written whenever a data superblock is opened,
 /// before anything is programmed there (HP-UFS Sec. III-G: "records log blocks in a meta block").
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Record {
     /// Number of the record; each has a higher one than those before.
     pub number: u64,
@@ -43,7 +43,7 @@ fn bit(bits: &[u64], sb: Superblock) -> bool {
 }
 
 /// A trimmed range.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TrimRecord {
     /// First unit.
     pub lpa: Lpa,
@@ -54,7 +54,7 @@ pub struct TrimRecord {
 }
 
 /// The directory of pieces as it was when a metadata superblock was opened, on its first pages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Snapshot {
     /// The superblock that it starts.
     pub sb: Superblock,
@@ -69,6 +69,7 @@ pub struct Snapshot {
 pub const SNAPSHOTS: usize = 3;
 
 /// Contents of metadata pages.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Pages {
     /// Division of the table into map units.

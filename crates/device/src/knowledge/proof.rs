@@ -15,6 +15,7 @@ const MOST_UNITS: usize = 8;
 /// written, so that all of its entries are unmapped.
 ///
 /// It stands for the SRAM buffer with the content, so it can not be copied.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(PartialEq, Eq, Debug)]
 pub struct Loaded {
     unit: SegmentId,
@@ -40,6 +41,7 @@ impl Loaded {
 }
 
 /// A map unit, and its place according to the directory.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(PartialEq, Eq, Debug)]
 pub struct Expected {
     unit: SegmentId,
@@ -91,6 +93,7 @@ impl Expected {
 }
 
 /// The map units of one load.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct ExpectedSet {
     units: UnitSet,
@@ -149,6 +152,7 @@ impl ExpectedSet {
 }
 
 /// The map units that one load has read.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct LoadedSet {
     units: [Loaded; MOST_UNITS],
@@ -175,6 +179,7 @@ impl LoadedSet {
 }
 
 /// Completed reads of metadata by recovery.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct PiecesRead {
     /// Number of units by first unit.
@@ -197,6 +202,7 @@ impl PiecesRead {
 }
 
 /// Reads of an exclusive job, by the number that [`JobReads::begin`] gives.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct JobReads {
     /// Units of each read; empty while it is under way.
@@ -204,14 +210,14 @@ pub struct JobReads {
 }
 
 /// Row units that a completed read has read: `n` from `ppa` on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct UnitsRead {
     ppa: Ppa,
     n: u32,
 }
 
 /// A read of an exclusive job.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct JobRead(u32);
 
 impl JobReads {
@@ -241,6 +247,7 @@ impl JobReads {
 }
 
 /// Proof that a piece of metadata is on flash at this place.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(PartialEq, Eq, Debug)]
 pub struct Programmed {
     piece: Piece,
@@ -305,6 +312,7 @@ impl Programmed {
 }
 
 /// The map units that programs of a job have put on flash, in the order in which the programs have completed.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct ProgrammedSet {
     pieces: Vec<Programmed>,

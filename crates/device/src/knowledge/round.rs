@@ -6,7 +6,7 @@ use super::proof::{Expected, JobRead, JobReads, Loaded, PiecesRead};
 use crate::directory::{Directory, Piece};
 
 /// How units that share a flash unit are read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Sharing {
     /// One read for all of them, in the order in which the places are first named.
     InOrder,
@@ -16,6 +16,7 @@ pub enum Sharing {
     IfAdjacent,
 }
 
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 enum Content {
     /// Has to be read; the number of its read, once that is submitted.
@@ -27,6 +28,7 @@ enum Content {
 }
 
 /// Map units that a job brings to SRAM together, in the order in which they were added.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct Round {
     units: Vec<Content>,

@@ -16,6 +16,7 @@ use crate::trimmed::TrimmedSegments;
 use crate::validity::ValidCounts;
 
 /// Table, bitmap and counts in DRAM.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Ideal {
     table: Vec<u32>,

@@ -13,7 +13,7 @@ use crate::sram::Owner;
 use crate::validity::ValidCounts;
 
 /// The step that a flush is at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) enum Phase {
     /// Waiting for programs in flight.
     #[default]
@@ -27,7 +27,7 @@ pub(super) enum Phase {
 }
 
 /// Result of loading the next round.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Load {
     /// Flash reads are under way.
     Reading,

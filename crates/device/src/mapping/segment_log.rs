@@ -96,7 +96,7 @@ impl SegmentLogParams {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     /// Waiting for programs in flight, then sorting the log.
     Start,
@@ -111,7 +111,7 @@ enum Phase {
 }
 
 /// One effective change of the log.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Update {
     /// Position of its map unit in the flush.
     rank: u32,
@@ -142,6 +142,7 @@ fn order(updates: &[Update], starts: &mut [u32], sorted: &mut Vec<Update>) {
 }
 
 /// State of the scheme.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct SegmentLog {
     unflushed: Unflushed,

@@ -13,6 +13,7 @@ use crate::gc::Victim;
 use crate::validity::ValidCounts;
 
 /// Valid page counts, and the number of changes that they do not contain yet.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Unflushed {
     /// Valid page counts as of the last flush.

@@ -14,7 +14,7 @@ pub(super) const AFG: usize = 2;
 
 /// The list of a slot. `Foreground` has the number of a session, a time that an app spends in the foreground. During
 /// that session it means AFG, afterwards IFG, so that a whole list can move at once.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 enum Place {
     /// In no list: the slot is loading or empty.
     #[default]
@@ -26,7 +26,7 @@ enum Place {
 }
 
 /// The lists, and the app in the foreground.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct AppLists {
     foreground: Option<AppId>,
     /// Number of the session; grows whenever another app, or none, comes to the foreground.

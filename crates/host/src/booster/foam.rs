@@ -57,7 +57,7 @@ fn partition(foreground: bool, write: bool) -> u8 {
 }
 
 /// State of a slot.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Hash, Default)]
 struct Use {
     /// True if the slot is in the list of its partition. False while it is loading.
     listed: bool,
@@ -66,6 +66,7 @@ struct Use {
 }
 
 /// FOAM's policy.
+#[derive(Clone, Hash)]
 pub(crate) struct Partitions {
     read_counts: ReadCounts,
     foreground: Option<AppId>,

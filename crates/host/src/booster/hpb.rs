@@ -65,7 +65,7 @@ pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> Hpb {
 }
 
 /// State of a group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum State {
     /// Not cached.
     Absent,
@@ -78,7 +78,7 @@ enum State {
     Dirty,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct Group {
     state: State,
     /// 0, or the slot plus one. Every group that is not absent has a slot.
@@ -88,6 +88,7 @@ struct Group {
 }
 
 /// The HPB booster.
+#[derive(Clone, Hash)]
 pub(crate) struct Hpb {
     group_entries: u32,
     max_defer: Option<Nanos>,

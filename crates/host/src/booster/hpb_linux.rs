@@ -59,7 +59,7 @@ pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> HpbLinux {
 /// The Linux HPB driver.
 pub(crate) type HpbLinux = SubregionBooster<Regions>;
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Hash, Default)]
 struct Region {
     /// It may have cached subregions. It is in the order of eviction.
     active: bool,
@@ -77,6 +77,7 @@ struct Region {
 }
 
 /// The policy of Linux: whole regions are given memory.
+#[derive(Clone, Hash)]
 pub(crate) struct Regions {
     host_control: bool,
     params: Params,

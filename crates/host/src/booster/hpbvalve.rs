@@ -48,7 +48,7 @@ pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> Hpbvalve {
 pub(crate) type Hpbvalve = SubregionBooster<Valve>;
 
 /// A fetch under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Loading {
     group: u32,
     /// No app has referenced it since the fetch was requested.
@@ -58,6 +58,7 @@ struct Loading {
 }
 
 /// HPBvalve's policy.
+#[derive(Clone, Hash)]
 pub(crate) struct Valve {
     read_counts: ReadCounts,
     loading: Vec<Loading>,

@@ -25,6 +25,7 @@ macro_rules! dispatch {
 
         /// The booster in use. There is one per driver, so its size does not matter.
         #[allow(clippy::large_enum_variant)]
+        #[derive(Clone, Hash)]
         pub(crate) enum AnyBooster {
             $($variant($module::$type),)+
         }

@@ -30,6 +30,7 @@ pub(crate) fn attach(_own: &Params, _limit: u64, _info: &DeviceInfo) -> NoBooste
 }
 
 /// No booster.
+#[derive(Clone, Hash)]
 pub(crate) struct NoBooster;
 
 impl Booster for NoBooster {

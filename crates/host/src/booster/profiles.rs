@@ -26,7 +26,7 @@ impl ProfileParams {
 }
 
 /// Limits of the profiles.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(crate) struct ProfileLimits {
     /// Apps that have profile lists, from 1.
     pub profile_apps: u16,
@@ -58,7 +58,7 @@ const MAX_RUN: u32 = 1 << LENGTH_BITS;
 const RUN_BYTES: u64 = 4;
 
 /// A start and a length, packed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Run(u32);
 
 impl Run {
@@ -81,7 +81,7 @@ impl Run {
 }
 
 /// A list, and an index into it while it grows.
-#[derive(Default, Debug)]
+#[derive(Clone, Hash, Default, Debug)]
 struct List {
     runs: Vec<Run>,
     /// Number of the run of each subregion; empty unless the app is in the foreground.
@@ -129,7 +129,7 @@ impl List {
 }
 
 /// Phase of an app in which it has read a subregion.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Phase {
     /// From launch-start to launch-end.
     Launch,
@@ -137,7 +137,7 @@ pub(super) enum Phase {
     Running,
 }
 
-#[derive(Default, Debug)]
+#[derive(Clone, Hash, Default, Debug)]
 struct Profile {
     lists: [List; 2],
 }
@@ -149,7 +149,7 @@ impl Profile {
 }
 
 /// The apps used recently, most recently used first. The first one may be in the foreground, and then its lists grow.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct Profiles {
     limit: ProfileLimits,
     apps: VecDeque<(AppId, Profile)>,

@@ -21,6 +21,7 @@ use self::view::{Blind, CacheView};
 use crate::sched::config::SchedConfig;
 
 /// The driver's knowledge.
+#[derive(Clone, Hash)]
 pub(crate) enum Knowledge {
     /// No scheduler asks.
     Unused,

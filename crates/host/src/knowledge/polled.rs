@@ -7,6 +7,7 @@ use units::Lpa;
 use super::view::CacheView;
 
 /// The last list, and the requests since the last query.
+#[derive(Clone, Hash)]
 pub(crate) struct Polled {
     every: u32,
     /// Requests since the last query.

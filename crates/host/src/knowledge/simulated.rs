@@ -15,6 +15,7 @@ const COMPARE_EVERY: u32 = 1000;
 ///
 /// A queue has every use. A use is outdated when its address has been used again; the search for the oldest entry skips
 /// outdated uses. So a use costs one search in a table as small as the cache, and no linked list is needed.
+#[derive(Clone, Hash)]
 pub(crate) struct Simulated {
     entries: usize,
     cached: usize,
@@ -28,7 +29,7 @@ pub(crate) struct Simulated {
 }
 
 /// A use of an entry.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct Use {
     lpa: Lpa,
     number: u32,

@@ -15,6 +15,7 @@ pub(crate) type Params = super::config::DeadlineParams;
 pub(crate) type Amphibian = Ordered<BySize>;
 
 /// Reads and writes, each by size. Requests of the same size go in order of arrival.
+#[derive(Clone, Hash)]
 pub(crate) struct BySize {
     queues: [Sorted; 2],
     turns: Turns,

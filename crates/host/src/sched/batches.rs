@@ -12,7 +12,7 @@ use crate::index::Index;
 const MOST_BATCHES: usize = ufs::MAX_BATCH_RUNS as usize;
 
 /// The order of batches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Rank {
     /// The batch that was opened first (RB, Sec. V-B).
     Oldest,
@@ -21,7 +21,7 @@ pub(crate) enum Rank {
 }
 
 /// One batch.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Hash, Default)]
 struct Batch {
     /// Number of its translation page.
     page: u32,
@@ -35,6 +35,7 @@ struct Batch {
 }
 
 /// All batches of one direction. A slot is in at most one batch.
+#[derive(Clone, Hash)]
 pub(super) struct Batches {
     rank: Rank,
     batches: Vec<Batch>,

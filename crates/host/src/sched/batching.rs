@@ -24,6 +24,7 @@ pub(crate) trait Flavour {
 }
 
 /// Hits, then batches.
+#[derive(Clone, Hash)]
 pub(crate) struct Batching<F> {
     map_page_entries: u32,
     /// Read hits, write hits.

@@ -17,6 +17,7 @@ pub(crate) type Params = super::config::HitParams;
 pub(crate) type Hp = Ordered<HitsFirst>;
 
 /// Hits, then misses.
+#[derive(Clone, Hash)]
 pub(crate) struct HitsFirst {
     /// Read hits, write hits, read misses, write misses.
     rings: Rings<u16, 4>,

@@ -11,6 +11,7 @@ pub(crate) type Params = super::config::HitBatchParams;
 pub(crate) type Map = Ordered<Batching<HitsAndGroups>>;
 
 /// Hits, then batches in order of their opening.
+#[derive(Clone, Hash)]
 pub(crate) struct HitsAndGroups;
 
 impl Flavour for HitsAndGroups {

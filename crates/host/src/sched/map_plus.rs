@@ -11,6 +11,7 @@ pub(crate) type Params = super::config::HitBatchParams;
 pub(crate) type MapPlus = Ordered<Batching<HitsAndDenseGroups>>;
 
 /// Hits, then the densest batch.
+#[derive(Clone, Hash)]
 pub(crate) struct HitsAndDenseGroups;
 
 impl Flavour for HitsAndDenseGroups {

@@ -44,6 +44,7 @@ macro_rules! dispatch {
 
         /// The scheduler in use. There is one per driver, so its size does not matter.
         #[allow(clippy::large_enum_variant)]
+        #[derive(Clone, Hash)]
         pub(crate) enum AnyScheduler {
             $($variant($module::$type),)+
         }

@@ -30,6 +30,7 @@ const FIFO_BATCH: u32 = 16;
 pub(crate) type MqDeadline = Ordered<Elevator>;
 
 /// Two directions, sorted and by age.
+#[derive(Clone, Hash)]
 pub(crate) struct Elevator {
     sorted: [Sorted; 2],
     by_age: Rings<u16, 2>,

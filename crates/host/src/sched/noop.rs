@@ -11,6 +11,7 @@ use crate::request::Part;
 pub(crate) use params::NoParams as Params;
 
 /// First in, first out, as Linux's `none` for multi-queue devices and `noop` before it.
+#[derive(Clone, Hash)]
 pub(crate) struct Fifo(VecDeque<Part>);
 
 impl Scheduler for Fifo {

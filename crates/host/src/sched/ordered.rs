@@ -108,6 +108,7 @@ pub(crate) trait Policy {
 }
 
 /// A scheduler with policy `P`.
+#[derive(Clone, Hash)]
 pub(crate) struct Ordered<P> {
     pending: Pending,
     policy: P,

@@ -15,6 +15,7 @@ use units::{Nanos, SimTime};
 use crate::request::{Part, RequestOp};
 
 /// The pending queue. A *slot* names a visible part until it is taken out.
+#[derive(Clone, Hash)]
 pub(crate) struct Pending {
     /// Parts that are not visible yet.
     arrivals: VecDeque<Part>,

@@ -12,6 +12,7 @@ pub(crate) type Params = super::config::BatchingParams;
 pub(crate) type Rb = Ordered<Batching<Groups>>;
 
 /// Batches in order of their opening.
+#[derive(Clone, Hash)]
 pub(crate) struct Groups;
 
 impl Flavour for Groups {

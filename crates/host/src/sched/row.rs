@@ -16,6 +16,7 @@ pub(crate) type Params = super::config::DeadlineParams;
 pub(crate) type Row = Ordered<Queues>;
 
 /// Reads and writes, each first in, first out.
+#[derive(Clone, Hash)]
 pub(crate) struct Queues {
     rings: Rings<u16, 2>,
     turns: Turns,

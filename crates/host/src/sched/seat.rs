@@ -8,7 +8,7 @@ use crate::knowledge::view::CacheView;
 use crate::request::Part;
 
 /// A batch that is about to be sent.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Batch {
     /// True if it writes or trims.
     pub write: bool,

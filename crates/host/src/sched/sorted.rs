@@ -2,12 +2,13 @@
 
 /// Slots in the order of their keys. A pending queue is short, so moving entries costs less than the pointers of a
 /// tree.
+#[derive(Clone, Hash)]
 pub(super) struct Sorted {
     /// In reverse order: the first slot is last, where it can be removed without moving others.
     entries: Vec<Entry>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct Entry {
     key: u32,
     slot: u16,

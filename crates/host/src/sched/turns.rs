@@ -2,7 +2,7 @@
 //! once". Reads go before waiting writes, but not twice in succession.
 
 /// One of two queues.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Direction {
     /// Reads.
     Read,
@@ -26,7 +26,7 @@ impl Direction {
 }
 
 /// Which direction is next.
-#[derive(Default)]
+#[derive(Clone, Hash, Default)]
 pub(super) struct Turns {
     /// True if the last choice was a read while a write waited.
     preferred: bool,

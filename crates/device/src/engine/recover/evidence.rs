@@ -20,7 +20,7 @@ use units::{Lpa, Ppa, Seq};
 use crate::knowledge::TrimRecord;
 
 /// A page of a log block.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Found {
     /// Address in its spare area.
     pub lpa: Lpa,
@@ -33,6 +33,7 @@ pub struct Found {
 }
 
 /// All pages and trims found.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct Evidence {
     found: Vec<Found>,

@@ -7,6 +7,7 @@ use units::{Ppa, Superblock};
 use crate::engine::core::Core;
 
 /// A scan row by row through superblocks, on each die up to its first blank page.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct Scanner {
     blocks: VecDeque<Superblock>,

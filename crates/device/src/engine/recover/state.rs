@@ -14,7 +14,7 @@ use crate::meta::Rebuilt;
 use crate::unit_writes::UnitWrites;
 
 /// Steps of a recovery, in order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Phase {
     FirstPages,
     Snapshot,
@@ -40,7 +40,7 @@ pub(super) enum Phase {
 }
 
 /// Result of reading the first pages of a metadata superblock, one per die.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(super) struct FirstPages {
     pub(super) sb: Superblock,
     pub(super) blank: bool,
@@ -49,6 +49,7 @@ pub(super) struct FirstPages {
 }
 
 /// State of a recovery.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Recovery {
     pub(super) phase: Phase,

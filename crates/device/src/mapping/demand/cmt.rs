@@ -19,7 +19,7 @@ const PROBATIONARY: usize = 0;
 const PROTECTED: usize = 1;
 
 /// One cached entry.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Hash, Default, Debug)]
 struct Entry {
     lpa: u32,
     ppa: u32,
@@ -32,6 +32,7 @@ struct Entry {
 }
 
 /// The cache. It does no flash I/O; its caller makes room before inserting.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Cmt {
     capacity: u64,

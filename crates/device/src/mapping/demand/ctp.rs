@@ -6,6 +6,7 @@ use units::{Lpa, Ppa, SegmentId};
 
 use crate::map_units::MapUnits;
 
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 struct Page {
     /// Packed PPAs, by position in the page.
@@ -16,6 +17,7 @@ struct Page {
 }
 
 /// Cached translation pages.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Ctp {
     limit: u64,

@@ -22,6 +22,7 @@ const PAGES_AT_ONCE: u16 = 8;
 const LOOK_AHEAD: usize = 4096;
 
 /// Reasons to write translation pages.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct Wanted {
     /// This page has to be written before the caches have room.
@@ -37,6 +38,7 @@ pub struct Wanted {
 }
 
 /// State of a flush.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct FlushState {
     phase: Phase,

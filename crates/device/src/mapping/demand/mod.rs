@@ -131,6 +131,7 @@ enum Access {
 }
 
 /// Result of a lookup.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 enum Found {
     /// In the entry cache, with this value.
     Cached(Option<Ppa>),
@@ -143,6 +144,7 @@ enum Found {
 }
 
 /// State of the schemes.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Demand<const TWO_LEVELS: bool> {
     cmt: Cmt,

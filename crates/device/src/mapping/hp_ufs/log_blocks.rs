@@ -11,6 +11,7 @@ use units::{SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 use crate::blocks::Blocks;
 use crate::config::EngineConfig;
 
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 struct LogBlock {
     sb: Superblock,
@@ -20,6 +21,7 @@ struct LogBlock {
 
 /// Segments with trims. A trim leaves no page behind, so it belongs to no log block. The log block that was open when
 /// the trim came may be erased before the segment is on flash, so trims are kept apart.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 struct UnwrittenTrims {
     segments: Vec<u64>,
@@ -38,13 +40,14 @@ impl UnwrittenTrims {
 }
 
 /// What writeback handles now.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Target {
     Block(Superblock),
     Trims,
 }
 
 /// All log blocks, oldest first.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct LogBlocks {
     limit: usize,

@@ -104,6 +104,7 @@ units::counters! {
 }
 
 /// State of the scheme.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct HpUfs {
     /// Latest change that the host has applied.

@@ -10,7 +10,7 @@ use crate::engine::core::Core;
 use crate::gc::Victim;
 
 /// A superblock being collected.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Collecting {
     sb: Superblock,
     /// The host has reported it empty since.
@@ -18,7 +18,7 @@ struct Collecting {
 }
 
 /// A superblock whose bitmap the device wants for wear levelling.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Asked {
     sb: Superblock,
     /// A response has carried the question to the host.
@@ -26,6 +26,7 @@ struct Asked {
 }
 
 /// A valid page bitmap, as the host sends it.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct SentBitmap {
     /// The superblock.
@@ -37,6 +38,7 @@ pub struct SentBitmap {
 }
 
 /// What the device has asked the host, and what the host has answered.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Victims {
     /// The next victim, as the host has answered.

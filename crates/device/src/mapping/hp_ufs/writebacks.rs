@@ -17,6 +17,7 @@ use crate::map_units::{UnitRun, UnitSet};
 use crate::sram::Owner;
 
 /// A map unit from the host, in SRAM until its program is done.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Writeback {
     pub unit: SegmentId,
@@ -26,6 +27,7 @@ pub struct Writeback {
 }
 
 /// The entries of a map unit, packed.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub enum Entries {
     /// A whole segment.
@@ -35,6 +37,7 @@ pub enum Entries {
 }
 
 /// Some quarters of a segment, as the host sends them.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct SentParts {
     /// Which quarters have been sent: bits of [`ufs::Quarters`].
@@ -44,6 +47,7 @@ pub struct SentParts {
 }
 
 /// A copy that is being programmed, and its place.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Programming {
     pub ppa: Ppa,
@@ -79,6 +83,7 @@ pub fn keep_content(core: &mut Core, programmed: &Programmed, written: Writeback
 
 /// Map units that wait for a full row, and those being programmed. Both lists are in the order in which the host sent
 /// them, so of two copies of one unit the later is the newer.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Writebacks {
     pub queued: VecDeque<Writeback>,

@@ -16,7 +16,7 @@ use crate::sram::Owner;
 const BUFFERS: u32 = 64;
 
 /// One change that holds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Update {
     lpa: Lpa,
     ppa: Option<Ppa>,
@@ -26,6 +26,7 @@ struct Update {
 }
 
 /// State of a flush.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct FlushState {
     phase: Phase,

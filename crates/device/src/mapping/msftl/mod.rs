@@ -130,12 +130,15 @@ pub trait PieceSize {
 }
 
 /// Pieces of one NAND page or a fraction of it (`page_kib`).
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct NandPage;
 /// Pieces of 4 KiB, the host's logical page.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct LogicalPage;
 /// Pieces smaller than the host's logical page.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct MappingSegment;
 
@@ -176,6 +179,7 @@ impl PieceSize for MappingSegment {
 }
 
 /// State of the schemes.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Flushed<S> {
     unflushed: Unflushed,

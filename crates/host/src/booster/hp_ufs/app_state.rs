@@ -7,6 +7,7 @@ use units::SegmentId;
 use crate::booster::profiles::{AppCounters, Phase, ProfileLimits, Profiles};
 
 /// State of the policy about apps.
+#[derive(Clone, Hash)]
 pub(super) struct AppState {
     pub profiles: Profiles,
     pub phase: Phase,

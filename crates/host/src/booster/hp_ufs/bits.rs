@@ -1,7 +1,7 @@
 //! Sets of small numbers: blocks, segments, places.
 
 /// A set of small numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {

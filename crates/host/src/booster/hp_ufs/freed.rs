@@ -8,6 +8,7 @@ use super::bits::Bits;
 use super::validity::Validity;
 
 /// Freed blocks in the order in which they became free, each once.
+#[derive(Clone, Hash)]
 pub(crate) struct Freed {
     queue: VecDeque<Superblock>,
     queued: Bits,

@@ -8,6 +8,7 @@ use units::{SegmentId, Seq, Superblock};
 use super::bits::Bits;
 
 /// Internal work that is under way or to be done.
+#[derive(Clone, Hash)]
 pub(super) struct Pending {
     /// True if there may be something to do.
     pub work: bool,
@@ -37,6 +38,7 @@ pub(super) struct Pending {
 }
 
 /// A writeback or attest.
+#[derive(Clone, Hash)]
 pub(super) struct Writing {
     pub segment: SegmentId,
     /// The latest change that was applied when it was sent.

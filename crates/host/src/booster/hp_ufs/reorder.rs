@@ -1,11 +1,14 @@
 //! L2P reorder buffer (HP-UFS Sec. III-B): entries arrive nearly in order and leave strictly in order.
 
+use std::hash::{Hash, Hasher};
+
 use ufs::L2pEntry;
 use units::{Lpa, Seq};
 
 use super::bits::Bits;
 
 /// Entries that wait for an earlier one, or for their segment.
+#[derive(Clone)]
 pub(crate) struct ReorderBuffer {
     /// The entry with number n is at place n modulo the number of places. That number is a power of two, and at least
     /// as large as the distance from the first to the last number, so no two entries share a place. Most entries go
@@ -165,6 +168,17 @@ impl ReorderBuffer {
 /// `n` places, a power of two.
 fn unused(n: usize) -> (Box<[L2pEntry]>, Bits) {
     (vec![UNUSED; n].into(), Bits::new(n))
+}
+
+/// The waiting entries. Their number is limited by the configuration, and the peak is a counter.
+impl Hash for ReorderBuffer {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let used = self.places.iter().enumerate().filter(|&(at, _)| self.used.get(at));
+        used.for_each(|(_, entry)| entry.hash(state));
+        if self.len > 0 {
+            (self.first, self.last, self.len).hash(state);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ pub(crate) enum Lookup {
     Cached(SlotIndex),
 }
 
+#[derive(Clone, Hash)]
 struct Slot {
     segment: SegmentId,
     /// False while loading.
@@ -39,6 +40,7 @@ struct Slot {
 }
 
 /// The cache.
+#[derive(Clone, Hash)]
 pub(crate) struct SegmentCache {
     /// Per segment: 0, or its slot plus one.
     slot_of: Vec<u32>,

@@ -17,6 +17,7 @@ use crate::booster::profiles::ProfileLimits;
 use crate::booster::seat::Usage;
 
 /// The HP-UFS booster.
+#[derive(Clone, Hash)]
 pub(crate) struct HpUfs {
     pub(super) info: DeviceInfo,
     pub(super) cache: SegmentCache,

@@ -11,7 +11,7 @@ use super::validity::Validity;
 const AT_ONCE: u32 = 16;
 
 /// Progress of the reading.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct Survey {
     segments: u32,
     next: u32,

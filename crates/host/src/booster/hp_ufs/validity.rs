@@ -6,6 +6,7 @@ use units::{Ppa, Superblock};
 use super::bits::Bits;
 
 /// The units on flash that hold current data, as far as the host knows.
+#[derive(Clone, Hash)]
 pub(crate) struct Validity {
     bits: Vec<u64>,
     counts: Vec<u32>,
@@ -14,7 +15,7 @@ pub(crate) struct Validity {
 }
 
 /// Block and offset of an address. Uses a shift if the size allows it, because every write needs this twice.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct BlockOf {
     units: u32,
     shift: Option<u32>,

@@ -8,6 +8,7 @@ use super::bits::Bits;
 use crate::request::Part;
 
 /// Queued loads, in order, and parked parts by segment.
+#[derive(Clone, Hash)]
 pub(crate) struct Wants {
     queue: VecDeque<SegmentId>,
     queued: Bits,
@@ -17,6 +18,7 @@ pub(crate) struct Wants {
     free: Vec<u32>,
 }
 
+#[derive(Clone, Hash)]
 struct Parked {
     part: Part,
     /// 0, or the index plus one of the part parked before.

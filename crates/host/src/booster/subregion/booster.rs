@@ -16,6 +16,7 @@ use crate::booster::seat::{
 use crate::request::{Part, RequestOp};
 
 /// A booster with policy `P`.
+#[derive(Clone, Hash)]
 pub(crate) struct SubregionBooster<P> {
     pub(crate) cache: SubregionCache,
     pub(crate) policy: P,

@@ -44,6 +44,7 @@ pub(crate) struct Setup {
 }
 
 /// The state that the booster lends to its policy.
+#[derive(Clone, Hash)]
 pub(crate) struct SubregionCache {
     /// The time of the last request, response or tick. Signals of apps do not count.
     pub now: SimTime,

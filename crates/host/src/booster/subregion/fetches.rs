@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// How urgent a fetch is, the most urgent first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Urgency {
     /// An app in the foreground has missed it.
     Missed,
@@ -20,13 +20,14 @@ impl Urgency {
 }
 
 /// A subregion to fetch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct FetchRequest {
     pub group: u32,
     pub urgency: Urgency,
 }
 
 /// Fetches to send: the most urgent first, equally urgent ones in order of request.
+#[derive(Clone, Hash)]
 pub(crate) struct Fetches {
     queues: [VecDeque<u32>; 4],
     /// Number of entries in all queues.

@@ -8,6 +8,7 @@ use super::fetches::FetchRequest;
 use crate::app::AppSignal;
 
 /// Differences of the modelled drivers beyond fetching and dropping.
+#[derive(Clone, Hash)]
 pub(crate) struct Quirks {
     /// Blocks that the host writes during a READ BUFFER are dirty afterwards.
     pub notes_writes_during_fetch: bool,

@@ -4,6 +4,7 @@
 use super::params::SubregionParams;
 
 /// Reads of each subregion since it was written or dropped last, normalized.
+#[derive(Clone, Hash)]
 pub(crate) struct ReadCounts {
     threshold: u32,
     /// When a count exceeds this, all counts are divided.

@@ -10,7 +10,7 @@ use units::Lpa;
 use crate::booster::seat::SEALED_BYTES;
 
 /// State of a subregion.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum State {
     /// Not cached.
     Absent,
@@ -22,13 +22,14 @@ pub(crate) enum State {
     Invalid,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct Group {
     state: State,
     /// Slot of a cached subregion.
     slot: u32,
 }
 
+#[derive(Clone, Hash)]
 struct Slot {
     group: u32,
     entries: Box<[u64]>,
@@ -38,6 +39,7 @@ struct Slot {
 }
 
 /// All subregions.
+#[derive(Clone, Hash)]
 pub(crate) struct Subregions {
     group_entries: u32,
     max_blocks: u32,

@@ -1,0 +1,170 @@
+//! The long search: `make explore`. Prints progress, and then a table; writes the numbers as JSON.
+
+use std::sync::Mutex;
+// The front may read the clock; the search itself only asks whether to go on.
+#[allow(clippy::disallowed_types)]
+use std::time::Instant;
+
+use device::Sabotage;
+use explore::scope::{Left, SCHEMES, Scope, levels};
+use explore::search::{Report, explore};
+use serde_json::{Value, json};
+use ufsim_explore as explore;
+
+const USAGE: &str = "ufsim-explore [--seconds N] [--cores N] [--json FILE]
+  --seconds N  time for everything (900)
+  --cores N    searches at a time (2)
+  --json FILE  the result as JSON
+  --scheme S   only this mapping scheme";
+
+/// What the command line asks for.
+struct Asked {
+    seconds: f64,
+    cores: usize,
+    json: Option<String>,
+    schemes: Vec<&'static str>,
+}
+
+fn main() {
+    let asked = asked(std::env::args().skip(1)).unwrap_or_else(|problem| {
+        eprintln!("{problem}\n{USAGE}");
+        std::process::exit(2);
+    });
+    // A broken promise is a panic, and the report has its message.
+    std::panic::set_hook(Box::new(|_| {}));
+    let rows = search_all(&asked);
+    print_table(&rows);
+    if let Some(path) = &asked.json {
+        let rows: Vec<Value> = rows.iter().map(Row::json).collect();
+        let text = serde_json::to_string_pretty(&json!({ "searches": rows })).expect("values of our own");
+        std::fs::write(path, text + "\n").unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
+    if rows.iter().any(Row::is_defect) {
+        std::process::exit(1);
+    }
+}
+
+fn asked(mut args: impl Iterator<Item = String>) -> Result<Asked, String> {
+    let mut asked = Asked { seconds: 900.0, cores: 2, json: None, schemes: SCHEMES.into() };
+    while let Some(name) = args.next() {
+        let value = args.next().ok_or_else(|| format!("{name} needs a value"))?;
+        let wrong = || format!("{name} {value}: must be a number above 0");
+        match name.as_str() {
+            "--seconds" => asked.seconds = value.parse().ok().filter(|n| *n > 0.0).ok_or_else(wrong)?,
+            "--cores" => asked.cores = value.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?,
+            "--json" => asked.json = Some(value),
+            "--scheme" => {
+                asked.schemes.retain(|scheme| *scheme == value);
+                if asked.schemes.is_empty() {
+                    return Err(format!("--scheme {value}: must be one of {}", SCHEMES.join(", ")));
+                }
+            }
+            _ => return Err(format!("{name} is unknown")),
+        }
+    }
+    Ok(asked)
+}
+
+/// One search and its result.
+struct Row {
+    scheme: &'static str,
+    sabotage: Option<(&'static str, Sabotage)>,
+    report: Report,
+    seconds: f64,
+}
+
+impl Row {
+    /// True if a device that was not made to break a promise has broken one.
+    fn is_defect(&self) -> bool {
+        self.sabotage.is_none() && self.report.failure.is_some()
+    }
+
+    fn json(&self) -> Value {
+        let Report { states, steps, cuts, surveys, depth, complete, failure } = &self.report;
+        let level = |left: Left| json!({ "requests": left.requests, "cuts": left.cuts });
+        let failure = failure.as_ref().map(|f| {
+            let steps: Vec<String> = f.steps.iter().map(|step| format!("{step:?}")).collect();
+            json!({ "what": f.what, "start": f.start, "level": level(f.level), "steps": steps })
+        });
+        let complete: Vec<Value> =
+            complete.iter().map(|&(left, states)| json!({ "level": level(left), "states": states })).collect();
+        json!({
+            "scheme": self.scheme, "sabotage": self.sabotage.map(|(name, _)| name), "states": states, "steps": steps,
+            "cuts": cuts, "surveys": surveys, "depth": depth, "complete": complete, "seconds": self.seconds,
+            "failure": failure,
+        })
+    }
+}
+
+/// Searches every scheme as it is, and with each sabotage.
+fn search_all(asked: &Asked) -> Vec<Row> {
+    let mut jobs: Vec<(&str, Option<(&str, Sabotage)>)> = asked.schemes.iter().map(|&scheme| (scheme, None)).collect();
+    for &scheme in &asked.schemes {
+        jobs.extend(Sabotage::ALL.iter().map(|&sabotage| (scheme, Some(sabotage))));
+    }
+    // Most sabotages are found within seconds, so they come first and leave their time to the others.
+    let share = |is_correct: bool| {
+        let all = asked.seconds * asked.cores as f64;
+        if is_correct { 0.8 * all / asked.schemes.len() as f64 } else { 0.05 * all }
+    };
+    let (jobs, rows) = (Mutex::new(jobs), Mutex::new(Vec::new()));
+    std::thread::scope(|threads| {
+        for _ in 0..asked.cores {
+            threads.spawn(|| {
+                loop {
+                    let next = jobs.lock().expect("no search panics").pop();
+                    let Some((scheme, sabotage)) = next else { return };
+                    let row = search(scheme, sabotage, share(sabotage.is_none()));
+                    rows.lock().expect("no search panics").push(row);
+                }
+            });
+        }
+    });
+    let mut rows = rows.into_inner().expect("no search panics");
+    let place = |row: &Row| SCHEMES.iter().position(|scheme| *scheme == row.scheme);
+    let number = |row: &Row| Sabotage::ALL.iter().position(|(name, _)| Some(*name) == row.sabotage.map(|(n, _)| n));
+    rows.sort_by_key(|row| (number(row), place(row)));
+    rows
+}
+
+#[allow(clippy::disallowed_types)]
+fn search(scheme: &'static str, sabotage: Option<(&'static str, Sabotage)>, seconds: f64) -> Row {
+    let began = Instant::now();
+    let mut scope = Scope::new(scheme, levels());
+    scope.sabotage = sabotage.map(|(_, sabotage)| sabotage);
+    scope.most = if sabotage.is_some() { 100_000 } else { 2_000_000 };
+    let mut told = 0.0;
+    let report = explore(&scope, &mut |report| {
+        let elapsed = began.elapsed().as_secs_f64();
+        if elapsed - told > 20.0 {
+            told = elapsed;
+            eprintln!("{scheme}: {} states in {elapsed:.0} s, depth {}", report.states, report.depth);
+        }
+        elapsed < seconds
+    });
+    Row { scheme, sabotage, report, seconds: began.elapsed().as_secs_f64() }
+}
+
+fn print_table(rows: &[Row]) {
+    println!(
+        "{:10} {:18} {:>12} {:>12} {:>10} {:>6} {:>7}  result",
+        "scheme", "sabotage", "states", "steps", "cuts", "depth", "s"
+    );
+    for row in rows {
+        let Report { states, steps, cuts, depth, complete, failure, .. } = &row.report;
+        let sabotage = row.sabotage.map_or("-", |(name, _)| name);
+        let result = match failure {
+            Some(failure) => format!("found in {} steps: {}", failure.steps.len(), failure.what),
+            None => {
+                let levels = complete
+                    .iter()
+                    .map(|(left, states)| format!("{} requests, {} cuts: {states}", left.requests, left.cuts));
+                levels.collect::<Vec<_>>().join("; ")
+            }
+        };
+        println!(
+            "{:10} {sabotage:18} {states:12} {steps:12} {cuts:10} {depth:6} {:7.1}  {result}",
+            row.scheme, row.seconds
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! The short search, which every test run makes; `make explore` is the long one.
+
+use device::Sabotage;
+use ufsim_explore::scope::{Left, SCHEMES, Scope};
+use ufsim_explore::search::explore;
+
+#[test]
+fn a_request_and_a_power_cut_in_every_order_on_a_new_device() {
+    for scheme in SCHEMES {
+        let mut scope = Scope::new(scheme, vec![Left { requests: 1, cuts: 1 }]);
+        scope.starts.truncate(1);
+        let report = explore(&scope, &mut |_| true);
+        assert_eq!(report.failure, None, "{scheme}");
+        assert_eq!(report.complete.len(), 1, "{scheme}: every state is seen");
+        assert!(report.cuts > 50 && report.surveys > 10, "{scheme}: {report:?}");
+    }
+}
+
+#[test]
+fn devices_in_use_keep_their_promises() {
+    for scheme in SCHEMES {
+        let scope = Scope { most: 3000, ..Scope::new(scheme, vec![Left { requests: 2, cuts: 1 }]) };
+        let report = explore(&scope, &mut |_| true);
+        assert_eq!(report.failure, None, "{scheme}");
+        assert!(report.states > 1000 * scope.starts.len() as u64, "{scheme}: {report:?}");
+    }
+}
+
+#[test]
+fn what_one_request_can_show_of_a_broken_promise_is_found() {
+    for scheme in SCHEMES {
+        for sabotage in [Sabotage::FuaAtOnce, Sabotage::ForgetLogBlock, Sabotage::ForgetRecovered, Sabotage::TrustTorn]
+        {
+            let scope = Scope::new(scheme, vec![Left { requests: 1, cuts: 2 }]).with(sabotage);
+            let report = explore(&scope, &mut |report| report.states < 20_000);
+            assert!(report.failure.is_some(), "{scheme} with {sabotage:?}: {report:?}");
+        }
+    }
+}
