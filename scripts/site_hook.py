@@ -39,6 +39,8 @@ PAGES_OF = {document: page for page, document in ROOT_PAGES.items()} | {"README.
 
 MARK = re.compile(r"^<!-- ([a-z]+)(?: ([\w./+-]+))? -->$", re.MULTILINE)
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+# Pages whose tables have five columns and more: these get the place of the page's own contents.
+WIDE = ("papers/", "run.md", "reference/formats.md")
 # A name in a table that has an escaped bar, which Markdown would show with its backslash.
 BARRED = re.compile(r"`([^`\n]*\\\|[^`\n]*)`")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
@@ -133,6 +135,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Puts in what comments stand for, and turns links out of docs/ into links to pages, or into plain text."""
     uri = page.file.src_uri
+    if uri.startswith(WIDE):
+        page.meta.setdefault("hide", ["toc"])
     parts = FENCE.split(MARK.sub(made, markdown))
     return "".join(part if part.startswith("```") else relinked(part, uri) for part in parts)
 
