@@ -186,8 +186,8 @@ struct Index {
     slots: Vec<Slot>,
     len: usize,
     mask: usize,
-    /// Number of addresses in each of [`CROWDS`] sets of L2P segments, so that most questions for an address that is not
-    /// in the log need no probe.
+    /// Number of addresses in each of [`CROWDS`] sets of L2P segments. Most questions for an address that is not in the
+    /// log then need no probe.
     crowds: Box<[u32; CROWDS]>,
 }
 

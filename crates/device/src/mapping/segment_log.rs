@@ -122,8 +122,8 @@ struct Update {
     holds: bool,
 }
 
-/// Sorts updates by rank and address into `sorted`. `starts` has the number of updates of each rank, and is overwritten.
-/// Ranks are dense, so counting takes a fraction of the time of a sort that compares.
+/// Sorts updates by rank and address into `sorted`. `starts` has the number of updates of each rank, and is
+/// overwritten. Ranks are dense, so counting takes a fraction of the time of a sort that compares.
 fn order(updates: &[Update], starts: &mut [u32], sorted: &mut Vec<Update>) {
     let mut next = 0;
     for start in &mut *starts {
