@@ -4,6 +4,8 @@ use nand::{Faults, Geometry, Timing};
 use params::ParamError;
 use units::{Nanos, UNIT_BYTES};
 
+use crate::sabotage::Sabotage;
+
 /// Everything that makes one device. It is built from a profile, whose reader checks the ranges. `P` is the type of the
 /// parameters of mapping schemes: of all schemes outside the device, none inside, where a scheme is handed its own.
 #[derive(Clone, Debug)]
@@ -61,38 +63,6 @@ impl<P> Config<P> {
             sabotage: self.sabotage,
         }
     }
-}
-
-/// Promises that a device can be made to break, to show that tests would notice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sabotage {
-    /// A flush is answered at once.
-    FlushAtOnce,
-    /// A FUA write is answered when it is accepted.
-    FuaAtOnce,
-    /// Trims are not journaled.
-    ForgetTrims,
-    /// A superblock that is opened is not recorded as a log block.
-    ForgetLogBlock,
-    /// Recovery takes the page that was programmed last, whatever its version.
-    LastPageWins,
-    /// Recovery does not write the segments that it has changed.
-    ForgetRecovered,
-    /// A unit whose program was cut by a power loss counts as whole.
-    TrustTorn,
-}
-
-impl Sabotage {
-    /// Every sabotage, with its name.
-    pub const ALL: [(&str, Sabotage); 7] = [
-        ("flush-at-once", Sabotage::FlushAtOnce),
-        ("fua-at-once", Sabotage::FuaAtOnce),
-        ("forget-trims", Sabotage::ForgetTrims),
-        ("forget-log-block", Sabotage::ForgetLogBlock),
-        ("last-page-wins", Sabotage::LastPageWins),
-        ("forget-recovered", Sabotage::ForgetRecovered),
-        ("trust-torn", Sabotage::TrustTorn),
-    ];
 }
 
 /// The shared SRAM pool, in buffers of 4 KiB.

@@ -39,8 +39,10 @@ pub struct Victim {
     pub at: usize,
     /// SRAM buffers that hold these segments.
     pub held: u16,
-    /// The segment bitmap page has been read.
+    /// The read of the segment bitmap has been submitted.
     pub opened: bool,
+    /// The segment bitmap has been read, and `plan` follows from it.
+    pub planned: bool,
 }
 
 impl Victim {
@@ -62,6 +64,7 @@ impl Victim {
             at: 0,
             held: 0,
             opened: false,
+            planned: false,
         }
     }
 

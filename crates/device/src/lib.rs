@@ -26,6 +26,7 @@
 
 mod blocks;
 mod buffer;
+mod concerned;
 mod config;
 mod device;
 mod directory;
@@ -42,6 +43,7 @@ mod pace;
 mod publish;
 mod recommend;
 mod records;
+mod sabotage;
 pub mod seat;
 mod sram;
 mod stats;
@@ -51,10 +53,11 @@ mod trims;
 mod unit_writes;
 mod validity;
 
-pub use config::{Config, EngineConfig, GcConfig, GcPace, LogConfig, Sabotage, SramConfig};
+pub use config::{Config, EngineConfig, GcConfig, GcPace, LogConfig, SramConfig};
 pub use device::{Device, DeviceConfig, Unpowered};
 pub use engine::core::{DeviceEvent, Effects};
 pub use engine::power::Moment;
 pub use engine::state::Translation;
 pub use mapping::{MappingKind, MappingParams};
+pub use sabotage::Sabotage;
 pub use stats::DeviceStats;

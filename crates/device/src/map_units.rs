@@ -145,6 +145,11 @@ impl MapUnits {
         MapUnits { has_bitmaps: true, ..self }
     }
 
+    /// True if every data superblock has a segment bitmap.
+    pub fn has_bitmaps(self) -> bool {
+        self.has_bitmaps
+    }
+
     /// Flash units of a segment bitmap. The smaller the map units, the larger the bitmap. Schemes without bitmaps have
     /// a place for one all the same.
     pub fn bitmap_parts(self) -> u32 {
@@ -198,6 +203,12 @@ impl MapUnits {
     #[inline]
     pub fn of(self, lpa: Lpa) -> SegmentId {
         SegmentId(lpa.0 >> self.shift)
+    }
+
+    /// The position of an address in its map unit.
+    #[inline]
+    pub fn slot(self, lpa: Lpa) -> u32 {
+        lpa.0 & ((1 << self.shift) - 1)
     }
 
     /// The map units of an L2P segment of 1024 entries, which may have several parts.

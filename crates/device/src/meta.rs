@@ -14,7 +14,7 @@ use nand::Layout;
 use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use crate::directory::{Directory, JOURNAL_PAGES, Piece};
-use crate::knowledge::{Expected, Pages, Programmed, Record, Snapshot, TrimRecord};
+use crate::knowledge::{Expected, Pages, Programmed, Snapshot};
 use crate::map_units::{MapUnits, Numbered};
 
 /// Kind of a piece.
@@ -22,12 +22,19 @@ use crate::map_units::{MapUnits, Numbered};
 pub enum Kind {
     /// An L2P segment.
     Segment(SegmentId),
-    /// A part of the segment bitmap of a data superblock.
-    Bitmap,
+    /// A part of the segment bitmap of this data superblock.
+    Bitmap(Superblock),
     /// A part of one of the two records.
     Record(usize),
     /// A page of the journal of trims.
     Journal(usize),
+}
+
+impl Kind {
+    /// True if such a piece may leave the directory. A power cut may bring its place in an older snapshot back.
+    pub fn can_be_dropped(self) -> bool {
+        matches!(self, Kind::Bitmap(_) | Kind::Journal(_))
+    }
 }
 
 /// Layout of pieces that are programmed together: in their order, with as many small map units in a flash unit as fit.
@@ -112,7 +119,7 @@ pub struct Rebuilt {
 impl Meta {
     /// Metadata of a new device: nothing is written.
     pub fn new(layout: Layout, units: MapUnits) -> Meta {
-        Meta::with_pages(layout, units, Pages::new(units, JOURNAL_PAGES as usize))
+        Meta::with_pages(layout, units, Pages::new(units))
     }
 
     /// Metadata after a power cut: only the pages are left.
@@ -127,7 +134,7 @@ impl Meta {
         let labelled =
             if units.per_flash_unit() > 1 { geometry.meta_superblocks * layout.superblock_units() } else { 0 };
         let mut pages = pages.divided(units);
-        pages.resize_labels(labelled as usize);
+        pages.resize_labels(layout.first_ppa(Superblock(first)), labelled as usize);
         Meta {
             units,
             segments,
@@ -162,27 +169,6 @@ impl Meta {
     #[inline]
     pub(crate) fn pages_mut(&mut self) -> &mut Pages {
         &mut self.pages
-    }
-
-    /// All parts of a record have been programmed, `last` as the last one.
-    ///
-    /// # Panics
-    /// If `last` is no part of that record.
-    pub(crate) fn record_written(&mut self, last: &Programmed, slot: usize, record: Record) {
-        assert!(self.kind(last.piece()) == Kind::Record(slot), "{last:?} is no part of record {slot}");
-        self.pages.set_record(last, slot, record);
-    }
-
-    /// A page of the journal has been programmed.
-    ///
-    /// # Panics
-    /// If `programmed` is not that page.
-    pub(crate) fn journal_written(&mut self, programmed: &Programmed, page: usize, trims: Vec<TrimRecord>) {
-        assert!(
-            self.kind(programmed.piece()) == Kind::Journal(page),
-            "{programmed:?} is not page {page} of the journal"
-        );
-        self.pages.set_journal(programmed, page, trims);
     }
 
     /// The metadata pages, which are all that is left without power.
@@ -248,12 +234,11 @@ impl Meta {
         if self.units.per_flash_unit() == 1 {
             return;
         }
-        let first = self.label_slot(ppa);
         let mut placing = self.placing();
         for &piece in pieces {
             let fresh = placing;
             let units = placing.put(Piece(piece));
-            let label = self.pages.label(first + units.start as usize);
+            let label = self.pages.label(ppa.offset(units.start)).expect("every flash unit of metadata has a label");
             if !fresh.shares(&units) {
                 label.clear();
             }
@@ -263,12 +248,14 @@ impl Meta {
 
     /// The pieces in a flash unit whose spare area was read and has `mark`.
     pub fn pieces_at(&self, ppa: Ppa, mark: u32) -> Vec<Piece> {
-        let label = self.pages.label_at(self.label_slot(ppa)).filter(|label| label.first() == Some(&mark));
+        let label = self.pages.label_at(ppa, mark);
         label.map_or_else(|| vec![Piece(mark)], |label| label.iter().copied().map(Piece).collect())
     }
 
-    fn label_slot(&self, ppa: Ppa) -> usize {
-        (ppa.0 - self.layout.first_ppa(Superblock(self.first)).0) as usize
+    /// True if metadata is programmed at this place.
+    #[inline]
+    pub fn is_metadata(&self, ppa: Ppa) -> bool {
+        ppa >= self.layout.first_ppa(Superblock(self.first))
     }
 
     /// Flash units of a piece; 1 if it shares one.
@@ -283,12 +270,16 @@ impl Meta {
     }
 
     /// The kind of a piece.
+    #[inline]
     pub fn kind(&self, piece: Piece) -> Kind {
+        if piece.0 < self.segments { Kind::Segment(SegmentId(piece.0)) } else { self.own_kind(piece) }
+    }
+
+    fn own_kind(&self, piece: Piece) -> Kind {
         let records = self.first_record();
         let journal = records + 2 * self.record_parts;
         match piece.0 {
-            n if n < self.segments => Kind::Segment(SegmentId(n)),
-            n if n < records => Kind::Bitmap,
+            n if n < records => Kind::Bitmap(Superblock((n - self.segments) / self.units.bitmap_parts())),
             n if n < journal => Kind::Record(((n - records) / self.record_parts) as usize),
             n => Kind::Journal((n - journal) as usize),
         }
@@ -367,7 +358,8 @@ impl Meta {
         self.open = Some((sb, 0));
         self.abandoned.retain(|&other| other != sb);
         let next = self.free.iter().take(2).copied().collect();
-        self.pages.add_snapshot(Snapshot { sb, place: self.directory.to_packed(), next });
+        let (stamp, place) = (self.stamp + 1, self.directory.to_packed());
+        self.pages.add_snapshot(Snapshot { sb, stamp, place, next });
         true
     }
 
@@ -503,50 +495,5 @@ impl Meta {
     /// Bytes of SRAM: the directory, and the sequence numbers of the segments if it has them (4 bytes each).
     pub fn table_bytes(&self) -> u64 {
         4 * (u64::from(self.directory.pieces()) + self.seq.len() as u64)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::core::Core;
-    use crate::map_units::MapShape;
-    use crate::mapping::small;
-
-    fn core() -> Core {
-        Core::in_test(small::config(), MapUnits::new(4096, MapShape::part_of_segment(4096)))
-    }
-
-    /// The last part of record 1 and page 3 of the journal are on flash.
-    fn programmed(meta: &Meta) -> [Programmed; 2] {
-        let last = *meta.record_pieces(1).last().expect("a record has parts");
-        [last, meta.journal_piece(3)].map(|piece| Programmed::in_test(piece, Ppa(0)))
-    }
-
-    #[test]
-    fn records_and_pages_of_the_journal_change_with_the_proof_of_their_program() {
-        let mut core = core();
-        let meta = core.meta_in_test();
-        let [record, journal] = programmed(meta);
-        meta.record_written(&record, 1, Record::default());
-        meta.journal_written(&journal, 3, Vec::new());
-    }
-
-    #[test]
-    #[should_panic = "is no part of record 0"]
-    fn a_record_does_not_change_with_the_program_of_another() {
-        let mut core = core();
-        let meta = core.meta_in_test();
-        let [record, _] = programmed(meta);
-        meta.record_written(&record, 0, Record::default());
-    }
-
-    #[test]
-    #[should_panic = "is not page 2 of the journal"]
-    fn a_page_of_the_journal_does_not_change_with_the_program_of_another() {
-        let mut core = core();
-        let meta = core.meta_in_test();
-        let [_, journal] = programmed(meta);
-        meta.journal_written(&journal, 2, Vec::new());
     }
 }

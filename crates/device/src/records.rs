@@ -1,5 +1,7 @@
 //! Writing records of log blocks to flash.
 
+use std::sync::Arc;
+
 use units::Superblock;
 
 use crate::blocks::{Blocks, State, Stream};
@@ -14,7 +16,7 @@ pub struct Records {
     durable: u64,
     /// Number of the record that each stream's open superblock needs on flash.
     needs: [u64; 2],
-    programming: [Option<Record>; 2],
+    programming: [Option<Arc<Record>>; 2],
     parts: [usize; 2],
 }
 
@@ -39,7 +41,7 @@ impl Records {
         assert!(self.ready(), "a record of log blocks is begun while its place is being programmed");
         self.begun += 1;
         let slot = Records::slot(self.begun);
-        self.programming[slot] = Some(Record { number: self.begun, log_blocks, free, bad });
+        self.programming[slot] = Some(Arc::new(Record { number: self.begun, log_blocks, free, bad }));
         if let Some(stream) = stream {
             self.needs[stream as usize] = self.begun;
         }
@@ -51,15 +53,15 @@ impl Records {
         self.parts[slot] = parts;
     }
 
-    /// A part is on flash. Gives the record if that was its last part.
-    pub fn part_written(&mut self, slot: usize) -> Option<Record> {
+    /// A part is on flash. Gives the record.
+    pub fn part_written(&mut self, slot: usize) -> Arc<Record> {
         self.parts[slot] -= 1;
-        if self.parts[slot] > 0 {
-            return None;
+        let record = Arc::clone(self.programming[slot].as_ref().expect("a record is programmed part by part"));
+        if self.parts[slot] == 0 {
+            self.programming[slot] = None;
+            self.durable = self.durable.max(record.number);
         }
-        let record = self.programming[slot].take()?;
-        self.durable = self.durable.max(record.number);
-        Some(record)
+        record
     }
 
     /// True if the open superblock of the stream is in a record on flash.
@@ -94,9 +96,9 @@ mod tests {
         let other = records.begin(Some(Stream::Gc), vec![Superblock(3), Superblock(4)], &blocks);
         records.expect(other, 2);
         assert!(slot != other && !records.ready());
-        assert_eq!(records.part_written(slot), None);
+        assert_eq!(records.part_written(slot).number, 1);
         assert!(!records.recorded(Stream::Host));
-        assert_eq!(records.part_written(slot).unwrap().number, 1);
+        assert_eq!(records.part_written(slot).number, 1);
         assert!(records.recorded(Stream::Host) && !records.recorded(Stream::Gc) && records.ready());
     }
 }

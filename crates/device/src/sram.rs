@@ -3,7 +3,7 @@
 //! HP-UFS Sec. IV-A: "The SRAM is used as shared memory that is dynamically allocated to the write buffer, L2P segment
 //! buffer, GC buffer and so on." A cached segment is always clean, so any other use may take its buffer.
 
-use units::SegmentId;
+use units::{Ppa, SegmentId};
 
 use crate::config::SramConfig;
 use crate::knowledge::{Loaded, SegmentCache};
@@ -124,6 +124,12 @@ impl Sram {
             self.cache.evict();
         }
         self.cache.insert(loaded);
+    }
+
+    /// A segment has been programmed at `place`. If it is cached, the cache takes its new content.
+    #[inline]
+    pub fn rewritten(&mut self, segment: SegmentId, place: Ppa) {
+        self.cache.rewritten(segment, place);
     }
 
     /// Removes a segment from the cache; the caller is about to change it.

@@ -217,6 +217,29 @@ impl SegmentState {
         self.shared.at(self.slot(), self.shared.moment(self.place))
     }
 
+    /// The entries of this state that were replaced up to `later`, a later state of the same segment: position and
+    /// entry, in the order of the changes. `None` if the changes are not stored any more, or these are states of
+    /// different segments.
+    pub fn replaced_until(&self, later: &SegmentState) -> Option<impl Iterator<Item = (usize, u32)> + use<'_>> {
+        let shared = &*self.shared;
+        if !Arc::ptr_eq(&self.shared, &later.shared) || self.slot() != later.slot() {
+            return None;
+        }
+        if shared.kept_count.load(Relaxed) > 0 {
+            let kept = shared.kept();
+            if kept.contains_key(&self.name) || kept.contains_key(&later.name) {
+                return None;
+            }
+        }
+        let (slot, moment) = (self.slot(), shared.moment(self.place));
+        let changes = shared.moment(later.place).wrapping_sub(moment);
+        // An earlier state is none whose changes are stored.
+        (changes < UNDO + 1).then(|| {
+            let undo = move |i| shared.undo(slot, moment.wrapping_add(i)).load(Relaxed);
+            (0..changes).map(undo).map(|undo| ((undo >> 32) as usize, undo as u32))
+        })
+    }
+
     /// An entry.
     pub fn entry(&self, at: usize) -> u32 {
         let shared = &*self.shared;
@@ -327,6 +350,22 @@ mod tests {
         drop(live);
         assert_eq!((before.entry(5), before.image()[6]), (77, 16));
         assert!(before == before.clone() && before != SegmentState::of(&image(10)));
+    }
+
+    #[test]
+    fn two_states_of_a_segment_differ_in_the_changes_between_them() {
+        let mut live = LiveSegments::new(2);
+        live.load(1, &image(10));
+        let before = live.state(1);
+        [(5, 77), (6, 80), (5, 78)].into_iter().for_each(|(at, packed)| live.change(1, at, packed));
+        let after = live.state(1);
+        live.change(1, 7, 81);
+        let replaced = |from: &SegmentState, to: &SegmentState| Some(from.replaced_until(to)?.collect::<Vec<_>>());
+        assert_eq!(replaced(&before, &after), Some(vec![(5, 15), (6, 16), (5, 77)]));
+        assert_eq!(replaced(&after, &before), None, "the other way round");
+        assert_eq!(replaced(&before, &SegmentState::of(&image(10))), None, "another segment");
+        (0..UNDO as usize).for_each(|at| live.change(1, at, 9));
+        assert_eq!(replaced(&before, &after), None, "they have their own copies");
     }
 
     #[derive(Clone, Debug)]

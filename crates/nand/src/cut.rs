@@ -5,7 +5,7 @@ use std::ops::Range;
 use units::{Ppa, SimTime};
 
 use crate::geometry::CellType;
-use crate::nand::Nand;
+use crate::nand::{Blind, Nand};
 use crate::op::Work;
 use crate::state::Mark;
 
@@ -114,10 +114,13 @@ impl Nand {
         };
         self.state.finish_program(ppa, units);
         let page_units = self.layout.geometry().units_per_page;
-        let garble = self.blind && self.layout.geometry().cell(self.layout.superblock_of(ppa)) != CellType::Slc;
+        let is_metadata = self.layout.geometry().cell(self.layout.superblock_of(ppa)) == CellType::Slc;
+        let garble = self.blind == Some(Blind::ToUserData) && !is_metadata;
+        let keep_mark = self.blind == Some(Blind::ToMetadata) && is_metadata;
         let mut readable = 0;
         for first in (0..units).step_by(page_units as usize) {
             match roll(3) {
+                0 if keep_mark => {}
                 0 => self.state.mark(ppa.offset(first), page_units, Mark::Blank),
                 1 => readable |= (first..first + page_units).fold(0, |bits, unit| bits | 1 << unit),
                 _ => {
@@ -127,6 +130,7 @@ impl Nand {
                                 self.state.garble(ppa.offset(unit));
                                 readable |= 1 << unit;
                             }
+                            0 if keep_mark => {}
                             0 => self.state.mark(ppa.offset(unit), 1, Mark::Unreadable),
                             _ => readable |= 1 << unit,
                         }

@@ -116,6 +116,6 @@ pub use cut::CutProgram;
 pub use fault::Faults;
 pub use free::FreeWork;
 pub use geometry::{CellType, Geometry, Layout, Place};
-pub use nand::Nand;
+pub use nand::{Blind, Nand};
 pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
 pub use timing::{CellTiming, Timing};

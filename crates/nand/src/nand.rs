@@ -28,8 +28,17 @@ pub struct Nand {
     counters: Counters,
     /// `None` = nothing fails.
     faults: Option<Injector>,
-    /// For tests: half written user data counts as whole.
-    pub(crate) blind: bool,
+    /// For tests: half written units that count as whole.
+    pub(crate) blind: Option<Blind>,
+}
+
+/// For tests: what an array takes for whole although it is half written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Blind {
+    /// User data, whose units then have contents that were never written.
+    ToUserData,
+    /// Metadata: the blocks of SLC.
+    ToMetadata,
 }
 
 impl Nand {
@@ -47,7 +56,7 @@ impl Nand {
             state: State::new(layout),
             counters: Counters::default(),
             faults: None,
-            blind: false,
+            blind: None,
         }
     }
 
@@ -56,10 +65,9 @@ impl Nand {
         self.faults = Injector::new(faults);
     }
 
-    /// For tests: from now on half written user data can not be told from whole data. Its units have contents that were
-    /// never written.
-    pub fn without_ecc(&mut self) {
-        self.blind = true;
+    /// For tests: from now on half written units of this kind can not be told from whole ones.
+    pub fn without_ecc(&mut self, blind: Blind) {
+        self.blind = Some(blind);
     }
 
     /// Submits a read or an erase to its die, where it may start at once.

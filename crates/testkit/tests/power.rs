@@ -35,7 +35,7 @@ fn cases_that_once_failed_do_not_any_more() {
 /// A campaign without findings proves something only if it finds existing defects.
 #[test]
 fn every_broken_promise_is_noticed() {
-    for (name, sabotage) in Sabotage::ALL {
+    for &(name, sabotage) in Sabotage::ALL {
         let broken = |seed| Case { sabotage: Some(sabotage), ..Case::new(seed) }.run().is_err();
         assert!((0..214).any(broken), "{name} was not noticed");
     }

@@ -7,7 +7,6 @@ use super::core::Job;
 use super::state::Firmware;
 use super::waiting::MetaGc;
 use crate::blocks::{State, Stream};
-use crate::directory::Piece;
 use crate::gc::{PageCopy, Phase, Victim};
 use crate::ops::{MAX_ROW, ProgramReason, Purpose};
 use crate::seat::{Commit, Mapping, Search};
@@ -391,10 +390,20 @@ impl<M: Mapping> Firmware<M> {
 
     /// Programs the pieces of the round, which are in SRAM. False: the job has to continue when the programs are done.
     fn write_back_pieces(&mut self) -> bool {
-        let round: Vec<Piece> = self.meta_gc.pieces.drain(..self.meta_gc.round).map(|(_, piece)| piece).collect();
-        self.core.program_all_pieces(&round, ProgramReason::Move);
-        self.core.sram.give(Owner::Map, self.meta_gc.held);
+        let (core, mut reads, mut round) = (&mut self.core, 0, Vec::new());
+        for (place, piece) in self.meta_gc.pieces.drain(..self.meta_gc.round) {
+            let shown = core.job_reads.shows_next(&mut reads, piece, place, core.meta.pages());
+            // A snapshot may name a piece that was dropped before a power cut, at a place that was used again since.
+            if !shown && core.meta.kind(piece).can_be_dropped() {
+                core.meta.drop_piece(piece);
+                continue;
+            }
+            assert!(shown, "the read of {piece:?} at {place} shows something else");
+            round.push(piece);
+        }
+        core.program_all_pieces(&round, ProgramReason::Move);
+        core.sram.give(Owner::Map, self.meta_gc.held);
         self.meta_gc.held = 0;
-        false
+        round.is_empty() && self.advance_meta_gc()
     }
 }

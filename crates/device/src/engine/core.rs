@@ -1,20 +1,21 @@
 //! What every part of the firmware works on: flash, SRAM, tables, and the effects of the current call.
 
-use nand::{Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
+use nand::{Blind, Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
 use ufs::{LpaRun, Response};
 use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
-use crate::config::{EngineConfig, HpbConfig, Sabotage};
+use crate::config::{EngineConfig, HpbConfig};
 use crate::directory::{JOURNAL_PAGES, Piece};
-use crate::knowledge::{JobReads, Pages, Programmed, ProgrammedSet};
+use crate::knowledge::{Covered, JobReads, Pages, Programmed, ProgrammedSet};
 use crate::log::{Change, Log, Logged};
 use crate::map_units::MapUnits;
 use crate::meta::{Kind, Meta};
 use crate::ops::{MAX_ITEMS, MAX_ROW, Ops, ProgramReason, Purpose};
 use crate::publish::Publisher;
 use crate::records::Records;
+use crate::sabotage::Sabotage;
 use crate::sram::Sram;
 use crate::stats::DeviceStats;
 use crate::trims::Trims;
@@ -163,8 +164,10 @@ impl Core {
         let meta = Meta::new(cfg.geometry.layout(), units);
         let mut nand = Nand::new(cfg.geometry, cfg.timing);
         nand.set_faults(cfg.faults);
-        if cfg.sabotage == Some(Sabotage::TrustTorn) {
-            nand.without_ecc();
+        match cfg.sabotage {
+            Some(Sabotage::TrustTorn) => nand.without_ecc(Blind::ToUserData),
+            Some(Sabotage::TornMetadata) => nand.without_ecc(Blind::ToMetadata),
+            _ => {}
         }
         Core::with_flash(nand, meta, cfg)
     }
@@ -250,6 +253,7 @@ impl Core {
     }
 
     /// True if tests make the device break this promise.
+    #[inline]
     pub(super) fn sabotaged(&self, promise: Sabotage) -> bool {
         self.cfg.sabotage == Some(promise)
     }
@@ -328,6 +332,9 @@ impl Core {
         }
         let marks = &marks[..placing.units() as usize];
         let ppa = self.program_meta_row(marks, &items[..n], |ppa| Purpose::MetaProgram { ppa, n: n as u32, reason });
+        if self.sabotaged(Sabotage::SwappedParts) {
+            items[1..n].iter_mut().for_each(|item| *item ^= 1);
+        }
         self.meta.label(ppa, &items[..n]);
         self.count_pieces(pieces[0], reason, marks.len() as u32);
         if reason != ProgramReason::Background {
@@ -417,28 +424,59 @@ impl Core {
         self.program_all_pieces(&pieces, reason);
     }
 
-    /// A piece of the engine's own metadata, neither a segment nor a segment bitmap, is on flash.
-    pub(super) fn own_piece_programmed(&mut self, programmed: &Programmed, kind: Kind) {
-        self.piece_survived(programmed, kind);
-        if matches!(kind, Kind::Journal(_)) {
-            self.erase_unread();
+    /// A piece is on flash. What it holds is what its place holds from now on. The directory still has its former
+    /// place. Of a map unit that was programmed in the background, the scheme says what it holds.
+    pub(super) fn piece_on_flash(&mut self, programmed: &Programmed, reason: ProgramReason) {
+        let piece = programmed.piece();
+        let from = self.meta.place(piece);
+        match (self.meta.kind(piece), reason) {
+            (Kind::Segment(_), ProgramReason::Background) => {}
+            (Kind::Segment(unit), _) => {
+                let from = if reason == ProgramReason::Job { self.sabotaged_source(unit, from) } else { (unit, from) };
+                self.meta.pages_mut().taken_over(programmed, from);
+            }
+            (_, ProgramReason::Move) => {
+                // It may have left the directory since it was read.
+                from.into_iter().for_each(|from| self.meta.pages_mut().copied(programmed, from));
+            }
+            (Kind::Record(slot), _) => {
+                let record = self.records.part_written(slot);
+                self.meta.pages_mut().set_record(programmed, record);
+            }
+            (Kind::Journal(page), _) => {
+                let trims = self.trims.written(page);
+                self.meta.pages_mut().set_journal(programmed, trims.into());
+            }
+            (Kind::Bitmap(_), _) if from.is_some() && self.sabotaged(Sabotage::StaleBitmap) => {
+                from.into_iter().for_each(|from| self.meta.pages_mut().copied(programmed, from));
+            }
+            (Kind::Bitmap(sb), _) => {
+                let covered = Covered { erases: self.nand.erase_count(sb), last: Seq(self.next_seq.0 - 1) };
+                self.meta.pages_mut().set_bitmap(programmed, covered);
+            }
         }
     }
 
-    /// The power was cut while a piece of the engine's own metadata was programmed, and the piece can be read.
-    pub(super) fn piece_survived(&mut self, programmed: &Programmed, kind: Kind) {
-        match kind {
-            Kind::Record(slot) => {
-                if let Some(record) = self.records.part_written(slot) {
-                    self.meta.record_written(programmed, slot, record);
-                }
-            }
-            Kind::Journal(page) => {
-                let trims = self.trims.written(page);
-                self.meta.journal_written(programmed, page, trims);
-            }
-            Kind::Segment(_) | Kind::Bitmap => {}
+    /// The map unit, and its place, from which a flush takes the content of `unit`: itself at `from`, unless a sabotage
+    /// says otherwise.
+    fn sabotaged_source(&self, unit: SegmentId, from: Option<Ppa>) -> (SegmentId, Option<Ppa>) {
+        let neighbour = SegmentId(unit.0 ^ 1);
+        match self.cfg.sabotage {
+            Some(Sabotage::StaleTranslationPage) => (unit, self.meta.pages().before(unit).or(from)),
+            Some(Sabotage::MisplacedSegment) if unit.0 % 4 == 1 => (neighbour, self.meta.place(Piece::of(neighbour))),
+            _ => (unit, from),
         }
+    }
+
+    /// The directory learns the place of a piece that has been programmed.
+    pub(super) fn piece_moved(&mut self, piece: Piece, place: Ppa) {
+        if let Kind::Segment(unit) = self.meta.kind(piece) {
+            if self.sabotaged(Sabotage::StaleSegment) && unit.0 % 4 == 1 && self.meta.place(piece).is_some() {
+                return;
+            }
+            self.sram.rewritten(unit, place);
+        }
+        self.meta.moved(piece, place);
     }
 
     /// Every trim with a number below `below` is in a segment on flash, so the journal may forget it.
@@ -488,7 +526,7 @@ impl Core {
     }
 
     /// Erases superblocks that waited for their last reader, or for trims to be safe.
-    fn erase_unread(&mut self) {
+    pub(super) fn erase_unread(&mut self) {
         let safe = self.trims.safe_below();
         while let Some(sb) = self.blocks.take_unread(safe) {
             self.erase(sb);

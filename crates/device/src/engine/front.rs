@@ -6,7 +6,7 @@ use units::{Lpa, Nanos, Ppa};
 use super::core::DeviceEvent;
 use super::state::{Firmware, Pending, Translation};
 use super::waiting::Then;
-use crate::config::Sabotage;
+use crate::sabotage::Sabotage;
 use crate::seat::{Answer, HostRole, HostSays, Mapping};
 use crate::sram::Owner;
 

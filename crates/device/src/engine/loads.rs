@@ -6,7 +6,7 @@ use units::{Lpa, Ppa, SegmentId};
 
 use super::state::Firmware;
 use super::waiting::{Load, Run, Then, Waiter};
-use crate::knowledge::{ExpectedSet, Loaded, LoadedSet};
+use crate::knowledge::{ExpectedSet, Loaded, LoadedSet, Sight};
 use crate::map_units::UnitSet;
 use crate::ops::Purpose;
 use crate::seat::{LoadedFor, Mapping};
@@ -86,13 +86,14 @@ impl<M: Mapping> Firmware<M> {
         let at = self.loads.active.iter().position(|l| l.units == units);
         let at = at.expect("a load is listed until it is done");
         let flash_units = self.core.meta.units().flash_units();
-        self.loads.active[at].expected.arrive(done, flash_units);
+        let sight = Sight::new(done, &self.core.nand, self.core.meta.pages());
+        self.loads.active[at].expected.arrive(&sight, flash_units, self.core.meta.directory());
         self.loads.active[at].reads -= 1;
         if self.loads.active[at].reads > 0 {
             return;
         }
         let mut load = self.loads.active.swap_remove(at);
-        let loaded = load.expected.loaded();
+        let loaded = load.expected.loaded(self.core.meta.directory());
         self.core.sram.give(Owner::Load, load.held);
         if !M::ON_DEMAND {
             loaded.iter().for_each(|loaded| self.core.sram.keep_segment(loaded));

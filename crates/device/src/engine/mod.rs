@@ -25,13 +25,13 @@ pub(crate) mod state;
 mod waiting;
 mod write;
 
-use nand::{Completed, Counters};
+use nand::{Completed, Counters, Work};
 use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Notice, PiggyBack, Response, Status, Tag};
 use units::{Counter, CounterSet, Lpa, SimTime};
 
 use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
 use self::state::{Firmware, Translation};
-use crate::knowledge::Programmed;
+use crate::knowledge::{Programmed, Sight};
 use crate::meta::Kind;
 use crate::ops::{ProgramReason, Purpose};
 use crate::seat::{MapMemory, Mapping};
@@ -79,7 +79,9 @@ impl<M: Mapping> Firmware<M> {
             Purpose::SegmentLoad { units } => self.units_loaded(&done, units),
             Purpose::JobRead { read } => {
                 self.core.job_ops -= 1;
-                self.core.job_reads.complete(read, &done);
+                let sight = Sight::new(&done, &self.core.nand, self.core.meta.pages());
+                let metadata = matches!(done.work(), Work::Read { ppa, .. } if self.core.meta.is_metadata(ppa));
+                self.core.job_reads.complete(read, &sight, metadata);
                 self.core.ops.finish(token);
                 return;
             }
@@ -165,12 +167,13 @@ impl<M: Mapping> Firmware<M> {
             let kind = self.core.meta.kind(piece);
             let place = ppa.offset(placing.put(piece).start);
             let programmed = Programmed::by(done, piece, place);
+            self.core.piece_on_flash(&programmed, reason);
             let own = reason != ProgramReason::Background || matches!(kind, Kind::Record(_) | Kind::Journal(_));
             if own || self.map.piece_programmed(&mut self.core, &programmed) {
-                self.core.meta.moved(piece, place);
+                self.core.piece_moved(piece, place);
             }
-            if reason != ProgramReason::Move {
-                self.core.own_piece_programmed(&programmed, kind);
+            if reason != ProgramReason::Move && matches!(kind, Kind::Journal(_)) {
+                self.core.erase_unread();
             }
             if reason == ProgramReason::Job && matches!(kind, Kind::Segment(_)) {
                 self.core.programmed.add(programmed);

@@ -70,29 +70,26 @@ impl<M: Mapping> Firmware<M> {
     /// Cuts the power at `now`. All of SRAM is lost. `dice` decide how far operations in flight have got.
     pub fn power_cut(mut self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Flash {
         let torn = self.core.nand.power_cut(now, dice);
-        // Parts of records and pages of the journal whose programs survived without having completed.
-        let mut own: Vec<(Kind, Programmed)> = Vec::new();
+        let mut whole: Vec<(Programmed, ProgramReason)> = Vec::new();
         for (token, slot) in self.core.ops.in_flight() {
             let Purpose::MetaProgram { n, reason, .. } = slot.purpose else { continue };
             let Some(program) = torn.iter().find(|torn| torn.token() == token) else { continue };
             let mut placing = self.core.meta.placing();
             for piece in slot.items[..n as usize].iter().map(|&item| Piece(item)) {
-                let Some(programmed) = Programmed::survived(program, piece, placing.put(piece)) else { continue };
-                match self.core.meta.kind(piece) {
-                    // Moving a piece does not change its content.
-                    _ if reason == ProgramReason::Move => {}
-                    Kind::Segment(_) => self.core.programmed.add(programmed),
-                    kind => own.push((kind, programmed)),
-                }
+                let survived = Programmed::survived(program, piece, placing.put(piece));
+                whole.extend(survived.map(|programmed| (programmed, reason)));
+            }
+        }
+        for (programmed, reason) in whole {
+            self.core.piece_on_flash(&programmed, reason);
+            if reason != ProgramReason::Move && matches!(self.core.meta.kind(programmed.piece()), Kind::Segment(_)) {
+                self.core.programmed.add(programmed);
             }
         }
         let survived = self.core.take_programmed();
         self.map.on_power_loss(&mut self.core, &survived);
         if let Some(recovery) = &mut self.recovery {
             recovery.writes.finish(&mut self.core, &survived);
-        }
-        for (kind, programmed) in own {
-            self.core.piece_survived(&programmed, kind);
         }
         Flash { cfg: self.core.cfg, nand: self.core.nand, pages: self.core.meta.into_pages() }
     }

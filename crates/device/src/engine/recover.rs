@@ -9,26 +9,30 @@
 //!    decides which page of an address is right.
 
 mod evidence;
+mod places;
 mod scanner;
 pub(super) mod state;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use nand::{Cause, Completed, Priority, Work};
 use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use evidence::Evidence;
+use places::Places;
 use scanner::Scanner;
 use state::{Phase, Recovery};
 
 use super::core::{Core, DeviceEvent, META_RESERVE};
 use super::power::{Part, add_time};
 use super::state::Firmware;
-use crate::config::Sabotage;
-use crate::directory::JOURNAL_PAGES;
-use crate::knowledge::{Loaded, PiecesRead};
+use crate::blocks::State;
+use crate::directory::{JOURNAL_PAGES, Piece};
+use crate::knowledge::{Loaded, PiecesRead, Record, Sight};
 use crate::map_units::Numbered;
 use crate::ops::{ProgramReason, Purpose};
+use crate::sabotage::Sabotage;
 use crate::seat::{Mapping, Table};
 use crate::sram::Owner;
 
@@ -60,7 +64,9 @@ impl<M: Mapping> Firmware<M> {
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         match recovery.phase {
             Phase::Scan => self.core.stats.recovery_units_scanned += u64::from(n),
-            Phase::Snapshot | Phase::Records | Phase::Segments => recovery.read.add(done),
+            Phase::Snapshot | Phase::Records | Phase::Segments => {
+                recovery.read.add(&Sight::new(done, &self.core.nand, self.core.meta.pages()));
+            }
             Phase::Count => self.core.count_valid(done),
             _ => {}
         }
@@ -77,7 +83,8 @@ impl<M: Mapping> Firmware<M> {
             if self.recovery_reads() || self.core.now < busy_until {
                 return false;
             }
-            match self.rec().phase {
+            let phase = self.rec().phase;
+            match phase {
                 Phase::FirstPages => self.order_metadata(),
                 Phase::Snapshot => self.choose_snapshot(),
                 Phase::Metadata => self.directory_done(),
@@ -101,7 +108,9 @@ impl<M: Mapping> Firmware<M> {
                     }
                     self.rec().phase = self.rec().after_collecting;
                 }
+                Phase::Count if self.core.units().has_bitmaps() => self.collect_then(Firmware::write_bitmaps),
                 Phase::Count => self.write_last_record(),
+                Phase::Bitmaps => self.write_last_record(),
                 Phase::LastRecord => {
                     if self.core.programs > 0 {
                         return false;
@@ -132,7 +141,7 @@ impl<M: Mapping> Firmware<M> {
         let row = self.core.layout.row_units();
         let units = self.core.meta.snapshot_units();
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
-        recovery.whole = true;
+        (recovery.whole, recovery.snapshot_stamp) = (true, None);
         recovery.read = PiecesRead::default();
         let Some(&newest) = recovery.snapshots.front() else { return };
         let first = self.core.layout.first_ppa(recovery.firsts[newest].sb);
@@ -140,49 +149,57 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn choose_snapshot(&mut self) {
-        if !self.rec().whole {
+        // With no part of it, nothing tells which snapshot it was.
+        let torn_will_do = self.core.sabotaged(Sabotage::TornSnapshot) && self.rec().snapshot_stamp.is_some();
+        if !self.rec().whole && !torn_will_do {
             self.rec().snapshots.pop_front();
+            self.read_snapshot();
+            return;
+        }
+        if self.core.sabotaged(Sabotage::StaleSnapshot) && self.rec().newest_snapshot.is_none() {
+            self.rec().newest_snapshot = self.rec().snapshots.pop_front();
             self.read_snapshot();
             return;
         }
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         let order = recovery.by_age();
         let chosen = recovery.snapshots.front().copied();
-        let from = order.iter().position(|&i| Some(i) == chosen).unwrap_or(0).saturating_sub(1);
+        let position = |of: Option<usize>| order.iter().position(|&i| Some(i) == of).unwrap_or(0);
+        let from = match recovery.newest_snapshot {
+            None => position(chosen).saturating_sub(1),
+            newest => position(newest),
+        };
         // A piece that is older than the first superblock of the scan may have been replaced in a superblock that is
         // not scanned.
         recovery.since = if from == 0 { 0 } else { recovery.firsts[order[from]].stamp.unwrap_or(0) };
         recovery.ageless = recovery.ageless();
         let aged = order[from..].iter().map(|&i| recovery.firsts[i].sb);
         recovery.scanner = Scanner::new(aged.chain(recovery.ageless.iter().copied()));
-        recovery.rebuilt.place = match chosen {
-            Some(i) => {
-                let snapshot = self.core.snapshot_read(recovery.firsts[i].sb, &recovery.read);
-                snapshot.expect("what was read whole was written").place.clone()
-            }
-            None => vec![0; self.core.meta.pieces() as usize],
+        let read = |i: usize| {
+            let stamp = recovery.snapshot_stamp.expect("a snapshot that was read has a stamp");
+            let snapshot = self.core.snapshot_read(recovery.firsts[i].sb, stamp, &recovery.read);
+            let snapshot = snapshot.expect("what was read whole was written");
+            (snapshot.place, snapshot.next)
         };
+        let nothing = || {
+            let first_two = recovery.firsts.iter().take(2).map(|f| f.sb).collect();
+            (vec![0; self.core.meta.pieces() as usize], first_two)
+        };
+        (recovery.rebuilt.place, recovery.next) = chosen.map_or_else(nothing, read);
         recovery.phase = Phase::Metadata;
     }
 
     fn directory_done(&mut self) {
-        let pieces = self.core.meta.pieces();
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         let mut rebuilt = std::mem::take(&mut recovery.rebuilt);
-        for (&piece, &(_, ppa)) in &recovery.newest {
-            if piece < pieces {
-                rebuilt.place[piece as usize] = Ppa::pack(Some(ppa));
-            }
-        }
+        let Places { all, numbered } = recovery.places(&self.core, std::mem::take(&mut rebuilt.place));
+        rebuilt.place = all;
         let chosen = recovery.snapshots.front().map(|&i| recovery.firsts[i].sb);
-        let snapshot = chosen.and_then(|sb| self.core.snapshot_read(sb, &recovery.read));
-        let first_two = || recovery.firsts.iter().take(2).map(|f| f.sb).collect();
-        recovery.next = snapshot.map_or_else(first_two, |s| s.next.clone());
         for first in &recovery.firsts {
             let list = if first.blank { &mut rebuilt.free } else { &mut rebuilt.used };
             list.push(first.sb);
         }
-        self.core.restore_directory(rebuilt);
+        self.core.restore_directory(rebuilt, &numbered);
         self.rec().phase = Phase::Room;
 
         // One of these was opened after the snapshot. Its first program may have lost power so early that it looks
@@ -231,20 +248,33 @@ impl<M: Mapping> Firmware<M> {
 
     fn begin_scan(&mut self) {
         let (meta, read) = (&self.core.meta, &self.recovery.as_ref().expect("a recovery is under way").read);
+        // Of a record that was being programmed at the power cut, some parts may be of the record before.
         let record = |slot: usize| {
-            let places: Option<Vec<Ppa>> =
-                meta.record_pieces(slot).into_iter().map(|piece| meta.place(piece)).collect();
-            Some(meta.pages().record(slot, places?.into_iter(), read))
+            let placed = |piece| Some((piece, meta.place(piece)?));
+            let parts: Option<Vec<(Piece, Ppa)>> = meta.record_pieces(slot).into_iter().map(placed).collect();
+            meta.pages().record(parts?.into_iter(), read)
         };
-        let record = (0..2).filter_map(record).max_by_key(|r| r.number).cloned().unwrap_or_default();
+        let records = (0..2).filter_map(record);
+        let record: Arc<Record> = match self.core.sabotaged(Sabotage::StaleRecord) {
+            false => records.max_by_key(|r| r.number).unwrap_or_default(),
+            true => records.min_by_key(|r| r.number).unwrap_or_default(),
+        };
         let mut evidence = Evidence::default();
+        let mut dropped = Vec::new();
         for page in 0..JOURNAL_PAGES as usize {
-            if let Some(place) = meta.place(meta.journal_piece(page)) {
-                let journaled = meta.pages().journal(page, place, read);
-                self.core.trims.restore(page, journaled);
-                evidence.add_trims(journaled);
+            let piece = meta.journal_piece(page);
+            let misplaced = self.core.sabotaged(Sabotage::MisplacedJournal);
+            let place = meta.place(if misplaced { meta.journal_piece(page ^ 1) } else { piece });
+            match place.map(|place| meta.pages().journal(piece, place, read)) {
+                Some(Some(journaled)) => {
+                    self.core.trims.restore(page, journaled);
+                    evidence.add_trims(journaled);
+                }
+                Some(None) => dropped.push(piece),
+                None => {}
             }
         }
+        dropped.into_iter().for_each(|piece| self.core.meta.drop_piece(piece));
         self.core.records.resume(record.number);
         let all = (0..self.core.blocks.count()).map(Superblock);
         let scanned: Vec<Superblock> = match M::TABLE {
@@ -257,7 +287,8 @@ impl<M: Mapping> Firmware<M> {
         }
         let recovery = self.rec();
         recovery.evidence = evidence;
-        recovery.scanner = Scanner::new(scanned);
+        recovery.scanner = Scanner::new(scanned.iter().copied());
+        recovery.scanned = scanned;
         recovery.phase = Phase::Scan;
         self.part_done(Part::Directory);
     }
@@ -272,15 +303,19 @@ impl<M: Mapping> Firmware<M> {
             false => recovery.evidence.sort(),
             true => recovery.evidence.sort_wrongly(),
         }
-        let (meta, truth) = (&self.core.meta, self.core.truth());
-        let newest = (0..segments).map(|s| truth.number_on_flash(SegmentId(s))).max().unwrap_or(Seq(0));
+        let meta = &self.core.meta;
+        let number_on_flash = |unit| match units.numbered() {
+            Numbered::Directory => meta.segment_seq(unit),
+            Numbered::Spare => self.core.truth().number_on_flash(unit, meta.place(meta.segment_piece(unit))),
+        };
+        let newest = (0..segments).map(|s| number_on_flash(SegmentId(s))).max().unwrap_or(Seq(0));
         let evidence = &mut recovery.evidence;
         evidence.last_seq = evidence.last_seq.max(newest);
         let concerns = |segment: &SegmentId| {
             let range = units.range(*segment);
             let written = M::TABLE == Table::Dram && meta.place(meta.segment_piece(*segment)).is_some();
             let complete = match units.numbered() {
-                Numbered::Directory => truth.number_on_flash(*segment),
+                Numbered::Directory => meta.segment_seq(*segment),
                 // Only the segment itself has its number, so every segment with a found page or trim is read.
                 Numbered::Spare => Seq(0),
             };
@@ -323,7 +358,7 @@ impl<M: Mapping> Firmware<M> {
         let core = &self.core;
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         let units = core.meta.units();
-        recovery.now.arrive_with(&recovery.read, units.flash_units());
+        recovery.now.arrive_with(&recovery.read, units.flash_units(), core.meta.pages());
         if units.numbered() == Numbered::Spare {
             let evidence = &recovery.evidence;
             recovery.now.retain(|unit| evidence.concerns(units.range(unit.unit()), core.view(unit).seq()));
@@ -393,6 +428,16 @@ impl<M: Mapping> Firmware<M> {
         self.core.counted = vec![0; self.core.blocks.count() as usize];
         self.rec().reads = reads;
         self.rec().phase = Phase::Count;
+    }
+
+    /// Writes the segment bitmaps of the superblocks that were scanned. Those on flash lack the pages that have been
+    /// programmed since the last map flush, and after the next record nobody would know that.
+    fn write_bitmaps(&mut self) {
+        let scanned = self.recovery.as_ref().map_or(&[][..], |recovery| &recovery.scanned);
+        let filled = scanned.iter().filter(|&&sb| self.core.blocks.state(sb) == State::Closed);
+        let bitmaps: Vec<Piece> = filled.flat_map(|&sb| self.core.meta.bitmap_pieces(sb)).collect();
+        self.core.program_bitmaps(&bitmaps);
+        self.rec().phase = Phase::Bitmaps;
     }
 
     /// Writes a record without log blocks: all changes are in segments.

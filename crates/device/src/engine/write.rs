@@ -7,8 +7,8 @@ use super::core::DeviceEvent;
 use super::state::Firmware;
 use super::waiting::Flushing;
 use crate::blocks::Stream;
-use crate::config::Sabotage;
 use crate::ops::{MAX_ROW, ProgramReason};
+use crate::sabotage::Sabotage;
 use crate::seat::{Commit, Mapping};
 use crate::sram::Owner;
 

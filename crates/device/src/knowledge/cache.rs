@@ -1,7 +1,7 @@
 //! The segment cache: map units that stay in SRAM after their use, in order of use.
 
 use lists::Lru;
-use units::SegmentId;
+use units::{Ppa, SegmentId};
 
 use super::proof::Loaded;
 use crate::map_units::MapUnits;
@@ -13,7 +13,7 @@ struct Kept(Loaded);
 
 impl Default for Kept {
     fn default() -> Kept {
-        Kept(Loaded::by_argument(SegmentId(0)))
+        Kept(Loaded::NOTHING)
     }
 }
 
@@ -98,7 +98,7 @@ impl SegmentCache {
     pub fn insert(&mut self, loaded: &Loaded) {
         let slot = self.free.pop().expect("the segment cache has a free slot after an eviction");
         self.slot_of[loaded.unit().index()] = slot + 1;
-        self.order[slot] = Kept(Loaded::by_argument(loaded.unit()));
+        self.order[slot] = Kept(loaded.copied());
         self.order.insert(slot);
         self.resize(self.len + 1);
     }
@@ -115,6 +115,15 @@ impl SegmentCache {
         self.order.remove(slot);
         self.free.push(slot);
         self.resize(self.len - 1);
-        Some(Loaded::by_argument(segment))
+        Some(self.order[slot].0.copied())
+    }
+
+    /// A segment has been programmed at `place` from a buffer in SRAM. If it is in the cache, it is replaced by the
+    /// content of that buffer, so that it still equals flash.
+    #[inline]
+    pub fn rewritten(&mut self, segment: SegmentId, place: Ppa) {
+        if let Some(slot) = self.slot_of[segment.index()].checked_sub(1) {
+            self.order[slot].0.rewritten(place);
+        }
     }
 }

@@ -6,18 +6,25 @@
 //! | type | proves | made of |
 //! |---|---|---|
 //! | [`Expected`] | the directory says that the unit is at this place | the directory |
-//! | [`Loaded`] | the map unit is in SRAM | an expected unit and a completed read of its place |
-//! | [`PiecesRead`] | these flash units of metadata have been read | completed reads |
+//! | [`Sight`] | the spare areas of these pages have been read | a completed read |
+//! | [`Loaded`] | this copy of the map unit is in SRAM | an expected unit, and the sight of its mark at its place |
+//! | [`PiecesRead`] | these flash units of metadata have been read | sights |
 //! | [`Programmed`] | the piece is on flash | a completed program, or one that survived a power cut |
 //!
 //! [`nand::Completed`] comes only from crate `nand`, so all knowledge comes from flash operations that have been
 //! charged. Content changes only with [`Programmed`]. Harmless shortcuts of the simulator are methods of [`Truth`],
 //! each with its reason. Only the engine can call them.
 //!
+//! A proof names a place, and shows what was programmed there: an older copy, if that is what was read. Every read is
+//! checked against the mark in the spare area. What the mark can not tell, an older copy of the right piece, only the
+//! content tells.
+//!
 //! A load or a round may still be under way when newer content of the unit is programmed. Firmware programs that
-//! content from its SRAM, so it could hand it over to whoever waits. The simulator shows the newest content.
+//! content from its SRAM, so it hands it over to whoever waits ([`ExpectedSet::loaded`]).
 
 mod cache;
+mod history;
+mod own_pages;
 mod pages;
 mod proof;
 mod round;
@@ -25,8 +32,11 @@ mod stored;
 mod truth;
 
 pub use cache::SegmentCache;
-pub use pages::{MapView, Pages, Record, Snapshot, TrimRecord};
-pub use proof::{Expected, ExpectedSet, JobRead, JobReads, Loaded, LoadedSet, PiecesRead, Programmed, ProgrammedSet};
+pub use own_pages::{Covered, Record, Snapshot, TrimRecord};
+pub use pages::{MapView, Pages};
+pub use proof::{
+    Expected, ExpectedSet, JobRead, JobReads, Loaded, LoadedSet, PiecesRead, Programmed, ProgrammedSet, Sight,
+};
 pub use round::{Round, Sharing};
 pub use stored::Sizes;
 pub use truth::Truth;

@@ -1,72 +1,22 @@
 //! The content of metadata pages. Flash keeps it through a power cut; everything else about metadata is in SRAM.
 //!
-//! The content is stored by piece, as the newest finished program of the piece left it. Firmware reaches it only with a
-//! proof (see the head of the module above).
+//! Content belongs to a *place*: a read shows what was programmed on that page and nothing else. The newest copy of
+//! every piece is stored as a whole. Older copies, which are on flash until their superblock is erased, are stored as
+//! differences ([`History`], [`OwnPages`]). A place that was erased or whose program was torn needs no care here: the
+//! flash array shows no spare area there, and without one nobody gets a proof of a read.
+//!
+//! Firmware reaches content only with a proof (see the head of the module above).
 
-use std::ops::Range;
+use std::sync::Arc;
 
 use live::{SegmentImage, SegmentState, copy_segment, recycle_segment};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
+use super::history::{History, OlderCopy};
+use super::own_pages::{Covered, OwnPages, OwnPiece, Record, Snapshot, TrimRecord};
 use super::proof::{Loaded, PiecesRead, Programmed};
 use crate::directory::Piece;
-use crate::map_units::MapUnits;
-
-/// The record: the log blocks, and which superblocks are free. It is written whenever a data superblock is opened,
-/// before anything is programmed there (HP-UFS Sec. III-G: "records log blocks in a meta block").
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Record {
-    /// Number of the record; each has a higher one than those before.
-    pub number: u64,
-    /// Superblocks whose mappings may be missing from the segments on flash.
-    pub log_blocks: Vec<Superblock>,
-    /// Erased data superblocks, one bit each.
-    pub free: Vec<u64>,
-    /// Data superblocks that have been given up, one bit each.
-    pub bad: Vec<u64>,
-}
-
-impl Record {
-    /// True if this superblock was free.
-    pub fn is_free(&self, sb: Superblock) -> bool {
-        bit(&self.free, sb)
-    }
-
-    /// True if this superblock was given up.
-    pub fn is_bad(&self, sb: Superblock) -> bool {
-        bit(&self.bad, sb)
-    }
-}
-
-fn bit(bits: &[u64], sb: Superblock) -> bool {
-    bits.get(sb.index() / 64).is_some_and(|word| word >> (sb.0 % 64) & 1 != 0)
-}
-
-/// A trimmed range.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct TrimRecord {
-    /// First unit.
-    pub lpa: Lpa,
-    /// Number of units.
-    pub len: u32,
-    /// Sequence number of the first unit; the others follow.
-    pub seq: Seq,
-}
-
-/// The directory of pieces as it was when a metadata superblock was opened, on its first pages.
-#[derive(Clone, Hash, Debug)]
-pub struct Snapshot {
-    /// The superblock that it starts.
-    pub sb: Superblock,
-    /// Place of every piece, packed.
-    pub place: Vec<u32>,
-    /// The superblocks that are opened next. One of them may look erased although its first program had begun before a
-    /// power cut.
-    pub next: Vec<Superblock>,
-}
-
-/// Snapshots that are kept. The one in the open superblock may be incomplete at a power cut.
-pub const SNAPSHOTS: usize = 3;
+use crate::map_units::{MapUnits, Numbered};
 
 /// Contents of metadata pages.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
@@ -80,31 +30,34 @@ pub struct Pages {
     /// Whole segments as a host has sent them, for segments without image; empty before the first one. A segment with
     /// neither was never written.
     states: Vec<Option<SegmentState>>,
-    /// The sequence number stored with each map unit, which holds every change up to it.
+    /// Place of the newest copy of each map unit, packed; 0 = never written. Images and states hold this copy.
+    pub(super) at: Vec<u32>,
+    /// The sequence number stored with the newest copy of each map unit, which holds every change up to it.
     pub(super) seqs: Vec<Seq>,
-    /// Records are written to two places in turn, so that one of them is always whole.
-    pub(super) records: [Record; 2],
+    /// Older copies of map units.
+    pub(super) history: History,
+    /// Records, journal, segment bitmaps and snapshots.
+    pub(super) own: OwnPages,
     /// Map units that share a flash unit, by flash unit of the metadata superblocks; empty if none do. On flash each
     /// ECC codeword of 1 KiB has a spare area that names its map unit (MSFTL Sec. 3.1).
     pub(super) labels: Vec<Vec<u32>>,
-    /// Trims, by page of the journal.
-    pub(super) journal: Vec<Vec<TrimRecord>>,
-    /// The last snapshots, oldest first.
-    pub(super) snapshots: Vec<Snapshot>,
+    /// First unit of the metadata superblocks.
+    first: Ppa,
 }
 
 impl Pages {
     /// Pages of a new device: nothing is written.
-    pub fn new(units: MapUnits, journal_pages: usize) -> Pages {
+    pub fn new(units: MapUnits) -> Pages {
         Pages {
             units,
             images: (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| None).collect(),
             states: Vec::new(),
+            at: vec![0; units.count() as usize],
             seqs: vec![Seq(0); units.count() as usize],
-            records: Default::default(),
+            history: History::default(),
+            own: OwnPages::default(),
             labels: Vec::new(),
-            journal: vec![Vec::new(); journal_pages],
-            snapshots: Vec::new(),
+            first: Ppa(0),
         }
     }
 
@@ -113,62 +66,177 @@ impl Pages {
         Pages { units, ..self }
     }
 
-    /// The content of a map unit that is in SRAM.
+    /// The content of a map unit that is in SRAM: what was programmed at the place from which it was read.
+    ///
+    /// # Panics
+    /// If no copy of the unit was programmed there, or it is forgotten.
     #[inline]
     pub fn view(&self, loaded: &Loaded) -> MapView<'_> {
-        MapView { pages: self, unit: loaded.unit() }
+        self.view_at(loaded.unit(), loaded.place())
     }
 
-    /// The entry of an address.
+    /// The content of a map unit at a place; all entries are unmapped at no place.
+    #[inline(always)] // See `MapView::entry`.
+    pub(super) fn view_at(&self, unit: SegmentId, place: Option<Ppa>) -> MapView<'_> {
+        let newest = Ppa::pack(place) == self.at[unit.index()];
+        MapView { pages: self, unit, older: if newest { None } else { Some(self.older(unit, place)) } }
+    }
+
+    /// A copy that is not the newest one of its unit.
+    #[cold]
+    fn older(&self, unit: SegmentId, place: Option<Ppa>) -> Box<OlderCopy> {
+        let range = self.units.range(unit);
+        let Some(place) = place else { return Box::new(OlderCopy { entries: vec![0; range.len()], number: Seq(0) }) };
+        let copy = self.history.copy_at(unit, place, self.entries(range));
+        let newest = Ppa::unpack(self.at[unit.index()]);
+        Box::new(copy.unwrap_or_else(|| {
+            panic!("{unit} was never programmed at {place}, or long ago; its newest copy: {newest:?}")
+        }))
+    }
+
+    /// The entry of an address in the newest copy of its map unit.
     #[inline]
-    pub(super) fn entry(&self, lpa: Lpa) -> Option<Ppa> {
+    fn entry(&self, lpa: Lpa) -> Option<Ppa> {
         match &self.images[lpa.segment().index()] {
             Some(image) => Ppa::unpack(image[lpa.slot()]),
             None => self.state(lpa.segment()).and_then(|state| Ppa::unpack(state.entry(lpa.slot()))),
         }
     }
 
+    /// True if the newest copy of a map unit is the one that was programmed here.
+    #[inline]
+    fn is_newest(&self, programmed: &Programmed) -> bool {
+        self.at[programmed.piece().0 as usize] == Ppa::pack(Some(programmed.place()))
+    }
+
+    /// A map unit has been programmed, with the content that a unit (itself) had at a place when it was read there.
+    /// Changes of it follow.
+    #[inline]
+    pub fn taken_over(&mut self, programmed: &Programmed, (read, from): (SegmentId, Option<Ppa>)) {
+        let unit = SegmentId(programmed.piece().0);
+        let at = self.at[unit.index()];
+        let other = (read != unit || at != Ppa::pack(from)).then(|| {
+            let view = self.view_at(read, from);
+            (view.entries(), view.seq())
+        });
+        self.history.moved(unit, Ppa::unpack(at), self.seqs[unit.index()]);
+        self.at[unit.index()] = Ppa::pack(Some(programmed.place()));
+        if let Some((mut entries, number)) = other {
+            self.seqs[unit.index()] = number;
+            entries.resize(self.units.range(unit).len(), 0);
+            self.replace(unit, &entries);
+        }
+    }
+
+    /// Place of the copy before the newest one of a map unit, if it had one. For sabotage.
+    pub fn before(&self, unit: SegmentId) -> Option<Ppa> {
+        self.history.before(unit)
+    }
+
+    /// A map unit has been programmed, complete up to `seq`. Its content follows, or has been taken over.
+    #[inline]
+    pub fn set_seq(&mut self, programmed: &Programmed, seq: Seq) {
+        let unit = programmed.piece().0 as usize;
+        if !self.is_newest(programmed) {
+            self.taken_over(programmed, (SegmentId(programmed.piece().0), Ppa::unpack(self.at[unit])));
+        }
+        self.seqs[unit] = seq;
+    }
+
+    /// A map unit with these entries, packed, has been programmed after a newer copy of it.
+    pub fn set_older(&mut self, programmed: &Programmed, seq: Seq, packed: &[u32]) {
+        let unit = SegmentId(programmed.piece().0);
+        let newest = (self.at[unit.index()], self.seqs[unit.index()], self.entries(self.units.range(unit)));
+        self.set_seq(programmed, seq);
+        self.replace(unit, packed);
+        self.history.moved(unit, Some(programmed.place()), seq);
+        self.replace(unit, &newest.2);
+        (self.at[unit.index()], self.seqs[unit.index()]) = (newest.0, newest.1);
+    }
+
+    #[inline]
     fn check(&self, programmed: &Programmed, unit: SegmentId) {
-        assert!(programmed.piece() == Piece::of(unit), "{programmed:?} does not change {unit}");
+        let right = programmed.piece() == Piece::of(unit) && self.is_newest(programmed);
+        assert!(right, "{programmed:?} does not change the newest copy of {unit}");
     }
 
     /// Sets an entry of a map unit that has been programmed.
     #[inline]
     pub fn set_entry(&mut self, programmed: &Programmed, lpa: Lpa, ppa: Option<Ppa>) {
-        self.check(programmed, self.units.of(lpa));
-        self.image_mut(lpa.segment())[lpa.slot()] = Ppa::pack(ppa);
+        let unit = self.units.of(lpa);
+        self.check(programmed, unit);
+        let old = std::mem::replace(&mut self.image_mut(lpa.segment())[lpa.slot()], Ppa::pack(ppa));
+        self.history.changed(unit, self.units.slot(lpa), old);
     }
 
     /// Sets all entries of a map unit that has been programmed.
     pub fn set_unit(&mut self, programmed: &Programmed, packed: &[u32]) {
-        self.set_entries(self.units.range(SegmentId(programmed.piece().0)), packed);
+        let unit = SegmentId(programmed.piece().0);
+        self.check(programmed, unit);
+        self.replace(unit, packed);
     }
 
     /// Sets the content of a map unit that is a whole segment from a host, and has been programmed.
     pub fn set_unit_state(&mut self, programmed: &Programmed, state: SegmentState) {
-        let range = self.units.range(SegmentId(programmed.piece().0));
-        self.set_state(Lpa(range.start).segment(), state);
+        let unit = SegmentId(programmed.piece().0);
+        self.check(programmed, unit);
+        let segment = Lpa(self.units.range(unit).start).segment();
+        self.note_changes(segment, &state);
+        self.set_state(segment, state);
     }
 
-    /// Sets the sequence number that was programmed with a map unit.
-    pub fn set_seq(&mut self, programmed: &Programmed, seq: Seq) {
-        self.seqs[programmed.piece().0 as usize] = seq;
+    /// Notes the entries of a whole segment that this state replaces.
+    fn note_changes(&mut self, segment: SegmentId, state: &SegmentState) {
+        let history = &mut self.history;
+        match (&self.images[segment.index()], self.states.get(segment.index()).and_then(Option::as_ref)) {
+            (Some(image), _) => history.differs(segment, &image[..], &state.image()[..]),
+            (None, Some(old)) => match old.replaced_until(state) {
+                Some(replaced) => replaced.for_each(|(at, was)| history.changed(segment, at as u32, was)),
+                None => history.differs(segment, &old.image()[..], &state.image()[..]),
+            },
+            (None, None) => history.differs(segment, &[0; SEGMENT_ENTRIES as usize], &state.image()[..]),
+        }
     }
 
-    /// Sets a record whose last part has been programmed. [`Meta`](crate::meta::Meta) numbers the pieces, and has
-    /// checked that this is a part of the record.
-    pub fn set_record(&mut self, _last: &Programmed, slot: usize, record: Record) {
-        self.records[slot] = record;
+    /// Replaces the entries of a map unit, and notes what they were.
+    fn replace(&mut self, unit: SegmentId, packed: &[u32]) {
+        let range = self.units.range(unit);
+        let old = self.entries(range.clone());
+        self.history.differs(unit, &old, packed);
+        self.set_entries(range, packed);
     }
 
-    /// Sets a page of the journal that has been programmed. [`Meta`](crate::meta::Meta) has checked that it is this
-    /// page.
-    pub fn set_journal(&mut self, _page: &Programmed, page: usize, trims: Vec<TrimRecord>) {
-        self.journal[page] = trims;
+    /// A part of a record has been programmed. [`Meta`](crate::meta::Meta) numbers the pieces.
+    pub fn set_record(&mut self, part: &Programmed, record: Arc<Record>) {
+        self.own.set(part.piece(), part.place(), OwnPiece::Record(record));
     }
 
-    /// A copy of the entries of these addresses, packed.
-    fn entries(&self, range: Range<u32>) -> Vec<u32> {
+    /// A page of the journal has been programmed.
+    pub fn set_journal(&mut self, page: &Programmed, trims: Arc<[TrimRecord]>) {
+        self.own.set(page.piece(), page.place(), OwnPiece::Journal(trims));
+    }
+
+    /// A part of a segment bitmap has been programmed.
+    pub fn set_bitmap(&mut self, part: &Programmed, covered: Covered) {
+        self.own.set(part.piece(), part.place(), OwnPiece::Bitmap(covered));
+    }
+
+    /// A piece that is no map unit has been programmed with the content that it had at `from` when it was read there.
+    ///
+    /// # Panics
+    /// If it had none there, or that is forgotten.
+    pub fn copied(&mut self, piece: &Programmed, from: Ppa) {
+        let content = self.own_at(piece.piece(), from).clone();
+        self.own.set(piece.piece(), piece.place(), content);
+    }
+
+    fn own_at(&self, piece: Piece, place: Ppa) -> &OwnPiece {
+        let content = self.own.at(piece, place);
+        content.unwrap_or_else(|| panic!("{piece:?} was never programmed at {place}, or long ago"))
+    }
+
+    /// A copy of the entries of these addresses in the newest copies of their map units, packed.
+    fn entries(&self, range: std::ops::Range<u32>) -> Vec<u32> {
         let mut packed = Vec::with_capacity(range.len());
         let mut lpa = Lpa(range.start);
         while lpa.0 < range.end {
@@ -183,8 +251,8 @@ impl Pages {
         packed
     }
 
-    /// Replaces the entries of these addresses.
-    pub(super) fn set_entries(&mut self, range: Range<u32>, packed: &[u32]) {
+    /// Replaces the entries of these addresses, and notes nothing.
+    pub(super) fn set_entries(&mut self, range: std::ops::Range<u32>, packed: &[u32]) {
         assert_eq!(range.len(), packed.len(), "an entry for each address");
         let (mut lpa, mut rest) = (Lpa(range.start), packed);
         while !rest.is_empty() {
@@ -242,61 +310,88 @@ impl Pages {
         }
     }
 
-    /// The sequence number stored with a map unit.
-    #[inline]
-    pub(super) fn seq(&self, segment: SegmentId) -> Seq {
-        self.seqs[segment.index()]
-    }
-
     /// Adds a snapshot that is about to be written.
     pub fn add_snapshot(&mut self, snapshot: Snapshot) {
-        if self.snapshots.len() == SNAPSHOTS {
-            self.snapshots.remove(0);
+        self.own.add_snapshot(snapshot);
+    }
+
+    /// The snapshot at the start of a superblock, from `first` on, of whose units some have been read, the first with
+    /// `stamp`. Places in units that have not been read are 0. `None` if no such snapshot was written.
+    pub fn snapshot(&self, sb: Superblock, first: Ppa, stamp: u32, read: &PiecesRead) -> Option<Snapshot> {
+        let written = self.own.snapshot(sb, stamp)?;
+        let bytes = match self.units.numbered() {
+            Numbered::Directory => 8,
+            Numbered::Spare => 4,
+        };
+        Some(Snapshot { place: written.places_read(first, bytes, read), ..written.clone() })
+    }
+
+    /// The record whose parts are at these places and have been read; `None` if these are parts of different records.
+    ///
+    /// # Panics
+    /// If one has not been read, or is no part of a record.
+    pub fn record(&self, parts: impl Iterator<Item = (Piece, Ppa)>, read: &PiecesRead) -> Option<Arc<Record>> {
+        let part = |(piece, place): (Piece, Ppa)| {
+            assert!(read.shows(piece, place), "the read of {piece:?} at {place} shows something else");
+            match self.own_at(piece, place) {
+                OwnPiece::Record(record) => record,
+                other => panic!("{piece:?} at {place} is no part of a record: {other:?}"),
+            }
+        };
+        let mut parts = parts.map(part);
+        let first = parts.next()?;
+        parts.all(|part| part.number == first.number).then(|| Arc::clone(first))
+    }
+
+    /// A page of the journal that has been read at this place. `None` if something else is there: the page was dropped
+    /// after the snapshot that names it.
+    ///
+    /// # Panics
+    /// If it is no page of the journal.
+    pub fn journal(&self, page: Piece, place: Ppa, read: &PiecesRead) -> Option<&[TrimRecord]> {
+        assert!(read.covers(place, 1), "{page:?} has not been read at {place}");
+        if !read.shows(page, place) {
+            return None;
         }
-        self.snapshots.push(snapshot);
+        match self.own_at(page, place) {
+            OwnPiece::Journal(trims) => Some(trims),
+            other => panic!("{page:?} at {place} is no page of the journal: {other:?}"),
+        }
     }
 
-    /// The snapshot at the start of a superblock, from `first` on. All of its `units` must have been read. If the
-    /// superblock was used several times, this is the last snapshot.
+    /// The pages that a part of a segment bitmap covers, which is at this place and has been read.
     ///
     /// # Panics
-    /// If a unit has not been read.
-    pub fn snapshot(&self, sb: Superblock, first: Ppa, units: u32, read: &PiecesRead) -> Option<&Snapshot> {
-        let all = (0..units).all(|i| read.covers(first.offset(i), 1));
-        assert!(all, "the snapshot in {sb} has not been read");
-        self.snapshots.iter().rev().find(|s| s.sb == sb)
+    /// If it is no part of a segment bitmap.
+    pub fn bitmap(&self, part: Piece, place: Ppa) -> Covered {
+        match self.own_at(part, place) {
+            OwnPiece::Bitmap(covered) => *covered,
+            other => panic!("{part:?} at {place} is no part of a bitmap: {other:?}"),
+        }
     }
 
-    /// A record whose parts are at these places and have been read.
-    ///
-    /// # Panics
-    /// If one has not been read.
-    pub fn record(&self, slot: usize, mut places: impl Iterator<Item = Ppa>, read: &PiecesRead) -> &Record {
-        assert!(places.all(|ppa| read.covers(ppa, 1)), "record {slot} has not been read");
-        &self.records[slot]
+    /// True if the spare area of the flash unit at `place`, which has `mark`, names this piece.
+    #[inline]
+    pub fn names(&self, place: Ppa, mark: u32, piece: Piece) -> bool {
+        mark == piece.0 && self.labels.is_empty()
+            || self.label_at(place, mark).map_or(mark == piece.0, |label| label.contains(&piece.0))
     }
 
-    /// A page of the journal that is at this place and has been read.
-    ///
-    /// # Panics
-    /// If it has not been read.
-    pub fn journal(&self, page: usize, place: Ppa, read: &PiecesRead) -> &[TrimRecord] {
-        assert!(read.covers(place, 1), "page {page} of the journal has not been read");
-        &self.journal[page]
+    /// The map units that share the flash unit at a place, for changes; `None` if no units are shared.
+    pub fn label(&mut self, place: Ppa) -> Option<&mut Vec<u32>> {
+        self.labels.get_mut(place.0.checked_sub(self.first.0)? as usize)
     }
 
-    /// The list of map units that share the flash unit of a slot, for changes.
-    pub fn label(&mut self, slot: usize) -> &mut Vec<u32> {
-        &mut self.labels[slot]
+    /// The map units that share the flash unit at a place, whose spare area has `mark`; `None` if no units are shared,
+    /// or this unit holds something else.
+    pub fn label_at(&self, place: Ppa, mark: u32) -> Option<&[u32]> {
+        let label = self.labels.get(place.0.checked_sub(self.first.0)? as usize)?;
+        Some(label.as_slice()).filter(|label| label.first() == Some(&mark))
     }
 
-    /// The map units that share the flash unit of a slot; `None` if no units are shared.
-    pub fn label_at(&self, slot: usize) -> Option<&[u32]> {
-        self.labels.get(slot).map(Vec::as_slice)
-    }
-
-    /// Makes room for labels of `n` flash units.
-    pub fn resize_labels(&mut self, n: usize) {
+    /// Metadata begins at `first`. Makes room for labels of `n` flash units.
+    pub fn resize_labels(&mut self, first: Ppa, n: usize) {
+        self.first = first;
         self.labels.resize_with(n, Vec::new);
     }
 
@@ -305,26 +400,29 @@ impl Pages {
         self.labels.len()
     }
 
-    /// Sets an entry without proof, for tests of code that reads entries on flash.
+    /// Sets an entry without proof, for tests of code that reads entries on flash. See [`Loaded::assumed`].
     #[cfg(test)]
     pub fn assume_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
+        self.at[self.units.of(lpa).index()] = Ppa::pack(Some(Loaded::ASSUMED_PLACE));
         self.image_mut(lpa.segment())[lpa.slot()] = Ppa::pack(ppa);
     }
 
     /// An entry and its number without proof, for tests of what is on flash in the end.
     #[cfg(test)]
     pub fn inspect(&self, lpa: Lpa) -> (Option<Ppa>, Seq) {
-        (self.entry(lpa), self.seq(self.units.of(lpa)))
+        (self.entry(lpa), self.seqs[self.units.of(lpa).index()])
     }
 }
 
 /// A map unit in SRAM.
 ///
 /// It borrows the pages, so nothing can change while it is used.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct MapView<'a> {
     pages: &'a Pages,
     unit: SegmentId,
+    /// The copy, if it is not the newest one on flash.
+    older: Option<Box<OlderCopy>>,
 }
 
 impl MapView<'_> {
@@ -332,26 +430,39 @@ impl MapView<'_> {
     ///
     /// # Panics
     /// If the address belongs to another map unit.
-    #[inline]
+    #[inline(always)] // A map flush looks up entries that are spread over memory, and must not wait for each.
     pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
         assert!(self.pages.units.of(lpa) == self.unit, "{lpa} does not belong to {}", self.unit);
-        self.pages.entry(lpa)
+        match &self.older {
+            None => self.pages.entry(lpa),
+            Some(older) => older.entry(self.pages.units.slot(lpa)),
+        }
     }
 
     /// Copies of all entries, packed.
     pub fn entries(&self) -> Vec<u32> {
-        self.pages.entries(self.pages.units.range(self.unit))
+        match &self.older {
+            None => self.pages.entries(self.pages.units.range(self.unit)),
+            Some(older) => older.entries.clone(),
+        }
     }
 
     /// A copy of all entries of a map unit that is a whole segment.
     pub fn image(&self) -> Box<SegmentImage> {
         assert!(self.pages.units.is_plain(), "{} is no segment", self.unit);
-        self.pages.segment(self.unit)
+        match &self.older {
+            None => self.pages.segment(self.unit),
+            Some(older) => {
+                let mut image = copy_segment(&[0; SEGMENT_ENTRIES as usize]);
+                image[..older.entries.len()].copy_from_slice(&older.entries);
+                image
+            }
+        }
     }
 
     /// The number of the last change that the unit holds; it is complete up to there.
     pub fn seq(&self) -> Seq {
-        self.pages.seq(self.unit)
+        self.older.as_ref().map_or(self.pages.seqs[self.unit.index()], |older| older.number)
     }
 }
 
@@ -360,9 +471,31 @@ mod tests {
     use super::*;
     use crate::map_units::MapShape;
 
+    const UNIT: SegmentId = SegmentId(1);
+
+    fn pages() -> Pages {
+        Pages::new(MapUnits::new(4096, MapShape::SEGMENT))
+    }
+
+    fn at(place: u32) -> Programmed {
+        Programmed::in_test(Piece::of(UNIT), Ppa(place))
+    }
+
+    /// The entry at position 7 of the unit, as read at a place, and the number of that copy.
+    fn read(pages: &Pages, place: u32) -> (u32, Seq) {
+        let view = pages.view_at(UNIT, Some(Ppa(place)));
+        (view.entries()[7], view.seq())
+    }
+
+    /// Programs the unit with this entry at position 7.
+    fn program(pages: &mut Pages, place: u32, packed: u32, seq: u64) {
+        pages.set_seq(&at(place), Seq(seq));
+        pages.set_entry(&at(place), UNIT.first_lpa().offset(7), Ppa::unpack(packed));
+    }
+
     #[test]
     fn entries_are_replaced_across_segments_and_nowhere_else() {
-        let mut pages = Pages::new(MapUnits::new(4096, MapShape::part_of_segment(1024)), 1);
+        let mut pages = Pages::new(MapUnits::new(4096, MapShape::part_of_segment(1024)));
         let packed: Vec<u32> = (1..=1500).collect();
         pages.set_entries(900..2400, &packed);
         assert_eq!(pages.entries(900..2400), packed);
@@ -371,5 +504,47 @@ mod tests {
         assert_eq!(pages.entries(1023..1281), [&[124][..], &[7; 256], &[381]].concat());
         pages.set_state(SegmentId(1), SegmentState::of(&[8; 1024]));
         assert_eq!(pages.entries(1023..2049), [&[124][..], &[8; 1024], &[1149]].concat());
+    }
+
+    #[test]
+    fn a_read_shows_what_was_programmed_at_its_place() {
+        let mut pages = pages();
+        program(&mut pages, 1, 100, 5);
+        program(&mut pages, 2, 200, 6);
+        pages.set_seq(&at(3), Seq(7));
+        pages.set_unit(&at(3), &[300; 1024]);
+        pages.set_seq(&at(4), Seq(8));
+        pages.set_unit_state(&at(4), SegmentState::of(&[400; 1024]));
+        program(&mut pages, 5, 500, 9);
+        let all = [1, 2, 3, 4, 5].map(|place| read(&pages, place));
+        assert_eq!(all, [(100, Seq(5)), (200, Seq(6)), (300, Seq(7)), (400, Seq(8)), (500, Seq(9))]);
+        assert_eq!(pages.view_at(UNIT, None).entry(UNIT.first_lpa().offset(7)), None, "it was never at no place");
+    }
+
+    #[test]
+    #[should_panic = "segment 1 was never programmed at PPA 9"]
+    fn a_place_where_the_unit_was_never_programmed_shows_nothing() {
+        let mut pages = pages();
+        program(&mut pages, 1, 100, 5);
+        pages.view_at(UNIT, Some(Ppa(9)));
+    }
+
+    #[test]
+    fn a_copy_made_from_an_older_copy_has_the_content_of_that() {
+        let mut pages = pages();
+        program(&mut pages, 1, 100, 5);
+        program(&mut pages, 2, 200, 6);
+        pages.taken_over(&at(3), (UNIT, Some(Ppa(1))));
+        assert_eq!([1, 2, 3].map(|place| read(&pages, place).0), [100, 200, 100]);
+    }
+
+    #[test]
+    fn a_copy_programmed_late_is_no_newer_than_it_is() {
+        let mut pages = pages();
+        program(&mut pages, 1, 100, 5);
+        program(&mut pages, 3, 300, 7);
+        pages.set_older(&at(2), Seq(6), &[200; 1024]);
+        assert_eq!([1, 2, 3].map(|place| read(&pages, place)), [(100, Seq(5)), (200, Seq(6)), (300, Seq(7))]);
+        assert_eq!(pages.inspect(UNIT.first_lpa().offset(7)), (Ppa::unpack(300), Seq(7)), "the newest copy");
     }
 }

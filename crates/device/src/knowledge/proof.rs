@@ -2,41 +2,113 @@
 
 use std::collections::BTreeMap;
 
-use nand::{Completed, Work};
+use nand::{Completed, Nand, Spare, Work};
 use units::{Ppa, SegmentId};
 
+use super::pages::Pages;
 use crate::directory::{Directory, Piece};
 use crate::map_units::UnitSet;
 
 /// Map units in the largest [`UnitSet`].
 const MOST_UNITS: usize = 8;
 
+/// What a completed read of metadata shows in the spare areas, from which firmware tells whether it has read the piece
+/// that it meant.
+///
+/// The directory is right as long as firmware has no defect. So a page that holds something else is no failure that
+/// firmware has to deal with, and the simulation stops.
+#[derive(Clone, Copy)]
+pub struct Sight<'a> {
+    read: &'a Completed,
+    nand: &'a Nand,
+    pages: &'a Pages,
+}
+
+impl<'a> Sight<'a> {
+    /// What `read` shows, which has just completed.
+    pub fn new(read: &'a Completed, nand: &'a Nand, pages: &'a Pages) -> Sight<'a> {
+        Sight { read, nand, pages }
+    }
+
+    /// The mark in the spare areas of all `n` units from `place` on, which the read covers; `None` if they differ, or
+    /// one cannot be read.
+    fn mark(&self, place: Ppa, n: u32) -> Option<u32> {
+        let Work::Read { ppa, .. } = self.read.work() else { return None };
+        let mark_at = |i| self.nand.spare(self.read, place.0 - ppa.0 + i).map(|spare| spare.lpa);
+        let first = mark_at(0);
+        (1..n).all(|i| mark_at(i) == first).then_some(first).flatten()
+    }
+
+    /// Checks that the `n` units from `place` on, which the read covers, hold this piece.
+    ///
+    /// # Panics
+    /// If they do not.
+    fn check(&self, piece: Piece, place: Ppa, n: u32) {
+        check(self.pages, piece, place, self.mark(place, n));
+    }
+}
+
+/// Checks that a flash unit at `place` with this mark holds this piece.
+#[inline]
+fn check(pages: &Pages, piece: Piece, place: Ppa, mark: Option<u32>) {
+    let right = mark.is_some_and(|mark| pages.names(place, mark, piece));
+    assert!(right, "{piece:?} was read at {place}, but the mark of that page is {mark:?}");
+}
+
 /// Proof that the content of a map unit is in SRAM: it was read from flash, or the directory says that it was never
-/// written, so that all of its entries are unmapped.
+/// written, so that all of its entries are unmapped. It names the place, and so the copy of the unit.
 ///
 /// It stands for the SRAM buffer with the content, so it can not be copied.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(PartialEq, Eq, Debug)]
 pub struct Loaded {
     unit: SegmentId,
+    /// Packed; 0 = never written.
+    place: u32,
 }
 
 impl Loaded {
-    /// A proof without read, for the segment cache and [`Truth`](super::Truth). The caller documents why it is right.
-    pub(super) fn by_argument(unit: SegmentId) -> Loaded {
-        Loaded { unit }
+    /// The place that [`Loaded::assumed`] names.
+    #[cfg(test)]
+    pub const ASSUMED_PLACE: Ppa = Ppa(0);
+
+    /// A proof without read for the copy that the directory names, for the segment cache and [`Truth`](super::Truth).
+    /// The caller documents why it is right.
+    #[inline]
+    pub(super) fn by_argument(directory: &Directory, unit: SegmentId) -> Loaded {
+        Expected::new(directory, unit).claim()
+    }
+
+    /// The value of a place in the segment cache that holds nothing.
+    pub(super) const NOTHING: Loaded = Loaded { unit: SegmentId(0), place: 0 };
+
+    /// The same proof once more: the content is copied to another buffer.
+    #[inline]
+    pub(super) fn copied(&self) -> Loaded {
+        Loaded { unit: self.unit, place: self.place }
+    }
+
+    /// The unit in this buffer has been changed, and been programmed at `place`.
+    pub(super) fn rewritten(&mut self, place: Ppa) {
+        self.place = Ppa::pack(Some(place));
     }
 
     /// A proof without read, for tests of code that uses loaded units.
     #[cfg(test)]
     pub fn assumed(unit: SegmentId) -> Loaded {
-        Loaded { unit }
+        Loaded { unit, place: Ppa::pack(Some(Loaded::ASSUMED_PLACE)) }
     }
 
     /// The map unit.
     #[inline]
     pub fn unit(&self) -> SegmentId {
         self.unit
+    }
+
+    /// The place of the copy; `None` if the unit was never written.
+    #[inline]
+    pub fn place(&self) -> Option<Ppa> {
+        Ppa::unpack(self.place)
     }
 }
 
@@ -68,27 +140,49 @@ impl Expected {
         Ppa::unpack(self.place)
     }
 
-    /// The proof for the unit, if `read` covers its `flash_units`, or the one that it shares.
     #[inline]
-    pub fn arrived(&self, read: &Completed, flash_units: u32) -> Option<Loaded> {
-        self.place().filter(|&ppa| read.has_read(ppa, flash_units)).map(|_| Loaded { unit: self.unit })
+    fn claim(&self) -> Loaded {
+        Loaded { unit: self.unit, place: self.place }
+    }
+
+    /// The proof for the unit, if a read covers its `flash_units`, or the one that it shares.
+    ///
+    /// # Panics
+    /// If the read shows something else.
+    #[inline]
+    pub fn arrived(&self, sight: &Sight, flash_units: u32) -> Option<Loaded> {
+        let place = self.place().filter(|&ppa| sight.read.has_read(ppa, flash_units))?;
+        sight.check(Piece::of(self.unit), place, flash_units);
+        Some(self.claim())
     }
 
     /// The proof for the unit, if this read of an exclusive job covers it.
+    ///
+    /// # Panics
+    /// If the read shows something else.
     #[inline]
-    pub fn arrived_with(&self, reads: &JobReads, read: JobRead, flash_units: u32) -> Option<Loaded> {
-        self.place().filter(|&ppa| reads.covers(read, ppa, flash_units)).map(|_| Loaded { unit: self.unit })
+    pub fn arrived_with(&self, reads: &JobReads, read: JobRead, flash_units: u32, pages: &Pages) -> Option<Loaded> {
+        let place = self.place()?;
+        reads.check(read, Piece::of(self.unit), place..place.offset(flash_units), pages).then(|| self.claim())
     }
 
     /// The proof for the unit, if reads of recovery cover it.
-    pub fn among(&self, reads: &PiecesRead, flash_units: u32) -> Option<Loaded> {
-        self.place().filter(|&ppa| reads.covers(ppa, flash_units)).map(|_| Loaded { unit: self.unit })
+    ///
+    /// # Panics
+    /// If the reads show something else.
+    pub fn among(&self, reads: &PiecesRead, flash_units: u32, pages: &Pages) -> Option<Loaded> {
+        let place = self.place().filter(|&ppa| reads.covers(ppa, flash_units))?;
+        (0..flash_units).for_each(|i| {
+            let mark = reads.spare(place.offset(i)).map(|spare| spare.lpa);
+            check(pages, Piece::of(self.unit), place.offset(i), mark);
+        });
+        Some(self.claim())
     }
 
     /// The proof for a unit that was never written; it needs no read.
     #[inline]
     pub fn unwritten(&self) -> Option<Loaded> {
-        (self.place == 0).then_some(Loaded { unit: self.unit })
+        (self.place == 0).then(|| self.claim())
     }
 }
 
@@ -124,27 +218,36 @@ impl ExpectedSet {
         places.iter().enumerate().filter(first).filter_map(|(_, &place)| Ppa::unpack(place))
     }
 
-    /// Marks the units that a completed read covers.
+    /// Marks the units that a completed read covers. `directory` is that of now.
+    ///
+    /// # Panics
+    /// If the read brings nothing, or shows something else at a place that the directory still names.
     #[inline]
-    pub fn arrive(&mut self, read: &Completed, flash_units: u32) {
+    pub fn arrive(&mut self, sight: &Sight, flash_units: u32, directory: &Directory) {
         let mut brought = 0;
         for (i, expected) in self.expected().enumerate() {
-            brought |= u8::from(expected.arrived(read, flash_units).is_some()) << i;
+            let covered = expected.place().is_some_and(|ppa| sight.read.has_read(ppa, flash_units));
+            // A copy that has been replaced since may have been erased before it was read.
+            if covered && expected == Expected::new(directory, expected.unit) {
+                sight.check(Piece::of(expected.unit), Ppa(expected.place - 1), flash_units);
+            }
+            brought |= u8::from(covered) << i;
         }
-        assert!(brought & !self.arrived != 0, "{read:?} brings nothing of {self:?}");
+        assert!(brought & !self.arrived != 0, "{:?} brings nothing of {self:?}", sight.read);
         self.arrived |= brought;
     }
 
-    /// The proofs for all units, whose reads are done.
+    /// The proofs for all units, whose reads are done. `directory` is that of now: if a unit was programmed elsewhere
+    /// while it was read, firmware has the newer copy in SRAM, from where it was programmed, and hands that over.
     ///
     /// # Panics
     /// If one is not.
     #[inline]
-    pub fn loaded(&self) -> LoadedSet {
+    pub fn loaded(&self, directory: &Directory) -> LoadedSet {
         let mut set = LoadedSet::default();
         for (i, unit) in self.units.iter().enumerate() {
             assert!(self.arrived >> i & 1 != 0, "{unit} has not been read: {self:?}");
-            set.units[i] = Loaded { unit };
+            set.units[i] = Expected::new(directory, unit).claim();
             set.n += 1;
         }
         set
@@ -161,7 +264,7 @@ pub struct LoadedSet {
 
 impl Default for LoadedSet {
     fn default() -> LoadedSet {
-        LoadedSet { units: [const { Loaded { unit: SegmentId(0) } }; MOST_UNITS], n: 0 }
+        LoadedSet { units: [const { Loaded::NOTHING }; MOST_UNITS], n: 0 }
     }
 }
 
@@ -182,22 +285,36 @@ impl LoadedSet {
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct PiecesRead {
-    /// Number of units by first unit.
-    units: BTreeMap<Ppa, u32>,
+    /// The spare area of each unit; `None` if it has none that can be read.
+    spares: BTreeMap<Ppa, Option<Spare>>,
 }
 
 impl PiecesRead {
     /// Adds a completed read.
-    pub fn add(&mut self, read: &Completed) {
-        if let (Work::Read { ppa, units }, false) = (read.work(), read.failed()) {
-            self.units.insert(ppa, units);
+    pub fn add(&mut self, sight: &Sight) {
+        if let (Work::Read { ppa, units }, false) = (sight.read.work(), sight.read.failed()) {
+            self.spares.extend((0..units).map(|i| (ppa.offset(i), sight.nand.spare(sight.read, i))));
         }
     }
 
-    /// True if one read has covered these `n` units.
+    /// Forgets what a unit has shown, for sabotage.
+    pub fn forget(&mut self, ppa: Ppa) {
+        self.spares.insert(ppa, None);
+    }
+
+    /// True if these `n` units have been read.
     pub fn covers(&self, ppa: Ppa, n: u32) -> bool {
-        let before = self.units.range(..=ppa).next_back();
-        before.is_some_and(|(&first, &units)| ppa.0 + n <= first.0 + units)
+        (0..n).all(|i| self.spares.contains_key(&ppa.offset(i)))
+    }
+
+    /// The spare area of a unit, if it has been read and has one.
+    pub fn spare(&self, ppa: Ppa) -> Option<Spare> {
+        self.spares.get(&ppa).copied().flatten()
+    }
+
+    /// True if the unit at `place` has been read and holds this piece, which is no map unit.
+    pub fn shows(&self, piece: Piece, place: Ppa) -> bool {
+        self.spare(place).is_some_and(|spare| spare.lpa == piece.0)
     }
 }
 
@@ -209,11 +326,12 @@ pub struct JobReads {
     reads: Vec<UnitsRead>,
 }
 
-/// Row units that a completed read has read: `n` from `ppa` on.
+/// Row units that a completed read has read: `n` from `ppa` on. For one of metadata, the mark of all of them.
 #[derive(Clone, Copy, Hash, Debug)]
 struct UnitsRead {
     ppa: Ppa,
     n: u32,
+    mark: Option<u32>,
 }
 
 /// A read of an exclusive job.
@@ -228,21 +346,48 @@ impl JobReads {
 
     /// Adds a read that is about to be submitted.
     pub fn begin(&mut self) -> JobRead {
-        self.reads.push(UnitsRead { ppa: Ppa(0), n: 0 });
+        self.reads.push(UnitsRead { ppa: Ppa(0), n: 0, mark: None });
         JobRead(self.reads.len() as u32 - 1)
     }
 
-    /// A read is done. A failed one covers nothing.
-    pub fn complete(&mut self, read: JobRead, completed: &Completed) {
-        if let (Work::Read { ppa, units }, false) = (completed.work(), completed.failed()) {
-            self.reads[read.0 as usize] = UnitsRead { ppa, n: units };
+    /// A read is done. A failed one covers nothing. `metadata` is true if it has read metadata.
+    pub fn complete(&mut self, read: JobRead, sight: &Sight, metadata: bool) {
+        if let (Work::Read { ppa, units }, false) = (sight.read.work(), sight.read.failed()) {
+            let mark = if metadata { sight.mark(ppa, units) } else { None };
+            self.reads[read.0 as usize] = UnitsRead { ppa, n: units, mark };
         }
     }
 
-    /// True if the read is done and covers these `n` units.
+    /// True if the read is done and has read exactly these units, or more.
+    ///
+    /// # Panics
+    /// If the read shows something else than this piece.
     #[inline]
-    fn covers(&self, read: JobRead, ppa: Ppa, n: u32) -> bool {
-        self.reads.get(read.0 as usize).is_some_and(|read| read.ppa <= ppa && ppa.0 + n <= read.ppa.0 + read.n)
+    fn check(&self, read: JobRead, piece: Piece, units: std::ops::Range<Ppa>, pages: &Pages) -> bool {
+        let Some(read) = self.reads.get(read.0 as usize) else { return false };
+        let covered = read.ppa <= units.start && units.end.0 <= read.ppa.0 + read.n;
+        if covered {
+            check(pages, piece, units.start, read.mark);
+        }
+        covered
+    }
+
+    /// True if the read at position `at`, or one after it, has read this piece at `place`. Moves `at` there. Pieces
+    /// have to be asked for in the order in which they were read.
+    pub fn shows_next(&self, at: &mut usize, piece: Piece, place: Ppa, pages: &Pages) -> bool {
+        while self.reads.get(*at).is_some_and(|read| read.ppa != place) {
+            *at += 1;
+        }
+        let mark = self.reads.get(*at).and_then(|read| read.mark);
+        mark.is_some_and(|mark| pages.names(place, mark, piece))
+    }
+
+    /// Checks what [`JobReads::shows_next`] tells.
+    ///
+    /// # Panics
+    /// If the piece has not been read at `place`, or the read shows something else.
+    pub fn check_next(&self, at: &mut usize, piece: Piece, place: Ppa, pages: &Pages) {
+        assert!(self.shows_next(at, piece, place, pages), "the read of {piece:?} at {place} shows something else");
     }
 }
 

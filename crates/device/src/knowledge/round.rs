@@ -2,6 +2,7 @@
 
 use units::{Ppa, SegmentId};
 
+use super::pages::Pages;
 use super::proof::{Expected, JobRead, JobReads, Loaded, PiecesRead};
 use crate::directory::{Directory, Piece};
 
@@ -126,21 +127,24 @@ impl Round {
     /// Turns all missing units into loaded ones: all reads of the job are done.
     ///
     /// # Panics
-    /// If the read of a unit is not among `reads`.
-    pub fn arrive(&mut self, reads: &JobReads, flash_units: u32) {
+    /// If the read of a unit is not among `reads`, or shows something else.
+    pub fn arrive(&mut self, reads: &JobReads, flash_units: u32, pages: &Pages) {
         for content in &mut self.units {
             if let Content::Missing(expected, read) = content {
-                let loaded = read.and_then(|read| expected.arrived_with(reads, read, flash_units));
+                let loaded = read.and_then(|read| expected.arrived_with(reads, read, flash_units, pages));
                 *content = Content::Loaded(loaded.unwrap_or_else(|| panic!("{expected:?} has not been read")));
             }
         }
     }
 
     /// Turns all missing units into loaded ones, with reads of recovery.
-    pub fn arrive_with(&mut self, reads: &PiecesRead, flash_units: u32) {
+    ///
+    /// # Panics
+    /// If a unit has not been read, or the reads show something else.
+    pub fn arrive_with(&mut self, reads: &PiecesRead, flash_units: u32, pages: &Pages) {
         for content in &mut self.units {
             if let Content::Missing(expected, _) = content {
-                let loaded = expected.among(reads, flash_units);
+                let loaded = expected.among(reads, flash_units, pages);
                 *content = Content::Loaded(loaded.unwrap_or_else(|| panic!("{expected:?} has not been read")));
             }
         }

@@ -4,15 +4,19 @@ use std::io::{Read, Write};
 
 use archive::{ArchiveError, Reader, Writer};
 use live::SegmentImage;
-use units::{Lpa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
-use super::pages::{Pages, Record, SNAPSHOTS, Snapshot, TrimRecord};
-use crate::directory::JOURNAL_PAGES;
+use super::history::{MOST_STEPS, Step};
+use super::own_pages::{Covered, MOST_OLDER, OwnPages, OwnPiece, Record, Snapshot, TrimRecord};
+use super::pages::Pages;
+use crate::directory::Piece;
 use crate::map_units::MapUnits;
 use crate::trims::RECORDS_PER_PAGE;
 
 /// Longest list of log blocks, free or bad superblocks that a file may have.
 const LONGEST_LIST: usize = 1 << 24;
+/// Most snapshots that a file may have.
+const MOST_SNAPSHOTS: usize = 1 << 16;
 
 /// Lengths of tables that the file does not state.
 #[derive(Clone, Copy, Debug)]
@@ -34,36 +38,26 @@ impl Pages {
         for segment in self.written_segments() {
             to.table("segment", &self.segment(segment)[..])?;
         }
+        to.table("segments.at", &self.at)?;
         to.table("segments.seq", &self.seqs.iter().map(|seq| seq.0).collect::<Vec<_>>())?;
-        self.records.iter().try_for_each(|record| record.save(to))?;
+        to.table(
+            "segments.before",
+            self.history.steps.iter().copied().map(Step::to_words).collect::<Vec<_>>().as_flattened(),
+        )?;
         if !self.labels.is_empty() {
             to.table("labels.len", &self.labels.iter().map(|label| label.len() as u32).collect::<Vec<_>>())?;
             to.table("labels.piece", &self.labels.concat())?;
         }
-        for page in &self.journal {
-            to.table("journal.lpa", &page.iter().map(|trim| trim.lpa.0).collect::<Vec<_>>())?;
-            to.table("journal.len", &page.iter().map(|trim| trim.len).collect::<Vec<_>>())?;
-            to.table("journal.seq", &page.iter().map(|trim| trim.seq.0).collect::<Vec<_>>())?;
-        }
-        to.table("snapshots", &self.snapshots.iter().map(|s| s.sb.0).collect::<Vec<_>>())?;
-        for snapshot in &self.snapshots {
-            to.table("snapshot.place", &snapshot.place)?;
-            to.table("snapshot.next", &snapshot.next.iter().map(|sb| sb.0).collect::<Vec<_>>())?;
-        }
-        Ok(())
+        self.own.save(to)
     }
 
     /// Reads metadata pages that [`Pages::save`] has written. The table is divided into `units`.
     ///
     /// # Errors
     /// If the file is damaged or belongs to a device of another capacity.
-    pub fn load<R: Read>(
-        units: MapUnits,
-        Sizes { pieces, labelled }: Sizes,
-        from: &mut Reader<R>,
-    ) -> Result<Pages, ArchiveError> {
+    pub fn load<R: Read>(units: MapUnits, sizes: Sizes, from: &mut Reader<R>) -> Result<Pages, ArchiveError> {
         let segments = units.capacity_units().div_ceil(SEGMENT_ENTRIES);
-        let mut pages = Pages::new(units, JOURNAL_PAGES as usize);
+        let mut pages = Pages::new(units);
         let written = from.table::<u32>("segments.written", segments as usize)?;
         if let Some(segment) = written.iter().find(|&&segment| segment >= segments) {
             let problem = format!("names segment {segment}: must be below {segments}");
@@ -75,21 +69,113 @@ impl Pages {
             let first = segment.first_lpa().0;
             pages.set_entries(first..first + SEGMENT_ENTRIES, &image);
         }
+        from.table_into("segments.at", &mut pages.at)?;
         let mut seqs = vec![0; units.count() as usize];
         from.table_into("segments.seq", &mut seqs)?;
         pages.seqs = seqs.into_iter().map(Seq).collect();
-        pages.records = [Record::load(from)?, Record::load(from)?];
-        pages.labels = load_labels(labelled, units.per_flash_unit(), from)?;
-        for page in &mut pages.journal {
-            *page = load_trims(units.capacity_units(), from)?;
+        let words = from.table::<u32>("segments.before", MOST_STEPS * WORDS)?;
+        pages.history.steps = words.as_chunks().0.iter().map(Step::from_words).collect();
+        pages.labels = load_labels(sizes.labelled, units.per_flash_unit(), from)?;
+        pages.own = OwnPages::load(sizes.pieces, units.capacity_units(), from)?;
+        Ok(pages)
+    }
+}
+
+/// Numbers of a step in a file.
+const WORDS: usize = 5;
+
+impl Step {
+    fn to_words(self) -> [u32; WORDS] {
+        match self {
+            Step::Moved { unit, from, number: [high, low] } => [0, unit, from, high, low],
+            Step::Changed { unit, first, n, old } => [1, unit, first.into(), n.into(), old],
         }
-        for sb in from.table("snapshots", SNAPSHOTS)?.into_iter().map(Superblock) {
+    }
+
+    /// The step with these numbers. Numbers of no step give a step about a unit that has no such copy. A damaged file
+    /// is told by its checksum.
+    fn from_words(&[kind, unit, a, b, c]: &[u32; WORDS]) -> Step {
+        match kind {
+            0 => Step::Moved { unit, from: a, number: [b, c] },
+            _ => Step::Changed { unit, first: a as u16, n: b as u16, old: c },
+        }
+    }
+}
+
+impl OwnPages {
+    fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
+        let newest = self.newest.iter().map(|(piece, (place, content))| (*piece, *place, content));
+        let older = self.older.iter().map(|(piece, place, content)| (*piece, *place, content));
+        // Loaded in this order, the newest copy of a piece comes last.
+        let all: Vec<_> = older.chain(newest).collect();
+        let numbers: Vec<[u32; 3]> = all.iter().map(|(piece, place, own)| [piece.0, place.0, own.kind()]).collect();
+        to.table("own", numbers.as_flattened())?;
+        all.iter().try_for_each(|(_, _, content)| content.save(to))?;
+        to.table("snapshots", self.snapshots.iter().map(|s| [s.sb.0, s.stamp]).collect::<Vec<_>>().as_flattened())?;
+        for snapshot in &self.snapshots {
+            to.table("snapshot.place", &snapshot.place)?;
+            to.table("snapshot.next", &snapshot.next.iter().map(|sb| sb.0).collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    fn load<R: Read>(pieces: u32, capacity_units: u32, from: &mut Reader<R>) -> Result<OwnPages, ArchiveError> {
+        let mut own = OwnPages::default();
+        let numbers = from.table::<u32>("own", 3 * (MOST_OLDER + pieces as usize))?;
+        for numbers in numbers.chunks(3) {
+            let &[piece, place, kind] = numbers else {
+                return Err(ArchiveError::table("own", "must have three numbers for each piece"));
+            };
+            if piece >= pieces {
+                return Err(ArchiveError::table("own", format!("names piece {piece}: must be below {pieces}")));
+            }
+            own.set(Piece(piece), Ppa(place), OwnPiece::load(kind, capacity_units, from)?);
+        }
+        for numbers in from.table::<u32>("snapshots", 2 * MOST_SNAPSHOTS)?.chunks(2) {
+            let &[sb, stamp] = numbers else {
+                return Err(ArchiveError::table("snapshots", "must have two numbers for each snapshot"));
+            };
             let mut place = vec![0; pieces as usize];
             from.table_into("snapshot.place", &mut place)?;
-            let next = from.table("snapshot.next", LONGEST_LIST)?;
-            pages.snapshots.push(Snapshot { sb, place, next: next.into_iter().map(Superblock).collect() });
+            let next = from.table("snapshot.next", LONGEST_LIST)?.into_iter().map(Superblock).collect();
+            own.add_snapshot(Snapshot { sb: Superblock(sb), stamp, place, next });
         }
-        Ok(pages)
+        Ok(own)
+    }
+}
+
+impl OwnPiece {
+    fn kind(&self) -> u32 {
+        match self {
+            OwnPiece::Record(_) => 0,
+            OwnPiece::Journal(_) => 1,
+            OwnPiece::Bitmap(_) => 2,
+        }
+    }
+
+    fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
+        match self {
+            OwnPiece::Record(record) => record.save(to),
+            OwnPiece::Journal(trims) => {
+                to.table("journal.lpa", &trims.iter().map(|trim| trim.lpa.0).collect::<Vec<_>>())?;
+                to.table("journal.len", &trims.iter().map(|trim| trim.len).collect::<Vec<_>>())?;
+                to.table("journal.seq", &trims.iter().map(|trim| trim.seq.0).collect::<Vec<_>>())
+            }
+            OwnPiece::Bitmap(covered) => to.table("bitmap", &[u64::from(covered.erases), covered.last.0]),
+        }
+    }
+
+    fn load<R: Read>(kind: u32, capacity_units: u32, from: &mut Reader<R>) -> Result<OwnPiece, ArchiveError> {
+        match kind {
+            0 => Ok(OwnPiece::Record(Record::load(from)?.into())),
+            1 => Ok(OwnPiece::Journal(load_trims(capacity_units, from)?.into())),
+            2 => {
+                let mut numbers = [0u64; 2];
+                from.table_into("bitmap", &mut numbers)?;
+                Ok(OwnPiece::Bitmap(Covered { erases: numbers[0] as u32, last: Seq(numbers[1]) }))
+            }
+            _ => Err(ArchiveError::table("own", format!("has a piece of kind {kind}: must be at most 2"))),
+        }
     }
 }
 

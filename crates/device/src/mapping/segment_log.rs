@@ -548,21 +548,19 @@ impl Reclaim for SegmentLog {
     }
 
     /// The victim's segment bitmap says which segments to read. A page of the victim is valid if an entry in them names
-    /// it. The simulator does not scan all entries of every segment: it takes the addresses from the spare areas of the
-    /// victim, which gives the same entries.
+    /// it. The simulator does not scan all entries of every segment: it takes those addresses from the spare areas of
+    /// the victim that lie in the segments named, which gives the same entries.
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
         core.give_buffers(Owner::Map, std::mem::take(&mut victim.held));
         if !victim.opened {
             victim.opened = true;
-            let (first, units) = (core.layout().first_ppa(victim.sb), core.layout().superblock_units());
-            victim.plan = core.addresses(first, units);
+            core.read_bitmap(victim.sb);
+            return Search::Reading;
+        }
+        if !victim.planned {
+            victim.planned = true;
+            victim.plan = core.pages_named_by_bitmap(victim.sb);
             victim.plan.sort_unstable();
-            let bitmap: Vec<Ppa> =
-                core.meta().bitmap_pieces(victim.sb).filter_map(|part| core.meta().place(part)).collect();
-            bitmap.iter().for_each(|&ppa| core.scan_for_search(ppa, 1));
-            if !bitmap.is_empty() {
-                return Search::Reading;
-            }
         }
         core.round_arrived(&mut victim.round);
         loop {

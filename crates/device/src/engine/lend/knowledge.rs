@@ -1,15 +1,17 @@
 //! What the firmware knows of the mapping table. Every view of a map unit needs a proof.
 
 use nand::{Cause, Completed, Priority, Work};
-use units::{Lpa, Ppa, SegmentId, Superblock};
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
+use crate::directory::Piece;
 use crate::engine::core::Core;
 use crate::entry_cache::EntryCache;
 use crate::knowledge::{
-    JobRead, Loaded, LoadedSet, MapView, PiecesRead, ProgrammedSet, Round, Sharing, Snapshot, Truth,
+    JobRead, Loaded, LoadedSet, MapView, PiecesRead, ProgrammedSet, Round, Sharing, Sight, Snapshot, Truth,
 };
 use crate::meta::{Kind, Rebuilt};
 use crate::ops::Purpose;
+use crate::sabotage::Sabotage;
 
 impl Core {
     /// The content of a map unit that is in SRAM.
@@ -65,7 +67,7 @@ impl Core {
 
     /// The reads of a round are done.
     pub fn round_arrived(&self, round: &mut Round) {
-        round.arrive(&self.job_reads, self.meta.units().flash_units());
+        round.arrive(&self.job_reads, self.meta.units().flash_units(), self.meta.pages());
     }
 
     /// The map units that programs of the exclusive job have put on flash since the last call.
@@ -73,16 +75,18 @@ impl Core {
         std::mem::take(&mut self.programmed)
     }
 
-    /// The snapshot in a metadata superblock, for recovery. All of its units have been read.
-    pub(in crate::engine) fn snapshot_read(&self, sb: Superblock, read: &PiecesRead) -> Option<&Snapshot> {
-        let units = self.meta.snapshot_units();
-        self.meta.pages().snapshot(sb, self.layout.first_ppa(sb), units, read)
+    /// The snapshot in a metadata superblock, for recovery, as far as its units have been read. The first has `stamp`.
+    pub(in crate::engine) fn snapshot_read(&self, sb: Superblock, stamp: u32, read: &PiecesRead) -> Option<Snapshot> {
+        self.meta.pages().snapshot(sb, self.layout.first_ppa(sb), stamp, read)
     }
 
-    /// Sets the directory to the places that recovery has found, with the sequence numbers found there.
-    pub(in crate::engine) fn restore_directory(&mut self, rebuilt: Rebuilt) {
-        let truth = Truth::new(&self.nand, self.meta.pages());
-        let numbers = (0..self.meta.units().count()).map(SegmentId).map(|unit| truth.number_on_flash(unit)).collect();
+    /// Sets the directory to the places that recovery has found, with the sequence numbers that are stored with the map
+    /// units at the places `numbered`, packed: the same ones.
+    pub(in crate::engine) fn restore_directory(&mut self, rebuilt: Rebuilt, numbered: &[u32]) {
+        let truth = self.truth();
+        let units = (0..self.meta.units().count()).map(SegmentId);
+        let place = |unit| Ppa::unpack(numbered[self.meta.segment_piece(unit).0 as usize]);
+        let numbers = units.map(|unit| truth.number_on_flash(unit, place(unit))).collect();
         self.meta.restore(rebuilt, numbers);
     }
 
@@ -92,8 +96,12 @@ impl Core {
         let flash_units = self.meta.units().flash_units();
         for piece in self.meta.pieces_at(ppa, spare.lpa) {
             let Kind::Segment(unit) = self.meta.kind(piece) else { continue };
+            if self.sabotaged(Sabotage::WrongCount) && unit.0 % 4 == 1 {
+                continue;
+            }
             // Another map unit in the same flash unit may have a newer place.
-            let Some(loaded) = self.meta.expected(unit).arrived(read, flash_units) else { continue };
+            let sight = Sight::new(read, &self.nand, self.meta.pages());
+            let Some(loaded) = self.meta.expected(unit).arrived(&sight, flash_units) else { continue };
             for ppa in self.view(&loaded).entries().into_iter().filter_map(Ppa::unpack) {
                 let sb = self.superblock_of(ppa);
                 self.counted[sb.index()] += 1;
@@ -104,7 +112,7 @@ impl Core {
     /// A map unit in the segment cache, for a search that uses it soon. The unit becomes the most recently used.
     pub fn searched_in_cache(&mut self, unit: SegmentId) -> Option<Loaded> {
         let cached = self.sram.segment_hit(unit)?;
-        Some(Truth::new(&self.nand, self.meta.pages()).searched_in_cache(cached))
+        Some(Truth::new(&self.nand, &self.meta).searched_in_cache(cached))
     }
 
     /// The mapping of an address: its log entry, over `entry` from its map unit.
@@ -118,10 +126,47 @@ impl Core {
 
     /// Address and place of every unit of user data in the `units` units from `first` on, for a valid page search.
     ///
-    /// Before the search uses them, it must read a source that tells firmware the same: the segment bitmap of the
-    /// superblock, or these spare areas ([`Core::scan_for_search`]).
+    /// Before the search uses them, it must read these spare areas ([`Core::scan_for_search`]).
     pub fn addresses(&self, first: Ppa, units: u32) -> Vec<(Lpa, Ppa)> {
         self.truth().addresses(first, units)
+    }
+
+    /// Reads the segment bitmap of a superblock for a valid page search. If it has none, all of its spare areas tell
+    /// the same.
+    pub fn read_bitmap(&mut self, sb: Superblock) {
+        let parts: Vec<Ppa> = self.bitmap_places(sb).map(|(_, place)| place).collect();
+        parts.iter().for_each(|&place| self.scan_for_search(place, 1));
+        if parts.is_empty() {
+            let (first, row) = (self.layout.first_ppa(sb), self.layout.row_units());
+            let rows = (0..self.layout.superblock_units()).step_by(row as usize);
+            rows.for_each(|start| self.scan_for_search(first.offset(start), row));
+        }
+    }
+
+    fn bitmap_places(&self, sb: Superblock) -> impl Iterator<Item = (Piece, Ppa)> {
+        self.meta.bitmap_pieces(sb).filter_map(|part| Some((part, self.meta.place(part)?)))
+    }
+
+    /// Address and place of every unit of user data of a superblock in the map units that its segment bitmap names. The
+    /// bitmap has been read ([`Core::read_bitmap`]).
+    ///
+    /// # Panics
+    /// If the read has shown something else, or the bitmap of another filling of the superblock.
+    pub fn pages_named_by_bitmap(&self, sb: Superblock) -> Vec<(Lpa, Ppa)> {
+        let (first, n) = (self.layout.first_ppa(sb), self.layout.superblock_units());
+        if self.bitmap_places(sb).next().is_none() {
+            return self.truth().addresses(first, n);
+        }
+        let (pages, erases, mut reads) = (self.meta.pages(), self.nand.erase_count(sb), 0);
+        let mut covered = |part| {
+            let Some(place) = self.meta.place(part) else { return Seq(0) };
+            self.job_reads.check_next(&mut reads, part, place, pages);
+            let covered = pages.bitmap(part, place);
+            assert!(covered.erases == erases, "{sb} was erased {erases} times; its bitmap at {place}: {covered:?}");
+            covered.last
+        };
+        let last: Vec<Seq> = self.meta.bitmap_pieces(sb).map(&mut covered).collect();
+        self.truth().addresses_named(first, n, &last)
     }
 
     /// True if the mapping still names a page that a valid page search has found, with the map unit in SRAM.
@@ -144,7 +189,7 @@ impl Core {
     /// What only the simulator knows. A scheme reaches it only through the methods of `Core`.
     #[inline]
     pub(in crate::engine) fn truth(&self) -> Truth<'_> {
-        Truth::new(&self.nand, self.meta.pages())
+        Truth::new(&self.nand, &self.meta)
     }
 
     /// Reads row units for an exclusive job, which continues when all of its operations are done.

@@ -37,9 +37,10 @@ impl Core {
         self.sram.holds_segment(unit)
     }
 
-    /// Inserts a map unit that is in SRAM now into the segment cache, if it has room.
+    /// Inserts a map unit that is in SRAM now, as the directory names it, into the segment cache, if it has room. If
+    /// the unit has been changed since it was `loaded`, the changed copy is on flash.
     pub fn keep_segment(&mut self, loaded: &Loaded) {
-        self.sram.keep_segment(loaded);
+        self.sram.keep_segment(&self.truth().as_on_flash(loaded.unit()));
     }
 
     /// Removes a map unit from the segment cache, if it is there. The caller takes over its buffer.

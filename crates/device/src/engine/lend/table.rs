@@ -80,6 +80,11 @@ impl Core {
         self.meta.segment_written(programmed, seq);
     }
 
+    /// A map unit with these entries, packed, is on flash, complete up to `seq`, and so was a newer copy of it before.
+    pub fn older_copy_written(&mut self, programmed: &Programmed, seq: Seq, packed: &[u32]) {
+        self.meta.pages_mut().set_older(programmed, seq, packed);
+    }
+
     /// The host attests that the map unit on flash is complete up to `seq`.
     pub fn raise_segment_seq(&mut self, unit: SegmentId, seq: Seq) {
         self.meta.raise_segment_seq(unit, seq);

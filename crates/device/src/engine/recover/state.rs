@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use nand::Sensed;
+use nand::{Sensed, Spare};
 use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 use super::evidence::Evidence;
@@ -10,7 +10,8 @@ use super::scanner::Scanner;
 use crate::directory::Piece;
 use crate::engine::core::Core;
 use crate::knowledge::{PiecesRead, Round};
-use crate::meta::Rebuilt;
+use crate::meta::{Kind, Rebuilt};
+use crate::sabotage::Sabotage;
 use crate::unit_writes::UnitWrites;
 
 /// Steps of a recovery, in order.
@@ -36,6 +37,8 @@ pub(super) enum Phase {
     /// Metadata superblocks are short and are being collected.
     Collecting,
     Count,
+    /// The segment bitmaps of the superblocks that were scanned are being programmed.
+    Bitmaps,
     LastRecord,
 }
 
@@ -61,6 +64,10 @@ pub struct Recovery {
     /// Snapshots to try, newest first: positions in `firsts`.
     pub(super) snapshots: VecDeque<usize>,
     pub(super) whole: bool,
+    /// With [`Sabotage::StaleSnapshot`], the newest snapshot, which is not taken: a position in `firsts`.
+    pub(super) newest_snapshot: Option<usize>,
+    /// Stamp of the first unit of the snapshot that is being read, as soon as any unit tells it.
+    pub(super) snapshot_stamp: Option<u32>,
     /// Superblocks of unknown age, and the lowest stamp in them that counts.
     pub(super) ageless: Vec<Superblock>,
     pub(super) since: u32,
@@ -71,7 +78,10 @@ pub struct Recovery {
     pub(super) newest: BTreeMap<u32, (u32, Ppa)>,
     /// For a map unit of several flash units: the first unit, and the number of units that have been read in a row.
     pub(super) begun: (Ppa, u32),
-    pub(super) begun_mark: u32,
+    /// Mark and stamp of the first unit.
+    pub(super) begun_with: (u32, u32),
+    /// Data superblocks whose spare areas are scanned.
+    pub(super) scanned: Vec<Superblock>,
     pub(super) evidence: Evidence,
     /// Completed metadata reads of the present phase.
     pub(super) read: PiecesRead,
@@ -104,13 +114,16 @@ impl Recovery {
             firsts,
             snapshots: VecDeque::new(),
             whole: true,
+            newest_snapshot: None,
+            snapshot_stamp: None,
             ageless: Vec::new(),
             since: 0,
             next: Vec::new(),
             rebuilt: Rebuilt::default(),
             newest: BTreeMap::new(),
             begun: (Ppa(0), 0),
-            begun_mark: 0,
+            begun_with: (0, 0),
+            scanned: Vec::new(),
             evidence: Evidence::default(),
             read: PiecesRead::default(),
             todo: VecDeque::new(),
@@ -147,7 +160,18 @@ impl Recovery {
             Phase::Snapshot => {
                 let at = ppa.0 - core.layout.first_ppa(core.superblock_of(ppa)).0;
                 let expected = core.meta.snapshot_mark(at);
-                self.whole &= matches!(sensed, Sensed::Unit(spare) if spare.lpa == expected);
+                let lost = at == 0 && core.sabotaged(Sabotage::TornSnapshot);
+                if lost {
+                    self.read.forget(ppa);
+                }
+                match sensed {
+                    Sensed::Unit(spare) if spare.lpa == expected && !lost => {
+                        // The units of a snapshot have consecutive stamps.
+                        let first = spare.stamp.wrapping_sub(at);
+                        self.whole &= *self.snapshot_stamp.get_or_insert(first) == first;
+                    }
+                    _ => self.whole = false,
+                }
             }
             Phase::Metadata => self.add_metadata_unit(core, ppa, sensed),
             Phase::Scan => self.add_data_unit(core, ppa, sensed, seq),
@@ -170,10 +194,11 @@ impl Recovery {
                 if spare.stamp < self.since && self.ageless.contains(&core.superblock_of(ppa)) {
                     return;
                 }
-                let Some(ppa) = self.whole_piece(core, ppa, spare.lpa) else { return };
+                let Some(ppa) = self.whole_piece(core, ppa, spare) else { return };
                 for piece in core.meta.pieces_at(ppa, spare.lpa) {
                     let newest = self.newest.entry(piece.0).or_insert((spare.stamp, ppa));
-                    if piece.0 < core.meta.pieces() && spare.stamp >= newest.0 {
+                    let is_newer = spare.stamp >= newest.0 && !keeps_first(core, piece);
+                    if piece.0 < core.meta.pieces() && is_newer {
                         *newest = (spare.stamp, ppa);
                     }
                 }
@@ -183,16 +208,25 @@ impl Recovery {
     }
 
     /// First unit of the piece that ends with this unit. A piece of several units counts only if all of them can be
-    /// read. They are in one row, so they are read in order.
-    fn whole_piece(&mut self, core: &Core, ppa: Ppa, mark: u32) -> Option<Ppa> {
-        let units = core.meta.units_of(Piece(mark));
+    /// read. They are in one row, so they are read in order. They begin at a multiple of their number, and have the
+    /// same mark and consecutive stamps.
+    fn whole_piece(&mut self, core: &Core, ppa: Ppa, spare: Spare) -> Option<Ppa> {
+        let units = core.meta.units_of(Piece(spare.lpa));
         if units == 1 {
             return Some(ppa);
         }
         let (first, seen) = self.begun;
-        let goes_on = seen > 0 && seen < units && first.offset(seen) == ppa && self.begun_mark == mark;
-        self.begun = if goes_on { (first, seen + 1) } else { (ppa, 1) };
-        self.begun_mark = mark;
+        let next = first.offset(seen) == ppa && self.begun_with == (spare.lpa, spare.stamp.wrapping_sub(seen));
+        let is_last = core.layout.offset_in_superblock(ppa) % units == units - 1;
+        if core.sabotaged(Sabotage::TornTranslationPage) && is_last {
+            return Some(Ppa(ppa.0 + 1 - units));
+        }
+        if seen > 0 && seen < units && next {
+            self.begun.1 += 1;
+        } else {
+            let starts = core.layout.offset_in_superblock(ppa).is_multiple_of(units);
+            (self.begun, self.begun_with) = ((ppa, u32::from(starts)), (spare.lpa, spare.stamp));
+        }
         (self.begun.1 == units).then_some(self.begun.0)
     }
 
@@ -205,4 +239,9 @@ impl Recovery {
             _ => {}
         }
     }
+}
+
+/// True if a sabotage makes recovery keep the first copy of a piece that it finds, not the newest.
+fn keeps_first(core: &Core, piece: Piece) -> bool {
+    matches!(core.meta.kind(piece), Kind::Journal(_)) && core.sabotaged(Sabotage::StaleJournal)
 }

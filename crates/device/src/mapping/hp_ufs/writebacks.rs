@@ -14,6 +14,7 @@ use crate::directory::Piece;
 use crate::engine::core::Core;
 use crate::knowledge::{LoadedSet, Programmed, ProgrammedSet};
 use crate::map_units::{UnitRun, UnitSet};
+use crate::sabotage::Sabotage;
 use crate::sram::Owner;
 
 /// A map unit from the host, in SRAM until its program is done.
@@ -74,10 +75,25 @@ pub fn written(core: &Core, segment: SegmentId) -> Seq {
 
 /// Makes a programmed map unit the content of flash.
 pub fn keep_content(core: &mut Core, programmed: &Programmed, written: Writeback) {
+    let again = core.place_of(written.unit).is_some();
     core.segment_written(programmed, written.seq);
+    if again && core.cfg().sabotage == Some(Sabotage::StaleHostSegment) {
+        return;
+    }
     match written.entries {
         Entries::Whole(state) => core.set_unit_state(programmed, state),
         Entries::Part(packed) => core.set_unit(programmed, &packed),
+    }
+}
+
+/// A map unit has been programmed after a newer copy of it.
+fn keep_older(core: &mut Core, programmed: &Programmed, written: &Writeback) {
+    match &written.entries {
+        Entries::Whole(state) => {
+            let len = core.units().range(written.unit).len();
+            core.older_copy_written(programmed, written.seq, &state.image()[..len]);
+        }
+        Entries::Part(packed) => core.older_copy_written(programmed, written.seq, packed),
     }
 }
 
@@ -274,8 +290,9 @@ impl Writebacks {
             self.coming[written.unit.index()] = Seq(0);
         }
         let newest = written.seq >= core.meta().segment_seq(written.unit);
-        if newest {
-            keep_content(core, programmed, written);
+        match newest {
+            true => keep_content(core, programmed, written),
+            false => keep_older(core, programmed, &written),
         }
         newest
     }
@@ -291,10 +308,12 @@ impl Writebacks {
     /// sent them, unless flash has a newer one.
     pub fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
         for Programming { ppa, copy } in std::mem::take(&mut self.programming) {
-            if let Some(programmed) = survived.get_at(Piece::of(copy.unit), ppa)
-                && copy.seq >= core.meta().segment_seq(copy.unit)
-            {
-                keep_content(core, programmed, copy);
+            match survived.get_at(Piece::of(copy.unit), ppa) {
+                Some(programmed) if copy.seq >= core.meta().segment_seq(copy.unit) => {
+                    keep_content(core, programmed, copy);
+                }
+                Some(programmed) => keep_older(core, programmed, &copy),
+                None => {}
             }
         }
     }

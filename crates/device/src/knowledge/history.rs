@@ -1,0 +1,166 @@
+//! What map units on flash held before: the way back from the newest copy of a unit to older ones.
+//!
+//! The newest copy of every map unit is stored as a whole ([`Pages`](super::Pages)). An older copy stays on flash until
+//! its superblock is erased. It differs from the next newer copy in few entries, so only these are kept, as steps that
+//! lead back. All units share one list of steps. It is bounded, so that a device that has written metadata for days
+//! takes no more memory than a new one. A copy whose steps have been dropped is *forgotten*: it is known to be older
+//! than the newest one, and its content can not be shown any more.
+
+use std::collections::VecDeque;
+
+use units::{Ppa, SegmentId, Seq};
+
+/// Steps that are kept: 2 MiB. The smallest devices, of which tests read older copies, never have more.
+pub(super) const MOST_STEPS: usize = 1 << 17;
+
+/// A step back.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Step {
+    /// The unit was programmed at another place before: its place, packed, and its number, in two halves. Steps of its
+    /// entries that come later in the list belong to the newer copy.
+    Moved { unit: u32, from: u32, number: [u32; 2] },
+    /// Entries `first..first + n` of the unit were `old`, `old + 1` and so on before, packed; or all 0.
+    Changed { unit: u32, first: u16, n: u16, old: u32 },
+}
+
+/// Steps back, oldest first.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
+#[derive(Debug, Default)]
+pub(super) struct History {
+    pub(super) steps: VecDeque<Step>,
+}
+
+/// An older copy of a map unit.
+#[derive(Debug)]
+pub struct OlderCopy {
+    /// Its entries, packed.
+    pub(super) entries: Vec<u32>,
+    /// The number up to which it is complete.
+    pub(super) number: Seq,
+}
+
+impl OlderCopy {
+    /// An entry.
+    #[cold]
+    pub fn entry(&self, at: u32) -> Option<Ppa> {
+        Ppa::unpack(self.entries[at as usize])
+    }
+}
+
+impl History {
+    /// A copy of the unit at `from` with this number is about to be replaced by a newer one.
+    #[inline]
+    pub fn moved(&mut self, unit: SegmentId, from: Option<Ppa>, number: Seq) {
+        let number = [(number.0 >> 32) as u32, number.0 as u32];
+        self.push(Step::Moved { unit: unit.0, from: Ppa::pack(from), number });
+    }
+
+    /// Entry `at` of the newest copy of the unit was `old`, packed, in the copy before.
+    #[inline]
+    pub fn changed(&mut self, of: SegmentId, at: u32, was: u32) {
+        if let Some(Step::Changed { unit, first, n, old }) = self.steps.back_mut()
+            && *unit == of.0
+            && u32::from(*first) + u32::from(*n) == at
+            && was == if *old == 0 { 0 } else { *old + u32::from(*n) }
+        {
+            *n += 1;
+            return;
+        }
+        self.push(Step::Changed { unit: of.0, first: at as u16, n: 1, old: was });
+    }
+
+    /// The newest copy of the unit has the entries `new`, the copy before had the entries `old`, both packed.
+    pub fn differs(&mut self, of: SegmentId, old: &[u32], new: &[u32]) {
+        let entries = old.iter().zip(new).zip(0..);
+        entries.filter(|((was, is), _)| was != is).for_each(|((&was, _), at)| self.changed(of, at, was));
+    }
+
+    #[inline]
+    fn push(&mut self, step: Step) {
+        if self.steps.len() == MOST_STEPS {
+            self.steps.pop_front();
+        }
+        self.steps.push_back(step);
+    }
+
+    /// Place of the copy before the newest one.
+    pub fn before(&self, of: SegmentId) -> Option<Ppa> {
+        self.steps.iter().rev().find_map(|step| match *step {
+            Step::Moved { unit, from, .. } if unit == of.0 => Some(Ppa::unpack(from)),
+            _ => None,
+        })?
+    }
+
+    /// The copy of a unit at `place`; `newest` are the entries of its newest copy. `None` if the unit was never there,
+    /// or if that copy is forgotten.
+    pub fn copy_at(&self, of: SegmentId, place: Ppa, newest: Vec<u32>) -> Option<OlderCopy> {
+        let mut entries = newest;
+        for step in self.steps.iter().rev() {
+            match *step {
+                Step::Changed { unit, first, n, old } if unit == of.0 => {
+                    let was = |i| if old == 0 { 0 } else { old + i };
+                    // The last unit of the table may have fewer entries than others.
+                    let slots = entries.iter_mut().skip(first.into()).take(n.into());
+                    slots.zip(0..).for_each(|(entry, i)| *entry = was(i));
+                }
+                Step::Moved { unit, from, number: [high, low] } if unit == of.0 && from == Ppa::pack(Some(place)) => {
+                    return Some(OlderCopy { entries, number: Seq(u64::from(high) << 32 | u64::from(low)) });
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIT: SegmentId = SegmentId(3);
+
+    fn entries_at(history: &History, place: u32, newest: &[u32]) -> Option<Vec<u32>> {
+        history.copy_at(UNIT, Ppa(place), newest.to_vec()).map(|copy| copy.entries)
+    }
+
+    #[test]
+    fn every_copy_is_found_again_at_its_place() {
+        let mut history = History::default();
+        history.moved(UNIT, None, Seq(0));
+        (0..4).for_each(|at| history.changed(UNIT, at, 0));
+        history.moved(UNIT, Some(Ppa(10)), Seq(7));
+        history.changed(UNIT, 1, 21);
+        history.moved(SegmentId(4), Some(Ppa(10)), Seq(9));
+        history.changed(UNIT, 2, 22);
+        history.moved(UNIT, Some(Ppa(11)), Seq(8));
+        history.changed(UNIT, 1, 31);
+        assert_eq!(entries_at(&history, 11, &[20, 41, 32, 23]), Some(vec![20, 31, 32, 23]));
+        assert_eq!(entries_at(&history, 10, &[20, 41, 32, 23]), Some(vec![20, 21, 22, 23]));
+        assert_eq!(entries_at(&history, 12, &[20, 41, 32, 23]), None, "the unit was never there");
+        let number = |place| history.copy_at(UNIT, Ppa(place), vec![0; 4]).map(|copy| copy.number);
+        assert_eq!((number(10), number(11)), (Some(Seq(7)), Some(Seq(8))));
+    }
+
+    #[test]
+    fn consecutive_and_empty_entries_take_one_step() {
+        let mut history = History::default();
+        history.moved(UNIT, Some(Ppa(10)), Seq(1));
+        (0..1024).for_each(|at| history.changed(UNIT, at, 500 + at));
+        history.moved(UNIT, Some(Ppa(11)), Seq(2));
+        (0..1024).for_each(|at| history.changed(UNIT, at, 0));
+        assert_eq!(history.steps.len(), 4);
+        let first: Vec<u32> = (500..1524).collect();
+        assert_eq!(entries_at(&history, 11, &[7; 1024]), Some(vec![0; 1024]));
+        assert_eq!(entries_at(&history, 10, &[7; 1024]), Some(first));
+    }
+
+    #[test]
+    fn what_is_too_old_is_forgotten_and_never_shown_wrongly() {
+        let mut history = History::default();
+        history.moved(UNIT, Some(Ppa(10)), Seq(1));
+        history.changed(UNIT, 0, 5);
+        (0..MOST_STEPS as u32 - 1).for_each(|i| history.moved(SegmentId(9), Some(Ppa(i)), Seq(1)));
+        assert_eq!(history.steps.len(), MOST_STEPS);
+        assert_eq!(entries_at(&history, 10, &[6]), None, "its first step is gone");
+    }
+}

@@ -1,0 +1,195 @@
+//! The engine's own metadata on flash, by place: records of log blocks, pages of the journal, segment bitmaps, and
+//! snapshots of the directory.
+//!
+//! The newest copy of each piece is kept, and so are the copies that were replaced last. A copy that is older than
+//! these is *forgotten*: a read of its place shows nothing. The smallest devices, of which tests read older copies,
+//! have so few of them that none is forgotten before it is erased.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use units::{Lpa, Ppa, Seq, Superblock, UNIT_BYTES};
+
+use super::proof::PiecesRead;
+use crate::directory::Piece;
+
+/// Replaced copies of pieces that are kept.
+pub(super) const MOST_OLDER: usize = 512;
+/// Places in all snapshots that are kept, at 4 bytes each: 1 MiB.
+const MOST_PLACES: usize = 1 << 18;
+/// Snapshots that are kept, however large they are. The one in the open superblock may be incomplete at a power cut.
+const FEWEST_SNAPSHOTS: usize = 3;
+
+/// The record: the log blocks, and which superblocks are free. It is written whenever a data superblock is opened,
+/// before anything is programmed there (HP-UFS Sec. III-G: "records log blocks in a meta block").
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Record {
+    /// Number of the record; each has a higher one than those before.
+    pub number: u64,
+    /// Superblocks whose mappings may be missing from the segments on flash.
+    pub log_blocks: Vec<Superblock>,
+    /// Erased data superblocks, one bit each.
+    pub free: Vec<u64>,
+    /// Data superblocks that have been given up, one bit each.
+    pub bad: Vec<u64>,
+}
+
+impl Record {
+    /// True if this superblock was free.
+    pub fn is_free(&self, sb: Superblock) -> bool {
+        bit(&self.free, sb)
+    }
+
+    /// True if this superblock was given up.
+    pub fn is_bad(&self, sb: Superblock) -> bool {
+        bit(&self.bad, sb)
+    }
+}
+
+fn bit(bits: &[u64], sb: Superblock) -> bool {
+    bits.get(sb.index() / 64).is_some_and(|word| word >> (sb.0 % 64) & 1 != 0)
+}
+
+/// A trimmed range.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TrimRecord {
+    /// First unit.
+    pub lpa: Lpa,
+    /// Number of units.
+    pub len: u32,
+    /// Sequence number of the first unit; the others follow.
+    pub seq: Seq,
+}
+
+/// The pages of a superblock that its segment bitmap covers. It stands for the bits of the bitmap, which follow from
+/// these pages.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Covered {
+    /// Erases of the superblock before it was filled with these pages.
+    pub erases: u32,
+    /// The highest sequence number among the pages.
+    pub last: Seq,
+}
+
+/// What a piece of the engine's own metadata holds.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum OwnPiece {
+    /// A part of this record.
+    Record(Arc<Record>),
+    /// A page of the journal.
+    Journal(Arc<[TrimRecord]>),
+    /// A part of a segment bitmap.
+    Bitmap(Covered),
+}
+
+/// The directory of pieces as it was when a metadata superblock was opened, on its first pages.
+#[derive(Clone, Hash, Debug)]
+pub struct Snapshot {
+    /// The superblock that it starts.
+    pub sb: Superblock,
+    /// Stamp of its first flash unit; those of the others follow.
+    pub stamp: u32,
+    /// Place of every piece, packed.
+    pub place: Vec<u32>,
+    /// The superblocks that are opened next. One of them may look erased although its first program had begun before a
+    /// power cut.
+    pub next: Vec<Superblock>,
+}
+
+impl Snapshot {
+    /// The places in those flash units of the snapshot, from `first` on, that have been read; 0 in others. A place
+    /// takes `bytes` bytes.
+    pub(super) fn places_read(&self, first: Ppa, bytes: u32, read: &PiecesRead) -> Vec<u32> {
+        let per_unit = UNIT_BYTES as usize / bytes as usize;
+        let is_read = |part: usize| read.spare(first.offset(part as u32)).is_some();
+        let units = self.place.chunks(per_unit).enumerate();
+        units
+            .flat_map(|(part, places)| places.iter().map(move |&place| if is_read(part) { place } else { 0 }))
+            .collect()
+    }
+}
+
+/// The engine's own metadata on flash.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
+#[derive(Debug, Default)]
+pub(super) struct OwnPages {
+    /// The newest copy of every piece, and its place.
+    pub(super) newest: BTreeMap<Piece, (Ppa, OwnPiece)>,
+    /// Copies that newer ones have replaced, oldest first.
+    pub(super) older: VecDeque<(Piece, Ppa, OwnPiece)>,
+    /// The last snapshots, oldest first.
+    pub(super) snapshots: VecDeque<Snapshot>,
+}
+
+impl OwnPages {
+    /// A piece has been programmed at this place.
+    pub fn set(&mut self, piece: Piece, place: Ppa, content: OwnPiece) {
+        let Some((place, content)) = self.newest.insert(piece, (place, content)) else { return };
+        if self.older.len() == MOST_OLDER {
+            self.older.pop_front();
+        }
+        self.older.push_back((piece, place, content));
+    }
+
+    /// The copy of a piece at this place; `None` if it was never there, or is forgotten.
+    pub fn at(&self, piece: Piece, place: Ppa) -> Option<&OwnPiece> {
+        let newest = self.newest.get(&piece).filter(|(at, _)| *at == place).map(|(_, content)| content);
+        let older = || self.older.iter().rev().find(|(of, at, _)| (*of, *at) == (piece, place));
+        newest.or_else(|| older().map(|(_, _, content)| content))
+    }
+
+    /// Adds a snapshot that is about to be programmed.
+    pub fn add_snapshot(&mut self, snapshot: Snapshot) {
+        let most = (MOST_PLACES / snapshot.place.len().max(1)).max(FEWEST_SNAPSHOTS);
+        while self.snapshots.len() >= most {
+            self.snapshots.pop_front();
+        }
+        self.snapshots.push_back(snapshot);
+    }
+
+    /// The snapshot whose first flash unit has this stamp.
+    pub fn snapshot(&self, sb: Superblock, stamp: u32) -> Option<&Snapshot> {
+        self.snapshots.iter().rev().find(|snapshot| (snapshot.sb, snapshot.stamp) == (sb, stamp))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bitmap(last: u64) -> OwnPiece {
+        OwnPiece::Bitmap(Covered { erases: 0, last: Seq(last) })
+    }
+
+    #[test]
+    fn a_copy_is_found_at_its_own_place_only() {
+        let mut own = OwnPages::default();
+        let (piece, other) = (Piece(3), Piece(4));
+        own.set(piece, Ppa(10), bitmap(1));
+        own.set(other, Ppa(11), bitmap(2));
+        own.set(piece, Ppa(12), bitmap(3));
+        let at = |piece, place| own.at(piece, Ppa(place)).cloned();
+        assert_eq!([at(piece, 10), at(piece, 12)], [Some(bitmap(1)), Some(bitmap(3))]);
+        assert_eq!([at(piece, 11), at(other, 12)], [None, None]);
+    }
+
+    #[test]
+    fn a_place_that_is_used_again_shows_what_was_programmed_last() {
+        let mut own = OwnPages::default();
+        [(10, 1), (12, 2), (10, 3), (13, 4)]
+            .into_iter()
+            .for_each(|(place, last)| own.set(Piece(3), Ppa(place), bitmap(last)));
+        assert_eq!(own.at(Piece(3), Ppa(10)), Some(&bitmap(3)));
+    }
+
+    #[test]
+    fn snapshots_of_large_directories_are_few() {
+        let mut own = OwnPages::default();
+        for stamp in 0..9 {
+            let place = vec![0; MOST_PLACES / 4];
+            own.add_snapshot(Snapshot { sb: Superblock(stamp), stamp, place, next: Vec::new() });
+        }
+        assert_eq!(own.snapshots.len(), 4);
+        assert!(own.snapshot(Superblock(8), 8).is_some() && own.snapshot(Superblock(8), 7).is_none());
+    }
+}
