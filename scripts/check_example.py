@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+from source_copy import copy_sources
+
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "no-bitmap"
 COPY = ROOT / "target" / "worked-example" / "sources"
@@ -28,14 +30,12 @@ INSERTIONS = {
     ),
 }
 CASES = 20
-# Folders that are part of the Python package; their places in the root are links.
-LINKS = ("jobs", "samples")
 
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
     begun = time.monotonic()
-    copy_sources(edited())
+    copy_sources(COPY, edited())
     cargo("test", "-p", "ufsim-testkit", "--test", "conformance", "NoBitmap")
     cargo("run", "-p", "ufsim-campaign", "--example", "cases", "--", "no-bitmap", str(CASES))
     print(f"example: {time.monotonic() - begun:.0f} s")
@@ -58,28 +58,6 @@ def insert_after(text: str, path: str, line: str, more: str) -> str:
             f"check_example.py: {path} has {len(places)} lines '{line}', not one: where do the example's lines go?"
         )
     return "".join([*lines[: places[0]], more, *lines[places[0] :]])
-
-
-def copy_sources(changed: dict[str, str]) -> None:
-    """Makes the copy, and leaves files alone that are the same already, so that cargo need not build them again."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
-    names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
-    COPY.mkdir(parents=True, exist_ok=True)
-    for link in (COPY / name for name in LINKS):
-        if link.is_dir() and not link.is_symlink():
-            shutil.rmtree(link)
-        link.unlink(missing_ok=True)
-        link.symlink_to(f"python/ufsim/{link.name}")
-    for name in names | changed.keys():
-        data = changed[name].encode() if name in changed else (ROOT / name).read_bytes()
-        path = COPY / name
-        if not path.exists() or path.read_bytes() != data:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-    for path in [path for path in COPY.rglob("*") if path.is_file()]:
-        if path.relative_to(COPY).as_posix() not in names | changed.keys():
-            path.unlink()
 
 
 def cargo(*arguments: str) -> None:
