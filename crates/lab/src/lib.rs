@@ -3,7 +3,8 @@
 //! # Glossary
 //! - **profile**: the numbers of one device, its link and its driver, each with its source ([`profile`]).
 //! - **parts**: scheduler, booster and mapping scheme that run together; a **preset** names a combination ([`system`]).
-//! - **system**: driver, link and device with a clock ([`run`]).
+//! - **stack**: driver, link and device with a clock ([`stack`]).
+//! - **system**: a stack with a workload and an oracle ([`run`]).
 //! - **oracle**: knows the last acknowledged write of every unit and checks every read ([`oracle`]).
 //! - **read-back**: reads everything that was ever written when the run has ended, so that the oracle sees it
 //!   ([`System::read_back`]).
@@ -43,6 +44,7 @@ mod room;
 pub mod run;
 mod series;
 mod spec;
+pub mod stack;
 pub mod sweep;
 pub mod system;
 mod tags;
@@ -69,6 +71,7 @@ pub use result::{
 };
 pub use run::{Stop, System};
 pub use spec::Machine;
+pub use stack::{OnLink, Stack, Turn};
 pub use system::{Parts, Preset, SystemSpec, schemes};
 pub use version::VERSION;
 pub use workload::fio::is_inline_job;

@@ -18,11 +18,6 @@ impl<E: Copy> Default for EventQueue<E> {
 }
 
 impl<E: Copy> EventQueue<E> {
-    /// True if nothing is pending.
-    pub fn is_empty(&self) -> bool {
-        self.sorted.is_empty()
-    }
-
     /// Time of the earliest event.
     #[inline]
     pub fn next_time(&self) -> Option<SimTime> {
@@ -39,6 +34,11 @@ impl<E: Copy> EventQueue<E> {
             place -= 1;
         }
         self.sorted[place] = (at, event);
+    }
+
+    /// Everything that is pending, the latest first.
+    pub fn iter(&self) -> impl Iterator<Item = &(SimTime, E)> {
+        self.sorted.iter()
     }
 
     /// Takes the earliest event.
@@ -87,7 +87,7 @@ mod tests {
                         prop_assert_eq!(queue.pop().map(|(t, n)| (t.0, n)), expected);
                     }
                 }
-                prop_assert_eq!(queue.is_empty(), model.is_empty());
+                prop_assert_eq!(queue.iter().count(), model.len());
             }
         }
     }

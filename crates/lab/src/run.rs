@@ -1,4 +1,5 @@
-//! The run loop. Read this page first: everything that happens in a simulation happens in `System::step`.
+//! The run loop. Read this page first: everything that happens in a simulation happens in `System::step` and, for what
+//! passes between driver and device, in `Stack::step`.
 //!
 //! ```text
 //!   workload --request--> driver --command--> link --> device --> flash
@@ -6,8 +7,8 @@
 //!      '----completion------'  '-----response-- link <---'
 //! ```
 //!
-//! Nobody but the queue knows the time. The driver, the link and the device are told it, and say what they want
-//! done later; the loop puts that into the queue. The oracle stands between workload and driver and checks every
+//! Nobody but the queue of the stack knows the time. The driver, the link and the device are told it, and say what they
+//! want done later; the stack puts that into the queue. The oracle stands between workload and driver and checks every
 //! read.
 //!
 //! Most of what every request passes through, here as in the driver and the firmware, is `#[inline(always)]`, so that
@@ -19,23 +20,21 @@ mod read_back;
 
 use std::ops::ControlFlow;
 
-use device::{Device, DeviceEvent};
+use device::Device;
 use host::{AppSignal, Completion, Driver, Request, RequestOp};
 use thiserror::Error;
-use ufs::{Link, Response, Status, Tag, wire_bytes, wire_bytes_response};
+use ufs::{Link, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
 use workload::{DriverCall, Footprint, Next, Progress, Source, Ticket, WorkOp};
 
 use self::faults::{failed, has_excuse};
-use crate::cache::CacheOf;
 use crate::digest;
 use crate::measure::{Measure, Snapshot};
 use crate::oracle::{Oracle, Violation};
-use crate::queue::EventQueue;
 use crate::reads::{self, ReadRecord};
 use crate::requests::{Requests, Slot};
+use crate::stack::{Stack, Turn};
 use crate::sweep::Sweep;
-use crate::tags::ByTag;
 
 /// The caller of a run is asked after every this many events whether to go on.
 const WATCH_EVERY: u64 = 1 << 14;
@@ -43,21 +42,6 @@ const WATCH_EVERY: u64 = 1 << 14;
 const STUCK_AFTER: u64 = 2_000_000;
 /// A device that has nothing to do goes quiet sooner than this.
 const SETTLE_LIMIT: Nanos = Nanos(60_000_000_000);
-
-/// What can happen.
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    /// The workload may have a request now.
-    Source,
-    /// The driver may have a command now.
-    Driver,
-    /// A command has crossed the link.
-    CommandAtDevice(Tag),
-    /// The device asked to be woken.
-    Device(DeviceEvent),
-    /// A response has crossed the link.
-    ResponseAtHost(Tag),
-}
 
 /// Why a run ended early.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -78,28 +62,19 @@ pub type Watch<'a> = dyn FnMut(Progress, SimTime) -> ControlFlow<()> + 'a;
 
 /// A phone's storage stack with a clock.
 pub struct System {
-    driver: Driver,
-    link: Link,
-    device: Device,
-    queue: EventQueue<Event>,
+    stack: Stack,
     oracle: Oracle,
     requests: Requests,
-    responses: ByTag<Response>,
     measure: Measure,
     /// For each read it is found out where its mapping came from.
     notes_outcomes: bool,
     /// The log of reads, if it is wanted.
     reads: Option<Vec<ReadRecord>>,
     reads_to_note: Vec<Ticket>,
-    now: SimTime,
-    events: u64,
     last_completion: u64,
     source_done: bool,
     /// Flash operations are made to fail, so requests may.
     faulty: bool,
-    /// Earliest pending [`Event::Source`] and [`Event::Driver`], so that the queue does not fill with copies.
-    source_wake: Option<SimTime>,
-    driver_wake: Option<SimTime>,
 }
 
 impl System {
@@ -107,24 +82,16 @@ impl System {
     pub fn new(driver: Driver, link: Link, device: Device) -> System {
         let capacity = device.info().capacity_units;
         System {
-            driver,
-            link,
-            device,
-            queue: EventQueue::default(),
+            stack: Stack::new(driver, link, device),
             oracle: Oracle::new(capacity),
             requests: Requests::default(),
-            responses: ByTag::default(),
             measure: Measure::default(),
             notes_outcomes: false,
             reads: None,
             reads_to_note: Vec::new(),
-            now: SimTime::START,
-            events: 0,
             last_completion: 0,
             source_done: false,
             faulty: false,
-            source_wake: None,
-            driver_wake: None,
         }
     }
 
@@ -153,17 +120,20 @@ impl System {
         self.host_turn(source)?;
         while !self.source_done || self.requests.outstanding() > 0 {
             let outstanding = self.requests.outstanding();
-            assert!(!self.queue.is_empty(), "nothing is left to happen with {outstanding} requests outstanding");
+            assert!(
+                self.stack.next_time().is_some(),
+                "nothing is left to happen with {outstanding} requests outstanding"
+            );
             self.step(source)?;
-            if self.events.is_multiple_of(WATCH_EVERY) {
-                let stuck = self.events - self.last_completion > STUCK_AFTER;
+            if self.stack.events().is_multiple_of(WATCH_EVERY) {
+                let stuck = self.stack.events() - self.last_completion > STUCK_AFTER;
                 assert!(
                     !stuck,
                     "{STUCK_AFTER} events without a completion with {outstanding} requests outstanding; {:?}; {:?}",
-                    self.device.stats(),
-                    self.driver.stats()
+                    self.stack.device.stats(),
+                    self.stack.driver.stats()
                 );
-                if watch(source.progress(), self.now).is_break() {
+                if watch(source.progress(), self.stack.now()).is_break() {
                     return Err(Stop::Interrupted);
                 }
             }
@@ -176,8 +146,8 @@ impl System {
     /// # Errors
     /// See [`System::run`].
     pub fn settle(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
-        let limit = self.now + SETTLE_LIMIT;
-        while self.queue.next_time().is_some_and(|at| at <= limit) {
+        let limit = self.now() + SETTLE_LIMIT;
+        while self.stack.next_time().is_some_and(|at| at <= limit) {
             self.step_once(source)?;
         }
         Ok(())
@@ -192,34 +162,18 @@ impl System {
     /// The next event.
     #[inline(always)]
     fn step(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
-        let Some((at, event)) = self.queue.pop() else { return Ok(()) };
-        debug_assert!(at >= self.now, "the queue went back in time");
-        self.now = at;
-        self.events += 1;
-        match event {
-            Event::Source => {
-                self.source_wake = self.source_wake.filter(|&wake| wake > at);
-            }
-            Event::Driver => {
-                self.driver_wake = self.driver_wake.filter(|&wake| wake > at);
-                self.send_commands();
-                return Ok(());
-            }
-            Event::CommandAtDevice(tag) => {
-                self.device.command(at, self.driver.fetch(tag));
-                self.schedule_device();
-                return Ok(());
-            }
-            Event::Device(event) => {
-                self.device.wake(at, event);
-                self.schedule_device();
-                return Ok(());
-            }
-            Event::ResponseAtHost(tag) => {
+        let turn = self.stack.step();
+        if self.faulty {
+            self.note_faults();
+        }
+        match turn {
+            None | Some(Turn::None) => return Ok(()),
+            Some(Turn::Caller) => {}
+            Some(Turn::Response(tag)) => {
                 if self.notes_outcomes {
                     self.note_translation(tag);
                 }
-                self.driver.on_response(at, self.responses.take(tag));
+                self.stack.deliver(tag);
             }
         }
         self.host_turn(source)
@@ -229,8 +183,8 @@ impl System {
     /// translated.
     #[inline(never)]
     fn note_translation(&mut self, tag: Tag) {
-        if let Some(read) = self.driver.read_in_flight(tag) {
-            let outcome = reads::outcome(read.mapping, self.device.translation(tag));
+        if let Some(read) = self.stack.driver.read_in_flight(tag) {
+            let outcome = reads::outcome(read.mapping, self.stack.device.translation(tag));
             let slot = self.requests.get(Ticket(read.request));
             slot.outcome = slot.outcome.max(Some(outcome));
         }
@@ -241,58 +195,20 @@ impl System {
     fn host_turn(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
         self.hand_back(source)?;
         self.take_requests(source);
-        self.send_commands();
+        self.stack.send_commands();
         self.note_reads();
         // What the driver refuses, it completes at once.
-        if self.driver.completion().is_some() { self.hand_back_refused(source) } else { Ok(()) }
-    }
-
-    /// Schedules what the device wants done later.
-    #[inline(always)]
-    fn schedule_device(&mut self) {
-        if self.faulty {
-            self.note_faults();
-        }
-        let effects = self.device.effects();
-        for &(at, event) in &effects.wakes {
-            self.queue.push(at, Event::Device(event));
-        }
-        effects.wakes.clear();
-        if effects.responses.is_empty() {
-            return;
-        }
-        for (at, response) in effects.responses.drain(..) {
-            // The device hands responses over in the order of their times, so the link can be booked ahead.
-            let tag = response.tag;
-            let at = self.link.send_up(at, wire_bytes_response(&response));
-            self.responses.put(tag, response);
-            self.queue.push(at, Event::ResponseAtHost(tag));
-        }
-    }
-
-    #[inline(always)]
-    fn send_commands(&mut self) {
-        while let Some(tag) = self.driver.issue(self.now, &CacheOf(&self.device)) {
-            let at = self.link.send_down(self.now, wire_bytes(self.driver.command(tag)));
-            self.queue.push(at, Event::CommandAtDevice(tag));
-        }
-        if let Some(at) = self.driver.next_wake()
-            && at > self.now
-            && self.driver_wake.is_none_or(|wake| at < wake)
-        {
-            self.driver_wake = Some(at);
-            self.queue.push(at, Event::Driver);
-        }
+        if self.stack.driver.completion().is_some() { self.hand_back_refused(source) } else { Ok(()) }
     }
 
     #[inline(always)]
     fn take_requests(&mut self, source: &mut dyn Source) {
         loop {
             // Borrow: moving the fresh `Next` is slow.
-            match &source.next(self.now) {
+            match &source.next(self.stack.now()) {
                 Next::Request(issued) => {
                     if issued.measured && !self.measure.began() {
-                        self.measure.begin(self.now, self.snapshot(), self.requests.outstanding());
+                        self.measure.begin(self.stack.now(), self.snapshot(), self.requests.outstanding());
                     }
                     let slot = self.requests.enter(issued);
                     self.measure.submitted(slot, issued.request.is_aligned());
@@ -303,16 +219,13 @@ impl System {
                     }
                 }
                 &Next::Wait(at) => {
-                    if self.source_wake.is_none_or(|wake| at < wake) {
-                        self.source_wake = Some(at);
-                        self.queue.push(at, Event::Source);
-                    }
+                    self.stack.wake_caller(at);
                     return;
                 }
                 Next::Blocked => return,
                 &Next::Driver(call) => {
                     let answer = self.call_driver(call);
-                    source.answered(answer, self.now);
+                    source.answered(answer, self.stack.now());
                 }
                 Next::Done => {
                     self.source_done = true;
@@ -325,11 +238,11 @@ impl System {
     /// What the phone's operating system tells the driver, or asks of it.
     fn call_driver(&mut self, call: DriverCall) -> u64 {
         match call {
-            DriverCall::LaunchStart(app) => self.driver.signal(self.now, AppSignal::LaunchStart(app)),
-            DriverCall::LaunchEnd(app) => self.driver.signal(self.now, AppSignal::LaunchEnd(app)),
-            DriverCall::Ended(app) => self.driver.signal(self.now, AppSignal::Ended(app)),
-            DriverCall::Reclaim(app, bytes) => return self.driver.reclaim(self.now, app, bytes),
-            DriverCall::Memory => return self.driver.memory_bytes(),
+            DriverCall::LaunchStart(app) => self.stack.driver.signal(self.stack.now(), AppSignal::LaunchStart(app)),
+            DriverCall::LaunchEnd(app) => self.stack.driver.signal(self.stack.now(), AppSignal::LaunchEnd(app)),
+            DriverCall::Ended(app) => self.stack.driver.signal(self.stack.now(), AppSignal::Ended(app)),
+            DriverCall::Reclaim(app, bytes) => return self.stack.driver.reclaim(self.stack.now(), app, bytes),
+            DriverCall::Memory => return self.stack.driver.memory_bytes(),
         }
         0
     }
@@ -349,7 +262,7 @@ impl System {
             RequestOp::Flush => {}
         }
         let request = Request { id: ticket.0, op, lpa: slot.lpa, len: slot.len, stamp: slot.number, app: slot.app };
-        self.driver.submit(self.now, request);
+        self.stack.driver.submit(self.stack.now(), request);
     }
 
     /// [`System::submit`] after the flush before a request, out of the way of those without one.
@@ -376,17 +289,17 @@ impl System {
 
     #[inline(always)]
     fn hand_back(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
-        while let Some(completion) = self.driver.completion() {
+        while let Some(completion) = self.stack.driver.completion() {
             let ticket = Ticket(completion.id);
             let slot = self.requests.get(ticket);
-            if self.faulty && has_excuse(slot, completion.status, &self.device) {
+            if self.faulty && has_excuse(slot, completion.status, &self.stack.device) {
                 failed(&mut self.oracle, slot);
                 self.measure.failed += u64::from(slot.measured);
             } else {
                 check(&mut self.oracle, slot, completion)?;
             }
             (slot.status, slot.content) = (completion.status, digest::of_data(&completion.data));
-            self.driver.pop_completion();
+            self.stack.driver.pop_completion();
             if slot.data_follows {
                 slot.data_follows = false;
                 self.submit_data(ticket);
@@ -405,34 +318,35 @@ impl System {
 
     #[inline(always)]
     fn finish(&mut self, ticket: Ticket, source: &mut dyn Source) {
-        self.last_completion = self.events;
+        self.last_completion = self.stack.events();
         let slot = self.requests.get(ticket);
-        self.measure.completed(slot, self.now);
+        self.measure.completed(slot, self.stack.now());
         if let Some(outcome) = slot.outcome {
             source.read_outcome(ticket, outcome);
         }
         if slot.kind == WorkOp::Read
             && let Some(reads) = &mut self.reads
         {
-            reads.push(ReadRecord::new(slot, self.now));
+            reads.push(ReadRecord::new(slot, self.stack.now()));
         }
         self.requests.leave(ticket);
-        source.completed(ticket, self.now);
+        source.completed(ticket, self.stack.now());
     }
 
     fn snapshot(&self) -> Snapshot {
         Snapshot {
-            host: self.driver.stats(),
-            host_schemes: self.driver.scheme_counters(),
-            device: self.device.stats(),
-            mapping: self.device.scheme_counters(),
-            nand: *self.device.nand_counters(),
+            host: self.stack.driver.stats(),
+            host_schemes: self.stack.driver.scheme_counters(),
+            device: self.stack.device.stats(),
+            mapping: self.stack.device.scheme_counters(),
+            nand: *self.stack.device.nand_counters(),
         }
     }
 
     /// What is left when the clock is taken away.
     pub(crate) fn into_parts(self) -> (Device, Oracle, SimTime) {
-        (self.device, self.oracle, self.now)
+        let now = self.now();
+        (self.stack.device, self.oracle, now)
     }
 
     /// After power-on: lets the device rebuild its mapping, attaches the driver that `attach` gives for the last change
@@ -440,13 +354,13 @@ impl System {
     pub(crate) fn recover(&mut self, oracle: Oracle, attach: impl FnOnce(Seq) -> Driver) {
         self.oracle = oracle;
         let mut nothing = Sweep::reading(Footprint::default());
-        self.schedule_device();
-        while !self.device.is_ready() {
-            assert!(!self.queue.is_empty(), "the device stands still during its recovery");
+        self.stack.schedule_device();
+        while !self.stack.device.is_ready() {
+            assert!(self.stack.next_time().is_some(), "the device stands still during its recovery");
             self.step_once(&mut nothing).expect("nothing is requested yet");
         }
-        self.driver = attach(self.device.applied());
-        self.send_commands();
+        self.stack.driver = attach(self.stack.device.applied());
+        self.stack.send_commands();
         self.settle(&mut nothing).expect("nothing is requested yet");
     }
 
@@ -457,12 +371,12 @@ impl System {
 
     /// Time now.
     pub fn now(&self) -> SimTime {
-        self.now
+        self.stack.now()
     }
 
     /// Events so far.
     pub fn events(&self) -> u64 {
-        self.events
+        self.stack.events()
     }
 }
 

@@ -25,6 +25,15 @@ impl<T> ByTag<T> {
         assert!(old.is_none(), "tag {} is in use twice", tag.0);
     }
 
+    /// The item of a tag.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub fn get(&self, tag: Tag) -> &T {
+        let Some(item) = &self.items[usize::from(tag.0)] else { missing(tag) };
+        item
+    }
+
     /// Takes the item of a tag.
     ///
     /// # Panics
@@ -49,6 +58,7 @@ mod tests {
     fn what_is_put_is_taken_once() {
         let mut items = ByTag::default();
         items.put(Tag(3), "three");
+        assert_eq!(items.get(Tag(3)), &"three");
         assert_eq!(items.take(Tag(3)), "three");
         items.put(Tag(3), "again");
         assert_eq!(items.take(Tag(3)), "again");

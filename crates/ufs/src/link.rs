@@ -4,6 +4,8 @@
 //! other. Only UPIUs are counted. The rates are those left for UPIUs, after line coding, UniPro headers and
 //! acknowledgements. READY TO TRANSFER UPIUs (32 bytes for up to 32 KiB of a write, towards the host) are not modelled.
 
+use std::ops::Range;
+
 use units::{Nanos, SimTime, UNIT_BYTES};
 
 use crate::codec::cdb::UNMAP_LIST_BYTES;
@@ -62,6 +64,12 @@ impl Lane {
         self.free_at = self.free_at.max(now) + on_wire(bytes, self.bytes_per_us);
         self.free_at
     }
+
+    /// From the first to the last of `bytes`, if the message arrives at `arrival`.
+    fn leaves(&self, arrival: SimTime, latency: Nanos, bytes: u64) -> Range<SimTime> {
+        let end = arrival.0 - latency.0;
+        SimTime(end - on_wire(bytes, self.bytes_per_us).0)..SimTime(end)
+    }
 }
 
 /// A full-duplex link.
@@ -84,6 +92,22 @@ impl Link {
     #[inline]
     pub fn send_down(&mut self, now: SimTime, bytes: u64) -> SimTime {
         self.down.send(now, bytes) + self.latency
+    }
+
+    /// The same link with nothing on it.
+    pub fn idle(&self) -> Link {
+        let lane = |lane: Lane| Lane { free_at: SimTime::START, ..lane };
+        Link { down: lane(self.down), up: lane(self.up), latency: self.latency }
+    }
+
+    /// When a message of `bytes` from the host leaves it, byte by byte, if it is handled at `arrival`.
+    pub fn leaves_down(&self, arrival: SimTime, bytes: u64) -> Range<SimTime> {
+        self.down.leaves(arrival, self.latency, bytes)
+    }
+
+    /// The same for a message from the device.
+    pub fn leaves_up(&self, arrival: SimTime, bytes: u64) -> Range<SimTime> {
+        self.up.leaves(arrival, self.latency, bytes)
     }
 
     /// Sends `bytes` from the device; see [`Link::send_down`].
@@ -161,6 +185,18 @@ mod tests {
         let mut slow = Link::new(LinkConfig { down_bytes_per_us: 3, ..GEAR_4 });
         assert_eq!(slow.send_down(SimTime::START, 33), SimTime(11_000 + 500));
         assert_eq!(slow.send_down(SimTime(20_000), 34), SimTime(20_000 + 11_334 + 500));
+    }
+
+    #[test]
+    fn a_message_is_on_the_wire_before_the_latency() {
+        let mut link = Link::new(GEAR_4);
+        link.send_down(SimTime(100), 4160);
+        let second = link.send_down(SimTime(100), 40);
+        assert_eq!(link.leaves_down(second, 40), SimTime(100 + 2080)..SimTime(100 + 2100));
+        let up = link.send_up(SimTime(100), 40);
+        assert_eq!(link.leaves_up(up, 40), SimTime(100)..SimTime(140));
+        let mut idle = link.idle();
+        assert_eq!(idle.send_down(SimTime(100), 40), SimTime(100 + 20 + 500));
     }
 
     #[test]

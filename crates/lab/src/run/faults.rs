@@ -17,7 +17,7 @@ impl System {
     /// Notes for the reads under way into which of their pages a fault has been injected.
     #[cold]
     pub(super) fn note_faults(&mut self) {
-        for lpa in self.device.take_failed_reads() {
+        for lpa in self.stack.device.take_failed_reads() {
             self.requests.note_fault(lpa);
         }
     }

@@ -30,7 +30,7 @@ impl System {
 
     fn read_all(&mut self, watch: &mut Watch) -> Result<Verified, Stop> {
         let Written { ranges, data_units, trimmed_units } = self.oracle.written();
-        self.device.set_faults(Faults::default());
+        self.stack.device.set_faults(Faults::default());
         self.faulty = false;
         let mut flush = OneFlush::default();
         self.run(&mut flush, watch)?;

@@ -1,0 +1,265 @@
+//! Driver, link and device with one clock. Every loop that couples them is this one: that of a run, and the bench of
+//! the power-cut campaign.
+
+use device::{Device, DeviceEvent};
+use host::Driver;
+use ufs::{Link, Response, Tag, wire_bytes, wire_bytes_response};
+use units::SimTime;
+
+use crate::cache::CacheOf;
+use crate::queue::EventQueue;
+use crate::tags::ByTag;
+
+/// What can happen.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The caller asked to be woken.
+    Caller,
+    /// The driver may have a command now.
+    Driver,
+    /// A command has crossed the link.
+    CommandAtDevice(Tag),
+    /// The device asked to be woken.
+    Device(DeviceEvent),
+    /// A response has crossed the link.
+    ResponseAtHost(Tag),
+}
+
+/// What the caller has to do after an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// The caller's wake is due.
+    Caller,
+    /// A response has crossed the link. The caller has to [deliver](Stack::deliver) it.
+    Response(Tag),
+    /// Nothing: the event has been handled.
+    None,
+}
+
+/// What a power cut would find on the link.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct OnLink {
+    /// Commands that have not reached the device.
+    pub commands: u32,
+    /// Responses that have left the device and not reached the host.
+    pub responses: u32,
+    /// Messages of which a part is on the wire, and a part has not left yet.
+    pub partial: u32,
+}
+
+/// A driver and a device on a link.
+pub struct Stack {
+    /// The host's end.
+    pub driver: Driver,
+    /// The other end.
+    pub device: Device,
+    link: Link,
+    queue: EventQueue<Event>,
+    responses: ByTag<Response>,
+    now: SimTime,
+    events: u64,
+    /// Earliest pending [`Event::Caller`] and [`Event::Driver`], so that the queue does not fill with copies.
+    caller_wake: Option<SimTime>,
+    driver_wake: Option<SimTime>,
+}
+
+impl Stack {
+    /// A stack at time 0.
+    pub fn new(driver: Driver, link: Link, device: Device) -> Stack {
+        Stack {
+            driver,
+            device,
+            link,
+            queue: EventQueue::default(),
+            responses: ByTag::default(),
+            now: SimTime::START,
+            events: 0,
+            caller_wake: None,
+            driver_wake: None,
+        }
+    }
+
+    /// The time now.
+    #[inline(always)]
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Events so far.
+    #[inline(always)]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Time of the next event; `None` if nothing is left to happen.
+    #[inline(always)]
+    pub fn next_time(&self) -> Option<SimTime> {
+        self.queue.next_time()
+    }
+
+    /// Handles the next event; `None` if there is none. After a turn of the caller, and after requests have been
+    /// submitted, [`Stack::send_commands`] has to be called.
+    #[inline(always)]
+    pub fn step(&mut self) -> Option<Turn> {
+        let (at, event) = self.queue.pop()?;
+        debug_assert!(at >= self.now, "the queue went back in time");
+        self.now = at;
+        self.events += 1;
+        match event {
+            Event::Caller => {
+                self.caller_wake = self.caller_wake.filter(|&wake| wake > at);
+                return Some(Turn::Caller);
+            }
+            Event::Driver => {
+                self.driver_wake = self.driver_wake.filter(|&wake| wake > at);
+                self.send_commands();
+            }
+            Event::CommandAtDevice(tag) => {
+                self.device.command(at, self.driver.fetch(tag));
+                self.schedule_device();
+            }
+            Event::Device(event) => {
+                self.device.wake(at, event);
+                self.schedule_device();
+            }
+            Event::ResponseAtHost(tag) => return Some(Turn::Response(tag)),
+        }
+        Some(Turn::None)
+    }
+
+    /// Hands a response that has crossed the link to the driver. Requests may have completed then.
+    #[inline(always)]
+    pub fn deliver(&mut self, tag: Tag) {
+        self.driver.on_response(self.now, self.responses.take(tag));
+    }
+
+    /// Puts on the link what the driver has to send.
+    #[inline(always)]
+    pub fn send_commands(&mut self) {
+        while let Some(tag) = self.driver.issue(self.now, &CacheOf(&self.device)) {
+            let at = self.link.send_down(self.now, wire_bytes(self.driver.command(tag)));
+            self.queue.push(at, Event::CommandAtDevice(tag));
+        }
+        if let Some(at) = self.driver.next_wake()
+            && at > self.now
+            && self.driver_wake.is_none_or(|wake| at < wake)
+        {
+            self.driver_wake = Some(at);
+            self.queue.push(at, Event::Driver);
+        }
+    }
+
+    /// Schedules what the device wants done later; for a device that was called from outside.
+    #[inline(always)]
+    pub fn schedule_device(&mut self) {
+        let effects = self.device.effects();
+        for &(at, event) in &effects.wakes {
+            self.queue.push(at, Event::Device(event));
+        }
+        effects.wakes.clear();
+        if effects.responses.is_empty() {
+            return;
+        }
+        for (at, response) in effects.responses.drain(..) {
+            // The device hands responses over in the order of their times, so the link can be booked ahead.
+            let tag = response.tag;
+            let at = self.link.send_up(at, wire_bytes_response(&response));
+            self.responses.put(tag, response);
+            self.queue.push(at, Event::ResponseAtHost(tag));
+        }
+    }
+
+    /// Asks for a [`Turn::Caller`] at this time, or sooner if an earlier one is pending.
+    #[inline(always)]
+    pub fn wake_caller(&mut self, at: SimTime) {
+        if self.caller_wake.is_none_or(|wake| at < wake) {
+            self.caller_wake = Some(at);
+            self.queue.push(at, Event::Caller);
+        }
+    }
+
+    /// Cuts the power now and switches it on. `dice` decide what is left of operations in flight; see
+    /// [`Device::power_cut`]. What is on the link is lost. The driver is the one of before; the caller has to replace
+    /// it when the device is ready.
+    pub fn reboot(self, dice: &mut dyn FnMut(u32) -> u32) -> Stack {
+        let now = self.now;
+        let device = Device::power_on(self.device.power_cut(now, dice), now);
+        let mut stack = Stack { now, events: self.events, ..Stack::new(self.driver, self.link.idle(), device) };
+        stack.schedule_device();
+        stack
+    }
+
+    /// What a power cut now would find on the link.
+    pub fn on_link(&self) -> OnLink {
+        let mut found = OnLink::default();
+        for &(arrival, event) in self.queue.iter() {
+            let leaving = match event {
+                Event::CommandAtDevice(tag) => {
+                    found.commands += 1;
+                    self.link.leaves_down(arrival, wire_bytes(self.driver.command(tag)))
+                }
+                Event::ResponseAtHost(tag) => {
+                    let leaving = self.link.leaves_up(arrival, wire_bytes_response(self.responses.get(tag)));
+                    // The device may have booked the link ahead.
+                    found.responses += u32::from(leaving.start <= self.now);
+                    leaving
+                }
+                _ => continue,
+            };
+            found.partial += u32::from(leaving.contains(&self.now));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::{Request, RequestOp};
+    use units::{AppId, Lpa, Nanos};
+
+    use super::*;
+    use crate::profile::{Profile, parse_override};
+    use crate::system::schemes;
+
+    fn stack() -> Stack {
+        let set = parse_override("link.down_mib_per_s=100").expect("a well formed override");
+        let profile = Profile::load("tiny", &[set]).expect("a value within its limits");
+        let parts = schemes()[0].parts;
+        let device = Device::new(profile.device_config([3, 5]), parts.mapping);
+        let driver = Driver::new(profile.host_config(parts), device.info());
+        Stack::new(driver, Link::new(profile.link_config()), device)
+    }
+
+    fn submit(stack: &mut Stack, op: RequestOp, len: u32) {
+        let request = Request { id: 1, op, lpa: Lpa(0), len, stamp: 1, app: AppId::SYSTEM };
+        stack.driver.submit(stack.now(), request);
+        stack.send_commands();
+    }
+
+    #[test]
+    fn what_is_on_the_link_is_told_until_it_has_crossed_it() {
+        let mut stack = stack();
+        submit(&mut stack, RequestOp::Write { fua: false }, 32);
+        let time = stack.next_time().expect("a command is on its way");
+        assert_eq!(stack.on_link(), OnLink { commands: 1, responses: 0, partial: 1 });
+        let data = Nanos(32 * 4096 * 1000 / 105);
+        assert!(time > stack.now() + data, "128 KiB take their time");
+        assert_eq!(stack.step(), Some(Turn::None));
+        assert_eq!(stack.on_link(), OnLink::default());
+        let turn = std::iter::from_fn(|| stack.step()).find(|turn| *turn != Turn::None);
+        let Some(Turn::Response(tag)) = turn else { panic!("{turn:?}") };
+        stack.deliver(tag);
+        assert!(stack.driver.completion().is_some());
+    }
+
+    #[test]
+    fn a_power_cut_takes_what_is_on_the_link() {
+        let mut stack = stack();
+        submit(&mut stack, RequestOp::Write { fua: false }, 32);
+        let mut stack = stack.reboot(&mut |_| 0);
+        assert_eq!(stack.on_link(), OnLink::default());
+        while stack.step().is_some() {}
+        assert!(stack.device.is_ready());
+        assert_eq!(stack.device.stats().host_units_written, 0);
+    }
+}
