@@ -14,12 +14,15 @@ SECONDS ?= 600
 # Time that make explore takes, on two cores.
 EXPLORE_SECONDS ?= 900
 
+# Power cuts of make soak.
+CUTS ?= 1000000
+
 # One interpreter for every build of the extension, or cargo would compile it anew at each change of hands.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test docs scorecard reproduce wheel wheel-test sdist-test crash explore fuzz check-format check-rust \
-	check-clippy check-python quick example install bench format clean
+.PHONY: help demo test docs scorecard reproduce wheel wheel-test sdist-test crash soak explore fuzz check-format \
+	check-rust check-clippy check-python quick example install bench format clean
 
 help:
 	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
@@ -30,6 +33,7 @@ help:
 	@echo "make reproduce  measure the papers' figures again (about 30 minutes); report in out/reproduce"
 	@echo "make scorecard  the same, and keep the claims for the documentation"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
+	@echo "make soak     a million power cuts on all processors (CUTS=1000000); can be stopped, and goes on later"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
 	@echo "make wheel    wheel and sdist of a release in out/dist, checked by auditwheel and twine"
@@ -93,6 +97,10 @@ sdist-test: install
 
 crash: install
 	$(BIN)/ufsim crash --runs 2000
+
+# Goes on where it was stopped. To keep what a finished soak tells: make soak RECORD=docs/data/soak.json
+soak: install
+	$(BIN)/python scripts/soak.py --cuts $(CUTS) $(if $(RECORD),--record $(RECORD))
 
 explore:
 	mkdir -p out

@@ -23,6 +23,7 @@ import site_fio
 import site_notebook
 import site_papers
 import site_results
+import site_soak
 import site_speed
 from site_markdown import code, table
 
@@ -105,6 +106,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "profiles": profiles,
     "papers": site_papers.summary,
     "speed": site_speed.page_tables,
+    "soak": site_soak.tables,
     "demo": site_demo.table_and_picture,
     "explored": site_explored.made,
     "fiooptions": site_fio.options,

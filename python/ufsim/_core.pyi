@@ -95,12 +95,14 @@ def is_inline_job(text: str) -> bool:
     Options such as `rw=read bs=4k`, a command line of fio, or several lines. A file of that name goes first.
     """
 
-def crash_case(seed: int, rounds: int | None = None, requests: int | None = None, sabotage: str | None = None) -> str:
+def crash_case(case: str) -> str:
     """Goes through one case of the power-cut campaign; a JSON object.
 
-    A case that keeps all promises gives `scheme`, `cuts`, `moments` (cuts by what the device was doing) and
-    `longest_recovery_ns`. One that does not gives `what`, `scheme`, and the smallest `seed`, `rounds` and `requests`
-    that still fail. `sabotage` makes the device break a promise. The interpreter's lock is not held meanwhile.
+    `case` is a seed, and perhaps what is left out of its case and what the device breaks, as in
+    `17/acts=0-4,9/plain=faults,gc.pace/break=forget-trims`. A case that keeps all promises gives `scheme`, `cuts`,
+    `moments` and `circumstances` (cuts by what the device was doing, and by what else was going on) and
+    `longest_recovery_ns`. One that does not gives `seed`, `scheme`, `what`, the smallest `case` that still fails, and
+    its `acts` in words. The interpreter's lock is not held meanwhile.
     """
 
 def crash_sabotages() -> list[str]:

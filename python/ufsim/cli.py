@@ -36,7 +36,7 @@ from ufsim.cli_options import (
     takes,
 )
 from ufsim.crash import crash as run_campaign
-from ufsim.crash import replay_command
+from ufsim.crash import failure_lines
 from ufsim.documents import parse
 from ufsim.exits import Exit
 from ufsim.formats import workload_name
@@ -278,9 +278,8 @@ def default_traces() -> Path | None:
 def crash(
     runs: Annotated[int, typer.Option(metavar="N", help="Cases.")] = 200,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first case; the others follow.")] = 0,
-    rounds: Annotated[int | None, typer.Option(metavar="N", help="Power cuts in a case. (default: 3)")] = None,
-    requests: Annotated[
-        int | None, typer.Option(metavar="N", help="Most requests before each cut. (default: 3000)")
+    case: Annotated[
+        str | None, typer.Option(metavar="CASE", help="Go through this case instead, as a failure names it.")
     ] = None,
     sabotage: Annotated[
         str | None,
@@ -291,18 +290,15 @@ def crash(
 ) -> None:
     """Cut the power of random small devices at random moments and check what they hold afterwards."""
     jobs = os.cpu_count() or 1 if jobs is None else jobs
-    with CountDisplay("power cuts", runs) as progress:
-        campaign = run_campaign(
-            runs, seed=seed, rounds=rounds, requests=requests, sabotage=sabotage, jobs=jobs, progress=progress
-        )
+    with CountDisplay("cases", 1 if case is not None else runs) as progress:
+        campaign = run_campaign(runs, seed=seed, case=case, sabotage=sabotage, jobs=jobs, progress=progress)
     if as_json:
         print(json.dumps(campaign.document(), indent=2))
     else:
         console = Screen()
         console.print(tables.crash_table(campaign))
         for failure in campaign.failures:
-            text = f"{failure['scheme']}: {failure['what']}\n  repeat with: {replay_command(failure, sabotage)}"
-            say(text)
+            say("\n".join(failure_lines(failure)))
     if campaign.failures:
         raise typer.Exit(Exit.BROKEN_PROMISE)
 

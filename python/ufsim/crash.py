@@ -1,12 +1,13 @@
 """The power-cut campaign: many seeded cases, some at a time."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ufsim import _core
+from ufsim._core import ConfigError
 from ufsim.documents import parse
 from ufsim.spec import check_range
 
@@ -19,6 +20,12 @@ class SchemeReport:
     cuts: int = 0
     longest_recovery_ms: float = 0.0
 
+    def add(self, other: "SchemeReport") -> None:
+        """Adds other cases."""
+        self.cases += other.cases
+        self.cuts += other.cuts
+        self.longest_recovery_ms = max(self.longest_recovery_ms, other.longest_recovery_ms)
+
 
 @dataclass
 class Campaign:
@@ -26,6 +33,7 @@ class Campaign:
 
     runs: int
     moments: dict[str, int] = field(default_factory=dict)
+    circumstances: dict[str, int] = field(default_factory=dict)
     schemes: dict[str, SchemeReport] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
 
@@ -37,74 +45,110 @@ class Campaign:
     def add(self, case: dict[str, Any]) -> None:
         """Adds the report of a case."""
         scheme = self.schemes.setdefault(case["scheme"], SchemeReport())
-        scheme.cases += 1
         if "what" in case:
+            scheme.add(SchemeReport(cases=1))
             self.failures.append(case)
             return
-        scheme.cuts += case["cuts"]
-        scheme.longest_recovery_ms = max(scheme.longest_recovery_ms, case["longest_recovery_ns"] / 1e6)
-        for moment, count in case["moments"].items():
-            self.moments[moment] = self.moments.get(moment, 0) + count
+        scheme.add(SchemeReport(1, case["cuts"], case["longest_recovery_ns"] / 1e6))
+        add_counts(self.moments, case["moments"])
+        add_counts(self.circumstances, case["circumstances"])
+
+    def join(self, other: "Campaign") -> None:
+        """Adds the cases of another campaign."""
+        self.runs += other.runs
+        add_counts(self.moments, other.moments)
+        add_counts(self.circumstances, other.circumstances)
+        for name, scheme in other.schemes.items():
+            self.schemes.setdefault(name, SchemeReport()).add(scheme)
+        self.failures += other.failures
 
     def document(self) -> dict[str, Any]:
         """The campaign for programs."""
-        schemes = {name: vars(scheme) for name, scheme in sorted(self.schemes.items())}
         return {
             "runs": self.runs,
             "cuts": self.cuts,
             "moments": self.moments,
-            "schemes": schemes,
+            "circumstances": self.circumstances,
+            "schemes": {name: asdict(scheme) for name, scheme in sorted(self.schemes.items())},
             "failures": self.failures,
         }
+
+    @classmethod
+    def of_document(cls, document: dict[str, Any]) -> "Campaign":
+        """The campaign that [document][ufsim.crash.Campaign.document] was made of."""
+        return cls(
+            document["runs"],
+            document["moments"],
+            document["circumstances"],
+            {name: SchemeReport(**scheme) for name, scheme in document["schemes"].items()},
+            document["failures"],
+        )
+
+
+def add_counts(counts: dict[str, int], more: dict[str, int]) -> None:
+    """Adds counts by name."""
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
 
 
 def crash(
     runs: int = 200,
     *,
     seed: int = 0,
-    rounds: int | None = None,
-    requests: int | None = None,
+    case: str | None = None,
     sabotage: str | None = None,
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Campaign:
     """Goes through the cases of the seeds from `seed` on, `jobs` at a time; the report does not depend on `jobs`.
 
-    `rounds` power cuts with up to `requests` requests before each; the defaults are those of a whole case. `progress`
-    is called with the number of cases done.
+    With `case`, as a failure names it, goes through that case instead. `sabotage` makes the devices break a promise.
+    `progress` is called with the number of cases done.
     """
     check_range("runs", runs, 1, 10_000_000)
     check_range("seed", seed, 0, 2**63)
     check_range("jobs", jobs, 1, 1024)
-    for name, value, most in (("rounds", rounds, 100), ("requests", requests, 1_000_000)):
-        if value is not None:
-            check_range(name, value, 1, most)
-    campaign = Campaign(runs)
-    for done, case in enumerate(_cases(range(seed, seed + runs), (rounds, requests, sabotage), jobs), 1):
-        campaign.add(case)
+    if case is not None:
+        if (seed, sabotage) != (0, None):
+            raise ConfigError("case says which seed and sabotage it has; leave these out")
+        return campaign([case], jobs, progress)
+    suffix = "" if sabotage is None else f"/break={sabotage}"
+    return campaign([f"{one}{suffix}" for one in range(seed, seed + runs)], jobs, progress)
+
+
+def campaign(cases: Sequence[str], jobs: int, progress: Callable[[int], None] | None = None) -> Campaign:
+    """Goes through these cases; see [crash][ufsim.crash.crash]."""
+    result = Campaign(len(cases))
+    for done, report in enumerate(_reports(cases, jobs), 1):
+        result.add(report)
         if progress is not None:
             progress(done)
-    return campaign
+    return result
 
 
-def _cases(seeds: range, options: tuple[Any, ...], jobs: int) -> Iterator[dict[str, Any]]:
-    """The reports in the order of the seeds. If the caller stops, the cases not begun are dropped."""
+def _reports(cases: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
+    """The reports in the order of the cases. If the caller stops, the cases not begun are dropped."""
     stopped = threading.Event()
 
-    def case(seed: int) -> dict[str, Any] | None:
-        return None if stopped.is_set() else parse(_core.crash_case(seed, *options))
+    def report(case: str) -> dict[str, Any] | None:
+        return None if stopped.is_set() else parse(_core.crash_case(case))
 
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="ufsim") as pool:
         try:
-            for report in pool.map(case, seeds):
-                assert report is not None
-                yield report
+            for told in pool.map(report, cases):
+                assert told is not None
+                yield told
         finally:
             stopped.set()
 
 
-def replay_command(failure: dict[str, Any], sabotage: str | None) -> str:
-    """The command that repeats a case."""
-    command = f"ufsim crash --runs 1 --seed {failure['seed']} --rounds {failure['rounds']}"
-    command += f" --requests {failure['requests']}"
-    return command if sabotage is None else f"{command} --sabotage {sabotage}"
+# A case with more acts than this is not told act by act.
+FEW_ACTS = 40
+
+
+def failure_lines(failure: dict[str, Any]) -> list[str]:
+    """What a failed case was, and the command that repeats it."""
+    acts = failure["acts"]
+    told = acts if len(acts) <= FEW_ACTS else [*acts[:3], f"{len(acts) - 6} more acts", *acts[-3:]]
+    lines = [f"{failure['scheme']}: {failure['what']}", *(f"    {act}" for act in told)]
+    return [*lines, f"  repeat with: ufsim crash --case {failure['case']}"]

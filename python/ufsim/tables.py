@@ -46,7 +46,7 @@ def schemes_table(schemes: list[dict[str, str]]) -> Table:
 
 
 def crash_table(campaign: Campaign) -> Table:
-    """Cases by scheme, then cuts by what the device was doing."""
+    """Cases by scheme, then cuts by what the device was doing, and by what else was going on."""
     title = f"{campaign.runs} cases, {campaign.cuts} power cuts, {len(campaign.failures)} failures"
     table = Table(box=box.SIMPLE_HEAVY, title=title, title_justify="left", pad_edge=False)
     for heading in ("scheme", "cases", "power cuts", "longest recovery"):
@@ -57,6 +57,9 @@ def crash_table(campaign: Campaign) -> Table:
     table.add_section()
     for moment, count in campaign.moments.items():
         table.add_row(f"during {moment}" if moment != "idle" else "while idle", "", str(count), "")
+    table.add_section()
+    for circumstance, count in campaign.circumstances.items():
+        table.add_row(circumstance, "", str(count), "")
     return table
 
 

@@ -15,6 +15,7 @@ def test_a_campaign_keeps_its_promises_whatever_the_jobs(ufsim: Command) -> None
     assert first["cuts"] >= 36
     assert set(first["schemes"]) == {scheme["name"] for scheme in schemes()}
     assert first["moments"]["program"] > 0 and first["moments"]["recovery"] > 0
+    assert first["circumstances"]["submission going on"] > 0
 
 
 def test_a_broken_promise_is_found_and_can_be_repeated(ufsim: Command) -> None:
@@ -23,8 +24,10 @@ def test_a_broken_promise_is_found_and_can_be_repeated(ufsim: Command) -> None:
     failure = json.loads(broken.stdout)["failures"][0]
     told = ufsim("crash", "--runs", 12, "--sabotage", "flush-at-once")
     assert told.returncode == 5
-    line = next(line for line in told.stdout.splitlines() if f"--seed {failure['seed']} " in line)
+    line = next(line for line in told.stdout.splitlines() if f"--case {failure['case']}" in line)
     command = line.split("repeat with: ufsim ")[1].split()
+    assert all(f"    {act}" in told.stdout.splitlines() for act in failure["acts"])
+    assert len(failure["acts"]) <= 10, "a handful is left of hundreds"
     repeated = ufsim(*command)
     assert repeated.returncode == 5
     assert failure["what"] in repeated.stdout
@@ -35,7 +38,8 @@ def test_wrong_options_name_what_is_allowed(ufsim: Command) -> None:
         (["--sabotage", "nothing"], 'sabotage = "nothing": must be one of flush-at-once'),
         (["--runs", 0], "runs"),
         (["--jobs", 0], "jobs"),
-        (["--rounds", 0], "rounds"),
+        (["--case", "17/acts=9-1"], "acts must be numbers and ranges in ascending order"),
+        (["--case", "17", "--sabotage", "flush-at-once"], "case says which seed and sabotage it has"),
     ):
         process = ufsim("crash", *arguments)
         assert process.returncode == 1, process.stderr

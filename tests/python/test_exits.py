@@ -177,4 +177,4 @@ def test_a_long_run_off_a_terminal_shows_that_it_is_alive(tmp_path: Path) -> Non
 
 def test_a_campaign_off_a_terminal_shows_that_it_is_alive() -> None:
     told = shell("ufsim crash --runs 30 --jobs 1 --json", UFSIM_HEARTBEAT="0.05")
-    assert any(" of 30 power cuts" in line for line in lines_of(told.stderr)), told.stderr
+    assert any(" of 30 cases" in line for line in lines_of(told.stderr)), told.stderr

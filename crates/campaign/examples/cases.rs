@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ufsim_campaign::{Case, MOMENTS, Report};
+use ufsim_campaign::{CIRCUMSTANCES, Case, MOMENTS, Report};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -16,13 +16,20 @@ fn main() -> ExitCode {
         match case.run() {
             Ok(report) => all.add(&report),
             Err(failure) => {
-                eprintln!("{:?} of {}: {}", failure.case, failure.scheme, failure.what);
+                eprintln!(
+                    "{} of {}: {}\n{}",
+                    failure.case,
+                    failure.scheme,
+                    failure.what,
+                    failure.case.told().join("\n")
+                );
                 return ExitCode::FAILURE;
             }
         }
         cases += 1;
     }
-    let moments: Vec<String> = MOMENTS.iter().zip(all.moments).map(|(name, n)| format!("{name} {n}")).collect();
+    let counts = MOMENTS.iter().zip(all.moments).chain(CIRCUMSTANCES.iter().zip(all.circumstances));
+    let moments: Vec<String> = counts.map(|(name, n)| format!("{name} {n}")).collect();
     println!("{scheme}: {cases} cases, {} power cuts ({})", all.cuts, moments.join(", "));
     match cases {
         0 => ExitCode::FAILURE,

@@ -1,81 +1,68 @@
 //! The power-cut campaign: seeded cases with a random small device, scheme, workload and moments of the cut.
-//!
-//! A case is a function of its seed. A failing case is repeated with less and less work, so that the reported case is
-//! small. [`Case::run`] with the reported numbers repeats it.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-use device::{Moment, Sabotage};
-use lab::profile::{Override, Profile, parse_override};
+use device::Sabotage;
+use host::SchedulerKind;
 use lab::{Preset, schemes};
 use nand::Faults;
+use ufs::LinkConfig;
 use units::Nanos;
 
-use crate::rig::{Defects, Rig};
-use crate::rng::Rng;
+use crate::player::Player;
+use crate::report::Report;
+use crate::rig::Defects;
+use crate::script::{Act, Script};
+use crate::shrink;
 
-/// One case of the campaign.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// One case of the campaign. Its text form, [`Display`](std::fmt::Display), repeats it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Case {
     /// Decides everything that the other fields do not.
     pub seed: u64,
-    /// Number of power cuts.
-    pub rounds: u32,
-    /// Most requests before each cut.
-    pub requests: u32,
     /// A promise that the device breaks; `None` for a correct device.
     pub sabotage: Option<Sabotage>,
+    /// What is left out.
+    pub reduced: Reduced,
 }
 
-/// Result of a case without failure.
-#[derive(Clone, Default, Debug)]
-pub struct Report {
-    /// Name of the scheme.
-    pub scheme: &'static str,
-    /// Number of cuts by what the device was doing, in the order of [`MOMENTS`].
-    pub moments: [u32; MOMENTS.len()],
-    /// Number of power cuts, including those during a recovery.
-    pub cuts: u32,
-    /// Longest recovery in nanoseconds.
-    pub longest_recovery_ns: u64,
+/// What is left out of a case to make it smaller.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Reduced {
+    /// The acts that are kept, by number, in order; `None` for all.
+    pub acts: Option<Vec<u32>>,
+    /// What is as in profile `tiny`: keys of the profile, and the names in [`PLAIN`].
+    pub plain: Vec<String>,
 }
 
-/// What a device may be doing when the power is cut.
-pub const MOMENTS: [&str; 8] =
-    ["program", "erase", "map flush", "segment writeback", "gc", "metadata gc", "recovery", "idle"];
-
-impl Report {
-    /// Adds the result of another case.
-    pub fn add(&mut self, other: &Report) {
-        for (count, more) in self.moments.iter_mut().zip(other.moments) {
-            *count += more;
-        }
-        self.cuts += other.cuts;
-        self.longest_recovery_ns = self.longest_recovery_ns.max(other.longest_recovery_ns);
-    }
-
-    fn note(&mut self, moment: Moment) {
-        let m = moment;
-        let flags = [m.program, m.erase, m.map_flush, m.writeback, m.gc, m.meta_gc, m.recovery];
-        for (count, flag) in self.moments.iter_mut().zip(flags) {
-            *count += u32::from(flag);
-        }
-        self.moments[MOMENTS.len() - 1] += u32::from(!flags.contains(&true));
-        self.cuts += 1;
-    }
-}
+/// What can be made plain apart from keys of the profile: no flash fails, scheduler `noop`, a link without time on the
+/// wire, one request at a time, and power cuts that wait for nothing.
+pub const PLAIN: [&str; 5] = ["when", "faults", "scheduler", "link", "depth"];
 
 /// A case in which a promise was broken.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The smallest case that still fails.
+    /// The case.
     pub case: Case,
     /// Name of the scheme.
     pub scheme: &'static str,
     /// Message of the broken promise.
     pub what: String,
+}
+
+/// How a case has ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Ended {
+    Kept(Report),
+    /// The promise that was broken, and the number of the last act.
+    Broken {
+        what: String,
+        last: u32,
+    },
+    /// What is left does not make a device.
+    Unfit(String),
 }
 
 /// Names of the promises that a device can be made to break.
@@ -94,14 +81,10 @@ pub fn sabotage(name: &str) -> Result<Sabotage, String> {
         .ok_or_else(|| format!("sabotage = \"{name}\": must be one of {}", sabotages().join(", ")))
 }
 
-/// Requests and cuts of a case before it is made smaller.
-const REQUESTS: u32 = 3000;
-const ROUNDS: u32 = 3;
-
 impl Case {
     /// The case of a seed.
     pub fn new(seed: u64) -> Case {
-        Case { seed, rounds: ROUNDS, requests: REQUESTS, sabotage: None }
+        Case { seed, ..Case::default() }
     }
 
     /// The cases of a scheme, in order of seed; none if there is no such scheme.
@@ -117,84 +100,101 @@ impl Case {
         &presets[(self.seed % presets.len() as u64) as usize]
     }
 
-    /// Runs the case.
+    /// Runs the case, and makes it smaller if it fails.
     ///
     /// # Errors
     /// The smallest case found that breaks a promise.
     pub fn run(&self) -> Result<Report, Failure> {
-        let mut what = match self.attempt() {
-            Ok(report) => return Ok(report),
-            Err(what) => what,
-        };
-        let mut smallest = *self;
-        for _ in 0..12 {
-            let fewer = [
-                Case { rounds: smallest.rounds - 1, ..smallest },
-                Case { requests: smallest.requests / 2, ..smallest },
-                Case { requests: smallest.requests * 3 / 4, ..smallest },
-            ];
-            let next = fewer.into_iter().filter(|c| c.rounds > 0 && c.requests > 0);
-            let failing = next.filter_map(|case| Some((case, case.attempt().err()?))).next();
-            let Some((case, told)) = failing else { break };
-            (smallest, what) = (case, told);
+        match self.attempt() {
+            Ended::Kept(report) => Ok(report),
+            Ended::Broken { what, last } => {
+                let (case, what) = shrink::smallest(self, what, last);
+                Err(case.failure(what))
+            }
+            Ended::Unfit(why) => Err(self.failure(why)),
         }
-        Err(smallest.failure(what))
     }
 
-    /// Override for whole segments, or parts of 1 or 2 KiB; each scheme gets all of them.
-    fn segment_parts(&self) -> Override {
-        let kib = [4, 1, 2][(self.seed / schemes().len() as u64 % 3) as usize];
-        parse_override(&format!("scheme.*.segment_kib={kib}")).expect("a well formed override")
+    /// Runs the case.
+    ///
+    /// # Errors
+    /// The case itself, if it breaks a promise.
+    pub fn run_as_it_is(&self) -> Result<Report, Failure> {
+        match self.attempt() {
+            Ended::Kept(report) => Ok(report),
+            Ended::Broken { what, .. } | Ended::Unfit(what) => Err(self.failure(what)),
+        }
     }
 
-    /// Override for one of the paces of GC; each scheme gets both, with segments of all sizes.
-    fn gc_pace(&self) -> Override {
-        let pace = ["gained", "searched"][(self.seed / schemes().len() as u64 / 3 % 2) as usize];
-        parse_override(&format!("gc.pace={pace}")).expect("a well formed override")
+    /// What happens in the case, a line for each act.
+    pub fn told(&self) -> Vec<String> {
+        let script = self.script();
+        self.kept(&script).map(|at| script.acts[at as usize].to_string()).collect()
+    }
+
+    /// The script without what is left out, but with all acts.
+    pub(crate) fn script(&self) -> Script {
+        let mut script = Script::of_seed(self.seed);
+        for name in &self.reduced.plain {
+            match name.as_str() {
+                "faults" => script.faults = Faults::default(),
+                "scheduler" => script.parts.scheduler = SchedulerKind::Noop,
+                "depth" => script.depth = 1,
+                "when" => script.acts.iter_mut().for_each(Act::cut_at_once),
+                "link" => {
+                    let upiu_latency = Nanos::from_micros(1);
+                    script.link = LinkConfig { down_bytes_per_us: 0, up_bytes_per_us: 0, upiu_latency };
+                }
+                key => script.set.retain(|(set, _)| *set != key),
+            }
+        }
+        script
+    }
+
+    /// Numbers of the acts that are kept.
+    pub(crate) fn kept(&self, script: &Script) -> impl Iterator<Item = u32> + use<> {
+        let all = script.acts.len() as u32;
+        let kept = self.reduced.acts.clone().unwrap_or_else(|| (0..all).collect());
+        kept.into_iter().filter(move |&at| at < all)
     }
 
     fn failure(&self, what: String) -> Failure {
-        Failure { case: *self, scheme: self.preset().name, what }
+        Failure { case: self.clone(), scheme: self.preset().name, what }
     }
 
-    fn attempt(&self) -> Result<Report, String> {
-        let result = quietly(|| catch_unwind(AssertUnwindSafe(|| self.execute())));
-        result.map_err(|payload| {
-            let text = payload.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-            text.unwrap_or_else(|| "a panic without a message".into())
-        })
-    }
-
-    fn execute(&self) -> Report {
-        let mut rng = Rng::new(self.seed);
-        let preset = self.preset();
-        let mut set = overrides(&mut rng);
-        set.extend([self.segment_parts(), self.gc_pace()]);
-        let profile = Profile::load("tiny", &set).expect("overrides within their limits");
-        let delay = Nanos::from_micros(u64::from(1 + rng.below(20)));
-        let defects = Defects { faults: faults(self.seed), sabotage: self.sabotage };
-        let mut rig = Rig::defective(&profile, preset.parts, delay, defects);
-        let span = [300, 2000, u32::MAX][rng.below(3) as usize].min(rig.device().info().capacity_units);
-        let depth = 1 + rng.below(24) as usize;
-        let mut report = Report { scheme: preset.name, ..Report::default() };
-        for _ in 0..self.rounds {
-            let count = 1 + rng.below(self.requests);
-            rig.churn(&mut rng, count, span, depth);
-            let more = rng.below(120);
-            rig.run(more);
-            let again = rng.below(3);
-            for moment in rig.power_cut(&mut rng, again) {
-                report.note(moment);
+    pub(crate) fn attempt(&self) -> Ended {
+        let mut script = self.script();
+        let numbers: Vec<u32> = self.kept(&script).collect();
+        script.acts = numbers.iter().map(|&number| script.acts[number as usize].clone()).collect();
+        let profile = match script.profile() {
+            Ok(profile) if script.fits(profile.capacity_units()) => profile,
+            Ok(_) => return Ended::Unfit("a request reaches beyond the device".into()),
+            Err(error) => return Ended::Unfit(error.to_string()),
+        };
+        let defects = Defects { faults: script.faults, sabotage: self.sabotage };
+        let at = Cell::new(None);
+        let play = || {
+            let mut player = Player::new(&script, &profile, defects);
+            at.set(Some(0));
+            for (act, &number) in script.acts.iter().zip(&numbers) {
+                at.set(Some(number));
+                player.act(act);
             }
-            let recovery_ns = rig.device().stats().recovery_ns;
-            report.longest_recovery_ns = report.longest_recovery_ns.max(recovery_ns);
+            player.finish()
+        };
+        match (quietly(|| catch_unwind(AssertUnwindSafe(play))), at.get()) {
+            (Ok(report), _) => Ended::Kept(report),
+            (Err(payload), Some(last)) => Ended::Broken { what: message(payload.as_ref()), last },
+            // A system that can not even be built has not broken a promise.
+            (Err(payload), None) => Ended::Unfit(message(payload.as_ref())),
         }
-        rig.churn(&mut rng, 1 + self.requests / 4, span, depth);
-        rig.settle();
-        rig.read_all();
-        report
     }
+}
+
+fn message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+    text.unwrap_or_else(|| "a panic without a message".into())
 }
 
 thread_local! {
@@ -216,53 +216,4 @@ fn quietly<T>(run: impl FnOnce() -> T) -> T {
     let result = run();
     QUIET.set(false);
     result
-}
-
-/// Fault rates: every other group of cases has flash that fails.
-fn faults(seed: u64) -> Faults {
-    match seed / 4 % 2 {
-        0 => Faults::default(),
-        _ => Faults { seed, program_per_million: 3000, erase_per_million: 3000, read_per_million: 1000 },
-    }
-}
-
-/// A random device of about a hundred superblocks, within the limits of the profile.
-fn overrides(rng: &mut Rng) -> Vec<Override> {
-    let mut pick = |values: &[u32]| values[rng.below(values.len() as u32) as usize];
-    let (channels, dies, page_kib, pages) = (pick(&[2, 4]), pick(&[1, 2]), pick(&[4, 8]), pick(&[8, 16]));
-    let superblock_kib = channels * dies * 2 * page_kib * pages;
-    let capacity_mib = (pick(&[70, 100]) * superblock_kib / 1024).next_multiple_of(4).max(16);
-    let full = capacity_mib * 1024 / superblock_kib;
-    let data = full + full / pick(&[5, 3]) + 20;
-    // As few metadata superblocks as are allowed, so that they are collected all the time, or some more.
-    let (pieces, units) = (capacity_mib / 2 + data + 40, superblock_kib / 4);
-    let snapshot = (4 * capacity_mib + 12 * data).div_ceil(4096) + 8;
-    let metadata = pieces.div_ceil(units - snapshot) + 4 + pick(&[0, 6]);
-    let numbers = [
-        ("nand.channels", channels),
-        ("nand.dies_per_channel", dies),
-        ("nand.page_kib", page_kib),
-        ("nand.pages_per_block", pages),
-        ("device.capacity_mib", capacity_mib),
-        ("nand.data_superblocks", data),
-        ("nand.meta_superblocks", metadata),
-        ("nand.transfer_mib_per_s", pick(&[0, 400])),
-        ("sram.pool_kib", pick(&[384, 512])),
-        ("sram.segment_cache_kib", pick(&[32, 64])),
-        ("sram.reserve_kib", pick(&[64, 96])),
-        ("log.max_log_blocks", pick(&[4, 6, 8])),
-        ("gc.start_superblocks", pick(&[24, 40])),
-        ("gc.relaxed_superblocks", 20),
-        ("gc.units_per_step", pick(&[32, 64, 256])),
-        ("firmware.idle_flush_us", pick(&[200, 2000])),
-        ("wear.spread_erases", pick(&[4, 16])),
-        ("host.memory_mib", pick(&[1, 4])),
-        ("scheme.*.cache_kib", pick(&[8, 16, 64])),
-        ("scheme.*.background_us", pick(&[50, 500])),
-        // As large as a row, so a translation page takes two or four flash units.
-        ("scheme.base-dftl.page_kib", 2 * page_kib),
-        ("scheme.msftl.segment_bytes", pick(&[1024, 2048])),
-    ];
-    let text = |(key, value)| parse_override(&format!("{key}={value}")).expect("a well formed override");
-    numbers.into_iter().map(text).collect()
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use host::RequestOp;
-use units::{Lpa, SimTime};
+use units::{AppId, Lpa};
 use workload::{Next, Source, Ticket, WorkOp};
 
-use crate::rig::{Event, Rig};
+use crate::rig::Rig;
 
 /// A workload under way on a bench.
 #[derive(Debug, Default)]
@@ -33,10 +33,10 @@ impl Driven {
     /// Submits all requests that the workload has now. True if the workload has ended.
     fn take_requests(&mut self, rig: &mut Rig, source: &mut dyn Source) -> bool {
         loop {
-            let issued = match source.next(rig.now) {
+            let issued = match source.next(rig.now()) {
                 Next::Request(issued) => issued,
                 Next::Wait(at) => {
-                    rig.at(at, Event::Driver);
+                    rig.wake_at(at);
                     return false;
                 }
                 Next::Driver(_) => unreachable!("only a phone talks to the driver"),
@@ -51,19 +51,19 @@ impl Driven {
                 WorkOp::Flush => RequestOp::Flush,
             };
             assert!(!issued.request.flags.preflush, "the bench sends a flush only where there is one");
-            rig.submit(op, lpa, len, usize::MAX);
-            self.tickets.insert(rig.next_id, issued.ticket);
+            let number = rig.submit_now(op, lpa, len, AppId::SYSTEM);
+            self.tickets.insert(number, issued.ticket);
             if matches!(op, RequestOp::Write { .. } | RequestOp::Unmap) {
-                self.stamps.push(rig.stamp);
+                self.stamps.push(number);
             }
             self.hand_back(rig, source);
         }
     }
 
     fn hand_back(&mut self, rig: &Rig, source: &mut dyn Source) {
-        let now: SimTime = rig.now;
+        let now = rig.now();
         self.tickets.retain(|id, ticket| {
-            let outstanding = rig.requests.contains_key(id);
+            let outstanding = rig.is_outstanding(*id);
             if !outstanding {
                 source.completed(*ticket, now);
             }
@@ -77,7 +77,7 @@ impl Driven {
     /// # Panics
     /// If it holds something that the workload has not written.
     pub fn held(&self, rig: &Rig, lpa: Lpa) -> u32 {
-        match rig.acked[lpa.index()] {
+        match rig.held(lpa) {
             0 => 0,
             stamp => 1 + self.stamps.binary_search(&stamp).expect("the workload is alone on the bench") as u32,
         }

@@ -2,9 +2,13 @@
 //! measurements of recovery.
 //!
 //! # Glossary
-//! - **rig**: the bench ([`Rig`]). It couples the driver and the device directly, so a caller can reach into either
-//!   while they run. `lab` runs the same two behind one interface, without such access.
-//! - **case**: a random small device, workload and moments of power cuts, decided by one seed ([`Case`]).
+//! - **rig**: the bench ([`Rig`]): the stack of `lab`, open to a caller that reaches into driver and device while they
+//!   run.
+//! - **ledger**: knows what each unit may hold, also after a power cut.
+//! - **case**: a random device, workload and moments of power cuts, decided by one seed ([`Case`]).
+//! - **script**: a case in full: the device, and the **acts** that happen one after the other.
+//! - **moment**: what the device was doing at a cut ([`MOMENTS`]); **circumstance**: what else was going on
+//!   ([`CIRCUMSTANCES`]).
 //! - **sabotage**: a promise that the device breaks, to show that the campaign notices.
 //!
 //! # Contract
@@ -13,11 +17,17 @@
 
 mod case;
 pub mod driven;
+mod ledger;
+mod player;
 pub mod recovery;
+mod report;
 mod rig;
 mod rng;
-mod versions;
+mod script;
+mod shrink;
+mod text;
 
-pub use case::{Case, Failure, MOMENTS, Report, sabotage, sabotages};
+pub use case::{Case, Failure, PLAIN, Reduced, sabotage, sabotages};
+pub use report::{CIRCUMSTANCES, MOMENTS, Report};
 pub use rig::{Defects, Expect, Outcomes, Rig};
 pub use rng::Rng;

@@ -5,7 +5,7 @@ use device::DeviceStats;
 use host::RequestOp;
 use lab::profile::{Profile, parse_override};
 use lab::schemes;
-use units::{Lpa, Nanos, SimTime};
+use units::{Lpa, Nanos};
 
 use crate::rig::Rig;
 use crate::rng::Rng;
@@ -41,7 +41,7 @@ pub fn recovered(segments: u32, pages: u32, segment_kib: u32) -> Rig {
     // Writeback starts two log blocks below the limit; without it, all pages of eight blocks need recovery.
     let mut rig = rig(11, segment_kib);
     let parts = SEGMENTS * 4 / segment_kib;
-    rig.driver.shrink(SimTime::START, 8 << 20).expect("a limit above the least");
+    assert!(rig.shrink(8 << 20), "a limit above the least");
     for i in 0..parts {
         let lpa = Lpa(i.wrapping_mul(20_011) % parts * (256 * segment_kib));
         rig.submit(RequestOp::Write { fua: false }, lpa, 1, 16);

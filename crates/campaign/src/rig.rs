@@ -1,30 +1,28 @@
-//! A bench that couples a driver and a device directly, so that its user can reach into either while they run: falsify
-//! the host's tables, slow the link down, check sums at any time, cut the power.
+//! A bench with a driver and a device, so that its user can reach into either while they run: falsify the host's
+//! tables, slow the link down, check sums at any time, cut the power. What couples the two is the [`Stack`] of `lab`.
 //!
-//! The bench has its own oracle, which is simpler than that of `lab`: two requests to the same unit are never in flight
-//! together, so every read has exactly one right answer.
+//! The bench has its own oracle, the [`Ledger`]: unlike that of `lab` it knows what a power cut may leave.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::BTreeMap;
 
-use device::{Device, DeviceConfig, DeviceEvent, Moment, Sabotage};
-use host::{Completion, Driver, HostConfig, Request, RequestOp};
+use device::{Device, DeviceConfig, Moment, Sabotage};
+use host::{AppSignal, Completion, Driver, HostConfig, Request, RequestOp};
 use lab::profile::Profile;
-use lab::{CacheOf, Parts};
+use lab::{OnLink, Parts, Stack, Turn};
 use nand::Faults;
-use ufs::{Command, Content, DataIn, Response, Status};
+use ufs::{Content, DataIn, Link, LinkConfig, Status};
 use units::{AppId, Lpa, Nanos, SimTime};
 
+use crate::ledger::{Expected, Ledger, Span, Version};
 use crate::rng::Rng;
-use crate::versions::Versions;
 
-/// An event on the bench.
-pub(crate) enum Event {
-    Command(Command),
-    Response(Response),
-    Device(DeviceEvent),
-    Driver,
-}
+/// More events than any legitimate pause has.
+const STUCK_AFTER: u64 = 200_000;
+/// A device that has nothing to do goes quiet sooner than this.
+const SETTLE_LIMIT: Nanos = Nanos::from_millis(200);
+/// Units of each read of everything, and how many of these reads are outstanding.
+const READ_UNITS: u32 = 32;
+const READ_DEPTH: usize = 8;
 
 /// Allowed results of a read when the host's tables have been falsified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,83 +57,134 @@ pub struct Defects {
     pub sabotage: Option<Sabotage>,
 }
 
+/// A request under way.
+#[derive(Debug)]
+struct Outstanding {
+    request: Request,
+    /// What a read may give.
+    expected: Option<Expected>,
+    /// Acknowledgements before a flush.
+    until: u64,
+    /// It may fail: a fault was injected into a page that it is about.
+    excused: bool,
+}
+
 /// A driver and a device with a clock.
 pub struct Rig {
-    /// The driver, open to tests.
-    pub driver: Driver,
     config: HostConfig,
     /// `None` only while the power is off.
-    powered: Option<Device>,
+    stack: Option<Stack>,
     faults: Faults,
-    /// Reads under way that may fail: a fault was injected into a page that they are about.
-    excused: BTreeSet<u32>,
-    /// Stamps that refused requests would have written, by unit.
-    half_written: BTreeMap<u32, Vec<u32>>,
-    /// The versions that each unit may hold after a power cut.
-    versions: Versions,
-    /// Number of acknowledgements before each flush under way, by request.
-    flushes: BTreeMap<u32, u64>,
-    /// True while everything is read after a power cut; see [`Rig::power_cut`].
-    surveying: bool,
+    ledger: Ledger,
     /// Allowed results of reads from now on.
     pub expect: Expect,
     /// Counts of the results so far.
     pub outcomes: Outcomes,
-    delay: Nanos,
-    pub(crate) now: SimTime,
-    queue: BinaryHeap<Reverse<(SimTime, u64)>>,
-    events: BTreeMap<u64, Event>,
-    order: u64,
-    pub(crate) requests: BTreeMap<u32, Request>,
-    pub(crate) next_id: u32,
-    pub(crate) stamp: u32,
-    pub(crate) acked: Vec<u32>,
-    driver_wake: Option<SimTime>,
-    quiet: u32,
+    outstanding: BTreeMap<u32, Outstanding>,
+    /// Number of the last request; that of a write or trim is its stamp.
+    last: u32,
+    /// Flushes and FUA writes that have completed.
+    durable: u64,
+    last_completion: u64,
 }
 
 impl Rig {
-    /// A system from a profile. The link takes `delay` each way.
+    /// A system from a profile. The link takes `delay` each way, however long the message.
     pub fn new(profile: &Profile, parts: Parts, delay: Nanos) -> Rig {
         Rig::defective(profile, parts, delay, Defects::default())
     }
 
     /// A system from a profile, whose device has defects.
     pub fn defective(profile: &Profile, parts: Parts, delay: Nanos, defects: Defects) -> Rig {
+        let link = LinkConfig { down_bytes_per_us: 0, up_bytes_per_us: 0, upiu_latency: delay };
+        Rig::linked(profile, parts, link, defects)
+    }
+
+    /// The same with a link of its own.
+    pub fn linked(profile: &Profile, parts: Parts, link: LinkConfig, defects: Defects) -> Rig {
         let Defects { faults, sabotage } = defects;
         let config = DeviceConfig { faults, sabotage, ..profile.device_config([3, 5]) };
         let device = Device::new(config, parts.mapping);
         let info = device.info();
         let config = profile.host_config(parts);
         Rig {
-            driver: Driver::new(config, info),
             config,
-            powered: Some(device),
+            stack: Some(Stack::new(Driver::new(config, info), Link::new(link), device)),
             faults,
-            excused: BTreeSet::new(),
-            half_written: BTreeMap::new(),
-            versions: Versions::default(),
-            flushes: BTreeMap::new(),
-            surveying: false,
+            ledger: Ledger::new(info.capacity_units),
             expect: Expect::Right,
             outcomes: Outcomes::default(),
-            delay,
-            now: SimTime::START,
-            queue: BinaryHeap::new(),
-            events: BTreeMap::new(),
-            order: 0,
-            requests: BTreeMap::new(),
-            next_id: 0,
-            stamp: 0,
-            acked: vec![0; info.capacity_units as usize],
-            driver_wake: None,
-            quiet: 0,
+            outstanding: BTreeMap::new(),
+            last: 0,
+            durable: 0,
+            last_completion: 0,
         }
+    }
+
+    pub(crate) fn stack(&mut self) -> &mut Stack {
+        self.stack.as_mut().expect("the power is on between calls")
+    }
+
+    fn stack_ref(&self) -> &Stack {
+        self.stack.as_ref().expect("the power is on between calls")
     }
 
     /// The device, open to tests.
     pub fn device(&mut self) -> &mut Device {
-        self.powered.as_mut().expect("the power is on between calls")
+        &mut self.stack().device
+    }
+
+    /// The driver, open to tests.
+    pub fn driver(&mut self) -> &mut Driver {
+        &mut self.stack().driver
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> SimTime {
+        self.stack_ref().now()
+    }
+
+    /// Units of the device.
+    pub fn units(&self) -> u32 {
+        self.ledger.units()
+    }
+
+    /// What the device is doing now.
+    pub fn moment(&self) -> Moment {
+        self.stack_ref().device.moment()
+    }
+
+    /// What a power cut now would find on the link.
+    pub fn on_link(&self) -> OnLink {
+        self.stack_ref().on_link()
+    }
+
+    /// True while the driver finds out what the device holds, and requests wait.
+    pub fn is_surveying(&self) -> bool {
+        self.stack_ref().driver.is_surveying()
+    }
+
+    /// Number of requests under way.
+    pub fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    /// Number of flushes and FUA writes that have completed.
+    pub fn made_durable(&self) -> u64 {
+        self.durable
+    }
+
+    /// True if the request of this number is under way.
+    pub fn is_outstanding(&self, number: u32) -> bool {
+        self.outstanding.contains_key(&number)
+    }
+
+    /// True if two requests under way have a unit in common and one of them changes it.
+    pub fn has_overlap(&self) -> bool {
+        let changes = |request: &Request| matches!(request.op, RequestOp::Write { .. } | RequestOp::Unmap);
+        let requests = || self.outstanding.values().map(|outstanding| &outstanding.request);
+        let meets = |a: &Request| requests().any(|b| a.id != b.id && span(a).meets(span(b)));
+        requests().any(|request| changes(request) && meets(request))
     }
 
     /// Cuts the power now and switches it on. Up to `again` times it is cut again while the device recovers. Requests
@@ -144,98 +193,131 @@ impl Rig {
     pub fn power_cut(&mut self, rng: &mut Rng, again: u32) -> Vec<Moment> {
         let moments = self.cut_and_recover(rng, again);
         self.attach();
-        self.surveying = true;
         self.read_all();
-        self.surveying = false;
-        self.versions.settle(&self.acked);
         moments
     }
 
     /// Attaches a new driver to a device that has recovered.
     pub fn attach(&mut self) {
-        let device = self.powered.as_ref().expect("the power is on between calls");
-        self.driver = Driver::after_power_cut(self.config, device.info(), device.applied());
-        self.driver_wake = None;
-    }
-
-    /// The simulated time.
-    pub fn now(&self) -> SimTime {
-        self.now
+        let config = self.config;
+        let stack = self.stack();
+        stack.driver = Driver::after_power_cut(config, stack.device.info(), stack.device.applied());
+        self.last_completion = self.stack().events();
+        self.stack().send_commands();
     }
 
     /// Cuts the power like [`Rig::power_cut`], up to the moment when the device is ready. No driver is attached to it
     /// yet.
     pub fn cut_and_recover(&mut self, rng: &mut Rng, again: u32) -> Vec<Moment> {
-        let mut moments = vec![self.device().moment()];
+        let mut moments = vec![self.moment()];
         self.cut_and_boot(rng);
         for _ in 0..again {
-            for _ in 0..rng.below(400) {
-                if !self.device().is_ready() {
-                    self.step();
-                }
-            }
+            self.recover_for(rng.below(400));
             if !self.device().is_ready() {
-                moments.push(self.device().moment());
+                moments.push(self.moment());
                 self.cut_and_boot(rng);
             }
         }
-        while !self.device().is_ready() {
-            self.step();
-        }
+        self.recover_for(u32::MAX);
         moments
     }
 
-    fn cut_and_boot(&mut self, rng: &mut Rng) {
-        let device = self.powered.take().expect("the power is on between calls");
-        let unpowered = device.power_cut(self.now, &mut |n| rng.below(n));
-        self.queue.clear();
-        self.events.clear();
-        self.requests.clear();
-        self.excused.clear();
-        self.flushes.clear();
-        self.powered = Some(Device::power_on(unpowered, self.now));
-        self.drain_device();
+    /// Lets so many events of a recovery happen, or all of them if there are fewer.
+    pub fn recover_for(&mut self, events: u32) {
+        for _ in 0..events {
+            if self.device().is_ready() {
+                return;
+            }
+            self.step();
+        }
+    }
+
+    /// Cuts the power now and switches it on. The device begins to recover.
+    pub fn cut_and_boot(&mut self, rng: &mut Rng) {
+        self.outstanding.clear();
+        self.ledger.power_cut();
+        let stack = self.stack.take().expect("the power is on between calls");
+        self.stack = Some(stack.reboot(&mut |n| rng.below(n)));
+        self.last_completion = self.stack().events();
     }
 
     /// Handles `n` events, or fewer if there are none left.
     pub fn run(&mut self, n: u32) {
         for _ in 0..n {
-            if !self.queue.is_empty() {
+            if self.has_events() {
                 self.step();
             }
         }
     }
 
-    /// Schedules an event.
-    pub(crate) fn at(&mut self, at: SimTime, event: Event) {
-        self.order += 1;
-        self.queue.push(Reverse((at, self.order)));
-        self.events.insert(self.order, event);
+    /// True if anything is left to happen.
+    pub fn has_events(&self) -> bool {
+        self.stack_ref().next_time().is_some()
     }
 
     fn overlaps(&self, lpa: Lpa, len: u32) -> bool {
-        self.requests.values().any(|r| r.lpa.0 < lpa.0 + len && lpa.0 < r.lpa.0 + r.len)
+        let new = Span { lpa, len };
+        self.outstanding.values().any(|outstanding| span(&outstanding.request).meets(new))
     }
 
     /// Submits a request, when fewer than `depth` are outstanding and none of them overlaps it.
     pub fn submit(&mut self, op: RequestOp, lpa: Lpa, len: u32, depth: usize) {
-        while self.requests.len() >= depth || self.overlaps(lpa, len) {
+        while self.outstanding.len() >= depth || self.overlaps(lpa, len) {
             self.step();
         }
-        self.next_id += 1;
-        self.stamp += 1;
-        let request = Request { id: self.next_id, op, lpa, len, stamp: self.stamp, app: AppId::SYSTEM };
-        self.requests.insert(request.id, request);
-        match op {
-            RequestOp::Write { .. } => self.versions.submitted(&request, request.stamp),
-            RequestOp::Unmap => self.versions.submitted(&request, 0),
-            RequestOp::Flush => {
-                self.flushes.insert(request.id, self.versions.acknowledged());
+        self.submit_now(op, lpa, len, AppId::SYSTEM);
+    }
+
+    /// Submits a request of an app, whatever is outstanding. Gives its number.
+    pub fn submit_now(&mut self, op: RequestOp, lpa: Lpa, len: u32, app: AppId) -> u32 {
+        self.last += 1;
+        let number = self.last;
+        let request = Request { id: number, op, lpa, len, stamp: number, app };
+        if let Some(version) = made_by(&request) {
+            self.ledger.submitted(span(&request), version);
+            for expected in self.outstanding.values_mut().filter_map(|o| o.expected.as_mut()) {
+                expected.submitted(span(&request), version);
             }
-            RequestOp::Read => {}
         }
-        self.driver.submit(self.now, request);
+        let expected = (op == RequestOp::Read).then(|| self.ledger.expected(span(&request)));
+        let until = self.ledger.acknowledgements();
+        self.outstanding.insert(number, Outstanding { request, expected, until, excused: false });
+        let stack = self.stack();
+        stack.driver.submit(stack.now(), request);
         self.host_turn();
+        number
+    }
+
+    /// Tells the driver that the state of an app has changed.
+    pub fn signal(&mut self, signal: AppSignal) {
+        let stack = self.stack();
+        stack.driver.signal(stack.now(), signal);
+        self.host_turn();
+    }
+
+    /// The low-memory killer asks for memory; see [`Driver::reclaim`].
+    pub fn reclaim(&mut self, victim: AppId, bytes: u64) -> u64 {
+        let stack = self.stack();
+        let given = stack.driver.reclaim(stack.now(), victim, bytes);
+        self.host_turn();
+        given
+    }
+
+    /// Sets the driver's memory limit. False if that is less than it can work with; then nothing changes.
+    pub fn shrink(&mut self, bytes: u64) -> bool {
+        let stack = self.stack();
+        let changed = stack.driver.shrink(stack.now(), bytes).is_ok();
+        self.host_turn();
+        changed
+    }
+
+    /// The same for this driver and all that follow it after power cuts.
+    pub fn set_memory(&mut self, bytes: u64) -> bool {
+        let changed = self.shrink(bytes);
+        if changed {
+            self.config.memory_limit_bytes = Some(bytes);
+        }
+        changed
     }
 
     /// Submits random reads, writes, trims and flushes in the first `span` units.
@@ -254,11 +336,9 @@ impl Rig {
 
     /// Waits for all requests, then until the device is idle, and checks its sums.
     pub fn settle(&mut self) {
-        while !self.requests.is_empty() {
-            self.step();
-        }
-        let limit = self.now + Nanos::from_millis(200);
-        while self.queue.peek().is_some_and(|Reverse((at, _))| *at <= limit) {
+        self.wait();
+        let limit = self.now() + SETTLE_LIMIT;
+        while self.stack_ref().next_time().is_some_and(|at| at <= limit) {
             self.step();
         }
         self.device().check();
@@ -266,168 +346,139 @@ impl Rig {
 
     /// Waits for all requests.
     pub fn wait(&mut self) {
-        while !self.requests.is_empty() {
+        while !self.outstanding.is_empty() {
             self.step();
         }
     }
 
     /// Reads everything, with flash faults switched off.
     pub fn read_all(&mut self) {
+        self.read_ranges(&[(0, self.units())]);
+    }
+
+    /// Reads these units (first, number), with flash faults switched off. None of these reads may fail.
+    pub fn read_ranges(&mut self, ranges: &[(u32, u32)]) {
         self.device().set_faults(Faults::default());
-        for lpa in (0..self.acked.len() as u32).step_by(16) {
-            self.submit(RequestOp::Read, Lpa(lpa), 16, 4);
+        for &(first, units) in ranges {
+            for lpa in (first..first + units).step_by(READ_UNITS as usize) {
+                let len = READ_UNITS.min(first + units - lpa);
+                self.submit(RequestOp::Read, Lpa(lpa), len, READ_DEPTH);
+            }
         }
         self.settle();
         let faults = self.faults;
         self.device().set_faults(faults);
     }
 
-    /// Handles the next event.
-    pub(crate) fn step(&mut self) {
-        let Reverse((at, order)) = self.queue.pop().expect("requests outstanding, but nothing will ever happen");
-        self.now = at;
-        self.quiet += 1;
-        if self.quiet >= 200_000 {
-            panic!("nothing completes: {:?}, {:?}", self.device().stats(), self.driver.stats());
-        }
-        match self.events.remove(&order).expect("an event happens once") {
-            Event::Command(command) => {
-                self.device().command(at, command);
-                self.drain_device();
-            }
-            Event::Device(event) => {
-                self.device().wake(at, event);
-                self.drain_device();
-            }
-            Event::Response(response) => {
-                self.driver.on_response(at, response);
-                self.host_turn();
-            }
-            Event::Driver => {
-                self.driver_wake = None;
-                self.host_turn();
-            }
-        }
+    /// The stamp of what a unit holds, 0 = zeroes. Valid when it has been read and nothing is under way.
+    pub fn held(&self, lpa: Lpa) -> u32 {
+        self.ledger.held(lpa)
     }
 
-    fn drain_device(&mut self) {
-        self.note_failed_reads();
-        let effects = self.device().effects();
-        let (wakes, responses) = (std::mem::take(&mut effects.wakes), std::mem::take(&mut effects.responses));
-        for (at, event) in wakes {
-            self.at(at, Event::Device(event));
+    /// Asks to be told nothing, but to have an event at this time: for users with a clock.
+    pub fn wake_at(&mut self, at: SimTime) {
+        self.stack().wake_caller(at);
+    }
+
+    /// Handles the next event.
+    ///
+    /// # Panics
+    /// If nothing is left to happen, or nothing completes any more, or a promise is broken.
+    pub fn step(&mut self) {
+        let stack = self.stack.as_mut().expect("the power is on between calls");
+        let turn = stack.step().expect("requests outstanding, but nothing will ever happen");
+        if stack.events() - self.last_completion >= STUCK_AFTER {
+            panic!("nothing completes: {:?}, {:?}", stack.device.stats(), stack.driver.stats());
         }
-        for (at, response) in responses {
-            self.at(at + self.delay, Event::Response(response));
+        match turn {
+            Turn::None => return self.note_failed_reads(),
+            Turn::Caller => {}
+            Turn::Response(tag) => stack.deliver(tag),
         }
+        self.host_turn();
     }
 
     /// Notes which reads under way may fail. Reads of other pages must succeed, and so must all while faults are
     /// switched off, as they are after a power cut.
     fn note_failed_reads(&mut self) {
         for lpa in self.device().take_failed_reads() {
-            let about = self.requests.values().filter(|r| r.lpa <= lpa && lpa.0 - r.lpa.0 < r.len);
-            self.excused.extend(about.map(|r| r.id));
+            let page = Span { lpa, len: 1 };
+            let about = self.outstanding.values_mut().filter(|outstanding| span(&outstanding.request).meets(page));
+            about.for_each(|outstanding| outstanding.excused = true);
         }
     }
 
     fn host_turn(&mut self) {
-        let mut ended = VecDeque::new();
-        while let Some(completion) = self.driver.pop_completion() {
-            ended.push_back(completion);
+        while let Some(completion) = self.stack().driver.pop_completion() {
+            self.digest(&completion);
         }
-        for completion in ended {
-            self.digest(completion);
-        }
-        let device = self.powered.as_ref().expect("the power is on between calls");
-        let mut commands = VecDeque::new();
-        while let Some(command) = self.driver.next_command_seeing(self.now, &CacheOf(device)) {
-            commands.push_back(command);
-        }
-        for command in commands {
-            let at = self.now + self.delay;
-            self.at(at, Event::Command(command));
-        }
-        if let Some(at) = self.driver.next_wake()
-            && at > self.now
-            && self.driver_wake.is_none_or(|wake| at < wake)
-        {
-            self.driver_wake = Some(at);
-            self.at(at, Event::Driver);
-        }
+        self.stack().send_commands();
     }
 
-    fn digest(&mut self, completion: Completion) {
-        self.quiet = 0;
-        let request = self.requests.remove(&completion.id).expect("a request completes once");
-        let excused = self.excused.remove(&completion.id);
-        let units = request.lpa.index()..request.lpa.index() + request.len as usize;
+    fn digest(&mut self, completion: &Completion) {
+        self.last_completion = self.stack().events();
+        let ended = self.outstanding.remove(&completion.id).expect("a request completes once");
+        let request = &ended.request;
         if completion.status == Status::WriteProtected {
             assert!(self.device().is_read_only(), "{request:?}: refused by a device that is not worn out");
             self.outcomes.refused += 1;
-            // Some commands of a request may have been accepted before another was refused.
-            let stamp = if request.op == RequestOp::Unmap { 0 } else { request.stamp };
-            for lpa in request.lpa.0..request.lpa.0 + request.len {
-                self.half_written.entry(lpa).or_default().push(stamp);
-            }
             return;
         }
-        match request.op {
-            RequestOp::Read => self.check_read(&request, &completion, excused),
-            RequestOp::Write { fua } => {
-                self.acked[units].fill(request.stamp);
-                self.versions.acked(&request, fua);
-            }
-            RequestOp::Unmap => {
-                self.acked[units].fill(0);
-                self.versions.acked(&request, false);
-            }
-            RequestOp::Flush => {
-                let until = self.flushes.remove(&request.id).expect("noted when it was submitted");
-                self.versions.flushed(until);
-            }
+        if request.op == RequestOp::Read {
+            return self.check_read(&ended, completion);
         }
-        let failed = completion.status != Status::Good;
-        assert!(!failed || request.op == RequestOp::Read, "{request:?}: {:?}", completion.status);
+        assert!(completion.status == Status::Good, "{request:?}: {:?}", completion.status);
+        let durable = matches!(request.op, RequestOp::Write { fua: true } | RequestOp::Flush);
+        self.durable += u64::from(durable);
+        match made_by(request) {
+            Some(version) => self.ledger.acked(span(request), version, durable),
+            None => self.ledger.flushed(ended.until),
+        }
     }
 
-    /// `excused` is true if a fault was injected into a page that the read is about.
-    fn check_read(&mut self, request: &Request, completion: &Completion, excused: bool) {
+    fn check_read(&mut self, ended: &Outstanding, completion: &Completion) {
+        let (request, expected) = (&ended.request, ended.expected.as_ref().expect("a read knows what it may give"));
         if completion.status != Status::Good {
-            let fault = excused && completion.status == Status::UnrecoveredRead;
+            let fault = ended.excused && completion.status == Status::UnrecoveredRead;
             assert!(fault || self.expect != Expect::Right, "{request:?}: {:?}", completion.status);
             self.outcomes.errors += 1;
             return;
         }
-        let check = |rig: &mut Rig, i: u32, content: Option<Content>| rig.check_unit(request.lpa.offset(i), content);
         match &completion.data {
-            DataIn::One(content) => check(self, 0, *content),
+            DataIn::One(content) if request.len == 1 => self.check_unit(expected, request.lpa, *content),
             DataIn::Many(contents) => {
                 assert_eq!(contents.len(), request.len as usize, "{request:?}");
-                contents.iter().enumerate().for_each(|(i, content)| check(self, i as u32, *content));
+                for (i, content) in contents.iter().enumerate() {
+                    self.check_unit(expected, request.lpa.offset(i as u32), *content);
+                }
             }
             other => panic!("{request:?} gave {other:?}"),
         }
     }
 
-    fn check_unit(&mut self, lpa: Lpa, content: Option<Content>) {
+    fn check_unit(&mut self, expected: &Expected, lpa: Lpa, content: Option<Content>) {
         assert!(content.is_none_or(|c| c.lpa == lpa), "read of {lpa} gave data of another address: {content:?}");
         let stamp = content.map_or(0, |c| c.stamp);
-        if self.surveying {
-            let allowed = self.versions.allowed(lpa, self.acked[lpa.index()]);
-            assert!(allowed.contains(&stamp), "after the power cut {lpa} holds write {stamp}, not one of {allowed:?}");
-            self.acked[lpa.index()] = stamp;
+        let read = self.ledger.read(expected, lpa, stamp);
+        self.outcomes.right += u64::from(read.is_ok());
+        self.outcomes.stale += u64::from(read.is_err());
+        if let Err(allowed) = read
+            && self.expect != Expect::OwnOrError
+        {
+            panic!("read of {lpa} gave write {stamp}, not one of {allowed:?} (0 = zeroes)");
         }
-        if self.half_written.get(&lpa.0).is_some_and(|stamps| stamps.contains(&stamp)) {
-            self.acked[lpa.index()] = stamp;
-        }
-        let right = stamp == self.acked[lpa.index()];
-        assert!(
-            right || self.expect == Expect::OwnOrError,
-            "read of {lpa} gave {content:?} instead of write {}",
-            self.acked[lpa.index()]
-        );
-        self.outcomes.right += u64::from(right);
-        self.outcomes.stale += u64::from(!right);
+    }
+}
+
+fn span(request: &Request) -> Span {
+    Span { lpa: request.lpa, len: request.len }
+}
+
+/// The version that a request makes; `None` for reads and flushes.
+fn made_by(request: &Request) -> Option<Version> {
+    match request.op {
+        RequestOp::Write { .. } => Some(Version::written(request.stamp)),
+        RequestOp::Unmap => Some(Version::trimmed(request.stamp)),
+        RequestOp::Read | RequestOp::Flush => None,
     }
 }

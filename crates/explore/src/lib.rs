@@ -24,7 +24,4 @@ pub mod oracle;
 pub mod scope;
 pub mod search;
 pub mod system;
-// The campaign's own file, so that both follow one rule, and the search needs no laboratory to be built.
-#[allow(dead_code)]
-#[path = "../../campaign/src/versions.rs"]
 mod versions;

@@ -88,6 +88,12 @@ impl Driver {
         driver
     }
 
+    /// True while requests wait because the driver has to find out first what the device holds, after
+    /// [`Driver::after_power_cut`].
+    pub fn is_surveying(&self) -> bool {
+        self.booster.holds_back()
+    }
+
     /// Accepts a request of the block layer. A request that is empty or reaches beyond the device completes at once
     /// with [`Status::OutOfRange`].
     #[inline(always)]

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use campaign::recovery::{PAGES, SEGMENTS};
-use campaign::{Case, MOMENTS, Report, sabotages};
+use campaign::{CIRCUMSTANCES, Case, Failure, MOMENTS, Report, sabotages};
 use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{TraceInfo, TraceSpec};
 use lab::{LabError, OnProgress, ReadLog, RunResult, Spec};
@@ -202,42 +202,40 @@ fn is_inline_job(text: &str) -> bool {
     lab::is_inline_job(text)
 }
 
-/// Goes through one case of the power-cut campaign and returns its report, or what was broken, as JSON.
+/// Goes through one case of the power-cut campaign and returns its report, or what was broken, as JSON. `case` is the
+/// text form of a case.
 #[pyfunction]
-#[pyo3(signature = (seed, rounds=None, requests=None, sabotage=None))]
-fn crash_case(
-    py: Python<'_>,
-    seed: u64,
-    rounds: Option<u32>,
-    requests: Option<u32>,
-    sabotage: Option<&str>,
-) -> PyResult<String> {
-    let mut case = Case::new(seed);
-    case.rounds = rounds.unwrap_or(case.rounds);
-    case.requests = requests.unwrap_or(case.requests);
-    case.sabotage = sabotage.map(|name| campaign::sabotage(name).map_err(ConfigError::new_err)).transpose()?;
+fn crash_case(py: Python<'_>, case: &str) -> PyResult<String> {
+    let case: Case = case.parse().map_err(ConfigError::new_err)?;
     let report = match py.detach(|| case.run()) {
         Ok(report) => report_json(&report),
-        Err(failure) => serde_json::json!({
-            "seed": failure.case.seed,
-            "rounds": failure.case.rounds,
-            "requests": failure.case.requests,
-            "scheme": failure.scheme,
-            "what": failure.what,
-        }),
+        Err(failure) => failure_json(&failure),
     };
     Ok(report.to_string())
 }
 
+fn failure_json(failure: &Failure) -> serde_json::Value {
+    serde_json::json!({
+        "seed": failure.case.seed,
+        "case": failure.case.to_string(),
+        "scheme": failure.scheme,
+        "what": failure.what,
+        "acts": failure.case.told(),
+    })
+}
+
 fn report_json(report: &Report) -> serde_json::Value {
-    let moments: serde_json::Map<_, _> =
-        MOMENTS.iter().zip(report.moments).map(|(name, count)| ((*name).to_owned(), count.into())).collect();
     serde_json::json!({
         "scheme": report.scheme,
         "cuts": report.cuts,
-        "moments": moments,
+        "moments": counts(&MOMENTS, &report.moments),
+        "circumstances": counts(&CIRCUMSTANCES, &report.circumstances),
         "longest_recovery_ns": report.longest_recovery_ns,
     })
+}
+
+fn counts(names: &[&str], values: &[u32]) -> serde_json::Map<String, serde_json::Value> {
+    names.iter().zip(values).map(|(name, &count)| ((*name).to_owned(), count.into())).collect()
 }
 
 /// Times of a recovery of the HP-UFS paper's device, in milliseconds by part, as JSON. `segment_kib` is the profile's

@@ -46,8 +46,8 @@ fn a_read_that_fails_without_a_fault_is_noticed() {
     let reads = catch_unwind(AssertUnwindSafe(|| {
         for _ in 0..3000 {
             let (lpa, other) = (Lpa(rng.below(8192)), Lpa(rng.below(8192)));
-            if let (Some(Some(_)), Some(Some(wrong))) = (rig.driver.mapping(lpa), rig.driver.mapping(other)) {
-                rig.driver.tamper(lpa, Some(wrong));
+            if let (Some(Some(_)), Some(Some(wrong))) = (rig.driver().mapping(lpa), rig.driver().mapping(other)) {
+                rig.driver().tamper(lpa, Some(wrong));
                 rig.submit(RequestOp::Read, lpa, 1, 1);
                 rig.wait();
             }

@@ -20,7 +20,7 @@ fn race(seed: u64, delay_us: u64, span: u32, depth: usize) -> (u64, u64) {
     rig.churn(&mut rng, 8_000, span, depth);
     rig.settle();
     rig.read_all();
-    (rig.driver.counter("units_discarded"), rig.device().stats().gc_units_programmed)
+    (rig.driver().counter("units_discarded"), rig.device().stats().gc_units_programmed)
 }
 
 #[test]

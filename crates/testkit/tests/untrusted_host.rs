@@ -38,21 +38,21 @@ fn hp_ufs_wrong_and_foreign_addresses() {
         for _ in 0..3000 {
             let lpa = Lpa(rng.below(SPAN));
             let foreign = Lpa(rng.below(SPAN));
-            let Some(saved) = rig.driver.mapping(lpa) else { continue };
+            let Some(saved) = rig.driver().mapping(lpa) else { continue };
             let wrong = match rng.below(4) {
                 // Anywhere, including metadata and beyond the end.
                 0 => Some(Ppa(rng.below(all + all / 8))),
                 1 => Some(Ppa(u32::MAX - 2 - rng.below(1000))),
-                _ => rig.driver.mapping(foreign).flatten(),
+                _ => rig.driver().mapping(foreign).flatten(),
             };
             // The test below is about pages that hold an older version of this address.
             if saved.is_none() || wrong.is_none() || wrong == saved {
                 continue;
             }
-            falsified += u32::from(rig.driver.tamper(lpa, wrong));
+            falsified += u32::from(rig.driver().tamper(lpa, wrong));
             rig.submit(host::RequestOp::Read, lpa, 1, 1);
             rig.settle();
-            rig.driver.tamper(lpa, saved);
+            rig.driver().tamper(lpa, saved);
         }
         assert!(falsified > 1000);
         let stats = rig.device().stats();
@@ -71,17 +71,17 @@ fn hp_ufs_stale_addresses_stay_within_their_own_address() {
     let mut rng = Rng::new(5);
     rig.churn(&mut rng, 3000, SPAN, 8);
     rig.settle();
-    let old: Vec<Option<Ppa>> = (0..SPAN).map(|lpa| rig.driver.mapping(Lpa(lpa)).flatten()).collect();
+    let old: Vec<Option<Ppa>> = (0..SPAN).map(|lpa| rig.driver().mapping(Lpa(lpa)).flatten()).collect();
     rig.churn(&mut rng, 6000, SPAN, 8);
     rig.settle();
     rig.expect = Expect::OwnOrError;
     for _ in 0..2000 {
         let lpa = Lpa(rng.below(SPAN));
-        let (Some(saved), Some(stale)) = (rig.driver.mapping(lpa), old[lpa.index()]) else { continue };
-        rig.driver.tamper(lpa, Some(stale));
+        let (Some(saved), Some(stale)) = (rig.driver().mapping(lpa), old[lpa.index()]) else { continue };
+        rig.driver().tamper(lpa, Some(stale));
         rig.submit(host::RequestOp::Read, lpa, 1, 1);
         rig.settle();
-        rig.driver.tamper(lpa, saved);
+        rig.driver().tamper(lpa, saved);
     }
     assert!(rig.outcomes.right > 100 && rig.outcomes.stale > 100, "{:?}", rig.outcomes);
 }
@@ -104,7 +104,7 @@ fn hpb_2_entries_forged_stale_swapped_and_replayed() {
         let set = set.map(|text| parse_override(&text).expect("a well formed override"));
         let mut rig = rig_with(scheme, &set);
         let now = rig.now();
-        rig.driver.signal(now, AppSignal::LaunchStart(AppId::SYSTEM));
+        rig.driver().signal(now, AppSignal::LaunchStart(AppId::SYSTEM));
         forge(rig, seed);
     }
 }
@@ -114,17 +114,17 @@ fn forge(mut rig: Rig, seed: u64) {
         let mut rng = Rng::new(seed + 100);
         rig.churn(&mut rng, 2000, SPAN, 8);
         rig.settle();
-        let mut kept: Vec<u64> = (0..SPAN).map(|lpa| rig.driver.sealed(Lpa(lpa)).unwrap_or(0)).collect();
+        let mut kept: Vec<u64> = (0..SPAN).map(|lpa| rig.driver().sealed(Lpa(lpa)).unwrap_or(0)).collect();
         for round in 0..6000 {
             let lpa = Lpa(rng.below(SPAN));
             let entry = match rng.below(4) {
                 // An entry that was valid once; one of another address; a damaged one; a random one.
                 0 => kept[lpa.index()],
                 1 => kept[rng.below(SPAN) as usize],
-                2 => rig.driver.sealed(lpa).unwrap_or(0) ^ 1 << rng.below(64),
+                2 => rig.driver().sealed(lpa).unwrap_or(0) ^ 1 << rng.below(64),
                 _ => u64::from(rng.below(u32::MAX)) << 32 | u64::from(rng.below(u32::MAX)),
             };
-            rig.driver.tamper_sealed(lpa, entry);
+            rig.driver().tamper_sealed(lpa, entry);
             rig.submit(host::RequestOp::Read, lpa, 1 + rng.below(4).min(SPAN - 1 - lpa.0), 4);
             if round % 3 == 0 {
                 rig.churn(&mut rng, 1, SPAN, 4);
@@ -133,7 +133,7 @@ fn forge(mut rig: Rig, seed: u64) {
                 rig.settle();
                 for (lpa, entry) in kept.iter_mut().enumerate() {
                     if rng.below(2) == 0 {
-                        *entry = rig.driver.sealed(Lpa(lpa as u32)).unwrap_or(0);
+                        *entry = rig.driver().sealed(Lpa(lpa as u32)).unwrap_or(0);
                     }
                 }
             }

@@ -36,6 +36,14 @@ pub struct Moment {
     pub writeback: bool,
     /// A GC step was going on.
     pub gc: bool,
+    /// A step of wear levelling was going on.
+    pub wear: bool,
+    /// A page of the journal of trims was being programmed.
+    pub journal: bool,
+    /// A part of a record was being programmed.
+    pub record: bool,
+    /// A snapshot of the directory was being programmed.
+    pub snapshot: bool,
     /// Metadata was being collected.
     pub meta_gc: bool,
     /// The mapping was being rebuilt.
@@ -50,16 +58,26 @@ impl<M: Mapping> Firmware<M> {
             match slot.purpose {
                 Purpose::HostProgram { .. } => moment.program = true,
                 Purpose::Erase { .. } => moment.erase = true,
-                Purpose::MetaProgram { reason: ProgramReason::Background, n, .. } => {
-                    let segment = |&i: &u32| matches!(self.core.meta.kind(Piece(i)), Kind::Segment(_));
-                    moment.writeback |= slot.items[..n as usize].iter().any(segment);
+                Purpose::Snapshot => moment.snapshot = true,
+                Purpose::MetaProgram { reason, n, .. } => {
+                    for &item in &slot.items[..n as usize] {
+                        match self.core.meta.kind(Piece(item)) {
+                            Kind::Segment(_) => moment.writeback |= reason == ProgramReason::Background,
+                            Kind::Journal(_) => moment.journal = true,
+                            Kind::Record(_) => moment.record = true,
+                            Kind::Bitmap => {}
+                        }
+                    }
                 }
                 _ => {}
             }
         }
         match self.core.job {
             Some(Job::MapFlush) => moment.map_flush = true,
-            Some(Job::Gc) => moment.gc = true,
+            Some(Job::Gc) => match self.gc.victim.as_ref().is_some_and(|victim| victim.wear) {
+                true => moment.wear = true,
+                false => moment.gc = true,
+            },
             Some(Job::MetaGc) => moment.meta_gc = true,
             Some(Job::Recovery) => moment.recovery = true,
             None => {}

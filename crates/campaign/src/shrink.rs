@@ -1,0 +1,84 @@
+//! Makes a failing case smaller, so that what is left says why it fails: acts are left out in ever smaller groups (as
+//! Zeller and Hildebrandt's delta debugging does), then what is special about the device.
+
+use crate::case::{Case, Ended, PLAIN};
+
+/// Most cases that are tried. A case with few acts takes milliseconds.
+const ATTEMPTS: u32 = 1500;
+
+/// The smallest case found that fails like `case`, whose failure was told by `what` at the act numbered `last`; and the
+/// message of its failure.
+pub(crate) fn smallest(case: &Case, what: String, last: u32) -> (Case, String) {
+    let mut shrinker = Shrinker { best: case.clone(), what, left: ATTEMPTS };
+    shrinker.best.reduced.acts = Some(case.kept(&case.script()).filter(|&at| at <= last).collect());
+    // Without conditions and a queue, few acts depend on others.
+    shrinker.make_plain(PLAIN.map(str::to_owned));
+    shrinker.leave_out_acts();
+    let keys: Vec<String> = case.script().set.into_iter().map(|(key, _)| key.to_owned()).collect();
+    if shrinker.make_plain(PLAIN.map(str::to_owned).into_iter().chain(keys)) {
+        shrinker.leave_out_acts();
+    }
+    (shrinker.best, shrinker.what)
+}
+
+struct Shrinker {
+    /// The smallest failing case so far, whose `acts` are given.
+    best: Case,
+    what: String,
+    left: u32,
+}
+
+impl Shrinker {
+    fn acts(&self) -> &[u32] {
+        self.best.reduced.acts.as_deref().unwrap_or_default()
+    }
+
+    /// Takes a smaller case if it fails, too.
+    fn try_case(&mut self, mut case: Case) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        let Ended::Broken { what, last } = case.attempt() else { return false };
+        if let Some(acts) = &mut case.reduced.acts {
+            acts.retain(|&at| at <= last);
+        }
+        (self.best, self.what) = (case, what);
+        true
+    }
+
+    fn leave_out_acts(&mut self) {
+        let mut group = self.acts().len().div_ceil(2);
+        while group > 0 {
+            let mut found = false;
+            // From the end: what stands last depends on what stands first.
+            let mut end = self.acts().len();
+            while end > 0 {
+                end = end.min(self.acts().len());
+                let begin = end.saturating_sub(group);
+                let mut case = self.best.clone();
+                case.reduced.acts = Some([&self.acts()[..begin], &self.acts()[end..]].concat());
+                found |= self.try_case(case);
+                end = begin;
+            }
+            if group > 1 {
+                group = group.div_ceil(2);
+            } else if !found || self.left == 0 {
+                return;
+            }
+        }
+    }
+
+    /// True if any of these could be made plain.
+    fn make_plain(&mut self, names: impl IntoIterator<Item = String>) -> bool {
+        let mut found = false;
+        for name in names {
+            if !self.best.reduced.plain.contains(&name) {
+                let mut case = self.best.clone();
+                case.reduced.plain.push(name);
+                found |= self.try_case(case);
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,207 @@
+"""A long campaign of power cuts: `scripts/soak.py [--cuts 1000000] [--jobs 2] [--state FILE] [--record FILE]`.
+
+The cases are those of the seeds from 0 on, in blocks. A block that is finished is kept in the state file, so a soak
+that was stopped, whatever stopped it, goes on without it. The soak ends with the first block at which all blocks up to
+it have as many cuts as asked for; so what it tells does not depend on when it was stopped, nor on the number of jobs.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import sys
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import bench
+import ufsim
+from ufsim import _core
+from ufsim.crash import Campaign, failure_lines
+from ufsim.documents import parse
+from ufsim.exits import Exit
+from ufsim.progress import clock
+
+# Ten cases of each scheme: some seconds of work.
+CASES_OF_A_SCHEME = 10
+# Seconds between two lines about how far it is.
+TELL_EVERY = 10.0
+
+
+class OtherVersion(Exception):
+    """The state file is of another version."""
+
+
+@dataclass
+class State:
+    """What has been done."""
+
+    version: str
+    block: int
+    """Cases of a block."""
+    blocks: int = 0
+    """Blocks in `total`: all up to the first one that is not finished."""
+    seconds: float = 0.0
+    """Time that it took so far."""
+    total: Campaign = field(default_factory=lambda: Campaign(0))
+    ahead: dict[int, Campaign] = field(default_factory=dict)
+    """Finished blocks behind one that is not finished."""
+
+    @property
+    def cuts(self) -> int:
+        """Cuts in all finished blocks."""
+        return self.total.cuts + sum(block.cuts for block in self.ahead.values())
+
+    def add(self, block: int, campaign: Campaign, cuts: int) -> None:
+        """Adds a finished block. `total` does not grow any more when it has so many cuts."""
+        self.ahead[block] = campaign
+        while self.total.cuts < cuts and self.blocks in self.ahead:
+            self.total.join(self.ahead.pop(self.blocks))
+            self.blocks += 1
+
+    def save(self, path: Path) -> None:
+        """Writes it as a whole or not at all."""
+        document = {
+            "version": self.version,
+            "block": self.block,
+            "blocks": self.blocks,
+            "seconds": round(self.seconds, 1),
+            "total": self.total.document(),
+            "ahead": {str(block): campaign.document() for block, campaign in sorted(self.ahead.items())},
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(path.name + ".part")
+        with beside.open("w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+
+    @classmethod
+    def load(cls, path: Path, version: str, block: int) -> "State":
+        """The state in a file, or a new one if there is none."""
+        if not path.exists():
+            return cls(version, block)
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if (document["version"], document["block"]) != (version, block):
+            of = document["version"]
+            raise OtherVersion(f"{path} is of version {of}, this is {version}: remove it to begin anew")
+        ahead = {int(block): Campaign.of_document(one) for block, one in document["ahead"].items()}
+        total = Campaign.of_document(document["total"])
+        return cls(version, block, document["blocks"], document["seconds"], total, ahead)
+
+    def record(self) -> dict[str, Any]:
+        """What a finished soak tells."""
+        return {
+            "version": self.version,
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "machine": {"processor": bench.processor(), "cpus": os.cpu_count()},
+            "seconds": round(self.seconds),
+            "first_seed": 0,
+            "last_seed": self.blocks * self.block - 1,
+            **self.total.document(),
+        }
+
+
+class Soak:
+    """A soak under way."""
+
+    def __init__(self, state: State, path: Path, cuts: int) -> None:
+        self.state, self._path, self._cuts = state, path, cuts
+        self._stopped = threading.Event()
+        self._begun, self._before = time.monotonic(), (state.seconds, state.cuts)
+        self._told = 0.0
+
+    def run(self, jobs: int) -> None:
+        """Goes on until there are enough cuts."""
+        with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="ufsim") as pool:
+            under_way: dict[Future[Campaign | None], int] = {}
+            following = self.state.blocks
+            try:
+                while self.state.total.cuts < self._cuts:
+                    while len(under_way) < jobs:
+                        if following not in self.state.ahead:
+                            under_way[pool.submit(self._block, following)] = following
+                        following += 1
+                    for done in wait(under_way, timeout=1, return_when=FIRST_COMPLETED).done:
+                        self._finished(under_way.pop(done), done.result())
+                    self._tell()
+            finally:
+                self._stopped.set()
+
+    def _block(self, block: int) -> Campaign | None:
+        """Goes through a block; `None` if the soak was stopped meanwhile."""
+        campaign = Campaign(self.state.block)
+        for seed in range(block * self.state.block, (block + 1) * self.state.block):
+            if self._stopped.is_set():
+                return None
+            campaign.add(parse(_core.crash_case(str(seed))))
+        return campaign
+
+    def _finished(self, block: int, campaign: Campaign | None) -> None:
+        assert campaign is not None, "a block ends early only when the soak ends"
+        for failure in campaign.failures:
+            print("\n".join(failure_lines(failure)), flush=True)
+        self.state.seconds = self._before[0] + time.monotonic() - self._begun
+        self.state.add(block, campaign, self._cuts)
+        self.state.save(self._path)
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        if now - self._told < TELL_EVERY:
+            return
+        self._told = now
+        cuts = self.state.cuts
+        rate = (cuts - self._before[1]) / (now - self._begun)
+        left = f", {clock(max(self._cuts - cuts, 0) / rate)} left" if rate else ""
+        failures = f", {len(self.state.total.failures)} failures" if self.state.total.failures else ""
+        print(f"{cuts:,} of {self._cuts:,} power cuts, {rate:,.0f}/s{left}{failures}", flush=True)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    options.add_argument("--cuts", type=int, default=1_000_000, help="power cuts (default: a million)")
+    options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="blocks at a time")
+    options.add_argument("--state", type=Path, default=Path("out/soak-state.json"), help="file for what has been done")
+    options.add_argument("--record", type=Path, help="file for what the finished soak tells")
+    chosen = options.parse_args()
+    if chosen.cuts < 1 or chosen.jobs < 1:
+        options.error("--cuts and --jobs must be at least 1")
+
+    block = CASES_OF_A_SCHEME * len(ufsim.schemes())
+    try:
+        state = State.load(chosen.state, ufsim.__version__, block)
+    except OtherVersion as error:
+        print(error, file=sys.stderr)
+        return Exit.INPUT
+    try:
+        if state.blocks or state.ahead:
+            print(f"goes on: {state.cuts:,} power cuts are done", flush=True)
+        Soak(state, chosen.state, chosen.cuts).run(chosen.jobs)
+    except KeyboardInterrupt:
+        print(f"stopped at {state.cuts:,} power cuts; the same command goes on", flush=True)
+        return Exit.INTERRUPTED
+    return finish(state, chosen.record)
+
+
+def finish(state: State, path: Path | None) -> int:
+    """Tells the outcome and writes the record."""
+    record = state.record()
+    text = json.dumps(record, indent=1) + "\n"
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    print(text, end="")
+    missed = [name for kind in ("moments", "circumstances") for name, count in record[kind].items() if count == 0]
+    if missed:
+        print(f"no power cut met: {', '.join(missed)}")
+    failures = len(record["failures"])
+    print(f"{record['cuts']:,} power cuts, {failures} failures, in {clock(state.seconds)}")
+    return Exit.BROKEN_PROMISE if failures else Exit.OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())
