@@ -65,7 +65,7 @@ impl<M: Mapping> Firmware<M> {
                             Kind::Segment(_) => moment.writeback |= reason == ProgramReason::Background,
                             Kind::Journal(_) => moment.journal = true,
                             Kind::Record(_) => moment.record = true,
-                            Kind::Bitmap => {}
+                            Kind::Bitmap(_) => {}
                         }
                     }
                 }
