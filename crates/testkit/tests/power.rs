@@ -21,13 +21,11 @@ fn every_scheme_keeps_its_promises_and_every_moment_is_met() {
     assert_eq!(cases(0..208).missed(), Vec::<&str>::new());
 }
 
-/// A campaign without findings proves something only if it finds existing defects.
+/// The only sabotage that `canaries.rs` does not look for under every scheme, because it is found so seldom.
 #[test]
-fn every_broken_promise_is_noticed() {
-    for &(name, sabotage) in Sabotage::ALL {
-        let broken = |seed| Case { sabotage: Some(sabotage), ..Case::new(seed) }.run_as_it_is().is_err();
-        assert!((0..214).any(broken), "{name} was not noticed");
-    }
+fn a_page_that_was_programmed_last_and_is_not_the_newest_is_noticed() {
+    let broken = |seed| Case { sabotage: Some(Sabotage::LastPageWins), ..Case::new(seed) }.run_as_it_is().is_err();
+    assert!((0..214).any(broken));
 }
 
 /// What is left of a failing case can be read, and its text repeats it.

@@ -61,7 +61,7 @@ impl History {
         if let Some(Step::Changed { unit, first, n, old }) = self.steps.back_mut()
             && *unit == of.0
             && u32::from(*first) + u32::from(*n) == at
-            && was == if *old == 0 { 0 } else { *old + u32::from(*n) }
+            && was == if *old == 0 { 0 } else { old.wrapping_add((*n).into()) }
         {
             *n += 1;
             return;
@@ -98,7 +98,8 @@ impl History {
         for step in self.steps.iter().rev() {
             match *step {
                 Step::Changed { unit, first, n, old } if unit == of.0 => {
-                    let was = |i| if old == 0 { 0 } else { old + i };
+                    // A host may have sent any numbers.
+                    let was = |i| if old == 0 { 0 } else { old.wrapping_add(i) };
                     // The last unit of the table may have fewer entries than others.
                     let slots = entries.iter_mut().skip(first.into()).take(n.into());
                     slots.zip(0..).for_each(|(entry, i)| *entry = was(i));
