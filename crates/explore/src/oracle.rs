@@ -1,5 +1,5 @@
 //! What the addresses may hold: the oracle of an explored system. The rule for what may be left after a power cut is
-//! that of the campaign ([`Versions`]).
+//! that of the campaign (`versions.rs`).
 //!
 //! No two requests under way overlap, so a read has exactly one right answer.
 
