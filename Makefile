@@ -21,8 +21,8 @@ CUTS ?= 1000000
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test docs scorecard reproduce wheel wheel-test sdist-test crash soak explore fuzz check-format \
-	check-rust check-clippy check-python quick example install bench format clean
+.PHONY: help demo test docs scorecard reproduce wheel wheel-test sdist-test crash soak explore mutants fuzz \
+	check-format check-rust check-clippy check-python quick example install bench format clean
 
 help:
 	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
@@ -35,6 +35,7 @@ help:
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make soak     a million power cuts on all processors (CUTS=1000000); can be stopped, and goes on later"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
+	@echo "make mutants  does a test fail when the firmware is changed? (many hours; goes on where it was stopped)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
 	@echo "make wheel    wheel and sdist of a release in out/dist, checked by auditwheel and twine"
 	@echo "make wheel-test  the wheel in an empty environment: no compiler, no network (sdist-test: the sdist, long)"
@@ -105,6 +106,9 @@ soak: install
 explore:
 	mkdir -p out
 	cargo run --locked --release -p ufsim-explore -- --seconds $(EXPLORE_SECONDS) --json out/explore.json
+
+mutants: .venv/.packages
+	$(BIN)/python scripts/mutants.py $(ONLY)
 
 fuzz:
 	scripts/fuzz.sh $(SECONDS)
