@@ -165,7 +165,7 @@ impl MapUnits {
     /// Map units that share a flash unit; 1 if none do.
     #[inline]
     pub fn per_flash_unit(self) -> u32 {
-        (UNIT_BYTES as u32 / self.bytes).max(1)
+        (UNIT_BYTES as u32 >> self.bytes.trailing_zeros()).max(1)
     }
 
     /// True if a map unit is as large as a flash unit.
@@ -174,14 +174,17 @@ impl MapUnits {
         self.bytes == UNIT_BYTES as u32
     }
 
-    /// Buffers of 4 KiB for `n` map units, with units that share a buffer.
+    /// Buffers of 4 KiB for `n` map units, with units that share a buffer. Whatever enters or leaves the segment cache
+    /// asks for them, so this divides by shifting.
+    #[inline]
     pub fn buffers(self, n: u32) -> u32 {
-        (n * self.flash_units()).div_ceil(self.per_flash_unit())
+        (u64::from(n) * u64::from(self.bytes)).div_ceil(UNIT_BYTES) as u32
     }
 
     /// Map units that fit `buffers` buffers.
+    #[inline]
     pub fn fitting(self, buffers: u32) -> u32 {
-        buffers / self.flash_units() * self.per_flash_unit()
+        (u64::from(buffers) * UNIT_BYTES >> self.bytes.trailing_zeros()) as u32
     }
 
     /// Entries of the table.

@@ -426,6 +426,7 @@ impl Core {
 
     /// A piece is on flash. What it holds is what its place holds from now on. The directory still has its former
     /// place. Of a map unit that was programmed in the background, the scheme says what it holds.
+    #[inline]
     pub(super) fn piece_on_flash(&mut self, programmed: &Programmed, reason: ProgramReason) {
         let piece = programmed.piece();
         let from = self.meta.place(piece);
@@ -469,6 +470,7 @@ impl Core {
     }
 
     /// The directory learns the place of a piece that has been programmed.
+    #[inline]
     pub(super) fn piece_moved(&mut self, piece: Piece, place: Ppa) {
         if let Kind::Segment(unit) = self.meta.kind(piece) {
             if self.sabotaged(Sabotage::StaleSegment) && unit.0 % 4 == 1 && self.meta.place(piece).is_some() {

@@ -6,28 +6,47 @@
 //! takes no more memory than a new one. A copy whose steps have been dropped is *forgotten*: it is known to be older
 //! than the newest one, and its content can not be shown any more.
 
-use std::collections::VecDeque;
-
 use units::{Ppa, SegmentId, Seq};
 
-/// Steps that are kept: 2 MiB. The smallest devices, of which tests read older copies, never have more.
-pub(super) const MOST_STEPS: usize = 1 << 17;
+/// Steps that are kept: 640 KiB, so that they leave room in a processor's cache. The smallest devices, of which tests
+/// read older copies, hardly ever have more.
+pub(super) const MOST_STEPS: usize = 1 << 15;
+
+/// A sequence number in two halves, for lists in which 8 bytes in one piece would leave gaps.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Halves(pub(super) [u32; 2]);
+
+impl Halves {
+    #[inline]
+    pub fn of(number: Seq) -> Halves {
+        Halves([(number.0 >> 32) as u32, number.0 as u32])
+    }
+
+    #[inline]
+    pub fn whole(self) -> Seq {
+        let [high, low] = self.0;
+        Seq(u64::from(high) << 32 | u64::from(low))
+    }
+}
 
 /// A step back.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Step {
-    /// The unit was programmed at another place before: its place, packed, and its number, in two halves. Steps of its
-    /// entries that come later in the list belong to the newer copy.
-    Moved { unit: u32, from: u32, number: [u32; 2] },
+    /// The unit was programmed at another place before: its place, packed, and its number. Steps of its entries that
+    /// come later in the list belong to the newer copy.
+    Moved { unit: u32, from: u32, number: Halves },
     /// Entries `first..first + n` of the unit were `old`, `old + 1` and so on before, packed; or all 0.
     Changed { unit: u32, first: u16, n: u16, old: u32 },
 }
 
-/// Steps back, oldest first.
+/// Steps back.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub(super) struct History {
-    pub(super) steps: VecDeque<Step>,
+    /// A ring of [`MOST_STEPS`], which grows to that size first.
+    steps: Vec<Step>,
+    /// Steps ever noted. The next one is put at this position, modulo the size of the ring.
+    noted: usize,
 }
 
 /// An older copy of a map unit.
@@ -48,17 +67,27 @@ impl OlderCopy {
 }
 
 impl History {
+    /// A history of these steps, oldest first, at most [`MOST_STEPS`].
+    pub fn of(steps: Vec<Step>) -> History {
+        History { noted: steps.len(), steps }
+    }
+
+    /// All steps that are kept, newest first.
+    pub fn newest_first(&self) -> impl DoubleEndedIterator<Item = Step> {
+        (1..=self.steps.len()).map(|i| self.steps[(self.noted - i) % MOST_STEPS])
+    }
+
     /// A copy of the unit at `from` with this number is about to be replaced by a newer one.
     #[inline]
     pub fn moved(&mut self, unit: SegmentId, from: Option<Ppa>, number: Seq) {
-        let number = [(number.0 >> 32) as u32, number.0 as u32];
-        self.push(Step::Moved { unit: unit.0, from: Ppa::pack(from), number });
+        self.push(Step::Moved { unit: unit.0, from: Ppa::pack(from), number: Halves::of(number) });
     }
 
     /// Entry `at` of the newest copy of the unit was `old`, packed, in the copy before.
     #[inline]
     pub fn changed(&mut self, of: SegmentId, at: u32, was: u32) {
-        if let Some(Step::Changed { unit, first, n, old }) = self.steps.back_mut()
+        let newest = self.noted.wrapping_sub(1) % MOST_STEPS;
+        if let Some(Step::Changed { unit, first, n, old }) = self.steps.get_mut(newest)
             && *unit == of.0
             && u32::from(*first) + u32::from(*n) == at
             && was == if *old == 0 { 0 } else { old.wrapping_add((*n).into()) }
@@ -77,15 +106,16 @@ impl History {
 
     #[inline]
     fn push(&mut self, step: Step) {
-        if self.steps.len() == MOST_STEPS {
-            self.steps.pop_front();
+        match self.steps.get_mut(self.noted % MOST_STEPS) {
+            Some(oldest) => *oldest = step,
+            None => self.steps.push(step),
         }
-        self.steps.push_back(step);
+        self.noted += 1;
     }
 
     /// Place of the copy before the newest one.
     pub fn before(&self, of: SegmentId) -> Option<Ppa> {
-        self.steps.iter().rev().find_map(|step| match *step {
+        self.newest_first().find_map(|step| match step {
             Step::Moved { unit, from, .. } if unit == of.0 => Some(Ppa::unpack(from)),
             _ => None,
         })?
@@ -95,8 +125,8 @@ impl History {
     /// or if that copy is forgotten.
     pub fn copy_at(&self, of: SegmentId, place: Ppa, newest: Vec<u32>) -> Option<OlderCopy> {
         let mut entries = newest;
-        for step in self.steps.iter().rev() {
-            match *step {
+        for step in self.newest_first() {
+            match step {
                 Step::Changed { unit, first, n, old } if unit == of.0 => {
                     // A host may have sent any numbers.
                     let was = |i| if old == 0 { 0 } else { old.wrapping_add(i) };
@@ -104,8 +134,8 @@ impl History {
                     let slots = entries.iter_mut().skip(first.into()).take(n.into());
                     slots.zip(0..).for_each(|(entry, i)| *entry = was(i));
                 }
-                Step::Moved { unit, from, number: [high, low] } if unit == of.0 && from == Ppa::pack(Some(place)) => {
-                    return Some(OlderCopy { entries, number: Seq(u64::from(high) << 32 | u64::from(low)) });
+                Step::Moved { unit, from, number } if unit == of.0 && from == Ppa::pack(Some(place)) => {
+                    return Some(OlderCopy { entries, number: number.whole() });
                 }
                 _ => {}
             }
@@ -149,7 +179,7 @@ mod tests {
         (0..1024).for_each(|at| history.changed(UNIT, at, 500 + at));
         history.moved(UNIT, Some(Ppa(11)), Seq(2));
         (0..1024).for_each(|at| history.changed(UNIT, at, 0));
-        assert_eq!(history.steps.len(), 4);
+        assert_eq!(history.newest_first().count(), 4);
         let first: Vec<u32> = (500..1524).collect();
         assert_eq!(entries_at(&history, 11, &[7; 1024]), Some(vec![0; 1024]));
         assert_eq!(entries_at(&history, 10, &[7; 1024]), Some(first));
@@ -161,7 +191,7 @@ mod tests {
         history.moved(UNIT, Some(Ppa(10)), Seq(1));
         history.changed(UNIT, 0, 5);
         (0..MOST_STEPS as u32 - 1).for_each(|i| history.moved(SegmentId(9), Some(Ppa(i)), Seq(1)));
-        assert_eq!(history.steps.len(), MOST_STEPS);
+        assert_eq!(history.newest_first().count(), MOST_STEPS);
         assert_eq!(entries_at(&history, 10, &[6]), None, "its first step is gone");
     }
 }

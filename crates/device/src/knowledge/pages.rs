@@ -12,11 +12,21 @@ use std::sync::Arc;
 use live::{SegmentImage, SegmentState, copy_segment, recycle_segment};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
-use super::history::{History, OlderCopy};
+use super::history::{Halves, History, OlderCopy};
 use super::own_pages::{Covered, OwnPages, OwnPiece, Record, Snapshot, TrimRecord};
 use super::proof::{Loaded, PiecesRead, Programmed};
+use super::round::Round;
 use crate::directory::Piece;
 use crate::map_units::{MapUnits, Numbered};
+
+/// Where the newest copy of a map unit is. Both parts are used together, millions of times.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Newest {
+    /// Its place, packed; 0 = never written.
+    pub(super) at: u32,
+    /// The sequence number stored with it: it holds every change up to there.
+    pub(super) number: Halves,
+}
 
 /// Contents of metadata pages.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
@@ -30,10 +40,8 @@ pub struct Pages {
     /// Whole segments as a host has sent them, for segments without image; empty before the first one. A segment with
     /// neither was never written.
     states: Vec<Option<SegmentState>>,
-    /// Place of the newest copy of each map unit, packed; 0 = never written. Images and states hold this copy.
-    pub(super) at: Vec<u32>,
-    /// The sequence number stored with the newest copy of each map unit, which holds every change up to it.
-    pub(super) seqs: Vec<Seq>,
+    /// The newest copy of each map unit, which images and states hold.
+    pub(super) newest: Vec<Newest>,
     /// Older copies of map units.
     pub(super) history: History,
     /// Records, journal, segment bitmaps and snapshots.
@@ -52,8 +60,7 @@ impl Pages {
             units,
             images: (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| None).collect(),
             states: Vec::new(),
-            at: vec![0; units.count() as usize],
-            seqs: vec![Seq(0); units.count() as usize],
+            newest: vec![Newest::default(); units.count() as usize],
             history: History::default(),
             own: OwnPages::default(),
             labels: Vec::new(),
@@ -76,9 +83,9 @@ impl Pages {
     }
 
     /// The content of a map unit at a place; all entries are unmapped at no place.
-    #[inline(always)] // See `MapView::entry`.
+    #[inline]
     pub(super) fn view_at(&self, unit: SegmentId, place: Option<Ppa>) -> MapView<'_> {
-        let newest = Ppa::pack(place) == self.at[unit.index()];
+        let newest = Ppa::pack(place) == self.newest[unit.index()].at;
         MapView { pages: self, unit, older: if newest { None } else { Some(self.older(unit, place)) } }
     }
 
@@ -88,10 +95,30 @@ impl Pages {
         let range = self.units.range(unit);
         let Some(place) = place else { return Box::new(OlderCopy { entries: vec![0; range.len()], number: Seq(0) }) };
         let copy = self.history.copy_at(unit, place, self.entries(range));
-        let newest = Ppa::unpack(self.at[unit.index()]);
+        let newest = Ppa::unpack(self.newest[unit.index()].at);
         Box::new(copy.unwrap_or_else(|| {
             panic!("{unit} was never programmed at {place}, or long ago; its newest copy: {newest:?}")
         }))
+    }
+
+    /// Looks up the entries of addresses whose map units are in SRAM, in the order in which the round has them.
+    ///
+    /// Nearly always these are the newest copies of the units. Then the loop has nothing to wait for: the entries are
+    /// spread over the memory of the simulator, and the processor can fetch many of them at once.
+    ///
+    /// # Panics
+    /// If the map unit of an address is not in a buffer of the round.
+    pub fn look_up(&self, round: &Round, wanted: impl Iterator<Item = Lpa>, found: &mut Vec<Option<Ppa>>) {
+        let mut at = 0;
+        let is_newest = |loaded: &Loaded| self.newest[loaded.unit().index()].at == Ppa::pack(loaded.place());
+        if round.loaded().all(is_newest) {
+            found.extend(wanted.map(|lpa| {
+                round.from(&mut at, self.units.of(lpa));
+                self.entry(lpa)
+            }));
+        } else {
+            found.extend(wanted.map(|lpa| self.view(round.from(&mut at, self.units.of(lpa))).entry(lpa)));
+        }
     }
 
     /// The entry of an address in the newest copy of its map unit.
@@ -106,7 +133,7 @@ impl Pages {
     /// True if the newest copy of a map unit is the one that was programmed here.
     #[inline]
     fn is_newest(&self, programmed: &Programmed) -> bool {
-        self.at[programmed.piece().0 as usize] == Ppa::pack(Some(programmed.place()))
+        self.newest[programmed.piece().0 as usize].at == Ppa::pack(Some(programmed.place()))
     }
 
     /// A map unit has been programmed, with the content that a unit (itself) had at a place when it was read there.
@@ -114,15 +141,15 @@ impl Pages {
     #[inline]
     pub fn taken_over(&mut self, programmed: &Programmed, (read, from): (SegmentId, Option<Ppa>)) {
         let unit = SegmentId(programmed.piece().0);
-        let at = self.at[unit.index()];
-        let other = (read != unit || at != Ppa::pack(from)).then(|| {
+        let before = self.newest[unit.index()];
+        let other = (read != unit || before.at != Ppa::pack(from)).then(|| {
             let view = self.view_at(read, from);
             (view.entries(), view.seq())
         });
-        self.history.moved(unit, Ppa::unpack(at), self.seqs[unit.index()]);
-        self.at[unit.index()] = Ppa::pack(Some(programmed.place()));
+        self.history.moved(unit, Ppa::unpack(before.at), before.number.whole());
+        self.newest[unit.index()].at = Ppa::pack(Some(programmed.place()));
         if let Some((mut entries, number)) = other {
-            self.seqs[unit.index()] = number;
+            self.newest[unit.index()].number = Halves::of(number);
             entries.resize(self.units.range(unit).len(), 0);
             self.replace(unit, &entries);
         }
@@ -138,20 +165,20 @@ impl Pages {
     pub fn set_seq(&mut self, programmed: &Programmed, seq: Seq) {
         let unit = programmed.piece().0 as usize;
         if !self.is_newest(programmed) {
-            self.taken_over(programmed, (SegmentId(programmed.piece().0), Ppa::unpack(self.at[unit])));
+            self.taken_over(programmed, (SegmentId(programmed.piece().0), Ppa::unpack(self.newest[unit].at)));
         }
-        self.seqs[unit] = seq;
+        self.newest[unit].number = Halves::of(seq);
     }
 
     /// A map unit with these entries, packed, has been programmed after a newer copy of it.
     pub fn set_older(&mut self, programmed: &Programmed, seq: Seq, packed: &[u32]) {
         let unit = SegmentId(programmed.piece().0);
-        let newest = (self.at[unit.index()], self.seqs[unit.index()], self.entries(self.units.range(unit)));
+        let (newest, entries) = (self.newest[unit.index()], self.entries(self.units.range(unit)));
         self.set_seq(programmed, seq);
         self.replace(unit, packed);
         self.history.moved(unit, Some(programmed.place()), seq);
-        self.replace(unit, &newest.2);
-        (self.at[unit.index()], self.seqs[unit.index()]) = (newest.0, newest.1);
+        self.replace(unit, &entries);
+        self.newest[unit.index()] = newest;
     }
 
     #[inline]
@@ -161,7 +188,7 @@ impl Pages {
     }
 
     /// Sets an entry of a map unit that has been programmed.
-    #[inline]
+    #[inline(always)] // A map flush does little else.
     pub fn set_entry(&mut self, programmed: &Programmed, lpa: Lpa, ppa: Option<Ppa>) {
         let unit = self.units.of(lpa);
         self.check(programmed, unit);
@@ -403,14 +430,14 @@ impl Pages {
     /// Sets an entry without proof, for tests of code that reads entries on flash. See [`Loaded::assumed`].
     #[cfg(test)]
     pub fn assume_entry(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
-        self.at[self.units.of(lpa).index()] = Ppa::pack(Some(Loaded::ASSUMED_PLACE));
+        self.newest[self.units.of(lpa).index()].at = Ppa::pack(Some(Loaded::ASSUMED_PLACE));
         self.image_mut(lpa.segment())[lpa.slot()] = Ppa::pack(ppa);
     }
 
     /// An entry and its number without proof, for tests of what is on flash in the end.
     #[cfg(test)]
     pub fn inspect(&self, lpa: Lpa) -> (Option<Ppa>, Seq) {
-        (self.entry(lpa), self.seqs[self.units.of(lpa).index()])
+        (self.entry(lpa), self.newest[self.units.of(lpa).index()].number.whole())
     }
 }
 
@@ -430,7 +457,7 @@ impl MapView<'_> {
     ///
     /// # Panics
     /// If the address belongs to another map unit.
-    #[inline(always)] // A map flush looks up entries that are spread over memory, and must not wait for each.
+    #[inline]
     pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
         assert!(self.pages.units.of(lpa) == self.unit, "{lpa} does not belong to {}", self.unit);
         match &self.older {
@@ -462,7 +489,7 @@ impl MapView<'_> {
 
     /// The number of the last change that the unit holds; it is complete up to there.
     pub fn seq(&self) -> Seq {
-        self.older.as_ref().map_or(self.pages.seqs[self.unit.index()], |older| older.number)
+        self.older.as_ref().map_or(self.pages.newest[self.unit.index()].number.whole(), |older| older.number)
     }
 }
 

@@ -32,11 +32,13 @@ impl<'a> Sight<'a> {
 
     /// The mark in the spare areas of all `n` units from `place` on, which the read covers; `None` if they differ, or
     /// one cannot be read.
+    #[inline]
     fn mark(&self, place: Ppa, n: u32) -> Option<u32> {
         let Work::Read { ppa, .. } = self.read.work() else { return None };
         let mark_at = |i| self.nand.spare(self.read, place.0 - ppa.0 + i).map(|spare| spare.lpa);
         let first = mark_at(0);
-        (1..n).all(|i| mark_at(i) == first).then_some(first).flatten()
+        // Most pieces have one unit.
+        if n == 1 || (1..n).all(|i| mark_at(i) == first) { first } else { None }
     }
 
     /// Checks that the `n` units from `place` on, which the read covers, hold this piece.

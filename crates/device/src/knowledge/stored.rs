@@ -6,9 +6,9 @@ use archive::{ArchiveError, Reader, Writer};
 use live::SegmentImage;
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
-use super::history::{MOST_STEPS, Step};
+use super::history::{Halves, History, MOST_STEPS, Step};
 use super::own_pages::{Covered, MOST_OLDER, OwnPages, OwnPiece, Record, Snapshot, TrimRecord};
-use super::pages::Pages;
+use super::pages::{Newest, Pages};
 use crate::directory::Piece;
 use crate::map_units::MapUnits;
 use crate::trims::RECORDS_PER_PAGE;
@@ -38,11 +38,11 @@ impl Pages {
         for segment in self.written_segments() {
             to.table("segment", &self.segment(segment)[..])?;
         }
-        to.table("segments.at", &self.at)?;
-        to.table("segments.seq", &self.seqs.iter().map(|seq| seq.0).collect::<Vec<_>>())?;
+        to.table("segments.at", &self.newest.iter().map(|copy| copy.at).collect::<Vec<_>>())?;
+        to.table("segments.seq", &self.newest.iter().map(|copy| copy.number.whole().0).collect::<Vec<_>>())?;
         to.table(
             "segments.before",
-            self.history.steps.iter().copied().map(Step::to_words).collect::<Vec<_>>().as_flattened(),
+            self.history.newest_first().rev().map(Step::to_words).collect::<Vec<_>>().as_flattened(),
         )?;
         if !self.labels.is_empty() {
             to.table("labels.len", &self.labels.iter().map(|label| label.len() as u32).collect::<Vec<_>>())?;
@@ -69,12 +69,13 @@ impl Pages {
             let first = segment.first_lpa().0;
             pages.set_entries(first..first + SEGMENT_ENTRIES, &image);
         }
-        from.table_into("segments.at", &mut pages.at)?;
-        let mut seqs = vec![0; units.count() as usize];
-        from.table_into("segments.seq", &mut seqs)?;
-        pages.seqs = seqs.into_iter().map(Seq).collect();
+        let (mut at, mut numbers) = (vec![0; units.count() as usize], vec![0; units.count() as usize]);
+        from.table_into("segments.at", &mut at)?;
+        from.table_into("segments.seq", &mut numbers)?;
+        let copies = at.into_iter().zip(numbers);
+        pages.newest = copies.map(|(at, number)| Newest { at, number: Halves::of(Seq(number)) }).collect();
         let words = from.table::<u32>("segments.before", MOST_STEPS * WORDS)?;
-        pages.history.steps = words.as_chunks().0.iter().map(Step::from_words).collect();
+        pages.history = History::of(words.as_chunks().0.iter().map(Step::from_words).collect());
         pages.labels = load_labels(sizes.labelled, units.per_flash_unit(), from)?;
         pages.own = OwnPages::load(sizes.pieces, units.capacity_units(), from)?;
         Ok(pages)
@@ -87,7 +88,7 @@ const WORDS: usize = 5;
 impl Step {
     fn to_words(self) -> [u32; WORDS] {
         match self {
-            Step::Moved { unit, from, number: [high, low] } => [0, unit, from, high, low],
+            Step::Moved { unit, from, number: Halves([high, low]) } => [0, unit, from, high, low],
             Step::Changed { unit, first, n, old } => [1, unit, first.into(), n.into(), old],
         }
     }
@@ -96,7 +97,7 @@ impl Step {
     /// is told by its checksum.
     fn from_words(&[kind, unit, a, b, c]: &[u32; WORDS]) -> Step {
         match kind {
-            0 => Step::Moved { unit, from: a, number: [b, c] },
+            0 => Step::Moved { unit, from: a, number: Halves([b, c]) },
             _ => Step::Changed { unit, first: a as u16, n: b as u16, old: c },
         }
     }

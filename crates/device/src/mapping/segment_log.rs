@@ -257,20 +257,11 @@ impl SegmentLog {
         core.read_for_flush(&mut self.round, sharing) > 0
     }
 
-    /// Looks up the entries that the updates of the round replace. This is a loop of its own for speed of the
-    /// simulator: the entries are spread over its memory, and the processor can wait for many of them at once.
-    fn look_up_old(&mut self, core: &Core) {
-        let (units, mut unit_at) = (core.units(), 0);
-        self.old.clear();
-        self.old.extend(self.updates[self.done..self.round_end].iter().map(|update| {
-            let loaded = self.round.from(&mut unit_at, units.of(update.lpa));
-            core.view(loaded).entry(update.lpa)
-        }));
-    }
-
     fn apply_round(&mut self, core: &mut Core) {
         core.round_arrived(&mut self.round);
-        self.look_up_old(core);
+        self.old.clear();
+        let addresses = self.updates[self.done..self.round_end].iter().map(|update| update.lpa);
+        core.look_up(&self.round, addresses, &mut self.old);
         for at in self.done..self.round_end {
             let (update, old) = (self.updates[at], self.old[at - self.done]);
             match rounds::settle(core, &mut self.unflushed.valid, old, update.ppa, update.source) {
