@@ -184,7 +184,7 @@ impl MapUnits {
     /// Map units that fit `buffers` buffers.
     #[inline]
     pub fn fitting(self, buffers: u32) -> u32 {
-        (u64::from(buffers) * UNIT_BYTES >> self.bytes.trailing_zeros()) as u32
+        ((u64::from(buffers) * UNIT_BYTES) >> self.bytes.trailing_zeros()) as u32
     }
 
     /// Entries of the table.
