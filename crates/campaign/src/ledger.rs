@@ -215,6 +215,12 @@ impl Ledger {
         Version(self.present[lpa.index()]).stamp()
     }
 
+    /// True if a newer version than the write of this stamp is durable.
+    pub fn is_past(&self, lpa: Lpa, stamp: u32) -> bool {
+        let durable = self.open.get(&lpa.0).map_or(Version(self.present[lpa.index()]), |open| open.durable);
+        durable.number() > stamp
+    }
+
     fn at_least(&mut self, unit: u32, version: Version) {
         let present = &mut self.present[unit as usize];
         if version.number() > Version(*present).number() {

@@ -1,19 +1,16 @@
 //! Carries out a script on the bench.
 
-use device::Moment;
 use host::{AppSignal, RequestOp, SchedulerKind};
 use lab::profile::Profile;
 use units::{AppId, Lpa};
 
-use crate::report::{Around, Report};
+use crate::report::{Around, Doing, Report};
 use crate::rig::{Defects, Rig};
 use crate::rng::Rng;
-use crate::script::{Act, Cut, Kind, Script, When};
+use crate::script::{Act, Cut, Kind, PATIENCE, Script, When};
 
 /// Units of each write that fills the device.
 const FILL_UNITS: u32 = 32;
-/// A cut that waits for something happens after this many events anyway.
-const PATIENCE: u32 = 3000;
 
 /// A power cut that is due.
 #[derive(Debug)]
@@ -25,7 +22,7 @@ struct Armed {
     patience: u32,
     /// Events after that.
     then: u32,
-    moment: Moment,
+    doing: Doing,
     durable: u64,
 }
 
@@ -36,7 +33,7 @@ impl Armed {
             When::Moment { nth, then, .. } => (nth, then),
             When::Durable { then } => (1, then),
         };
-        Armed { cut, awaited, patience: PATIENCE, then, moment: rig.moment(), durable: rig.made_durable() }
+        Armed { cut, awaited, patience: PATIENCE, then, doing: rig.doing(), durable: rig.made_durable() }
     }
 
     /// An event has happened. True if the cut happens now.
@@ -45,11 +42,11 @@ impl Armed {
             self.then = self.then.saturating_sub(1);
             return self.then == 0;
         }
-        let before = std::mem::replace(&mut self.moment, rig.moment());
+        let before = std::mem::replace(&mut self.doing, rig.doing());
         let durable = std::mem::replace(&mut self.durable, rig.made_durable());
         let met = match self.cut.when {
             When::Durable { .. } => self.durable > durable,
-            when => when.is_met(before, self.moment),
+            when => when.is_met(before, self.doing),
         };
         self.patience -= 1;
         self.awaited = if self.patience == 0 { 0 } else { self.awaited - u32::from(met) };
@@ -86,6 +83,7 @@ impl<'a> Player<'a> {
             Act::Fill => self.fill(),
             Act::Age { units, part, most, seed } => self.age(units, part, most, &mut Rng::new(seed)),
             Act::Request { op, lpa, len, app } => self.submit(op, lpa, len, app),
+            Act::Overtake { lpa, which } => self.overtake(lpa, which),
             Act::Wait(events) => {
                 for _ in 0..events {
                     if self.rig.has_events() {
@@ -144,6 +142,14 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// Overwrites a page whose copy by GC waits for a full row, or `lpa` if there is none.
+    fn overtake(&mut self, lpa: Lpa, which: u32) {
+        let copies = self.rig.device().copies();
+        let waiting: Vec<Lpa> = copies.iter().filter(|copy| !copy.programming).map(|copy| copy.lpa).collect();
+        let lpa = if waiting.is_empty() { lpa } else { waiting[which as usize % waiting.len()] };
+        self.submit(RequestOp::Write { fua: true }, lpa, 1, AppId::SYSTEM);
+    }
+
     fn submit(&mut self, op: RequestOp, lpa: Lpa, len: u32, app: AppId) {
         self.around.submitting = true;
         while self.rig.outstanding() >= self.script.depth {
@@ -193,7 +199,7 @@ impl<'a> Player<'a> {
             unread: self.around.unread && !recovering,
             ..self.around
         };
-        self.report.note(self.rig.moment(), &around);
+        self.report.note(self.rig.doing(), &around);
         self.rig.cut_and_boot(dice);
         (self.around.unread, self.around.foreground, self.around.given_back) = (true, false, false);
     }

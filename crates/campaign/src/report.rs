@@ -4,7 +4,7 @@ use device::Moment;
 use lab::OnLink;
 
 /// What a device may be doing when the power is cut. Several may apply at once; `idle` applies alone.
-pub const MOMENTS: [&str; 12] = [
+pub const MOMENTS: [&str; 13] = [
     "program",
     "erase",
     "map flush",
@@ -15,12 +15,16 @@ pub const MOMENTS: [&str; 12] = [
     "journal",
     "record",
     "snapshot",
+    "overtaken copy",
     "recovery",
     "idle",
 ];
 
-/// The moments that a device meets while it serves a host: all but the last two.
-pub(crate) const WORKING: usize = MOMENTS.len() - 2;
+/// The moments that any use of a device meets: all but the last three.
+pub(crate) const COMMON: usize = MOMENTS.len() - 3;
+/// GC programs a copy of which a newer version is durable. Nothing but the version in its spare area tells recovery
+/// that the page programmed last is not the right one.
+pub(crate) const OVERTAKEN: usize = COMMON;
 
 /// Circumstances of a power cut outside of the device. Any number may apply at once.
 pub const CIRCUMSTANCES: [&str; 12] = [
@@ -37,6 +41,15 @@ pub const CIRCUMSTANCES: [&str; 12] = [
     "aged device",
     "large device",
 ];
+
+/// What a device is doing.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Doing {
+    /// As far as the device knows.
+    pub device: Moment,
+    /// See [`OVERTAKEN`].
+    pub overtaken: bool,
+}
 
 /// A set of circumstances.
 #[derive(Clone, Copy, Default, Debug)]
@@ -78,8 +91,8 @@ pub struct Report {
 }
 
 /// For each of [`MOMENTS`], whether it applies.
-pub(crate) fn applies(moment: Moment) -> [bool; MOMENTS.len()] {
-    let m = moment;
+pub(crate) fn applies(doing: Doing) -> [bool; MOMENTS.len()] {
+    let m = doing.device;
     let busy = [
         m.program,
         m.erase,
@@ -91,6 +104,7 @@ pub(crate) fn applies(moment: Moment) -> [bool; MOMENTS.len()] {
         m.journal,
         m.record,
         m.snapshot,
+        doing.overtaken,
         m.recovery,
     ];
     let mut all = [false; MOMENTS.len()];
@@ -116,8 +130,8 @@ impl Report {
     }
 
     /// Counts a power cut.
-    pub(crate) fn note(&mut self, moment: Moment, around: &Around) {
-        sum(&mut self.moments, applies(moment).map(u32::from));
+    pub(crate) fn note(&mut self, doing: Doing, around: &Around) {
+        sum(&mut self.moments, applies(doing).map(u32::from));
         let a = around;
         let circumstances = [
             a.link.commands > 0,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use device::{Device, DeviceConfig, Moment, Sabotage};
+use device::{Device, DeviceConfig, GcCopy, Moment, Sabotage};
 use host::{AppSignal, Completion, Driver, HostConfig, Request, RequestOp};
 use lab::profile::Profile;
 use lab::{OnLink, Parts, Stack, Turn};
@@ -14,6 +14,7 @@ use ufs::{Content, DataIn, Link, LinkConfig, Status};
 use units::{AppId, Lpa, Nanos, SimTime};
 
 use crate::ledger::{Expected, Ledger, Span, Version};
+use crate::report::Doing;
 use crate::rng::Rng;
 
 /// More events than any legitimate pause has.
@@ -152,6 +153,13 @@ impl Rig {
     /// What the device is doing now.
     pub fn moment(&self) -> Moment {
         self.stack_ref().device.moment()
+    }
+
+    /// What the device is doing now, and whether GC programs a copy of which a newer version is durable.
+    pub(crate) fn doing(&self) -> Doing {
+        let device = &self.stack_ref().device;
+        let is_old = |copy: &GcCopy| copy.programming && self.ledger.is_past(copy.lpa, copy.stamp);
+        Doing { device: device.moment(), overtaken: device.copies().iter().any(is_old) }
     }
 
     /// What a power cut now would find on the link.

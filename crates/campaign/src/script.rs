@@ -1,7 +1,6 @@
 //! What happens in a case: a device, and a list of acts. The seed decides all of it before anything runs, so that a
 //! part can be left out without a change of the rest.
 
-use device::Moment;
 use host::{AppSignal, RequestOp, SchedulerKind};
 use lab::profile::{Override, Profile, ProfileError, parse_override};
 use lab::{Parts, Preset, schemes};
@@ -9,8 +8,11 @@ use nand::Faults;
 use ufs::LinkConfig;
 use units::{AppId, Lpa, Nanos};
 
-use crate::report::{MOMENTS, WORKING, applies};
+use crate::report::{COMMON, Doing, MOMENTS, OVERTAKEN, applies};
 use crate::rng::Rng;
+
+/// A cut that waits for something happens after this many events anyway.
+pub(crate) const PATIENCE: u32 = 3000;
 
 /// One thing that happens.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +23,9 @@ pub(crate) enum Act {
     Age { units: u32, part: (u32, u32), most: u32, seed: u64 },
     /// A request is submitted when the queue has room.
     Request { op: RequestOp, lpa: Lpa, len: u32, app: AppId },
+    /// A page whose copy by GC waits for a full row is overwritten with FUA: number `which` of them, counted round and
+    /// round, or `lpa` if there is none.
+    Overtake { lpa: Lpa, which: u32 },
     /// So many events happen before the next act.
     Wait(u32),
     /// The driver is told of an app.
@@ -138,6 +143,7 @@ impl Script {
     pub fn fits(&self, capacity: u32) -> bool {
         self.acts.iter().all(|act| match *act {
             Act::Request { lpa, len, .. } => lpa.0 + len <= capacity,
+            Act::Overtake { lpa, .. } => lpa.0 < capacity,
             Act::Age { part: (first, len), .. } => first + len <= capacity,
             _ => true,
         })
@@ -174,7 +180,7 @@ impl Act {
 
 impl When {
     /// True if the device has begun with what a cut waits for.
-    pub fn is_met(self, before: Moment, now: Moment) -> bool {
+    pub fn is_met(self, before: Doing, now: Doing) -> bool {
         match self {
             When::Moment { moment, .. } => !applies(before)[moment] && applies(now)[moment],
             When::Events(_) | When::Durable { .. } => false,
@@ -199,6 +205,7 @@ impl std::fmt::Display for Act {
                 };
                 write!(f, "{name} {} units at {}", len, lpa.0)
             }
+            Act::Overtake { lpa, .. } => write!(f, "write with FUA over a page that GC is copying, or at {}", lpa.0),
             Act::Wait(events) => write!(f, "let {events} events happen"),
             Act::Signal(signal) => write!(f, "tell the driver {signal:?}"),
             Act::Reclaim { victim, bytes } => write!(f, "ask the driver for {bytes} bytes instead of app {}", victim.0),
@@ -413,7 +420,30 @@ impl Writer {
             (0..after).for_each(|_| self.step());
         }
         (0..1 + self.habits.requests / 4).for_each(|_| self.step());
+        if matches!(self.kind, Kind::Full | Kind::Worn) {
+            (0..2).for_each(|_| self.overtake());
+        }
         self.acts
+    }
+
+    /// Aims for [`OVERTAKEN`], which chance meets too seldom: GC reads pages, some of them wait for a full row, the host
+    /// overwrites them, GC programs them all the same, and the power is cut before a map flush settles which is newer.
+    fn overtake(&mut self) {
+        let (first, units) = if self.kind == Kind::Worn { self.habits.hot[0] } else { (0, self.capacity) };
+        let rng = &mut self.rng;
+        let most = pick(rng, &[1, 6, 30]);
+        let when = When::Moment { moment: OVERTAKEN, nth: 1, then: rng.below(most) };
+        let cut = Cut { when, again: Vec::new(), look: true, dice: rng.below(u32::MAX).into() };
+        // The cut before has its time first.
+        self.acts.extend([Act::Wait(PATIENCE), Act::Cut(cut)]);
+        for _ in 0..100 {
+            let len = 1 + rng.below(16);
+            let lpa = Lpa(first + rng.below(units - len + 1));
+            self.acts.push(match rng.below(10) {
+                0..4 => Act::Overtake { lpa, which: rng.below(64) },
+                _ => Act::Request { op: RequestOp::Write { fua: false }, lpa, len, app: AppId::SYSTEM },
+            });
+        }
     }
 
     fn fill(&mut self) {
@@ -437,7 +467,7 @@ impl Writer {
         match rng.below(5) {
             0 => When::Durable { then: rng.below(6) },
             1 | 2 => {
-                let moment = rng.below(WORKING as u32) as usize;
+                let moment = rng.below(COMMON as u32) as usize;
                 When::Moment { moment, nth: 1 + rng.below(3), then: rng.below(12) }
             }
             _ => When::Events(rng.below(400)),

@@ -6,7 +6,7 @@ use units::{Counter, Lpa, Seq, SimTime};
 
 use crate::config::Config;
 use crate::engine::core::{DeviceEvent, Effects};
-use crate::engine::power::{Flash, Moment};
+use crate::engine::power::{Flash, GcCopy, Moment};
 use crate::engine::state::{Firmware, Translation};
 use crate::mapping::{MappingKind, MappingParams, schemes};
 use crate::stats::DeviceStats;
@@ -143,6 +143,11 @@ impl Device {
     /// What the device is doing now.
     pub fn moment(&self) -> Moment {
         each!(&self.inner, fw => fw.moment())
+    }
+
+    /// Pages that GC has read and not programmed elsewhere yet. For campaigns; a host can not ask for it.
+    pub fn copies(&self) -> Vec<GcCopy> {
+        each!(&self.inner, fw => fw.copies())
     }
 
     /// True if no program and no erase is in flight.

@@ -56,7 +56,7 @@ mod validity;
 pub use config::{Config, EngineConfig, GcConfig, GcPace, LogConfig, SramConfig};
 pub use device::{Device, DeviceConfig, Unpowered};
 pub use engine::core::{DeviceEvent, Effects};
-pub use engine::power::Moment;
+pub use engine::power::{GcCopy, Moment};
 pub use engine::state::Translation;
 pub use mapping::{MappingKind, MappingParams};
 pub use sabotage::Sabotage;

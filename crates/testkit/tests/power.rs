@@ -21,13 +21,6 @@ fn every_scheme_keeps_its_promises_and_every_moment_is_met() {
     assert_eq!(cases(0..208).missed(), Vec::<&str>::new());
 }
 
-/// The only sabotage that `canaries.rs` does not look for under every scheme, because it is found so seldom.
-#[test]
-fn a_page_that_was_programmed_last_and_is_not_the_newest_is_noticed() {
-    let broken = |seed| Case { sabotage: Some(Sabotage::LastPageWins), ..Case::new(seed) }.run_as_it_is().is_err();
-    assert!((0..214).any(broken));
-}
-
 /// What is left of a failing case can be read, and its text repeats it.
 #[test]
 fn a_failing_case_shrinks_to_a_handful_of_requests() {

@@ -1,7 +1,7 @@
 //! Loss of power, and power-on.
 
 use nand::Nand;
-use units::{Seq, SimTime};
+use units::{Lpa, Seq, SimTime};
 
 use super::core::{Core, Job};
 use super::recover::state::Recovery;
@@ -50,7 +50,32 @@ pub struct Moment {
     pub recovery: bool,
 }
 
+/// A page that GC has read and not programmed elsewhere yet, for campaigns and oracles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GcCopy {
+    /// Its address.
+    pub lpa: Lpa,
+    /// Its content.
+    pub stamp: u32,
+    /// It is being programmed; otherwise it waits for a full row.
+    pub programming: bool,
+}
+
 impl<M: Mapping> Firmware<M> {
+    /// Pages that GC has read and not programmed elsewhere yet.
+    pub fn copies(&self) -> Vec<GcCopy> {
+        let copy = |id, programming| {
+            let page = self.gc.page(id);
+            GcCopy { lpa: page.lpa, stamp: page.stamp, programming }
+        };
+        let waiting = self.gc.queue.iter().map(|&id| copy(id, false));
+        let programming = self.core.ops.in_flight().flat_map(|(_, slot)| match slot.purpose {
+            Purpose::GcProgram { n, .. } => &slot.items[..n as usize],
+            _ => &[],
+        });
+        waiting.chain(programming.map(|&id| copy(id, true))).collect()
+    }
+
     /// What the device is doing now.
     pub fn moment(&self) -> Moment {
         let mut moment = Moment::default();
