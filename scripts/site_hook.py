@@ -58,6 +58,14 @@ def schemes() -> str:
     return table(("scheme", "scheduler", "booster", "mapping", "what it is"), rows)
 
 
+def sabotages() -> str:
+    """Every sabotage with what the device does then."""
+    from ufsim import _core
+
+    rows = ([code(name), summary] for name, summary in _core.crash_sabotages())
+    return table(("sabotage", "what the device does"), rows)
+
+
 def formats() -> str:
     """Every format of traces."""
     import ufsim
@@ -101,6 +109,7 @@ MADE_PAGES: dict[str, Callable[[], str]] = {
 }
 # What a comment stands for; those of the second table say which.
 PLAIN: dict[str, Callable[[], str]] = {
+    "sabotages": sabotages,
     "schemes": schemes,
     "formats": formats,
     "profiles": profiles,

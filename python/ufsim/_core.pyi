@@ -105,8 +105,8 @@ def crash_case(case: str) -> str:
     its `acts` in words. The interpreter's lock is not held meanwhile.
     """
 
-def crash_sabotages() -> list[str]:
-    """Names of the promises that a device can be made to break."""
+def crash_sabotages() -> list[tuple[str, str]]:
+    """The promises that a device can be made to break: name, and what the device does, in one line."""
 
 def recovery(segments: int, pages: int, segment_kib: int = 4) -> str:
     """Times of a recovery of the HP-UFS paper's device in milliseconds, as JSON: `total_ms` and its parts.

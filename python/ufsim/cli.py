@@ -24,6 +24,7 @@ from ufsim import (
     suite_tables,
     tables,
 )
+from ufsim.cli_crash import ListsSabotages
 from ufsim.cli_errors import guarded
 from ufsim.cli_options import (
     CacheOption,
@@ -274,7 +275,7 @@ def default_traces() -> Path | None:
     return beside if beside.is_dir() else None
 
 
-@app.command()
+@app.command(cls=ListsSabotages)
 def crash(
     runs: Annotated[int, typer.Option(metavar="N", help="Cases.")] = 200,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first case; the others follow.")] = 0,
@@ -283,7 +284,7 @@ def crash(
     ] = None,
     sabotage: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"Break a promise on purpose: {', '.join(_core.crash_sabotages())}."),
+        typer.Option(metavar="NAME", help="Break a promise on purpose: one of the sabotages that --help lists."),
     ] = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Cases at a time. (default: one per processor)")] = None,
     as_json: JsonOption = False,

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from conftest import Command
+from ufsim import _core
 from ufsim.spec import schemes
 
 
@@ -31,6 +34,18 @@ def test_a_broken_promise_is_found_and_can_be_repeated(ufsim: Command) -> None:
     repeated = ufsim(*command)
     assert repeated.returncode == 5
     assert failure["what"] in repeated.stdout
+
+
+def test_help_lists_what_each_sabotage_does_within_80_columns(ufsim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    told = ufsim("crash", "--help")
+    assert told.returncode == 0
+    assert max(map(len, told.stdout.splitlines())) <= 80
+    words = " ".join(told.stdout.split())
+    sabotages = _core.crash_sabotages()
+    assert len(sabotages) >= 14
+    for name, summary in sabotages:
+        assert f"{name} {summary}" in words
 
 
 def test_wrong_options_name_what_is_allowed(ufsim: Command) -> None:

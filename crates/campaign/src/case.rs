@@ -65,9 +65,9 @@ pub(crate) enum Ended {
     Unfit(String),
 }
 
-/// Names of the promises that a device can be made to break.
-pub fn sabotages() -> Vec<&'static str> {
-    Sabotage::ALL.iter().map(|(name, _)| *name).collect()
+/// The promises that a device can be made to break: name, and what the device does, in one line.
+pub fn sabotages() -> Vec<(&'static str, &'static str)> {
+    Sabotage::ALL.iter().map(|(name, sabotage)| (*name, sabotage.summary())).collect()
 }
 
 /// The promise with this name.
@@ -75,10 +75,9 @@ pub fn sabotages() -> Vec<&'static str> {
 /// # Errors
 /// A message with all names.
 pub fn sabotage(name: &str) -> Result<Sabotage, String> {
+    let names = || Sabotage::ALL.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
     let found = Sabotage::ALL.iter().find(|(known, _)| *known == name);
-    found
-        .map(|(_, sabotage)| *sabotage)
-        .ok_or_else(|| format!("sabotage = \"{name}\": must be one of {}", sabotages().join(", ")))
+    found.map(|(_, sabotage)| *sabotage).ok_or_else(|| format!("sabotage = \"{name}\": must be one of {}", names()))
 }
 
 impl Case {

@@ -271,9 +271,9 @@ fn map_plus_examples() -> PyResult<String> {
     serde_json::to_string(&lab::examples::map_plus()).map_err(config_error)
 }
 
-/// Names of the promises that a device can be made to break.
+/// The promises that a device can be made to break: name, and what the device does, in one line.
 #[pyfunction]
-fn crash_sabotages() -> Vec<&'static str> {
+fn crash_sabotages() -> Vec<(&'static str, &'static str)> {
     sabotages()
 }
 

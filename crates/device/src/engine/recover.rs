@@ -156,8 +156,11 @@ impl<M: Mapping> Firmware<M> {
             self.read_snapshot();
             return;
         }
-        if self.core.sabotaged(Sabotage::StaleSnapshot) && self.rec().newest_snapshot.is_none() {
-            self.rec().newest_snapshot = self.rec().snapshots.pop_front();
+        if self.core.sabotaged(Sabotage::StaleSnapshot)
+            && self.rec().newest_snapshot.is_none()
+            && let Some(newest) = self.rec().snapshots.pop_front()
+        {
+            self.rec().newest_snapshot = Some(newest);
             self.read_snapshot();
             return;
         }
