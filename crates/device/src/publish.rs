@@ -16,7 +16,6 @@
 //!   used, and the device tells the host to read it again.
 
 use std::collections::VecDeque;
-use std::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 use ufs::{HpbNotice, Recommendation};
@@ -133,11 +132,13 @@ impl Publisher {
     }
 
     fn tag(&self, lpa: Lpa, ppa: Ppa, run: u32, count: u8) -> u64 {
-        let mut mac = SipHasher13::new_with_keys(self.key[0], self.key[1]);
         let epoch = self.epochs[self.group_of(lpa) as usize];
-        mac.write_u64(u64::from(lpa.0) << 32 | u64::from(ppa.0));
-        mac.write_u64(u64::from(epoch) << 32 | u64::from(run) << 8 | u64::from(count));
-        mac.finish() & 0xff_ffff
+        let place = u64::from(lpa.0) << 32 | u64::from(ppa.0);
+        let state = u64::from(epoch) << 32 | u64::from(run) << 8 | u64::from(count);
+        let mut sealed = [0; 16];
+        sealed[..8].copy_from_slice(&place.to_le_bytes());
+        sealed[8..].copy_from_slice(&state.to_le_bytes());
+        SipHasher13::new_with_keys(self.key[0], self.key[1]).hash(&sealed) & 0xff_ffff
     }
 
     fn seal(&self, lpa: Lpa, ppa: Ppa, run: u32, count: u8) -> u64 {

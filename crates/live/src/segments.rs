@@ -217,6 +217,15 @@ impl SegmentState {
         self.shared.at(self.slot(), self.shared.moment(self.place))
     }
 
+    /// Prefetches what [`SegmentState::replaced_until`] looks at: the changes before this state of its segment.
+    #[inline]
+    pub fn prefetch_changes(&self) {
+        const WORDS_OF_A_LINE: u32 = 8;
+        let slot = self.slot();
+        table::prefetch(&self.shared.head(slot)[0]);
+        (0..UNDO).step_by(WORDS_OF_A_LINE as usize).for_each(|number| table::prefetch(self.shared.undo(slot, number)));
+    }
+
     /// The entries of this state that were replaced up to `later`, a later state of the same segment: position and
     /// entry, in the order of the changes. `None` if the changes are not stored any more, or these are states of
     /// different segments.

@@ -83,7 +83,7 @@ impl Pages {
     }
 
     /// The content of a map unit at a place; all entries are unmapped at no place.
-    #[inline]
+    #[inline(always)] // See `MapView::entry`.
     pub(super) fn view_at(&self, unit: SegmentId, place: Option<Ppa>) -> MapView<'_> {
         let newest = Ppa::pack(place) == self.newest[unit.index()].at;
         MapView { pages: self, unit, older: if newest { None } else { Some(self.older(unit, place)) } }
@@ -457,7 +457,7 @@ impl MapView<'_> {
     ///
     /// # Panics
     /// If the address belongs to another map unit.
-    #[inline]
+    #[inline(always)] // A host that loads a group asks for a thousand entries.
     pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
         assert!(self.pages.units.of(lpa) == self.unit, "{lpa} does not belong to {}", self.unit);
         match &self.older {

@@ -278,11 +278,21 @@ impl Writebacks {
         self.programming.remove(self.found_at).map(|p| p.copy)
     }
 
+    /// The units of a row come one after the other. What the next one replaces is far away in memory.
+    fn prefetch_next(&self) {
+        if let Some(Programming { copy: Writeback { entries: Entries::Whole(state), .. }, .. }) =
+            self.programming.get(self.found_at)
+        {
+            state.prefetch_changes();
+        }
+    }
+
     /// A program is done. True if it holds the newest copy of its map unit on flash.
     pub fn programmed(&mut self, core: &mut Core, programmed: &Programmed) -> bool {
         let written = self
             .take_programming(programmed.piece(), programmed.place())
             .expect("a map unit is listed until it is on flash");
+        self.prefetch_next();
         let less = self.held - self.buffers(core);
         core.give_buffers(Owner::Load, less);
         self.held -= less;
