@@ -264,13 +264,11 @@ fn capacity_units(set: &[(&'static str, String)]) -> u32 {
 
 /// A random device of about a hundred superblocks. Most are as small as a device may be, so that GC comes soon and much
 /// fits into a short time.
-///
-/// Rows of more than four units are left to devices that are not full: on a full one GC with no more than its reserve
-/// may come to a standstill then.
 fn small_device(rng: &mut Rng, kind: Kind) -> Vec<(&'static str, String)> {
     let (channels, dies) = (pick(rng, &[2, 2, 4]), pick(rng, &[1, 1, 2]));
     let (planes, page_kib) = match kind {
-        Kind::Full => (2, pick(rng, &[4, 8])),
+        // Small superblocks are erased more often, up to wear levelling.
+        Kind::Full => pick(rng, &[(2, 4), (2, 8), (2, 4), (2, 16), (4, 8), (4, 16)]),
         _ => (pick(rng, &[2, 4]), pick(rng, &[4, 8, 16])),
     };
     let pages = pick(rng, &[8, 16]);

@@ -65,6 +65,11 @@ impl Sram {
         (self.pool - self.in_use).saturating_sub(keep)
     }
 
+    /// Buffers that reads can get when host data have taken all that they may, and GC keeps its copies.
+    pub fn left_for_reads(&self) -> u16 {
+        (self.reserve - self.reserve / 2).saturating_sub(self.used[Owner::Gc as usize])
+    }
+
     /// Takes `n` buffers, and drops least recently used segments for them. False if there are too few; then none is
     /// taken.
     #[inline]

@@ -34,7 +34,7 @@ impl<M: Mapping> Firmware<M> {
             .min(places as usize)
             .saturating_sub(self.gc.queue.len())
             .min(self.gc.longest_step());
-        if budget < self.core.layout.row_units() as usize {
+        if budget < self.least_budget() {
             self.map.starved(&mut self.core);
             return false;
         }
@@ -43,6 +43,16 @@ impl<M: Mapping> Firmware<M> {
         self.core.stats.gc_urgent_steps += u64::from(self.gc.urgent(free));
         self.gc.begin_step(budget);
         true
+    }
+
+    /// The fewest pages for which a step begins: a row. But while host writes wait for GC, they hold all buffers except
+    /// the reserve. Copies that wait for a full row hold a part of that, and the budget leaves as many to reads. What
+    /// remains may be less than a row, and then there will never be more. It is enough to fill the row, because the
+    /// reserve has two.
+    fn least_budget(&self) -> usize {
+        let row = self.core.layout.row_units() as usize;
+        let remains = usize::from(self.core.cfg.sram.reserve).saturating_sub(2 * self.gc.queue.len());
+        row.min(remains).max(1)
     }
 
     /// Begins a step that programs a last, short row. Nothing can be collected, and host writes wait. Only the copies

@@ -113,11 +113,28 @@ impl<M: Mapping> Firmware<M> {
     #[inline(never)]
     pub(super) fn retry_reads(&mut self) {
         while let Some(&read) = self.waiting_reads.front() {
-            if !self.submit_read(read) {
+            if self.submit_read(read) {
+                self.waiting_reads.pop_front();
+            } else if !self.submit_part(read) {
                 return;
             }
-            self.waiting_reads.pop_front();
         }
+    }
+
+    /// Submits the first pages of a waiting read when no superblock is free. GC may then have to wait for an erase
+    /// before it can program the copies that it keeps. The read would have to wait for their buffers, but the erase may
+    /// wait for the read. True if a part was submitted; the rest waits on.
+    fn submit_part(&mut self, read: WaitingRead) -> bool {
+        let WaitingRead { tag, first, ppa, n } = read;
+        let part = u32::from(self.core.sram.left_for_reads()).max(1);
+        if self.core.blocks.free() > 0 || part >= n || !self.submit_read(WaitingRead { n: part, ..read }) {
+            return false;
+        }
+        self.commands[usize::from(tag)].remaining += 1;
+        self.core.blocks.pin(self.core.layout.superblock_of(ppa));
+        let rest = WaitingRead { tag, first: first + part, ppa: ppa.offset(part), n: n - part };
+        *self.waiting_reads.front_mut().expect("the read that waits") = rest;
+        true
     }
 
     pub(super) fn host_read_done(&mut self, done: &Completed, tag: u8, first: u32, ppa: Ppa, n: u32) {

@@ -586,8 +586,8 @@ impl Reclaim for SegmentLog {
     }
 
     fn starved(&mut self, core: &mut Core) {
-        let pending = self.unflushed.flush_would_help(core);
-        self.unflushed.flush_wanted |= !core.log().is_empty() && pending;
+        // Units in flight may replace entries, so only those in the log count.
+        self.unflushed.starved(core, core.log().room());
     }
 }
 

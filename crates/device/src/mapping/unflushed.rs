@@ -102,8 +102,15 @@ impl Unflushed {
         self.retire_if_empty(core, sb);
     }
 
+    /// GC can not go on. A flush is wanted if only that may make superblocks free or fit to be collected, or if the log
+    /// has little room: a GC step needs room for a row, beside copies of another row that wait already.
+    pub fn starved(&mut self, core: &Core, room: usize) {
+        let short = room < 2 * core.layout().row_units() as usize;
+        self.flush_wanted |= !core.log().is_empty() && (short || self.flush_would_help(core));
+    }
+
     /// True if only the next flush may make superblocks free or fit to be collected.
-    pub fn flush_would_help(&self, core: &Core) -> bool {
+    fn flush_would_help(&self, core: &Core) -> bool {
         self.valid.await_erase() || self.no_victim_at == Some(core.map_flushes())
     }
 }

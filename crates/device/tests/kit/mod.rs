@@ -82,7 +82,8 @@ pub struct Bench {
     events: Vec<DeviceEvent>,
     order: u64,
     free_tags: VecDeque<u8>,
-    in_flight: BTreeMap<u8, (Op, u32)>,
+    /// Commands under way by tag, with their stamps.
+    pub in_flight: BTreeMap<u8, (Op, u32)>,
     /// Acknowledged content of each address: its stamp, or 0 after a trim.
     acked: BTreeMap<u32, u32>,
     stamp: u32,

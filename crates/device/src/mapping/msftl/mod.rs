@@ -384,11 +384,8 @@ impl<S: PieceSize> Reclaim for Flushed<S> {
     }
 
     fn starved(&mut self, core: &mut Core) {
-        let pending = self.unflushed.flush_would_help(core);
-        // A GC step needs room for a row, beside copies of another row that wait already. If there is less, flush a
-        // little early.
-        let close = self.room(core) < 2 * core.layout().row_units() as usize;
-        self.unflushed.flush_wanted |= !core.log().is_empty() && (pending || close);
+        let room = self.room(core);
+        self.unflushed.starved(core, room);
     }
 }
 
