@@ -9,10 +9,15 @@ from site_markdown import code, table
 RESULT = Path(__file__).parents[1] / "docs/data/explore.json"
 
 
+def document() -> dict[str, list[dict[str, Any]]]:
+    """The kept result."""
+    kept: dict[str, list[dict[str, Any]]] = json.loads(RESULT.read_text(encoding="utf-8"))
+    return kept
+
+
 def searches() -> list[dict[str, Any]]:
     """Every search of the kept result."""
-    found: list[dict[str, Any]] = json.loads(RESULT.read_text(encoding="utf-8"))["searches"]
-    return found
+    return document()["searches"]
 
 
 def bounds(done: dict[str, Any]) -> str:
@@ -47,11 +52,17 @@ def sabotages() -> str:
     names = list(dict.fromkeys(one["sabotage"] for one in rows))
     found = {(one["sabotage"], one["scheme"]): one["failure"] for one in rows}
     steps = {key: str(len(failure["steps"])) if failure else "-" for key, failure in found.items()}
-    body = ([code(name), *(steps[name, scheme] for scheme in schemes)] for name in names)
+    body = ([code(name), *(steps.get((name, scheme), "") for scheme in schemes)] for name in names)
     return table(("sabotage", *(f"{code(scheme)}>" for scheme in schemes)), body)
 
 
+def beyond() -> str:
+    """The sabotages that no search of this size can show, with the reason."""
+    rows = ([code(one["sabotage"]), one["why"]] for one in document()["beyond"])
+    return table(("sabotage", "why it is not searched for"), rows)
+
+
 def made() -> str:
-    """Both tables."""
+    """All tables."""
     between = "Steps of the example found, for each promise that the device was made to break:"
-    return f"{states()}\n{between}\n\n{sabotages()}"
+    return f"{states()}\n{between}\n\n{sabotages()}\n{beyond()}"

@@ -4,7 +4,7 @@
 //! # Glossary
 //! - **rig**: the bench ([`Rig`]): the stack of `lab`, open to a caller that reaches into driver and device while they
 //!   run.
-//! - **ledger**: knows what each unit may hold, also after a power cut.
+//! - **ledger**: knows what each unit may hold, also after a power cut (crate `ledger`).
 //! - **case**: a random device, workload and moments of power cuts, decided by one seed ([`Case`]).
 //! - **script**: a case in full: the device, and the **acts** that happen one after the other.
 //! - **moment**: what the device was doing at a cut ([`MOMENTS`]); **circumstance**: what else was going on
@@ -17,7 +17,6 @@
 
 mod case;
 pub mod driven;
-mod ledger;
 mod player;
 pub mod recovery;
 mod report;

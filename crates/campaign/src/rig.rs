@@ -9,11 +9,11 @@ use device::{Device, DeviceConfig, GcCopy, Moment, Sabotage};
 use host::{AppSignal, Completion, Driver, HostConfig, Request, RequestOp};
 use lab::profile::Profile;
 use lab::{OnLink, Parts, Stack, Turn};
+use ledger::{Expected, Ledger, Span, Version};
 use nand::Faults;
 use ufs::{Content, DataIn, Link, LinkConfig, Status};
 use units::{AppId, Lpa, Nanos, SimTime};
 
-use crate::ledger::{Expected, Ledger, Span, Version};
 use crate::report::Doing;
 use crate::rng::Rng;
 
@@ -191,7 +191,7 @@ impl Rig {
     pub fn has_overlap(&self) -> bool {
         let changes = |request: &Request| matches!(request.op, RequestOp::Write { .. } | RequestOp::Unmap);
         let requests = || self.outstanding.values().map(|outstanding| &outstanding.request);
-        let meets = |a: &Request| requests().any(|b| a.id != b.id && span(a).meets(span(b)));
+        let meets = |a: &Request| requests().any(|b| a.id != b.id && Span::of(a).meets(Span::of(b)));
         requests().any(|request| changes(request) && meets(request))
     }
 
@@ -265,7 +265,7 @@ impl Rig {
 
     fn overlaps(&self, lpa: Lpa, len: u32) -> bool {
         let new = Span { lpa, len };
-        self.outstanding.values().any(|outstanding| span(&outstanding.request).meets(new))
+        self.outstanding.values().any(|outstanding| Span::of(&outstanding.request).meets(new))
     }
 
     /// Submits a request, when fewer than `depth` are outstanding and none of them overlaps it.
@@ -281,13 +281,13 @@ impl Rig {
         self.last += 1;
         let number = self.last;
         let request = Request { id: number, op, lpa, len, stamp: number, app };
-        if let Some(version) = made_by(&request) {
-            self.ledger.submitted(span(&request), version);
+        if let Some(version) = Version::made_by(&request) {
+            self.ledger.submitted(Span::of(&request), version);
             for expected in self.outstanding.values_mut().filter_map(|o| o.expected.as_mut()) {
-                expected.submitted(span(&request), version);
+                expected.submitted(Span::of(&request), version);
             }
         }
-        let expected = (op == RequestOp::Read).then(|| self.ledger.expected(span(&request)));
+        let expected = (op == RequestOp::Read).then(|| self.ledger.expected(Span::of(&request)));
         let until = self.ledger.acknowledgements();
         self.outstanding.insert(number, Outstanding { request, expected, until, excused: false });
         let stack = self.stack();
@@ -411,7 +411,7 @@ impl Rig {
     fn note_failed_reads(&mut self) {
         for lpa in self.device().take_failed_reads() {
             let page = Span { lpa, len: 1 };
-            let about = self.outstanding.values_mut().filter(|outstanding| span(&outstanding.request).meets(page));
+            let about = self.outstanding.values_mut().filter(|outstanding| Span::of(&outstanding.request).meets(page));
             about.for_each(|outstanding| outstanding.excused = true);
         }
     }
@@ -438,8 +438,8 @@ impl Rig {
         assert!(completion.status == Status::Good, "{request:?}: {:?}", completion.status);
         let durable = matches!(request.op, RequestOp::Write { fua: true } | RequestOp::Flush);
         self.durable += u64::from(durable);
-        match made_by(request) {
-            Some(version) => self.ledger.acked(span(request), version, durable),
+        match Version::made_by(request) {
+            Some(version) => self.ledger.acked(Span::of(request), version, durable),
             None => self.ledger.flushed(ended.until),
         }
     }
@@ -475,18 +475,5 @@ impl Rig {
         {
             panic!("read of {lpa} gave write {stamp}, not one of {allowed:?} (0 = zeroes)");
         }
-    }
-}
-
-fn span(request: &Request) -> Span {
-    Span { lpa: request.lpa, len: request.len }
-}
-
-/// The version that a request makes; `None` for reads and flushes.
-fn made_by(request: &Request) -> Option<Version> {
-    match request.op {
-        RequestOp::Write { .. } => Some(Version::written(request.stamp)),
-        RequestOp::Unmap => Some(Version::trimmed(request.stamp)),
-        RequestOp::Read | RequestOp::Flush => None,
     }
 }

@@ -424,8 +424,9 @@ impl Writer {
         self.acts
     }
 
-    /// Aims for [`OVERTAKEN`], which chance meets too seldom: GC reads pages, some of them wait for a full row, the host
-    /// overwrites them, GC programs them all the same, and the power is cut before a map flush settles which is newer.
+    /// Aims for [`OVERTAKEN`], which chance meets too seldom: GC reads pages, some of them wait for a full row, the
+    /// host overwrites them, GC programs them all the same, and the power is cut before a map flush settles which is
+    /// newer.
     fn overtake(&mut self) {
         let (first, units) = if self.kind == Kind::Worn { self.habits.hot[0] } else { (0, self.capacity) };
         let rng = &mut self.rng;

@@ -8,7 +8,7 @@
 //! - [`system`]: driver and device without a clock, and what may happen next.
 //! - [`oracle`]: what the addresses may hold.
 //! - [`dice`]: what a power cut may leave.
-//! - [`scope`]: the device, the starting points, the bounds.
+//! - [`scope`]: the device, the bounds; [`start`]: the starting points.
 //! - [`search`]: depth first, with the fingerprints of the states that have been seen ([`mod@fingerprint`]).
 //!
 //! # Why no model checker from elsewhere
@@ -23,5 +23,5 @@ pub mod fingerprint;
 pub mod oracle;
 pub mod scope;
 pub mod search;
+pub mod start;
 pub mod system;
-mod versions;

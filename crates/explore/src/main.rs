@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use device::Sabotage;
-use explore::scope::{Left, SCHEMES, Scope, levels};
+use explore::scope::{Left, SCHEMES, Scope, beyond, levels, mapping};
 use explore::search::{Report, explore};
 use serde_json::{Value, json};
 use ufsim_explore as explore;
@@ -36,7 +36,8 @@ fn main() {
     print_table(&rows);
     if let Some(path) = &asked.json {
         let rows: Vec<Value> = rows.iter().map(Row::json).collect();
-        let text = serde_json::to_string_pretty(&json!({ "searches": rows })).expect("values of our own");
+        let text =
+            serde_json::to_string_pretty(&json!({ "searches": rows, "beyond": beyonds() })).expect("values of our own");
         std::fs::write(path, text + "\n").unwrap_or_else(|error| panic!("{path}: {error}"));
     }
     if rows.iter().any(Row::is_defect) {
@@ -63,6 +64,12 @@ fn asked(mut args: impl Iterator<Item = String>) -> Result<Asked, String> {
         }
     }
     Ok(asked)
+}
+
+/// The sabotages that are not searched for, with the reason.
+fn beyonds() -> Vec<Value> {
+    let all = Sabotage::ALL.iter().filter_map(|&(name, sabotage)| Some((name, beyond(sabotage)?)));
+    all.map(|(name, why)| json!({ "sabotage": name, "why": why })).collect()
 }
 
 /// One search and its result.
@@ -100,12 +107,15 @@ impl Row {
 fn search_all(asked: &Asked) -> Vec<Row> {
     let mut jobs: Vec<(&str, Option<(&str, Sabotage)>)> = asked.schemes.iter().map(|&scheme| (scheme, None)).collect();
     for &scheme in &asked.schemes {
-        jobs.extend(Sabotage::ALL.iter().map(|&sabotage| (scheme, Some(sabotage))));
+        let concerned = Sabotage::ALL
+            .iter()
+            .filter(|(_, sabotage)| sabotage.concerns(mapping(scheme)) && beyond(*sabotage).is_none());
+        jobs.extend(concerned.map(|&sabotage| (scheme, Some(sabotage))));
     }
     // Most sabotages are found within seconds, so they come first and leave their time to the others.
     let share = |is_correct: bool| {
         let all = asked.seconds * asked.cores as f64;
-        if is_correct { 0.8 * all / asked.schemes.len() as f64 } else { 0.05 * all }
+        if is_correct { 0.8 * all / asked.schemes.len() as f64 } else { 0.01 * all }
     };
     let (jobs, rows) = (Mutex::new(jobs), Mutex::new(Vec::new()));
     std::thread::scope(|threads| {
@@ -130,18 +140,29 @@ fn search_all(asked: &Asked) -> Vec<Row> {
 #[allow(clippy::disallowed_types)]
 fn search(scheme: &'static str, sabotage: Option<(&'static str, Sabotage)>, seconds: f64) -> Row {
     let began = Instant::now();
-    let mut scope = Scope::new(scheme, levels());
-    scope.sabotage = sabotage.map(|(_, sabotage)| sabotage);
-    scope.most = if sabotage.is_some() { 100_000 } else { 2_000_000 };
     let mut told = 0.0;
-    let report = explore(&scope, &mut |report| {
+    let mut go_on = |report: &Report| {
         let elapsed = began.elapsed().as_secs_f64();
         if elapsed - told > 20.0 {
             told = elapsed;
             eprintln!("{scheme}: {} states in {elapsed:.0} s, depth {}", report.states, report.depth);
         }
         elapsed < seconds
-    });
+    };
+    let most = if sabotage.is_some() { 100_000 } else { 2_000_000 };
+    let mut searched = Report::default();
+    for scope in Scope::narrow(scheme).into_iter().map(|narrow| Scope { most: narrow.most.min(most / 4), ..narrow }) {
+        searched.add(explore(&Scope { sabotage: sabotage.map(|(_, s)| s), ..scope }, &mut go_on));
+        if searched.failure.is_some() {
+            break;
+        }
+    }
+    let mut report = Report::default();
+    if searched.failure.is_none() {
+        let scope = Scope { most, sabotage: sabotage.map(|(_, s)| s), ..Scope::new(scheme, levels()) };
+        report = explore(&scope, &mut go_on);
+    }
+    report.add(searched);
     Row { scheme, sabotage, report, seconds: began.elapsed().as_secs_f64() }
 }
 

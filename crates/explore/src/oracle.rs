@@ -1,23 +1,20 @@
-//! What the addresses may hold: the oracle of an explored system. The rule for what may be left after a power cut is
-//! that of the campaign (`versions.rs`).
+//! What the addresses may hold, by the rule of crate `ledger`: the oracle of an explored system.
 //!
-//! No two requests under way overlap, so a read has exactly one right answer.
+//! No two requests under way overlap, and everything is read after a power cut. So a read has exactly one right answer.
 
 use host::{Completion, Request, RequestOp};
 use ufs::{Content, DataIn, Status};
 use units::{AppId, Lpa};
 
-use crate::versions::Versions;
+use ledger::{Ledger, Span, Version};
 
 /// Requests under way, and contents.
 #[derive(Clone, Hash, Debug)]
 pub struct Oracle {
-    versions: Versions,
+    ledger: Ledger,
     under_way: Vec<Request>,
     /// Number of acknowledgements before each flush under way, by request.
     flushes: Vec<(u32, u64)>,
-    /// By address: the stamp acknowledged last; 0 = zeroes.
-    acked: Vec<u32>,
     /// Addresses that a write or trim has ever named, one bit each.
     named: u64,
     /// Number of requests so far. The number of a write is its stamp, so stamps are named in order of first use.
@@ -29,10 +26,9 @@ impl Oracle {
     pub fn new(capacity_units: u32) -> Oracle {
         assert!(capacity_units <= u64::BITS, "{capacity_units} addresses");
         Oracle {
-            versions: Versions::default(),
+            ledger: Ledger::new(capacity_units),
             under_way: Vec::new(),
             flushes: Vec::new(),
-            acked: vec![0; capacity_units as usize],
             named: 0,
             requests: 0,
         }
@@ -60,11 +56,10 @@ impl Oracle {
             (lpa.0..lpa.0 + len).for_each(|unit| self.named |= 1 << unit);
         }
         let request = Request { id: self.requests, op, lpa, len, stamp: self.requests, app: AppId::SYSTEM };
-        match op {
-            RequestOp::Write { .. } => self.versions.submitted(&request, request.stamp),
-            RequestOp::Unmap => self.versions.submitted(&request, 0),
-            RequestOp::Flush => self.flushes.push((request.id, self.versions.acknowledged())),
-            RequestOp::Read => {}
+        match Version::made_by(&request) {
+            Some(version) => self.ledger.submitted(Span::of(&request), version),
+            None if op == RequestOp::Flush => self.flushes.push((request.id, self.ledger.acknowledgements())),
+            None => {}
         }
         self.under_way.push(request);
         request
@@ -81,32 +76,31 @@ impl Oracle {
         if completion.status != Status::Good {
             return Err(format!("{request:?}: {:?}", completion.status));
         }
-        let units = request.lpa.index()..request.lpa.index() + request.len as usize;
-        match request.op {
-            RequestOp::Read => {
-                for (lpa, content) in (request.lpa.0..).map(Lpa).zip(contents(&completion.data)?) {
-                    self.check(lpa, stamp_of(lpa, content)?)?;
-                }
-            }
-            RequestOp::Write { fua } => {
-                self.acked[units].fill(request.stamp);
-                self.versions.acked(&request, fua);
-            }
-            RequestOp::Unmap => {
-                self.acked[units].fill(0);
-                self.versions.acked(&request, false);
-            }
-            RequestOp::Flush => {
+        match (request.op, Version::made_by(&request)) {
+            (RequestOp::Read, _) => self.check(Span::of(&request), &completion.data)?,
+            (RequestOp::Write { fua: true }, Some(version)) => self.ledger.acked(Span::of(&request), version, true),
+            (_, Some(version)) => self.ledger.acked(Span::of(&request), version, false),
+            (_, None) => {
                 let at = self.flushes.iter().position(|(id, _)| *id == request.id).expect("noted at submission");
-                self.versions.flushed(self.flushes.remove(at).1);
+                self.ledger.flushed(self.flushes.remove(at).1);
             }
         }
         Ok(())
     }
 
-    fn check(&self, lpa: Lpa, stamp: u32) -> Result<(), String> {
-        let right = self.acked[lpa.index()];
-        (stamp == right).then_some(()).ok_or_else(|| format!("{lpa} gives write {stamp} instead of {right}"))
+    /// Checks what a read has given while nothing else was under way for these units.
+    fn check(&self, span: Span, data: &DataIn) -> Result<(), String> {
+        for (lpa, content) in (span.lpa.0..).map(Lpa).zip(contents(data)?) {
+            let (stamp, right) = (stamp_of(lpa, content)?, self.ledger.held(lpa));
+            if stamp != right {
+                return Err(format!("{lpa} gives write {stamp} instead of {right}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn everything(&self) -> Span {
+        Span { lpa: Lpa(0), len: self.ledger.units() }
     }
 
     /// Checks what a read of everything has given.
@@ -114,13 +108,14 @@ impl Oracle {
     /// # Errors
     /// The first address that does not hold what was acknowledged last.
     pub fn check_all(&self, data: &DataIn) -> Result<(), String> {
-        (0..).map(Lpa).zip(contents(data)?).try_for_each(|(lpa, content)| self.check(lpa, stamp_of(lpa, content)?))
+        self.check(self.everything(), data)
     }
 
     /// The power was cut: the requests under way are lost.
     pub fn power_lost(&mut self) {
         self.under_way.clear();
         self.flushes.clear();
+        self.ledger.power_cut();
     }
 
     /// Everything was read after a power cut. Each address must hold a version that it may hold. From now on it has to
@@ -129,15 +124,12 @@ impl Oracle {
     /// # Errors
     /// The first address that holds something else.
     pub fn surveyed(&mut self, data: &DataIn) -> Result<(), String> {
+        let expected = self.ledger.expected(self.everything());
         for (lpa, content) in (0..).map(Lpa).zip(contents(data)?) {
             let stamp = stamp_of(lpa, content)?;
-            let allowed = self.versions.allowed(lpa, self.acked[lpa.index()]);
-            if !allowed.contains(&stamp) {
-                return Err(format!("after the power cut {lpa} holds write {stamp}, not one of {allowed:?}"));
-            }
-            self.acked[lpa.index()] = stamp;
+            let read = self.ledger.read(&expected, lpa, stamp);
+            read.map_err(|allowed| format!("after the power cut {lpa} holds write {stamp}, not one of {allowed:?}"))?;
         }
-        self.versions.settle(&self.acked);
         Ok(())
     }
 }

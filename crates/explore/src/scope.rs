@@ -1,6 +1,4 @@
-//! What is explored: the device, where the exploration starts, and what may happen.
-
-use std::collections::VecDeque;
+//! What is explored: the device and what may happen. Where it starts says `start.rs`.
 
 use device::{Config, DeviceConfig, GcConfig, GcPace, LogConfig, MappingKind, MappingParams, Sabotage, SramConfig};
 use host::{BoosterKind, HostConfig, RequestOp};
@@ -10,13 +8,14 @@ use ufs::Protocol;
 use units::{Lpa, Nanos};
 
 use crate::dice::Dice;
+use crate::start::{At, Start};
 use crate::system::{Power, Step, System};
 
 /// Mapping schemes that are explored.
 pub const SCHEMES: [&str; 4] = ["hp-ufs", "segment-log", "dftl", "msftl"];
 
 /// Addresses of the device.
-const CAPACITY: u32 = 24;
+pub(crate) const CAPACITY: u32 = 24;
 
 /// How much may still happen: part of the state of a search. At a start it is the level of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -25,17 +24,6 @@ pub struct Left {
     pub requests: u8,
     /// Power cuts.
     pub cuts: u8,
-}
-
-/// The device before the first step of an exploration.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Start {
-    /// What is about to happen, for reports.
-    pub name: &'static str,
-    /// The counter of the device that this raises for the first time; `None` for a new device.
-    pub counter: Option<&'static str>,
-    /// Writes between the start and the one that raises it, each with a flush.
-    pub before: usize,
 }
 
 /// An exploration: a scheme, where it starts, and what may happen.
@@ -54,6 +42,8 @@ pub struct Scope {
     pub requests: Vec<(RequestOp, Lpa)>,
     /// Most requests under way at a time.
     pub depth: usize,
+    /// Units of a row, which are programmed at once. With more than one, copies by GC wait for a full row.
+    pub row_units: u32,
     /// A promise that the device breaks.
     pub sabotage: Option<Sabotage>,
 }
@@ -64,8 +54,39 @@ impl Scope {
     /// # Panics
     /// If there is none of this name.
     pub fn new(scheme: &str, levels: Vec<Left>) -> Scope {
-        let scheme = MappingKind::from_name(scheme).unwrap_or_else(|| panic!("no mapping scheme {scheme}"));
-        Scope { scheme, starts: starts(scheme), levels, most: u64::MAX, requests: requests(), depth: 2, sabotage: None }
+        let scheme = mapping(scheme);
+        Scope {
+            scheme,
+            starts: Start::of(scheme),
+            levels,
+            most: u64::MAX,
+            requests: requests(),
+            depth: 2,
+            row_units: 1,
+            sabotage: None,
+        }
+    }
+
+    /// Explorations in which few kinds of requests, or one start, leave so few orders that more of each fit: what the
+    /// search of everything meets only after millions of states.
+    pub fn narrow(scheme: &str) -> Vec<Scope> {
+        let level = |requests, cuts| Left { requests, cuts };
+        let of = |ops: &[RequestOp], level| Scope {
+            requests: ops.iter().map(|&op| (op, Lpa(0))).collect(),
+            depth: 1,
+            most: 100_000,
+            ..Scope::new(scheme, vec![level])
+        };
+        let overtaken = (0..3).map(|nth| Start { name: "overtaken copy", at: At::Overtaken { nth } }).collect();
+        // Of so many, some come soon after a map flush or a snapshot of the directory, some long after it.
+        let long = (100..140).map(|writes| Start { name: "long in use", at: At::After(writes) }).collect();
+        vec![
+            Scope { starts: long, most: 1000, ..of(&[], level(0, 1)) },
+            of(&[RequestOp::Unmap, RequestOp::Flush], level(2, 1)),
+            of(&[RequestOp::Write { fua: false }, RequestOp::Flush], level(2, 1)),
+            Scope { starts: overtaken, row_units: 2, most: 100_000, ..Scope::new(scheme, vec![level(1, 1)]) },
+            of(&[RequestOp::Write { fua: true }], level(1, 2)),
+        ]
     }
 
     /// The same with a promise that the device breaks.
@@ -75,40 +96,11 @@ impl Scope {
 
     /// A system of this scope with a new device.
     pub fn system(&self) -> System {
-        let device = device_config(self.sabotage);
+        let device = device_config(self.row_units, self.sabotage);
         if let Err(error) = self.scheme.check(&device) {
             panic!("the device of the exploration is not allowed: {error}");
         }
         System::new(device, self.scheme, host_config(self.scheme))
-    }
-
-    /// The system at a start. Every address holds data that is durable, unless the device is new.
-    ///
-    /// # Errors
-    /// A promise that was broken on the way.
-    ///
-    /// # Panics
-    /// If the counter is not raised within 2000 requests.
-    pub fn start(&self, start: &Start) -> Result<System, String> {
-        let mut system = self.system();
-        let Some(counter) = start.counter else { return Ok(system) };
-        // The last states between two requests, oldest first.
-        let mut history = VecDeque::from([system.clone()]);
-        for n in 0..2000 {
-            for op in [RequestOp::Write { fua: false }, RequestOp::Flush] {
-                let lpa = if op == RequestOp::Flush { Lpa(0) } else { filling(n) };
-                system.take(&mut Step::Submit(op, lpa))?;
-                system.settle()?;
-            }
-            if system.device().counter(counter) > 0 {
-                return Ok(history.pop_front().expect("it is never empty"));
-            }
-            history.push_back(system.clone());
-            if history.len() > start.before + 1 {
-                history.pop_front();
-            }
-        }
-        panic!("{}: {counter} is not raised", self.scheme.name());
     }
 
     /// All that may happen next.
@@ -136,20 +128,31 @@ impl Scope {
     }
 }
 
-/// A new device, and one before each kind of work that a device in use has to do.
-fn starts(scheme: MappingKind) -> Vec<Start> {
-    let mut starts = vec![Start { name: "new", counter: None, before: 0 }];
-    // Under HP-UFS the host writes the map units.
-    let flush = (scheme.speaks() != Protocol::HpUfs).then_some(("map flush", "map_flushes"));
-    let events = [("gc step", "gc_steps"), ("erase", "erases")].into_iter().chain(flush);
-    starts.extend(events.map(|(name, counter)| Start { name, counter: Some(counter), before: 1 }));
-    starts
+/// The mapping scheme of this name.
+///
+/// # Panics
+/// If there is none.
+pub fn mapping(name: &str) -> MappingKind {
+    MappingKind::from_name(name).unwrap_or_else(|| panic!("no mapping scheme {name}"))
 }
 
 /// The levels of the long search, the smallest first.
 pub fn levels() -> Vec<Left> {
     let level = |(requests, cuts)| Left { requests, cuts };
     [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (5, 2), (6, 2)].map(level).into()
+}
+
+/// Why no exploration of this size can show a promise broken; `None` if one can.
+pub fn beyond(sabotage: Sabotage) -> Option<&'static str> {
+    match sabotage {
+        Sabotage::StaleSegment | Sabotage::MisplacedSegment | Sabotage::SwappedParts | Sabotage::WrongCount => {
+            Some("the device has one map unit, and this takes several")
+        }
+        Sabotage::StaleBitmap => Some("a bitmap of the segments in a superblock says the same as long as there is one"),
+        Sabotage::TornSnapshot => Some("a snapshot of the directory has one flash unit, of which nothing is left"),
+        Sabotage::StaleJournal => Some("a page of the journal is used again only after trims and a map flush"),
+        _ => None,
+    }
 }
 
 /// What is left after a step.
@@ -159,11 +162,6 @@ pub fn after(left: Left, step: &Step) -> Left {
         Step::Cut(_) => Left { cuts: left.cuts - 1, ..left },
         _ => left,
     }
-}
-
-/// The address of write `n` that fills the device.
-fn filling(n: u32) -> Lpa {
-    Lpa(n * 7 % CAPACITY)
 }
 
 /// Every kind of request, for two addresses.
@@ -178,16 +176,16 @@ fn host_config(scheme: MappingKind) -> HostConfig {
     HostConfig { tags: 6, internal_tags: 2, booster, ..HostConfig::default() }
 }
 
-/// Two dies with blocks of ten pages: the fewest with which a metadata superblock has room for its snapshot twice.
-fn device_config(sabotage: Option<Sabotage>) -> DeviceConfig {
+/// Two dies with blocks of ten units: the fewest with which a metadata superblock has room for its snapshot twice.
+fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
     let cell = CellTiming { read: Nanos(0), program: Nanos(0), erase: Nanos(0) };
     Config {
         geometry: Geometry {
             channels: 2,
             dies_per_channel: 1,
             planes: 1,
-            units_per_page: 1,
-            pages_per_block: 10,
+            units_per_page: row_units,
+            pages_per_block: 10 / row_units,
             data_superblocks: 8,
             meta_superblocks: 9,
         },

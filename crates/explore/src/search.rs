@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::fingerprint::{Seen, fingerprint};
-use crate::scope::{Left, Scope, Start, after};
+use crate::scope::{Left, Scope, after};
+use crate::start::Start;
 use crate::system::{Power, Step, System};
 
 /// What a search has found out.
@@ -23,6 +24,18 @@ pub struct Report {
     pub complete: Vec<(Left, u64)>,
     /// The first promise that was broken.
     pub failure: Option<Failure>,
+}
+
+impl Report {
+    /// Adds the search of another scope, whose levels do not count as complete.
+    pub fn add(&mut self, other: Report) {
+        self.states += other.states;
+        self.steps += other.steps;
+        self.cuts += other.cuts;
+        self.surveys += other.surveys;
+        self.depth = self.depth.max(other.depth);
+        self.failure = self.failure.take().or(other.failure);
+    }
 }
 
 /// A broken promise, and how it came about.

@@ -278,12 +278,21 @@ impl System {
     /// A promise that was broken.
     pub fn settle(&mut self) -> Result<(), String> {
         for _ in 0..PATIENCE {
-            // A poll changes nothing unless a request waits for it.
-            let next = self.pending().into_iter().find(|s| *s != Step::Poll || !self.oracle.under_way().is_empty());
-            let Some(mut step) = next else { return Ok(()) };
-            self.take(&mut step)?;
+            if !self.take_next()? {
+                return Ok(());
+            }
         }
         Err(format!("nothing comes to rest in {PATIENCE} steps"))
+    }
+
+    /// Lets the first thing happen that is pending. False if there is none.
+    ///
+    /// # Errors
+    /// A promise that was broken.
+    pub fn take_next(&mut self) -> Result<bool, String> {
+        // A poll changes nothing unless a request waits for it.
+        let next = self.pending().into_iter().find(|s| *s != Step::Poll || !self.oracle.under_way().is_empty());
+        next.map_or(Ok(false), |mut step| self.take(&mut step).map(|()| true))
     }
 
     /// Moves what the device wants done to the lists of what is pending.

@@ -27,6 +27,18 @@ fn devices_in_use_keep_their_promises() {
 }
 
 #[test]
+fn narrow_scopes_find_what_takes_a_trim_a_flush_or_a_copy_by_gc() {
+    for scheme in SCHEMES {
+        for sabotage in [Sabotage::LastPageWins, Sabotage::ForgetTrims, Sabotage::FlushAtOnce] {
+            let scopes = Scope::narrow(scheme).into_iter().filter(|scope| scope.levels[0].requests > 0);
+            let scopes = scopes.map(|scope| Scope { most: scope.most.min(25_000), ..scope });
+            let found = scopes.map(|scope| explore(&scope.with(sabotage), &mut |_| true)).any(|r| r.failure.is_some());
+            assert!(found, "{scheme} with {sabotage:?}");
+        }
+    }
+}
+
+#[test]
 fn what_one_request_can_show_of_a_broken_promise_is_found() {
     for scheme in SCHEMES {
         for sabotage in [Sabotage::FuaAtOnce, Sabotage::ForgetLogBlock, Sabotage::ForgetRecovered, Sabotage::TrustTorn]

@@ -16,15 +16,17 @@
 //! - **A failed write** may have been written in part: its version is one that was submitted and never acknowledged.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
 
+use host::{Request, RequestOp};
 use units::Lpa;
 
 /// Marks the number of a trim.
 const TRIM: u32 = 1 << 31;
 
 /// A version of a unit: the number of the write or trim that made it; 0 is the zeroes of a new device.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Version(u32);
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Version(u32);
 
 impl Version {
     /// The version that a write makes.
@@ -36,6 +38,15 @@ impl Version {
     /// The version that a trim makes.
     pub fn trimmed(number: u32) -> Version {
         Version(Version::written(number).0 | TRIM)
+    }
+
+    /// The version that a request makes, whose stamp is its number; `None` for reads and flushes.
+    pub fn made_by(request: &Request) -> Option<Version> {
+        match request.op {
+            RequestOp::Write { .. } => Some(Version::written(request.stamp)),
+            RequestOp::Unmap => Some(Version::trimmed(request.stamp)),
+            RequestOp::Read | RequestOp::Flush => None,
+        }
     }
 
     fn number(self) -> u32 {
@@ -50,12 +61,19 @@ impl Version {
 
 /// Consecutive units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Span {
+pub struct Span {
+    /// The first one.
     pub lpa: Lpa,
+    /// Their number.
     pub len: u32,
 }
 
 impl Span {
+    /// The units of a request.
+    pub fn of(request: &Request) -> Span {
+        Span { lpa: request.lpa, len: request.len }
+    }
+
     fn units(self) -> std::ops::Range<u32> {
         self.lpa.0..self.lpa.0 + self.len
     }
@@ -66,7 +84,7 @@ impl Span {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Candidate {
     version: Version,
     /// It was submitted before the last power cut, and nobody has read since whether it is there.
@@ -74,7 +92,7 @@ struct Candidate {
 }
 
 /// A unit that may hold one of several versions after a power cut.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     durable: Version,
     /// Newer versions, in the order of their numbers.
@@ -90,7 +108,7 @@ struct Ack {
 
 /// What a read in flight may give.
 #[derive(Debug)]
-pub(crate) struct Expected {
+pub struct Expected {
     span: Span,
     /// The oldest allowed version of each unit.
     oldest: Vec<Version>,
@@ -110,8 +128,8 @@ impl Expected {
 }
 
 /// What each unit may hold, by the rule above.
-#[derive(Debug)]
-pub(crate) struct Ledger {
+#[derive(Clone, Debug)]
+pub struct Ledger {
     /// The oldest version that a read may give, in the form of [`Version`]: memory that is zero at first is not touched
     /// before it is used, so a large device costs what it holds. A unit that is not in `open` holds this version, and
     /// it is durable.
@@ -254,6 +272,24 @@ impl Ledger {
         if self.open.get(&unit).is_some_and(|open| open.newer.is_empty()) {
             self.open.remove(&unit);
         }
+    }
+}
+
+/// Two ledgers of the same hash say the same of everything that follows: which request has made the content of a unit
+/// counts only as long as another content is possible.
+impl Hash for Ledger {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Ledger { present, open, acked, acknowledgements } = self;
+        let number = |unit: usize, stamp: u32| if open.contains_key(&(unit as u32)) { present[unit] } else { stamp };
+        let stamps = present.iter().map(|&version| Version(version).stamp());
+        stamps.enumerate().for_each(|(unit, stamp)| number(unit, stamp).hash(state));
+        for (unit, Open { durable, newer }) in open {
+            (unit, durable.stamp(), newer).hash(state);
+            let waiting =
+                acked.iter().filter(|ack| ack.span.units().contains(unit) && ack.version.number() > durable.number());
+            waiting.for_each(|ack| (ack.order, ack.version).hash(state));
+        }
+        acknowledgements.hash(state);
     }
 }
 
