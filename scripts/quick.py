@@ -3,7 +3,7 @@
 What has changed is the working tree against the commit where it left main; on main itself, against the last commit that
 origin/main has. Tests of each changed crate run, and of each crate that depends on it directly. If any crate or Python
 file has changed, the extension is built without optimisation across crates (profile `dev`, which the tests share), and
-the Python tests run that are not marked `slow`.
+the Python tests that are not marked `slow` run beside the others.
 
 What is left out: crates that depend on a change only through others, the long tests of .config/nextest.toml,
 documentation and its examples, clippy, and the Python tests marked `slow`. `make test` runs all of that.
@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +45,11 @@ def main() -> None:
     if chosen.list:
         return
     begun = time.monotonic()
-    if tested:
-        test_crates(tested)
     if python:
-        test_python()
+        build_extension()
+    with python_tests() if python else nullcontext():
+        if tested:
+            test_crates(tested)
     print(f"quick: {time.monotonic() - begun:.0f} s; left out: see scripts/quick.py, run by make test")
 
 
@@ -117,11 +120,26 @@ def test_crates(crates: list[str]) -> None:
         run("cargo", "test", "--no-fail-fast", "--locked", *chosen, "--", "--skip", "wear_")
 
 
-def test_python() -> None:
+def build_extension() -> None:
     # `make install` has to build anew what this replaces.
     (ROOT / ".venv" / ".extension").unlink(missing_ok=True)
     run(BIN / "maturin", "develop", "--quiet", "--locked")
-    run(BIN / "pytest", "-m", "not slow", "--ignore-glob=*/test_tidy.py")
+
+
+@contextmanager
+def python_tests() -> Iterator[None]:
+    """Runs the Python tests beside what is done meanwhile, and shows what they print at the end."""
+    command = [str(BIN / "pytest"), "-m", "not slow", "--ignore-glob=*/test_tidy.py"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as tests:
+        try:
+            yield
+        except SystemExit:
+            tests.terminate()
+            raise
+        printed, _ = tests.communicate()
+    print(printed, end="")
+    if tests.returncode:
+        sys.exit("quick: failed: the Python tests")
 
 
 def run(*command: str | Path) -> None:

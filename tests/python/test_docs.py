@@ -73,6 +73,7 @@ def workplace(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_site_needs_nothing_from_elsewhere(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 40
@@ -83,6 +84,7 @@ def test_the_site_needs_nothing_from_elsewhere(site: Path) -> None:
     assert not any(re.search(r"url\([\"']?https?:|@import", text) for text in styles)
 
 
+@pytest.mark.slow
 def test_the_notebook_shows_its_figure(site: Path) -> None:
     page = (site / "notebooks/from-trace-to-figure.html").read_text()
     pictures = re.findall(r'<img[^>]*src="([^"]+)"', page)

@@ -137,6 +137,7 @@ def test_a_really_full_disk_is_told_line_by_line(ufsim: Command, job: Path, tmp_
         assert failed.stdout == ""
 
 
+@pytest.mark.slow
 def test_a_phone_keeps_what_there_is_room_for(tmp_path: Path) -> None:
     ended = limited(70_000, "phone", "samples/phone/small.toml", "--schemes", "ufs,ideal", "--out", tmp_path)
     assert ended.returncode == Exit.NOT_WRITTEN

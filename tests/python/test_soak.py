@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -48,6 +50,7 @@ def finished(folder: Path, *more: object) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key != "seconds"}
 
 
+@pytest.mark.slow
 def test_a_soak_goes_on_after_a_kill_and_after_an_interrupt(tmp_path: Path) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     killed.mkdir()

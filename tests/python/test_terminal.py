@@ -93,6 +93,7 @@ def hostile_trace(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 40])
 def test_a_terminal_obeys_nothing_that_a_trace_contains(tmp_path: Path, columns: int) -> None:
     trace = hostile_trace(tmp_path)
@@ -140,8 +141,8 @@ def test_no_color_is_heeded() -> None:
     "arguments",
     [
         ["compare", SAMPLE, "--replay", "closed", "--schemes", "ufs,hpb,hp-ufs,ideal"],
-        ["compare", SAMPLE, "--replay", "closed", "--schemes", "all"],
-        ["phone", "samples/phone/small.toml", "--schemes", "ufs,ideal"],
+        pytest.param(["compare", SAMPLE, "--replay", "closed", "--schemes", "all"], marks=pytest.mark.slow),
+        pytest.param(["phone", "samples/phone/small.toml", "--schemes", "ufs,ideal"], marks=pytest.mark.slow),
         ["schemes"],
         ["trace", "info", SAMPLE],
         ["trace", "formats"],
