@@ -83,6 +83,9 @@ impl<M: Mapping> Firmware<M> {
         for i in 0..n {
             let piece = self.core.ops.piece(token, i);
             let from = ppa.offset(placing.put(piece).start);
+            if reason == ProgramReason::Background && !self.map.repeats(&mut self.core, piece, from) {
+                continue;
+            }
             let (place, _) = self.core.program_pieces(&[piece], reason);
             self.map.piece_moved(piece, from, place);
         }

@@ -21,6 +21,14 @@ pub trait Background {
     /// first.
     fn piece_programmed(&mut self, core: &mut Core, programmed: &Programmed) -> bool;
 
+    /// The program of a piece at `from` has failed. True if the engine shall program it again. If a newer copy is on
+    /// flash or under way, this one is dropped: a repeated program gets a later stamp, and recovery takes the copy with
+    /// the latest.
+    fn repeats(&mut self, core: &mut Core, piece: Piece, from: Ppa) -> bool {
+        let _ = (core, piece, from);
+        true
+    }
+
     /// The program of a piece of metadata at `from` has failed. The engine programs it again at `to`.
     fn piece_moved(&mut self, piece: Piece, from: Ppa, to: Ppa);
 }

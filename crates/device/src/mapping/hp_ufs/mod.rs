@@ -375,6 +375,10 @@ impl Background for HpUfs {
         self.writebacks.programmed(core, programmed)
     }
 
+    fn repeats(&mut self, core: &mut Core, piece: Piece, from: Ppa) -> bool {
+        !self.writebacks.drop_overtaken(core, piece, from)
+    }
+
     fn piece_moved(&mut self, piece: Piece, from: Ppa, to: Ppa) {
         self.writebacks.moved(piece, from, to);
     }

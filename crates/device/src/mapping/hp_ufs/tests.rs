@@ -62,6 +62,28 @@ fn a_copy_that_was_overtaken_does_not_come_back_after_a_power_cut() {
     assert_eq!(core.meta().pages().inspect(LPA), (Ppa::unpack(9), Seq(9)));
 }
 
+/// Programmed again, it would have the later stamp, and recovery would take it for the newer copy.
+#[test]
+fn the_older_of_two_copies_is_not_programmed_again_when_its_program_fails() {
+    for newer_on_flash in [false, true] {
+        let (mut core, mut map) = two_copies();
+        map.writebacks.programming.clear();
+        for seq in [5, 9] {
+            let entries = Entries::Whole(SegmentState::of(&[seq as u32; 1024]));
+            map.writebacks.queue(&mut core, UNIT, Seq(seq), entries);
+            map.writebacks.program(&mut core, 1);
+        }
+        let (older, newer) = (Ppa(10), Ppa(20));
+        (map.writebacks.programming[0].ppa, map.writebacks.programming[1].ppa) = (older, newer);
+        assert!(map.repeats(&mut core, Piece::of(UNIT), newer), "the newer copy is programmed again");
+        if newer_on_flash {
+            map.piece_programmed(&mut core, &Programmed::in_test(Piece::of(UNIT), newer));
+        }
+        assert!(!map.repeats(&mut core, Piece::of(UNIT), older), "on flash: {newer_on_flash}");
+        assert_eq!(map.writebacks.held(), u16::from(!newer_on_flash), "its buffer is free");
+    }
+}
+
 #[test]
 fn a_block_that_a_trim_has_emptied_stays_in_the_record_until_the_trim_is_safe() {
     let (mut core, mut map) = two_copies();

@@ -293,9 +293,7 @@ impl Writebacks {
             .take_programming(programmed.piece(), programmed.place())
             .expect("a map unit is listed until it is on flash");
         self.prefetch_next();
-        let less = self.held - self.buffers(core);
-        core.give_buffers(Owner::Load, less);
-        self.held -= less;
+        self.give_buffers(core);
         if written.seq == self.coming[written.unit.index()] {
             self.coming[written.unit.index()] = Seq(0);
         }
@@ -305,6 +303,27 @@ impl Writebacks {
             false => keep_older(core, programmed, &written),
         }
         newest
+    }
+
+    /// Gives back the buffers of copies that have left the lists.
+    fn give_buffers(&mut self, core: &mut Core) {
+        let less = self.held - self.buffers(core);
+        core.give_buffers(Owner::Load, less);
+        self.held -= less;
+    }
+
+    /// A program has failed. Drops the copy if a newer one of its map unit is on flash or being programmed. True if it
+    /// did. Nobody counts on the older copy: only a copy on flash makes a log block a normal one.
+    pub fn drop_overtaken(&mut self, core: &mut Core, piece: Piece, from: Ppa) -> bool {
+        let Some(at) = self.programming.iter().position(|p| p.is_at(piece, from)) else { return false };
+        let Writeback { unit, seq, .. } = self.programming[at].copy;
+        let newer_under_way = self.programming.iter().skip(at + 1).any(|p| p.copy.unit == unit);
+        let overtaken = newer_under_way || core.meta().segment_seq(unit) > seq;
+        if overtaken {
+            self.programming.remove(at);
+            self.give_buffers(core);
+        }
+        overtaken
     }
 
     /// A program has failed; the engine repeats it at `to`.
