@@ -15,7 +15,6 @@ use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 use super::history::{Halves, History, OlderCopy};
 use super::own_pages::{Covered, OwnPages, OwnPiece, Record, Snapshot, TrimRecord};
 use super::proof::{Loaded, PiecesRead, Programmed};
-use super::round::Round;
 use crate::directory::Piece;
 use crate::map_units::{MapUnits, Numbered};
 
@@ -101,29 +100,15 @@ impl Pages {
         }))
     }
 
-    /// Looks up the entries of addresses whose map units are in SRAM, in the order in which the round has them.
-    ///
-    /// Nearly always these are the newest copies of the units. Then the loop has nothing to wait for: the entries are
-    /// spread over the memory of the simulator, and the processor can fetch many of them at once.
-    ///
-    /// # Panics
-    /// If the map unit of an address is not in a buffer of the round.
-    pub fn look_up(&self, round: &Round, wanted: impl Iterator<Item = Lpa>, found: &mut Vec<Option<Ppa>>) {
-        let mut at = 0;
-        let is_newest = |loaded: &Loaded| self.newest[loaded.unit().index()].at == Ppa::pack(loaded.place());
-        if round.loaded().all(is_newest) {
-            found.extend(wanted.map(|lpa| {
-                round.from(&mut at, self.units.of(lpa));
-                self.entry(lpa)
-            }));
-        } else {
-            found.extend(wanted.map(|lpa| self.view(round.from(&mut at, self.units.of(lpa))).entry(lpa)));
-        }
+    /// True if a map unit in SRAM is the newest copy on flash.
+    #[inline]
+    pub(super) fn has_newest(&self, loaded: &Loaded) -> bool {
+        self.newest[loaded.unit().index()].at == Ppa::pack(loaded.place())
     }
 
     /// The entry of an address in the newest copy of its map unit.
     #[inline]
-    fn entry(&self, lpa: Lpa) -> Option<Ppa> {
+    pub(super) fn entry(&self, lpa: Lpa) -> Option<Ppa> {
         match &self.images[lpa.segment().index()] {
             Some(image) => Ppa::unpack(image[lpa.slot()]),
             None => self.state(lpa.segment()).and_then(|state| Ppa::unpack(state.entry(lpa.slot()))),

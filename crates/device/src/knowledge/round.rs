@@ -1,10 +1,11 @@
 //! Map units that a job works on together.
 
-use units::{Ppa, SegmentId};
+use units::{Lpa, Ppa, SegmentId};
 
 use super::pages::Pages;
 use super::proof::{Expected, JobRead, JobReads, Loaded, PiecesRead};
 use crate::directory::{Directory, Piece};
+use crate::map_units::MapUnits;
 
 /// How units that share a flash unit are read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -192,6 +193,32 @@ impl Round {
                 Some(_) => *at += 1,
                 None => panic!("{unit} is not in SRAM"),
             }
+        }
+    }
+
+    /// Adds the entries of addresses whose map units are in buffers of the job to `found`. The addresses have the order
+    /// of the units.
+    ///
+    /// Nearly always these units are the newest copies on flash. Then the loop has nothing to wait for: the entries are
+    /// spread over the memory of the simulator, and the processor can fetch many of them at once.
+    ///
+    /// # Panics
+    /// If the map unit of an address is not in a buffer of the job.
+    pub fn look_up(
+        &self,
+        pages: &Pages,
+        units: MapUnits,
+        addresses: impl Iterator<Item = Lpa>,
+        found: &mut Vec<Option<Ppa>>,
+    ) {
+        let mut at = 0;
+        if self.loaded().all(|loaded| pages.has_newest(loaded)) {
+            found.extend(addresses.map(|lpa| {
+                self.from(&mut at, units.of(lpa));
+                pages.entry(lpa)
+            }));
+        } else {
+            found.extend(addresses.map(|lpa| pages.view(self.from(&mut at, units.of(lpa))).entry(lpa)));
         }
     }
 

@@ -23,7 +23,7 @@ impl Core {
     /// Adds the entries of addresses whose map units are in a round to `found`. The addresses have the order of the
     /// round's units.
     pub fn look_up(&self, round: &Round, addresses: impl Iterator<Item = Lpa>, found: &mut Vec<Option<Ppa>>) {
-        self.meta.pages().look_up(round, addresses, found);
+        round.look_up(self.meta.pages(), self.units(), addresses, found);
     }
 
     /// The content of a map unit, if the segment cache holds it. The unit becomes the most recently used.
