@@ -68,6 +68,8 @@ pub struct SegmentState {
     place: u32,
     /// Key of its copy in `kept`, if it has one.
     name: u64,
+    /// The copy has been taken out. Nothing is left to give up.
+    taken: bool,
 }
 
 impl Shared {
@@ -176,7 +178,7 @@ impl LiveSegments {
         let (place, name) = (slot * PLACES + free, self.next);
         self.next += 1;
         self.names[place as usize] = name;
-        SegmentState { shared: Arc::clone(&self.shared), place, name }
+        SegmentState { shared: Arc::clone(&self.shared), place, name, taken: false }
     }
 
     /// Gives every state of a slot its own copy, because changes that it needs are about to be overwritten.
@@ -215,6 +217,28 @@ impl SegmentState {
             return copy_segment(own);
         }
         self.shared.at(self.slot(), self.shared.moment(self.place))
+    }
+
+    /// The entries in a buffer of their own. Copies nothing if the state has such a buffer.
+    pub fn into_image(mut self) -> Box<SegmentImage> {
+        match self.take_own() {
+            Some(own) => {
+                self.taken = true;
+                own
+            }
+            None => self.image(),
+        }
+    }
+
+    /// Takes the copy out, if the state has one.
+    fn take_own(&self) -> Option<Box<SegmentImage>> {
+        if self.shared.kept_count.load(Relaxed) == 0 {
+            return None;
+        }
+        let mut kept = self.shared.kept();
+        let own = kept.remove(&self.name)?;
+        self.shared.kept_count.store(kept.len(), Relaxed);
+        Some(own)
     }
 
     /// Prefetches what [`SegmentState::replaced_until`] looks at: the changes before this state of its segment.
@@ -282,13 +306,12 @@ impl fmt::Debug for SegmentState {
 
 impl Drop for SegmentState {
     fn drop(&mut self) {
-        if self.shared.kept_count.load(Relaxed) > 0 {
-            let mut kept = self.shared.kept();
-            if let Some(own) = kept.remove(&self.name) {
-                self.shared.kept_count.store(kept.len(), Relaxed);
-                recycle_segment(own);
-                return;
-            }
+        if self.taken {
+            return;
+        }
+        if let Some(own) = self.take_own() {
+            recycle_segment(own);
+            return;
         }
         let in_use = &self.shared.head(self.slot())[IN_USE];
         in_use.store(in_use.load(Relaxed) & !(1 << (self.place % PLACES)), Relaxed);

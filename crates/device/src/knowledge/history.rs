@@ -6,7 +6,10 @@
 //! takes no more memory than a new one. A copy whose steps have been dropped is *forgotten*: it is known to be older
 //! than the newest one, and its content can not be shown any more.
 
-use units::{Ppa, SegmentId, Seq};
+use std::collections::VecDeque;
+
+use live::{SegmentImage, recycle_segment};
+use units::{Ppa, SEGMENT_ENTRIES, SegmentId, Seq};
 
 /// Steps that are kept: 640 KiB, so that they leave room in a processor's cache. The smallest devices, of which tests
 /// read older copies, hardly ever have more.
@@ -37,7 +40,12 @@ pub(super) enum Step {
     Moved { unit: u32, from: u32, number: Halves },
     /// Entries `first..first + n` of the unit were `old`, `old + 1` and so on before, packed; or all 0.
     Changed { unit: u32, first: u16, n: u16, old: u32 },
+    /// All entries of the unit, a whole segment, were those of the image with this number.
+    Replaced { unit: u32, image: u32 },
 }
+
+/// Images that are kept: 512 KiB. Only large devices have them; see [`History::replaced`].
+const MOST_IMAGES: usize = 128;
 
 /// Steps back.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
@@ -47,6 +55,9 @@ pub(super) struct History {
     steps: Vec<Step>,
     /// Steps ever noted. The next one is put at this position, modulo the size of the ring.
     noted: usize,
+    /// The last images, oldest first, and the number of the first.
+    images: VecDeque<Box<SegmentImage>>,
+    first_image: u32,
 }
 
 /// An older copy of a map unit.
@@ -67,9 +78,11 @@ impl OlderCopy {
 }
 
 impl History {
-    /// A history of these steps, oldest first, at most [`MOST_STEPS`].
+    /// A history of these steps, oldest first, at most [`MOST_STEPS`], without any images.
     pub fn of(steps: Vec<Step>) -> History {
-        History { noted: steps.len(), steps }
+        let number = |step: &Step| if let Step::Replaced { image, .. } = *step { image + 1 } else { 0 };
+        let first_image = steps.iter().map(number).max().unwrap_or(0);
+        History { noted: steps.len(), steps, images: VecDeque::new(), first_image }
     }
 
     /// All steps that are kept, newest first.
@@ -104,6 +117,27 @@ impl History {
         entries.filter(|((was, is), _)| was != is).for_each(|((&was, _), at)| self.changed(of, at, was));
     }
 
+    /// All entries of a unit, which is a whole segment, were 0 before.
+    pub fn was_unmapped(&mut self, of: SegmentId) {
+        self.push(Step::Changed { unit: of.0, first: 0, n: SEGMENT_ENTRIES as u16, old: 0 });
+    }
+
+    /// The newest copy of a unit, which is a whole segment, has replaced a copy with these entries.
+    ///
+    /// That takes no comparison, and more memory than [`History::differs`]: it is for devices with so many segments
+    /// that comparing them would slow the simulation down.
+    pub fn replaced(&mut self, of: SegmentId, old: Box<SegmentImage>) {
+        if self.images.len() == MOST_IMAGES
+            && let Some(oldest) = self.images.pop_front()
+        {
+            recycle_segment(oldest);
+            self.first_image += 1;
+        }
+        let image = self.first_image + self.images.len() as u32;
+        self.images.push_back(old);
+        self.push(Step::Replaced { unit: of.0, image });
+    }
+
     #[inline]
     fn push(&mut self, step: Step) {
         match self.steps.get_mut(self.noted % MOST_STEPS) {
@@ -133,6 +167,11 @@ impl History {
                     // The last unit of the table may have fewer entries than others.
                     let slots = entries.iter_mut().skip(first.into()).take(n.into());
                     slots.zip(0..).for_each(|(entry, i)| *entry = was(i));
+                }
+                Step::Replaced { unit, image } if unit == of.0 => {
+                    let image = self.images.get(image.checked_sub(self.first_image)? as usize)?;
+                    let len = entries.len();
+                    entries.copy_from_slice(&image[..len]);
                 }
                 Step::Moved { unit, from, number } if unit == of.0 && from == Ppa::pack(Some(place)) => {
                     return Some(OlderCopy { entries, number: number.whole() });
@@ -183,6 +222,21 @@ mod tests {
         let first: Vec<u32> = (500..1524).collect();
         assert_eq!(entries_at(&history, 11, &[7; 1024]), Some(vec![0; 1024]));
         assert_eq!(entries_at(&history, 10, &[7; 1024]), Some(first));
+    }
+
+    #[test]
+    fn replaced_images_are_found_until_there_are_too_many() {
+        let mut history = History::default();
+        history.moved(UNIT, None, Seq(0));
+        history.was_unmapped(UNIT);
+        for place in 1..=MOST_IMAGES as u32 + 1 {
+            history.moved(UNIT, Some(Ppa(place)), Seq(place.into()));
+            history.replaced(UNIT, Box::new([place; 1024]));
+        }
+        let at = |place| entries_at(&history, place, &[7; 1024]).map(|entries| entries[1023]);
+        assert_eq!([1, 2, 3, 129].map(at), [None, Some(2), Some(3), Some(129)]);
+        let loaded = History::of(history.newest_first().collect::<Vec<_>>().into_iter().rev().collect());
+        assert_eq!(entries_at(&loaded, 129, &[7; 1024]), None, "images are not stored");
     }
 
     #[test]

@@ -18,6 +18,10 @@ use super::proof::{Loaded, PiecesRead, Programmed};
 use crate::directory::Piece;
 use crate::map_units::{MapUnits, Numbered};
 
+/// Devices with at most this many segments, 256 MiB, note in which entries two copies differ, and so remember the most.
+/// Tests that read older copies have such devices.
+const COMPARED_SEGMENTS: usize = 64;
+
 /// Where the newest copy of a map unit is. Both parts are used together, millions of times.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Newest {
@@ -193,20 +197,34 @@ impl Pages {
         let unit = SegmentId(programmed.piece().0);
         self.check(programmed, unit);
         let segment = Lpa(self.units.range(unit).start).segment();
-        self.note_changes(segment, &state);
-        self.set_state(segment, state);
+        self.replace_by(segment, state);
     }
 
-    /// Notes the entries of a whole segment that this state replaces.
-    fn note_changes(&mut self, segment: SegmentId, state: &SegmentState) {
-        let history = &mut self.history;
-        match (&self.images[segment.index()], self.states.get(segment.index()).and_then(Option::as_ref)) {
-            (Some(image), _) => history.differs(segment, &image[..], &state.image()[..]),
-            (None, Some(old)) => match old.replaced_until(state) {
-                Some(replaced) => replaced.for_each(|(at, was)| history.changed(segment, at as u32, was)),
-                None => history.differs(segment, &old.image()[..], &state.image()[..]),
-            },
-            (None, None) => history.differs(segment, &[0; SEGMENT_ENTRIES as usize], &state.image()[..]),
+    /// Replaces a whole segment by a state that a host has sent, and notes what it was.
+    fn replace_by(&mut self, segment: SegmentId, state: SegmentState) {
+        if self.states.is_empty() {
+            self.states.resize_with(self.images.len(), || None);
+        }
+        match (self.images[segment.index()].take(), self.states[segment.index()].take()) {
+            (Some(image), _) => self.note_replaced(segment, image, &state),
+            (None, Some(old)) => {
+                if let Some(replaced) = old.replaced_until(&state) {
+                    replaced.for_each(|(at, was)| self.history.changed(segment, at as u32, was));
+                } else {
+                    self.note_replaced(segment, old.into_image(), &state);
+                }
+            }
+            (None, None) => self.history.was_unmapped(segment),
+        }
+        self.states[segment.index()] = Some(state);
+    }
+
+    fn note_replaced(&mut self, segment: SegmentId, old: Box<SegmentImage>, new: &SegmentState) {
+        if self.images.len() <= COMPARED_SEGMENTS {
+            self.history.differs(segment, &old[..], &new.image()[..]);
+            recycle_segment(old);
+        } else {
+            self.history.replaced(segment, old);
         }
     }
 
@@ -309,17 +327,6 @@ impl Pages {
             }
         }
         self.images[segment.index()].as_mut().expect("made so above")
-    }
-
-    /// Replaces a whole segment by a state that a host has sent.
-    fn set_state(&mut self, segment: SegmentId, state: SegmentState) {
-        if self.states.is_empty() {
-            self.states.resize_with(self.images.len(), || None);
-        }
-        self.states[segment.index()] = Some(state);
-        if let Some(old) = self.images[segment.index()].take() {
-            recycle_segment(old);
-        }
     }
 
     /// Adds a snapshot that is about to be written.
@@ -514,7 +521,7 @@ mod tests {
         assert_eq!((pages.entry(Lpa(899)), pages.entry(Lpa(2400))), (None, None));
         pages.set_entries(1024..1280, &[7; 256]);
         assert_eq!(pages.entries(1023..1281), [&[124][..], &[7; 256], &[381]].concat());
-        pages.set_state(SegmentId(1), SegmentState::of(&[8; 1024]));
+        pages.replace_by(SegmentId(1), SegmentState::of(&[8; 1024]));
         assert_eq!(pages.entries(1023..2049), [&[124][..], &[8; 1024], &[1149]].concat());
     }
 

@@ -90,6 +90,7 @@ impl Step {
         match self {
             Step::Moved { unit, from, number: Halves([high, low]) } => [0, unit, from, high, low],
             Step::Changed { unit, first, n, old } => [1, unit, first.into(), n.into(), old],
+            Step::Replaced { unit, image } => [2, unit, image, 0, 0],
         }
     }
 
@@ -98,6 +99,7 @@ impl Step {
     fn from_words(&[kind, unit, a, b, c]: &[u32; WORDS]) -> Step {
         match kind {
             0 => Step::Moved { unit, from: a, number: Halves([b, c]) },
+            2 => Step::Replaced { unit, image: a },
             _ => Step::Changed { unit, first: a as u16, n: b as u16, old: c },
         }
     }
