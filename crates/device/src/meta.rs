@@ -116,6 +116,10 @@ pub struct Rebuilt {
     pub stamp: u32,
 }
 
+fn metadata_units(layout: &Layout) -> u32 {
+    layout.geometry().meta_superblocks * layout.superblock_units()
+}
+
 impl Meta {
     /// Metadata of a new device: nothing is written.
     pub fn new(layout: Layout, units: MapUnits) -> Meta {
@@ -131,8 +135,7 @@ impl Meta {
         let record_parts = (256 + geometry.data_superblocks.div_ceil(4)).div_ceil(UNIT_BYTES as u32);
         let bitmaps = geometry.data_superblocks * units.bitmap_parts();
         let pieces = segments + bitmaps + 2 * record_parts + JOURNAL_PAGES;
-        let labelled =
-            if units.per_flash_unit() > 1 { geometry.meta_superblocks * layout.superblock_units() } else { 0 };
+        let labelled = if units.per_flash_unit() > 1 { metadata_units(&layout) } else { 0 };
         let mut pages = pages.divided(units);
         pages.resize_labels(layout.first_ppa(Superblock(first)), labelled as usize);
         Meta {
@@ -197,6 +200,11 @@ impl Meta {
         self.closed = rebuilt.used;
         self.open = None;
         self.stamp = rebuilt.stamp;
+    }
+
+    /// Flash units of all metadata superblocks.
+    pub fn flash_units(&self) -> u32 {
+        metadata_units(&self.layout)
     }
 
     /// Number of pieces that the directory has a place for.
@@ -484,6 +492,8 @@ impl Meta {
     /// A metadata superblock has been erased.
     pub fn erased(&mut self, sb: Superblock) {
         assert_eq!(self.valid[(sb.0 - self.first) as usize], 0, "metadata {sb} erased with valid pieces");
+        let first = self.layout.first_ppa(sb);
+        self.pages.erased(first..first.offset(self.layout.superblock_units()));
         self.free.push_back(sb);
     }
 

@@ -55,7 +55,7 @@ impl Flash {
         let mut nand = Nand::load(cfg.geometry, cfg.timing, from)?;
         nand.set_faults(cfg.faults);
         let meta = Meta::new(cfg.geometry.layout(), units);
-        let sizes = Sizes { pieces: meta.pieces(), labelled: meta.pages().labelled() };
+        let sizes = Sizes { pieces: meta.pieces(), units: meta.flash_units(), labelled: meta.pages().labelled() };
         Ok(Flash { nand, pages: Pages::load(units, sizes, from)?, cfg })
     }
 

@@ -151,8 +151,8 @@ fn wrong_files_and_wishes_are_told() {
     };
     let same = |_: &mut Spec| ();
     let mut flipped = whole.clone();
-    let middle = flipped.len() / 2;
-    flipped[middle] ^= 4;
+    // In the checksum: elsewhere, the length of a table may be what is wrong.
+    *flipped.last_mut().expect("a file has bytes") ^= 4;
     for (name, bytes, told) in [
         ("cut.state", &whole[..whole.len() - 100], "the file is damaged or was cut short"),
         ("flipped.state", &flipped[..], "the file is damaged or was cut short"),

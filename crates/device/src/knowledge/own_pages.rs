@@ -1,11 +1,11 @@
 //! The engine's own metadata on flash, by place: records of log blocks, pages of the journal, segment bitmaps, and
 //! snapshots of the directory.
 //!
-//! The newest copy of each piece is kept, and so are the copies that were replaced last. A copy that is older than
-//! these is *forgotten*: a read of its place shows nothing. The smallest devices, of which tests read older copies,
-//! have so few of them that none is forgotten before it is erased.
+//! A copy is kept until its superblock is erased, however many newer ones there are. After a power cut the directory
+//! may name any of them again: of a piece that was dropped, the newer copies may be erased before the older ones.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use units::{Lpa, Ppa, Seq, Superblock, UNIT_BYTES};
@@ -13,8 +13,6 @@ use units::{Lpa, Ppa, Seq, Superblock, UNIT_BYTES};
 use super::proof::PiecesRead;
 use crate::directory::Piece;
 
-/// Replaced copies of pieces that are kept.
-pub(super) const MOST_OLDER: usize = 512;
 /// Places in all snapshots that are kept, at 4 bytes each: 1 MiB.
 const MOST_PLACES: usize = 1 << 18;
 /// Snapshots that are kept, however large they are. The one in the open superblock may be incomplete at a power cut.
@@ -113,10 +111,8 @@ impl Snapshot {
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub(super) struct OwnPages {
-    /// The newest copy of every piece, and its place.
-    pub(super) newest: BTreeMap<Piece, (Ppa, OwnPiece)>,
-    /// Copies that newer ones have replaced, oldest first.
-    pub(super) older: VecDeque<(Piece, Ppa, OwnPiece)>,
+    /// All copies that are on flash, by place.
+    pub(super) copies: BTreeMap<Ppa, (Piece, OwnPiece)>,
     /// The last snapshots, oldest first.
     pub(super) snapshots: VecDeque<Snapshot>,
 }
@@ -124,18 +120,17 @@ pub(super) struct OwnPages {
 impl OwnPages {
     /// A piece has been programmed at this place.
     pub fn set(&mut self, piece: Piece, place: Ppa, content: OwnPiece) {
-        let Some((place, content)) = self.newest.insert(piece, (place, content)) else { return };
-        if self.older.len() == MOST_OLDER {
-            self.older.pop_front();
-        }
-        self.older.push_back((piece, place, content));
+        self.copies.insert(place, (piece, content));
     }
 
-    /// The copy of a piece at this place; `None` if it was never there, or is forgotten.
+    /// The copy of a piece at this place; `None` if it is not there.
     pub fn at(&self, piece: Piece, place: Ppa) -> Option<&OwnPiece> {
-        let newest = self.newest.get(&piece).filter(|(at, _)| *at == place).map(|(_, content)| content);
-        let older = || self.older.iter().rev().find(|(of, at, _)| (*of, *at) == (piece, place));
-        newest.or_else(|| older().map(|(_, _, content)| content))
+        self.copies.get(&place).filter(|(of, _)| *of == piece).map(|(_, content)| content)
+    }
+
+    /// These places have been erased.
+    pub fn erased(&mut self, places: Range<Ppa>) {
+        self.copies.retain(|place, _| !places.contains(place));
     }
 
     /// Adds a snapshot that is about to be programmed.
@@ -180,6 +175,15 @@ mod tests {
             .into_iter()
             .for_each(|(place, last)| own.set(Piece(3), Ppa(place), bitmap(last)));
         assert_eq!(own.at(Piece(3), Ppa(10)), Some(&bitmap(3)));
+    }
+
+    #[test]
+    fn a_copy_is_kept_until_its_place_is_erased() {
+        let mut own = OwnPages::default();
+        (10..5010).for_each(|place| own.set(Piece(3), Ppa(place), bitmap(u64::from(place))));
+        assert_eq!(own.at(Piece(3), Ppa(10)), Some(&bitmap(10)));
+        own.erased(Ppa(10)..Ppa(20));
+        assert_eq!([10, 19, 20].map(|place| own.at(Piece(3), Ppa(place)).is_some()), [false, false, true]);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The content of metadata pages. Flash keeps it through a power cut; everything else about metadata is in SRAM.
 //!
 //! Content belongs to a *place*: a read shows what was programmed on that page and nothing else. The newest copy of
-//! every piece is stored as a whole. Older copies, which are on flash until their superblock is erased, are stored as
-//! differences ([`History`], [`OwnPages`]). A place that was erased or whose program was torn needs no care here: the
-//! flash array shows no spare area there, and without one nobody gets a proof of a read.
+//! every map unit is stored as a whole, and the last of the older ones as differences ([`History`]). Of all other pieces
+//! every copy is stored that is on flash ([`OwnPages`]). A place that was erased or whose program was torn needs no care
+//! here: the flash array shows no spare area there, and without one nobody gets a proof of a read.
 //!
 //! Firmware reaches content only with a proof (see the head of the module above).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use live::{SegmentImage, SegmentState, copy_segment, recycle_segment};
@@ -254,7 +255,7 @@ impl Pages {
     /// A piece that is no map unit has been programmed with the content that it had at `from` when it was read there.
     ///
     /// # Panics
-    /// If it had none there, or that is forgotten.
+    /// If it had none there.
     pub fn copied(&mut self, piece: &Programmed, from: Ppa) {
         let content = self.own_at(piece.piece(), from).clone();
         self.own.set(piece.piece(), piece.place(), content);
@@ -262,11 +263,16 @@ impl Pages {
 
     fn own_at(&self, piece: Piece, place: Ppa) -> &OwnPiece {
         let content = self.own.at(piece, place);
-        content.unwrap_or_else(|| panic!("{piece:?} was never programmed at {place}, or long ago"))
+        content.unwrap_or_else(|| panic!("{piece:?} was never programmed at {place}, or that is erased"))
+    }
+
+    /// A superblock of metadata, at these places, has been erased.
+    pub fn erased(&mut self, places: Range<Ppa>) {
+        self.own.erased(places);
     }
 
     /// A copy of the entries of these addresses in the newest copies of their map units, packed.
-    fn entries(&self, range: std::ops::Range<u32>) -> Vec<u32> {
+    fn entries(&self, range: Range<u32>) -> Vec<u32> {
         let mut packed = Vec::with_capacity(range.len());
         let mut lpa = Lpa(range.start);
         while lpa.0 < range.end {
@@ -282,7 +288,7 @@ impl Pages {
     }
 
     /// Replaces the entries of these addresses, and notes nothing.
-    pub(super) fn set_entries(&mut self, range: std::ops::Range<u32>, packed: &[u32]) {
+    pub(super) fn set_entries(&mut self, range: Range<u32>, packed: &[u32]) {
         assert_eq!(range.len(), packed.len(), "an entry for each address");
         let (mut lpa, mut rest) = (Lpa(range.start), packed);
         while !rest.is_empty() {

@@ -7,7 +7,7 @@ use live::SegmentImage;
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use super::history::{Halves, History, MOST_STEPS, Step};
-use super::own_pages::{Covered, MOST_OLDER, OwnPages, OwnPiece, Record, Snapshot, TrimRecord};
+use super::own_pages::{Covered, OwnPages, OwnPiece, Record, Snapshot, TrimRecord};
 use super::pages::{Newest, Pages};
 use crate::directory::Piece;
 use crate::map_units::MapUnits;
@@ -23,6 +23,8 @@ const MOST_SNAPSHOTS: usize = 1 << 16;
 pub struct Sizes {
     /// Places in the directory.
     pub pieces: u32,
+    /// Flash units of metadata.
+    pub units: u32,
     /// Flash units that map units share.
     pub labelled: usize,
 }
@@ -77,7 +79,7 @@ impl Pages {
         let words = from.table::<u32>("segments.before", MOST_STEPS * WORDS)?;
         pages.history = History::of(words.as_chunks().0.iter().map(Step::from_words).collect());
         pages.labels = load_labels(sizes.labelled, units.per_flash_unit(), from)?;
-        pages.own = OwnPages::load(sizes.pieces, units.capacity_units(), from)?;
+        pages.own = OwnPages::load(sizes, units.capacity_units(), from)?;
         Ok(pages)
     }
 }
@@ -107,13 +109,10 @@ impl Step {
 
 impl OwnPages {
     fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
-        let newest = self.newest.iter().map(|(piece, (place, content))| (*piece, *place, content));
-        let older = self.older.iter().map(|(piece, place, content)| (*piece, *place, content));
-        // Loaded in this order, the newest copy of a piece comes last.
-        let all: Vec<_> = older.chain(newest).collect();
-        let numbers: Vec<[u32; 3]> = all.iter().map(|(piece, place, own)| [piece.0, place.0, own.kind()]).collect();
+        let copies = self.copies.iter();
+        let numbers: Vec<[u32; 3]> = copies.map(|(place, (piece, own))| [piece.0, place.0, own.kind()]).collect();
         to.table("own", numbers.as_flattened())?;
-        all.iter().try_for_each(|(_, _, content)| content.save(to))?;
+        self.copies.values().try_for_each(|(_, content)| content.save(to))?;
         to.table("snapshots", self.snapshots.iter().map(|s| [s.sb.0, s.stamp]).collect::<Vec<_>>().as_flattened())?;
         for snapshot in &self.snapshots {
             to.table("snapshot.place", &snapshot.place)?;
@@ -122,12 +121,13 @@ impl OwnPages {
         Ok(())
     }
 
-    fn load<R: Read>(pieces: u32, capacity_units: u32, from: &mut Reader<R>) -> Result<OwnPages, ArchiveError> {
+    fn load<R: Read>(sizes: Sizes, capacity_units: u32, from: &mut Reader<R>) -> Result<OwnPages, ArchiveError> {
         let mut own = OwnPages::default();
-        let numbers = from.table::<u32>("own", 3 * (MOST_OLDER + pieces as usize))?;
+        let pieces = sizes.pieces;
+        let numbers = from.table::<u32>("own", 3 * sizes.units as usize)?;
         for numbers in numbers.chunks(3) {
             let &[piece, place, kind] = numbers else {
-                return Err(ArchiveError::table("own", "must have three numbers for each piece"));
+                return Err(ArchiveError::table("own", "must have three numbers for each copy"));
             };
             if piece >= pieces {
                 return Err(ArchiveError::table("own", format!("names piece {piece}: must be below {pieces}")));
