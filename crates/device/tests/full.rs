@@ -4,7 +4,7 @@
 mod kit;
 
 use kit::{Bench, Rng, tiny};
-use nand::Geometry;
+use nand::{Faults, Geometry};
 use params::Owners;
 use ufs::Op;
 use ufsim_device::{DeviceConfig, GcConfig, GcPace, MappingKind, SramConfig};
@@ -72,4 +72,21 @@ fn writes_go_on_among_reads() {
         at_reserve += u32::from(bench.device.stats().gc_urgent_steps > 0);
     }
     assert!(2 * at_reserve > devices, "only {at_reserve} of {devices} devices ran down to the reserve");
+}
+
+/// Superblocks are lost until the device only reads. From then on nothing is written but what it holds: GC would go on
+/// with victims that are nearly full of valid pages, and failing flash would take its last superblocks.
+#[test]
+fn a_device_that_only_reads_does_not_collect() {
+    for (mut bench, mut rng) in full_devices() {
+        bench.device.set_faults(Faults { seed: 1, program_per_million: 20_000, ..Faults::default() });
+        while !bench.device.is_read_only() {
+            bench.send(Op::Write { lpa: Lpa(rng.below(UNITS)), len: 1, fua: false });
+        }
+        let before = bench.device.stats().gc_units_programmed;
+        bench.send(Op::Flush);
+        bench.settle();
+        let copied = bench.device.stats().gc_units_programmed - before;
+        assert!(copied <= 128, "GC has copied {copied} units after the last write");
+    }
 }

@@ -22,6 +22,11 @@ impl<M: Mapping> Firmware<M> {
 
     #[inline(never)]
     fn begin_due_gc_step(&mut self, free: u32) -> bool {
+        // A device that only reads needs room for nothing but the data that it still holds. Failing flash takes more
+        // from it than GC gains with victims that are nearly full of valid pages.
+        if self.core.is_read_only() && self.core.buffer.held() == 0 {
+            return false;
+        }
         if self.gc.victim.is_none() && !self.choose_victim(free) {
             return self.begin_last_row(free);
         }

@@ -5,7 +5,8 @@
 //!   superblock is used until it is empty, and then given up.
 //! - A data superblock whose erase has failed on any die is given up; a metadata superblock is erased again.
 //! - When too few data superblocks are left, the device only reads. Superblocks that are to be given up do not count as
-//!   left. Units that the device has accepted are still written; the other units of a write that has begun are refused.
+//!   left. Units that the device has accepted are still written, into the reserve of GC if need be; the other units of
+//!   a write that has begun are refused. GC runs only while such units are held.
 
 use nand::{Completed, Sensed, Work};
 use ufs::Op;

@@ -111,7 +111,8 @@ impl<M: Mapping> Firmware<M> {
             self.start_commands();
             self.look_up();
             self.accept_ordered();
-            let behind = self.gc.behind(self.core.blocks.free());
+            // A device that only reads has no writes to come for which GC had to make room.
+            let behind = self.gc.behind(self.core.blocks.free()) && !self.core.is_read_only();
             if !behind {
                 self.program_rows();
             }

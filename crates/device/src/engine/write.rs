@@ -195,7 +195,8 @@ impl<M: Mapping> Firmware<M> {
         if !row_is_due || !self.core.records.ready() {
             return false;
         }
-        if self.core.blocks.free() <= self.core.cfg.gc.reserve {
+        // What is left to write when a device only reads may take the reserve, because no more will come.
+        if self.core.blocks.free() <= self.core.cfg.gc.reserve && !self.core.is_read_only() {
             self.map.starved(&mut self.core);
             return false;
         }
