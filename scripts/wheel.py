@@ -1,6 +1,7 @@
 """The packages of a release: `make wheel` builds and checks them, `make wheel-test` tries them.
 
-    scripts/wheel.py build          wheel and sdist in out/dist; auditwheel names the platform, twine checks the texts
+    scripts/wheel.py build          wheel and sdist in out/dist, the wheel optimised by a profile (scripts/pgo.py);
+                                    auditwheel names the platform, twine checks the texts
     scripts/wheel.py try [FILE]      the wheel in an empty environment: no compiler, no network, nothing of the project
     scripts/wheel.py sdist           the sdist builds the same package from nothing but itself (long)
 
@@ -19,6 +20,8 @@ import time
 import tomllib
 import zipfile
 from pathlib import Path
+
+import pgo
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -70,8 +73,16 @@ def main() -> None:
 
 
 def build(profile: str) -> None:
-    """Makes and checks both packages."""
-    wheel = packed(profile, DIST)
+    """Makes and checks both packages. The wheel is optimised by a profile where that can be done."""
+    tool = pgo.profdata()
+    print(f"profile-guided optimisation: {tool or 'left out, because there is no llvm-profdata (scripts/pgo.py)'}")
+    own = {"CARGO_TARGET_DIR": str(ROOT / "target" / "pgo")}
+
+    def instrumented(folder: Path, environment: dict[str, str]) -> Path:
+        return packed(profile, folder, own | environment)
+
+    rust = own | {"RUSTFLAGS": pgo.flags(tool, WORK / "pgo", instrumented)} if tool else {}
+    wheel = packed(profile, DIST, rust)
     maturin("sdist", folder=DIST)
     check_contents(wheel)
     tools = checking_tools()
@@ -85,18 +96,18 @@ def build(profile: str) -> None:
     print(f"platform of the wheel: {platform}")
 
 
-def packed(profile: str, folder: Path) -> Path:
+def packed(profile: str, folder: Path, environment: dict[str, str] | None = None) -> Path:
     """A wheel, the only file in its folder."""
     shutil.rmtree(folder, ignore_errors=True)
-    maturin("build", "--profile", profile, folder=folder)
+    maturin("build", "--profile", profile, folder=folder, environment=environment)
     (wheel,) = folder.iterdir()
     return wheel
 
 
-def maturin(command: str, *arguments: str, folder: Path) -> None:
+def maturin(command: str, *arguments: str, folder: Path, environment: dict[str, str] | None = None) -> None:
     # The same interpreter as `make install`, or cargo would compile the extension anew.
     own = {"PYO3_PYTHON": str(BIN / "python"), "VIRTUAL_ENV": str(BIN.parent)}
-    run(BIN / "maturin", command, *arguments, "--out", folder, environment=own)
+    run(BIN / "maturin", command, *arguments, "--out", folder, environment=own | (environment or {}))
 
 
 def check_contents(wheel: Path) -> None:
