@@ -214,3 +214,37 @@ pub enum Part {
     /// Reading all segments for valid page counts.
     Count,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_those_of_splitmix64() {
+        // The first outputs of the reference implementation (Steele, Lea and Flood, OOPSLA 2014) for these states.
+        assert_eq!(next_key(0), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(next_key(1_234_567), 6_457_827_717_110_365_317);
+    }
+
+    #[test]
+    fn the_parts_of_a_recovery_add_up() {
+        let mut stats = DeviceStats::default();
+        for (n, part) in [Part::Directory, Part::Scan, Part::SegmentRead, Part::Update, Part::SegmentWrite, Part::Count]
+            .iter()
+            .enumerate()
+        {
+            add_time(&mut stats, *part, 1 << n);
+            add_time(&mut stats, *part, 64 << n);
+        }
+        let parts = [
+            stats.recovery_directory_ns,
+            stats.recovery_scan_ns,
+            stats.recovery_segment_read_ns,
+            stats.recovery_update_ns,
+            stats.recovery_segment_write_ns,
+            stats.recovery_count_ns,
+        ];
+        assert_eq!(parts, [65, 130, 260, 520, 1040, 2080]);
+        assert_eq!(stats.recovery_ns, parts.iter().sum::<u64>());
+    }
+}
