@@ -2,7 +2,8 @@
 //! snapshots of the directory.
 //!
 //! A copy is kept until its superblock is erased, however many newer ones there are. After a power cut the directory
-//! may name any of them again: of a piece that was dropped, the newer copies may be erased before the older ones.
+//! may name any of them again: of a piece that was dropped, the newer copies may be erased before the older ones. No
+//! record is ever dropped, so of these only some hundreds are kept.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -13,6 +14,8 @@ use units::{Lpa, Ppa, Seq, Superblock, UNIT_BYTES};
 use super::proof::PiecesRead;
 use crate::directory::Piece;
 
+/// Records that are kept when a snapshot is added.
+const MOST_RECORDS: u64 = 256;
 /// Places in all snapshots that are kept, at 4 bytes each: 1 MiB.
 const MOST_PLACES: usize = 1 << 18;
 /// Snapshots that are kept, however large they are. The one in the open superblock may be incomplete at a power cut.
@@ -130,16 +133,28 @@ impl OwnPages {
 
     /// These places have been erased.
     pub fn erased(&mut self, places: Range<Ppa>) {
-        self.copies.retain(|place, _| !places.contains(place));
+        while let Some((&place, _)) = self.copies.range(places.clone()).next() {
+            self.copies.remove(&place);
+        }
     }
 
-    /// Adds a snapshot that is about to be programmed.
+    /// Adds a snapshot that is about to be programmed. Forgets records that have long been replaced.
     pub fn add_snapshot(&mut self, snapshot: Snapshot) {
+        self.forget_records();
         let most = (MOST_PLACES / snapshot.place.len().max(1)).max(FEWEST_SNAPSHOTS);
         while self.snapshots.len() >= most {
             self.snapshots.pop_front();
         }
         self.snapshots.push_back(snapshot);
+    }
+
+    /// A record is as large as the list of superblocks, and recovery looks for the newest one only.
+    fn forget_records(&mut self) {
+        let number = |content: &OwnPiece| if let OwnPiece::Record(record) = content { record.number } else { 0 };
+        let newest = self.copies.values().map(|(_, content)| number(content)).max().unwrap_or(0);
+        self.copies.retain(|_, (_, content)| {
+            !matches!(content, OwnPiece::Record(_)) || number(content) + MOST_RECORDS > newest
+        });
     }
 
     /// The snapshot whose first flash unit has this stamp.
@@ -184,6 +199,19 @@ mod tests {
         assert_eq!(own.at(Piece(3), Ppa(10)), Some(&bitmap(10)));
         own.erased(Ppa(10)..Ppa(20));
         assert_eq!([10, 19, 20].map(|place| own.at(Piece(3), Ppa(place)).is_some()), [false, false, true]);
+    }
+
+    #[test]
+    fn records_that_were_replaced_long_ago_are_forgotten() {
+        let mut own = OwnPages::default();
+        for number in 1..=1000 {
+            let record = Record { number, ..Record::default() };
+            own.set(Piece(3), Ppa(number as u32), OwnPiece::Record(Arc::new(record)));
+        }
+        own.set(Piece(4), Ppa(2000), bitmap(1));
+        own.add_snapshot(Snapshot { sb: Superblock(1), stamp: 1, place: Vec::new(), next: Vec::new() });
+        let held = |place: u32| own.at(Piece(3), Ppa(place)).is_some();
+        assert_eq!((own.copies.len(), held(744), held(745), held(1000)), (257, false, true, true));
     }
 
     #[test]
