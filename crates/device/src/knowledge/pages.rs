@@ -1,9 +1,9 @@
 //! The content of metadata pages. Flash keeps it through a power cut; everything else about metadata is in SRAM.
 //!
 //! Content belongs to a *place*: a read shows what was programmed on that page and nothing else. The newest copy of
-//! every map unit is stored as a whole, and the last of the older ones as differences ([`History`]). Of all other pieces
-//! every copy is stored that is on flash ([`OwnPages`]). A place that was erased or whose program was torn needs no care
-//! here: the flash array shows no spare area there, and without one nobody gets a proof of a read.
+//! every map unit is stored as a whole, and the last of the older ones as differences ([`History`]). Of all other
+//! pieces every copy is stored that is on flash ([`OwnPages`]). A place that was erased or whose program was torn needs
+//! no care here: the flash array shows no spare area there, and without one nobody gets a proof of a read.
 //!
 //! Firmware reaches content only with a proof (see the head of the module above).
 
