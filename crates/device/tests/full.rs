@@ -3,23 +3,14 @@
 
 mod kit;
 
-use kit::{Bench, Rng, tiny};
+use kit::{Bench, Rng, SELF_RELIANT, tiny};
 use nand::{Faults, Geometry};
 use params::Owners;
 use ufs::Op;
-use ufsim_device::{DeviceConfig, GcConfig, GcPace, MappingKind, SramConfig};
+use ufsim_device::{DeviceConfig, GcConfig, GcPace, SramConfig};
 use units::Lpa;
 
 const UNITS: u32 = 5120;
-const SELF_RELIANT: [MappingKind; 7] = [
-    MappingKind::SegmentLog,
-    MappingKind::Ideal,
-    MappingKind::Dftl,
-    MappingKind::Cdftl,
-    MappingKind::BaseDftl,
-    MappingKind::MiniPage,
-    MappingKind::Msftl,
-];
 
 /// Rows of 8 or 16 units, two of them in reserve. The log has room for one when a map flush begins.
 fn cramped(planes: u32, pace: GcPace) -> DeviceConfig {

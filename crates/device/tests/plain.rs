@@ -2,20 +2,10 @@
 
 mod kit;
 
-use kit::{Bench, Rng, tiny};
+use kit::{Bench, Rng, SELF_RELIANT, tiny};
 use ufs::{DataIn, Op};
 use ufsim_device::MappingKind;
 use units::Lpa;
-
-const SELF_RELIANT: [MappingKind; 7] = [
-    MappingKind::SegmentLog,
-    MappingKind::Ideal,
-    MappingKind::Dftl,
-    MappingKind::Cdftl,
-    MappingKind::BaseDftl,
-    MappingKind::MiniPage,
-    MappingKind::Msftl,
-];
 
 fn churn(bench: &mut Bench, rng: &mut Rng, ops: u32, span: u32) {
     for _ in 0..ops {

@@ -11,6 +11,18 @@ use ufsim_device::{
 };
 use units::{Lpa, Nanos, Seq, SimTime};
 
+/// Mappings that work without a booster.
+#[allow(dead_code, reason = "not every test goes through them all")]
+pub const SELF_RELIANT: [MappingKind; 7] = [
+    MappingKind::SegmentLog,
+    MappingKind::Ideal,
+    MappingKind::Dftl,
+    MappingKind::Cdftl,
+    MappingKind::BaseDftl,
+    MappingKind::MiniPage,
+    MappingKind::Msftl,
+];
+
 /// A device of a few MiB on which everything happens often: 2 dies, superblocks of 256 units, 4 segments.
 pub fn tiny() -> DeviceConfig {
     let us = Nanos::from_micros;
