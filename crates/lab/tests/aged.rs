@@ -151,7 +151,7 @@ fn wrong_files_and_wishes_are_told() {
     };
     let same = |_: &mut Spec| ();
     let mut flipped = whole.clone();
-    // In the checksum: elsewhere, the length of a table may be what is wrong.
+    // In the checksum.
     *flipped.last_mut().expect("a file has bytes") ^= 4;
     for (name, bytes, told) in [
         ("cut.state", &whole[..whole.len() - 100], "the file is damaged or was cut short"),
@@ -160,6 +160,13 @@ fn wrong_files_and_wishes_are_told() {
     ] {
         let text = error(name, bytes, &same);
         assert!(text.contains(told) && text.contains(name), "{text}");
+    }
+    // Anywhere else, what is told may also be a length or a value that cannot be.
+    for part in 1..8 {
+        let mut damaged = whole.clone();
+        damaged[whole.len() * part / 8] ^= 4;
+        let text = error("damaged.state", &damaged, &same);
+        assert!(text.contains("damaged.state"), "part {part}: {text}");
     }
     let text = error("mapping.state", &whole, &|spec| spec.scheme = "hp-ufs".into());
     assert!(text.contains("mapping = \"segment-log\": the run needs \"hp-ufs\""), "{text}");
