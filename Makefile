@@ -65,7 +65,7 @@ check-clippy: .venv/.packages
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 check-python: install
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 example: .venv/.packages
 	$(BIN)/python scripts/check_example.py

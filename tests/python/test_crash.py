@@ -21,6 +21,7 @@ def test_a_campaign_keeps_its_promises_whatever_the_jobs(ufsim: Command) -> None
     assert first["circumstances"]["submission going on"] > 0
 
 
+@pytest.mark.slow
 def test_a_broken_promise_is_found_and_can_be_repeated(ufsim: Command) -> None:
     broken = ufsim("crash", "--runs", 12, "--sabotage", "flush-at-once", "--json")
     assert broken.returncode == 5

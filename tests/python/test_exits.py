@@ -159,6 +159,7 @@ def lines_of(text: str) -> Sequence[str]:
     return [line for line in text.splitlines() if line.startswith("ufsim: ")]
 
 
+@pytest.mark.slow
 def test_a_long_run_off_a_terminal_shows_that_it_is_alive(tmp_path: Path) -> None:
     job = tmp_path / "some.fio"
     job.write_text(LONG.replace("100g", "2g"))

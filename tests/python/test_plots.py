@@ -139,6 +139,7 @@ def test_nand_time_is_stacked_to_the_total(comparison: Comparison) -> None:
     assert labels == ["host read", "host write", "map read", "map write", "valid-page search", "erase"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schemes", [ALL[:1], ALL[:2], ALL[:4], ALL])
 @pytest.mark.parametrize("replay", ["timed", "closed"])
 def test_pictures_are_legible_for_every_number_of_schemes(schemes: list[str], replay: str) -> None:
