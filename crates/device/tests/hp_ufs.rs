@@ -1,7 +1,5 @@
 //! `hp-ufs`, seen from a host without a driver.
 
-// Other tests use the rest of it.
-#[allow(dead_code)]
 mod kit;
 
 use kit::{Bench, tiny};

@@ -1,18 +1,20 @@
 //! A test bench for a device without driver and link. It checks all data that is read.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use nand::{CellTiming, FreeWork, Geometry, Timing};
+use nand::{CellTiming, Counters, FreeWork, Geometry, Timing};
 use params::Owners;
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
 use ufsim_device::{
-    Device, DeviceConfig, DeviceEvent, GcConfig, GcPace, LogConfig, MappingKind, MappingParams, SramConfig,
+    Device, DeviceConfig, DeviceEvent, DeviceStats, GcConfig, GcCopy, GcPace, LogConfig, MappingKind, MappingParams,
+    Moment, SramConfig,
 };
 use units::{Lpa, Nanos, Seq, SimTime};
 
 /// Mappings that work without a booster.
-#[allow(dead_code, reason = "not every test goes through them all")]
 pub const SELF_RELIANT: [MappingKind; 7] = [
     MappingKind::SegmentLog,
     MappingKind::Ideal,
@@ -86,6 +88,26 @@ impl Rng {
     }
 }
 
+/// What a test sees of the firmware between two events.
+#[derive(Debug)]
+pub struct Seen {
+    pub moment: Moment,
+    pub counters: Counters,
+    pub copies: Vec<GcCopy>,
+    pub ready: bool,
+}
+
+impl Seen {
+    fn of(device: &Device) -> Seen {
+        Seen {
+            moment: device.moment(),
+            counters: *device.nand_counters(),
+            copies: device.copies(),
+            ready: device.is_ready(),
+        }
+    }
+}
+
 /// A device with an event queue, commands in flight, and what every address may hold.
 pub struct Bench {
     pub device: Device,
@@ -98,6 +120,14 @@ pub struct Bench {
     pub in_flight: BTreeMap<u8, (Op, u32)>,
     /// Acknowledged content of each address: its stamp, or 0 after a trim.
     acked: BTreeMap<u32, u32>,
+    /// The same at the last flush, which a power cut cannot take back.
+    durable: BTreeMap<u32, u32>,
+    /// What has been acknowledged since, and may be there after a power cut.
+    recent: BTreeMap<u32, Vec<u32>>,
+    /// All that is read may be what was flushed last, or newer.
+    after_cut: bool,
+    /// Called with the state before each step and after it.
+    pub watch: Option<fn(&Seen, &Seen)>,
     stamp: u32,
     pub responses: Vec<Response>,
     /// The latest change that the host has applied, as every command says.
@@ -118,6 +148,10 @@ impl Bench {
             free_tags: (0..32).collect(),
             in_flight: BTreeMap::new(),
             acked: BTreeMap::new(),
+            durable: BTreeMap::new(),
+            recent: BTreeMap::new(),
+            after_cut: false,
+            watch: None,
             stamp: 0,
             responses: Vec::new(),
             host_seq: Seq(0),
@@ -165,14 +199,23 @@ impl Bench {
 
     fn acked_write(&mut self, lpa: u32, stamp: u32) {
         self.acked.insert(lpa, stamp);
+        self.recent.entry(lpa).or_default().push(stamp);
     }
 
-    fn check(&self, lpa: u32, content: Option<ufs::Content>) {
+    fn check(&mut self, lpa: u32, content: Option<ufs::Content>) {
         if let Some(content) = content {
             assert_eq!(content.lpa, Lpa(lpa), "data of another address");
         }
+        let found = content.map_or(0, |c| c.stamp);
+        if self.after_cut {
+            let flushed = self.durable.get(&lpa).copied().unwrap_or(0);
+            let fits = found == flushed || self.recent.get(&lpa).is_some_and(|recent| recent.contains(&found));
+            assert!(fits, "LPA {lpa} holds {found} after a cut, {flushed} was flushed: {:?}", self.recent.get(&lpa));
+            self.acked.insert(lpa, found);
+            return;
+        }
         let expected = self.acked.get(&lpa).copied().unwrap_or(0);
-        assert_eq!(content.map_or(0, |c| c.stamp), expected, "LPA {lpa}");
+        assert_eq!(found, expected, "LPA {lpa}");
     }
 
     /// True if a command in flight touches the range, so that the result of another one would be undefined.
@@ -217,12 +260,81 @@ impl Bench {
     }
 
     fn step(&mut self) {
+        let before = self.watch.map(|_| Seen::of(&self.device));
+        self.advance();
+        if let (Some(watch), Some(before)) = (self.watch, before) {
+            watch(&before, &Seen::of(&self.device));
+        }
+    }
+
+    fn advance(&mut self) {
         let Reverse((at, _, event)) = self.queue.pop().expect("commands in flight, but nothing will ever happen");
         self.now = at;
         self.silent += 1;
         assert!(self.silent < 20_000, "no response for 20000 events: {:?}, {:?}", self.in_flight, self.device.stats());
         self.device.wake(self.now, self.events[event]);
         self.drain();
+    }
+
+    /// Lets up to `n` things happen.
+    pub fn steps(&mut self, n: u32) {
+        (0..n).for_each(|_| {
+            if !self.queue.is_empty() {
+                self.step()
+            }
+        });
+    }
+
+    /// Waits until every command is answered, and for a flush after that. The device may go on with work of its own.
+    pub fn flush(&mut self) {
+        while !self.in_flight.is_empty() {
+            self.step();
+        }
+        self.send(Op::Flush);
+        while !self.in_flight.is_empty() {
+            self.step();
+        }
+        self.durable = self.acked.clone();
+        self.recent.clear();
+    }
+
+    /// Checks what GC holds: each copy is of content that its address had, and at most one is being programmed.
+    pub fn check_copies(&self, copies: &[GcCopy]) {
+        for copy in copies {
+            assert!(copy.stamp > 0 && copy.stamp <= self.stamp, "{copy:?} is of content that nobody wrote");
+        }
+    }
+
+    /// Cuts the power at once and waits until the device is ready again. Then all data is read, and what stands there
+    /// has to be what was flushed, or newer. Gives how long the recovery took, and its counters.
+    pub fn cut(mut self, rng: &mut Rng, units: u32) -> (Bench, Nanos, DeviceStats) {
+        for (op, stamp) in std::mem::take(&mut self.in_flight).into_values() {
+            if let Op::Write { lpa, len, .. } = op {
+                (0..len).for_each(|i| self.recent.entry(lpa.0 + i).or_default().push(stamp));
+            } else if let Op::Unmap { lpa, len } = op {
+                (0..len).for_each(|i| self.recent.entry(lpa.0 + i).or_default().push(0));
+            }
+        }
+        self.free_tags = (0..32).collect();
+        self.queue.clear();
+        let from = self.now;
+        self.device = Device::power_on(self.device.power_cut(from, &mut |n| rng.below(n)), from);
+        self.drain();
+        while !self.device.is_ready() {
+            self.step();
+        }
+        let (took, stats) = (self.now - from, self.device.stats());
+        self.after_cut = true;
+        for lpa in (0..units).step_by(16) {
+            self.send(Op::Read { lpa: Lpa(lpa), len: 16 });
+        }
+        while !self.in_flight.is_empty() {
+            self.step();
+        }
+        self.after_cut = false;
+        self.durable = self.acked.clone();
+        self.recent.clear();
+        (self, took, stats)
     }
 
     /// Waits until every command is answered and the device is quiet.

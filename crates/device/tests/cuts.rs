@@ -1,0 +1,190 @@
+//! Power cuts of the device alone: what a moment says of the work in flight, what recovery costs, and that it finds what
+//! was flushed, whatever GC was copying.
+
+mod kit;
+
+use kit::{Bench, Rng, SELF_RELIANT, Seen, tiny};
+use nand::{Cause, Kind};
+use ufs::Op;
+use ufsim_device::{DeviceConfig, DeviceStats, MappingKind, Moment};
+use units::Lpa;
+
+const UNITS: u32 = 4096;
+
+/// What must have been in flight before something ended, and cannot have stopped before it ended.
+fn must_agree(what: &str, told: (bool, bool), ended: u64) {
+    let (was, is) = told;
+    assert!(was || is || ended == 0, "{what}: something ended that was not told of");
+    assert!(!was || is || ended > 0, "{what}: nothing ended, but it is not told of any more");
+}
+
+/// Operations are counted when they end. So a moment tells of each until then, and of none after that.
+fn moments_tell_of_what_is_in_flight(before: &Seen, after: &Seen) {
+    let counters = after.counters.since(&before.counters);
+    let ended = |cause| counters.ops(cause, Kind::Program);
+    let told = |of: fn(&Moment) -> bool| (of(&before.moment), of(&after.moment));
+    must_agree("program", told(|m| m.program), ended(Cause::HostWrite));
+    must_agree("erase", told(|m| m.erase), counters.total_ops(Kind::Erase));
+    let copying = |seen: &Seen| seen.copies.iter().any(|copy| copy.programming);
+    must_agree("copy", (copying(before), copying(after)), ended(Cause::GcWrite));
+    for (what, (was, is)) in [
+        ("journal", told(|m| m.journal)),
+        ("record", told(|m| m.record)),
+        ("snapshot", told(|m| m.snapshot)),
+        ("writeback", told(|m| m.writeback)),
+    ] {
+        assert!(!was || is || ended(Cause::MapWrite) > 0, "{what}: nothing ended, but it is not told of any more");
+    }
+    assert_eq!(after.moment.recovery, !after.ready);
+    assert!(!(after.ready && !before.ready && after.moment.record), "ready before the last record is on flash");
+}
+
+fn random_write(bench: &mut Bench, rng: &mut Rng) {
+    // What GC holds is overwritten more often than chance would have it: then its copies are worth nothing.
+    let copies = bench.device.copies();
+    let held = (!copies.is_empty() && rng.below(3) == 0).then(|| copies[rng.below(copies.len() as u32) as usize].lpa);
+    let lpa = held.unwrap_or(Lpa(rng.below(UNITS)));
+    match rng.below(20) {
+        0 => bench.send(Op::Unmap { lpa: Lpa(rng.below(UNITS - 64)), len: 1 + rng.below(64) }),
+        _ => bench.send(Op::Write { lpa, len: 1, fua: rng.below(50) == 0 }),
+    }
+}
+
+/// A device that is cut again and again, with GC under way, and that is looked at after each event.
+fn cut_often(cfg: DeviceConfig, kind: MappingKind, seed: u64) {
+    let mut bench = Bench::new(cfg, kind);
+    bench.watch = Some(moments_tell_of_what_is_in_flight);
+    let mut rng = Rng(0x9e37_79b9_7f4a_7c15 ^ (seed << 32));
+    for lpa in (0..UNITS).step_by(16) {
+        bench.send(Op::Write { lpa: Lpa(lpa), len: 16, fua: false });
+    }
+    for _ in 0..20 {
+        for _ in 0..rng.below(400) {
+            random_write(&mut bench, &mut rng);
+        }
+        bench.flush();
+        for _ in 0..rng.below(60) {
+            random_write(&mut bench, &mut rng);
+        }
+        let steps = rng.below(80);
+        bench.steps(steps);
+        let copies = bench.device.copies();
+        bench.check_copies(&copies);
+        let (next, took, stats) = bench.cut(&mut rng, UNITS);
+        assert_eq!(stats.recovery_ns, took.0, "{kind:?}: {stats:?}");
+        bench = next;
+    }
+    bench.settle();
+}
+
+#[test]
+fn what_was_flushed_survives_cuts_amid_gc() {
+    for kind in SELF_RELIANT {
+        for seed in 1..=6 {
+            println!("{kind:?}, seed {seed}");
+            cut_often(tiny(), kind, seed);
+        }
+    }
+}
+
+/// Copies wait for a full row while GC has nothing to do. Meanwhile their addresses are written anew, and so much more
+/// that nothing but the mapping on flash tells where. Then GC goes on, the copies are programmed, and power goes.
+fn cut_after_a_long_wait(kind: MappingKind, seed: u64) -> u32 {
+    let mut bench = Bench::new(tiny(), kind);
+    let mut rng = Rng(0x9e37_79b9_7f4a_7c15 ^ (seed << 32));
+    let mut programmed = 0;
+    for _ in 0..4 {
+        for lpa in (0..UNITS).step_by(16) {
+            bench.send(Op::Write { lpa: Lpa(lpa), len: 16, fua: false });
+        }
+        let mut tries = 0;
+        while bench.device.copies().iter().all(|copy| copy.programming) && tries < 3000 {
+            random_write(&mut bench, &mut rng);
+            tries += 1;
+        }
+        let held = bench.device.copies();
+        for lpa in (0..UNITS).step_by(16) {
+            if !held.iter().any(|copy| (lpa..lpa + 16).contains(&copy.lpa.0)) {
+                bench.send(Op::Unmap { lpa: Lpa(lpa), len: 16 });
+            }
+        }
+        bench.settle();
+        let waited = bench.device.copies();
+        for copy in &waited {
+            bench.send(Op::Write { lpa: copy.lpa, len: 1, fua: false });
+        }
+        let first = rng.below(UNITS / 2);
+        for lpa in (first..first + 1024).step_by(16) {
+            bench.send(Op::Write { lpa: Lpa(lpa), len: 16, fua: false });
+        }
+        bench.flush();
+        while !waited.is_empty() && bench.device.copies().iter().any(|copy| !copy.programming) {
+            random_write(&mut bench, &mut rng);
+        }
+        programmed += waited.len() as u32;
+        bench.flush();
+        bench = bench.cut(&mut rng, UNITS).0;
+    }
+    programmed
+}
+
+#[test]
+fn copies_that_waited_long_are_worth_nothing_after_a_cut() {
+    for kind in SELF_RELIANT {
+        let waited: u32 = (1..=4).map(|seed| cut_after_a_long_wait(kind, seed)).sum();
+        assert!(waited > 20, "{kind:?}: only {waited} copies waited");
+    }
+}
+
+/// Power goes before anything was written, and once more.
+#[test]
+fn a_device_that_was_never_written_starts_empty() {
+    for kind in SELF_RELIANT {
+        println!("{kind:?}");
+        let mut rng = Rng(5);
+        let (bench, _, stats) = Bench::new(tiny(), kind).cut(&mut rng, UNITS);
+        assert_eq!(stats.recovery_units_scanned, 0, "{kind:?}");
+        let (mut bench, ..) = bench.cut(&mut rng, UNITS);
+        bench.send(Op::Write { lpa: Lpa(1), len: 1, fua: false });
+        bench.flush();
+        bench.cut(&mut rng, UNITS);
+    }
+}
+
+/// The recovery after so many writes of 16 units, a row on each of two dies, in each of the four segments in turn.
+fn written(rows: u32, kind: MappingKind) -> DeviceStats {
+    let mut bench = Bench::new(tiny(), kind);
+    for row in 0..rows {
+        bench.send(Op::Write { lpa: Lpa((row % 4) * 1024 + row * 16), len: 16, fua: false });
+    }
+    bench.flush();
+    bench.cut(&mut Rng(5), UNITS).2
+}
+
+/// On each of two dies, a row of 8 units takes a tR of 60 us. What is read beyond the first blank row of a die are rows
+/// that were under way when it was seen: the pool of 96 units has room for twelve. A map unit costs the time of a command,
+/// 1 us; those changed here fit one program of 150 us. Two superblocks are erased, 5 ms each, on both dies at once.
+#[test]
+fn recovery_takes_the_time_of_what_it_reads_and_writes() {
+    for kind in SELF_RELIANT {
+        for rows in [1, 5, 20] {
+            let stats = written(rows, kind);
+            let scanned = stats.recovery_units_scanned;
+            assert!((16 * u64::from(rows + 1)..=16 * u64::from(rows) + 96).contains(&scanned), "{kind:?}: {stats:?}");
+            assert_eq!(stats.recovery_scan_ns, scanned / 16 * 60_000, "{kind:?}: {stats:?}");
+            let in_dram = kind == MappingKind::Ideal;
+            // One translation page of base-dftl has room for the whole table.
+            let units = if kind == MappingKind::BaseDftl { 1 } else { rows.min(4) };
+            assert_eq!(stats.recovery_segments, if in_dram { 0 } else { u64::from(units) }, "{kind:?}: {stats:?}");
+            assert_eq!(stats.recovery_update_ns, 1000 * u64::from(units), "{kind:?}: {stats:?}");
+            assert_eq!(stats.recovery_segment_write_ns, if in_dram { 0 } else { 150_000 }, "{kind:?}: {stats:?}");
+            assert_eq!(stats.recovery_directory_ns, 10_650_000, "{kind:?}: {stats:?}");
+            let counted = match kind {
+                MappingKind::Ideal => 0,
+                MappingKind::SegmentLog => 25_000 + 150_000,
+                _ => 25_000,
+            };
+            assert_eq!(stats.recovery_count_ns, counted, "{kind:?}: {stats:?}");
+        }
+    }
+}
