@@ -220,4 +220,39 @@ mod tests {
         assert_eq!(trims.take_covered(Seq(46)), Some(page));
         assert!(!trims.crowded() && !trims.all_safe(), "the later one is still volatile");
     }
+
+    #[test]
+    fn a_full_page_is_due_and_so_is_what_a_held_superblock_waits_for() {
+        let mut trims = Trims::new(2);
+        for i in 0..RECORDS_PER_PAGE as u32 {
+            assert!(trims.has_room() && !trims.due(), "{i} trims");
+            trims.push(Lpa(2 * i), 1, Seq(5).plus(i));
+        }
+        assert!(!trims.has_room() && trims.due());
+        trims.hold(Superblock(1), Seq(5));
+        assert_eq!(trims.held().count(), 0, "no trim has a number below 5");
+        trims.hold(Superblock(1), Seq(6));
+        let page = trims.start_write().unwrap();
+        trims.push(Lpa(9), 1, Seq(6));
+        assert!(trims.held().count() == 1 && !trims.wanted, "the trim with the number 6 is not waited for");
+        trims.written(page);
+        assert_eq!(trims.held().count(), 0);
+    }
+
+    #[test]
+    fn trims_in_the_journal_come_back_until_they_are_covered() {
+        let mut trims = Trims::new(2);
+        assert!(trims.none() && trims.take_covered(Seq(100)).is_none());
+        let records = [(7, 3, 20), (50, 1, 9)].map(|(l, len, s)| TrimRecord { lpa: Lpa(l), len, seq: Seq(s) });
+        trims.restore(0, &records);
+        trims.restore(1, &[]);
+        assert!(!trims.none() && trims.all_safe() && trims.crowded());
+        assert_eq!(trims.take_restored(), records);
+        assert_eq!(trims.take_restored(), []);
+        assert_eq!(trims.take_covered(Seq(22)), None, "the last of three units has the number 22");
+        assert_eq!(trims.take_covered(Seq(23)), Some(0));
+        assert!(trims.none() && !trims.crowded());
+        trims.push(Lpa(0), 1, Seq(30));
+        assert!(!trims.none());
+    }
 }

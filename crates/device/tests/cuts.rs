@@ -39,19 +39,21 @@ fn moments_tell_of_what_is_in_flight(before: &Seen, after: &Seen) {
     assert!(!(after.ready && !before.ready && after.moment.record), "ready before the last record is on flash");
 }
 
-fn random_write(bench: &mut Bench, rng: &mut Rng) {
+/// Of twenty commands, so many are trims, and half of these of one unit.
+fn random_write(bench: &mut Bench, rng: &mut Rng, trims: u32) {
     // What GC holds is overwritten more often than chance would have it: then its copies are worth nothing.
     let copies = bench.device.copies();
     let held = (!copies.is_empty() && rng.below(3) == 0).then(|| copies[rng.below(copies.len() as u32) as usize].lpa);
     let lpa = held.unwrap_or(Lpa(rng.below(UNITS)));
-    match rng.below(20) {
-        0 => bench.send(Op::Unmap { lpa: Lpa(rng.below(UNITS - 64)), len: 1 + rng.below(64) }),
-        _ => bench.send(Op::Write { lpa, len: 1, fua: rng.below(50) == 0 }),
+    match rng.below(20) < trims {
+        true if rng.below(2) == 0 => bench.send(Op::Unmap { lpa, len: 1 }),
+        true => bench.send(Op::Unmap { lpa: Lpa(rng.below(UNITS - 64)), len: 1 + rng.below(64) }),
+        false => bench.send(Op::Write { lpa, len: 1, fua: rng.below(50) == 0 }),
     }
 }
 
 /// A device that is cut again and again, with GC under way, and that is looked at after each event.
-fn cut_often(cfg: DeviceConfig, kind: MappingKind, seed: u64) {
+fn cut_often(cfg: DeviceConfig, kind: MappingKind, seed: u64, trims: u32) {
     let mut bench = Bench::new(cfg, kind);
     bench.watch = Some(moments_tell_of_what_is_in_flight);
     let mut rng = Rng(0x9e37_79b9_7f4a_7c15 ^ (seed << 32));
@@ -60,11 +62,11 @@ fn cut_often(cfg: DeviceConfig, kind: MappingKind, seed: u64) {
     }
     for _ in 0..20 {
         for _ in 0..rng.below(400) {
-            random_write(&mut bench, &mut rng);
+            random_write(&mut bench, &mut rng, trims);
         }
         bench.flush();
         for _ in 0..rng.below(60) {
-            random_write(&mut bench, &mut rng);
+            random_write(&mut bench, &mut rng, trims);
         }
         let steps = rng.below(80);
         bench.steps(steps);
@@ -82,7 +84,31 @@ fn what_was_flushed_survives_cuts_amid_gc() {
     for kind in SELF_RELIANT {
         for seed in 1..=6 {
             println!("{kind:?}, seed {seed}");
-            cut_often(tiny(), kind, seed);
+            cut_often(tiny(), kind, seed, 2);
+        }
+    }
+}
+
+/// The journal of trims is filled again and again, so that its pages have to be emptied.
+#[test]
+fn what_was_trimmed_stays_trimmed() {
+    for kind in SELF_RELIANT {
+        for seed in 1..=2 {
+            println!("{kind:?}, seed {seed}");
+            let mut bench = Bench::new(tiny(), kind);
+            let mut rng = Rng(0x9e37_79b9_7f4a_7c15 ^ (seed << 32));
+            for _ in 0..6 {
+                for lpa in (0..UNITS).step_by(16) {
+                    bench.send(Op::Write { lpa: Lpa(lpa), len: 16, fua: false });
+                }
+                for _ in 0..6000 + rng.below(6000) {
+                    bench.send(Op::Unmap { lpa: Lpa(rng.below(UNITS)), len: 1 });
+                }
+                bench.flush();
+                let steps = rng.below(80);
+                bench.steps(steps);
+                bench = bench.cut(&mut rng, UNITS).0;
+            }
         }
     }
 }
@@ -99,7 +125,7 @@ fn cut_after_a_long_wait(kind: MappingKind, seed: u64) -> u32 {
         }
         let mut tries = 0;
         while bench.device.copies().iter().all(|copy| copy.programming) && tries < 3000 {
-            random_write(&mut bench, &mut rng);
+            random_write(&mut bench, &mut rng, 1);
             tries += 1;
         }
         let held = bench.device.copies();
@@ -119,7 +145,7 @@ fn cut_after_a_long_wait(kind: MappingKind, seed: u64) -> u32 {
         }
         bench.flush();
         while !waited.is_empty() && bench.device.copies().iter().any(|copy| !copy.programming) {
-            random_write(&mut bench, &mut rng);
+            random_write(&mut bench, &mut rng, 1);
         }
         programmed += waited.len() as u32;
         bench.flush();
