@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mutant_list import DEVICE, ROOT, Mutant
+from mutant_list import DEVICE, ROOT, Mutant, offset
 from mutant_switches import Change, blamed, switched
 from source_copy import copy_sources
 
@@ -107,23 +107,18 @@ def write(made: Build) -> dict[str, bytes]:
     for number, mutant in enumerate(made.mutants, 1):
         source = (ROOT / mutant.file).read_bytes()
         if number in held:
-            change = Change(number, mutant.genre, offset(source, mutant.line, mutant.column), mutant.replacement)
+            change = Change(number, mutant.genre, offset(source, mutant), mutant.replacement)
             files.setdefault(mutant.file, []).append(change)
     texts = {}
     for file, changes in files.items():
-        texts[file], impossible = switched((ROOT / file).read_bytes(), changes)
-        made.unswitched |= impossible
+        texts[file], unswitched, unviable = switched((ROOT / file).read_bytes(), changes)
+        made.unswitched |= unswitched
+        made.unviable |= unviable
     library = f"{DEVICE}/lib.rs"
     text = texts.get(library, (ROOT / library).read_bytes())
     texts[library] = text + SWITCH.replace("COUNT", str(len(made.mutants) + 1)).encode()
     copy_sources(COPY, {file: text.decode() for file, text in texts.items()})
     return texts
-
-
-def offset(source: bytes, line: int, column: int) -> int:
-    """The byte at a line and a column of characters, both from 1."""
-    lines = source.split(b"\n")
-    return sum(len(text) + 1 for text in lines[: line - 1]) + len(lines[line - 1].decode()[: column - 1].encode())
 
 
 def blame(made: Build, texts: dict[str, bytes], error: dict[str, Any]) -> None:

@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mutant_switches import of_sabotage
 from source_copy import copy_sources
 
 ROOT = Path(__file__).parents[1]
@@ -63,7 +65,7 @@ def command(files: list[str], *arguments: str) -> list[str]:
 
 
 def listed(files: list[str]) -> list[Mutant]:
-    """The mutants of some files."""
+    """The mutants of some files, without those of planted defects."""
     copy_sources(COPY, {f"{DEVICE}/mapping/mod.rs": declared()})
     seen: Counter[str] = Counter()
     mutants = []
@@ -84,7 +86,21 @@ def listed(files: list[str]) -> list[Mutant]:
                 column=start["column"],
             )
         )
-    return mutants
+    return [one for file in sorted({one.file for one in mutants}) for one in without_sabotage(file, mutants)]
+
+
+def without_sabotage(file: str, mutants: list[Mutant]) -> Iterator[Mutant]:
+    """The mutants of one of the files that a device without planted defects can meet."""
+    source = (COPY / file).read_bytes()
+    here = [one for one in mutants if one.file == file]
+    planted = of_sabotage(source, [(offset(source, one), one.genre) for one in here])
+    return (one for one, only_planted in zip(here, planted, strict=True) if not only_planted)
+
+
+def offset(source: bytes, one: Mutant) -> int:
+    """Where it begins, in bytes of its file."""
+    lines = source.splitlines(keepends=True)
+    return sum(map(len, lines[: one.line - 1])) + len(lines[one.line - 1].decode()[: one.column - 1].encode())
 
 
 def declared() -> str:

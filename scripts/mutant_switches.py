@@ -30,22 +30,31 @@ class Change:
     replacement: str
 
 
-def switched(source: bytes, changes: Iterable[Change]) -> tuple[bytes, set[int]]:
-    """The source with a switch for each change, and the numbers of changes for which there is no switch."""
+def switched(source: bytes, changes: Iterable[Change]) -> tuple[bytes, set[int], set[int]]:
+    """The source with a switch for each change. The numbers of changes for which there is no switch, and of those that
+    are no program at all.
+    """
     tree = Parser(RUST).parse(source)
     sites: dict[int, list[Change]] = {}
     places: list[int] = []
-    impossible = set()
+    impossible: set[int] = set()
+    unviable: set[int] = set()
     for change in changes:
         node = site(tree.root_node, change)
         if node is None:
-            impossible.add(change.number)
+            (unviable if is_in_chain(tree.root_node, change) else impossible).add(change.number)
         else:
             sites.setdefault(node.id, []).append(change)
             places.append(node.start_byte)
     root = tree.root_node
     text = Writer(source, sites, places).write(root)
-    return source[: root.start_byte] + text + source[root.end_byte :], impossible
+    return source[: root.start_byte] + text + source[root.end_byte :], impossible, unviable
+
+
+def is_in_chain(root: Node, change: Change) -> bool:
+    """True for the && between parts of a let chain: Rust has no other operator there."""
+    node = root.descendant_for_byte_range(change.start, change.start + 1)
+    return node is not None and node.parent is not None and node.parent.type == "let_chain"
 
 
 def site(root: Node, change: Change) -> Node | None:
@@ -69,6 +78,42 @@ def site(root: Node, change: Change) -> Node | None:
     if node is None or node.type != "match_arm":
         return node
     return node.child_by_field_name("pattern")
+
+
+def of_sabotage(source: bytes, mutants: Iterable[tuple[int, str]]) -> list[bool]:
+    """For each place and genre, whether only a planted defect (a sabotage) gets there. Canaries test those."""
+    root = Parser(RUST).parse(source).root_node
+    found = (site(root, Change(0, genre, start, "")) for start, genre in mutants)
+    return [node is not None and within_sabotage(node, source) for node in found]
+
+
+def within_sabotage(node: Node, source: bytes) -> bool:
+    def speaks(part: Node | None) -> bool:
+        return part is not None and b"sabotag" in source[part.start_byte : part.end_byte].lower()
+
+    operands = (node.child_by_field_name(field) for field in ("left", "right"))
+    if node.type == "binary_expression" and any(speaks(operand) for operand in operands):
+        return True
+    while (parent := node.parent) is not None:
+        if parent.type == "binary_expression" and parent.children[1].type == "&&":
+            other = parent.children[2] if parent.children[0] == node else parent.children[0]
+            if speaks(other):
+                return True
+        condition = parent.child_by_field_name("condition") if parent.type == "if_expression" else None
+        if speaks(condition) and parent.child_by_field_name("consequence") == node:
+            return True
+        if parent.type == "function_item":
+            return documentation(parent, source).startswith(b"/// Sabotage")
+        node = parent
+    return False
+
+
+def documentation(function: Node, source: bytes) -> bytes:
+    """The first line of what is said of a function."""
+    first, line = function, function.prev_sibling
+    while line is not None and line.type == "line_comment":
+        first, line = line, line.prev_sibling
+    return source[first.start_byte : first.end_byte]
 
 
 def is_body(block: Node) -> bool:

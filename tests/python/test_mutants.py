@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from mutant_switches import Change, blamed, switched  # noqa: E402
+from mutant_switches import Change, blamed, of_sabotage, switched  # noqa: E402
 
 SAMPLE = b"""
 fn area(a: i64, b: i64) -> i64 {
@@ -81,7 +81,7 @@ PRINTED = {
     17: ORIGINAL.replace("chain 01", "chain 11"),
 }
 # The && of a let chain: with ||, it would be no program.
-IMPOSSIBLE = {16}
+UNVIABLE = {16}
 PROGRAM = b"""
 fn mutant(number: u32) -> bool {
     std::env::args().nth(1).unwrap() == number.to_string()
@@ -104,9 +104,9 @@ def changes() -> list[Change]:
 
 
 def test_each_switch_makes_its_mutant_and_no_other(tmp_path: Path) -> None:
-    text, impossible = switched(SAMPLE, changes())
-    assert impossible == IMPOSSIBLE
-    assert set(PRINTED) == set(range(len(CHANGES) + 1)) - IMPOSSIBLE
+    text, impossible, unviable = switched(SAMPLE, changes())
+    assert (impossible, unviable) == (set(), UNVIABLE)
+    assert set(PRINTED) == set(range(len(CHANGES) + 1)) - UNVIABLE
     (tmp_path / "sample.rs").write_bytes(text + PROGRAM)
     subprocess.run(["rustc", "--edition", "2024", "--cap-lints", "allow", "sample.rs"], cwd=tmp_path, check=True)
     printed = {
@@ -117,7 +117,7 @@ def test_each_switch_makes_its_mutant_and_no_other(tmp_path: Path) -> None:
 
 
 def test_what_does_not_change_stays_as_it_is() -> None:
-    assert switched(SAMPLE, []) == (SAMPLE, set())
+    assert switched(SAMPLE, []) == (SAMPLE, set(), set())
 
 
 @pytest.mark.parametrize(
@@ -130,5 +130,35 @@ def test_what_does_not_change_stays_as_it_is() -> None:
     ],
 )
 def test_an_error_is_blamed_on_what_was_written_there(text: str, numbers: set[int], alone: bool) -> None:
-    written, _ = switched(SAMPLE, changes())
+    written, _, _ = switched(SAMPLE, changes())
     assert blamed(written, written.index(text.encode())) == (numbers, alone)
+
+
+PLANTED = b"""
+/// Sabotage for tests.
+fn wrong(a: u32) -> bool { a + 1 > 2 }
+
+/// What a device does. It knows nothing of sabotage.
+fn right(&self, a: u32) -> bool {
+    if self.sabotaged(Sabotage::One) && a - 3 > 0 {
+        return a * 4 == 0;
+    }
+    let late = a < 5 && self.sabotaged(Sabotage::Two);
+    late || a % 6 == 0
+}
+"""
+
+
+def test_what_only_a_planted_defect_reaches_is_told() -> None:
+    places = {
+        "+ 1": True,
+        "&& a": True,
+        "- 3": True,
+        "* 4": True,
+        "&& self": True,
+        "< 5": True,
+        "|| a": False,
+        "% 6": False,
+    }
+    mutants = [(PLANTED.index(text.encode()), "BinaryOperator") for text in places]
+    assert of_sabotage(PLANTED, mutants) == list(places.values())

@@ -266,8 +266,10 @@ impl<M: Mapping> Firmware<M> {
         let mut dropped = Vec::new();
         for page in 0..JOURNAL_PAGES as usize {
             let piece = meta.journal_piece(page);
-            let misplaced = self.core.sabotaged(Sabotage::MisplacedJournal);
-            let place = meta.place(if misplaced { meta.journal_piece(page ^ 1) } else { piece });
+            let place = match self.core.sabotaged(Sabotage::MisplacedJournal) {
+                false => meta.place(piece),
+                true => meta.place(meta.journal_piece(page ^ 1)),
+            };
             match place.map(|place| meta.pages().journal(piece, place, read)) {
                 Some(Some(journaled)) => {
                     self.core.trims.restore(page, journaled);

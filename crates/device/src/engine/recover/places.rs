@@ -27,14 +27,14 @@ impl Recovery {
                 *place = 0;
             }
         }
-        let is_sabotaged = |promise| core.sabotaged(promise);
-        if !is_sabotaged(Sabotage::StaleDirectory) && !is_sabotaged(Sabotage::DoubledSegment) {
-            return Places { numbered: all.clone(), all };
+        match core.cfg.sabotage {
+            Some(Sabotage::StaleDirectory) => {
+                let all = stale(core, all, in_snapshot);
+                Places { numbered: all.clone(), all }
+            }
+            Some(Sabotage::DoubledSegment) => Places { numbered: all.clone(), all: stale(core, all, in_snapshot) },
+            _ => Places { numbered: all.clone(), all },
         }
-        let found = all.clone();
-        let map_units = all.iter_mut().zip(in_snapshot).take(core.meta.units().count() as usize);
-        map_units.filter(|(_, old)| *old != 0).for_each(|(place, old)| *place = old);
-        Places { numbered: if is_sabotaged(Sabotage::DoubledSegment) { found } else { all.clone() }, all }
     }
 
     /// True for a piece that was dropped after the snapshot, if the superblock in which the snapshot names it was
@@ -46,4 +46,11 @@ impl Recovery {
         let Some(sb) = Ppa::unpack(place).map(|ppa| core.superblock_of(ppa)) else { return false };
         self.next.contains(&sb) || self.firsts.iter().any(|first| first.blank && first.sb == sb)
     }
+}
+
+/// Sabotage: the places found, but each map unit in the snapshot stays where the snapshot names it.
+fn stale(core: &Core, mut found: Vec<u32>, in_snapshot: Vec<u32>) -> Vec<u32> {
+    let map_units = found.iter_mut().zip(in_snapshot).take(core.meta.units().count() as usize);
+    map_units.filter(|(_, old)| *old != 0).for_each(|(place, old)| *place = old);
+    found
 }

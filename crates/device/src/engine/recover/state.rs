@@ -217,15 +217,14 @@ impl Recovery {
         }
         let (first, seen) = self.begun;
         let next = first.offset(seen) == ppa && self.begun_with == (spare.lpa, spare.stamp.wrapping_sub(seen));
-        let is_last = core.layout.offset_in_superblock(ppa) % units == units - 1;
-        if core.sabotaged(Sabotage::TornTranslationPage) && is_last {
-            return Some(Ppa(ppa.0 + 1 - units));
+        let at = core.layout.offset_in_superblock(ppa) % units;
+        if core.sabotaged(Sabotage::TornTranslationPage) && at == units - 1 {
+            return Some(Ppa(ppa.0 - at));
         }
         if seen > 0 && seen < units && next {
             self.begun.1 += 1;
         } else {
-            let starts = core.layout.offset_in_superblock(ppa).is_multiple_of(units);
-            (self.begun, self.begun_with) = ((ppa, u32::from(starts)), (spare.lpa, spare.stamp));
+            (self.begun, self.begun_with) = ((ppa, u32::from(at == 0)), (spare.lpa, spare.stamp));
         }
         (self.begun.1 == units).then_some(self.begun.0)
     }
@@ -241,7 +240,7 @@ impl Recovery {
     }
 }
 
-/// True if a sabotage makes recovery keep the first copy of a piece that it finds, not the newest.
+/// Sabotage: recovery keeps the first copy of a piece that it finds, not the newest.
 fn keeps_first(core: &Core, piece: Piece) -> bool {
     matches!(core.meta.kind(piece), Kind::Journal(_)) && core.sabotaged(Sabotage::StaleJournal)
 }
