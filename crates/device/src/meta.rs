@@ -507,3 +507,7 @@ impl Meta {
         4 * (u64::from(self.directory.pieces()) + self.seq.len() as u64)
     }
 }
+
+#[cfg(test)]
+#[path = "meta_tests.rs"]
+mod tests;
