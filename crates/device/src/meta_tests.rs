@@ -88,3 +88,90 @@ fn metadata_begins_after_the_data() {
     assert!(meta.is_metadata(first) && meta.is_metadata(first.offset(5000)));
     assert!(!meta.is_metadata(Ppa(first.0 - 1)) && !meta.is_metadata(Ppa(0)));
 }
+
+/// Metadata of a device with 64 data superblocks and 6 for metadata, from 64 on.
+fn small() -> Meta {
+    Meta::new(geometry(64, 4).layout(), MapUnits::new(1 << 16, MapShape::SEGMENT))
+}
+
+/// Opens the next superblock and fills it, with these pieces in its first units.
+fn fill(meta: &mut Meta, pieces: &[Piece]) -> Superblock {
+    assert!(meta.open_next() && meta.is_open() && !meta.open_next());
+    let first = meta.allocate(1024);
+    pieces.iter().zip(0..).for_each(|(&piece, at)| meta.moved(piece, first.offset(at)));
+    assert!(!meta.is_open(), "it is full");
+    meta.layout.superblock_of(first)
+}
+
+#[test]
+fn the_victim_has_the_fewest_valid_pieces_and_tells_them_in_order() {
+    let mut meta = small();
+    let [a, b, c] = [3, 1, 2].map(Piece);
+    let first = fill(&mut meta, &[a, b, c]);
+    let journal = meta.journal_piece(0);
+    let second = fill(&mut meta, &[c, journal]);
+    assert_eq!((first, second), (Superblock(64), Superblock(65)));
+    let third = fill(&mut meta, &[Piece(9)]);
+    let place = |sb: u32, at| Ppa(sb * 1024 + at);
+    assert_eq!(meta.take_victim(), Some((third, vec![(place(66, 0), Piece(9))])));
+    meta.drop_piece(journal);
+    assert_eq!(meta.place(journal), None);
+    assert_eq!(meta.take_victim(), Some((second, vec![(place(65, 0), c)])), "it has one piece, the other has two");
+    assert_eq!(meta.take_victim(), Some((first, vec![(place(64, 0), a), (place(64, 1), b)])));
+    assert_eq!(meta.take_victim(), None);
+}
+
+#[test]
+fn a_superblock_without_its_snapshot_is_erased_once_it_is_empty() {
+    let mut meta = small();
+    assert!(meta.open_next());
+    let first = meta.allocate(4);
+    let lost = meta.layout.superblock_of(first);
+    meta.moved(Piece(1), first);
+    meta.abandon(Superblock(60));
+    assert!(meta.is_open(), "another one was given up, which was full");
+    meta.abandon(lost);
+    assert!(!meta.is_open() && meta.free() == 5);
+    assert_eq!(meta.take_abandoned(), None, "a piece in it is valid");
+    let other = fill(&mut meta, &[Piece(2)]);
+    fill(&mut meta, &[Piece(1), Piece(2)]);
+    assert_eq!(meta.take_abandoned(), Some(lost), "not {other}, which is empty and was not given up");
+    assert_eq!(meta.take_abandoned(), None);
+    meta.erased(lost);
+    for piece in 3..7 {
+        fill(&mut meta, &[Piece(piece)]);
+    }
+    assert_eq!(meta.place(Piece(6)), Some(Ppa(64 * 1024)), "it was opened again");
+    meta.drop_piece(Piece(6));
+    assert_eq!(meta.take_abandoned(), None, "it has a snapshot now");
+}
+
+#[test]
+fn recovery_opens_a_superblock_without_valid_pieces_that_is_not_the_snapshot_s() {
+    let mut meta = small();
+    fill(&mut meta, &[Piece(1)]);
+    fill(&mut meta, &[Piece(2)]);
+    fill(&mut meta, &[Piece(2)]);
+    let all: Vec<Superblock> = (67..70).map(Superblock).collect();
+    assert!(!meta.take_next(Superblock(64)) && meta.take_next(all[1]));
+    assert_eq!(meta.free(), 2);
+    meta.free_first(&[all[2]]);
+    assert_eq!(meta.take_any(None), Some(all[2]), "the head of the free ones");
+    assert_eq!(meta.take_any(None), Some(all[0]));
+    assert_eq!(meta.take_any(Some(Superblock(65))), None, "of the others, one has the snapshot");
+    assert_eq!(meta.take_any(Some(Superblock(64))), Some(Superblock(65)));
+    assert_eq!(meta.take_any(None), None);
+}
+
+#[test]
+fn a_restored_directory_counts_what_is_valid() {
+    let mut meta = small();
+    let mut place = vec![0; meta.pieces() as usize];
+    place[5] = Ppa::pack(Some(Ppa(65 * 1024 + 7)));
+    let (used, free) = (vec![Superblock(64), Superblock(65)], (66..70).map(Superblock).collect());
+    meta.restore(Rebuilt { place, free, used, stamp: 40 }, vec![Seq(3); 64]);
+    assert_eq!((meta.next_stamp(), meta.free(), meta.is_open()), (41, 4, false));
+    assert_eq!(meta.segment_seq(SegmentId(5)), Seq(3));
+    assert_eq!(meta.take_victim(), Some((Superblock(64), vec![])));
+    assert_eq!(meta.take_victim(), Some((Superblock(65), vec![(Ppa(65 * 1024 + 7), Piece(5))])));
+}
