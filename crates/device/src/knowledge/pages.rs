@@ -145,7 +145,7 @@ impl Pages {
         }
     }
 
-    /// Place of the copy before the newest one of a map unit, if it had one. For sabotage.
+    /// Sabotage: the place of the copy before the newest one of a map unit, if it had one.
     pub fn before(&self, unit: SegmentId) -> Option<Ppa> {
         self.history.before(unit)
     }
@@ -492,84 +492,5 @@ impl MapView<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::map_units::MapShape;
-
-    const UNIT: SegmentId = SegmentId(1);
-
-    fn pages() -> Pages {
-        Pages::new(MapUnits::new(4096, MapShape::SEGMENT))
-    }
-
-    fn at(place: u32) -> Programmed {
-        Programmed::in_test(Piece::of(UNIT), Ppa(place))
-    }
-
-    /// The entry at position 7 of the unit, as read at a place, and the number of that copy.
-    fn read(pages: &Pages, place: u32) -> (u32, Seq) {
-        let view = pages.view_at(UNIT, Some(Ppa(place)));
-        (view.entries()[7], view.seq())
-    }
-
-    /// Programs the unit with this entry at position 7.
-    fn program(pages: &mut Pages, place: u32, packed: u32, seq: u64) {
-        pages.set_seq(&at(place), Seq(seq));
-        pages.set_entry(&at(place), UNIT.first_lpa().offset(7), Ppa::unpack(packed));
-    }
-
-    #[test]
-    fn entries_are_replaced_across_segments_and_nowhere_else() {
-        let mut pages = Pages::new(MapUnits::new(4096, MapShape::part_of_segment(1024)));
-        let packed: Vec<u32> = (1..=1500).collect();
-        pages.set_entries(900..2400, &packed);
-        assert_eq!(pages.entries(900..2400), packed);
-        assert_eq!((pages.entry(Lpa(899)), pages.entry(Lpa(2400))), (None, None));
-        pages.set_entries(1024..1280, &[7; 256]);
-        assert_eq!(pages.entries(1023..1281), [&[124][..], &[7; 256], &[381]].concat());
-        pages.replace_by(SegmentId(1), SegmentState::of(&[8; 1024]));
-        assert_eq!(pages.entries(1023..2049), [&[124][..], &[8; 1024], &[1149]].concat());
-    }
-
-    #[test]
-    fn a_read_shows_what_was_programmed_at_its_place() {
-        let mut pages = pages();
-        program(&mut pages, 1, 100, 5);
-        program(&mut pages, 2, 200, 6);
-        pages.set_seq(&at(3), Seq(7));
-        pages.set_unit(&at(3), &[300; 1024]);
-        pages.set_seq(&at(4), Seq(8));
-        pages.set_unit_state(&at(4), SegmentState::of(&[400; 1024]));
-        program(&mut pages, 5, 500, 9);
-        let all = [1, 2, 3, 4, 5].map(|place| read(&pages, place));
-        assert_eq!(all, [(100, Seq(5)), (200, Seq(6)), (300, Seq(7)), (400, Seq(8)), (500, Seq(9))]);
-        assert_eq!(pages.view_at(UNIT, None).entry(UNIT.first_lpa().offset(7)), None, "it was never at no place");
-    }
-
-    #[test]
-    #[should_panic = "segment 1 was never programmed at PPA 9"]
-    fn a_place_where_the_unit_was_never_programmed_shows_nothing() {
-        let mut pages = pages();
-        program(&mut pages, 1, 100, 5);
-        pages.view_at(UNIT, Some(Ppa(9)));
-    }
-
-    #[test]
-    fn a_copy_made_from_an_older_copy_has_the_content_of_that() {
-        let mut pages = pages();
-        program(&mut pages, 1, 100, 5);
-        program(&mut pages, 2, 200, 6);
-        pages.taken_over(&at(3), (UNIT, Some(Ppa(1))));
-        assert_eq!([1, 2, 3].map(|place| read(&pages, place).0), [100, 200, 100]);
-    }
-
-    #[test]
-    fn a_copy_programmed_late_is_no_newer_than_it_is() {
-        let mut pages = pages();
-        program(&mut pages, 1, 100, 5);
-        program(&mut pages, 3, 300, 7);
-        pages.set_older(&at(2), Seq(6), &[200; 1024]);
-        assert_eq!([1, 2, 3].map(|place| read(&pages, place)), [(100, Seq(5)), (200, Seq(6)), (300, Seq(7))]);
-        assert_eq!(pages.inspect(UNIT.first_lpa().offset(7)), (Ppa::unpack(300), Seq(7)), "the newest copy");
-    }
-}
+#[path = "pages_tests.rs"]
+mod tests;

@@ -292,6 +292,13 @@ pub struct PiecesRead {
 }
 
 impl PiecesRead {
+    /// Reads of these units, whose spare areas have these marks.
+    #[cfg(test)]
+    pub fn in_test(units: &[(Ppa, u32)]) -> PiecesRead {
+        let spare = |mark| Spare { lpa: mark, stamp: 0, version: 0 };
+        PiecesRead { spares: units.iter().map(|&(ppa, mark)| (ppa, Some(spare(mark)))).collect() }
+    }
+
     /// Adds a completed read.
     pub fn add(&mut self, sight: &Sight) {
         if let (Work::Read { ppa, units }, false) = (sight.read.work(), sight.read.failed()) {
@@ -299,7 +306,7 @@ impl PiecesRead {
         }
     }
 
-    /// Forgets what a unit has shown, for sabotage.
+    /// Sabotage: forgets what a unit has shown.
     pub fn forget(&mut self, ppa: Ppa) {
         self.spares.insert(ppa, None);
     }
