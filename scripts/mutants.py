@@ -40,7 +40,7 @@ GROUPS: dict[str, tuple[list[str], int]] = {
     "recovery": (["engine/recover.rs", "engine/recover/**", "engine/power.rs"], 95),
     "records": (["records.rs"], 95),
     "journal": (["trims.rs", "trimmed.rs"], 95),
-    "directory": (["directory.rs", "meta.rs", "knowledge/pages.rs"], 95),
+    "directory": (["directory.rs", "meta.rs", "knowledge/pages.rs", "knowledge/own_pages.rs"], 95),
     "publishing": (["publish.rs"], 90),
     "collection": (["engine/collect.rs", "gc.rs", "validity.rs"], 90),
     "schemes": (["mapping/**"], 90),

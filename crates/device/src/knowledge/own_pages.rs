@@ -14,8 +14,8 @@ use units::{Lpa, Ppa, Seq, Superblock, UNIT_BYTES};
 use super::proof::PiecesRead;
 use crate::directory::Piece;
 
-/// Records that are kept when a snapshot is added.
-const MOST_RECORDS: u64 = 256;
+/// Parts of records that are kept.
+const MOST_RECORDS: usize = 256;
 /// Places in all snapshots that are kept, at 4 bytes each: 1 MiB.
 const MOST_PLACES: usize = 1 << 18;
 /// Snapshots that are kept, however large they are. The one in the open superblock may be incomplete at a power cut.
@@ -83,6 +83,12 @@ pub enum OwnPiece {
     Bitmap(Covered),
 }
 
+impl OwnPiece {
+    fn record(&self) -> Option<&Record> {
+        if let OwnPiece::Record(record) = self { Some(record) } else { None }
+    }
+}
+
 /// The directory of pieces as it was when a metadata superblock was opened, on its first pages.
 #[derive(Clone, Hash, Debug)]
 pub struct Snapshot {
@@ -111,19 +117,52 @@ impl Snapshot {
 }
 
 /// The engine's own metadata on flash.
-#[cfg_attr(feature = "explore", derive(Clone, Hash))]
+#[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug, Default)]
 pub(super) struct OwnPages {
     /// All copies that are on flash, by place.
     pub(super) copies: BTreeMap<Ppa, (Piece, OwnPiece)>,
     /// The last snapshots, oldest first.
     pub(super) snapshots: VecDeque<Snapshot>,
+    /// Number and place of the last parts of records, in the order of their programs.
+    records: VecDeque<(u64, Ppa)>,
+}
+
+/// When records are forgotten is left out: nobody reads those that may be.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for OwnPages {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (&self.copies, &self.snapshots).hash(state);
+    }
 }
 
 impl OwnPages {
-    /// A piece has been programmed at this place.
+    /// What a file of an aged state holds.
+    pub fn stored(copies: BTreeMap<Ppa, (Piece, OwnPiece)>, snapshots: VecDeque<Snapshot>) -> OwnPages {
+        let number = |(&place, (_, content)): (&Ppa, &(Piece, OwnPiece))| Some((content.record()?.number, place));
+        let mut records: Vec<(u64, Ppa)> = copies.iter().filter_map(number).collect();
+        records.sort_unstable();
+        OwnPages { copies, snapshots, records: records.into() }
+    }
+
+    /// A piece has been programmed at this place. Of records, those that have long been replaced are forgotten.
     pub fn set(&mut self, piece: Piece, place: Ppa, content: OwnPiece) {
+        if let Some(record) = content.record() {
+            self.records.push_back((record.number, place));
+            if self.records.len() > MOST_RECORDS {
+                self.forget_oldest_record();
+            }
+        }
         self.copies.insert(place, (piece, content));
+    }
+
+    /// A record is as large as the list of superblocks, and recovery looks for the newest one only.
+    fn forget_oldest_record(&mut self) {
+        let Some((number, place)) = self.records.pop_front() else { return };
+        let there = self.copies.get(&place).and_then(|(_, content)| content.record());
+        if there.is_some_and(|record| record.number == number) {
+            self.copies.remove(&place);
+        }
     }
 
     /// The copy of a piece at this place; `None` if it is not there.
@@ -138,23 +177,13 @@ impl OwnPages {
         }
     }
 
-    /// Adds a snapshot that is about to be programmed. Forgets records that have long been replaced.
+    /// Adds a snapshot that is about to be programmed.
     pub fn add_snapshot(&mut self, snapshot: Snapshot) {
-        self.forget_records();
         let most = (MOST_PLACES / snapshot.place.len().max(1)).max(FEWEST_SNAPSHOTS);
         while self.snapshots.len() >= most {
             self.snapshots.pop_front();
         }
         self.snapshots.push_back(snapshot);
-    }
-
-    /// A record is as large as the list of superblocks, and recovery looks for the newest one only.
-    fn forget_records(&mut self) {
-        let number = |content: &OwnPiece| if let OwnPiece::Record(record) = content { record.number } else { 0 };
-        let newest = self.copies.values().map(|(_, content)| number(content)).max().unwrap_or(0);
-        self.copies.retain(|_, (_, content)| {
-            !matches!(content, OwnPiece::Record(_)) || number(content) + MOST_RECORDS > newest
-        });
     }
 
     /// The snapshot whose first flash unit has this stamp.
@@ -201,17 +230,37 @@ mod tests {
         assert_eq!([10, 19, 20].map(|place| own.at(Piece(3), Ppa(place)).is_some()), [false, false, true]);
     }
 
+    fn record(number: u64) -> OwnPiece {
+        OwnPiece::Record(Arc::new(Record { number, ..Record::default() }))
+    }
+
     #[test]
     fn records_that_were_replaced_long_ago_are_forgotten() {
         let mut own = OwnPages::default();
-        for number in 1..=1000 {
-            let record = Record { number, ..Record::default() };
-            own.set(Piece(3), Ppa(number as u32), OwnPiece::Record(Arc::new(record)));
-        }
         own.set(Piece(4), Ppa(2000), bitmap(1));
-        own.add_snapshot(Snapshot { sb: Superblock(1), stamp: 1, place: Vec::new(), next: Vec::new() });
-        let held = |place: u32| own.at(Piece(3), Ppa(place)).is_some();
-        assert_eq!((own.copies.len(), held(744), held(745), held(1000)), (257, false, true, true));
+        for number in 1..=1000 {
+            own.set(Piece(3), Ppa(number as u32), record(number));
+        }
+        let held = |own: &OwnPages, place| own.at(Piece(3), Ppa(place)).is_some();
+        assert_eq!((own.copies.len(), held(&own, 744), held(&own, 745), held(&own, 1000)), (257, false, true, true));
+        let mut own = OwnPages::stored(own.copies, own.snapshots);
+        own.set(Piece(3), Ppa(1001), record(1001));
+        assert_eq!((own.copies.len(), held(&own, 745), held(&own, 746)), (257, false, true), "as before the file");
+    }
+
+    #[test]
+    fn a_record_at_the_place_of_one_that_is_forgotten_stays() {
+        let mut own = OwnPages::default();
+        for number in 1..=300 {
+            // The first place is erased after the second record, and used again for the last one.
+            let place = if number == 300 { 1 } else { number as u32 };
+            own.set(Piece(3), Ppa(place), record(number));
+            (number == 2).then(|| own.erased(Ppa(1)..Ppa(2)));
+        }
+        for number in 301..=350 {
+            own.set(Piece(3), Ppa(number as u32), record(number));
+        }
+        assert_eq!(own.at(Piece(3), Ppa(1)), Some(&record(300)));
     }
 
     #[test]

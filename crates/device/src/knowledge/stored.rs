@@ -1,5 +1,6 @@
 //! Saving and loading the content of metadata pages.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 
 use archive::{ArchiveError, Reader, Writer};
@@ -122,7 +123,7 @@ impl OwnPages {
     }
 
     fn load<R: Read>(sizes: Sizes, capacity_units: u32, from: &mut Reader<R>) -> Result<OwnPages, ArchiveError> {
-        let mut own = OwnPages::default();
+        let (mut copies, mut snapshots) = (BTreeMap::new(), VecDeque::new());
         let pieces = sizes.pieces;
         let numbers = from.table::<u32>("own", 3 * sizes.units as usize)?;
         for numbers in numbers.chunks(3) {
@@ -132,7 +133,7 @@ impl OwnPages {
             if piece >= pieces {
                 return Err(ArchiveError::table("own", format!("names piece {piece}: must be below {pieces}")));
             }
-            own.set(Piece(piece), Ppa(place), OwnPiece::load(kind, capacity_units, from)?);
+            copies.insert(Ppa(place), (Piece(piece), OwnPiece::load(kind, capacity_units, from)?));
         }
         for numbers in from.table::<u32>("snapshots", 2 * MOST_SNAPSHOTS)?.chunks(2) {
             let &[sb, stamp] = numbers else {
@@ -141,9 +142,9 @@ impl OwnPages {
             let mut place = vec![0; pieces as usize];
             from.table_into("snapshot.place", &mut place)?;
             let next = from.table("snapshot.next", LONGEST_LIST)?.into_iter().map(Superblock).collect();
-            own.add_snapshot(Snapshot { sb: Superblock(sb), stamp, place, next });
+            snapshots.push_back(Snapshot { sb: Superblock(sb), stamp, place, next });
         }
-        Ok(own)
+        Ok(OwnPages::stored(copies, snapshots))
     }
 }
 
