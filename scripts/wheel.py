@@ -66,7 +66,7 @@ def main() -> None:
     if chosen.what == "build":
         build(chosen.profile)
     elif chosen.what == "try":
-        try_wheel(chosen.wheel or packed(chosen.profile, WORK / "dist"))
+        try_wheel(chosen.wheel.resolve() if chosen.wheel else packed(chosen.profile, WORK / "dist"))
     else:
         check_sdist()
     print(f"wheel: {time.monotonic() - begun:.0f} s")

@@ -17,6 +17,11 @@ pub enum Stream {
     Gc,
 }
 
+impl Stream {
+    /// Both streams.
+    pub const ALL: [Stream; 2] = [Stream::Host, Stream::Gc];
+}
+
 /// State of a data superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {

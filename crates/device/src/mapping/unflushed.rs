@@ -5,9 +5,11 @@
 //! pages of a superblock that the log names. Nor may it erase a superblock that has lost its last valid page. So it
 //! asks for a flush whenever one would help.
 
+use std::collections::BTreeSet;
+
 use units::Superblock;
 
-use crate::blocks::{State, Stream};
+use crate::blocks::Stream;
 use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::validity::ValidCounts;
@@ -20,6 +22,8 @@ pub struct Unflushed {
     pub valid: ValidCounts,
     /// Units of each superblock whose mapping has not been flushed.
     units: Vec<u32>,
+    /// Superblocks with such units.
+    holding: BTreeSet<Superblock>,
     /// Something waits for a flush.
     pub flush_wanted: bool,
     /// Number of map flushes when no victim was found. Until the next flush there will be none.
@@ -32,6 +36,7 @@ impl Unflushed {
         Unflushed {
             valid: ValidCounts::new(core),
             units: vec![0; core.blocks().count() as usize],
+            holding: BTreeSet::new(),
             flush_wanted: false,
             no_victim_at: None,
         }
@@ -48,13 +53,21 @@ impl Unflushed {
     /// `n` units of the superblock were submitted for programming.
     #[inline]
     pub fn placed(&mut self, sb: Superblock, n: u32) {
-        self.units[sb.index()] += n;
+        let units = &mut self.units[sb.index()];
+        if *units == 0 && n > 0 {
+            self.holding.insert(sb);
+        }
+        *units += n;
     }
 
     /// `n` units of the superblock will be placed elsewhere, or their mapping is in the flush that is under way.
     #[inline]
     pub fn settle(&mut self, sb: Superblock, n: u32) {
-        self.units[sb.index()] -= n;
+        let units = &mut self.units[sb.index()];
+        *units -= n;
+        if *units == 0 {
+            self.holding.remove(&sb);
+        }
     }
 
     /// True if a stream may open a superblock. If there are too many log blocks, a map flush is wanted, which makes log
@@ -67,8 +80,11 @@ impl Unflushed {
 
     /// Open superblocks, and superblocks with changes that have not been flushed.
     pub fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
-        let all = (0..core.blocks().count()).map(Superblock);
-        all.filter(|&sb| self.units[sb.index()] > 0 || core.blocks().state(sb) == State::Open).collect()
+        let open = Stream::ALL.into_iter().filter_map(|stream| core.blocks().open(stream));
+        let mut all: Vec<Superblock> = self.holding.iter().copied().chain(open).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// Erases a superblock without valid pages, if all of its mappings have been flushed.
