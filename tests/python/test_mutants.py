@@ -144,7 +144,14 @@ fn right(&self, a: u32) -> bool {
         return a * 4 == 0;
     }
     let late = a < 5 && self.sabotaged(Sabotage::Two);
-    late || a % 6 == 0
+    let kept = match self.sabotaged(Sabotage::Three) {
+        true => a / 7 == 0,
+        false => a ^ 8 == 0,
+    };
+    match self.sabotage {
+        Some(Sabotage::Four) => a & 9 == 0,
+        _ => late || a % 6 == 0,
+    }
 }
 """
 
@@ -159,6 +166,9 @@ def test_what_only_a_planted_defect_reaches_is_told() -> None:
         "< 5": True,
         "|| a": False,
         "% 6": False,
+        "/ 7": True,
+        "^ 8": False,
+        "& 9": True,
     }
     mutants = [(PLANTED.index(text.encode()), "BinaryOperator") for text in places]
     assert of_sabotage(PLANTED, mutants) == list(places.values())

@@ -80,6 +80,17 @@ fn cut_often(cfg: DeviceConfig, kind: MappingKind, seed: u64, trims: u32) -> u64
         bench = next;
     }
     bench.settle();
+    for (what, of) in [
+        ("program", (|m| m.program) as fn(&Moment) -> bool),
+        ("erase", |m| m.erase),
+        ("gc", |m| m.gc),
+        ("journal", |m| m.journal),
+        ("record", |m| m.record),
+        ("snapshot", |m| m.snapshot),
+        ("recovery", |m| m.recovery),
+    ] {
+        assert!(bench.met.iter().any(of), "{what} was never seen");
+    }
     failed
 }
 
@@ -187,9 +198,25 @@ fn a_device_that_was_never_written_starts_empty() {
         println!("{kind:?}");
         let mut rng = Rng(5);
         let (bench, _, stats) = Bench::new(tiny(), kind).cut(&mut rng, UNITS);
-        assert_eq!(stats.recovery_units_scanned, 0, "{kind:?}");
+        assert_eq!((stats.recovery_units_scanned, stats.free_superblocks), (0, 28), "{kind:?}");
         let (mut bench, ..) = bench.cut(&mut rng, UNITS);
         bench.send(Op::Write { lpa: Lpa(1), len: 1, fua: false });
+        bench.flush();
+        bench.cut(&mut rng, UNITS);
+    }
+}
+
+/// Its directory takes 11 units, so that a snapshot has 12: a row of 8, and half of another one.
+#[test]
+fn a_snapshot_that_ends_within_a_row_is_found() {
+    let geometry = Geometry { data_superblocks: 3200, ..tiny().geometry };
+    for kind in SELF_RELIANT {
+        println!("{kind:?}");
+        let mut bench = Bench::new(DeviceConfig { geometry, capacity_units: 700_000, ..tiny() }, kind);
+        let mut rng = Rng(5);
+        for lpa in (0..UNITS).step_by(16) {
+            bench.send(Op::Write { lpa: Lpa(lpa), len: 16, fua: false });
+        }
         bench.flush();
         bench.cut(&mut rng, UNITS);
     }

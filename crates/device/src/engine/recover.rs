@@ -112,9 +112,6 @@ impl<M: Mapping> Firmware<M> {
                 Phase::Count => self.write_last_record(),
                 Phase::Bitmaps => self.write_last_record(),
                 Phase::LastRecord => {
-                    if self.core.programs > 0 {
-                        return false;
-                    }
                     self.ready();
                     return true;
                 }

@@ -128,6 +128,8 @@ pub struct Bench {
     after_cut: bool,
     /// Called with the state before each step and after it.
     pub watch: Option<fn(&Seen, &Seen)>,
+    /// With `watch`, what the firmware was seen doing.
+    pub met: Vec<Moment>,
     stamp: u32,
     pub responses: Vec<Response>,
     /// The latest change that the host has applied, as every command says.
@@ -152,6 +154,7 @@ impl Bench {
             recent: BTreeMap::new(),
             after_cut: false,
             watch: None,
+            met: Vec::new(),
             stamp: 0,
             responses: Vec::new(),
             host_seq: Seq(0),
@@ -264,6 +267,9 @@ impl Bench {
         self.advance();
         if let (Some(watch), Some(before)) = (self.watch, before) {
             watch(&before, &Seen::of(&self.device));
+            if !self.met.contains(&before.moment) {
+                self.met.push(before.moment);
+            }
         }
     }
 
@@ -317,8 +323,10 @@ impl Bench {
         }
         self.free_tags = (0..32).collect();
         self.queue.clear();
-        let from = self.now;
-        self.device = Device::power_on(self.device.power_cut(from, &mut |n| rng.below(n)), from);
+        let (from, before) = (self.now, *self.device.nand_counters());
+        let unpowered = self.device.power_cut(from, &mut |n| rng.below(n));
+        assert_eq!(*unpowered.nand_counters(), before, "a power cut ends no operation");
+        self.device = Device::power_on(unpowered, from);
         self.drain();
         while !self.device.is_ready() {
             self.step();

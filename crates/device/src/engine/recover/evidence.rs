@@ -198,6 +198,18 @@ mod tests {
     fn a_copy_of_what_was_replaced_or_trimmed_before_is_worth_nothing() {
         assert_eq!(place(Some((1, Some(60))), &[(50, 120, 2)], None), Some(Ppa(1)));
         assert_eq!(place(None, &[(50, 120, 2)], None), None);
+        assert_eq!(place(None, &[(100, 120, 2)], None), None, "of the last change that the segment has seen");
+    }
+
+    #[test]
+    fn the_last_number_is_that_of_a_page_or_of_the_last_unit_of_a_trim() {
+        let mut evidence = Evidence::default();
+        evidence.add_trims(&[TrimRecord { lpa: LPA, len: 3, seq: Seq(10) }]);
+        assert_eq!(evidence.last_seq, Seq(12));
+        evidence.add_page(LPA, 11, Seq(11), Ppa(1));
+        assert_eq!(evidence.last_seq, Seq(12));
+        evidence.add_page(LPA, 20, Seq(20), Ppa(2));
+        assert_eq!((evidence.last_seq, evidence.len()), (Seq(20), 2));
     }
 
     #[test]
@@ -206,7 +218,9 @@ mod tests {
         assert_eq!(place(Some((1, Some(50))), &[(105, 105, 2)], Some(110)), None);
         assert_eq!(place(Some((1, Some(50))), &[(105, 140, 2)], Some(110)), None, "also a copy made later");
         assert_eq!(place(Some((1, Some(50))), &[(115, 115, 2)], Some(110)), Some(Ppa(2)));
-        assert_eq!(place(Some((1, Some(50))), &[], Some(90)), Some(Ppa(1)), "the segment has seen it");
+        for seen in [90, 100] {
+            assert_eq!(place(Some((1, Some(50))), &[], Some(seen)), Some(Ppa(1)), "the segment has seen it");
+        }
     }
 
     #[test]
