@@ -1,8 +1,8 @@
 """Runs of the programs of scripts/mutant_build.py: which tests ask for which mutant, and whether they catch it.
 
 A test is a case of the power-cut campaign (its number) or a test of crate `device` (its name). One that never asks for
-a mutant cannot catch it, so a mutant is tried with those that do, until one fails: some cases, then the tests of
-`device`, then the other cases. A mutant that does not end in ten times the time is caught.
+a mutant cannot catch it, so a mutant is tried with those that do, until one fails: some cases, then the quick tests of
+`device`, then the other cases, then the slow tests. A mutant that does not end in ten times the time is caught.
 """
 
 import os
@@ -23,6 +23,8 @@ from mutant_list import output
 # Cases of the campaign that are tried first, and then at a time.
 FIRST_CASES = 5
 MORE_CASES = 50
+# A test of `device` that takes longer is tried last.
+QUICK_S = 0.5
 SLACK_S = 5.0
 TIMES = 10
 # A mutant may ask for memory without end. Programs inherit the limit.
@@ -111,9 +113,10 @@ def batches(tests: list[Test]) -> Iterator[list[Test]]:
     cases = [test for test in ordered if test.is_case()]
     yield cases[:FIRST_CASES]
     for program in sorted({test.program for test in tests} - {CASES}):
-        yield [test for test in ordered if test.program == program]
+        yield [test for test in ordered if test.program == program and test.seconds <= QUICK_S]
     for first in range(FIRST_CASES, len(cases), MORE_CASES):
         yield cases[first : first + MORE_CASES]
+    yield from ([test] for test in ordered if not test.is_case() and test.seconds > QUICK_S)
 
 
 def is_caught(build: Build, number: int, tests: list[Test]) -> bool:

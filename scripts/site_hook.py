@@ -20,6 +20,7 @@ import site_demo
 import site_drawings
 import site_explored
 import site_fio
+import site_mutants
 import site_notebook
 import site_papers
 import site_results
@@ -118,6 +119,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "soak": site_soak.tables,
     "demo": site_demo.table_and_picture,
     "explored": site_explored.made,
+    "mutants": site_mutants.tables,
     "fiooptions": site_fio.options,
     "fiodifferences": site_fio.differences,
 }
