@@ -20,6 +20,7 @@ import site_demo
 import site_drawings
 import site_explored
 import site_fio
+import site_mechanisms
 import site_mutants
 import site_notebook
 import site_papers
@@ -128,6 +129,7 @@ NAMED: dict[str, Callable[[str], str]] = {
     "claims": site_papers.claims,
     "figures": site_papers.figures,
     "assumed": site_papers.assumed,
+    "mechanisms": site_mechanisms.mechanisms,
 }
 
 

@@ -1,0 +1,55 @@
+"""What of a paper is in the simulator and where: docs/data/papers/PAPER.toml, written by hand, as a table."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from site_markdown import code, table
+
+LISTS = Path(__file__).parents[1] / "docs/data/papers"
+# How a sentence counts the entries in each state.
+STATES = {"built": "built", "differs": "built in another way", "missing": "missing", "left out": "left out"}
+# States that something in the code stands for, and states that are explained.
+PLACED = ("built", "differs")
+EXPLAINED = ("differs", "missing", "left out")
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A mechanism, table or figure of a paper. Fields are keys of the file; a list of places may be one text there."""
+
+    where: str
+    what: str
+    state: str
+    place: Sequence[str] = ()
+    note: str = ""
+
+
+def read(paper: str) -> list[Mechanism]:
+    """The entries in the order of the file; none where there is no file. A wrong key is a `TypeError`."""
+    path = LISTS / f"{paper}.toml"
+    document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return [Mechanism(**{**entry, "place": places(entry)}) for entry in document.get("mechanism", [])]
+
+
+def places(entry: dict[str, Any]) -> list[str]:
+    place = entry.get("place", [])
+    return [place] if isinstance(place, str) else place
+
+
+def mechanisms(paper: str) -> str:
+    """The table of a paper, under a sentence that counts."""
+    entries = read(paper)
+    if not entries:
+        return "This list is not written yet."
+    rows = ([one.where, one.what, one.state, "<br>".join(map(code, one.place)), one.note] for one in entries)
+    return count(entries) + "\n\n" + table(("where", "what", "state", "place", "note"), rows)
+
+
+def count(entries: list[Mechanism]) -> str:
+    number = Counter(one.state for one in entries)
+    parts = ", ".join(f"{number[state]} {words}" for state, words in STATES.items() if number[state])
+    return f"{len(entries)} entries: {parts}."
