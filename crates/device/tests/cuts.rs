@@ -1,5 +1,5 @@
-//! Power cuts of the device alone: what a moment says of the work in flight, what recovery costs, and that it finds what
-//! was flushed, whatever GC was copying.
+//! Power cuts of the device alone: what a moment says of the work in flight, what recovery costs, and that it finds
+//! what was flushed, whatever GC was copying.
 
 mod kit;
 
@@ -274,8 +274,9 @@ fn written(rows: u32, kind: MappingKind) -> DeviceStats {
 }
 
 /// On each of two dies, a row of 8 units takes a tR of 60 us. What is read beyond the first blank row of a die are rows
-/// that were under way when it was seen: the pool of 96 units has room for twelve. A map unit costs the time of a command,
-/// 1 us; those changed here fit one program of 150 us. Two superblocks are erased, 5 ms each, on both dies at once.
+/// that were under way when it was seen: the pool of 96 units has room for twelve. A map unit costs the time of a
+/// command, 1 us; those changed here fit one program of 150 us. Two superblocks are erased, 5 ms each, on both dies at
+/// once.
 #[test]
 fn recovery_takes_the_time_of_what_it_reads_and_writes() {
     for kind in SELF_RELIANT {

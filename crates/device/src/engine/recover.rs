@@ -12,6 +12,8 @@ mod evidence;
 mod places;
 mod scanner;
 pub(super) mod state;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
