@@ -91,7 +91,8 @@ def within_sabotage(node: Node, source: bytes) -> bool:
     def speaks(part: Node | None) -> bool:
         return part is not None and b"sabotag" in source[part.start_byte : part.end_byte].lower()
 
-    if node.type == "match_pattern" and speaks(node):
+    head = {"unary_expression": node, "match_pattern": node.child(0)}.get(node.type)
+    if speaks(head):
         return True
     operands = (node.child_by_field_name(field) for field in ("left", "right"))
     if node.type == "binary_expression" and any(speaks(operand) for operand in operands):
@@ -102,9 +103,11 @@ def within_sabotage(node: Node, source: bytes) -> bool:
             if speaks(other):
                 return True
         if node.type == "match_arm" and parent.parent is not None and parent.parent.type == "match_expression":
+            # The pattern without its guard.
             pattern = node.child_by_field_name("pattern")
-            true = pattern is not None and source[pattern.start_byte : pattern.end_byte] == b"true"
-            if speaks(pattern) or (true and speaks(parent.parent.child_by_field_name("value"))):
+            head = pattern.child(0) if pattern is not None else None
+            chosen = head is not None and source[head.start_byte : head.end_byte] == b"true"
+            if speaks(head) or (chosen and speaks(parent.parent.child_by_field_name("value"))):
                 return True
         condition = parent.child_by_field_name("condition") if parent.type == "if_expression" else None
         if speaks(condition) and parent.child_by_field_name("consequence") == node:

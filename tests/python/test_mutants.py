@@ -150,7 +150,8 @@ fn right(&self, a: u32) -> bool {
     };
     match self.sabotage {
         Some(Sabotage::Four) => a & 9 == 0,
-        _ => late || a % 6 == 0,
+        _ if !sabotaged => late || a % 6 == 0,
+        _ => !late,
     }
 }
 """
@@ -169,6 +170,9 @@ def test_what_only_a_planted_defect_reaches_is_told() -> None:
         "/ 7": True,
         "^ 8": False,
         "& 9": True,
+        "!sabotaged": True,
+        "!late": False,
     }
-    mutants = [(PLANTED.index(text.encode()), "BinaryOperator") for text in places]
+    genre = {"!": "UnaryOperator"}
+    mutants = [(PLANTED.index(text.encode()), genre.get(text[0], "BinaryOperator")) for text in places]
     assert of_sabotage(PLANTED, mutants) == list(places.values())

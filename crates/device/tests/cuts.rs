@@ -241,7 +241,7 @@ fn a_device_that_was_never_written_starts_empty() {
 }
 
 /// Its directory takes 11 units, so that a snapshot has 12: a row of 8, and half of another one. So many pages of the
-/// journal are written that only a snapshot tells where the rest is.
+/// journal are written that all superblocks have been used.
 #[test]
 fn a_snapshot_that_ends_within_a_row_is_found() {
     let geometry = Geometry { data_superblocks: 3200, meta_superblocks: 18, ..tiny().geometry };

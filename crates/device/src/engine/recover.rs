@@ -149,8 +149,8 @@ impl<M: Mapping> Firmware<M> {
 
     fn choose_snapshot(&mut self) {
         // With no part of it, nothing tells which snapshot it was.
-        let torn_will_do = self.core.sabotaged(Sabotage::TornSnapshot) && self.rec().snapshot_stamp.is_some();
-        if !self.rec().whole && !torn_will_do {
+        let sabotaged = self.core.sabotaged(Sabotage::TornSnapshot) && self.rec().snapshot_stamp.is_some();
+        if !self.rec().whole && !sabotaged {
             self.rec().snapshots.pop_front();
             self.read_snapshot();
             return;

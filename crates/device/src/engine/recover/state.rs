@@ -160,12 +160,12 @@ impl Recovery {
             Phase::Snapshot => {
                 let at = ppa.0 - core.layout.first_ppa(core.superblock_of(ppa)).0;
                 let expected = core.meta.snapshot_mark(at);
-                let lost = at == 0 && core.sabotaged(Sabotage::TornSnapshot);
-                if lost {
+                let sabotaged = at == 0 && core.sabotaged(Sabotage::TornSnapshot);
+                if sabotaged {
                     self.read.forget(ppa);
                 }
                 match sensed {
-                    Sensed::Unit(spare) if spare.lpa == expected && !lost => {
+                    Sensed::Unit(spare) if spare.lpa == expected && !sabotaged => {
                         // The units of a snapshot have consecutive stamps.
                         let first = spare.stamp.wrapping_sub(at);
                         self.whole &= *self.snapshot_stamp.get_or_insert(first) == first;
