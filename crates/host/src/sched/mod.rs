@@ -8,7 +8,8 @@
 //! - *Cache query*: sent every `poll_requests` requests if the host asks the device. The device lists runs of cached
 //!   addresses.
 //! - *Batch notice*: sent before the first request of a batch of more than one unit. The device reads the translation
-//!   page unless it is cached. Requests that arrive meanwhile wait for the same read.
+//!   page once, at the notice or with the first miss, as the mapping scheme has it. Requests that arrive meanwhile wait
+//!   for the same read.
 //!
 //! A notice promises nothing: each request is resolved as if no notice had come. So a lying host gains only a read.
 //!
