@@ -224,7 +224,15 @@ def notes(results: Sequence[Result]) -> list[str]:
     idle = [result for result in results if not gc_ran(result)]
     if idle:
         told.append(whose(idle, results) + "GC never ran")
+    if limits_nothing(results):
+        told.append("the limit of host memory changes nothing: no scheme here has a booster")
     return told
+
+
+def limits_nothing(results: Sequence[Result]) -> bool:
+    """Somebody limited the memory of drivers, none of which keeps anything."""
+    limited = any("host.memory_mib" in (result.data.get("set") or {}) for result in results)
+    return limited and all(host_memory_text(result) is None for result in results)
 
 
 def failures(results: Sequence[Result]) -> list[str]:

@@ -64,6 +64,20 @@ def test_what_was_not_exercised_is_said_with_whose(comparison: Comparison) -> No
     assert conditions.notes(comparison.results)[0].startswith("the device was fresh")
 
 
+def test_a_limit_of_host_memory_without_a_booster_is_said_to_change_nothing(comparison: Comparison) -> None:
+    told = "the limit of host memory changes nothing: no scheme here has a booster"
+    without, *others = comparison.results
+    without.data["booster"] = "none"
+    for result in others:
+        result.data["booster"] = "hpb"
+    without.data["set"] = {}
+    assert told not in conditions.notes([without])
+    for result in comparison.results:
+        result.data["set"] = {"host.memory_mib": "7"}
+    assert told in conditions.notes([without])
+    assert told not in conditions.notes(comparison.results), "it limits the others"
+
+
 def test_failed_requests_are_warnings(comparison: Comparison) -> None:
     comparison.results[1].data["failed"] = 12
     assert conditions.warnings(comparison.results)[0] == "mine: 12 of 1,000 requests ended with an error"
