@@ -1,4 +1,6 @@
-"""HP-UFS, "Host-driven Performance-optimized UFS" (MSST 2024): micro-benchmarks and recovery."""
+"""HP-UFS, "Fully Harnessing the Performance Potential of DRAM-less Mobile Flash Storage" (MSST 2024):
+micro-benchmarks and recovery.
+"""
 
 from __future__ import annotations
 
