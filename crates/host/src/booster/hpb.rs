@@ -1,5 +1,5 @@
-//! Host performance booster (Jeong et al., HotStorage 2017): the host keeps the device's L2P entries and sends one along
-//! with a read. Entries are sealed: the host can read the PPA in them, but cannot forge one.
+//! Host performance booster (Jeong et al., HotStorage 2017): the host keeps the device's L2P entries and sends one
+//! along with a read. Entries are sealed: the host can read the PPA in them, but cannot forge one.
 //!
 //! Entries arrive in groups by READ BUFFER, in idle time (Sec. 2.2.2), and one by one with responses (Sec. 3.3). The
 //! device checks every entry that it gets back, so a stale entry costs time but never data. The host drops entries of
