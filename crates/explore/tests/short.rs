@@ -39,6 +39,17 @@ fn narrow_scopes_find_what_takes_a_trim_a_flush_or_a_copy_by_gc() {
 }
 
 #[test]
+fn a_power_cut_alone_shows_a_stale_directory_on_a_device_long_in_use() {
+    // Under the other two it takes a request.
+    for scheme in ["segment-log", "msftl"] {
+        let scope = Scope::narrow(scheme).into_iter().find(|scope| scope.levels[0].requests == 0);
+        let scope = Scope { most: 500, ..scope.expect("one without requests") };
+        assert!(explore(&scope.clone().with(Sabotage::StaleDirectory), &mut |_| true).failure.is_some(), "{scheme}");
+        assert_eq!(explore(&Scope { most: 20, ..scope }, &mut |_| true).failure, None, "{scheme}");
+    }
+}
+
+#[test]
 fn what_one_request_can_show_of_a_broken_promise_is_found() {
     for scheme in SCHEMES {
         for sabotage in [Sabotage::FuaAtOnce, Sabotage::ForgetLogBlock, Sabotage::ForgetRecovered, Sabotage::TrustTorn]
