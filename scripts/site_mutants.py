@@ -19,8 +19,7 @@ def tables() -> str:
     reasons: dict[str, str] = tomllib.loads(REASONS.read_text(encoding="utf-8"))["survivors"]
     head = ("group", "mutants>", "caught>", "share>", "wanted>", "not tried>")
     groups = table(head, (row(group, one) for group, one in summary.items()))
-    survivors = table(("not caught", "why"), listed(summary, reasons))
-    return f"{groups}\n{survivors}"
+    return groups + "\nNot caught:\n\n" + "".join(listed(summary, reasons))
 
 
 def row(group: str, one: dict[str, Any]) -> list[str]:
@@ -29,7 +28,7 @@ def row(group: str, one: dict[str, Any]) -> list[str]:
     return [group, *numbers, f"{one['untried']:,}"]
 
 
-def listed(summary: dict[str, dict[str, Any]], reasons: dict[str, str]) -> Iterator[list[str]]:
+def listed(summary: dict[str, dict[str, Any]], reasons: dict[str, str]) -> Iterator[str]:
     for one in summary.values():
         for name in one["survivors"]:
-            yield [code(name), reasons.get(name, "not looked at yet")]
+            yield f"- {code(name)}: {reasons.get(name, 'Not looked at yet.')}\n"

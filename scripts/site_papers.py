@@ -43,7 +43,7 @@ def count(entries: list[dict[str, Any]]) -> str:
     """One sentence with hits and misses, and the versions that measured them."""
     verdicts = [entry.get("verdict", "not yet") for entry in entries]
     hits, misses = verdicts.count("hit"), verdicts.count("miss")
-    text = f"{hits} of {len(entries)} claims are hits, {misses} are misses"
+    text = f"{hits} of {len(entries)} claims are hits, {misses} {'is a miss' if misses == 1 else 'are misses'}"
     left = len(entries) - hits - misses
     if left:
         text += f", and {left} are not measured in the scorecard of this version"
