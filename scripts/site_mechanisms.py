@@ -45,8 +45,12 @@ def mechanisms(paper: str) -> str:
     entries = read(paper)
     if not entries:
         return "This list is not written yet."
-    rows = ([one.where, one.what, one.state, "<br>".join(map(code, one.place)), one.note] for one in entries)
-    return count(entries) + "\n\n" + table(("where", "what", "state", "place", "note"), rows)
+    rows = ([one.where, one.what, one.state, how(one)] for one in entries)
+    return count(entries) + "\n\n" + table(("where", "what", "state", "how, and where in the sources"), rows)
+
+
+def how(one: Mechanism) -> str:
+    return "<br>".join([*([one.note] if one.note else []), *(f"<small>{code(place)}</small>" for place in one.place)])
 
 
 def count(entries: list[Mechanism]) -> str:
