@@ -122,8 +122,8 @@ def test_a_table_has_a_row_for_each_entry(tmp_path: Path, monkeypatch: pytest.Mo
     )
     assert site_mechanisms.mechanisms("hpb") == (
         "2 entries: 1 built, 1 built in another way.\n\n"
-        "| where | what | state | place | note |\n"
-        "| --- | --- | --- | --- | --- |\n"
-        "| 3.1 | first | built | `a.rs: fn a` |  |\n"
-        "| Fig. 2 | second | differs | `a.rs: \\|b\\|`<br>`b.rs: c` | Because. |\n"
+        "| where | what | state | how, and where in the sources |\n"
+        "| --- | --- | --- | --- |\n"
+        "| 3.1 | first | built | <small>`a.rs: fn a`</small> |\n"
+        "| Fig. 2 | second | differs | Because.<br><small>`a.rs: \\|b\\|`</small><br><small>`b.rs: c`</small> |\n"
     )
