@@ -78,8 +78,8 @@ impl Scope {
             ..Scope::new(scheme, vec![level])
         };
         let overtaken = (0..3).map(|nth| Start { name: "overtaken copy", at: At::Overtaken { nth } }).collect();
-        // Of so many, some come soon after a map flush or a snapshot of the directory, some long after it. MSFTL flushes
-        // rarely.
+        // Of so many, some come soon after a map flush or a snapshot of the directory, some long after it. MSFTL seldom
+        // flushes.
         let long =
             (100..140).chain(230..250).map(|writes| Start { name: "long in use", at: At::After(writes) }).collect();
         vec![
