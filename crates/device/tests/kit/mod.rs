@@ -304,7 +304,7 @@ impl Bench {
         self.recent.clear();
     }
 
-    /// Checks what GC holds: each copy is of content that its address had, and at most one is being programmed.
+    /// Checks that what GC holds is content that somebody wrote.
     pub fn check_copies(&self, copies: &[GcCopy]) {
         for copy in copies {
             assert!(copy.stamp > 0 && copy.stamp <= self.stamp, "{copy:?} is of content that nobody wrote");
