@@ -20,23 +20,31 @@ def scorecard() -> dict[str, Any]:
 
 
 def claims(paper: str) -> str:
-    """Every claim of a paper: what it says, the band, what was measured."""
+    """Every claim of a paper: what it says, the band, what was measured. Reasons of misses below, as they are long."""
     from ufsim.reproduce.claims import load_claims
 
     own = [claim for claim in load_claims() if claim.paper == paper]
     entries = [scorecard().get(claim.id, {}) for claim in own]
     rows = (
         [
-            f"{code(claim.id)}<br>{claim.where}",
-            claim.claim,
-            claim.paper_value(),
-            claim.band_text(),
-            verdict(entry),
+            f"{claim.where}: {claim.claim}<br><small>{code(claim.id)}</small>",
+            f"{claim.paper_value()}<br><small>{claim.band_text()}</small>",
             measured(entry),
         ]
         for claim, entry in zip(own, entries, strict=True)
     )
-    return count(entries) + "\n\n" + table(("claim", "the paper says", "paper>", "band>", "verdict", "measured"), rows)
+    found = table(("claim", "paper<br><small>band</small>", "measured"), rows)
+    return "\n\n".join([count(entries), found, *misses(entries)])
+
+
+def misses(entries: list[dict[str, Any]]) -> list[str]:
+    """A heading and a list of the reasons, each with the claims that miss for it; nothing without a miss."""
+    claims_of: dict[str, list[str]] = {}
+    for entry in entries:
+        for reason in dict.fromkeys(part["reason"] for part in entry.get("measured") or [] if part.get("reason")):
+            claims_of.setdefault(reason, []).append(code(entry["id"]))
+    lines = (f"- {', '.join(names)}: {reason}.\n" for reason, names in claims_of.items())
+    return ["**Why misses are misses**", "".join(lines)] if claims_of else []
 
 
 def count(entries: list[dict[str, Any]]) -> str:
@@ -52,11 +60,9 @@ def count(entries: list[dict[str, Any]]) -> str:
 
 
 def measured(entry: dict[str, Any]) -> str:
-    """The measured values of a claim, each on a line, and the reasons of misses."""
+    """The verdict of a claim, and its measured values, each on a line."""
     parts = entry.get("measured") or []
-    reasons = dict.fromkeys(part["reason"] for part in parts if part.get("reason"))
-    lines = [*(part_text(part, entry["unit"]) for part in parts), *(f"<small>{reason}</small>" for reason in reasons)]
-    return "<br>".join(lines) if parts else NOT_YET
+    return "<br>".join([verdict(entry), *(part_text(part, entry["unit"]) for part in parts)]) if parts else NOT_YET
 
 
 def part_text(part: dict[str, Any], unit: str) -> str:
