@@ -273,7 +273,8 @@ impl Publisher {
         while let Some(p) = self.pending.pop_front() {
             let group = self.group_of(p.lpa) as usize;
             self.undelivered[group] -= 1;
-            if self.groups[group] == Group::Clean && self.tracker_of[group] != 0 && self.count(p.lpa) == p.count {
+            // Otherwise the page has changed again. A group that is not clean has no pending changes.
+            if self.count(p.lpa) == p.count {
                 return HpbNotice::Entry { lpa: p.lpa, entry: self.seal(p.lpa, p.ppa, 1, p.count) };
             }
         }
@@ -325,8 +326,8 @@ mod tests {
 
     use super::*;
 
-    fn publisher(tracked: u16) -> Publisher {
-        let cfg = HpbConfig {
+    fn config(tracked: u16) -> HpbConfig {
+        HpbConfig {
             group_entries: 16,
             tracked_groups: tracked,
             pending_entries: 8,
@@ -335,8 +336,23 @@ mod tests {
             max_blocks: 255,
             recommend_after: None,
             max_active_regions: 1,
-        };
-        Publisher::new(&cfg, [1, 2], 64)
+        }
+    }
+
+    /// Four groups, and half a one.
+    fn publisher(tracked: u16) -> Publisher {
+        Publisher::new(&config(tracked), [1, 2], 72)
+    }
+
+    /// Same, in device control mode.
+    fn controlling(tracked: u16, after: u8) -> Publisher {
+        Publisher::new(&HpbConfig { recommend_after: Some(after), ..config(tracked) }, [1, 2], 72)
+    }
+
+    fn notice(p: &mut Publisher) -> HpbNotice {
+        let mut notice = HpbNotice::None;
+        p.notify(&mut notice);
+        notice
     }
 
     fn contiguous() -> Vec<Option<Ppa>> {
@@ -408,5 +424,121 @@ mod tests {
         p.changed(Lpa(1), None);
         assert_eq!(p.check(Lpa(1), 1, sealed[1]), None);
         assert_eq!(p.next_notice(), HpbNotice::None);
+    }
+
+    #[test]
+    fn a_host_that_makes_a_run_longer_is_not_believed() {
+        let mut p = publisher(1);
+        let mut mapping = contiguous();
+        mapping[6] = Some(Ppa(50));
+        let sealed = p.publish(0, &mapping)[5];
+        assert_eq!(p.check(Lpa(5), 1, sealed), Some(Ppa(105)));
+        assert_eq!(p.check(Lpa(5), 2, sealed), None, "the next page is elsewhere");
+        let longer = sealed + (1 << 24);
+        assert_eq!(p.check(Lpa(5), 2, longer), None);
+        assert_eq!(p.check(Lpa(5), 1, longer), None);
+    }
+
+    #[test]
+    fn neighbours_change_one_by_one() {
+        let mut p = publisher(1);
+        let mut entries = p.publish(0, &contiguous());
+        let mut places = contiguous();
+        for (from, page) in [(20, 4), (20, 5), (20, 6), (20, 7), (40, 4), (40, 5), (40, 6), (40, 7)] {
+            let place = Some(Ppa(from + page));
+            let old = entries[page as usize];
+            p.changed(Lpa(page), place);
+            let HpbNotice::Entry { lpa: Lpa(lpa), entry } = notice(&mut p) else { panic!("an entry is due") };
+            assert_eq!(lpa, page);
+            (entries[page as usize], places[page as usize]) = (entry, place);
+            assert_eq!(p.check(Lpa(page), 1, old), None, "stale entry of {page}");
+            for (i, &entry) in entries.iter().enumerate() {
+                assert_eq!(p.check(Lpa(i as u32), 1, entry), places[i], "page {i} after a change of {page}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_two_changes_only_the_later_one_is_delivered() {
+        let mut p = publisher(1);
+        p.publish(0, &contiguous());
+        p.changed(Lpa(3), Some(Ppa(7)));
+        p.changed(Lpa(3), Some(Ppa(8)));
+        let HpbNotice::Entry { lpa, entry } = notice(&mut p) else { panic!("an entry is due") };
+        assert_eq!(p.check(lpa, 1, entry), Some(Ppa(8)));
+        assert_eq!(notice(&mut p), HpbNotice::None);
+    }
+
+    #[test]
+    fn what_the_host_has_not_read_takes_no_tracker() {
+        let mut p = publisher(1);
+        p.publish(0, &contiguous());
+        p.changed(Lpa(0), Some(Ppa(7)));
+        p.changed(Lpa(16), Some(Ppa(8)));
+        assert!(matches!(notice(&mut p), HpbNotice::Entry { lpa: Lpa(0), .. }));
+        assert_eq!(notice(&mut p), HpbNotice::None);
+    }
+
+    #[test]
+    fn the_group_that_was_tracked_first_becomes_dirty_first() {
+        let mut p = publisher(2);
+        for group in 0..5 {
+            let (_, entries) = p.range(group);
+            p.publish(group, &contiguous()[..entries as usize]);
+        }
+        (0..5).for_each(|group| p.changed(Lpa(16 * group), Some(Ppa(group))));
+        for group in 0..3 {
+            assert_eq!(notice(&mut p), HpbNotice::DirtyGroup(group));
+        }
+        assert!(matches!(notice(&mut p), HpbNotice::Entry { lpa: Lpa(48), .. }));
+        assert!(matches!(notice(&mut p), HpbNotice::Entry { lpa: Lpa(64), .. }));
+        assert_eq!(notice(&mut p), HpbNotice::None);
+    }
+
+    /// A recommendation of one group has the bytes of a dirty group, so it is one.
+    #[test]
+    fn groups_without_good_entries_are_recommended() {
+        let mut p = controlling(0, 2);
+        p.missed(Lpa(15));
+        assert_eq!(notice(&mut p), HpbNotice::None, "once is not often");
+        p.missed(Lpa(0));
+        assert_eq!(notice(&mut p), HpbNotice::DirtyGroup(0));
+        p.publish(0, &contiguous());
+        (0..2).for_each(|_| p.missed(Lpa(0)));
+        assert_eq!(notice(&mut p), HpbNotice::None, "the host has good entries");
+        p.changed(Lpa(0), Some(Ppa(7)));
+        assert_eq!(notice(&mut p), HpbNotice::DirtyGroup(0), "nothing is tracked");
+        [0, 0, 32, 32].into_iter().for_each(|lpa| p.missed(Lpa(lpa)));
+        let both = Recommendation { activate: [Some(0), Some(2)], inactivate: [None, None] };
+        assert_eq!(notice(&mut p), HpbNotice::Recommend(both));
+        let mut p = publisher(0);
+        (0..2).for_each(|_| p.missed(Lpa(0)));
+        assert_eq!(notice(&mut p), HpbNotice::None, "the host decides");
+    }
+
+    #[test]
+    fn the_last_region_may_be_short() {
+        let mut p = publisher(0);
+        assert_eq!((p.groups(), p.regions(), p.range(4)), (5, 3, (Lpa(64), 8)));
+        let sealed: Vec<_> = (0..5).map(|group| p.publish(group, &contiguous()[..p.range(group).1 as usize])).collect();
+        let serve = |p: &Publisher| [0, 1, 2, 3, 4].map(|g| p.check(Lpa(16 * g), 1, sealed[g as usize][0]).is_some());
+        p.inactivated(1);
+        assert_eq!(serve(&p), [true, true, false, false, true]);
+        p.inactivated(2);
+        assert_eq!(serve(&p), [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn tables_take_what_they_hold() {
+        let (mut p, mut controlling) = (publisher(3), controlling(3, 2));
+        // 64 counters of 5 bytes, 16 waiting subregions of 4, one active region of 2, bits of 3 regions.
+        let recommender = 320 + 64 + 2 + 1;
+        assert_eq!((p.table_bytes(), controlling.table_bytes()), (0, recommender));
+        p.publish(1, &contiguous());
+        controlling.publish(1, &contiguous());
+        // States of 5 groups, two bits each; their epochs; three groups of 16 counters of two bits; 8 changes of 8
+        // bytes; 16 places of 4 bytes.
+        let published = 2 + 20 + 12 + 64 + 64;
+        assert_eq!((p.table_bytes(), controlling.table_bytes()), (published, published + recommender));
     }
 }
