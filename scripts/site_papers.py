@@ -33,7 +33,7 @@ def claims(paper: str) -> str:
         ]
         for claim, entry in zip(own, entries, strict=True)
     )
-    found = table(("claim", "paper<br><small>band</small>", "measured"), rows)
+    found = table(("claim", "paper, band", "measured"), rows)
     return "\n\n".join([count(entries), found, *misses(entries)])
 
 
