@@ -311,6 +311,19 @@ mod tests {
     }
 
     #[test]
+    fn the_bitmap_ends_with_its_last_unit_also_in_a_full_portion() {
+        let mut v = Victim::new(Superblock(0), false, 2);
+        v.bitmap = vec![1 << 3 | 1 << 63].into();
+        assert!(v.take_from_bitmap(Ppa(1000), 64, 2), "the last unit is found");
+        assert_eq!((v.found.as_slice(), v.searched), ([Ppa(1003), Ppa(1063)].as_slice(), 64));
+        // Units for which there is no word are not valid.
+        let mut v = Victim::new(Superblock(0), false, 2);
+        v.bitmap = vec![1 << 3].into();
+        assert!(v.take_from_bitmap(Ppa(1000), 192, 2));
+        assert_eq!((v.found.as_slice(), v.searched), ([Ppa(1003)].as_slice(), 192));
+    }
+
+    #[test]
     fn forgotten_pages_are_not_copied() {
         let mut gc = Gc::new(config(9, 8, 2, 1), 192);
         for n in 0..4 {
@@ -336,5 +349,86 @@ mod tests {
         assert!(!gc.due(90));
         gc.earn(1, 90);
         assert!(gc.due(90), "three written units pay for one searched");
+    }
+
+    /// Chooses so many victims for their valid pages.
+    fn chosen(gc: &mut Gc, victims: u32) {
+        (0..victims).for_each(|n| gc.chosen(&Victim::new(Superblock(n), false, 0)));
+    }
+
+    #[test]
+    fn a_step_repays_what_it_has_searched_itself() {
+        let mut gc = Gc::new(config(100, 80, 20, 4), 192);
+        gc.earn(64 + 3 * 14, 99);
+        gc.victim = Some(Victim::new(Superblock(1), false, 0));
+        for searched in [10, 14] {
+            gc.begin_step(10);
+            gc.victim.as_mut().unwrap().searched = searched;
+            gc.end_step(90);
+        }
+        assert!(gc.due(90), "14 units have been searched, for 42 written ones");
+    }
+
+    #[test]
+    fn a_step_that_found_no_victim_costs_an_eighth() {
+        let mut gc = Gc::new(config(100, 80, 20, 4), 192);
+        gc.earn(64, 99);
+        gc.postpone(99);
+        gc.earn(7, 99);
+        assert!(!gc.due(99));
+        gc.earn(1, 99);
+        assert!(gc.due(99));
+    }
+
+    #[test]
+    fn credit_alone_is_no_reason_to_collect() {
+        let mut gc = Gc::new(config(100, 80, 20, 4), 192);
+        gc.earn(64, 99);
+        chosen(&mut gc, LEVEL_EVERY);
+        assert!(gc.may_level(100) && !gc.due(100), "enough is free, and nothing is to be levelled");
+        gc.wear_due = Some(Superblock(7));
+        assert!(gc.due(100));
+        gc.chosen(&Victim::new(Superblock(7), true, 0));
+        assert!(!gc.due(100), "levelling waits for victims of GC");
+    }
+
+    #[test]
+    fn levelling_waits_for_four_victims_and_leaves_half_of_the_reserve() {
+        let mut gc = Gc::new(config(100, 80, 20, 7), 192);
+        chosen(&mut gc, 3);
+        assert!(!gc.may_level(4));
+        chosen(&mut gc, 1);
+        assert!(gc.may_level(4) && !gc.may_level(3) && !gc.may_level(2));
+        chosen(&mut gc, 1);
+        assert!(gc.may_level(4), "it may wait for longer");
+        gc.chosen(&Victim::new(Superblock(9), true, 0));
+        assert!(!gc.may_level(4));
+        chosen(&mut gc, 4);
+        assert!(gc.may_level(4));
+    }
+
+    /// The host may be a superblock ahead of what GC has gained. While enough is free, nobody counts.
+    #[test]
+    fn gc_is_behind_when_the_host_is_more_than_a_superblock_ahead() {
+        let mut gc = Gc::new(GcConfig { pace: GcPace::Gained, ..config(100, 80, 20, 4) }, 192);
+        gc.earn(192, 99);
+        assert!(gc.due(99) && !gc.behind(99));
+        gc.earn(1, 99);
+        assert!(gc.behind(99) && !gc.behind(100));
+        let mut gc = Gc::new(config(100, 80, 20, 4), 192);
+        gc.earn(1000, 99);
+        assert!(gc.due(99) && !gc.behind(99), "the other pace never goes before writes");
+    }
+
+    #[test]
+    fn the_slot_of_a_copy_on_flash_is_used_again() {
+        let mut gc = Gc::new(config(9, 8, 2, 1), 192);
+        let copy = |n| PageCopy { lpa: Lpa(n), stamp: n, version: n, source: Superblock(0) };
+        (0..3).for_each(|n| gc.keep(copy(n)));
+        let id = gc.queue.pop_front().unwrap();
+        gc.release(id);
+        gc.keep(copy(3));
+        assert_eq!(gc.queue, [1, 2, id]);
+        assert_eq!(gc.page(id).stamp, 3);
     }
 }

@@ -135,3 +135,68 @@ impl ValidCounts {
         2 * self.counts.len() as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::{State, Stream};
+    use crate::map_units::{MapShape, MapUnits};
+    use crate::mapping::small;
+
+    /// 80 superblocks of 64 units. The first three are full, and this many of their pages are valid.
+    fn counted(valid: [u32; 3]) -> (Core, ValidCounts) {
+        let mut core = Core::in_test(small::config(), MapUnits::new(4096, MapShape::SEGMENT));
+        let mut counts = ValidCounts::new(&core);
+        for (sb, n) in (0..).map(Superblock).zip(valid) {
+            assert_eq!(core.blocks_in_test().open_next(Stream::Host), Some(sb));
+            let last = core.take_seq_in_test(64).plus(63);
+            core.blocks_in_test().place(Stream::Host, 64, 64, last);
+            core.blocks_in_test().programmed(sb, 64);
+            (0..n).for_each(|_| counts.add(sb));
+        }
+        (core, counts)
+    }
+
+    fn chosen(victim: Option<Victim>) -> Option<(u32, bool, u32)> {
+        victim.map(|victim| (victim.sb.0, victim.wear, victim.valid))
+    }
+
+    #[test]
+    fn the_victim_is_the_one_that_was_named_or_has_the_fewest_valid_pages() {
+        let (core, mut counts) = counted([9, 64, 5]);
+        let victim = |counts: &ValidCounts, named: Option<u32>, but: u32| {
+            chosen(counts.victim(&core, named.map(Superblock), |sb| sb.0 != but))
+        };
+        assert_eq!(victim(&counts, None, 80), Some((2, false, 5)));
+        assert_eq!(victim(&counts, None, 2), Some((0, false, 9)));
+        assert_eq!(victim(&counts, Some(1), 80), Some((1, true, 64)));
+        assert_eq!(victim(&counts, Some(1), 1), Some((2, false, 5)), "that one is not eligible");
+        assert_eq!(victim(&counts, Some(7), 80), Some((2, false, 5)), "that one is free");
+        counts.mark_collected(Superblock(2));
+        assert_eq!(victim(&counts, Some(2), 80), Some((0, false, 9)), "that one has been collected");
+        counts.mark_collected(Superblock(0));
+        assert_eq!(victim(&counts, None, 80), None, "the last one is full of valid pages");
+    }
+
+    #[test]
+    fn collected_superblocks_await_their_erase() {
+        let (mut core, mut counts) = counted([1, 1, 0]);
+        assert!(!counts.await_erase());
+        counts.mark_collected(Superblock(0));
+        counts.mark_collected(Superblock(0));
+        counts.mark_collected(Superblock(1));
+        assert!(counts.await_erase());
+        counts.release(&mut core, Ppa(0));
+        assert_eq!(core.blocks().state(Superblock(0)), State::Erasing);
+        assert!(counts.await_erase(), "there is another one");
+        counts.release(&mut core, Ppa(64));
+        assert!(!counts.await_erase());
+        counts.retire_if_empty(&mut core, Superblock(2));
+        assert!(!counts.await_erase(), "nothing was copied from this one");
+    }
+
+    #[test]
+    fn a_count_takes_two_bytes() {
+        assert_eq!(counted([0; 3]).1.table_bytes(), 2 * 80);
+    }
+}
