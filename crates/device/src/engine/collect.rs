@@ -422,3 +422,6 @@ impl<M: Mapping> Firmware<M> {
         round.is_empty() && self.advance_meta_gc()
     }
 }
+
+#[cfg(test)]
+mod tests;
