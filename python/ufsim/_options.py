@@ -121,9 +121,12 @@ class Options:
     host_memory_mib: int | str | None = field(
         default=None,
         metadata={
-            "help": "Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib.",
+            "help": (
+                "Host memory that a booster may use, or 'unlimited'; left out, the profile's "
+                "host.memory_mib. With ',TIME=MIB' behind it, it changes during the run: '20,10s=5,30s=20'."
+            ),
             "flag": "--host-memory",
-            "metavar": "MIB",
+            "metavar": "MIB[,TIME=MIB]...",
             "commands": ("run", "compare", "phone"),
         },
     )
@@ -259,7 +262,8 @@ class RunOptions(TypedDict, total=False):
     """Seed of everything random."""
 
     host_memory_mib: SupportsIndex | str | None
-    """Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib."""
+    """Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib. With
+    ',TIME=MIB' behind it, it changes during the run: '20,10s=5,30s=20'."""
 
     settings: Mapping[str, str | SupportsIndex | SupportsFloat]
     """Overrides a profile key; repeatable."""

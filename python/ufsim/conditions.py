@@ -159,8 +159,17 @@ def host_memory_text(result: Result) -> str | None:
     """What the driver may keep there; nothing is said of a scheme that keeps nothing."""
     if result.data.get("booster") == "none":
         return None
+    if over_time := result.data.get("host_memory_mib"):
+        first, *later = (part.strip() for part in str(over_time).split(","))
+        changes = (part.split("=") for part in later)
+        return ", ".join([mib_text(first), *(f"{mib_text(to.strip())} from {at.strip()} on" for at, to in changes)])
     limit = result.data.get("host_dram_limit_bytes")
     return "unlimited" if limit is None else f"{number(limit / MIB).removesuffix('.0').removesuffix('.00')} MiB"
+
+
+def mib_text(limit: str) -> str:
+    """A limit of host memory as it is given."""
+    return limit if limit == "unlimited" else f"{limit} MiB"
 
 
 def replay_text(result: Result) -> str:

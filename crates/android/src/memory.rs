@@ -128,6 +128,11 @@ impl Memory {
         self.free < self.marks.low && self.file() <= self.marks.file
     }
 
+    /// Bytes that are missing where reclaim ends; 0 if memory is not short.
+    pub fn lacking(&self) -> u64 {
+        self.marks.high.saturating_sub(self.free)
+    }
+
     /// Sets HPB's memory to `bytes`. The phone cannot refuse: HPB's pages are the kernel's. Beyond free memory HPB
     /// takes page cache, then the system's memory, which goes to zram.
     ///

@@ -314,7 +314,7 @@ impl Rig {
     /// Sets the driver's memory limit. False if that is less than it can work with; then nothing changes.
     pub fn shrink(&mut self, bytes: u64) -> bool {
         let stack = self.stack();
-        let changed = stack.driver.shrink(stack.now(), bytes).is_ok();
+        let changed = stack.driver.set_memory_limit(stack.now(), bytes).is_ok();
         self.host_turn();
         changed
     }

@@ -223,15 +223,45 @@ impl Driver {
         self.booster.next_wake(self.idle_since)
     }
 
-    /// Sets the memory limit, as a phone short of memory does (HP-UFS Sec. III-D). The commands that follow write back
-    /// and drop what no longer fits.
+    /// Sets the memory limit from now on. The commands that follow write back and drop what no longer fits.
     ///
     /// # Errors
     /// If the limit is below the smallest that the booster can work with; see [`HostConfig::memory_limit_bytes`].
-    pub fn shrink(&mut self, _now: SimTime, new_limit_bytes: u64) -> Result<(), HostConfigError> {
-        self.config.check_limit(&self.info, new_limit_bytes)?;
-        self.booster.set_limit(new_limit_bytes);
+    pub fn set_memory_limit(&mut self, _now: SimTime, bytes: u64) -> Result<(), HostConfigError> {
+        self.config.check_limit(&self.info, bytes)?;
+        self.config.memory_limit_bytes = Some(bytes);
+        self.booster.set_limit(bytes);
         Ok(())
+    }
+
+    /// Whether the booster can work with so much memory.
+    ///
+    /// # Errors
+    /// If the limit is below the smallest that it can work with.
+    pub fn check_memory_limit(&self, bytes: u64) -> Result<(), HostConfigError> {
+        self.config.check_limit(&self.info, bytes)
+    }
+
+    /// The phone lacks `bytes` of memory. A booster that follows pressure (HP-UFS Sec. III-D) gives up so many bytes of
+    /// cached mappings, those used longest ago first, as far as it can work with what is left, and takes no more until
+    /// [`Driver::relieved`]. Clean ones go at once, or after commands that write back the others.
+    pub fn pressed(&mut self, _now: SimTime, bytes: u64) {
+        if self.booster.follows_pressure() {
+            let least = self.config.booster.smallest_limit(&self.info);
+            let kept = self.booster.usage().dram_bytes.saturating_sub(bytes);
+            self.booster.set_limit(kept.max(least).min(self.memory_limit()));
+        }
+    }
+
+    /// The phone has memory again: a booster that has given some up may take what its limit allows.
+    pub fn relieved(&mut self, _now: SimTime) {
+        if self.booster.follows_pressure() {
+            self.booster.set_limit(self.memory_limit());
+        }
+    }
+
+    fn memory_limit(&self) -> u64 {
+        self.config.memory_limit_bytes.unwrap_or(u64::MAX)
     }
 
     /// Tells the driver that the state of an app has changed. The caller has to ask [`Driver::next_command`]

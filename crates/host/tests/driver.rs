@@ -125,7 +125,7 @@ fn a_bad_part_spoils_the_request() {
 fn other_limits_and_tests_of_boosters_mean_nothing_here() {
     let mut driver = driver(8);
     assert_eq!(driver.next_wake(), None);
-    assert!(driver.shrink(NOW, 0).is_ok());
+    assert!(driver.set_memory_limit(NOW, 0).is_ok());
     assert!(!driver.tamper(Lpa(0), None) && !driver.tamper_sealed(Lpa(0), 1));
     assert_eq!((driver.sealed(Lpa(0)), driver.mapping(Lpa(0))), (None, None));
 }

@@ -366,13 +366,13 @@ fn a_hint_waits_for_a_loading_segment_and_counts_once() {
 fn memory_pressure_writes_back_and_drops() {
     let mut host = Host::with_segments(8, 4);
     host.change(7, Some(9), None);
-    host.driver.shrink(NOW, 2 * 4096).unwrap();
+    host.driver.set_memory_limit(NOW, 2 * 4096).unwrap();
     let sent = host.commands();
     assert_eq!(ops(&sent), [segment_write(0)]);
     host.good(&sent[0], DataIn::None);
     host.commands();
     assert_eq!(host.driver.stats().dram_bytes_used, 2 * 4096);
-    assert_eq!(host.driver.shrink(NOW, 4096).unwrap_err().field, "memory_limit_bytes");
+    assert_eq!(host.driver.set_memory_limit(NOW, 4096).unwrap_err().field, "memory_limit_bytes");
 }
 
 #[test]

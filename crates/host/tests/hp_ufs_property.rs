@@ -57,6 +57,13 @@ fn submit_any(world: &mut World, lpas: u32) {
     world.submit(op, lpa, len);
 }
 
+/// What is not used for a millisecond is given up.
+fn forgetful(config: HostConfig) -> HostConfig {
+    let mut boosters = config.boosters.clone();
+    boosters.set("*", "unused_ms", 1).expect("it is allowed");
+    HostConfig { boosters, ..config }
+}
+
 /// Apps start, end and are about to be killed. Reclaim gives back at most what was asked for, in whole segments.
 fn apps_come_and_go(world: &mut World) {
     let (app, other) = (AppId(world.random.below(4) as u16), AppId(world.random.below(4) as u16));
@@ -72,6 +79,17 @@ fn apps_come_and_go(world: &mut World) {
             assert_eq!(held - world.driver.stats().dram_bytes_used, freed, "what is given back is free at once");
             assert!(freed.is_multiple_of(SEGMENT_BYTES) && freed <= 8_192);
         }
+        _ => return,
+    }
+    world.pump();
+}
+
+/// Memory becomes short, and is there again.
+fn memory_comes_and_goes(world: &mut World) {
+    let now = world.now;
+    match world.random.below(100) {
+        0 => world.driver.pressed(now, 3 * SEGMENT_BYTES),
+        1 | 2 => world.driver.relieved(now),
         _ => return,
     }
     world.pump();
@@ -100,15 +118,21 @@ proptest! {
         max_transfer_units in prop_oneof![Just(1u32), 2u32..64, Just(128), Just(2048)],
         shrink in any::<bool>(),
         map_page_entries in prop_oneof![Just(256u32), Just(512), Just(1024)],
+        forgets in any::<bool>(),
         booster in prop::sample::select(vec![BoosterKind::HpUfs, BoosterKind::HpbvalveHpUfs]),
     ) {
         let info = DeviceInfo { map_page_entries, ..INFO };
         let config = HostConfig { booster, ..config(Some(limit), max_transfer_units) };
+        let config = if forgets { forgetful(config) } else { config };
         let mut world = World::new(config, info, nature(window), seed);
         run(&mut world, 400, 2_300, depth);
+        for _ in 0..400 {
+            memory_comes_and_goes(&mut world);
+            run(&mut world, 1, INFO.capacity_units, depth);
+        }
         if shrink {
             prop_assert!(world.most_dram <= limit * SEGMENT_BYTES);
-            world.driver.shrink(world.now, 2 * SEGMENT_BYTES).unwrap();
+            world.driver.set_memory_limit(world.now, 2 * SEGMENT_BYTES).unwrap();
         }
         run(&mut world, 400, INFO.capacity_units, depth);
         world.settle();
@@ -136,9 +160,21 @@ fn the_races_do_happen() {
         let other = ["hpb", "sched_", "hit_cnt", "miss_cnt", "rcmd_", "map_req_cnt", "umap_req_cnt", "subregions_"];
         let others = other.iter().any(|prefix| name.starts_with(prefix))
             || name == "entry_transfers_to_report"
+            || name == "segments_expired"
             || name == "polls";
         assert!(value > 0 || others, "{name} stayed 0, so this run does not test it");
     }
+}
+
+/// The rest of the device is used once, and then only a few segments: the others leave, those with changes too.
+#[test]
+fn what_is_not_used_leaves_amid_everything_else() {
+    let mut world = World::new(forgetful(config(Some(10), 128)), INFO, nature(12), 1);
+    run(&mut world, 300, INFO.capacity_units, 32);
+    run(&mut world, 6_000, 2_300, 32);
+    world.settle();
+    world.device.check_host(&world.driver);
+    assert!(world.driver.counter("segments_expired") > 5, "{}", world.driver.counter("segments_expired"));
 }
 
 /// Segments that are sent in parts are up to date as well, and the parts are those that the device writes.

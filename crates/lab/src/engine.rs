@@ -11,7 +11,7 @@ use workload::{Fault, Footprint, Source};
 
 use crate::aged::{Aged, Header};
 use crate::ageing::{aged_with, ageing};
-use crate::assemble::assemble;
+use crate::assemble::{assemble, misfit};
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
 use crate::open::{Beneath, JobText, Workload, kind_of, open};
@@ -128,6 +128,8 @@ impl Run<'_> {
     /// The whole run of a workload.
     fn go(&self, mut workload: Workload, progress: &mut OnProgress) -> Result<Ran, LabError> {
         let (mut system, state) = self.begin(progress)?;
+        let plan = self.spec.memory_plan()?;
+        system.plan_memory(plan).map_err(|error| misfit(&self.machine.profile, &error))?;
         let source = &mut *workload.source;
         let ran = self.guarded(|| self.phases(&mut system, source, progress));
         let start = match ran.map_err(|bug| with_place(bug, &system))? {
@@ -155,7 +157,13 @@ impl Run<'_> {
             host_dram_limit: profile.host_config(*parts).memory_limit_bytes,
             wall_seconds: self.wall.seconds(),
             start,
-            warnings: workload.warnings.into_iter().chain(profile.what_if()).chain(idle_seed).collect(),
+            warnings: workload
+                .warnings
+                .into_iter()
+                .chain(profile.what_if())
+                .chain(idle_seed)
+                .chain(unchanged_memory(system.memory_changes_left()))
+                .collect(),
         };
         let mut result = report(measure, &after, context);
         if self.spec.verify {
@@ -299,6 +307,12 @@ fn with_place(error: LabError, system: &System) -> LabError {
         LabError::Bug(text) => LabError::Bug(format!("event {} at {}: {text}", system.events(), system.now())),
         other => other,
     }
+}
+
+/// Says that limits of host memory were never used.
+fn unchanged_memory(left: usize) -> Option<String> {
+    let changes = if left == 1 { "the last change".into() } else { format!("the last {left} changes") };
+    (left > 0).then(|| format!("--host-memory (host_memory_mib): the run ended before {changes}"))
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub mod examples;
 mod fio_json;
 mod kind;
 mod measure;
+mod memory_plan;
 mod open;
 pub mod options;
 mod options_page;

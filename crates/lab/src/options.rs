@@ -235,8 +235,11 @@ options! {
     /// Seed of everything random.
     seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age reproduce],
         echo u64 = |run| run.spec.seed, "Seed.";
-    /// Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib.
-    host_memory_mib: value, cli "--host-memory" "MIB" [run compare phone];
+    /// Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib. With ',TIME=MIB'
+    /// behind it, it changes during the run: '20,10s=5,30s=20'.
+    host_memory_mib: value, cli "--host-memory" "MIB[,TIME=MIB]..." [run compare phone],
+        echo Option<String> = |run| run.spec.memory_over_time(),
+        "The limit of host memory as it was asked for, if it changes during the run.";
     /// Overrides a profile key; repeatable.
     set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age profiles],
         echo BTreeMap<String, String> =
@@ -313,6 +316,12 @@ impl Spec {
             }
             None => Ok(()),
         }
+    }
+
+    /// The limit of host memory, if it changes.
+    fn memory_over_time(&self) -> Option<String> {
+        let changes = self.memory_plan().is_ok_and(|plan| !plan.is_empty());
+        self.host_memory_mib.as_ref()?.as_str().filter(|_| changes).map(str::to_owned)
     }
 
     /// The command that repeats the run.

@@ -18,10 +18,11 @@
 mod faults;
 mod read_back;
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use device::Device;
-use host::{AppSignal, Completion, Driver, Request, RequestOp};
+use host::{AppSignal, Completion, Driver, HostConfigError, Request, RequestOp};
 use thiserror::Error;
 use ufs::{Link, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
@@ -30,6 +31,7 @@ use workload::{DriverCall, Footprint, Next, Progress, Source, Ticket, WorkOp};
 use self::faults::{failed, has_excuse};
 use crate::digest;
 use crate::measure::{Measure, Snapshot};
+use crate::memory_plan::MemoryPlan;
 use crate::oracle::{Oracle, Violation};
 use crate::reads::{self, ReadRecord};
 use crate::requests::{Requests, Slot};
@@ -75,6 +77,9 @@ pub struct System {
     source_done: bool,
     /// Flash operations are made to fail, so requests may.
     faulty: bool,
+    /// What becomes of the limit of host memory when the measured part has begun, and when.
+    memory_plan: MemoryPlan,
+    memory_due: VecDeque<(SimTime, u64)>,
 }
 
 impl System {
@@ -92,7 +97,24 @@ impl System {
             last_completion: 0,
             source_done: false,
             faulty: false,
+            memory_plan: MemoryPlan::default(),
+            memory_due: VecDeque::new(),
         }
+    }
+
+    /// Changes the limit of host memory during the measured part of the next run.
+    ///
+    /// # Errors
+    /// If the booster can not work with one of the limits.
+    pub(crate) fn plan_memory(&mut self, plan: MemoryPlan) -> Result<(), HostConfigError> {
+        plan.limits().try_for_each(|bytes| self.stack.driver.check_memory_limit(bytes))?;
+        self.memory_plan = plan;
+        Ok(())
+    }
+
+    /// Changes of the limit of host memory that are still to come.
+    pub(crate) fn memory_changes_left(&self) -> usize {
+        self.memory_due.len()
     }
 
     /// Keeps a log of every read that completes from now on.
@@ -168,7 +190,7 @@ impl System {
         }
         match turn {
             None | Some(Turn::None) => return Ok(()),
-            Some(Turn::Caller) => {}
+            Some(Turn::Caller) => self.memory_turn(),
             Some(Turn::Response(tag)) => {
                 if self.notes_outcomes {
                     self.note_translation(tag);
@@ -208,7 +230,7 @@ impl System {
             match &source.next(self.stack.now()) {
                 Next::Request(issued) => {
                     if issued.measured && !self.measure.began() {
-                        self.measure.begin(self.stack.now(), self.snapshot(), self.requests.outstanding());
+                        self.begin_measuring();
                     }
                     let slot = self.requests.enter(issued);
                     self.measure.submitted(slot, issued.request.is_aligned());
@@ -235,6 +257,27 @@ impl System {
         }
     }
 
+    #[inline(never)]
+    fn begin_measuring(&mut self) {
+        self.measure.begin(self.stack.now(), self.snapshot(), self.requests.outstanding());
+        self.memory_due = self.memory_plan.from(self.stack.now());
+        self.memory_turn();
+    }
+
+    /// Changes the limit of host memory if that is due, and sees to it that the next change happens.
+    #[inline(always)]
+    fn memory_turn(&mut self) {
+        while let Some(&(at, bytes)) = self.memory_due.front() {
+            if at > self.stack.now() {
+                self.stack.wake_caller(at);
+                return;
+            }
+            self.memory_due.pop_front();
+            let changed = self.stack.driver.set_memory_limit(self.stack.now(), bytes);
+            changed.expect("every limit was checked when the plan was made");
+        }
+    }
+
     /// What the phone's operating system tells the driver, or asks of it.
     fn call_driver(&mut self, call: DriverCall) -> u64 {
         match call {
@@ -242,6 +285,8 @@ impl System {
             DriverCall::LaunchEnd(app) => self.stack.driver.signal(self.stack.now(), AppSignal::LaunchEnd(app)),
             DriverCall::Ended(app) => self.stack.driver.signal(self.stack.now(), AppSignal::Ended(app)),
             DriverCall::Reclaim(app, bytes) => return self.stack.driver.reclaim(self.stack.now(), app, bytes),
+            DriverCall::Pressed(bytes) => self.stack.driver.pressed(self.stack.now(), bytes),
+            DriverCall::Relieved => self.stack.driver.relieved(self.stack.now()),
             DriverCall::Memory => return self.stack.driver.memory_bytes(),
         }
         0

@@ -4,6 +4,7 @@ use toml::Value;
 use workload::{ReplayMode, TraceOptions};
 
 use crate::error::LabError;
+use crate::memory_plan::{self, MemoryPlan};
 use crate::options::{OPTIONS, Spec};
 use crate::profile::{Description, Override, Profile};
 use crate::system::{Parts, SystemSpec};
@@ -74,9 +75,17 @@ impl Spec {
 
     /// Replaced values of the profile.
     pub(crate) fn overrides(&self) -> Result<Vec<Override>, LabError> {
-        let memory = self.host_memory_mib.iter().map(|value| ("host.memory_mib", value));
+        let memory = self.host_memory_mib.as_ref().map(memory_plan::parse).transpose()?;
+        let memory = memory.iter().map(|(value, _)| ("host.memory_mib", value));
         let all = self.set.iter().map(|(key, value)| (key.as_str(), value)).chain(memory);
         all.map(|(key, value)| Ok((key.to_owned(), to_toml(key, value)?))).collect()
+    }
+
+    /// What becomes of the limit of host memory during the run.
+    pub(crate) fn memory_plan(&self) -> Result<MemoryPlan, LabError> {
+        self.host_memory_mib
+            .as_ref()
+            .map_or_else(|| Ok(MemoryPlan::default()), |given| Ok(memory_plan::parse(given)?.1))
     }
 
     /// How a trace is to be replayed.

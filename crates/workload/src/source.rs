@@ -80,6 +80,10 @@ pub enum DriverCall {
     Ended(AppId),
     /// The app is about to be killed for so many bytes; the answer is what the driver gives back instead.
     Reclaim(AppId, u64),
+    /// The phone lacks so many bytes of memory, and has no page cache left to drop.
+    Pressed(u64),
+    /// The phone is not short of memory any more.
+    Relieved,
     /// The answer is the host memory that the driver has taken, in bytes.
     Memory,
 }

@@ -15,6 +15,7 @@ impl Phone {
         self.allocate(now);
         let reclaimed = u128::from(self.scenario.memory.reclaim_per_s) * u128::from(TICK.0) / 1_000_000_000;
         self.memory.reclaim(reclaimed as u64);
+        self.press();
         let stalled = self.psi.stalled_time(now);
         if stalled >= self.scenario.lmkd.stall && self.memory.exhausted() && !self.killing {
             match killer::victim(self.candidates()) {
@@ -31,6 +32,18 @@ impl Phone {
             self.sampled = Some(now);
             let sample = self.sample(now);
             self.log.sample(sample);
+        }
+    }
+
+    /// Asks the driver to give up cached mappings when there is no page cache left to drop, as the kernel's reclaim
+    /// asks every cache, and tells it when memory is there again.
+    fn press(&mut self) {
+        if self.memory.exhausted() && self.memory.hpb() > 0 {
+            self.pressed = true;
+            self.out.push_back(Out::Driver(DriverCall::Pressed(self.memory.lacking())));
+        } else if self.pressed && self.memory.lacking() == 0 {
+            self.pressed = false;
+            self.out.push_back(Out::Driver(DriverCall::Relieved));
         }
     }
 

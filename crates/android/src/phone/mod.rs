@@ -128,6 +128,8 @@ pub struct Phone {
     asked: Option<DriverCall>,
     victim: Option<Candidate>,
     killing: bool,
+    /// The driver has been asked to give up memory, and not yet told that it may take it again.
+    pressed: bool,
     requests: Tickets<Pending>,
     memory: Memory,
     psi: Psi,
@@ -177,6 +179,7 @@ impl Phone {
             asked: None,
             victim: None,
             killing: false,
+            pressed: false,
             requests: Tickets::new(),
             memory: Memory::new(m.effective, m.system, states.len(), m.marks),
             psi: Psi::new(scenario.lmkd.window),

@@ -7,7 +7,7 @@
 //! here the order that it spells out is used. A timer drops what no app has referenced for `read_timeout_ms` times
 //! `read_timeout_expiries` (Sec. 6.2.2: "a simple timer-based eviction policy").
 
-use super::subregion::params::{ReservedParams, SubregionParams};
+use super::subregion::params::{MemoryParams, SubregionParams};
 use lists::Rings;
 use params::ParamError;
 use ufs::{DeviceInfo, Recommendation};
@@ -23,7 +23,7 @@ params::params! {
     /// `foam`: when subregions are fetched and dropped, and the memory for them.
     pub Params {
         with subregions: SubregionParams;
-        with memory: ReservedParams;
+        with memory: MemoryParams;
     }
 }
 
@@ -92,7 +92,7 @@ impl Policy for Partitions {
     type Params = Params;
 
     fn setup(own: &Params) -> Setup {
-        own.subregions.setup(own.memory.bytes())
+        own.subregions.setup(&own.memory)
     }
 
     fn new(own: &Params, info: &DeviceInfo, subregions: u32) -> Partitions {

@@ -10,7 +10,7 @@ const BACK: u16 = 2;
 
 /// A bench with room for `slots` subregions. App 1 is in the foreground.
 fn bench(slots: u64) -> Bench<Foam> {
-    let memory = ReservedParams { reserved_mib: params::CountOr::Count(0) };
+    let memory = MemoryParams { reserved_mib: params::CountOr::Count(0), ..MemoryParams::default() };
     let mut bench = Bench::new(attach(&Params { memory, ..Params::default() }, slots * 4096, &INFO));
     bench.signal(AppSignal::LaunchStart(AppId(FRONT)));
     bench

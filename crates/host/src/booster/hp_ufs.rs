@@ -24,6 +24,7 @@
 //! - `commands`: which internal command goes next. `pending`: internal work under way or to be done.
 //! - `segment_cache`: the cached segments. `wants`: segments to load, and the parts that wait for them.
 //! - `reorder`: changes that came too early. `validity`: valid page bitmap and counts. `freed`: empty blocks.
+//! - `expiry`: gives up segments that no request has used for long.
 //! - `survey`: finds the valid pages after a power cut. `apps` and `app_state`: HPBvalve's rules on this cache. `bits`:
 //!   sets of small numbers.
 
@@ -32,6 +33,7 @@ mod apps;
 mod bits;
 mod changes;
 mod commands;
+mod expiry;
 mod freed;
 mod pending;
 mod reorder;
@@ -61,10 +63,15 @@ use crate::request::{Part, RequestOp};
 pub(crate) use self::state::HpUfs;
 
 params::params! {
-    /// `hp-ufs`: the reorder buffer.
+    /// `hp-ufs`: the reorder buffer, and when the cache gives up segments.
     pub Params {
         /// Entries of the reorder buffer.
         reorder_entries: count(64 to 1048576) = 2048, "HP-UFS Sec. IV-A: 2K entries";
+        /// Segments are given up while a phone is short of memory.
+        shrinks: switch = true, "HP-UFS Sec. III-D: the cache shrinks due to memory shortage";
+        /// Segments that no request has used for about this time are given up. It is looked at eight times as often.
+        unused_ms: count_or("keep" 1 to 1000000) = ["keep"],
+            "HP-UFS Sec. III-F: a timer can be applied; the paper measures without";
     }
 }
 
@@ -109,6 +116,8 @@ units::counters! {
     units_applied: always,
     /// Changes discarded by the source check (Sec. III-E).
     units_discarded: always,
+    /// Segments given up because no request had used them for long.
+    segments_expired,
     /// Times the reorder buffer had to wait for the segment of its first entry.
     reorder_stalls: always,
     /// Most entries in the reorder buffer.
@@ -242,11 +251,19 @@ impl OwnCommands for HpUfs {
         if self.survey.is_some() {
             return None;
         }
+        if self.look_for_unused(now)
+            && let Some(internal) = self.urgent()
+        {
+            return Some(internal);
+        }
         self.report_progress().or_else(|| self.poll(now, idle_since))
     }
 
     fn next_wake(&self, idle_since: Option<SimTime>) -> Option<SimTime> {
-        if self.survey.is_some() { None } else { self.poll_due(idle_since) }
+        if self.survey.is_some() {
+            return None;
+        }
+        self.poll_due(idle_since).into_iter().chain(self.expiry_due()).min()
     }
 }
 
@@ -264,6 +281,10 @@ impl HostMemory for HpUfs {
             + self.reorder.bytes()
             + self.validity.bitmap_bytes()
             + self.validity.count_bytes()
+    }
+
+    fn follows_pressure(&self) -> bool {
+        self.shrinks
     }
 }
 

@@ -30,6 +30,8 @@ params::params! {
              read again when a read needs it";
         /// Idle means that no user command has been outstanding for this long.
         idle_us: count(1 to 10000000) = 1000, "assumed: unused while max_defer_us is 0";
+        /// Groups are dropped while a phone is short of memory.
+        shrinks: switch = false, "HPB 2017 Secs. 2.2.1, 3.3: the driver allocates its memory at boot";
     }
 }
 
@@ -94,6 +96,7 @@ pub(crate) struct Hpb {
     max_defer: Option<Nanos>,
     eager: bool,
     idle: Nanos,
+    shrinks: bool,
     limit: usize,
     groups: Vec<Group>,
     /// Groups to read, in order. Groups that are not wanted any more are skipped.
@@ -196,6 +199,10 @@ impl HostMemory for Hpb {
     fn memory_bytes(&self) -> u64 {
         self.in_use as u64 * self.group_bytes()
     }
+
+    fn follows_pressure(&self) -> bool {
+        self.shrinks
+    }
 }
 
 impl Apps for Hpb {}
@@ -221,6 +228,7 @@ impl Hpb {
             max_defer: own.max_defer_us.count().map(|us| Nanos::from_micros(us.into())),
             eager: own.eager,
             idle: Nanos::from_micros(own.idle_us.into()),
+            shrinks: own.shrinks,
             limit: 0,
             groups: vec![Group { state: State::Absent, slot: 0, wanted: None }; groups as usize],
             queue: VecDeque::new(),

@@ -10,7 +10,7 @@
 //! entry afterwards. It treats a failed READ BUFFER as valid. After a subregion has passed the threshold, it is not
 //! fetched again before a write or a normalization has brought its count below.
 
-use super::subregion::params::{ReservedParams, SubregionParams};
+use super::subregion::params::{MemoryParams, SubregionParams};
 use std::collections::VecDeque;
 
 use lists::Lru;
@@ -27,7 +27,7 @@ params::params! {
     /// `hpb-linux`: when subregions are fetched and regions dropped, and the memory for them.
     pub Params {
         with subregions: SubregionParams;
-        with memory: ReservedParams;
+        with memory: MemoryParams;
         /// Reads that a region needs to replace another one.
         eviction_thld_enter: count(1 to 1048576) = 256, "Linux 6.1, ufshpb: its default";
         /// A region with more reads than this is not replaced.
@@ -110,7 +110,7 @@ impl Policy for Regions {
     type Params = Params;
 
     fn setup(own: &Params) -> Setup {
-        own.subregions.setup(own.memory.bytes())
+        own.subregions.setup(&own.memory)
     }
 
     fn new(own: &Params, info: &DeviceInfo, subregions: u32) -> Regions {

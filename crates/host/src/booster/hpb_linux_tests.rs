@@ -165,7 +165,7 @@ fn a_failed_read_buffer_passes_for_an_empty_one() {
 fn what_is_reserved_is_taken_whether_it_is_used_or_not() {
     use params::CountOr::{Count, Word};
     for (reserved_mib, taken) in [(Count(0), 4096), (Count(1024), 4 * 4 * 4096), (Word("all"), 4 * 4 * 4096)] {
-        let own = Params { memory: ReservedParams { reserved_mib }, ..Params::default() };
+        let own = Params { memory: MemoryParams { reserved_mib, ..MemoryParams::default() }, ..Params::default() };
         let mut b = Bench::new(attach(&own, 4 * 4 * 4096, &INFO));
         reads(&mut b, 0, 8);
         b.serve();

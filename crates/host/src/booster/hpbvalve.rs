@@ -11,7 +11,7 @@
 //! - **Reclaim** (HPB-Regulator): when an app that was used recently is about to be killed, BG and IFG give back as
 //!   many bytes as its end would free. For any other app they give back nothing.
 
-use super::subregion::params::SubregionParams;
+use super::subregion::params::{MemoryParams, SubregionParams};
 use params::ParamError;
 use ufs::{DeviceInfo, Recommendation};
 use units::AppId;
@@ -85,7 +85,7 @@ impl Policy for Valve {
     type Params = Params;
 
     fn setup(own: &Params) -> Setup {
-        own.subregions.setup(Some(0))
+        own.subregions.setup(&MemoryParams::NONE)
     }
 
     fn new(own: &Params, info: &DeviceInfo, subregions: u32) -> Valve {

@@ -169,6 +169,10 @@ impl HostMemory for AnyBooster {
     fn memory_bytes(&self) -> u64 {
         with_booster!(self, b => b.memory_bytes())
     }
+
+    fn follows_pressure(&self) -> bool {
+        with_booster!(self, b => b.follows_pressure())
+    }
 }
 
 impl Apps for AnyBooster {

@@ -130,6 +130,11 @@ pub(crate) trait HostMemory {
     fn memory_bytes(&self) -> u64 {
         0
     }
+
+    /// True if the phone may lower the limit while it is short of memory.
+    fn follows_pressure(&self) -> bool {
+        false
+    }
 }
 
 /// Signals of the phone about its apps. By default a booster ignores them.

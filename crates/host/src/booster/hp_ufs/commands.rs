@@ -37,6 +37,7 @@ impl HpUfs {
             .or_else(|| self.make_room())
             .or_else(|| self.load())
             .or_else(|| self.next_reclaim_writeback(MAX_EVICTION_WRITES))
+            .or_else(|| self.give_up_unused(MAX_EVICTION_WRITES))
             .or_else(|| self.transfer_entries())
             .or_else(|| self.write_hinted())
             .or_else(|| self.send_bitmap())
@@ -108,6 +109,7 @@ impl HpUfs {
             return;
         };
         let slot = self.cache.finish_load(segment, image);
+        self.start_expiry(self.last_activity);
         self.loaded_for_app(segment, Some(slot));
         let pin = self.reserved() + 1 < self.cache.limit();
         let woken = self.wants.wake(segment, pin, ready);

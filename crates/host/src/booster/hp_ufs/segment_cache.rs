@@ -37,6 +37,8 @@ struct Slot {
     leaving: bool,
     /// Number of parts that are about to use the segment and keep it from being evicted.
     pins: u32,
+    /// Period in which a request has used the segment last; see [`SegmentCache::next_period`].
+    period: u32,
 }
 
 /// The cache.
@@ -59,6 +61,8 @@ pub(crate) struct SegmentCache {
     pinned: usize,
     /// By quarter: all quarters of the part to which it belongs.
     part_of: [u8; 4],
+    /// Number of the present period.
+    period: u32,
 }
 
 impl SegmentCache {
@@ -78,6 +82,7 @@ impl SegmentCache {
             limit,
             leaving: 0,
             pinned: 0,
+            period: 0,
         }
     }
 
@@ -122,7 +127,26 @@ impl SegmentCache {
     #[inline(always)]
     pub fn touch(&mut self, slot: SlotIndex) {
         self.cancel_leaving(slot);
+        self.slots[slot as usize].period = self.period;
         self.lru.touch(slot);
+    }
+
+    /// Begins another period.
+    pub fn next_period(&mut self) {
+        self.period += 1;
+    }
+
+    /// The segment used longest ago, if no request has used it in the last `periods` periods before the present one, it
+    /// can be evicted, and it does not belong to the app in the foreground.
+    pub fn unused_for(&self, periods: u32, busy: impl Fn(SegmentId) -> bool) -> Option<SlotIndex> {
+        let unused = |&index: &SlotIndex| self.slots[index as usize].period + periods < self.period;
+        let mut candidates = self.lru.oldest_first().take_while(unused);
+        candidates.find(|&index| self.evictable(index, &busy) && !self.is_active(index))
+    }
+
+    /// True if no segment is cached or loading.
+    pub fn is_empty(&self) -> bool {
+        self.in_use == 0
     }
 
     #[inline]
@@ -139,7 +163,7 @@ impl SegmentCache {
         assert!(self.in_use < self.limit, "{segment} does not fit the limit of {} segments", self.limit);
         assert!(self.lookup(segment) == Lookup::Absent, "{segment} is loaded twice");
         self.in_use += 1;
-        let slot = Slot { segment, loaded: false, dirty: 0, writing: 0, leaving: false, pins: 0 };
+        let slot = Slot { segment, loaded: false, dirty: 0, writing: 0, leaving: false, pins: 0, period: self.period };
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = slot;

@@ -1,9 +1,10 @@
 //! The state of the HP-UFS booster.
 
 use ufs::DeviceInfo;
-use units::{SegmentId, Seq, SimTime};
+use units::{Nanos, SegmentId, Seq, SimTime};
 
 use super::app_state::AppState;
+use super::expiry::Expiry;
 use super::freed::Freed;
 use super::pending::Pending;
 use super::reorder::ReorderBuffer;
@@ -30,6 +31,10 @@ pub(crate) struct HpUfs {
     pub(super) survey: Option<Survey>,
     /// State of HPBvalve's policy, if it is used.
     pub(super) apps: Option<AppState>,
+    /// Gives up what is not used; `None` if it stays.
+    pub(super) expiry: Option<Expiry>,
+    /// Memory is given back while a phone is short of it.
+    pub(super) shrinks: bool,
     /// The latest change applied; all before it are applied too.
     pub(super) host_seq: Seq,
     /// `host_seq` in the last command.
@@ -54,6 +59,8 @@ impl HpUfs {
             pending: Pending::new(info),
             survey: None,
             apps: None,
+            expiry: own.unused_ms.count().map(|ms| Expiry::new(Nanos::from_millis(ms.into()))),
+            shrinks: own.shrinks,
             host_seq: Seq(0),
             reported_seq: Seq(0),
             last_activity: SimTime::START,

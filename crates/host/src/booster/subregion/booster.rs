@@ -189,6 +189,10 @@ impl<P: Policy> HostMemory for SubregionBooster<P> {
     fn memory_bytes(&self) -> u64 {
         self.cache.memory_bytes() + self.policy.memory_bytes()
     }
+
+    fn follows_pressure(&self) -> bool {
+        self.cache.shrinks
+    }
 }
 
 impl<P: Policy> Apps for SubregionBooster<P> {

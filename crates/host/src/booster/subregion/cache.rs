@@ -39,6 +39,8 @@ pub(crate) struct Setup {
     pub fetches_at_a_time: u32,
     /// Memory that is taken from boot on, used or not. `None`: all that the limit allows.
     pub reserved_bytes: Option<u64>,
+    /// Subregions are dropped while a phone is short of memory.
+    pub shrinks: bool,
     /// Time between two ticks of the polling clock.
     pub polling_interval: Nanos,
 }
@@ -57,6 +59,7 @@ pub(crate) struct SubregionCache {
     /// Hits and misses.
     pub usage: Usage,
     reserved: Option<u64>,
+    pub shrinks: bool,
     polling_interval: Nanos,
     next_tick: Option<SimTime>,
 }
@@ -74,6 +77,7 @@ impl SubregionCache {
             hpb: HpbCounters::default(),
             usage: Usage::default(),
             reserved: setup.reserved_bytes,
+            shrinks: setup.shrinks,
             polling_interval: setup.polling_interval,
             next_tick: None,
         }

@@ -1,5 +1,6 @@
 //! Parameters that boosters with subregions share.
 
+use params::CountOr;
 use units::{MIB, Nanos};
 
 use super::cache::Setup;
@@ -28,27 +29,34 @@ impl SubregionParams {
         Nanos::from_millis(self.read_timeout_ms.into())
     }
 
-    /// Settings of the cache. `reserved_bytes` of memory are taken from boot on.
-    pub(crate) fn setup(&self, reserved_bytes: Option<u64>) -> Setup {
+    /// Settings of the cache.
+    pub(crate) fn setup(&self, memory: &MemoryParams) -> Setup {
         Setup {
             fetches_at_a_time: self.inflight_map_req,
-            reserved_bytes,
+            reserved_bytes: memory.reserved_bytes(),
+            shrinks: memory.shrinks,
             polling_interval: Nanos::from_millis(self.timeout_polling_interval_ms.into()),
         }
     }
 }
 
 params::params! {
-    /// Memory that is taken from boot on.
-    pub ReservedParams {
+    /// Memory that is taken from boot on, or given back.
+    pub MemoryParams {
         /// Memory that is taken from boot on, used or not (ufshpb_host_map_kbytes); "all" of host.memory_mib.
         reserved_mib: count_or("all" 0 to 65536) = 2, "Linux 6.1, ufshpb: its default";
+        /// Subregions are dropped while a phone is short of memory.
+        shrinks: switch = false,
+            "Linux 6.1, ufshpb: no shrinker; HPBvalve Sec. 4.4: the HPB size is adjusted by a timer alone";
     }
 }
 
-impl ReservedParams {
-    /// Bytes of that memory; `None` for all that is allowed.
-    pub fn bytes(&self) -> Option<u64> {
+impl MemoryParams {
+    /// Nothing is taken from boot on, and nothing is given back.
+    pub(crate) const NONE: MemoryParams = MemoryParams { reserved_mib: CountOr::Count(0), shrinks: false };
+
+    /// Bytes that are taken from boot on; `None` for all that is allowed.
+    pub fn reserved_bytes(&self) -> Option<u64> {
         self.reserved_mib.count().map(|mib| u64::from(mib) * MIB)
     }
 }
