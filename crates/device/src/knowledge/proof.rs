@@ -428,12 +428,12 @@ impl Programmed {
     }
 
     /// A proof for tests of code about pieces on flash. The power is cut while the piece is programmed, and leaves all
-    /// of it. `place` must be one of the first 32 units.
+    /// of it.
     #[cfg(test)]
     pub fn in_test(piece: Piece, place: Ppa) -> Programmed {
         use nand::{Cause, Geometry, Nand, Op, Priority, Spare};
         use units::{Seq, SimTime};
-        // Each of these units is the first of a die, so that any can be programmed.
+        // Each unit is the first of its block, so that any can be programmed.
         let geometry = Geometry {
             channels: 32,
             dies_per_channel: 1,
@@ -441,7 +441,7 @@ impl Programmed {
             units_per_page: 1,
             pages_per_block: 1,
             data_superblocks: 0,
-            meta_superblocks: 1,
+            meta_superblocks: place.0 / 32 + 1,
         };
         let mut nand = Nand::new(geometry, crate::mapping::small::config().timing);
         let work = Work::Program { ppa: place, units: 1 };

@@ -612,16 +612,4 @@ impl NoBackground for SegmentLog {}
 impl NoProtocol for SegmentLog {}
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn updates_are_sorted_by_rank_and_address() {
-        let update = |(rank, lpa)| Update { rank, lpa: Lpa(lpa), ppa: None, source: None, holds: true };
-        let unsorted = [(1, 9), (0, 5), (2, 7), (0, 3), (2, 8), (0, 4)].map(update);
-        let mut sorted = Vec::new();
-        order(&unsorted, &mut [3, 1, 2], &mut sorted);
-        let found: Vec<_> = sorted.iter().map(|update| (update.rank, update.lpa.0)).collect();
-        assert_eq!(found, [(0, 3), (0, 4), (0, 5), (1, 9), (2, 7), (2, 8)]);
-    }
-}
+mod tests;

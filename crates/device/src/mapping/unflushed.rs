@@ -130,3 +130,6 @@ impl Unflushed {
         self.valid.await_erase() || self.no_victim_at == Some(core.map_flushes())
     }
 }
+
+#[cfg(test)]
+mod tests;

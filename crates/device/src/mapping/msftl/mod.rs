@@ -407,4 +407,6 @@ impl<S: PieceSize> NoBackground for Flushed<S> {}
 impl<S: PieceSize> NoProtocol for Flushed<S> {}
 
 #[cfg(test)]
+mod decision_tests;
+#[cfg(test)]
 mod tests;

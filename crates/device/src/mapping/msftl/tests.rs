@@ -1,10 +1,12 @@
-//! How pieces share flash units, and what their directory takes.
+//! What the schemes declare, how pieces share flash units, and what their directory takes.
 
 use nand::Geometry;
 
 use super::*;
+use crate::config::SramConfig;
 use crate::directory::Piece;
 use crate::map_units::MapUnits;
+use crate::mapping::small;
 use crate::meta::Meta;
 
 const KIB: u32 = 1024;
@@ -80,4 +82,60 @@ fn the_directory_of_128_gib_takes_what_the_paper_says() {
 fn a_snapshot_of_the_directory_holds_places_and_one_number() {
     let bytes = 4 * (131_072 + 28 + 2 + 32) + 4 * 28 + 4_u32;
     assert_eq!(meta(KIB, 128 << 18).snapshot_units(), bytes.div_ceil(4 * KIB).next_multiple_of(4));
+}
+
+/// 4096 addresses on one die with rows of `planes` times 4 units.
+fn config(planes: u32) -> EngineConfig {
+    let cfg = small::config();
+    let geometry = Geometry { planes, units_per_page: 4, meta_superblocks: 5, ..cfg.geometry };
+    EngineConfig { geometry, sram: SramConfig { reserve: 16, ..cfg.sram }, ..cfg }
+}
+
+/// The data of a flush in units of 4 KiB, eight rows of 8 units, and twice the 32 entries of a trim.
+#[test]
+fn the_mapping_cache_has_room_for_the_data_of_a_flush() {
+    let cache = |flush_mib| MiniPageParams { flush_mib };
+    let cfg = config(2);
+    let base = BaseDftl::log_entries(&cfg, &BaseDftlParams { cache: cache(3), ..BaseDftlParams::default() });
+    assert_eq!(base, 3 * 256 + 8 * 8 + 64);
+    assert_eq!(MiniPage::log_entries(&cfg, &cache(2)), 2 * 256 + 8 * 8 + 64);
+    let msftl = Msftl::log_entries(&cfg, &MsftlParams { cache: cache(64), ..MsftlParams::default() });
+    assert_eq!(msftl, 64 * 256 + 8 * 8 + 64);
+}
+
+/// 16 bytes for each of 128 log entries, 4 for the place of each piece, 2 for the valid page count of each of 80
+/// superblocks. Beside the pieces of the table there are 80 bitmaps, 2 records and 32 pages of the journal.
+#[test]
+fn their_tables_take_what_their_entries_take() {
+    fn memory<S: PieceSize>() -> (u64, u64) {
+        let (cfg, own) = (config(2), S::Params::default());
+        let units = Flushed::<S>::map_units(&cfg, &own);
+        let core = Core::in_test(cfg, units);
+        let MapMemory { sram, dram } = Flushed::<S>::new(&core, &own).memory(&core);
+        (sram, dram)
+    }
+    let with = |pieces: u64| (16 * 128 + 4 * (pieces + 80 + 2 + 32) + 2 * 80, 0);
+    assert_eq!(memory::<NandPage>(), with(1));
+    assert_eq!(memory::<LogicalPage>(), with(4));
+    assert_eq!(memory::<MappingSegment>(), with(16));
+}
+
+#[test]
+fn what_does_not_fit_the_device_is_refused() {
+    let check = |cfg: &EngineConfig| BaseDftl::check(cfg, &BaseDftlParams::default(), "own");
+    let refused = |cfg: &EngineConfig| check(cfg).expect_err("refused").to_string();
+    assert!(check(&config(2)).is_ok());
+    let cfg = config(2);
+    let two = EngineConfig { geometry: Geometry { units_per_page: 1, ..cfg.geometry }, ..cfg };
+    assert_eq!(refused(&two), "own.page_kib = 16: must be a divisor of 8 KiB, a page on every plane");
+    // Three quarters of the reserve have room for a row of 8 units and a page of 4.
+    let cfg = config(2);
+    let small = EngineConfig { sram: SramConfig { reserve: 15, ..cfg.sram }, ..cfg };
+    assert_eq!(refused(&small), "sram.reserve_kib = 60: must be at least 64 for [own]: a row and a translation page");
+    // 4 units of table and one more page of it, 80 superblocks, 40 others.
+    let cfg = config(2);
+    let few = EngineConfig { geometry: Geometry { meta_superblocks: 4, ..cfg.geometry }, ..cfg };
+    let expected = "nand.meta_superblocks = 4: must be at least 5 for 128 units of metadata: segments, segment \
+                    bitmaps, records, journal";
+    assert_eq!(refused(&few), expected);
 }

@@ -1,0 +1,229 @@
+//! What the scheme declares, and its decisions without a device around them.
+
+use nand::Geometry;
+
+use super::*;
+use crate::config::{LogConfig, SramConfig};
+use crate::knowledge::Programmed;
+use crate::mapping::small;
+
+fn params() -> SegmentLogParams {
+    small::params().SegmentLog
+}
+
+/// 4096 addresses in four segments, superblocks of 64 units.
+fn device(cfg: EngineConfig) -> (Core, SegmentLog) {
+    let units = SegmentLog::map_units(&cfg, &params());
+    let core = Core::in_test(cfg, units);
+    let map = SegmentLog::new(&core, &params());
+    (core, map)
+}
+
+/// Puts a segment with these entries on flash and into the segment cache.
+fn put_segment(core: &mut Core, unit: SegmentId, entries: &[(u32, u32)]) {
+    let place = core.layout().first_ppa(Superblock(83)).offset(unit.0);
+    let programmed = Programmed::in_test(Piece::of(unit), place);
+    core.segment_written(&programmed, Seq(0));
+    entries.iter().for_each(|&(lpa, ppa)| core.set_entry(&programmed, Lpa(lpa), Some(Ppa(ppa))));
+    core.meta_in_test().moved(Piece::of(unit), place);
+    core.keep_segment(&Loaded::assumed(unit));
+}
+
+/// The host's write of an address is on flash.
+fn write(core: &mut Core, map: &mut SegmentLog, lpa: u32, ppa: u32) {
+    let (lpa, ppa, seq) = (Lpa(lpa), Ppa(ppa), core.take_seq_in_test(1));
+    map.placed(core.superblock_of(ppa), 1);
+    map.committed(core, Commit { lpa, ppa, seq, source: None, newest: true });
+}
+
+#[test]
+fn updates_are_sorted_by_rank_and_address() {
+    let update = |(rank, lpa)| Update { rank, lpa: Lpa(lpa), ppa: None, source: None, holds: true };
+    let unsorted = [(1, 9), (0, 5), (2, 7), (0, 3), (2, 8), (0, 4)].map(update);
+    let mut sorted = Vec::new();
+    order(&unsorted, &mut [3, 1, 2], &mut sorted);
+    let found: Vec<_> = sorted.iter().map(|update| (update.rank, update.lpa.0)).collect();
+    assert_eq!(found, [(0, 3), (0, 4), (0, 5), (1, 9), (2, 7), (2, 8)]);
+}
+
+/// Rows of 8 units, 512 units in a superblock of 64 pages.
+fn large(pages_per_block: u32, meta_superblocks: u32, capacity_units: u32) -> EngineConfig {
+    let cfg = small::config();
+    let geometry = Geometry { planes: 2, units_per_page: 4, pages_per_block, meta_superblocks, ..cfg.geometry };
+    EngineConfig { geometry, capacity_units, log: LogConfig { entries: 128, ..cfg.log }, ..cfg }
+}
+
+fn refused(cfg: &EngineConfig, own: SegmentLogParams) -> String {
+    SegmentLog::check(cfg, &own, "own").expect_err("refused").to_string()
+}
+
+#[test]
+fn groups_and_the_start_of_a_flush_have_to_fit() {
+    let cfg = large(64, 5, 4096);
+    for hpb_group_entries in [512, 1024, 2048, 65536] {
+        assert!(SegmentLog::check(&cfg, &SegmentLogParams { hpb_group_entries, ..params() }, "own").is_ok());
+    }
+    for hpb_group_entries in [768, 1536] {
+        let expected = format!("own.hpb_group_entries = {hpb_group_entries}: must be 512 or a multiple of 1024");
+        assert_eq!(refused(&cfg, SegmentLogParams { hpb_group_entries, ..params() }), expected);
+    }
+    let above = |flush_above_entries| SegmentLogParams { flush_above_entries, ..params() };
+    assert!(SegmentLog::check(&cfg, &above(120), "own").is_ok(), "there is room for a row");
+    let row = "own.flush_above_entries = 121: must be at least a row of 8 units below log.entries = 128";
+    assert_eq!(refused(&cfg, above(121)), row);
+    for entries in [128, 129] {
+        let expected = format!("own.flush_above_entries = {entries}: must be below log.entries = 128");
+        assert_eq!(refused(&cfg, above(entries)), expected);
+    }
+}
+
+/// 65,923 KiB of table. In parts of 1 KiB, the bitmap of each of 80 superblocks has a bit for each of 65,923 parts and
+/// takes three units instead of one. In the directory that makes 65,923 + 160 places of 8 bytes, and 12 bytes for each
+/// superblock: 130 units and 8. On flash it makes 16,481 + 160 units, 80 bitmaps and 40 others.
+///
+/// In whole segments the directory has 16,481 places: 33 units and 8.
+#[test]
+fn the_metadata_of_the_table_has_to_fit() {
+    let capacity = 65_923 * 256;
+    let parts = |segment_kib| SegmentLogParams { segment_kib, ..params() };
+    let snapshot = |pages: u32, units: u32| {
+        format!(
+            "nand.pages_per_block = {pages}: must be so many that a snapshot of the directory, {units} units, fits \
+             half of {}",
+            8 * pages
+        )
+    };
+    assert_eq!(refused(&large(34, 60, capacity), parts(1)), snapshot(34, 138));
+    assert_eq!(refused(&large(10, 400, capacity), parts(4)), snapshot(10, 41));
+    // 512 units, less those of a snapshot: 45 superblocks and four.
+    let superblocks = "nand.meta_superblocks = 48: must be at least 49 for 16761 units of metadata: segments, segment \
+                       bitmaps, records, journal";
+    assert_eq!(refused(&large(64, 48, capacity), parts(1)), superblocks);
+    assert!(SegmentLog::check(&large(64, 49, capacity), &parts(1), "own").is_ok());
+}
+
+#[test]
+fn what_is_chosen_by_name_is_published_and_cached() {
+    let published = |hpb_control| SegmentLog::published(&SegmentLogParams { hpb_control, ..params() }).recommend_after;
+    assert_eq!((published("host"), published("device")), (None, Some(8)));
+    let entries = |cached| SegmentLog::caches_entries(&SegmentLogParams { cached, ..params() });
+    assert!(entries("entries") && !entries("segments"));
+}
+
+/// 16 bytes for each of 128 log entries; 4 for the places of 4 segments, 80 bitmaps, 2 records and 32 pages of the
+/// journal, and for the number of each segment; 2 for the valid page count of each of 80 superblocks.
+#[test]
+fn its_tables_take_what_their_entries_take() {
+    let (core, map) = device(small::config());
+    let MapMemory { sram, dram } = map.memory(&core);
+    assert_eq!((sram, dram), (16 * 128 + 4 * (4 + 80 + 2 + 32) + 4 * 4 + 2 * 80, 0));
+}
+
+#[test]
+fn a_flush_begins_above_the_limit() {
+    let (mut core, mut map) = device(small::config());
+    // No entry continues the one before.
+    (0..96).for_each(|i| write(&mut core, &mut map, 2 * i, i));
+    assert!(core.log().len() == 96 && !map.wants_flush(&core));
+    write(&mut core, &mut map, 2 * 96, 96);
+    assert!(map.wants_flush(&core));
+}
+
+#[test]
+fn a_round_has_as_many_segments_as_the_cache_and_a_buffer_for_each() {
+    let cfg = small::config();
+    let (mut core, mut map) = device(EngineConfig { sram: SramConfig { segment_cache: 2, ..cfg.sram }, ..cfg });
+    [0, 1024, 1025, 2048].iter().zip(0..).for_each(|(&lpa, ppa)| write(&mut core, &mut map, lpa, ppa));
+    map.sort_log(&core);
+    assert!(!map.read_round(&mut core), "segments that were never written need no read");
+    assert_eq!(map.round.units().collect::<Vec<_>>(), [0, 1].map(SegmentId));
+    assert_eq!((map.round_end, map.held, core.buffers_available(Owner::Map)), (3, 2, 32 - 2));
+}
+
+/// A flush writes the segment bitmaps of the superblocks that the log names, and looks at those that it has emptied.
+#[test]
+fn a_superblock_that_keeps_valid_pages_is_not_concerned() {
+    let (mut core, mut map) = device(small::config());
+    put_segment(&mut core, SegmentId(0), &[(0, 0), (1, 1), (2, 64)]);
+    [0, 0, 1].iter().for_each(|&sb| map.unflushed.valid.add(Superblock(sb)));
+    // One of two pages in superblock 0 becomes invalid, and the only one in superblock 1.
+    write(&mut core, &mut map, 0, 128);
+    write(&mut core, &mut map, 2, 129);
+    map.sort_log(&core);
+    map.read_round(&mut core);
+    map.apply_round(&mut core);
+    assert_eq!(map.concerned, [2, 1].map(Superblock));
+    assert_eq!([0, 1, 2].map(|sb| map.unflushed.valid.get(Superblock(sb))), [1, 0, 2]);
+}
+
+#[test]
+fn the_list_of_what_is_cached_has_each_entry_once() {
+    let cfg = small::config();
+    let (mut core, mut map) = device(EngineConfig { sram: SramConfig { entries: true, ..cfg.sram }, ..cfg });
+    write(&mut core, &mut map, 5, 0);
+    write(&mut core, &mut map, 9, 1);
+    let entries = map.entries.as_mut().expect("a cache of entries");
+    [5, 7].iter().for_each(|&lpa| entries.insert(Lpa(lpa)));
+    let mut runs = Vec::new();
+    map.cached_runs(&core, &mut runs);
+    runs.sort_unstable_by_key(|run| run.lpa);
+    assert_eq!(runs, [5, 7, 9].map(|lpa| LpaRun { lpa: Lpa(lpa), len: 1 }));
+}
+
+/// A victim of 64 units with four pages in segment 0, two of which a step may copy.
+#[test]
+fn a_search_stops_at_its_budget_and_reads_its_segment_again() {
+    let (mut core, mut map) = device(small::config());
+    put_segment(&mut core, SegmentId(0), &[(0, 0), (1, 1), (2, 2), (3, 3)]);
+    let mut victim = Victim::new(Superblock(0), false, 4);
+    (victim.opened, victim.planned) = (true, true);
+    victim.plan = (0..4).map(|i| (Lpa(i), Ppa(i))).collect();
+    assert_eq!(map.search(&mut core, &mut victim, 2), Search::Found);
+    assert_eq!(victim.found, [0, 1].map(Ppa));
+    assert_eq!(victim.searched, 32, "half of its units");
+    // The copies have taken the buffers.
+    victim.found.clear();
+    core.take_segment(SegmentId(0));
+    assert_eq!(map.search(&mut core, &mut victim, 2), Search::Reading);
+}
+
+#[test]
+fn a_page_is_copied_only_if_the_mapping_names_it() {
+    let (mut core, mut map) = device(small::config());
+    put_segment(&mut core, SegmentId(0), &[(0, 5)]);
+    assert!(map.still_valid(&core, Lpa(0), Ppa(5)));
+    assert!(!map.still_valid(&core, Lpa(0), Ppa(6)));
+    write(&mut core, &mut map, 0, 128);
+    assert!(!map.still_valid(&core, Lpa(0), Ppa(5)), "the host has overwritten it");
+}
+
+#[test]
+fn starved_gc_without_a_victim_asks_for_a_flush() {
+    let (mut core, mut map) = device(small::config());
+    write(&mut core, &mut map, 0, 0);
+    assert!(map.victim(&mut core, None).is_none());
+    assert!(!map.wants_flush(&core));
+    map.starved(&mut core);
+    assert!(map.wants_flush(&core));
+}
+
+#[test]
+fn after_a_power_cut_a_segment_has_its_changes_if_its_program_survived() {
+    for survives in [true, false] {
+        let (mut core, mut map) = device(small::config());
+        put_segment(&mut core, SegmentId(0), &[(7, 1)]);
+        map.unflushed.valid.add(Superblock(0));
+        write(&mut core, &mut map, 7, 128);
+        map.sort_log(&core);
+        map.read_round(&mut core);
+        map.apply_round(&mut core);
+        map.phase = Phase::Written;
+        let mut survived = ProgrammedSet::default();
+        if survives {
+            survived.add(Programmed::in_test(Piece::of(SegmentId(0)), core.layout().first_ppa(Superblock(82))));
+        }
+        map.on_power_loss(&mut core, &survived);
+        let expected = if survives { (Some(Ppa(128)), Seq(1)) } else { (Some(Ppa(1)), Seq(0)) };
+        assert_eq!(core.meta().pages().inspect(Lpa(7)), expected);
+    }
+}
