@@ -170,7 +170,7 @@ pub struct SegmentLog {
     /// Map units in SRAM, and the buffers that they take.
     round: Round,
     held: u16,
-    /// Superblocks that the log names, or that have lost a page since the last flush.
+    /// Superblocks that the log names, or that have lost their last valid page since the last flush.
     concerned: Vec<Superblock>,
 }
 
