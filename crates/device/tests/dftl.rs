@@ -5,10 +5,10 @@ mod kit;
 use std::collections::BTreeMap;
 
 use kit::{Bench, Rng, tiny};
-use nand::{Cause, Kind};
+use nand::{Cause, Geometry, Kind};
 use params::CountOr;
 use ufs::Op;
-use ufsim_device::{DeviceConfig, MappingKind};
+use ufsim_device::{Device, DeviceConfig, MappingKind, SramConfig};
 use units::Lpa;
 
 /// A device with a cache of `entries` entries (a multiple of 128; `None`: of all), which writes changed entries after
@@ -27,6 +27,14 @@ fn written(entries: Option<u32>, background: Option<u32>, kind: MappingKind) -> 
     }
     bench.settle();
     bench
+}
+
+/// This device with a cache of so many KiB, of entries of so many bytes.
+fn with_cache(mut cfg: DeviceConfig, cache_kib: CountOr, entry_bytes: u32) -> DeviceConfig {
+    for own in [&mut cfg.mappings.Dftl, &mut cfg.mappings.Cdftl] {
+        (own.cache_kib, own.entry_bytes) = (cache_kib, entry_bytes);
+    }
+    cfg
 }
 
 /// One command; waits until the device is idle.
@@ -128,4 +136,61 @@ fn a_cache_of_the_whole_table_never_writes_to_make_room() {
     let own = counters(&bench);
     assert_eq!((own["cmt_dirty_evictions"], bench.device.stats().segment_misses), (0, 0), "{own:?}");
     assert_eq!(own["cmt_write_misses"], own["cmt_unwritten_misses"], "{own:?}");
+}
+
+/// The pool has 96 buffers, the log 192 entries of 16 bytes. The directory has 4 bytes for each translation page, its
+/// number, each of 28 or 160 segment bitmaps, 2 records and 32 pages of the journal. A superblock has a valid page
+/// count of 2 bytes, an erase count, and a number of its newest change.
+#[test]
+fn sram_holds_pool_cache_log_directory_and_a_few_bytes_for_each_superblock() {
+    let small = |cache| with_cache(tiny(), cache, 8);
+    let fixed = 96 * 4096 + 192 * 16 + 4 * (2 * 8 + 28 + 2 + 32) + 28 * (2 + 8);
+    let geometry = Geometry { pages_per_block: 512, data_superblocks: 160, ..tiny().geometry };
+    let large = DeviceConfig { geometry, capacity_units: 1 << 20, ..tiny() };
+    let large = with_cache(large, CountOr::Count(1088), 4);
+    let fixed_large = 96 * 4096 + 192 * 16 + 4 * (2 * 1024 + 160 + 2 + 32) + 160 * (2 + 8);
+    let (all, kib) = (CountOr::Word("unlimited"), 1024);
+    for (cfg, kind, bytes) in [
+        (small(CountOr::Count(8)), MappingKind::Dftl, fixed + 8 * kib),
+        (small(CountOr::Count(8)), MappingKind::Cdftl, fixed + 8 * kib),
+        (small(all), MappingKind::Dftl, fixed + 4096 * 8),
+        // The whole table twice: by entries, and by pages.
+        (small(all), MappingKind::Cdftl, fixed + 2 * 4096 * 8),
+        (large.clone(), MappingKind::Dftl, fixed_large + 1088 * kib),
+        (large, MappingKind::Cdftl, fixed_large + 1088 * kib),
+    ] {
+        let stats = Device::new(cfg, kind).stats();
+        assert_eq!((stats.sram_bytes, stats.device_dram_bytes), (bytes, 0), "{kind:?}");
+    }
+}
+
+/// A pool of 4 MiB: the entries of 1024 writes under way, as many that can leave, and for cdftl a translation page.
+#[test]
+fn the_cache_holds_at_least_the_writes_under_way_twice() {
+    let sram = SramConfig { pool: 1024, ..tiny().sram };
+    let check = |kind: MappingKind, kib, entry_bytes| {
+        let cfg = with_cache(DeviceConfig { sram, ..tiny() }, CountOr::Count(kib), entry_bytes);
+        kind.check(&cfg).map_err(|error| error.to_string())
+    };
+    let refused = |scheme: &str, kib: u32, least: u32| {
+        Err(format!("scheme.{scheme}.cache_kib = {kib}: must be at least {least} with sram.pool_kib = 4096"))
+    };
+    assert_eq!(check(MappingKind::Dftl, 16, 8), Ok(()));
+    assert_eq!(check(MappingKind::Dftl, 15, 8), refused("dftl", 15, 16));
+    assert_eq!(check(MappingKind::Dftl, 8, 4), Ok(()));
+    assert_eq!(check(MappingKind::Dftl, 7, 4), refused("dftl", 7, 8));
+    assert_eq!(check(MappingKind::Cdftl, 20, 8), Ok(()));
+    assert_eq!(check(MappingKind::Cdftl, 19, 8), refused("cdftl", 19, 20));
+}
+
+#[test]
+fn a_device_without_room_for_its_translation_pages_is_refused() {
+    // 256 translation pages, 28 bitmaps, 40 of records and journal; a superblock has 256 units, 9 for its snapshot.
+    let check = |meta_superblocks| {
+        let geometry = Geometry { meta_superblocks, ..tiny().geometry };
+        let cfg = DeviceConfig { geometry, capacity_units: 256 * 512, ..tiny() };
+        MappingKind::Dftl.check(&cfg).map_err(|error| format!("{}.{}", error.table, error.key))
+    };
+    assert_eq!(check(6), Ok(()));
+    assert_eq!(check(5), Err("nand.meta_superblocks".to_string()));
 }

@@ -195,3 +195,7 @@ impl Recover for Ideal {
 impl NoPlacement for Ideal {}
 impl NoBackground for Ideal {}
 impl NoProtocol for Ideal {}
+
+#[cfg(test)]
+#[path = "ideal_tests.rs"]
+mod tests;

@@ -114,3 +114,7 @@ fn scan_portion(core: &mut Core, victim: &mut Victim) {
     (victim.cursor, victim.loaded) = (0, 0);
     victim.scanned += n;
 }
+
+#[cfg(test)]
+#[path = "portions_tests.rs"]
+mod tests;

@@ -23,9 +23,9 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
 
     /// Replaces the set of announced addresses: these will be read or written soon. When one of them misses, the cache
     /// also takes in the others of its translation page.
-    pub(super) fn load_ahead(&mut self, core: &Core, lpas: impl IntoIterator<Item = Lpa>) {
+    pub(super) fn load_ahead(&mut self, lpas: impl IntoIterator<Item = Lpa>) {
         self.expected.clear();
-        self.expected.extend(lpas.into_iter().filter(|&lpa| !self.cmt.is_cached(lpa) && lpa.0 < core.capacity_units()));
+        self.expected.extend(lpas.into_iter().filter(|&lpa| !self.cmt.is_cached(lpa)));
     }
 
     /// The number of entries that will be taken in beside a missed one of this translation page.

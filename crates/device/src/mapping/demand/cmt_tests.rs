@@ -105,6 +105,19 @@ fn dirty_entries_are_listed_by_translation_page() {
     assert_eq!(cmt.set(Lpa(700), None), (Some(Ppa(9)), true));
 }
 
+/// The number of entries by translation page has 16 bits.
+#[test]
+fn an_entry_is_listed_however_often_another_comes_and_goes() {
+    let mut cmt = cmt(2);
+    cmt.insert(Lpa(3), None);
+    for _ in 0..0x1_0001 {
+        cmt.insert(Lpa(5), None);
+        assert_eq!(cmt.cached_in(SegmentId(0)).next(), Some(Lpa(3)));
+        cmt.remove(Lpa(5));
+    }
+    assert_eq!(cached(&cmt), [3]);
+}
+
 proptest! {
     #[test]
     fn hits_and_contents_are_those_of_two_plain_lists(

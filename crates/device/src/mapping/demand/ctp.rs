@@ -145,11 +145,14 @@ mod tests {
         ctp.insert(SegmentId(3), vec![0; 512]);
         ctp.touch(SegmentId(0));
         assert_eq!((ctp.victim(), ctp.room()), (Some(SegmentId(3)), 0));
+        assert!(!ctp.is_changed());
         let lpa = Lpa(3 * 512 + 7);
         assert_eq!(ctp.set(lpa, Some(Ppa(5))), (None, false));
         assert_eq!(ctp.set(lpa, Some(Ppa(6))), (Some(Ppa(5)), true));
         assert_eq!((ctp.get(lpa), ctp.coldest_changed()), (Some(Some(Ppa(6))), Some(SegmentId(3))));
+        assert!(ctp.is_changed());
         assert_eq!((ctp.forget_change(lpa), ctp.forget_change(lpa)), (Some(Some(Ppa(6))), None));
+        assert!(!ctp.is_changed(), "one entry has changed, however often");
         ctp.remove(SegmentId(3));
         assert_eq!((ctp.get(lpa), ctp.room()), (None, 1));
     }

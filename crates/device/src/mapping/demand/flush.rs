@@ -206,3 +206,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         rounds::on_flash(core, round, *seq, survived, changes);
     }
 }
+
+#[cfg(test)]
+#[path = "flush_tests.rs"]
+mod tests;

@@ -420,9 +420,9 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
     }
 
     /// The first miss of the batch reads the translation page and takes in the batch's other entries from it.
-    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], _write: bool) -> Option<SegmentId> {
+    fn batch(&mut self, _core: &mut Core, runs: &[LpaRun], _write: bool) -> Option<SegmentId> {
         let announced = runs.iter().flat_map(|run| (run.lpa.0..run.end().0).map(Lpa));
-        self.load_ahead(core, announced);
+        self.load_ahead(announced);
         None
     }
 }
@@ -559,3 +559,6 @@ impl<const TWO_LEVELS: bool> NoProtocol for Demand<TWO_LEVELS> {}
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod log_tests;

@@ -3,17 +3,22 @@
 use super::*;
 use crate::mapping::small;
 
-/// 4096 addresses, 512 in a translation page.
-fn core() -> Core {
+/// 4096 addresses, 512 in a translation page, all of them mapped.
+pub(super) fn core() -> Core {
+    core_with(8)
+}
+
+/// The same, of whose translation pages only so many have been written: the first ones.
+fn core_with(written: u32) -> Core {
     let cfg = small::config();
     let units = Dftl::map_units(&cfg, &small::params().Dftl);
     let mut core = Core::in_test(cfg, units);
     let meta = core.layout().first_ppa(Superblock(80));
-    for unit in (0..8).map(SegmentId) {
+    for unit in (0..written).map(SegmentId) {
         let piece = core.meta().segment_piece(unit);
         core.meta_in_test().moved(piece, meta.offset(unit.0));
     }
-    for lpa in (0..4096).map(Lpa) {
+    for lpa in (0..512 * written).map(Lpa) {
         core.meta_in_test().pages_mut().assume_entry(lpa, Some(Ppa(lpa.0)));
     }
     core
@@ -27,6 +32,16 @@ fn read<const TWO_LEVELS: bool>(map: &mut Demand<TWO_LEVELS>, core: &mut Core, l
         assert_eq!(map.resolve_loaded(core, &loaded, Lpa(lpa), LoadedFor::Read), Some(Ppa(lpa)));
     }
     answer
+}
+
+/// The host announces reads of these runs.
+fn announce<const TWO_LEVELS: bool>(map: &mut Demand<TWO_LEVELS>, core: &mut Core, runs: &[(u32, u32)]) {
+    let runs: Vec<LpaRun> = runs.iter().map(|&(lpa, len)| LpaRun { lpa: Lpa(lpa), len }).collect();
+    assert_eq!(map.batch(core, &runs, false), None, "the first miss reads the translation page");
+}
+
+fn cached<const TWO_LEVELS: bool>(map: &Demand<TWO_LEVELS>, core: &Core) -> Vec<u32> {
+    map.in_caches(core).map(|lpa| lpa.0).collect()
 }
 
 fn at(lpa: u32) -> Resolved {
@@ -63,7 +78,7 @@ fn a_page_cache_below_makes_neighbours_hit() {
 fn what_was_announced_comes_with_the_first_miss_of_its_page() {
     let mut core = core();
     let mut map = Dftl::with_cache(&core, &small::params().Dftl, 8 * 64);
-    map.load_ahead(&core, [3, 4, 9, 600].map(Lpa));
+    announce(&mut map, &mut core, &[(3, 2), (9, 1), (600, 1)]);
     assert_eq!(read(&mut map, &mut core, 4), Resolved::Load(SegmentId(0)));
     assert_eq!(map.in_caches(&core).collect::<Vec<_>>(), [Lpa(3), Lpa(4), Lpa(9)]);
     assert_eq!(read(&mut map, &mut core, 9), at(9));
@@ -85,4 +100,94 @@ fn a_full_cache_drops_what_is_clean_and_asks_for_a_flush_of_what_is_not() {
     assert_eq!(map.wanted.evict, Some(SegmentId(0)));
     assert_eq!(read(&mut map, &mut core, 1000), Resolved::NoRoom);
     assert_eq!(map.counters.cmt_read_misses, 21, "asked twice, missed once");
+}
+
+#[test]
+fn announced_entries_take_a_quarter_of_the_cache_and_no_more() {
+    let mut core = core();
+    let mut map = Dftl::with_cache(&core, &small::params().Dftl, 8 * 18);
+    (3584..3602).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(SegmentId(7))));
+    announce(&mut map, &mut core, &[(100, 10)]);
+    assert_eq!(read(&mut map, &mut core, 0), Resolved::Load(SegmentId(0)));
+    // Four of ten, in place of the five entries that came first.
+    let left = 3589..3602;
+    assert_eq!(cached(&map, &core), [0, 100, 101, 102, 103].into_iter().chain(left).collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_announced_is_expected_from_a_page_that_is_not_read() {
+    // The page cache has the page: 16 entries below it, and ten announced.
+    let mut core = core();
+    let mut two = Cdftl::with_cache(&core, &small::params().Dftl, 4096 + 8 * 16);
+    assert_eq!(read(&mut two, &mut core, 5), Resolved::Load(SegmentId(0)));
+    (6..21).for_each(|lpa| assert_eq!(read(&mut two, &mut core, lpa), at(lpa)));
+    announce(&mut two, &mut core, &[(100, 10)]);
+    assert_eq!(read(&mut two, &mut core, 30), at(30));
+    assert_eq!((two.cmt.len(), two.cmt.is_cached(Lpa(5))), (16, false), "one entry leaves for one that comes");
+
+    // The page was never written.
+    let mut core = core_with(7);
+    let mut one = Dftl::with_cache(&core, &small::params().Dftl, 8 * 16);
+    (5..21).for_each(|lpa| assert_eq!(read(&mut one, &mut core, lpa), Resolved::Load(SegmentId(0))));
+    announce(&mut one, &mut core, &[(3600, 10)]);
+    assert_eq!(one.admit(&mut core, Lpa(3590)), Admission::Ready);
+    assert_eq!(cached(&one, &core), (6..21).chain([3590]).collect::<Vec<_>>());
+    assert_eq!((one.counters.cmt_write_misses, one.counters.cmt_unwritten_misses), (1, 1));
+}
+
+/// There is nothing to load, and nothing to keep.
+#[test]
+fn a_read_of_a_page_that_was_never_written_takes_no_room_and_is_no_lookup() {
+    let mut core = core_with(7);
+    let mut map = Dftl::with_cache(&core, &small::params().Dftl, 8 * 16);
+    for lpa in 0..16 {
+        read(&mut map, &mut core, lpa);
+        map.cmt.set(Lpa(lpa), Some(Ppa(lpa)));
+    }
+    assert_eq!(map.resolve(&mut core, Lpa(3700), HostSays::Nothing), Resolved::Unmapped);
+    let counters = map.counters;
+    assert_eq!((counters.cmt_read_misses, counters.cmt_read_hits, counters.cmt_unwritten_misses), (16, 0, 0));
+    assert!(!map.wants_flush(&core));
+}
+
+#[test]
+fn what_needs_no_flash_read_is_cached_trimmed_or_was_never_written() {
+    let mut core = core_with(7);
+    let mut map = Dftl::with_cache(&core, &small::params().Dftl, 8 * 64);
+    read(&mut map, &mut core, 5);
+    let seq = core.take_seq_in_test(2);
+    map.trimmed(&mut core, Lpa(40), 2, seq);
+    let answers = [5, 6, 39, 40, 41, 42, 3583, 3584].map(|lpa| map.cached(&core, Lpa(lpa)));
+    assert_eq!(answers, [true, false, false, true, true, false, false, true]);
+    assert_eq!(map.resolve(&mut core, Lpa(41), HostSays::Nothing), Resolved::Unmapped);
+    assert_eq!((core.stats_in_test().log_hits, map.counters.cmt_read_misses), (1, 1), "the log answers");
+    // A copy in the log tells nothing: only the page on flash tells whether the host has overtaken it.
+    let seq = core.take_seq_in_test(1);
+    map.committed(&mut core, Commit { lpa: Lpa(50), ppa: Ppa(4000), seq, source: Some(Superblock(0)), newest: true });
+    assert!(!map.cached(&core, Lpa(50)));
+    assert_eq!(map.resolve(&mut core, Lpa(50), HostSays::Nothing), Resolved::Load(SegmentId(0)));
+}
+
+#[test]
+fn a_host_that_asks_is_told_runs_of_cached_addresses() {
+    let mut core = core();
+    let mut map = Dftl::with_cache(&core, &small::params().Dftl, 8 * 64);
+    for lpa in [9, 511, 6, 512, 5, 700, 7] {
+        read(&mut map, &mut core, lpa);
+    }
+    let mut runs = Vec::new();
+    map.cached_runs(&core, &mut runs);
+    let runs: Vec<(u32, u32)> = runs.iter().map(|run| (run.lpa.0, run.len)).collect();
+    assert_eq!(runs, [(5, 3), (9, 1), (511, 2), (700, 1)]);
+}
+
+/// 1088 KiB, the default, and entries of 4 bytes. Half of it holds 136 translation pages, the rest 139,264 entries.
+#[test]
+fn two_levels_share_the_cache_by_halves() {
+    let own = DemandParams { entry_bytes: 4, ..small::params().Dftl };
+    let kib = 1024;
+    assert_eq!(division(&own, 1088 * kib, 1 << 20, false), (278_528, 0));
+    assert_eq!(division(&own, 1088 * kib, 1 << 20, true), (139_264, 136));
+    assert_eq!(division(&own, 6 * kib, 1 << 20, true), (512, 1), "at least one page");
+    assert_eq!(division(&own, 1088 * kib, 5000, true), (5000, 5), "no more than the whole table");
 }
