@@ -4,7 +4,7 @@ mod kit;
 
 use kit::{Bench, tiny};
 use nand::Geometry;
-use ufs::{Content, DataIn, DataOut, Notice, Op, Quarters, SegmentImage, SegmentState, Status};
+use ufs::{Content, DataIn, DataOut, LpaRun, Notice, Op, Quarters, SegmentImage, SegmentState, Status};
 use ufsim_device::{DeviceConfig, MappingKind};
 use units::{Lpa, Ppa, SegmentId, Seq};
 
@@ -143,4 +143,119 @@ fn parts_of_another_size_are_refused() {
         bench.settle();
         assert_eq!(bench.device.counter("segment_writebacks"), 0, "parts of {bytes} bytes");
     }
+}
+
+/// The device reads a segment that the host has written back if it lacks no change, and keeps it. What the host has
+/// changed since is in the log.
+#[test]
+fn a_read_without_an_address_uses_the_segment_on_flash() {
+    let mut bench = Bench::new(tiny(), MappingKind::HpUfs);
+    let read = |bench: &mut Bench, lpa| {
+        bench.send(Op::Read { lpa: Lpa(lpa), len: 1 });
+        bench.settle();
+        let stats = bench.device.stats();
+        [stats.segment_misses, stats.segment_hits, stats.segment_reads]
+    };
+    let cached = |bench: &mut Bench| {
+        bench.send(Op::CacheQuery);
+        bench.settle();
+        bench.responses.pop().expect("a query is answered").data
+    };
+    let runs =
+        |runs: &[(u32, u32)]| DataIn::Runs(runs.iter().map(|&(lpa, len)| LpaRun { lpa: Lpa(lpa), len }).collect());
+    let first = write(&mut bench, Lpa(5));
+    assert_eq!(cached(&mut bench), runs(&[(5, 1)]), "the log has it");
+    assert_eq!(read(&mut bench, 5), [0, 0, 0]);
+    let mut image: Box<SegmentImage> = Box::new([0; 1024]);
+    image[5] = Ppa::pack(Some(first));
+    bench.host_seq = Seq(1);
+    bench.send_with(Op::SegmentWrite { segment: SegmentId(0) }, DataOut::Segment(SegmentState::of(&image)));
+    bench.settle();
+    assert_eq!(cached(&mut bench), runs(&[]));
+    assert_eq!([bench.device.cached(Lpa(5), 1), bench.device.cached(Lpa(1024), 1)], [false, true]);
+    assert_eq!(read(&mut bench, 5), [1, 0, 1]);
+    assert_eq!(cached(&mut bench), runs(&[(0, 1024)]));
+    assert_eq!(read(&mut bench, 5), [1, 1, 1]);
+    write(&mut bench, Lpa(7));
+    assert_eq!(cached(&mut bench), runs(&[(7, 1)]), "the segment lacks a change");
+    assert_eq!(read(&mut bench, 7), [1, 1, 1]);
+}
+
+/// A writeback with data and one without are counted apart.
+#[test]
+fn writebacks_and_attests_are_counted() {
+    let mut bench = Bench::new(tiny(), MappingKind::HpUfs);
+    write(&mut bench, Lpa(0));
+    bench.host_seq = Seq(1);
+    for (segment, data) in [
+        (0, DataOut::Segment(SegmentState::of(&[0; 1024]))),
+        (1, DataOut::None),
+        (2, DataOut::None),
+        (2, DataOut::Segment(SegmentState::of(&[0; 1024]))),
+        (3, DataOut::None),
+    ] {
+        bench.send_with(Op::SegmentWrite { segment: SegmentId(segment) }, data);
+    }
+    bench.settle();
+    let counters = ["segment_writebacks", "segment_attests", "log_block_stalls", "max_log_blocks"];
+    assert_eq!(counters.map(|name| bench.device.counter(name)), [2, 3, 0, 1]);
+}
+
+/// Changes the configuration, and gives what the check says.
+fn check(change: impl FnOnce(&mut DeviceConfig)) -> Result<(), String> {
+    let mut cfg = tiny();
+    change(&mut cfg);
+    MappingKind::HpUfs.check(&cfg).map_err(|error| error.to_string())
+}
+
+/// GC pauses early enough for a row of 8 units. The log holds 192 entries.
+#[test]
+fn limits_of_the_log_are_checked() {
+    assert_eq!(check(|_| ()), Ok(()));
+    assert_eq!(check(|cfg| cfg.mappings.HpUfs.gc_pause_at_entries = 184), Ok(()));
+    let refused = check(|cfg| cfg.mappings.HpUfs.gc_pause_at_entries = 185);
+    let why = "scheme.hp-ufs.gc_pause_at_entries = 185: must be at least a row of 8 units below log.entries = 192";
+    assert_eq!(refused, Err(why.into()));
+    assert_eq!(check(|cfg| cfg.mappings.HpUfs.handover_above_entries = 191), Ok(()));
+    let refused = check(|cfg| cfg.mappings.HpUfs.handover_above_entries = 192);
+    assert_eq!(refused, Err("scheme.hp-ufs.handover_above_entries = 192: must be below log.entries = 192".into()));
+}
+
+/// Three quarters of the reserve hold a row of 8 units and the parts of a segment, which are read together.
+#[test]
+fn the_reserve_holds_the_parts_of_a_segment() {
+    for (kib, least) in [(2, 14), (1, 16)] {
+        let with = |reserve| {
+            check(|cfg| {
+                cfg.mappings.HpUfs.segment_kib = kib;
+                cfg.sram.reserve = reserve;
+            })
+        };
+        assert_eq!(with(least), Ok(()), "{kib} KiB");
+        let why = format!(
+            "sram.reserve_kib = {}: must be at least {} for scheme.hp-ufs.segment_kib = {kib}: a row and a segment's \
+            parts",
+            4 * least - 4,
+            4 * least
+        );
+        assert_eq!(with(least - 1), Err(why));
+    }
+    assert_eq!(check(|cfg| cfg.sram.reserve = 8), Ok(()), "whole segments come one at a time");
+}
+
+/// 20000 segments have as many places of 8 bytes in a snapshot, beside 28 erase counts: 40 units, and 8 more. So 208
+/// units of a superblock of 256 are left for 20000 segments, 28 bitmaps, records and the journal, which fill 97
+/// superblocks; four are spare.
+#[test]
+fn metadata_superblocks_hold_the_table() {
+    let with = |superblocks| {
+        check(|cfg| {
+            cfg.capacity_units = 20_000 * 1024;
+            cfg.geometry.meta_superblocks = superblocks;
+        })
+    };
+    assert_eq!(with(101), Ok(()));
+    let why = "nand.meta_superblocks = 100: must be at least 101 for 20068 units of metadata: \
+        segments, segment bitmaps, records, journal";
+    assert_eq!(with(100), Err(why.into()));
 }

@@ -266,7 +266,7 @@ impl LogBlocks {
 
     /// True if a block waits only for segments that are in SRAM.
     pub fn waits_for_last(&self) -> bool {
-        let done = |(segments, _): (&[u64], Seq)| self.cursor > 0 && next_set(segments, self.cursor).is_none();
+        let done = |(segments, _): (&[u64], Seq)| next_set(segments, self.cursor).is_none();
         self.writeback_due() && self.unanswered == 0 && self.target_work().is_some_and(done)
     }
 
@@ -285,3 +285,6 @@ fn next_set(words: &[u64], from: usize) -> Option<SegmentId> {
     }
     Some(SegmentId((word * 64) as u32 + bits.trailing_zeros()))
 }
+
+#[cfg(test)]
+mod tests;

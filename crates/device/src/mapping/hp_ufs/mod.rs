@@ -525,4 +525,6 @@ impl HpUfs {
 }
 
 #[cfg(test)]
+mod decisions_tests;
+#[cfg(test)]
 mod tests;

@@ -1,24 +1,52 @@
 //! Two copies of a map unit under way to flash, and a trim that the host has applied before the journal holds it.
 
+use nand::Geometry;
 use ufs::SegmentState;
 
 use super::writebacks::{Programming, Writeback, keep_content};
 use super::*;
+use crate::blocks::Blocks;
+use crate::knowledge::PiecesRead;
 use crate::mapping::small;
 
-const UNIT: SegmentId = SegmentId(1);
+pub(super) const UNIT: SegmentId = SegmentId(1);
 const LPA: Lpa = Lpa(1024 + 7);
 
-fn copy(seq: u64) -> Writeback {
+pub(super) fn copy(seq: u64) -> Writeback {
     Writeback { unit: UNIT, seq: Seq(seq), entries: Entries::Whole(SegmentState::of(&[seq as u32; 1024])) }
+}
+
+/// Fills a superblock with changes up to `last`.
+pub(super) fn fill(blocks: &mut Blocks, last: u64) -> Superblock {
+    let sb = blocks.open_next(Stream::Host).expect("a free superblock");
+    let units = blocks.room(Stream::Host);
+    blocks.place(Stream::Host, units, units, Seq(last));
+    blocks.programmed(sb, units);
+    sb
+}
+
+/// Copies of a map unit are being programmed, each complete up to one of these numbers. Metadata begins with unit 8.
+fn being_programmed<const N: usize>(numbers: [u64; N]) -> (Core, HpUfs) {
+    let geometry = Geometry { pages_per_block: 8, data_superblocks: 1, ..small::config().geometry };
+    let (mut core, mut map) = device_of(EngineConfig { geometry, ..small::config() });
+    for seq in numbers {
+        map.writebacks.queue(&mut core, UNIT, Seq(seq), copy(seq).entries);
+        map.writebacks.program(&mut core, 1);
+    }
+    (core, map)
+}
+
+pub(super) fn device_of(cfg: EngineConfig) -> (Core, HpUfs) {
+    let own = small::params().HpUfs;
+    let units = HpUfs::map_units(&cfg, &own);
+    let core = Core::in_test(cfg, units);
+    let map = HpUfs::new(&core, &own);
+    (core, map)
 }
 
 /// Two copies of a map unit are being programmed. One holds all changes up to 5, the other up to 9.
 fn two_copies() -> (Core, HpUfs) {
-    let cfg = small::config();
-    let units = HpUfs::map_units(&cfg, &small::params().HpUfs);
-    let core = Core::in_test(cfg, units);
-    let mut map = HpUfs::new(&core, &small::params().HpUfs);
+    let (core, mut map) = device_of(small::config());
     map.writebacks.programming =
         [(Ppa(10), 5), (Ppa(20), 9)].map(|(ppa, seq)| Programming { ppa, copy: copy(seq) }).into();
     map.writebacks.coming[UNIT.index()] = Seq(9);
@@ -62,17 +90,33 @@ fn a_copy_that_was_overtaken_does_not_come_back_after_a_power_cut() {
     assert_eq!(core.meta().pages().inspect(LPA), (Ppa::unpack(9), Seq(9)));
 }
 
+/// Both programs end well, and either may end first. A read shows at each place what was programmed there.
+#[test]
+fn both_copies_stand_at_their_places_whichever_program_ends_first() {
+    for order in [[0, 1], [1, 0]] {
+        let (mut core, mut map) = being_programmed([5, 9]);
+        let places = [10, 20].map(Ppa);
+        map.writebacks.programming.iter_mut().zip(places).for_each(|(p, place)| p.ppa = place);
+        for at in order {
+            let newest = map.piece_programmed(&mut core, &Programmed::in_test(Piece::of(UNIT), places[at]));
+            assert_eq!(newest, at == 1 || order == [0, 1], "copy {at} of {order:?}");
+        }
+        assert_eq!(core.meta().segment_seq(UNIT), Seq(9));
+        for (place, number) in places.into_iter().zip([5, 9]) {
+            core.meta_in_test().moved(Piece::of(UNIT), place);
+            let read = PiecesRead::in_test(&[(place, UNIT.0)]);
+            let loaded = core.meta().expected(UNIT).among(&read, 1, core.meta().pages()).expect("it was read");
+            let view = core.view(&loaded);
+            assert_eq!((view.entry(LPA), view.seq()), (Ppa::unpack(number), Seq(number.into())), "{order:?}");
+        }
+    }
+}
+
 /// Programmed again, it would have the later stamp, and recovery would take it for the newer copy.
 #[test]
 fn the_older_of_two_copies_is_not_programmed_again_when_its_program_fails() {
     for newer_on_flash in [false, true] {
-        let (mut core, mut map) = two_copies();
-        map.writebacks.programming.clear();
-        for seq in [5, 9] {
-            let entries = Entries::Whole(SegmentState::of(&[seq as u32; 1024]));
-            map.writebacks.queue(&mut core, UNIT, Seq(seq), entries);
-            map.writebacks.program(&mut core, 1);
-        }
+        let (mut core, mut map) = being_programmed([5, 9]);
         let (older, newer) = (Ppa(10), Ppa(20));
         (map.writebacks.programming[0].ppa, map.writebacks.programming[1].ppa) = (older, newer);
         assert!(map.repeats(&mut core, Piece::of(UNIT), newer), "the newer copy is programmed again");
@@ -81,6 +125,17 @@ fn the_older_of_two_copies_is_not_programmed_again_when_its_program_fails() {
         }
         assert!(!map.repeats(&mut core, Piece::of(UNIT), older), "on flash: {newer_on_flash}");
         assert_eq!(map.writebacks.held(), u16::from(!newer_on_flash), "its buffer is free");
+    }
+}
+
+/// A copy with the same number is no newer one.
+#[test]
+fn a_copy_as_new_as_the_one_on_flash_is_programmed_again() {
+    for (on_flash, repeated) in [(8, true), (9, true), (10, false)] {
+        let (mut core, mut map) = being_programmed([9]);
+        core.raise_segment_seq(UNIT, Seq(on_flash));
+        let place = map.writebacks.programming[0].ppa;
+        assert_eq!(map.repeats(&mut core, Piece::of(UNIT), place), repeated, "{on_flash}");
     }
 }
 

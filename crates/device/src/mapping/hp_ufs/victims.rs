@@ -168,3 +168,6 @@ impl Victims {
         4 * self.collected_at.len() as u64
     }
 }
+
+#[cfg(test)]
+mod tests;

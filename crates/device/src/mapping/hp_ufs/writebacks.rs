@@ -347,3 +347,6 @@ impl Writebacks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
