@@ -279,6 +279,12 @@ impl Blocks {
         self.bad + self.suspects
     }
 
+    /// True if there is no place for another page, and none will come by itself: every superblock is full or bad.
+    pub fn none_left(&self) -> bool {
+        let used_up = |state: &State| matches!(state, State::Closed | State::Bad);
+        self.free.is_empty() && self.state.iter().all(used_up)
+    }
+
     /// The full superblock with the fewest erases, and their number.
     pub fn least_worn_closed(&self, erases: impl Fn(Superblock) -> u32) -> Option<(Superblock, u32)> {
         (0..self.count())

@@ -22,6 +22,8 @@ struct Buf {
     fua: u16,
     /// False once a newer write or a trim of the same address was accepted.
     newest: bool,
+    /// True once a newer write of the same address is on flash, or a trim was accepted.
+    overtaken: bool,
 }
 
 /// All write buffers, the queue of those not yet programmed, and the index by address.
@@ -49,6 +51,8 @@ pub struct Finished {
     pub fua: Option<u8>,
     /// False if a newer write or a trim has been accepted since.
     pub newest: bool,
+    /// True if a newer write is on flash already, or a trim has been accepted since.
+    pub overtaken: bool,
     /// Position in the order of arrival.
     pub order: u64,
 }
@@ -57,7 +61,7 @@ impl WriteBuffer {
     /// A write buffer of `capacity` units.
     pub fn new(capacity: u16) -> WriteBuffer {
         let chains = u32::from(capacity).next_power_of_two() * 2;
-        let empty = Buf { lpa: 0, stamp: 0, order: 0, chain: 0, fua: 0, newest: false };
+        let empty = Buf { lpa: 0, stamp: 0, order: 0, chain: 0, fua: 0, newest: false, overtaken: false };
         WriteBuffer {
             bufs: vec![empty; usize::from(capacity)],
             free: (0..capacity).rev().collect(),
@@ -87,6 +91,7 @@ impl WriteBuffer {
             chain: self.heads[head],
             fua: fua.map_or(0, |t| u16::from(t) + 1),
             newest: true,
+            overtaken: false,
         };
         self.heads[head] = id + 1;
         self.next_order += 1;
@@ -112,11 +117,28 @@ impl WriteBuffer {
         self.find(lpa).map(|id| self.bufs[usize::from(id)].stamp)
     }
 
-    /// A newer write or a trim of the address has been accepted. Its buffered data no longer serves reads.
+    /// A newer write of the address has been accepted. Its buffered data no longer serves reads.
     #[inline]
-    pub fn hide(&mut self, lpa: Lpa) {
+    fn hide(&mut self, lpa: Lpa) {
         if let Some(id) = self.find(lpa) {
             self.bufs[usize::from(id)].newest = false;
+        }
+    }
+
+    /// The address has been trimmed. Its buffered data no longer serves reads.
+    #[inline]
+    pub fn trim(&mut self, lpa: Lpa) {
+        self.overtake(lpa, self.heads[self.head(lpa.0)]);
+    }
+
+    /// A newer write or a trim overtakes the buffers of an address in a hash chain from `at` on.
+    fn overtake(&mut self, lpa: Lpa, mut at: u16) {
+        while at != 0 {
+            let buf = &mut self.bufs[usize::from(at - 1)];
+            if buf.lpa == lpa.0 {
+                (buf.newest, buf.overtaken) = (false, true);
+            }
+            at = buf.chain;
         }
     }
 
@@ -132,11 +154,14 @@ impl WriteBuffer {
     pub fn finish(&mut self, id: BufId) -> Finished {
         let buf = self.bufs[usize::from(id)];
         self.unchain(id, buf.lpa, buf.chain);
+        // What follows in the chain is older.
+        self.overtake(Lpa(buf.lpa), buf.chain);
         self.free.push(id);
         Finished {
             lpa: Lpa(buf.lpa),
             fua: buf.fua.checked_sub(1).map(|t| t as u8),
             newest: buf.newest,
+            overtaken: buf.overtaken,
             order: buf.order,
         }
     }
@@ -197,8 +222,8 @@ impl std::hash::Hash for WriteBuffer {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let WriteBuffer { bufs, free, heads: _, mask: _, queue, next_order, forced_below } = self;
         for (id, buf) in (0..).zip(bufs).filter(|(id, _)| !free.contains(id)) {
-            let Buf { lpa, stamp, order, chain: _, fua, newest } = buf;
-            (id, lpa, stamp, order, fua, newest).hash(state);
+            let Buf { lpa, stamp, order, chain: _, fua, newest, overtaken } = buf;
+            (id, lpa, stamp, order, fua, newest, overtaken).hash(state);
         }
         (free, queue, next_order, forced_below).hash(state);
     }
@@ -227,10 +252,29 @@ mod tests {
     fn a_trim_hides_buffered_data() {
         let mut w = WriteBuffer::new(4);
         w.put(Lpa(1), 1, None);
-        w.hide(Lpa(1));
+        w.trim(Lpa(1));
         assert_eq!(w.get(Lpa(1)), None);
         w.put(Lpa(1), 2, None);
         assert_eq!(w.get(Lpa(1)), Some(2));
+        let old = w.queue.pop_front().unwrap();
+        let done = w.finish(old);
+        assert!(done.overtaken && !done.newest, "it was trimmed, though newer data are buffered");
+    }
+
+    /// Programs of several dies end in any order.
+    #[test]
+    fn a_write_whose_program_ends_late_is_overtaken_by_a_newer_one_on_flash() {
+        let mut w = WriteBuffer::new(8);
+        (1..=4).for_each(|stamp| w.put(Lpa(5), stamp, None));
+        w.put(Lpa(6), 9, None);
+        let ids: Vec<BufId> = w.queue.drain(..).collect();
+        let second = w.finish(ids[1]);
+        assert!(!second.newest && !second.overtaken, "the third and fourth are not on flash");
+        assert!(w.finish(ids[0]).overtaken);
+        assert!(!w.finish(ids[2]).overtaken, "what is older does not overtake");
+        let last = w.finish(ids[3]);
+        assert!(last.newest && !last.overtaken);
+        assert!(!w.finish(ids[4]).overtaken, "that is another address");
     }
 
     #[test]

@@ -244,8 +244,14 @@ impl<M: Mapping> Firmware<M> {
             let id = self.core.ops.item(token, i);
             let copy = self.gc.page(id);
             self.gc.release(id);
-            let commit =
-                Commit { lpa: copy.lpa, ppa: ppa.offset(i), seq: seq.plus(i), source: Some(copy.source), newest: true };
+            let commit = Commit {
+                lpa: copy.lpa,
+                ppa: ppa.offset(i),
+                seq: seq.plus(i),
+                source: Some(copy.source),
+                newest: true,
+                overtaken: false,
+            };
             self.map.committed(&mut self.core, commit);
         }
         self.map.program_done(&mut self.core, sb);

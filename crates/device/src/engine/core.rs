@@ -574,10 +574,12 @@ impl Core {
     }
 
     /// True if so few superblocks are left that writes could stop for ever; then nothing more is written. Superblocks
-    /// that will not be erased again do not count as left, because GC gains nothing from them.
+    /// that will not be erased again do not count as left, because GC gains nothing from them. After a power cut the
+    /// device has forgotten which these are, and superblocks that were open are full: then none may be left at all.
     pub(super) fn is_read_only(&self) -> bool {
         let full = self.cfg.capacity_units.div_ceil(self.layout.superblock_units());
-        self.blocks.lost() > 0 && self.blocks.count() - self.blocks.lost() < full + self.cfg.gc.reserve + 8
+        let few = || self.blocks.count() - self.blocks.lost() < full + self.cfg.gc.reserve + 8;
+        self.blocks.lost() > 0 && (few() || self.blocks.none_left())
     }
 
     /// A read of a page has ended. Its superblock may have waited for that to be erased.

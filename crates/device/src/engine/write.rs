@@ -148,7 +148,7 @@ impl<M: Mapping> Firmware<M> {
             let to_border = SEGMENT_ENTRIES - at.0 % SEGMENT_ENTRIES;
             let n = TRIM_RUN.min(to_border).min(len - done);
             for i in 0..n {
-                self.core.buffer.hide(at.offset(i));
+                self.core.buffer.trim(at.offset(i));
             }
             let seq = self.core.take_seq(n);
             if !self.core.sabotaged(Sabotage::ForgetTrims) {
@@ -240,8 +240,14 @@ impl<M: Mapping> Firmware<M> {
         for i in 0..n {
             let id = self.core.ops.buf(token, i);
             let unit = self.core.buffer.finish(id);
-            let commit =
-                Commit { lpa: unit.lpa, ppa: ppa.offset(i), seq: seq.plus(i), source: None, newest: unit.newest };
+            let commit = Commit {
+                lpa: unit.lpa,
+                ppa: ppa.offset(i),
+                seq: seq.plus(i),
+                source: None,
+                newest: unit.newest,
+                overtaken: unit.overtaken,
+            };
             self.map.committed(&mut self.core, commit);
             if let Some(tag) = unit.fua {
                 self.fua_unit_done(tag);

@@ -32,7 +32,7 @@ fn write(core: &mut Core, map: &mut Ideal, lpas: impl Iterator<Item = u32>) {
         let ppa = core.blocks_in_test().place(Stream::Host, 1, 1, seq);
         let sb = core.superblock_of(ppa);
         core.blocks_in_test().programmed(sb, 1);
-        map.committed(core, Commit { lpa: Lpa(lpa), ppa, seq, source: None, newest: true });
+        map.committed(core, Commit { lpa: Lpa(lpa), ppa, seq, source: None, newest: true, overtaken: false });
     }
 }
 
@@ -41,6 +41,21 @@ fn valid_pages(core: &mut Core, map: &mut Ideal, victim: &mut Victim) -> Vec<u32
     let first = core.layout().first_ppa(victim.sb);
     assert_eq!(map.search(core, victim, 1000), Search::Exhausted);
     victim.found.iter().map(|ppa| ppa.0 - first.0).collect()
+}
+
+/// Another die has programmed a newer write first. The page counts only while that one is not on flash.
+#[test]
+fn a_page_that_a_newer_one_on_flash_has_overtaken_counts_for_nothing() {
+    let (mut core, mut map) = device();
+    core.buffer_in_test().put(Lpa(7), 1, None);
+    let place = |map: &Ideal| map.mapped(Lpa(7));
+    for (at, overtaken, holds) in [(10, false, true), (5, true, false), (12, false, true)] {
+        let (lpa, seq) = (Lpa(7), Seq(u64::from(at)));
+        let before = place(&map);
+        map.committed(&mut core, Commit { lpa, ppa: Ppa(at), seq, source: None, newest: false, overtaken });
+        assert_eq!(place(&map) == Some(Ppa(at)), holds, "{at}");
+        assert!(holds || place(&map) == before);
+    }
 }
 
 #[test]

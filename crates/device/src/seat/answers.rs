@@ -125,6 +125,8 @@ pub struct Commit {
     pub source: Option<Superblock>,
     /// For host data: no newer write or trim of the address was accepted meanwhile.
     pub newest: bool,
+    /// For host data: a newer write of the address is on flash already, or a trim was accepted meanwhile.
+    pub overtaken: bool,
 }
 
 impl Commit {
@@ -133,8 +135,8 @@ impl Commit {
     pub fn holds(&self, core: &Core, old: Option<Ppa>) -> bool {
         match self.source {
             // Another die may have programmed a newer write of the address first. If the newer write is still in SRAM,
-            // a power cut leaves this page as the newest.
-            None => self.newest || core.is_buffered(self.lpa),
+            // a power cut leaves this page as the newest, unless one between the two is on flash.
+            None => !self.overtaken && (self.newest || core.is_buffered(self.lpa)),
             // The host may have overwritten the unit while it was being copied.
             Some(source) => old.is_some_and(|ppa| core.superblock_of(ppa) == source),
         }

@@ -3,6 +3,7 @@
 use units::Seq;
 
 use crate::blocks::Blocks;
+use crate::buffer::WriteBuffer;
 use crate::config::EngineConfig;
 use crate::engine::core::Core;
 use crate::map_units::MapUnits;
@@ -17,6 +18,10 @@ impl Core {
 
     pub fn blocks_in_test(&mut self) -> &mut Blocks {
         &mut self.blocks
+    }
+
+    pub fn buffer_in_test(&mut self) -> &mut WriteBuffer {
+        &mut self.buffer
     }
 
     pub fn meta_in_test(&mut self) -> &mut Meta {

@@ -20,7 +20,7 @@ fn fill(core: &mut Core) -> Superblock {
 
 /// A copy of an address by GC, from `source`.
 fn copy(core: &mut Core, lpa: u32, ppa: Ppa, source: Superblock) -> Commit {
-    Commit { lpa: Lpa(lpa), ppa, seq: core.take_seq_in_test(1), source: Some(source), newest: true }
+    Commit { lpa: Lpa(lpa), ppa, seq: core.take_seq_in_test(1), source: Some(source), newest: true, overtaken: false }
 }
 
 /// Puts so many trims into the log, none of which continues the one before.

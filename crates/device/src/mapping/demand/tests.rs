@@ -163,7 +163,8 @@ fn what_needs_no_flash_read_is_cached_trimmed_or_was_never_written() {
     assert_eq!((core.stats_in_test().log_hits, map.counters.cmt_read_misses), (1, 1), "the log answers");
     // A copy in the log tells nothing: only the page on flash tells whether the host has overtaken it.
     let seq = core.take_seq_in_test(1);
-    map.committed(&mut core, Commit { lpa: Lpa(50), ppa: Ppa(4000), seq, source: Some(Superblock(0)), newest: true });
+    let (ppa, source) = (Ppa(4000), Some(Superblock(0)));
+    map.committed(&mut core, Commit { lpa: Lpa(50), ppa, seq, source, newest: true, overtaken: false });
     assert!(!map.cached(&core, Lpa(50)));
     assert_eq!(map.resolve(&mut core, Lpa(50), HostSays::Nothing), Resolved::Load(SegmentId(0)));
 }

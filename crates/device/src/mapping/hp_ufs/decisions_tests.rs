@@ -171,7 +171,8 @@ fn the_device_alone_resolves_what_it_is_sure_of() {
     let sb = core.blocks_in_test().open_next(Stream::Host).expect("a free superblock");
     map.opened(&mut core, sb);
     for (seq, lpa, source) in [(1, 10, None), (2, 20, Some(Superblock(4)))] {
-        map.committed(&mut core, Commit { lpa: Lpa(lpa), ppa: Ppa(lpa), seq: Seq(seq), source, newest: true });
+        let (ppa, seq) = (Ppa(lpa), Seq(seq));
+        map.committed(&mut core, Commit { lpa: Lpa(lpa), ppa, seq, source, newest: true, overtaken: false });
     }
     let page = |ppa| Resolved::Page { ppa: Ppa(ppa), from_host: false };
     let expected = [(10, true, page(10)), (20, false, Resolved::Unknown), (30, false, Resolved::Unknown)];

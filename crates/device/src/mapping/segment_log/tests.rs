@@ -33,7 +33,7 @@ fn put_segment(core: &mut Core, unit: SegmentId, entries: &[(u32, u32)]) {
 fn write(core: &mut Core, map: &mut SegmentLog, lpa: u32, ppa: u32) {
     let (lpa, ppa, seq) = (Lpa(lpa), Ppa(ppa), core.take_seq_in_test(1));
     map.placed(core.superblock_of(ppa), 1);
-    map.committed(core, Commit { lpa, ppa, seq, source: None, newest: true });
+    map.committed(core, Commit { lpa, ppa, seq, source: None, newest: true, overtaken: false });
 }
 
 #[test]
