@@ -78,6 +78,13 @@ def test_a_limit_of_host_memory_without_a_booster_is_said_to_change_nothing(comp
     assert told not in conditions.notes(comparison.results), "it limits the others"
 
 
+def test_a_limit_of_host_memory_that_changes_is_told_with_its_times(comparison: Comparison) -> None:
+    result = comparison.results[0]
+    result.data["booster"] = "hp-ufs"
+    result.data["host_memory_mib"] = "20, 500ms=5,1.5min = unlimited"
+    assert conditions.host_memory_text(result) == "20 MiB, 5 MiB from 500ms on, unlimited from 1.5min on"
+
+
 def test_failed_requests_are_warnings(comparison: Comparison) -> None:
     comparison.results[1].data["failed"] = 12
     assert conditions.warnings(comparison.results)[0] == "mine: 12 of 1,000 requests ended with an error"
