@@ -12,10 +12,7 @@ use units::SegmentId;
 /// 4096 addresses; superblocks of 96 units, so that every second one begins within a word of the bitmap.
 fn device() -> (Core, Ideal) {
     let cfg = small::config();
-    let cfg = crate::config::EngineConfig {
-        geometry: nand::Geometry { pages_per_block: 96, ..cfg.geometry },
-        ..cfg
-    };
+    let cfg = crate::config::EngineConfig { geometry: nand::Geometry { pages_per_block: 96, ..cfg.geometry }, ..cfg };
     let units = Ideal::map_units(&cfg, &NoParams::default());
     let core = Core::in_test(cfg, units);
     let map = Ideal::new(&core, &NoParams::default());
