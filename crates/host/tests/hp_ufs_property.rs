@@ -59,7 +59,7 @@ fn submit_any(world: &mut World, lpas: u32) {
 
 /// What is not used for a millisecond is given up.
 fn forgetful(config: HostConfig) -> HostConfig {
-    let mut boosters = config.boosters.clone();
+    let mut boosters = config.boosters;
     boosters.set("*", "unused_ms", 1).expect("it is allowed");
     HostConfig { boosters, ..config }
 }
