@@ -24,6 +24,8 @@ struct Buf {
     newest: bool,
     /// True once a newer write of the same address is on flash, or a trim was accepted.
     overtaken: bool,
+    /// There may be an older buffer of the same address.
+    has_older: bool,
 }
 
 /// All write buffers, the queue of those not yet programmed, and the index by address.
@@ -61,7 +63,8 @@ impl WriteBuffer {
     /// A write buffer of `capacity` units.
     pub fn new(capacity: u16) -> WriteBuffer {
         let chains = u32::from(capacity).next_power_of_two() * 2;
-        let empty = Buf { lpa: 0, stamp: 0, order: 0, chain: 0, fua: 0, newest: false, overtaken: false };
+        let empty =
+            Buf { lpa: 0, stamp: 0, order: 0, chain: 0, fua: 0, newest: false, overtaken: false, has_older: false };
         WriteBuffer {
             bufs: vec![empty; usize::from(capacity)],
             free: (0..capacity).rev().collect(),
@@ -81,7 +84,7 @@ impl WriteBuffer {
     /// Accepts one unit. The caller must have taken a pool buffer for it.
     #[inline(always)]
     pub fn put(&mut self, lpa: Lpa, stamp: u32, fua: Option<u8>) {
-        self.hide(lpa);
+        let has_older = self.hide(lpa);
         let id = self.free.pop().expect("one write buffer per pool buffer");
         let head = self.head(lpa.0);
         self.bufs[usize::from(id)] = Buf {
@@ -92,6 +95,7 @@ impl WriteBuffer {
             fua: fua.map_or(0, |t| u16::from(t) + 1),
             newest: true,
             overtaken: false,
+            has_older,
         };
         self.heads[head] = id + 1;
         self.next_order += 1;
@@ -117,12 +121,13 @@ impl WriteBuffer {
         self.find(lpa).map(|id| self.bufs[usize::from(id)].stamp)
     }
 
-    /// A newer write of the address has been accepted. Its buffered data no longer serves reads.
+    /// A newer write of the address has been accepted. Its buffered data, if there is any, no longer serves reads. True
+    /// if a write of it is buffered. Those before the last trim do not count: the trim has overtaken them.
     #[inline]
-    fn hide(&mut self, lpa: Lpa) {
-        if let Some(id) = self.find(lpa) {
-            self.bufs[usize::from(id)].newest = false;
-        }
+    fn hide(&mut self, lpa: Lpa) -> bool {
+        let Some(id) = self.find(lpa) else { return false };
+        self.bufs[usize::from(id)].newest = false;
+        true
     }
 
     /// The address has been trimmed. Its buffered data no longer serves reads.
@@ -132,6 +137,7 @@ impl WriteBuffer {
     }
 
     /// A newer write or a trim overtakes the buffers of an address in a hash chain from `at` on.
+    #[inline(never)]
     fn overtake(&mut self, lpa: Lpa, mut at: u16) {
         while at != 0 {
             let buf = &mut self.bufs[usize::from(at - 1)];
@@ -155,7 +161,9 @@ impl WriteBuffer {
         let buf = self.bufs[usize::from(id)];
         self.unchain(id, buf.lpa, buf.chain);
         // What follows in the chain is older.
-        self.overtake(Lpa(buf.lpa), buf.chain);
+        if buf.has_older {
+            self.overtake(Lpa(buf.lpa), buf.chain);
+        }
         self.free.push(id);
         Finished {
             lpa: Lpa(buf.lpa),
@@ -222,8 +230,8 @@ impl std::hash::Hash for WriteBuffer {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let WriteBuffer { bufs, free, heads: _, mask: _, queue, next_order, forced_below } = self;
         for (id, buf) in (0..).zip(bufs).filter(|(id, _)| !free.contains(id)) {
-            let Buf { lpa, stamp, order, chain: _, fua, newest, overtaken } = buf;
-            (id, lpa, stamp, order, fua, newest, overtaken).hash(state);
+            let Buf { lpa, stamp, order, chain: _, fua, newest, overtaken, has_older } = buf;
+            (id, lpa, stamp, order, fua, newest, overtaken, has_older).hash(state);
         }
         (free, queue, next_order, forced_below).hash(state);
     }
