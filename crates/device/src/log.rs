@@ -157,6 +157,7 @@ impl Log {
                 self.index.remove(first.lpa.offset(i), first.seq.plus(i));
             }
         }
+        self.index.shrink();
     }
 
     /// All entries, in order of arrival.
@@ -179,13 +180,18 @@ impl Log {
     }
 }
 
-/// Open-addressed table from an address to the change that holds. It grows when entries are long, and never shrinks.
+/// Open-addressed table from an address to the change that holds. It grows when entries are long, and shrinks when they
+/// are short again: random writes would otherwise search what sequential writes have needed.
 #[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 struct Index {
     slots: Vec<Slot>,
+    /// Number of the present filling, above 0; slots of earlier ones are empty. So clearing costs nothing.
+    filling: u32,
     len: usize,
     mask: usize,
+    /// Number of slots below which it does not shrink: room for entries of one unit each.
+    fewest: usize,
     /// Number of addresses in each of [`CROWDS`] sets of L2P segments. Most questions for an address that is not in the
     /// log then need no probe.
     crowds: Box<[u32; CROWDS]>,
@@ -200,10 +206,10 @@ fn crowd(lpa: Lpa) -> usize {
     lpa.segment().index() % CROWDS
 }
 
-#[derive(Clone, Copy, Hash, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Address plus one; 0 = empty.
-    key: u32,
+    /// Address, and above it the filling in which the slot was used last.
+    key: u64,
     ppa: u32,
     /// Superblock plus one; 0 = no source.
     source: u32,
@@ -212,22 +218,51 @@ struct Slot {
 
 const EMPTY: Slot = Slot { key: 0, ppa: 0, source: 0, seq: 0 };
 
+impl Slot {
+    #[inline]
+    fn lpa(&self) -> Lpa {
+        Lpa(self.key as u32)
+    }
+
+    #[inline]
+    fn filling(&self) -> u32 {
+        (self.key >> 32) as u32
+    }
+}
+
 impl Index {
     fn new(entries: usize) -> Index {
         let size = (entries * 4).next_power_of_two();
-        Index { slots: vec![EMPTY; size], len: 0, mask: size - 1, crowds: Box::new([0; CROWDS]) }
+        Index {
+            slots: vec![EMPTY; size],
+            filling: 1,
+            len: 0,
+            mask: size - 1,
+            fewest: size,
+            crowds: Box::new([0; CROWDS]),
+        }
     }
 
     #[inline]
-    fn home(&self, key: u32) -> usize {
-        (key.wrapping_mul(0x9e37_79b1) >> 8) as usize & self.mask
+    fn home(&self, lpa: Lpa) -> usize {
+        (lpa.0.wrapping_add(1).wrapping_mul(0x9e37_79b1) >> 8) as usize & self.mask
     }
 
-    /// Slot of the key, or the empty slot where it belongs.
     #[inline]
-    fn probe(&self, key: u32) -> usize {
-        let mut at = self.home(key);
-        while self.slots[at].key != key && self.slots[at].key != 0 {
+    fn key(&self, lpa: Lpa) -> u64 {
+        u64::from(self.filling) << 32 | u64::from(lpa.0)
+    }
+
+    #[inline]
+    fn is_empty(&self, slot: &Slot) -> bool {
+        slot.filling() != self.filling
+    }
+
+    /// Slot of the address, or the empty slot where it belongs.
+    #[inline]
+    fn probe(&self, lpa: Lpa) -> usize {
+        let (mut at, key) = (self.home(lpa), self.key(lpa));
+        while self.slots[at].key != key && !self.is_empty(&self.slots[at]) {
             at = (at + 1) & self.mask;
         }
         at
@@ -238,8 +273,8 @@ impl Index {
         if self.crowds[crowd(lpa)] == 0 {
             return None;
         }
-        let slot = &self.slots[self.probe(lpa.0 + 1)];
-        (slot.key != 0).then(|| Logged {
+        let slot = &self.slots[self.probe(lpa)];
+        (!self.is_empty(slot)).then(|| Logged {
             ppa: Ppa::unpack(slot.ppa),
             seq: Seq(slot.seq),
             source: slot.source.checked_sub(1).map(Superblock),
@@ -250,15 +285,15 @@ impl Index {
     #[inline(always)]
     fn settle(&mut self, c: Change, superblock_of: impl Fn(Ppa) -> Superblock) -> bool {
         if self.len * 2 > self.mask {
-            self.grow();
+            self.resize(self.slots.len() * 2);
         }
-        let at = self.probe(c.lpa.0 + 1);
+        let at = self.probe(c.lpa);
         let old = self.slots[at];
-        let new =
-            Slot { key: c.lpa.0 + 1, ppa: Ppa::pack(c.ppa), source: c.source.map_or(0, |s| s.0 + 1), seq: c.seq.0 };
+        let source = c.source.map_or(0, |s| s.0 + 1);
+        let new = Slot { key: self.key(c.lpa), ppa: Ppa::pack(c.ppa), source, seq: c.seq.0 };
         let came_from =
             |copy: &Slot, base: &Slot| Ppa::unpack(base.ppa).is_some_and(|ppa| superblock_of(ppa).0 + 1 == copy.source);
-        let holds = if old.key == 0 {
+        let holds = if self.is_empty(&old) {
             self.len += 1;
             self.crowds[crowd(c.lpa)] += 1;
             true
@@ -277,8 +312,8 @@ impl Index {
 
     #[inline]
     fn remove(&mut self, lpa: Lpa, seq: Seq) {
-        let mut hole = self.probe(lpa.0 + 1);
-        if self.slots[hole].key == 0 || self.slots[hole].seq != seq.0 {
+        let mut hole = self.probe(lpa);
+        if self.is_empty(&self.slots[hole]) || self.slots[hole].seq != seq.0 {
             return;
         }
         self.len -= 1;
@@ -287,11 +322,11 @@ impl Index {
         loop {
             at = (at + 1) & self.mask;
             let slot = self.slots[at];
-            if slot.key == 0 {
+            if self.is_empty(&slot) {
                 break;
             }
             // Move a slot back if its home is not after the hole.
-            let home = self.home(slot.key);
+            let home = self.home(slot.lpa());
             if (at.wrapping_sub(home) & self.mask) >= (at.wrapping_sub(hole) & self.mask) {
                 self.slots[hole] = slot;
                 hole = at;
@@ -300,20 +335,38 @@ impl Index {
         self.slots[hole] = EMPTY;
     }
 
+    /// Shrinks if the table is nearly empty.
+    #[inline]
+    fn shrink(&mut self) {
+        while self.len * 32 < self.mask && self.mask >= self.fewest {
+            self.resize(self.slots.len() / 4);
+        }
+    }
+
+    /// Empties the table, and leaves it the room for as many addresses as it had.
     fn clear(&mut self) {
-        self.slots.fill(EMPTY);
+        let size = (self.len * 4).next_power_of_two().clamp(self.fewest, self.slots.len());
+        self.slots.truncate(size);
+        self.mask = size - 1;
+        self.filling = self.filling.checked_add(1).unwrap_or_else(|| {
+            self.slots.fill(EMPTY);
+            1
+        });
         self.crowds.fill(0);
         self.len = 0;
     }
 
+    /// Sets the number of slots, of which at most half may be in use.
     #[cold]
-    fn grow(&mut self) {
-        let size = self.slots.len() * 2;
+    fn resize(&mut self, size: usize) {
+        let size = size.max(self.fewest);
         let old = std::mem::replace(&mut self.slots, vec![EMPTY; size]);
         self.mask = size - 1;
-        for slot in old.into_iter().filter(|s| s.key != 0) {
-            let at = self.probe(slot.key);
-            self.slots[at] = slot;
+        for slot in old {
+            if !self.is_empty(&slot) {
+                let at = self.probe(slot.lpa());
+                self.slots[at] = slot;
+            }
         }
     }
 }
@@ -322,7 +375,9 @@ impl Index {
 #[cfg(feature = "explore")]
 impl std::hash::Hash for Index {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.slots.iter().filter(|slot| slot.key != 0).for_each(|slot| slot.hash(state));
+        for slot in self.slots.iter().filter(|slot| !self.is_empty(slot)) {
+            (slot.lpa(), slot.ppa, slot.source, slot.seq).hash(state);
+        }
         state.write_usize(self.len);
     }
 }
@@ -351,6 +406,28 @@ mod tests {
         }
         let lens: Vec<u8> = log.entries().map(|e| e.len).collect();
         assert_eq!(lens, [2, 2]);
+    }
+
+    #[test]
+    fn the_index_grows_with_long_entries_and_shrinks_with_short_ones() {
+        let mut log = Log::new(16);
+        let fewest = log.index.slots.len();
+        let fill =
+            |log: &mut Log| (0..512).for_each(|i| assert!(log.push(change(i, i, u64::from(i) + 1, None), block)));
+        fill(&mut log);
+        let most = log.index.slots.len();
+        assert!(log.len() == 16 && most >= 1024, "32 units in each of {} entries, {most} slots", log.len());
+        log.clear();
+        assert_eq!(log.index.slots.len(), most, "the next entries may be as long");
+        log.clear();
+        assert_eq!(log.index.slots.len(), fewest);
+        fill(&mut log);
+        while log.send_next().is_some() {}
+        for held in (0..16).rev() {
+            log.forget_applied(Seq(512 - 32 * held));
+            assert!((512 - 32 * held as u32..512).all(|lpa| log.get(Lpa(lpa)).is_some()), "{held} entries are left");
+        }
+        assert_eq!((log.len(), log.index.slots.len()), (0, fewest));
     }
 
     #[test]

@@ -400,6 +400,7 @@ impl Meta {
     }
 
     /// A piece has been programmed at `ppa`. Updates the directory.
+    #[inline]
     pub fn moved(&mut self, piece: Piece, ppa: Ppa) {
         if let Some(old) = self.directory.replace(piece, Some(ppa)) {
             let at = self.valid_slot(old);

@@ -216,6 +216,7 @@ impl Driver {
 
     /// The earliest time at which [`Driver::next_command`] could give a command without any other event. `None` while
     /// all tags are in use, because then a response has to come first.
+    #[inline]
     pub fn next_wake(&self) -> Option<SimTime> {
         if !self.tags.any_free() {
             return None;

@@ -155,8 +155,7 @@ pub struct Place {
     pub unit: u32,
 }
 
-/// A [`Geometry`] with precomputed divisions, for code that decomposes addresses for every request. A size that is a
-/// power of two, as on most phones, needs only a shift.
+/// A [`Geometry`] with precomputed divisions, for code that decomposes addresses for every request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     geometry: Geometry,
@@ -285,24 +284,26 @@ impl Layout {
     }
 }
 
-/// Division by a number that is fixed at run time. It is a shift if the number is a power of two.
+/// Division by a number that is fixed at run time: one multiplication by its reciprocal.
+///
+/// Let `d` be the divisor and `c` be `2^64 / d`, rounded up. The quotient of any `n` below 2^32 is `n * c / 2^64`,
+/// rounded down: that exceeds `n / d` by less than `n / 2^64`, and the next whole number is at least `1 / d` away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Divider {
     by: u32,
-    shift: Option<u8>,
+    /// The reciprocal `c` less one, which fits 64 bits also if `d` is 1.
+    reciprocal: u64,
 }
 
 impl Divider {
     fn new(by: u32) -> Divider {
-        Divider { by, shift: by.is_power_of_two().then(|| by.trailing_zeros() as u8) }
+        Divider { by, reciprocal: u64::MAX / u64::from(by) }
     }
 
     #[inline]
     fn div_rem(self, n: u32) -> (u32, u32) {
-        match self.shift {
-            Some(shift) => (n >> shift, n & (self.by - 1)),
-            None => (n / self.by, n % self.by),
-        }
+        let quotient = ((u128::from(n) * u128::from(self.reciprocal) + u128::from(n)) >> 64) as u32;
+        (quotient, n - quotient * self.by)
     }
 }
 
@@ -314,6 +315,19 @@ impl Hash for Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_divider_divides() {
+        let around = |n: u32| [n.saturating_sub(1), n, n.saturating_add(1)];
+        let some = [0, 1, 3, 5, 7, 12, 48, 1 << 10, 9216, 65_537, 1 << 20, 0x5555_5555, 1 << 31, u32::MAX];
+        for by in some.into_iter().flat_map(around).filter(|&by| by > 0) {
+            let divider = Divider::new(by);
+            let multiples = [1, 2, 3, 1000, u32::MAX / by].map(|n| by.saturating_mul(n));
+            for n in some.into_iter().chain(multiples).flat_map(around) {
+                assert_eq!(divider.div_rem(n), (n / by, n % by), "{n} / {by}");
+            }
+        }
+    }
 
     /// The prototype's array, scaled down in superblocks.
     const HP_UFS: Geometry = Geometry {

@@ -161,6 +161,16 @@ impl Nand {
         if read.failed() { None } else { self.state.spare(ppa) }
     }
 
+    /// The address or mark in the spare of unit `i` of a finished read; see [`Nand::spare`].
+    ///
+    /// # Panics
+    /// If `read` is not a read, or has no unit `i`.
+    #[inline]
+    pub fn spare_lpa(&self, read: &Completed, i: u32) -> Option<u32> {
+        let ppa = read.unit(i);
+        if read.failed() { None } else { self.state.spare_lpa(ppa) }
+    }
+
     /// What a finished read found in its unit `i`. Must be called before the next call that changes the array.
     ///
     /// # Panics

@@ -249,6 +249,12 @@ impl State {
         lpa.checked_sub(1).map(|lpa| Spare { lpa, stamp, version: self.version(ppa, place) })
     }
 
+    /// The address or mark in the spare of a unit; `None` if it has no spare.
+    #[inline]
+    pub fn spare_lpa(&self, ppa: Ppa) -> Option<u32> {
+        if self.is_programmed(self.layout.place(ppa)) { self.spares[ppa.index()][0].checked_sub(1) } else { None }
+    }
+
     /// Result of reading a unit.
     // Always inlined, for the same reason.
     #[inline(always)]

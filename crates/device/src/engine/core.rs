@@ -426,16 +426,26 @@ impl Core {
 
     /// A piece is on flash. What it holds is what its place holds from now on. The directory still has its former
     /// place. Of a map unit that was programmed in the background, the scheme says what it holds.
-    #[inline]
+    #[inline(always)] // A map flush does this for every unit.
     pub(super) fn piece_on_flash(&mut self, programmed: &Programmed, reason: ProgramReason) {
+        let Kind::Segment(unit) = self.meta.kind(programmed.piece()) else {
+            return self.own_piece_on_flash(programmed, reason);
+        };
+        let from = self.meta.place(programmed.piece());
+        let from = match reason {
+            ProgramReason::Background => return,
+            ProgramReason::Job if self.cfg.sabotage.is_some() => self.sabotaged_source(unit, from),
+            _ => (unit, from),
+        };
+        self.meta.pages_mut().taken_over(programmed, from);
+    }
+
+    /// The same for a piece that is no map unit.
+    fn own_piece_on_flash(&mut self, programmed: &Programmed, reason: ProgramReason) {
         let piece = programmed.piece();
         let from = self.meta.place(piece);
         match (self.meta.kind(piece), reason) {
-            (Kind::Segment(_), ProgramReason::Background) => {}
-            (Kind::Segment(unit), _) => {
-                let from = if reason == ProgramReason::Job { self.sabotaged_source(unit, from) } else { (unit, from) };
-                self.meta.pages_mut().taken_over(programmed, from);
-            }
+            (Kind::Segment(_), _) => {}
             (_, ProgramReason::Move) => {
                 // It may have left the directory since it was read.
                 from.into_iter().for_each(|from| self.meta.pages_mut().copied(programmed, from));
@@ -460,6 +470,7 @@ impl Core {
 
     /// The map unit, and its place, from which a flush takes the content of `unit`: itself at `from`, unless a sabotage
     /// says otherwise.
+    #[cold]
     fn sabotaged_source(&self, unit: SegmentId, from: Option<Ppa>) -> (SegmentId, Option<Ppa>) {
         let neighbour = SegmentId(unit.0 ^ 1);
         match self.cfg.sabotage {
@@ -470,7 +481,7 @@ impl Core {
     }
 
     /// The directory learns the place of a piece that has been programmed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn piece_moved(&mut self, piece: Piece, place: Ppa) {
         if let Kind::Segment(unit) = self.meta.kind(piece) {
             if self.sabotaged(Sabotage::StaleSegment) && unit.0 % 4 == 1 && self.meta.place(piece).is_some() {

@@ -11,9 +11,15 @@ use std::collections::VecDeque;
 use live::{SegmentImage, recycle_segment};
 use units::{Ppa, SEGMENT_ENTRIES, SegmentId, Seq};
 
-/// Steps that are kept: 640 KiB, so that they leave room in a processor's cache. The smallest devices, of which tests
-/// read older copies, hardly ever have more.
+/// Steps that are kept of small devices, of which tests read older copies. They hardly ever have more.
 pub(super) const MOST_STEPS: usize = 1 << 15;
+
+/// Steps that are kept of large devices: 160 KiB, a part of a processor's cache. These are the changes of some map
+/// flushes; recovery never asks for a copy from before the last one.
+const MOST_STEPS_OF_LARGE: usize = 1 << 13;
+
+/// Devices with at most this many segments, 256 MiB, are small.
+const SMALL_SEGMENTS: usize = 64;
 
 /// A sequence number in two halves, for lists in which 8 bytes in one piece would leave gaps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -49,10 +55,12 @@ const MOST_IMAGES: usize = 128;
 
 /// Steps back.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct History {
-    /// A ring of [`MOST_STEPS`], which grows to that size first.
+    /// A ring of `most` steps, which grows to that size first.
     steps: Vec<Step>,
+    /// A power of two.
+    most: usize,
     /// Steps ever noted. The next one is put at this position, modulo the size of the ring.
     noted: usize,
     /// The last images, oldest first, and the number of the first.
@@ -78,16 +86,30 @@ impl OlderCopy {
 }
 
 impl History {
-    /// A history of these steps, oldest first, at most [`MOST_STEPS`], without any images.
-    pub fn of(steps: Vec<Step>) -> History {
+    /// The history of a device with this many segments to which nothing has happened.
+    pub fn new(segments: usize) -> History {
+        let most = if segments <= SMALL_SEGMENTS { MOST_STEPS } else { MOST_STEPS_OF_LARGE };
+        History { steps: Vec::new(), most, noted: 0, images: VecDeque::new(), first_image: 0 }
+    }
+
+    /// The history of a device with this many segments: these steps, oldest first, at most [`MOST_STEPS`], without any
+    /// images.
+    pub fn of(segments: usize, mut steps: Vec<Step>) -> History {
+        let new = History::new(segments);
         let number = |step: &Step| if let Step::Replaced { image, .. } = *step { image + 1 } else { 0 };
         let first_image = steps.iter().map(number).max().unwrap_or(0);
-        History { noted: steps.len(), steps, images: VecDeque::new(), first_image }
+        steps.drain(..steps.len().saturating_sub(new.most));
+        History { noted: steps.len(), steps, first_image, ..new }
+    }
+
+    /// True if it is worth its time to note in which entries two copies of a unit differ: then it remembers the most.
+    pub fn compares(&self) -> bool {
+        self.most == MOST_STEPS
     }
 
     /// All steps that are kept, newest first.
     pub fn newest_first(&self) -> impl DoubleEndedIterator<Item = Step> {
-        (1..=self.steps.len()).map(|i| self.steps[(self.noted - i) % MOST_STEPS])
+        (1..=self.steps.len()).map(|i| self.steps[(self.noted - i) & (self.most - 1)])
     }
 
     /// A copy of the unit at `from` with this number is about to be replaced by a newer one.
@@ -99,7 +121,7 @@ impl History {
     /// Entry `at` of the newest copy of the unit was `old`, packed, in the copy before.
     #[inline]
     pub fn changed(&mut self, of: SegmentId, at: u32, was: u32) {
-        let newest = self.noted.wrapping_sub(1) % MOST_STEPS;
+        let newest = self.noted.wrapping_sub(1) & (self.most - 1);
         if let Some(Step::Changed { unit, first, n, old }) = self.steps.get_mut(newest)
             && *unit == of.0
             && u32::from(*first) + u32::from(*n) == at
@@ -140,7 +162,7 @@ impl History {
 
     #[inline]
     fn push(&mut self, step: Step) {
-        match self.steps.get_mut(self.noted % MOST_STEPS) {
+        match self.steps.get_mut(self.noted & (self.most - 1)) {
             Some(oldest) => *oldest = step,
             None => self.steps.push(step),
         }
@@ -195,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_copy_is_found_again_at_its_place() {
-        let mut history = History::default();
+        let mut history = History::new(1);
         history.moved(UNIT, None, Seq(0));
         (0..4).for_each(|at| history.changed(UNIT, at, 0));
         history.moved(UNIT, Some(Ppa(10)), Seq(7));
@@ -213,7 +235,7 @@ mod tests {
 
     #[test]
     fn consecutive_and_empty_entries_take_one_step() {
-        let mut history = History::default();
+        let mut history = History::new(1);
         history.moved(UNIT, Some(Ppa(10)), Seq(1));
         (0..1024).for_each(|at| history.changed(UNIT, at, 500 + at));
         history.moved(UNIT, Some(Ppa(11)), Seq(2));
@@ -226,7 +248,7 @@ mod tests {
 
     #[test]
     fn replaced_images_are_found_until_there_are_too_many() {
-        let mut history = History::default();
+        let mut history = History::new(1);
         history.moved(UNIT, None, Seq(0));
         history.was_unmapped(UNIT);
         for place in 1..=MOST_IMAGES as u32 + 1 {
@@ -235,13 +257,29 @@ mod tests {
         }
         let at = |place| entries_at(&history, place, &[7; 1024]).map(|entries| entries[1023]);
         assert_eq!([1, 2, 3, 129].map(at), [None, Some(2), Some(3), Some(129)]);
-        let loaded = History::of(history.newest_first().collect::<Vec<_>>().into_iter().rev().collect());
+        let loaded = History::of(1, history.newest_first().collect::<Vec<_>>().into_iter().rev().collect());
         assert_eq!(entries_at(&loaded, 129, &[7; 1024]), None, "images are not stored");
     }
 
     #[test]
+    fn large_devices_remember_less_also_when_loaded() {
+        let steps = |history: &History| history.newest_first().rev().collect::<Vec<_>>();
+        let mut history = History::new(SMALL_SEGMENTS + 1);
+        (0..2 * MOST_STEPS_OF_LARGE as u32).for_each(|i| history.moved(UNIT, Some(Ppa(i)), Seq(i.into())));
+        assert_eq!(steps(&history).len(), MOST_STEPS_OF_LARGE);
+        let number = |history: &History, place| history.copy_at(UNIT, Ppa(place), vec![]).map(|copy| copy.number);
+        let last = 2 * MOST_STEPS_OF_LARGE as u32 - 1;
+        let loaded = History::of(SMALL_SEGMENTS + 1, [&steps(&history)[..3], &steps(&history)].concat());
+        for history in [&history, &loaded] {
+            assert_eq!(number(history, last), Some(Seq(last.into())));
+            assert_eq!(number(history, MOST_STEPS_OF_LARGE as u32), Some(Seq(MOST_STEPS_OF_LARGE as u64)));
+            assert_eq!(number(history, MOST_STEPS_OF_LARGE as u32 - 1), None);
+        }
+    }
+
+    #[test]
     fn what_is_too_old_is_forgotten_and_never_shown_wrongly() {
-        let mut history = History::default();
+        let mut history = History::new(1);
         history.moved(UNIT, Some(Ppa(10)), Seq(1));
         history.changed(UNIT, 0, 5);
         (0..MOST_STEPS as u32 - 1).for_each(|i| history.moved(SegmentId(9), Some(Ppa(i)), Seq(1)));

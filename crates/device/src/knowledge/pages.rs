@@ -19,10 +19,6 @@ use super::proof::{Loaded, PiecesRead, Programmed};
 use crate::directory::Piece;
 use crate::map_units::{MapUnits, Numbered};
 
-/// Devices with at most this many segments, 256 MiB, note in which entries two copies differ, and so remember the most.
-/// Tests that read older copies have such devices.
-const COMPARED_SEGMENTS: usize = 64;
-
 /// Where the newest copy of a map unit is. Both parts are used together, millions of times.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Newest {
@@ -60,12 +56,13 @@ pub struct Pages {
 impl Pages {
     /// Pages of a new device: nothing is written.
     pub fn new(units: MapUnits) -> Pages {
+        let images: Vec<_> = (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| None).collect();
         Pages {
             units,
-            images: (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| None).collect(),
             states: Vec::new(),
             newest: vec![Newest::default(); units.count() as usize],
-            history: History::default(),
+            history: History::new(images.len()),
+            images,
             own: OwnPages::default(),
             labels: Vec::new(),
             first: Ppa(0),
@@ -221,7 +218,7 @@ impl Pages {
     }
 
     fn note_replaced(&mut self, segment: SegmentId, old: Box<SegmentImage>, new: &SegmentState) {
-        if self.images.len() <= COMPARED_SEGMENTS {
+        if self.history.compares() {
             self.history.differs(segment, &old[..], &new.image()[..]);
             recycle_segment(old);
         } else {
@@ -324,15 +321,20 @@ impl Pages {
     }
 
     /// The entries of a segment, for changes.
-    #[inline]
+    #[inline(always)] // A map flush does little else.
     fn image_mut(&mut self, segment: SegmentId) -> &mut SegmentImage {
         if self.images[segment.index()].is_none() {
-            self.images[segment.index()] = Some(self.segment(segment));
-            if let Some(state) = self.states.get_mut(segment.index()) {
-                *state = None;
-            }
+            self.make_image(segment);
         }
         self.images[segment.index()].as_mut().expect("made so above")
+    }
+
+    #[cold]
+    fn make_image(&mut self, segment: SegmentId) {
+        self.images[segment.index()] = Some(self.segment(segment));
+        if let Some(state) = self.states.get_mut(segment.index()) {
+            *state = None;
+        }
     }
 
     /// Adds a snapshot that is about to be written.

@@ -35,10 +35,15 @@ impl<'a> Sight<'a> {
     #[inline]
     fn mark(&self, place: Ppa, n: u32) -> Option<u32> {
         let Work::Read { ppa, .. } = self.read.work() else { return None };
-        let mark_at = |i| self.nand.spare(self.read, place.0 - ppa.0 + i).map(|spare| spare.lpa);
-        let first = mark_at(0);
+        let offset = place.0 - ppa.0;
+        let first = self.nand.spare_lpa(self.read, offset);
         // Most pieces have one unit.
-        if n == 1 || (1..n).all(|i| mark_at(i) == first) { first } else { None }
+        if n == 1 || self.have_mark(first, offset + 1..offset + n) { first } else { None }
+    }
+
+    /// True if all these units of the read have this mark.
+    fn have_mark(&self, mark: Option<u32>, mut units: std::ops::Range<u32>) -> bool {
+        units.all(|i| self.nand.spare_lpa(self.read, i) == mark)
     }
 
     /// Checks that the `n` units from `place` on, which the read covers, hold this piece.
@@ -360,6 +365,7 @@ impl JobReads {
     }
 
     /// A read is done. A failed one covers nothing. `metadata` is true if it has read metadata.
+    #[inline]
     pub fn complete(&mut self, read: JobRead, sight: &Sight, metadata: bool) {
         if let (Work::Read { ppa, units }, false) = (sight.read.work(), sight.read.failed()) {
             let mark = if metadata { sight.mark(ppa, units) } else { None };

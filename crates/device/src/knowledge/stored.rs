@@ -78,7 +78,7 @@ impl Pages {
         let copies = at.into_iter().zip(numbers);
         pages.newest = copies.map(|(at, number)| Newest { at, number: Halves::of(Seq(number)) }).collect();
         let words = from.table::<u32>("segments.before", MOST_STEPS * WORDS)?;
-        pages.history = History::of(words.as_chunks().0.iter().map(Step::from_words).collect());
+        pages.history = History::of(segments as usize, words.as_chunks().0.iter().map(Step::from_words).collect());
         pages.labels = load_labels(sizes.labelled, units.per_flash_unit(), from)?;
         pages.own = OwnPages::load(sizes, units.capacity_units(), from)?;
         Ok(pages)

@@ -61,13 +61,18 @@ impl Unflushed {
     }
 
     /// `n` units of the superblock will be placed elsewhere, or their mapping is in the flush that is under way.
-    #[inline]
+    #[inline(always)] // A map flush does little else.
     pub fn settle(&mut self, sb: Superblock, n: u32) {
         let units = &mut self.units[sb.index()];
         *units -= n;
         if *units == 0 {
-            self.holding.remove(&sb);
+            self.settled(sb);
         }
+    }
+
+    #[cold]
+    fn settled(&mut self, sb: Superblock) {
+        self.holding.remove(&sb);
     }
 
     /// True if a stream may open a superblock. If there are too many log blocks, a map flush is wanted, which makes log

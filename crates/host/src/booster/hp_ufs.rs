@@ -259,11 +259,15 @@ impl OwnCommands for HpUfs {
         self.report_progress().or_else(|| self.poll(now, idle_since))
     }
 
+    #[inline]
     fn next_wake(&self, idle_since: Option<SimTime>) -> Option<SimTime> {
         if self.survey.is_some() {
             return None;
         }
-        self.poll_due(idle_since).into_iter().chain(self.expiry_due()).min()
+        match (self.poll_due(idle_since), self.expiry_due()) {
+            (Some(poll), Some(expiry)) => Some(poll.min(expiry)),
+            (poll, expiry) => poll.or(expiry),
+        }
     }
 }
 

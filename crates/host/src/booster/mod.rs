@@ -156,6 +156,7 @@ impl OwnCommands for AnyBooster {
         with_booster!(self, b => b.lazy(now, idle_since))
     }
 
+    #[inline]
     fn next_wake(&self, idle_since: Option<SimTime>) -> Option<SimTime> {
         with_booster!(self, b => b.next_wake(idle_since))
     }
