@@ -5,6 +5,7 @@
 //! GC copy holds only if the mapping before it named the copy's source block.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use ufs::L2pEntry;
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
@@ -131,6 +132,13 @@ impl Log {
     #[inline]
     pub fn get(&self, lpa: Lpa) -> Option<Logged> {
         self.index.get(lpa)
+    }
+
+    /// False if no change holds for any of these addresses; else it may be true or not.
+    #[inline]
+    pub fn may_change(&self, range: Range<u32>) -> bool {
+        let segments = range.start / SEGMENT_ENTRIES..range.end.div_ceil(SEGMENT_ENTRIES);
+        segments.into_iter().any(|segment| self.index.crowds[segment as usize % CROWDS] > 0)
     }
 
     /// Next entry for the host, in order of arrival.
@@ -456,6 +464,17 @@ mod tests {
         assert_eq!(log.len(), 1, "what was never sent cannot have been applied");
         assert_eq!(log.get(Lpa(1)), None);
         assert!(log.get(Lpa(2)).is_some());
+    }
+
+    #[test]
+    fn where_nothing_may_have_changed_nothing_has() {
+        let mut log = Log::new(16);
+        assert!(!log.may_change(0..100_000));
+        log.push(change(1500, 10, 1, None), block);
+        let asked = [0..1024, 0..1025, 1024..1536, 1600..1700, 2048..4096].map(|range| log.may_change(range));
+        assert_eq!(asked, [false, true, true, true, false]);
+        log.forget(Lpa(1500));
+        assert!(!log.may_change(0..100_000));
     }
 
     proptest! {

@@ -177,6 +177,11 @@ impl<S: SlotNumber, const N: usize, T> Rings<S, N, T> {
         std::iter::successors(self.newest(ring), |&slot| self.slot(self.nodes[self.node(slot)].next))
     }
 
+    /// The values of all slots, in rings or not, in order of their numbers.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.nodes[N..].iter().map(|node| &node.value)
+    }
+
     #[inline(always)]
     fn node(&self, slot: S) -> usize {
         slot.index() + N

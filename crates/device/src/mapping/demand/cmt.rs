@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use lists::Rings;
 use units::{Lpa, Ppa, SegmentId};
 
+use super::addresses::Addresses;
 use crate::map_units::MapUnits;
 
 /// The protected part of the cache is one of this many (MAP+ Sec. V-D).
@@ -48,6 +49,8 @@ pub struct Cmt {
     cached: Vec<u16>,
     dirty: Vec<u16>,
     dirty_units: BTreeSet<SegmentId>,
+    /// Addresses whose entries are dirty.
+    dirty_lpas: Addresses,
 }
 
 impl Cmt {
@@ -63,6 +66,7 @@ impl Cmt {
             cached: vec![0; units.count() as usize],
             dirty: vec![0; units.count() as usize],
             dirty_units: BTreeSet::new(),
+            dirty_lpas: Addresses::new(units.capacity_units()),
         }
     }
 
@@ -157,6 +161,7 @@ impl Cmt {
         let old = Ppa::unpack(std::mem::replace(&mut entry.ppa, Ppa::pack(ppa)));
         let was_dirty = std::mem::replace(&mut entry.dirty, true);
         if !was_dirty {
+            self.dirty_lpas.insert(lpa);
             let unit = self.units.of(lpa);
             self.dirty[unit.index()] += 1;
             if self.dirty[unit.index()] == 1 {
@@ -170,6 +175,7 @@ impl Cmt {
     pub fn clean(&mut self, lpa: Lpa) {
         let entry = self.entry(lpa);
         if std::mem::take(&mut entry.dirty) {
+            self.dirty_lpas.remove(lpa);
             let unit = self.units.of(lpa);
             self.dirty[unit.index()] -= 1;
             if self.dirty[unit.index()] == 0 {
@@ -181,7 +187,7 @@ impl Cmt {
     /// True if the entry of an address is cached and dirty.
     #[inline]
     pub fn is_dirty(&self, lpa: Lpa) -> bool {
-        self.slot(lpa).is_some_and(|slot| self.entries[slot].dirty)
+        self.dirty_lpas.contains(lpa)
     }
 
     /// A write of this address begins. Its entry must not leave before [`Cmt::unpin`].
@@ -215,7 +221,16 @@ impl Cmt {
     /// The addresses of a translation page whose entries are cached and dirty, in order.
     pub fn dirty_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
         let range = if self.dirty[unit.index()] > 0 { self.units.range(unit) } else { 0..0 };
-        range.map(Lpa).filter(|&lpa| self.is_dirty(lpa))
+        self.dirty_lpas.within(range)
+    }
+
+    /// The translation pages of the dirty entries whose place is one that `named` holds for, in no order, and some of
+    /// them several times.
+    pub fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = SegmentId> {
+        // In the order in which they lie in memory: the other two orders would jump.
+        let dirty = self.entries.values().filter(|entry| entry.dirty);
+        let naming = dirty.filter(move |entry| Ppa::unpack(entry.ppa).is_some_and(&named));
+        naming.map(|entry| self.units.of(Lpa(entry.lpa)))
     }
 
     /// Number of entries that fit the cache in all.

@@ -99,8 +99,12 @@ fn dirty_entries_are_listed_by_translation_page() {
     assert_eq!(cmt.dirty_in(SegmentId(1)).collect::<Vec<_>>(), [Lpa(700)]);
     assert_eq!(cached(&cmt), [3, 5, 511, 512, 700]);
     assert_eq!(cmt.coldest_dirty(2), Some(SegmentId(0)), "3 came first");
+    cmt.set(Lpa(512), Some(Ppa(8)));
+    let of = |place: u32| cmt.dirty_pages(move |ppa| ppa.0 == place).collect::<BTreeSet<_>>();
+    assert_eq!((of(8), of(9), of(1)), ([1].map(SegmentId).into(), [0, 1].map(SegmentId).into(), [].into()));
     cmt.clean(Lpa(3));
     cmt.clean(Lpa(511));
+    cmt.clean(Lpa(512));
     assert_eq!(cmt.dirty_units().iter().collect::<Vec<_>>(), [&SegmentId(1)]);
     assert_eq!(cmt.set(Lpa(700), None), (Some(Ppa(9)), true));
 }

@@ -1,19 +1,18 @@
 //! The second level of CDFTL: whole translation pages, replaced by LRU (Qin et al., RTAS 2011, Sec. 3).
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use lists::Rings;
 use units::{Lpa, Ppa, SegmentId};
 
+use super::addresses::Addresses;
 use crate::map_units::MapUnits;
 
-#[cfg_attr(feature = "explore", derive(Clone, Hash))]
-#[derive(Debug)]
+#[derive(Clone, Hash, Default, Debug)]
 struct Page {
+    unit: u32,
     /// Packed PPAs, by position in the page.
     entries: Vec<u32>,
-    /// Entries that differ from flash.
-    changed: BTreeSet<Lpa>,
-    used: u64,
+    /// Number of entries that differ from flash.
+    changed: u32,
 }
 
 /// Cached translation pages.
@@ -22,93 +21,117 @@ struct Page {
 pub struct Ctp {
     limit: u64,
     units: MapUnits,
-    pages: BTreeMap<SegmentId, Page>,
-    /// Pages by the time of their last use.
-    order: BTreeMap<u64, SegmentId>,
-    uses: u64,
-    /// Number of changed entries in all pages.
+    /// In order of use. A page that has left keeps its memory for the next one.
+    pages: Rings<u32, 1, Page>,
+    free: Vec<u32>,
+    /// Slot of a page plus one.
+    slot_of: Vec<u32>,
+    /// Addresses of entries that differ from flash.
+    changed: Addresses,
+    /// Their number, in all pages.
     changes: usize,
 }
 
 impl Ctp {
     /// Room for `limit` pages.
     pub fn new(limit: u64, units: MapUnits) -> Ctp {
-        Ctp { limit, units, pages: BTreeMap::new(), order: BTreeMap::new(), uses: 0, changes: 0 }
+        let (pages, addresses) = if limit > 0 { (units.count(), units.capacity_units()) } else { (0, 0) };
+        Ctp {
+            limit,
+            units,
+            pages: Rings::new(),
+            free: Vec::new(),
+            slot_of: vec![0; pages as usize],
+            changed: Addresses::new(addresses),
+            changes: 0,
+        }
     }
 
     /// Number of pages that can be inserted now.
     pub fn room(&self) -> u64 {
-        self.limit - self.pages.len() as u64
+        self.limit - (self.pages.slots() - self.free.len()) as u64
     }
 
     /// True if this translation page is cached.
+    #[inline]
     pub fn holds(&self, unit: SegmentId) -> bool {
-        self.pages.contains_key(&unit)
+        self.slot(unit).is_some()
     }
 
     /// The entry of an address, if its page is cached.
+    #[inline]
     pub fn get(&self, lpa: Lpa) -> Option<Option<Ppa>> {
-        let unit = self.units.of(lpa);
-        let at = lpa.0 - self.units.range(unit).start;
-        self.pages.get(&unit).map(|page| Ppa::unpack(page.entries[at as usize]))
+        let slot = self.slot(self.units.of(lpa))?;
+        Some(Ppa::unpack(self.pages[slot].entries[self.units.slot(lpa) as usize]))
     }
 
     /// Notes a use of a page, for replacement.
     pub fn touch(&mut self, unit: SegmentId) {
-        if let Some(page) = self.pages.get_mut(&unit) {
-            self.uses += 1;
-            self.order.remove(&page.used);
-            page.used = self.uses;
-            self.order.insert(self.uses, unit);
+        if let Some(slot) = self.slot(unit) {
+            self.pages.touch(0, slot);
         }
     }
 
-    /// Inserts a page with its content on flash. The cache must have room.
-    pub fn insert(&mut self, unit: SegmentId, entries: Vec<u32>) {
-        assert!(self.room() > 0, "translation page {unit} enters a full cache of {} pages", self.limit);
-        self.uses += 1;
-        self.order.insert(self.uses, unit);
-        self.pages.insert(unit, Page { entries, changed: BTreeSet::new(), used: self.uses });
+    /// Inserts a page with its content on flash, which `read` puts into an empty list. The cache must have room.
+    pub fn insert(&mut self, unit: SegmentId, read: impl FnOnce(&mut Vec<u32>)) {
+        assert!(self.room() > 0 && !self.holds(unit), "translation page {unit} enters a cache of {} pages", self.limit);
+        let slot = self.free.pop().unwrap_or_else(|| self.pages.add(Page::default()));
+        let page = &mut self.pages[slot];
+        page.unit = unit.0;
+        read(&mut page.entries);
+        self.slot_of[unit.index()] = slot + 1;
+        self.pages.link_newest(0, slot);
     }
 
     /// The least recently used page.
     pub fn victim(&self) -> Option<SegmentId> {
-        self.order.first_key_value().map(|(_, &unit)| unit)
+        self.pages.oldest(0).map(|slot| SegmentId(self.pages[slot].unit))
     }
 
     /// Drops a page without changes.
     pub fn remove(&mut self, unit: SegmentId) {
-        if let Some(page) = self.pages.remove(&unit) {
-            assert!(page.changed.is_empty(), "translation page {unit} leaves the cache with changes");
-            self.order.remove(&page.used);
+        if let Some(slot) = self.slot(unit) {
+            let page = &mut self.pages[slot];
+            assert!(page.changed == 0, "translation page {unit} leaves the cache with changes");
+            page.entries.clear();
+            self.slot_of[unit.index()] = 0;
+            self.pages.remove(slot);
+            self.free.push(slot);
         }
     }
 
     /// Changes an entry of a cached page. Gives its value before, and whether it differed from flash.
     pub fn set(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> (Option<Ppa>, bool) {
-        let before = self.get(lpa).flatten();
-        self.note(lpa, ppa);
-        let page = self.pages.get_mut(&self.units.of(lpa));
-        let was_changed = page.is_some_and(|page| !page.changed.insert(lpa));
-        self.changes += usize::from(!was_changed);
+        let slot = self.slot(self.units.of(lpa)).expect("only an entry of a cached page is changed");
+        let page = &mut self.pages[slot];
+        let entry = &mut page.entries[self.units.slot(lpa) as usize];
+        let before = Ppa::unpack(std::mem::replace(entry, Ppa::pack(ppa)));
+        let was_changed = self.changed.contains(lpa);
+        if !was_changed {
+            self.changed.insert(lpa);
+            page.changed += 1;
+            self.changes += 1;
+        }
         (before, was_changed)
     }
 
     /// The entry of an address has this value on flash now. Updates the page of the address, if it is cached.
     pub fn note(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
-        let unit = self.units.of(lpa);
-        let at = lpa.0 - self.units.range(unit).start;
-        if let Some(page) = self.pages.get_mut(&unit) {
-            page.entries[at as usize] = Ppa::pack(ppa);
+        if let Some(slot) = self.slot(self.units.of(lpa)) {
+            self.pages[slot].entries[self.units.slot(lpa) as usize] = Ppa::pack(ppa);
         }
     }
 
     /// Drops the mark of a changed entry. Gives the entry if it was marked.
     pub fn forget_change(&mut self, lpa: Lpa) -> Option<Option<Ppa>> {
-        let page = self.pages.get_mut(&self.units.of(lpa))?;
-        let changed = page.changed.remove(&lpa);
-        self.changes -= usize::from(changed);
-        changed.then(|| self.get(lpa).flatten())
+        let slot = self.slot(self.units.of(lpa))?;
+        if !self.changed.contains(lpa) {
+            return None;
+        }
+        self.changed.remove(lpa);
+        self.pages[slot].changed -= 1;
+        self.changes -= 1;
+        self.get(lpa)
     }
 
     /// True if any entry differs from flash.
@@ -118,17 +141,24 @@ impl Ctp {
 
     /// Changed entries of a page, in order.
     pub fn changed_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
-        self.pages.get(&unit).into_iter().flat_map(|page| page.changed.iter().copied())
+        let changed = self.slot(unit).is_some_and(|slot| self.pages[slot].changed > 0);
+        self.changed.within(if changed { self.units.range(unit) } else { 0..0 })
     }
 
     /// The least recently used page with changes.
     pub fn coldest_changed(&self) -> Option<SegmentId> {
-        self.order.values().copied().find(|&unit| self.changed_in(unit).next().is_some())
+        let mut pages = self.pages.oldest_first(0).map(|slot| &self.pages[slot]);
+        pages.find(|page| page.changed > 0).map(|page| SegmentId(page.unit))
     }
 
-    /// Cached pages, in order.
+    /// Cached pages, the least recently used one first.
     pub fn units(&self) -> impl Iterator<Item = SegmentId> {
-        self.pages.keys().copied()
+        self.pages.oldest_first(0).map(|slot| SegmentId(self.pages[slot].unit))
+    }
+
+    #[inline]
+    fn slot(&self, unit: SegmentId) -> Option<u32> {
+        self.slot_of.get(unit.index())?.checked_sub(1)
     }
 }
 
@@ -141,8 +171,8 @@ mod tests {
     fn pages_leave_in_order_of_use_and_changes_are_known() {
         let mut ctp =
             Ctp::new(2, MapUnits::new(4096, MapShape { entries: 512, bytes: 4096, numbered: Numbered::Directory }));
-        ctp.insert(SegmentId(0), vec![0; 512]);
-        ctp.insert(SegmentId(3), vec![0; 512]);
+        ctp.insert(SegmentId(0), |entries| entries.resize(512, 0));
+        ctp.insert(SegmentId(3), |entries| entries.resize(512, 0));
         ctp.touch(SegmentId(0));
         assert_eq!((ctp.victim(), ctp.room()), (Some(SegmentId(3)), 0));
         assert!(!ctp.is_changed());

@@ -61,7 +61,7 @@ impl<const TWO_LEVELS: bool> InRounds for Demand<TWO_LEVELS> {
         let mut pages: BTreeSet<SegmentId> = BTreeSet::new();
         let units = core.units();
         if wanted.log || wanted.blocks || self.log_is_crowded(core) {
-            pages.extend(live(core).map(|lpa| units.of(lpa)));
+            pages.extend(live(core, 0..u32::MAX).map(|lpa| units.of(lpa)));
         }
         if wanted.trims {
             pages.extend(&self.trimmed);
@@ -110,10 +110,10 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         let full = |sb: &Superblock| core.blocks().state(*sb) == State::Closed && self.changed_in[sb.index()] > 0;
         let closed = (0..core.blocks().count()).map(Superblock).filter(full);
         let Some(oldest) = closed.min_by_key(|&sb| (core.blocks().last_seq(sb), sb)) else { return };
-        let names = |entry: Option<Option<Ppa>>| entry.flatten().is_some_and(|ppa| core.superblock_of(ppa) == oldest);
-        let entries = |unit: &&SegmentId| self.cmt.dirty_in(**unit).any(|lpa| names(self.cmt.get(lpa)));
-        pages.extend(self.cmt.dirty_units().iter().filter(entries));
-        pages.extend(self.ctp.units().filter(|&unit| self.ctp.changed_in(unit).any(|lpa| names(self.ctp.get(lpa)))));
+        let names = |entry: Option<Ppa>| entry.is_some_and(|ppa| core.superblock_of(ppa) == oldest);
+        pages.extend(self.cmt.dirty_pages(|ppa| names(Some(ppa))));
+        let entries = |unit| self.ctp.changed_in(unit).any(|lpa| names(self.ctp.get(lpa).flatten()));
+        pages.extend(self.ctp.units().filter(|&unit| entries(unit)));
     }
 
     /// Brings the next pages into SRAM. True if it has submitted a flash read.
@@ -187,7 +187,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 
     fn finish(&mut self, core: &mut Core) {
-        if live(core).next().is_none() {
+        if live(core, 0..u32::MAX).next().is_none() {
             core.clear_log();
         }
         if self.trimmed.is_empty() {

@@ -50,7 +50,7 @@ fn changes_in_either_cache_are_written_in_idle_time() {
     let mut map = Cdftl::with_cache(&core, &small::params().Dftl, 8 * 1024);
     let wait = Some(units::Nanos(7));
     map.background = wait;
-    map.ctp.insert(SegmentId(2), vec![0; 512]);
+    map.ctp.insert(SegmentId(2), |entries| entries.resize(512, 0));
     map.cmt.insert(Lpa(5), None);
     assert_eq!(map.idle_flush_after(), None);
     map.ctp.set(Lpa(1030), Some(Ppa(5)));

@@ -5,6 +5,8 @@
 //! trim, goes into the log. It is settled when the translation page is next in SRAM. Only then does the device see the
 //! old entry, which tells whether the host has overtaken a copy, and which page has become invalid.
 
+use std::ops::Range;
+
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::Demand;
@@ -127,7 +129,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
 
     /// Takes a translation page that has just been read into the page cache.
     pub(super) fn cache_page(&mut self, core: &mut Core, loaded: &Loaded) {
-        self.ctp.insert(loaded.unit(), core.view(loaded).entries());
+        self.ctp.insert(loaded.unit(), |entries| core.view(loaded).copy_entries(entries));
         for lpa in logged_in(core, loaded.unit()) {
             let (entry, changed) = self.settle(core, loaded, lpa);
             if changed {
@@ -167,15 +169,19 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
 /// The addresses of a translation page with a change in the log.
 pub(super) fn logged_in(core: &Core, unit: SegmentId) -> Vec<Lpa> {
     let range = core.units().range(unit);
-    live(core).filter(|lpa| range.contains(&lpa.0)).collect()
+    // Nearly all pages have none, and a flush asks for every page that it writes.
+    if !core.log().may_change(range.clone()) {
+        return Vec::new();
+    }
+    live(core, range).collect()
 }
 
-/// All addresses with a change in the log.
-pub(super) fn live(core: &Core) -> impl Iterator<Item = Lpa> {
+/// The addresses of a range with a change in the log.
+pub(super) fn live(core: &Core, range: Range<u32>) -> impl Iterator<Item = Lpa> {
     let changes = core
         .log()
         .entries()
         .flat_map(|entry| (0..u32::from(entry.len)).map(move |i| (entry.lpa.offset(i), entry.seq.plus(i))));
     let holds = |lpa: Lpa, seq: Seq| core.log().get(lpa).is_some_and(|logged| logged.seq == seq);
-    changes.filter(move |&(lpa, seq)| holds(lpa, seq)).map(|(lpa, _)| lpa)
+    changes.filter(move |&(lpa, seq)| range.contains(&lpa.0) && holds(lpa, seq)).map(|(lpa, _)| lpa)
 }

@@ -34,6 +34,7 @@
 //! `lab/tests/map_plus.rs` predicts the mean latencies of reads, writes, writes under GC and of a queue by the
 //! equations of MAP+ (Sec. IV-A) from miss ratio, dirty ratio and write amplification.
 
+mod addresses;
 mod ahead;
 mod cmt;
 mod ctp;
