@@ -252,6 +252,8 @@ def reproduce(
 def print_book(console: Screen, book: "Book", *, scorecard: bool) -> None:
     """Prints the claims that were measured, or all, and the figures that were left out."""
     console.print(tables.claims_table(book.outcomes if scorecard else [o for o in book.outcomes if o.parts]))
+    for value in book.unlisted:
+        say(f"{value.part.claim}, without a verdict: {value.text}, {value.part.part}")
     for drawn in book.figures:
         if drawn.missing:
             say(f"{drawn.figure.id}: {drawn.missing}")

@@ -107,6 +107,7 @@ _USES = _columns(
     (" ".join(OUTCOMES), COUNT, "requests", _READS),
     *((f"{phase}_reads", COUNT, "requests", f"of the phase {phase}") for phase in PHASES),
     *((f"{phase}_{name}", COUNT, "requests", f"the same {_READS}") for phase in PHASES for name in OUTCOMES),
+    ("fetches", COUNT, "commands", "by which the driver fetched mappings during the use, whoever needs them"),
     (" ".join(f"map_tenth_{n}" for n in range(1, 11)), COUNT, "requests", "misses by tenth of the use's duration"),
 )
 _KILLS = _columns(
@@ -148,8 +149,8 @@ _SUMMARY = _columns(
     ("energy_j", REAL, "J", "proxy of the energy: see `Study.energy`"),
 )
 _ENERGY = _columns(
-    ("energy_j user_j flash_j", REAL, "J", "in all, while users wait, and for flash operations"),
-    ("waited_s", REAL, "s", "that users wait for launches and loading"),
+    ("energy_j user_j use_j flash_j", REAL, "J", "in all, while users wait, while they use apps, for flash operations"),
+    ("waited_s used_s", REAL, "s", "that users wait for launches and loading; that they use apps after it"),
     ("read program erase", COUNT, "operations", "of flash"),
 )
 

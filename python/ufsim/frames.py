@@ -121,6 +121,7 @@ def use_rows(result: "Result") -> Iterator[Row]:
         for phase in PHASES:
             counts = use[f"{phase}_reads"]
             row |= {f"{phase}_{name}": counts[name] for name in ("reads", *OUTCOMES)}
+        row["fetches"] = use["fetches"]
         row |= {f"map_tenth_{tenth}": misses for tenth, misses in enumerate(use["misses_by_tenth"], 1)}
         yield row
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ufsim.phones import Study
 
-# Energy: what the phone takes while the user waits, and what a flash operation takes. Only comparisons of schemes mean
+# Energy: what the phone takes while it is in use, and what a flash operation takes. Only comparisons of schemes mean
 # something; docs/phone.md has the formula and where the numbers come from.
 FOREGROUND_WATTS = 2.0
 OPERATION_MICROJOULES = {"read": 50.0, "program": 800.0, "erase": 8000.0}
@@ -94,8 +94,11 @@ def energy_rows(result: Result) -> Iterator[frames.Row]:
         for kind, count in counts.items():
             operations[kind] += count
     flash = sum(count * OPERATION_MICROJOULES[kind] for kind, count in operations.items()) / 1e6
-    user = FOREGROUND_WATTS * waited
-    joules = {"energy_j": user + flash, "user_j": user, "flash_j": flash, "waited_s": waited}
+    # Who has waited longer does not use the app shorter: the work is the same under every scheme, and takes longer.
+    used = sum(use["duration_ns"] for use in result.phone["uses"]) / 1e9
+    user, use = FOREGROUND_WATTS * waited, FOREGROUND_WATTS * used
+    joules = {"energy_j": user + use + flash, "user_j": user, "use_j": use, "flash_j": flash}
+    joules |= {"waited_s": waited, "used_s": used}
     yield frames.provenance(result) | joules | operations
 
 

@@ -114,8 +114,9 @@ class Study(ResultSet):
     def energy(self) -> "pd.DataFrame":
         """A proxy of the energy that the scenario takes, with its parts, in joules: one row for each scheme.
 
-        `user_j` = FOREGROUND_WATTS x time that users wait for launches and loading (`waited_s`), `flash_j` = flash
-        operations (`read`, `program`, `erase`) x OPERATION_MICROJOULES, `energy_j` = both; and what was run.
+        `user_j` = FOREGROUND_WATTS x time that users wait for launches and loading (`waited_s`), `use_j` = the same x
+        length of the scenario's uses (`used_s`), `flash_j` = flash operations (`read`, `program`, `erase`) x
+        OPERATION_MICROJOULES, `energy_j` = all three; and what was run.
         """
         return self._frame("energy", energy_rows)
 

@@ -29,6 +29,8 @@ def test_uses_add_up(study: package.Study) -> None:
     assert (uses.reads == uses.host + uses.sram + uses["map"]).all()
     assert (uses.reads == uses.launch_reads + uses.loading_reads + uses.run_reads).all()
     assert (uses.filter(like="map_tenth_").sum(axis=1) == uses["map"]).all()
+    fetches = uses.groupby("scheme").fetches.sum()
+    assert fetches["ufs"] == 0 < fetches["hpbvalve"] <= study["hpbvalve"].counters["host"]["map_req_cnt"]
     assert set(uses.start) == {"cold", "warm"}
     first = uses[uses.scheme == "ufs"]
     assert (first[first.launch == 1].start == "cold").all()
@@ -58,7 +60,7 @@ def test_frames_of_kills_and_of_time(study: package.Study) -> None:
     assert summary.kills.sum() == (~kills.spared).sum()
 
 
-def test_energy_is_waiting_and_operations(study: package.Study) -> None:
+def test_energy_is_waiting_use_and_operations(study: package.Study) -> None:
     energy, uses = study.energy().set_index("scheme"), study.uses()
     for scheme in SCHEMES:
         own = uses[uses.scheme == scheme]
@@ -66,7 +68,8 @@ def test_energy_is_waiting_and_operations(study: package.Study) -> None:
         row = energy.loc[scheme]
         assert row.user_j == pytest.approx(2.0 * waited)
         assert row.flash_j == pytest.approx((50 * row["read"] + 800 * row.program + 8000 * row.erase) / 1e6)
-        assert row.energy_j == pytest.approx(row.user_j + row.flash_j)
+        assert row.use_j == pytest.approx(2.0 * own.duration_s.sum())
+        assert row.energy_j == pytest.approx(row.user_j + row.use_j + row.flash_j)
 
 
 def test_without_a_log_there_are_no_reads() -> None:

@@ -8,16 +8,17 @@ import os
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from conftest import ROOT, Command
 from ufsim import ConfigError
-from ufsim.reproduce import Claim, Measured, load_claims, reproduce
+from ufsim.reproduce import Book, Claim, Measured, hpbvalve, load_claims, reproduce
 from ufsim.reproduce.claims import Outcome
-from ufsim.reproduce.figure import Missing, Setting
+from ufsim.reproduce.figure import Drawn, Missing, Setting
 from ufsim.reproduce.map_plus import LOADS
 from ufsim.reproduce.registry import FIGURES, select
-from ufsim.reproduce.report import report_html
+from ufsim.reproduce.report import report_html, unlisted_html
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +64,46 @@ def test_every_claim_of_a_paper_with_figures_belongs_to_one() -> None:
     assert len({figure.id for figure in FIGURES}) == len(FIGURES)
     for figure in FIGURES:
         assert len(figure.caption) > 80, f"{figure.id}: a caption tells the mechanism"
+
+
+def test_unlisted_claims_have_a_value_and_no_verdict() -> None:
+    listed = {claim.id for claim in load_claims()}
+    units = {name: unit for figure in FIGURES for name, unit in figure.unlisted.items()}
+    assert not listed & set(units), "what the data lists belongs to `claims`, where it gets a verdict"
+    assert set(units.values()) <= {claim.unit for claim in load_claims()}
+    of = next(figure for figure in FIGURES if figure.unlisted)
+    name, unit = next(iter(of.unlisted.items()))
+    drawn = Drawn(of, measured=[Measured(name, 28.4, "told"), Measured(of.claims[0], 1.0)])
+    book = Book([drawn], Setting())
+    (value,) = book.unlisted
+    assert (value.part.value, value.unit, value.text) == (28.4, unit, "28.4%")
+    assert [outcome.claim.id for outcome in book.outcomes if outcome.parts] == [of.claims[0]]
+    assert json.loads(book.to_json())["unlisted"] == [{"id": name, "part": "told", "value": 28.4, "unit": unit}]
+    assert name in unlisted_html(book.unlisted)
+
+
+def phone_runs(launch_ms: list[float]) -> pd.DataFrame:
+    """Runs of two schemes with these mean launch times, the second scheme's twice as long."""
+    rows = [(scheme, seed, ms * times) for seed, ms in enumerate(launch_ms) for scheme, times in (("a", 1), ("b", 2))]
+    frame = pd.DataFrame(rows, columns=["scheme", "seed", "launch_ms"])
+    return frame.assign(memory_mib=256)
+
+
+def test_five_outliers_of_twenty_are_left_out_for_all_schemes() -> None:
+    times = [100.0 + seed for seed in range(20)]
+    times[3], times[8], times[11], times[12], times[19] = 300, 10, 250, 5, 200
+    left = hpbvalve.kept(phone_runs(times))
+    assert sorted(left["seed"].unique()) == [seed for seed in range(20) if seed not in (3, 8, 11, 12, 19)]
+    assert (left.groupby("seed").size() == 2).all()
+    assert len(hpbvalve.kept(phone_runs([100.0]))) == 2, "a single one stays"
+
+
+def test_an_interval_is_that_of_the_mean() -> None:
+    # The jackknife of a mean is its standard error: by hand, values 1, 2, 3, 4 have s = 1.291, s / 2 = 0.6455.
+    by_seed = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "n": [1.0] * 4})
+    told = hpbvalve.interval(by_seed, lambda sums: float(sums["a"] / sums["n"]))
+    assert told == f", 95% interval {2.5 - 2.145 * 0.6455:.2f} .. {2.5 + 2.145 * 0.6455:.2f}"
+    assert hpbvalve.interval(by_seed.head(1), lambda sums: float(sums["a"])) == ""
 
 
 def test_a_wish_names_a_paper_or_a_figure() -> None:

@@ -61,6 +61,10 @@ pub struct Log {
     /// Start of the use under way, and the times since then at which its misses were issued.
     start: SimTime,
     misses: Vec<Nanos>,
+    /// Fetches of the driver before the use under way.
+    fetches: u64,
+    /// The use during which the driver fetches, until the next answer.
+    fetching: Option<usize>,
 }
 
 impl Log {
@@ -76,7 +80,7 @@ impl Log {
             effective_bytes,
             ..PhoneReport::default()
         };
-        Log { report, reads: None, start: SimTime::START, misses: Vec::new() }
+        Log { report, reads: None, start: SimTime::START, misses: Vec::new(), fetches: 0, fetching: None }
     }
 
     /// Keeps every read from now on.
@@ -124,6 +128,16 @@ impl Log {
         for miss in self.misses.drain(..) {
             u.misses_by_tenth[(miss.0 * 10 / u.duration_ns.max(1)).min(9) as usize] += 1;
         }
+    }
+
+    /// The driver has fetched mappings by `fetches` commands until now, the boundary between the use before and the
+    /// latest one, or the end of the latest.
+    pub fn fetched(&mut self, fetches: u64) {
+        if let Some(before) = self.fetching {
+            self.report.uses[before].fetches = fetches - self.fetches;
+        }
+        self.fetches = fetches;
+        self.fetching = self.report.uses.len().checked_sub(1);
     }
 
     /// Counts a completed read. Times in the log of reads are relative to `began`.

@@ -133,12 +133,17 @@ impl Memory {
         self.marks.high.saturating_sub(self.free)
     }
 
-    /// Sets HPB's memory to `bytes`. The phone cannot refuse: HPB's pages are the kernel's. Beyond free memory HPB
-    /// takes page cache, then the system's memory, which goes to zram.
-    ///
-    /// # Panics
-    /// If `bytes` is more than that.
+    /// The most that HPB can have without memory of apps or of the system: what it has got of other memory, what is
+    /// free, and page cache.
+    pub fn room_for_hpb(&self) -> u64 {
+        self.hpb - self.squeezed + self.free + self.file()
+    }
+
+    /// Sets HPB's memory to `bytes`, or to all that apps have not got. HPB's pages are the kernel's: beyond free memory
+    /// it takes page cache, then the system's memory, which goes to zram. That happens between two looks at
+    /// [`Memory::room_for_hpb`] alone.
     pub fn set_hpb(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.effective - self.anon());
         self.free += self.hpb;
         self.hpb = 0;
         let back = self.squeezed.min(self.free);
@@ -201,6 +206,25 @@ mod tests {
         assert_eq!(memory.allocate(AppId(1), 500), 500);
         assert_eq!(memory.allocate(AppId(1), 500), 190);
         assert_eq!((memory.free(), memory.anon()), (10, 690));
+    }
+
+    /// 1000 = 300 of the system, 590 of an app, 100 of files, 10 free: HPB can have 110 at once, and 100 more when the
+    /// app has ended. What it took of the system does not count.
+    #[test]
+    fn hpb_has_room_in_what_is_free_and_in_files() {
+        let mut memory = memory();
+        memory.cache(AppId(1), 100);
+        memory.allocate(AppId(1), 590);
+        assert_eq!((memory.free(), memory.room_for_hpb()), (10, 110));
+        memory.set_hpb(70);
+        assert_eq!((memory.hpb(), memory.room_for_hpb()), (70, 110));
+        memory.set_hpb(150);
+        assert_eq!((memory.system(), memory.room_for_hpb()), (260, 110));
+        memory.set_hpb(5000);
+        assert_eq!((memory.hpb(), memory.system(), memory.anon()), (410, 0, 590), "apps keep theirs");
+        assert!(memory.conserves());
+        memory.set_hpb(110);
+        assert_eq!((memory.system(), memory.free(), memory.room_for_hpb()), (300, 0, 110));
     }
 
     #[test]

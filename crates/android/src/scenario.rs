@@ -80,6 +80,8 @@ pub struct Lmkd {
     pub stall: Nanos,
     /// Time from the decision until the memory is free.
     pub kill_time: Nanos,
+    /// Time that the driver takes to free what it gives back so that the victim may live.
+    pub free_time: Nanos,
 }
 
 /// How apps read.
@@ -336,8 +338,12 @@ fn memory_of(root: &mut Section<'_>) -> Result<MemorySettings, ScenarioError> {
 }
 
 fn lmkd_of(root: &mut Section<'_>) -> Result<Lmkd, ScenarioError> {
-    let mut lmkd =
-        Lmkd { window: Nanos::from_millis(1000), stall: Nanos::from_millis(70), kill_time: Nanos::from_millis(200) };
+    let mut lmkd = Lmkd {
+        window: Nanos::from_millis(1000),
+        stall: Nanos::from_millis(70),
+        kill_time: Nanos::from_millis(200),
+        free_time: Nanos::from_micros(1800),
+    };
     settings(root, "lmkd", |section| {
         let Some(s) = section else { return Ok(()) };
         let mut ms = |key, place: &mut Nanos, most| -> Result<(), ScenarioError> {
@@ -347,7 +353,9 @@ fn lmkd_of(root: &mut Section<'_>) -> Result<Lmkd, ScenarioError> {
         ms("window_ms", &mut lmkd.window, 10_000)?;
         let window = lmkd.window.0 / 1_000_000;
         ms("stall_ms", &mut lmkd.stall, window)?;
-        ms("kill_ms", &mut lmkd.kill_time, 60_000)
+        ms("kill_ms", &mut lmkd.kill_time, 60_000)?;
+        lmkd.free_time = s.whole("free_us", 0..=1_000_000)?.map_or(lmkd.free_time, Nanos::from_micros);
+        Ok(())
     })?;
     Ok(lmkd)
 }

@@ -42,6 +42,13 @@ pub struct Driver {
     completions: VecDeque<Completion>,
     /// Time when the last request completed; `None` while one is under way.
     idle_since: Option<SimTime>,
+    /// Memory that the phone has for the driver in all, and what pressure leaves of the limit, in bytes.
+    room: u64,
+    pressed_to: u64,
+    /// The limit that the booster has been given.
+    limit: u64,
+    /// Commands that have fetched mappings.
+    map_fetches: u64,
     stats: HostStats,
 }
 
@@ -71,6 +78,10 @@ impl Driver {
             requests: RequestTable::default(),
             completions: VecDeque::new(),
             idle_since: Some(SimTime::START),
+            room: u64::MAX,
+            pressed_to: u64::MAX,
+            limit,
+            map_fetches: 0,
             stats: HostStats::default(),
             config,
             info,
@@ -231,7 +242,7 @@ impl Driver {
     pub fn set_memory_limit(&mut self, _now: SimTime, bytes: u64) -> Result<(), HostConfigError> {
         self.config.check_limit(&self.info, bytes)?;
         self.config.memory_limit_bytes = Some(bytes);
-        self.booster.set_limit(bytes);
+        self.apply_limits();
         Ok(())
     }
 
@@ -248,21 +259,34 @@ impl Driver {
     /// [`Driver::relieved`]. Clean ones go at once, or after commands that write back the others.
     pub fn pressed(&mut self, _now: SimTime, bytes: u64) {
         if self.booster.follows_pressure() {
-            let least = self.config.booster.smallest_limit(&self.info);
-            let kept = self.booster.usage().dram_bytes.saturating_sub(bytes);
-            self.booster.set_limit(kept.max(least).min(self.memory_limit()));
+            self.pressed_to = self.booster.usage().dram_bytes.saturating_sub(bytes);
+            self.apply_limits();
         }
     }
 
     /// The phone has memory again: a booster that has given some up may take what its limit allows.
     pub fn relieved(&mut self, _now: SimTime) {
-        if self.booster.follows_pressure() {
-            self.booster.set_limit(self.memory_limit());
-        }
+        self.pressed_to = u64::MAX;
+        self.apply_limits();
     }
 
-    fn memory_limit(&self) -> u64 {
-        self.config.memory_limit_bytes.unwrap_or(u64::MAX)
+    /// The phone has at most `bytes` of memory for the driver in all, lists and tables included: an allocation beyond
+    /// them fails, whatever the limit is. `u64::MAX` takes the bound away. A booster keeps what it cannot work without.
+    pub fn set_room(&mut self, bytes: u64) {
+        self.room = bytes;
+        self.apply_limits();
+    }
+
+    /// Gives the booster the least of what the settings, pressure and the phone's memory allow.
+    fn apply_limits(&mut self) {
+        let least = self.config.booster.smallest_limit(&self.info);
+        let allowed = self.config.memory_limit_bytes.unwrap_or(u64::MAX);
+        let room = self.room.saturating_sub(if self.room < u64::MAX { self.booster.fixed_bytes() } else { 0 });
+        let limit = allowed.min(self.pressed_to).min(room).max(least);
+        if limit != self.limit {
+            self.limit = limit;
+            self.booster.set_limit(limit);
+        }
     }
 
     /// Tells the driver that the state of an app has changed. The caller has to ask [`Driver::next_command`]
@@ -281,6 +305,11 @@ impl Driver {
     /// DRAM that the booster takes from the phone now, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.booster.memory_bytes()
+    }
+
+    /// Commands so far by which the booster has fetched mappings from the device; each is a read for it.
+    pub fn map_fetches(&self) -> u64 {
+        self.map_fetches
     }
 
     /// The read in flight under this tag; `None` for other commands. For reports; to be called before the response is
@@ -373,6 +402,7 @@ impl Driver {
     fn send_internal(&mut self, internal: Internal) -> Tag {
         assert!(!internal.op.is_user(), "a booster sent {:?} on its own account", internal.op);
         self.stats.internal_commands += 1;
+        self.map_fetches += u64::from(matches!(internal.op, Op::HpbReadBuffer { .. } | Op::SegmentRead { .. }));
         self.send(internal.op, None, internal.data)
     }
 

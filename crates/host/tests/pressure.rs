@@ -166,6 +166,54 @@ fn a_limit_that_has_changed_under_pressure_holds_afterwards() {
     assert!(host.cached() <= 6 * 4096);
 }
 
+/// An allocation fails where the phone has no memory left, whatever the limit is, and also under boosters that do not
+/// follow pressure. What was taken stays.
+#[test]
+fn no_booster_takes_memory_that_the_phone_has_not_got() {
+    for booster in [BoosterKind::HpUfs, BoosterKind::Hpb, BoosterKind::HpbLinux, BoosterKind::Foam] {
+        let each = if booster == BoosterKind::HpUfs { 4096 } else { 8192 };
+        let mut host = Host::new(HostConfig { memory_limit_bytes: None, ..config(booster, false) });
+        host.read(0..8);
+        host.read(0..8);
+        let held = host.driver.memory_bytes();
+        assert_eq!(host.cached(), 8 * each, "{booster:?}");
+        host.driver.set_room(held + 4 * each);
+        host.read(8..40);
+        host.read(8..40);
+        assert!(host.driver.memory_bytes() <= held + 4 * each, "{booster:?}");
+        assert!(host.cached() >= 8 * each, "{booster:?} has {} bytes", host.cached());
+        host.driver.set_room(u64::MAX);
+        host.read(40..64);
+        host.read(40..64);
+        assert!(host.cached() >= 20 * each, "{booster:?} has {} bytes again", host.cached());
+    }
+}
+
+/// Memory reserved from boot on that the phone has not got is not taken either.
+#[test]
+fn a_reservation_is_what_the_phone_has_at_most() {
+    let mut own = HostConfig { memory_limit_bytes: None, ..config(BoosterKind::Foam, false) };
+    own.boosters.Foam.memory.reserved_mib = CountOr::Word("all");
+    let mut host = Host::new(own);
+    assert_eq!(host.driver.memory_bytes(), 64 * 8192, "the whole table");
+    host.driver.set_room(20 * 8192);
+    assert_eq!(host.driver.memory_bytes(), 20 * 8192);
+}
+
+#[test]
+fn fetches_of_mappings_are_counted_and_nothing_else() {
+    for booster in [BoosterKind::HpUfs, BoosterKind::Hpb, BoosterKind::HpbLinux, BoosterKind::Foam] {
+        let mut host = Host::new(config(booster, false));
+        host.read(0..8);
+        host.read(0..8);
+        assert_eq!(host.driver.map_fetches(), 8, "{booster:?}");
+        host.change(3, 1);
+        host.request(RequestOp::Write { fua: false }, 5);
+        host.answer_all();
+        assert_eq!(host.driver.map_fetches(), 8, "{booster:?}");
+    }
+}
+
 #[test]
 fn what_has_changed_is_written_back_before_it_is_given_up() {
     let mut host = Host::new(config(BoosterKind::HpUfs, true));

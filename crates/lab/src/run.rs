@@ -287,7 +287,9 @@ impl System {
             DriverCall::Reclaim(app, bytes) => return self.stack.driver.reclaim(self.stack.now(), app, bytes),
             DriverCall::Pressed(bytes) => self.stack.driver.pressed(self.stack.now(), bytes),
             DriverCall::Relieved => self.stack.driver.relieved(self.stack.now()),
+            DriverCall::Room(bytes) => self.stack.driver.set_room(bytes),
             DriverCall::Memory => return self.stack.driver.memory_bytes(),
+            DriverCall::Fetches => return self.stack.driver.map_fetches(),
         }
         0
     }

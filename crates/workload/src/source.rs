@@ -84,8 +84,13 @@ pub enum DriverCall {
     Pressed(u64),
     /// The phone is not short of memory any more.
     Relieved,
+    /// The driver may have at most so many bytes of host memory in all: an allocation beyond them fails. `u64::MAX`
+    /// takes the bound away.
+    Room(u64),
     /// The answer is the host memory that the driver has taken, in bytes.
     Memory,
+    /// The answer is the number of commands by which the driver has fetched mappings so far.
+    Fetches,
 }
 
 /// How far a source is, in bytes of completed requests.

@@ -14,7 +14,7 @@ from typing import Any
 
 from ufsim import _core, outputs
 from ufsim.documents import parse
-from ufsim.reproduce.claims import Outcome, outcomes
+from ufsim.reproduce.claims import Outcome, Unlisted, outcomes
 from ufsim.reproduce.figure import Drawn, Figure, Missing, Point, Run, Setting, columns
 from ufsim.reproduce.registry import FIGURES, select
 from ufsim.results import Result
@@ -35,7 +35,18 @@ class Book:
     @cached_property
     def outcomes(self) -> list[Outcome]:
         """Every claim of the five papers."""
-        return outcomes([part for drawn in self.figures for part in drawn.measured])
+        judged = [p for drawn in self.figures for p in drawn.measured if p.claim not in drawn.figure.unlisted]
+        return outcomes(judged)
+
+    @cached_property
+    def unlisted(self) -> list[Unlisted]:
+        """What was measured of claims that the data does not list."""
+        return [value for drawn in self.figures for value in self.unlisted_of(drawn)]
+
+    def unlisted_of(self, drawn: Drawn) -> list[Unlisted]:
+        """The same of one figure."""
+        units = drawn.figure.unlisted
+        return [Unlisted(part, units[part.claim]) for part in drawn.measured if part.claim in units]
 
     def outcomes_of(self, figure: Figure) -> list[Outcome]:
         """The claims that a figure measures."""
@@ -50,6 +61,7 @@ class Book:
             "seed": self.setting.seed,
             "missing": missing,
             "claims": [outcome.to_dict() for outcome in self.outcomes],
+            "unlisted": [value.to_dict() for value in self.unlisted],
         }
 
     def to_json(self) -> str:

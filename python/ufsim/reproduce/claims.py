@@ -117,6 +117,25 @@ def load_claims() -> tuple[Claim, ...]:
     )
 
 
+@dataclass(frozen=True)
+class Unlisted:
+    """A measured value of a claim that the data does not list: it has a unit, and no band."""
+
+    part: Measured
+    unit: str
+
+    @property
+    def text(self) -> str:
+        """The value with its unit."""
+        if isinstance(self.part.value, bool):
+            return "holds" if self.part.value else "does not hold"
+        return with_unit(self.part.value, self.unit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {"id": self.part.claim, "part": self.part.part, "value": self.part.value, "unit": self.unit}
+
+
 def outcomes(measured: list[Measured]) -> list[Outcome]:
     """Every claim with what was measured for it."""
     by_id = {claim.id: Outcome(claim) for claim in load_claims()}

@@ -81,7 +81,9 @@ class Figure:
     """A figure of a paper.
 
     `caption` tells the mechanism in a sentence or two; `paper_shows` what the paper's own figure says. `runs` gives the
-    points; `draw` and `measure` get them as a data frame with one row for each, the labels first.
+    points; `draw` and `measure` get them as a data frame with one row for each, the labels first. `unlisted` names
+    claims that are measured though `data/claims.toml` does not list them, each with its unit: they have a value in the
+    report, and no verdict.
     """
 
     id: str
@@ -92,6 +94,7 @@ class Figure:
     draw: Callable[[pd.DataFrame], Drawing]
     measure: Callable[[pd.DataFrame], list[Measured]] = lambda frame: []
     claims: tuple[str, ...] = ()
+    unlisted: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def paper(self) -> str:

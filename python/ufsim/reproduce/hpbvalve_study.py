@@ -1,17 +1,24 @@
-"""HPBvalve (FAST 2023), Sec. 4: what misses cost, who misses, when, and HPB's memory (Figs. 2, 3, 5, 6, 7)."""
+"""HPBvalve (FAST 2023), Sec. 4: what misses cost, who misses, when, and HPB's memory (Figs. 2, 3, 5, 6, 7).
+
+What these figures call HPB is measured with both policies that it may mean: `hpbvalve.HPB_POLICIES`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Point, Setting
 from ufsim.reproduce.hpbvalve import (
     APPS,
+    COLOURS,
     GAMES,
+    HPB_POLICIES,
     LEGEND,
     MEMORY_MIB,
+    PAPER_NAMES,
+    RESERVED,
     bars,
     best,
     by_app,
@@ -27,13 +34,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 SIZES = (16, 64, 256, 512, 1024)
+# For the size of HPB it matters as well whether the memory is taken from boot on.
+SIZED = (*HPB_POLICIES, RESERVED)
 
 
 # ---------------------------------------------------------------- Fig. 2
 
 
 def _f2_runs(setting: Setting) -> list[Point]:
-    return points(setting, ("ufs", "foam", "ideal"))
+    return points(setting, ("ufs", *HPB_POLICIES, "ideal"))
 
 
 def waiting(frame: pd.DataFrame) -> pd.DataFrame:
@@ -53,18 +62,19 @@ def _f2_draw(frame: pd.DataFrame) -> Drawing:
 def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
     table = waiting(frame)
     parts = []
-    for scheme, name in (("ufs", "UFS"), ("foam", "UFS+HPB")):
+    for scheme in ("ufs", *HPB_POLICIES):
         lower = cut(table, scheme, "ideal")
         gap = (table[scheme] - table["ideal"]).mean()
         parts.append(
             Measured(
                 "hpbvalve.f2.launch-optimal",
                 float(lower.max()),
-                f"Optimal below {name}: best {best(lower)}, mean gap {gap:.0f} ms",
+                f"Optimal below {PAPER_NAMES[scheme]}: best {best(lower)}, mean gap {gap:.0f} ms",
                 reason=(
                     f"by app: {listed(lower)}. In the paper, UFS+HPB kills five times as often as UFS in the top three "
-                    "priorities, here twice; what is killed starts cold. The paper's UB gains most, with 60 reads "
-                    "in a cold launch (Table 1), which would be 4 ms for each; what it waits for is not in the paper"
+                    "priorities, and what is killed starts cold; hpbvalve.f16.kills-vs-ufs tells how it is here. "
+                    "The paper's UB gains most, with 60 reads in a cold launch (Table 1), which would be 4 ms for "
+                    "each; what it waits for is not in the paper"
                 ),
             )
         )
@@ -77,7 +87,8 @@ F2 = Figure(
     caption=(
         "Each read of a launch that finds no mapping waits for a flash read of its own. 512 KB of SRAM hold the "
         "entries of 512 MB, and between two uses of an app the others have read more than that. HPB by counts of "
-        f"reads hardly helps: few subregions are read eight times before the timer drops them. {LEGEND}"
+        "reads hardly helps: few subregions are read eight times before the timer drops them. Both policies that the "
+        f"paper may mean by HPB are drawn. {LEGEND}"
     ),
     paper_shows=(
         "Optimal is up to 50% below UFS (UB) and up to 43% below UFS+HPB (IG); the mean gaps are 220 and 183 ms."
@@ -155,7 +166,7 @@ F3 = Figure(
 
 
 def _f5_runs(setting: Setting) -> list[Point]:
-    return points(setting, ("foam",))
+    return points(setting, HPB_POLICIES)
 
 
 def tenths(table: pd.DataFrame) -> pd.DataFrame:
@@ -167,31 +178,42 @@ def tenths(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(sums).T.reindex([app for app in APPS if app in sums])
 
 
+def tenths_by_scheme(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The same for each scheme of the frame."""
+    table = uses(frame)
+    return {scheme: tenths(table[table["scheme"] == scheme]) for scheme in dict.fromkeys(table["scheme"])}
+
+
 def _f5_draw(frame: pd.DataFrame) -> Drawing:
-    table = tenths(uses(frame))
-    shares = table.div(table.sum(axis=1), axis=0) * 100
     figure, axes = draw.canvas(columns=3, rows=3, width=3.4, height=2.2)
-    for each, (app, values) in zip(axes, shares.iterrows(), strict=False):
-        each.bar(range(1, 11), values, color="#56b4e9", width=0.8)
-        each.set_title(str(app), fontsize=9)
-        each.set_xticks([1, 5, 10])
+    for shift, (scheme, table) in zip((-0.2, 0.2), tenths_by_scheme(frame).items(), strict=True):
+        name = PAPER_NAMES[scheme]
+        shares = table.div(table.sum(axis=1), axis=0) * 100
+        for each, (app, values) in zip(axes, shares.iterrows(), strict=False):
+            each.bar([i + 1 + shift for i in range(10)], values, color=COLOURS[name], width=0.38, label=name)
+            each.set_title(str(app), fontsize=9)
+            each.set_xticks([1, 5, 10])
     axes[3].set_ylabel("misses (%)")
     axes[7].set_xlabel("tenth of the use")
+    draw.legend(axes[0])
     return figure
 
 
 def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
-    table = tenths(uses(frame))
-    first = table[0] / table.sum(axis=1) * 100
-    fifth = (table[0] + table[1]) / table.sum(axis=1) * 100
-    early = bool((first > 10).all() and (fifth > 20).all())
-    shown = ", ".join(f"{app} {first[app]:.0f}/{fifth[app]:.0f}" for app in table.index)
     claim = "hpbvalve.f5.early-misses"
-    told = f"first tenth/fifth, per cent: {shown}"
-    return [
-        Measured(claim, early, f"more than even shares in first tenth and fifth; {told}", reason=told),
-        Measured(claim, bool(first["UB"] > first["AP"]), "UB earlier than AP", reason=told),
-    ]
+    measured = []
+    for scheme, table in tenths_by_scheme(frame).items():
+        name = PAPER_NAMES[scheme]
+        first = table[0] / table.sum(axis=1) * 100
+        fifth = (table[0] + table[1]) / table.sum(axis=1) * 100
+        early = bool((first > 10).all() and (fifth > 20).all())
+        told = ", ".join(f"{app} {first[app]:.0f}/{fifth[app]:.0f}" for app in table.index)
+        told = f"{name}, first tenth/fifth, per cent: {told}"
+        measured += [
+            Measured(claim, early, f"more than even shares in first tenth and fifth; {told}", reason=told),
+            Measured(claim, bool(first["UB"] > first["AP"]), f"{name}: UB earlier than AP", reason=told),
+        ]
+    return measured
 
 
 F5 = Figure(
@@ -215,38 +237,51 @@ F5 = Figure(
 
 def _f6_runs(setting: Setting) -> list[Point]:
     sizes = (16, 256, 1024) if setting.quick else SIZES
-    return points(setting, ("ufs",)) + points(setting, ("foam",), sizes)
+    return points(setting, ("ufs",)) + points(setting, SIZED, sizes)
 
 
-def by_size(frame: pd.DataFrame) -> pd.DataFrame:
-    """Reads of apps in the foreground and L2P reads on their behalf, by app and size of HPB; UFS stands as size 0."""
-    table = uses(frame, first=True)
+def sized(table: pd.DataFrame, scheme: str) -> pd.DataFrame:
+    """Rows of a policy by size of HPB; those of UFS stand as size 0."""
+    table = table[table["scheme"].isin(("ufs", scheme))].copy()
     table.loc[table["scheme"] == "ufs", "memory_mib"] = 0
-    sums = table.groupby(["app", "memory_mib"])[["reads", "map"]].sum()
-    sums["all"] = sums["reads"] + sums["map"]
+    return table
+
+
+def by_size(table: pd.DataFrame, scheme: str) -> pd.DataFrame:
+    """Reads of apps in the foreground, and L2P reads meanwhile, by app and size of HPB.
+
+    L2P reads are those of the device for reads of the foreground that have missed, and the fetches of HPB.
+    """
+    sums = sized(table, scheme).groupby(["app", "memory_mib"])[["reads", "map", "fetches"]].sum()
+    sums["l2p"] = sums["map"] + sums["fetches"]
+    sums["all"] = sums["reads"] + sums["l2p"]
     return sums
 
 
-def kills_by_size(frame: pd.DataFrame) -> pd.DataFrame:
+def kills_by_size(kills: pd.DataFrame, scheme: str) -> pd.DataFrame:
     """Apps and services killed by category, a row for each size of HPB."""
-    kills = expanded(frame, "kills")
-    kills.loc[kills["scheme"] == "ufs", "memory_mib"] = 0
-    kills = kills[~kills["spared"].astype(bool)]
+    kills = sized(kills[~kills["spared"].astype(bool)], scheme)
     counts = kills.groupby(["memory_mib", "category"]).size().unstack(fill_value=0)
     return counts.reindex(columns=range(7), fill_value=0).sort_index()
 
 
 def _f6_draw(frame: pd.DataFrame) -> Drawing:
-    sums = by_size(frame)
-    figure, axes = draw.canvas(columns=3, rows=3, width=3.6, height=2.3)
-    for each, app in zip(axes, APPS, strict=True):
-        own = sums.loc[app]
-        places = range(len(own))
-        each.bar(places, own["reads"] / 1000, color="#0072b2", width=0.75, label="app reads")
-        each.bar(places, own["map"] / 1000, bottom=own["reads"] / 1000, color="#e69f00", width=0.75, label="L2P reads")
-        each.scatter([int(own["all"].argmin())], [own["all"].min() / 1000], marker="v", color="#b2182b", zorder=5, s=22)
-        each.set_xticks(places, [str(size) for size in own.index], fontsize=7)
-        each.set_title(app, fontsize=9)
+    table = uses(frame, first=True)
+    figure, axes = draw.canvas(columns=3, rows=3, width=3.9, height=2.4)
+    for number, scheme in enumerate(SIZED):
+        sums = by_size(table, scheme)
+        hatch = ("", "////", "....")[number]
+        for each, app in zip(axes, APPS, strict=True):
+            own = sums.loc[app] / 1000
+            places = [place + (number - 1) * 0.28 for place in range(len(own))]
+            look: dict[str, Any] = {"width": 0.26, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+            name = PAPER_NAMES[scheme]
+            each.bar(places, own["reads"], color="#0072b2", label=f"app reads, {name}", **look)
+            each.bar(places, own["l2p"], bottom=own["reads"], color="#e69f00", label=f"L2P reads, {name}", **look)
+            least = int(own["all"].argmin())
+            each.scatter([places[least]], [own["all"].min()], marker="v", color="#b2182b", zorder=5, s=18)
+            each.set_xticks(range(len(own)), [str(size) for size in own.index], fontsize=7)
+            each.set_title(app, fontsize=9)
     axes[3].set_ylabel("flash reads (thousands)")
     axes[7].set_xlabel("HPB (MiB)")
     for each in axes:
@@ -256,31 +291,42 @@ def _f6_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
-    sums = by_size(frame)
+    table, kills = uses(frame, first=True), expanded(frame, "kills")
+    return [
+        part for scheme in SIZED for part in _tradeoff(scheme, by_size(table, scheme), kills_by_size(kills, scheme))
+    ]
+
+
+def _tradeoff(scheme: str, sums: pd.DataFrame, killed: pd.DataFrame) -> list[Measured]:
+    """What the claim says, for one policy."""
     total = sums.groupby("memory_mib").sum()
-    kills = kills_by_size(frame).sum(axis=1)
-    most = int(total.index.max())
+    kills = killed.sum(axis=1).reindex(total.index, fill_value=0)
+    most, name = int(total.index.max()), PAPER_NAMES[scheme]
     claim = "hpbvalve.f6.size-tradeoff"
     best_sizes = {app: int(str(sums.loc[app]["all"].idxmin())) for app in APPS}
     shown = ", ".join(f"{app} {size}" for app, size in best_sizes.items())
-    per_size = ", ".join(f"{size} MiB {value:.0f}" for size, value in (total["map"] / total["reads"] * 1000).items())
-    share = total["map"] / total["reads"]
+    share = total["l2p"] / total["reads"]
+    per_size = ", ".join(
+        f"{size} MiB {row['l2p'] / row['reads'] * 1000:.0f} ({row['fetches'] / row['reads'] * 1000:.0f})"
+        for size, row in total.iterrows()
+    )
     return [
         Measured(
             claim,
             bool(share[most] < share[0]),
-            f"L2P reads for each 1000 app reads: {per_size}",
+            f"{name}: L2P reads (fetches of HPB among them) for each 1000 app reads: {per_size}",
         ),
         Measured(
             claim,
             bool(total["reads"][most] > total["reads"][0]),
-            f"app reads with {most} MiB over none: {(total['reads'][most] / total['reads'][0] - 1) * 100:+.1f}%",
+            f"{name}: app reads with {most} MiB over none: "
+            f"{(total['reads'][most] / total['reads'][0] - 1) * 100:+.1f}%",
         ),
-        Measured(claim, len(set(best_sizes.values())) > 1, f"fewest flash reads at, in MiB: {shown}"),
+        Measured(claim, len(set(best_sizes.values())) > 1, f"{name}: fewest flash reads at, in MiB: {shown}"),
         Measured(
             claim,
             bool(kills[most] > kills[0]),
-            "kills by size: " + ", ".join(f"{size} MiB {count}" for size, count in kills.items()),
+            f"{name}: kills by size: " + ", ".join(f"{size} MiB {count}" for size, count in kills.items()),
         ),
     ]
 
@@ -289,9 +335,10 @@ F6 = Figure(
     id="hpbvalve/f6",
     title="Flash reads by the size of HPB",
     caption=(
-        "Memory that HPB reserves is missing elsewhere: page cache is reclaimed, so that warm launches read again "
-        "what they had, and apps are killed, so that the next launch is a cold one with all its reads. Triangles "
-        "mark the fewest flash reads."
+        "Memory that HPB takes is missing elsewhere: page cache is reclaimed, so that warm launches read again "
+        "what they had, and apps are killed, so that the next launch is a cold one with all its reads. L2P reads are "
+        "those of the device, after a miss, and the fetches of HPB. The size is a limit, up to which memory is taken "
+        "and freed; 'reserved' takes all of it from boot on. Triangles mark the fewest flash reads."
     ),
     paper_shows="L2P reads fall and app reads rise with the size; the best is 512 MB for IG and 16 MB for UB.",
     runs=_f6_runs,
@@ -302,21 +349,25 @@ F6 = Figure(
 
 
 def _f7_draw(frame: pd.DataFrame) -> Drawing:
-    counts = kills_by_size(frame)
-    figure, (left, right) = draw.canvas(columns=2, width=5.0)
+    kills = expanded(frame, "kills")
+    figure, axes = draw.canvas(columns=2, rows=len(SIZED), width=5.0, height=2.6)
     shades = ("#67001f", "#b2182b", "#d6604d", "#f4a582", "#bcbcbc", "#878787", "#4d4d4d")
-    for axes, table in ((left, counts), (right, counts.div(counts.sum(axis=1), axis=0) * 100)):
-        bottom = [0.0] * len(table)
-        for category in table.columns:
-            values = list(table[category])
-            shade, name = shades[int(category)], f"{int(category) + 1}"
-            axes.bar(range(len(table)), values, bottom=bottom, color=shade, label=name)
-            bottom = [low + value for low, value in zip(bottom, values, strict=True)]
-        axes.set_xticks(range(len(table)), [str(size) for size in table.index])
-        axes.set_xlabel("HPB (MiB)")
-    left.set_ylabel("kills")
-    right.set_ylabel("share (%)")
-    right.legend(title="priority", fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    for number, scheme in enumerate(SIZED):
+        counts = kills_by_size(kills, scheme)
+        left, right = axes[2 * number], axes[2 * number + 1]
+        for each, table in ((left, counts), (right, counts.div(counts.sum(axis=1), axis=0) * 100)):
+            bottom = [0.0] * len(table)
+            for category in table.columns:
+                values = list(table[category])
+                shade, name = shades[int(category)], f"{int(category) + 1}"
+                each.bar(range(len(table)), values, bottom=bottom, color=shade, label=name)
+                bottom = [low + value for low, value in zip(bottom, values, strict=True)]
+            each.set_xticks(range(len(table)), [str(size) for size in table.index])
+        left.set_ylabel(f"kills, {PAPER_NAMES[scheme]}", fontsize=8)
+        right.set_ylabel("share (%)")
+    axes[-2].set_xlabel("HPB (MiB)")
+    axes[-1].set_xlabel("HPB (MiB)")
+    axes[1].legend(title="priority", fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 

@@ -11,7 +11,7 @@ from ufsim.devices import profile_toml
 
 if TYPE_CHECKING:
     from ufsim.reproduce.book import Book
-    from ufsim.reproduce.claims import Outcome
+    from ufsim.reproduce.claims import Outcome, Unlisted
     from ufsim.reproduce.figure import Drawn
 
 PAPERS = {
@@ -54,7 +54,7 @@ def report_html(book: Book) -> str:
         figures = [drawn for drawn in book.figures if drawn.figure.paper == paper]
         parts.append(f'<h2 id="{paper}">{escape(PAPERS[paper])}</h2>')
         parts.append(claims_table([outcome for outcome in book.outcomes if outcome.claim.paper == paper]))
-        parts += [figure_html(drawn, book.outcomes_of(drawn.figure)) for drawn in figures]
+        parts += [figure_html(drawn, book.outcomes_of(drawn.figure), book.unlisted_of(drawn)) for drawn in figures]
         parts.append(profile_html(PROFILES[paper]))
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -122,7 +122,7 @@ def verdict_html(outcome: Outcome) -> str:
     return f'<span class="{outcome.verdict.replace(" ", "-")}">{outcome.verdict}</span>'
 
 
-def figure_html(drawn: Drawn, outcomes: list[Outcome]) -> str:
+def figure_html(drawn: Drawn, outcomes: list[Outcome], unlisted: list[Unlisted]) -> str:
     """A figure with its caption, its data and the state of its claims."""
     figure = drawn.figure
     title = f"<h3 id='{figure.id.replace('/', '-')}'>{escape(figure.id)}: {escape(figure.title)}</h3>"
@@ -133,10 +133,19 @@ def figure_html(drawn: Drawn, outcomes: list[Outcome]) -> str:
     return f"""{title}
 <figure>{svg}
 <figcaption><p>{escape(figure.caption)}</p>
-<p class="paper">The paper: {escape(figure.paper_shows)} {marks}</p></figcaption>
+<p class="paper">The paper: {escape(figure.paper_shows)} {marks}</p>{unlisted_html(unlisted)}</figcaption>
 </figure>
 <details><summary>data</summary>{data_table(drawn)}</details>
 """
+
+
+def unlisted_html(values: list[Unlisted]) -> str:
+    """Values of claims that have no verdict here."""
+    items = "".join(
+        f"<li><code>{escape(value.part.claim)}</code> {escape(value.text)}: {escape(value.part.part)}</li>"
+        for value in values
+    )
+    return f'<p class="paper">Measured besides, without a verdict:</p><ul class="paper">{items}</ul>' if items else ""
 
 
 def data_table(drawn: Drawn) -> str:

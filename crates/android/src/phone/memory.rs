@@ -11,10 +11,11 @@ use crate::report::{Kill, Sample};
 impl Phone {
     /// One period of the memory model; the driver holds `hpb` bytes.
     pub(super) fn memory_turn(&mut self, now: SimTime, hpb: u64) {
-        self.memory.set_hpb(hpb);
+        self.memory.set_hpb(hpb + self.freeing.unwrap_or(0));
         self.allocate(now);
         let reclaimed = u128::from(self.scenario.memory.reclaim_per_s) * u128::from(TICK.0) / 1_000_000_000;
         self.memory.reclaim(reclaimed as u64);
+        self.bound();
         self.press();
         let stalled = self.psi.stalled_time(now);
         if stalled >= self.scenario.lmkd.stall && self.memory.exhausted() && !self.killing {
@@ -32,6 +33,18 @@ impl Phone {
             self.sampled = Some(now);
             let sample = self.sample(now);
             self.log.sample(sample);
+        }
+    }
+
+    /// Tells the driver what the phone has for it, where that may be less than the driver would take.
+    pub(super) fn bound(&mut self) {
+        let room = self.memory.room_for_hpb();
+        // What the driver holds besides mappings is part of what it has.
+        if room < self.hpb_most.saturating_add(self.memory.hpb()) {
+            self.bounded = true;
+            self.out.push_back(Out::Driver(DriverCall::Room(room)));
+        } else if std::mem::take(&mut self.bounded) {
+            self.out.push_back(Out::Driver(DriverCall::Room(u64::MAX)));
         }
     }
 
@@ -94,12 +107,38 @@ impl Phone {
         killer::rank(alive.map(process).collect(), self.current.as_ref().map(|current| current.app))
     }
 
-    /// The driver has given back `returned` bytes so that the victim may live.
+    /// The driver gives back `returned` bytes so that the victim may live. Freeing them takes its time, and the killer
+    /// waits for it (HPBvalve Sec. 6.3).
     pub(super) fn reclaimed(&mut self, now: SimTime, returned: u64) {
         let victim = self.victim.expect("the killer has asked for a victim");
-        self.memory.set_hpb(self.memory.hpb().saturating_sub(returned));
-        // If memory is no longer short, the killer spares the victim even if less came back than the kill would free.
-        let spared = returned >= victim.bytes || (returned > 0 && !self.memory.exhausted());
+        self.killing = true;
+        if returned == 0 {
+            self.decide(now, 0);
+            return;
+        }
+        self.freeing = Some(returned.min(self.memory.hpb()));
+        let epoch = self.state(victim.app).epoch;
+        self.plan(now + self.scenario.lmkd.free_time, Action::Freed { app: victim.app, epoch });
+    }
+
+    /// The driver has freed what it gave back.
+    pub(super) fn freed(&mut self, app: AppId, epoch: u32, now: SimTime) {
+        let freed = self.freeing.take().expect("the driver was freeing memory");
+        self.memory.set_hpb(self.memory.hpb().saturating_sub(freed));
+        if self.state(app).epoch == epoch {
+            self.decide(now, freed);
+        } else {
+            // The user has opened the victim meanwhile; it is no victim any more.
+            (self.killing, self.victim) = (false, None);
+        }
+    }
+
+    /// Spares the victim if the driver has freed as much as was asked for. Otherwise the killer resumes what it had
+    /// begun, even if memory is not short any more: Sec. 6.3, "when Hvalve cannot evict sufficient cached entries to
+    /// free the requested amount of memory, [...] LMKD must resume the suspended app-killing procedure".
+    fn decide(&mut self, now: SimTime, returned: u64) {
+        let victim = self.victim.expect("the killer has chosen a victim");
+        let spared = returned >= victim.bytes;
         self.log.kill(Kill {
             at_ns: now.since(self.began.expect("it has begun")).0,
             app: self.states[victim.app.index() - 1].app.name.clone(),
@@ -110,10 +149,9 @@ impl Phone {
             spared,
         });
         if spared {
-            self.victim = None;
+            (self.killing, self.victim) = (false, None);
             return;
         }
-        self.killing = true;
         let epoch = self.state(victim.app).epoch;
         self.plan(now + self.scenario.lmkd.kill_time, Action::Killed { app: victim.app, epoch });
     }

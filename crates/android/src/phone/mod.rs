@@ -66,6 +66,8 @@ enum Action {
     Recorded { number: usize, index: usize },
     /// An app in the background reads.
     Background { app: AppId, epoch: u32 },
+    /// The driver has freed what it gave back instead of a victim.
+    Freed { app: AppId, epoch: u32 },
     /// A killed app has ended.
     Killed { app: AppId, epoch: u32 },
     /// A service starts again.
@@ -127,7 +129,13 @@ pub struct Phone {
     out: VecDeque<Out>,
     asked: Option<DriverCall>,
     victim: Option<Candidate>,
+    /// The killer is busy with the victim.
     killing: bool,
+    /// Bytes that the driver is freeing instead. The victim has not had its signal yet.
+    freeing: Option<u64>,
+    /// Most memory that the driver takes for mappings, and whether it has been told that the phone has less.
+    hpb_most: u64,
+    bounded: bool,
     /// The driver has been asked to give up memory, and not yet told that it may take it again.
     pressed: bool,
     requests: Tickets<Pending>,
@@ -145,19 +153,12 @@ pub struct Phone {
 }
 
 impl Phone {
-    /// A phone with a device of `capacity_units` units of 4 KiB, whose driver takes at most `hpb_bytes` of memory.
+    /// A phone with a device of `capacity_units` units of 4 KiB, whose driver takes at most `hpb_most` bytes of memory
+    /// for mappings, as far as the phone has them.
     ///
     /// # Errors
-    /// If the driver could take more memory than the system has. The driver takes the system's when nothing else is
-    /// left.
-    pub fn new(scenario: &Scenario, capacity_units: u32, seed: u64, hpb_bytes: u64) -> Result<Phone, ScenarioError> {
-        if hpb_bytes >= scenario.memory.system {
-            return Err(ScenarioError(format!(
-                "memory.system_mib = {}: must be above {}, the host memory that the driver may take",
-                scenario.memory.system / units::MIB,
-                hpb_bytes / units::MIB
-            )));
-        }
+    /// If a recording or a trace does not fit the device.
+    pub fn new(scenario: &Scenario, capacity_units: u32, seed: u64, hpb_most: u64) -> Result<Phone, ScenarioError> {
         if let Some(recorded) = &scenario.recorded {
             recorded.check_capacity(capacity_units)?;
         }
@@ -179,6 +180,9 @@ impl Phone {
             asked: None,
             victim: None,
             killing: false,
+            freeing: None,
+            hpb_most,
+            bounded: false,
             pressed: false,
             requests: Tickets::new(),
             memory: Memory::new(m.effective, m.system, states.len(), m.marks),
@@ -224,6 +228,8 @@ impl Phone {
                 self.send_back(app, now);
             }
         }
+        // The driver hears what there is for it before it takes any.
+        self.bound();
         self.plan(now, Action::Tick);
         self.plan(now + LEAD, Action::Touch);
     }
@@ -242,6 +248,7 @@ impl Phone {
             Action::Slice { .. } | Action::RunRead { .. } | Action::RunWrite { .. } | Action::RunTrace { .. } => {}
             Action::Recorded { number, index } => self.recorded_io(number, index, now),
             Action::Background { app, epoch } => self.background_read(app, epoch, now),
+            Action::Freed { app, epoch } => self.freed(app, epoch, now),
             Action::Killed { app, epoch } => {
                 if self.state(app).epoch == epoch {
                     self.end_app(app, now);
@@ -333,6 +340,7 @@ impl Source for Phone {
         match self.asked.take() {
             Some(DriverCall::Memory) => self.memory_turn(now, answer),
             Some(DriverCall::Reclaim(..)) => self.reclaimed(now, answer),
+            Some(DriverCall::Fetches) => self.log.fetched(answer),
             _ => {}
         }
     }
@@ -392,3 +400,7 @@ impl Source for Phone {
         Report { phone: Some(phone), reads: self.log.take_reads(), ..Report::default() }
     }
 }
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -25,18 +25,23 @@ impl Phone {
         }
         match self.order.get(self.uses) {
             Some(&place) => self.launch(AppId(place as u16 + 1), now),
-            None => self.ended = true,
+            None => {
+                self.out.push_back(Out::Driver(DriverCall::Fetches));
+                self.ended = true;
+            }
         }
     }
 
     pub(super) fn launch(&mut self, app: AppId, now: SimTime) {
         let number = self.uses;
         self.uses += 1;
-        let dying = self.killing && self.victim.is_some_and(|victim| victim.app == app);
+        let dying = self.killing && self.freeing.is_none() && self.victim.is_some_and(|victim| victim.app == app);
         if dying {
             // The touch comes before the kill has ended the process, but the process has had its signal.
             self.end_app(app, now);
         }
+        // What was fetched so far belongs to the use before; the launch begins with fetches of its own.
+        self.out.push_back(Out::Driver(DriverCall::Fetches));
         self.out.push_back(Out::Driver(DriverCall::LaunchStart(app)));
         let cold = !self.state(app).alive;
         let plan = self.launch_plan(app, cold);

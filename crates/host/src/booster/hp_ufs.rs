@@ -279,12 +279,12 @@ impl HostMemory for HpUfs {
     }
 
     fn memory_bytes(&self) -> u64 {
+        self.cache.bytes_used() + self.fixed_bytes()
+    }
+
+    fn fixed_bytes(&self) -> u64 {
         let lists = self.apps.as_ref().map_or(0, AppState::bytes);
-        lists
-            + self.cache.bytes_used()
-            + self.reorder.bytes()
-            + self.validity.bitmap_bytes()
-            + self.validity.count_bytes()
+        lists + self.reorder.bytes() + self.validity.bitmap_bytes() + self.validity.count_bytes()
     }
 
     fn follows_pressure(&self) -> bool {

@@ -171,6 +171,10 @@ impl HostMemory for AnyBooster {
         with_booster!(self, b => b.memory_bytes())
     }
 
+    fn fixed_bytes(&self) -> u64 {
+        with_booster!(self, b => b.fixed_bytes())
+    }
+
     fn follows_pressure(&self) -> bool {
         with_booster!(self, b => b.follows_pressure())
     }

@@ -131,6 +131,11 @@ pub(crate) trait HostMemory {
         0
     }
 
+    /// The part of it that the limit does not govern: lists and tables beside the cached mappings.
+    fn fixed_bytes(&self) -> u64 {
+        0
+    }
+
     /// True if the phone may lower the limit while it is short of memory.
     fn follows_pressure(&self) -> bool {
         false

@@ -62,6 +62,8 @@ pub struct Use {
     pub run_reads: Reads,
     /// Reads of all other apps during the use.
     pub background_reads: Reads,
+    /// Commands by which the driver has fetched mappings during the use, whoever needs them.
+    pub fetches: u64,
     /// Misses of the app by tenth of the use's duration.
     pub misses_by_tenth: [u64; 10],
 }

@@ -190,6 +190,10 @@ impl<P: Policy> HostMemory for SubregionBooster<P> {
         self.cache.memory_bytes() + self.policy.memory_bytes()
     }
 
+    fn fixed_bytes(&self) -> u64 {
+        self.policy.memory_bytes()
+    }
+
     fn follows_pressure(&self) -> bool {
         self.cache.shrinks
     }
