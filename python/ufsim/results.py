@@ -96,7 +96,8 @@ class Result:
         Columns: `scheme`, `use`, `app`, `launch`, `start` (cold or warm), `at_s` and `duration_s` (s); `launch_ms` with
         its parts `compute_ms`, `blocked_ms` and `stalled_ms`, `loading_ms` and `loading_blocked_ms` (ms); `reads` and
         of them `host`, `sram`, `map`, by where their mapping came from, the same for the phases `launch_`, `loading_`,
-        `run_` and `background_`; `map_tenth_1` to `map_tenth_10`, misses by tenth of the use; and what was run.
+        `run_` and `background_`; `map_tenth_1` to `map_tenth_10`, misses by tenth of the use; `fetches`,
+        commands by which the driver fetched mappings meanwhile; and what was run.
         """
         return typed("uses", frames.use_rows(self))
 

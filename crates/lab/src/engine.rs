@@ -33,7 +33,7 @@ const ENTRY_BYTES: u64 = 8;
 /// [`LabError::Interrupted`] if `progress` breaks.
 pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, LabError> {
     let run = Run::of(spec)?;
-    let workload = open(spec, run.beneath())?;
+    let workload = open(spec, run.beneath()?)?;
     run.go(workload, progress).map(|ran| ran.result)
 }
 
@@ -63,7 +63,7 @@ pub fn simulate_workload(spec: &Spec, workload: Workload, progress: &mut OnProgr
 /// See [`simulate`]; a workload that is no scenario is one.
 pub fn simulate_phone(spec: &Spec, keep_reads: bool, progress: &mut OnProgress) -> Result<Ran, LabError> {
     let run = Run::of(spec)?;
-    let mut workload = open(spec, run.beneath())?;
+    let mut workload = open(spec, run.beneath()?)?;
     if workload.replay != "phone" {
         let told = "is no scenario of a phone: it must be TOML with a table [phone]";
         return Err(LabError::Config(format!("{}: {told}", spec.workload)));
@@ -117,12 +117,13 @@ impl Run<'_> {
         Ok(Run { spec, machine: spec.resolve()?, wall })
     }
 
-    fn beneath(&self) -> Beneath {
+    fn beneath(&self) -> Result<Beneath, LabError> {
         let Machine { parts, profile } = &self.machine;
         let capacity_units = profile.capacity_units();
         let whole_table = u64::from(capacity_units) * ENTRY_BYTES;
-        let limit = profile.host_config(*parts).memory_limit_bytes.unwrap_or(whole_table).min(whole_table);
-        Beneath { capacity_units, driver_bytes: if parts.booster == BoosterKind::None { 0 } else { limit } }
+        let first = profile.host_config(*parts).memory_limit_bytes.unwrap_or(whole_table);
+        let most = self.spec.memory_plan()?.limits().fold(first, u64::max).min(whole_table);
+        Ok(Beneath { capacity_units, driver_bytes: if parts.booster == BoosterKind::None { 0 } else { most } })
     }
 
     /// The whole run of a workload.

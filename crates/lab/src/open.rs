@@ -56,7 +56,7 @@ impl Workload {
 pub(crate) struct Beneath {
     /// Size of the device in units of 4 KiB.
     pub capacity_units: u32,
-    /// Host memory that the driver may take, in bytes.
+    /// Most host memory that the driver may take for mappings at any time of the run, in bytes.
     pub driver_bytes: u64,
 }
 

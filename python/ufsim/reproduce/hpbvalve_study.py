@@ -286,7 +286,7 @@ def _f6_draw(frame: pd.DataFrame) -> Drawing:
     axes[7].set_xlabel("HPB (MiB)")
     for each in axes:
         each.margins(y=0.2)
-    draw.legend(axes[0])
+    draw.legend(axes[2], outside=True)
     return figure
 
 
