@@ -13,7 +13,16 @@ import pytest
 
 from conftest import ROOT, Command
 from ufsim import ConfigError
-from ufsim.reproduce import Book, Claim, Measured, hpbvalve, load_claims, reproduce
+from ufsim.reproduce import (
+    Book,
+    Claim,
+    Measured,
+    hpbvalve,
+    hpbvalve_result,
+    hpbvalve_study,
+    load_claims,
+    reproduce,
+)
 from ufsim.reproduce.claims import Outcome
 from ufsim.reproduce.figure import Drawn, Missing, Setting
 from ufsim.reproduce.map_plus import LOADS
@@ -96,6 +105,60 @@ def test_five_outliers_of_twenty_are_left_out_for_all_schemes() -> None:
     assert sorted(left["seed"].unique()) == [seed for seed in range(20) if seed not in (3, 8, 11, 12, 19)]
     assert (left.groupby("seed").size() == 2).all()
     assert len(hpbvalve.kept(phone_runs([100.0]))) == 2, "a single one stays"
+
+
+def test_figures_of_hpb_have_both_policies_and_twenty_sequences() -> None:
+    for name in ("f2", "f5", "f6", "f7"):
+        (figure,) = select(f"hpbvalve/{name}")
+        labels = [point.labels for point in figure.runs(Setting())]
+        for scheme in hpbvalve.HPB_POLICIES:
+            assert len({label["seed"] for label in labels if label["scheme"] == scheme}) == 20, f"{name}: {scheme}"
+    sizes = {(label["scheme"], label["memory_mib"]) for label in labels}
+    assert {(hpbvalve.RESERVED, size) for size in hpbvalve_study.SIZES} < sizes
+
+
+def test_l2p_reads_are_misses_and_what_hpb_fetches() -> None:
+    rows = [("ufs", 256, 100, 60, 0), ("foam", 16, 100, 30, 40), ("foam", 256, 90, 10, 20), ("hpbvalve", 256, 1, 1, 1)]
+    table = pd.DataFrame(rows, columns=["scheme", "memory_mib", "reads", "map", "fetches"]).assign(app="UB")
+    sums = hpbvalve_study.by_size(table, "foam").loc["UB"]
+    assert sums["l2p"].to_dict() == {0: 60, 16: 70, 256: 30}
+    assert sums["all"].to_dict() == {0: 160, 16: 170, 256: 120}
+
+
+def test_kills_are_compared_by_sequence_and_spared_apps_are_none() -> None:
+    def runs(kills: dict[str, list[int]]) -> pd.DataFrame:
+        # For each scheme and sequence so many kills of high priority, one of a service, and one that was averted.
+        def listed(count: int) -> str:
+            dead = [{"category": 1, "spared": False}] * count
+            return json.dumps([*dead, {"category": 5, "spared": False}, {"category": 1, "spared": True}])
+
+        rows = [(scheme, seed, listed(n)) for scheme, counts in kills.items() for seed, n in enumerate(counts)]
+        frame = pd.DataFrame(rows, columns=["scheme", "seed", "kills"])
+        uses = json.dumps([{"app": app, "launch": 1, "reads": 100} for app in hpbvalve.APPS])
+        return frame.assign(uses=uses, memory_mib=256, launch_ms=1.0)
+
+    (figure,) = select("hpbvalve/f16")
+    names = ("ufs", "foam", hpbvalve.RESERVED, "hpbvalve")
+    counts = ([1, 1, 2], [4, 5, 3], [6, 6, 8], [1, 2, 0])
+    measured = figure.measure(runs(dict(zip(names, counts, strict=True))))
+    values = [(part.claim.removeprefix("hpbvalve.f16."), part.value) for part in measured[:4]]
+    assert values == [("kills", 75.0), ("kills-vs-ufs", 3.0), ("kills", 85.0), ("kills-vs-ufs", 5.0)]
+    none = figure.measure(runs({name: [0, 0, 0] for name in names}))
+    assert [part.value for part in none[:4]] == [False] * 4, "without kills there is nothing to compare"
+
+
+def test_switches_are_compared_app_by_app() -> None:
+    (figure,) = select("hpbvalve/f13")
+    apps = {"ideal": [100.0, 200.0], "hpbvalve": [103.0, 201.0], "foam": [108.0, 204.0]}
+
+    def verdicts(**other: list[float]) -> list[float | bool]:
+        warm = pd.DataFrame(apps | other, index=["FB", "TW"])
+        return [part.value for part in hpbvalve_result.switching(warm)]
+
+    assert verdicts() == [True, True, True]
+    assert verdicts(hpbvalve=[103.0, 205.0]) == [False, True, False]
+    assert verdicts(hpbvalve=[107.0, 201.0]) == [True, False, True]
+    assert "hpbvalve.f13.switching" in figure.unlisted
 
 
 def test_an_interval_is_that_of_the_mean() -> None:

@@ -95,11 +95,11 @@ def _f13_measure(frame: pd.DataFrame) -> list[Measured]:
             reason=f"over Optimal in per cent, HPBvalve: {listed(loads[0])}; UFS+HPB: {listed(loads[1])}",
         ),
         Measured("hpbvalve.f13.vs-ufs", float(from_ufs.mean()), f"launches below UFS, by app: {listed(from_ufs)}"),
-        *_switching(by_app(table[table["start"] == "warm"], "launch_ms")),
+        *switching(by_app(table[table["start"] == "warm"], "launch_ms")),
     ]
 
 
-def _switching(warm: pd.DataFrame) -> list[Measured]:
+def switching(warm: pd.DataFrame) -> list[Measured]:
     """What 6.2.1 says of switches to an app that is in the background."""
     claim = "hpbvalve.f13.switching"
     valve, foam = over(warm, "hpbvalve"), over(warm, "foam")
@@ -341,7 +341,7 @@ def _f16_measure(frame: pd.DataFrame) -> list[Measured]:
 
 
 def _times(sums: pd.Series, *, by: str, of: str) -> float:
-    return float(sums[by] / sums[of])
+    return float(sums[by] / sums[of]) if sums[of] else math.nan
 
 
 def _more(sums: pd.Series, *, by: str, of: str) -> float:
