@@ -63,6 +63,8 @@ presets! {
         "DFTL (2009): single L2P entries cached in SRAM by segmented LRU, translation pages on flash";
     "cdftl" = Noop + None + Cdftl:
         "CDFTL (2011): whole translation pages cached in SRAM below the entries of DFTL";
+    "tpftl" = Noop + None + Tpftl:
+        "TPFTL (2015): DFTL's entries clustered by translation page, with prefetches and clean entries evicted first";
     "base-dftl" = Noop + None + BaseDftl:
         "Base-DFTL of MSFTL (2020): new mappings flushed every 9 MiB into translation pages as large as a NAND page";
     "mini-page" = Noop + None + MiniPage:

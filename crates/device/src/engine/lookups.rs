@@ -3,7 +3,8 @@
 //! One firmware thread translates page by page: it makes room in the mapping cache, loads the entry, and only then
 //! looks the next page up (MAP+ Sec. IV-A, Fig. 1). Flash reads of data whose page is known run meanwhile.
 
-use units::{Lpa, SegmentId};
+use ufs::LpaRun;
+use units::SegmentId;
 
 use super::core::{DeviceEvent, Job};
 use super::state::Firmware;
@@ -33,6 +34,7 @@ impl<M: Mapping> Firmware<M> {
     fn look_up_units(&mut self, tag: u8, first: u32, len: u32) -> u32 {
         let mut run: Option<Run> = None;
         let mut i = first;
+        self.map.request(LpaRun { lpa: self.read_lpa(tag, first), len: len - first });
         while i < len && !self.lookups.read_loading {
             let lpa = self.read_lpa(tag, i);
             if let Some(stamp) = self.core.buffer.get(lpa) {
@@ -62,13 +64,14 @@ impl<M: Mapping> Firmware<M> {
         i
     }
 
-    /// Number of the `most` units from `first` on that may be accepted now, and the map unit that the next one needs.
-    pub(super) fn admit(&mut self, first: Lpa, most: u32) -> (u32, Option<SegmentId>) {
+    /// Number of the `most` first units of `rest` that may be accepted now, and the map unit that the next one needs.
+    pub(super) fn admit(&mut self, rest: LpaRun, most: u32) -> (u32, Option<SegmentId>) {
+        self.map.request(rest);
         for i in 0..most {
             if self.lookups.write_loading {
                 return (i, None);
             }
-            match self.map.admit(&mut self.core, first.offset(i)) {
+            match self.map.admit(&mut self.core, rest.lpa.offset(i)) {
                 Admission::Ready => {}
                 Admission::Load(unit) => {
                     self.lookups.write_loading = true;

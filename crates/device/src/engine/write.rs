@@ -1,6 +1,6 @@
 //! Writes, flushes and trims: acceptance into the write buffer in order, programming of rows, completion.
 
-use ufs::{DataOut, Op};
+use ufs::{DataOut, LpaRun, Op};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
 
 use super::core::DeviceEvent;
@@ -53,7 +53,7 @@ impl<M: Mapping> Firmware<M> {
         let room = u32::from(self.core.sram.available(Owner::Write));
         let most = room.min(len - accepted);
         let (n, load) = match M::ON_DEMAND {
-            true => self.admit(lpa.offset(accepted), most),
+            true => self.admit(LpaRun { lpa: lpa.offset(accepted), len: len - accepted }, most),
             false => (most, None),
         };
         if n > 0 && self.core.sram.take(Owner::Write, n as u16) {

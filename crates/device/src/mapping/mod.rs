@@ -103,6 +103,8 @@ macro_rules! registered_mappings {
             "dftl" => Dftl: demand::Dftl, in demand;
             /// The same with whole translation pages cached below the entries.
             "cdftl" => Cdftl: demand::Cdftl;
+            /// The same entries in one node for each translation page, with prefetches.
+            "tpftl" => Tpftl: demand::Tpftl;
             /// A mapping cache flushed every block of user data into translation pages as large as a NAND page.
             "base-dftl" => BaseDftl: msftl::BaseDftl, in msftl;
             /// The same with translation pages of 4 KiB, several to a program.

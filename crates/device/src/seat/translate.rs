@@ -27,6 +27,11 @@ pub trait Translate {
         Admission::Ready
     }
 
+    /// The next lookups are those of this part of a request, in order; told with [`Translate::ON_DEMAND`].
+    fn request(&mut self, rest: LpaRun) {
+        let _ = rest;
+    }
+
     /// True if translating `lpa` needs no flash read. Must not change counters or LRU order, which `&self` sees to.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool;
 

@@ -15,11 +15,12 @@ use ufsim_device::{
 use units::{Lpa, Nanos, Seq, SimTime};
 
 /// Mappings that work without a booster.
-pub const SELF_RELIANT: [MappingKind; 7] = [
+pub const SELF_RELIANT: [MappingKind; 8] = [
     MappingKind::SegmentLog,
     MappingKind::Ideal,
     MappingKind::Dftl,
     MappingKind::Cdftl,
+    MappingKind::Tpftl,
     MappingKind::BaseDftl,
     MappingKind::MiniPage,
     MappingKind::Msftl,

@@ -323,7 +323,10 @@ fn a_profile_names_what_differs_with_its_source() {
 #[test]
 fn an_old_profile_is_told_how_to_change() {
     for (lines, told) in [
-        ("[cmt]\ncache_kib = 16", "[cmt] has moved: write cache_kib = 16 under [scheme.dftl] and [scheme.cdftl]"),
+        (
+            "[cmt]\ncache_kib = 16",
+            "[cmt] has moved: write cache_kib = 16 under [scheme.dftl] and [scheme.cdftl] and [scheme.tpftl]",
+        ),
         (
             "[msftl]\npage_kib = 16\nflush_mib = 9",
             "[msftl] has moved: write flush_mib = 9 under [scheme.base-dftl] and [scheme.mini-page] and \
@@ -343,7 +346,7 @@ fn an_old_profile_is_told_how_to_change() {
     assert_eq!(
         set,
         "profile p.toml: cmt.cache_kib = 16: cmt.cache_kib has moved: use scheme.dftl.cache_kib, \
-         scheme.cdftl.cache_kib, or scheme.*.cache_kib for all"
+         scheme.cdftl.cache_kib, scheme.tpftl.cache_kib, or scheme.*.cache_kib for all"
     );
     let set = error_of(HP_UFS, &["sram.cached=entries"]);
     assert!(set.contains("sram.cached has moved: use scheme.segment-log.cached"), "{set}");

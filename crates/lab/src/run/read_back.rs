@@ -136,11 +136,11 @@ mod tests {
         }
     }
 
-    /// True if a device that was at rest before it was switched off has to keep that promise. `dftl` and `cdftl` have
-    /// written all of their table by then; `ideal` scans all superblocks, recorded or not.
+    /// True if a device that was at rest before it was switched off has to keep that promise. `dftl`, `cdftl` and
+    /// `tpftl` have written all of their table by then; `ideal` scans all superblocks, recorded or not.
     fn matters(sabotage: Sabotage, mapping: MappingKind) -> bool {
         match mapping {
-            MappingKind::Dftl | MappingKind::Cdftl => false,
+            MappingKind::Dftl | MappingKind::Cdftl | MappingKind::Tpftl => false,
             MappingKind::Ideal => sabotage != Sabotage::ForgetLogBlock,
             _ => true,
         }

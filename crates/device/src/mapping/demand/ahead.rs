@@ -4,13 +4,14 @@
 use units::{Lpa, SegmentId};
 
 use super::Demand;
+use super::entries::EntryCache;
 use crate::engine::core::Core;
 use crate::knowledge::Loaded;
 
 /// Prefetched entries may fill at most one of this many parts of the cache.
 const AHEAD_ONE_IN: u64 = 4;
 
-impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// The addresses whose entries need no flash read, in order.
     pub(super) fn in_caches<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = Lpa> + 'a {
         let units = core.units();
@@ -26,6 +27,12 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     pub(super) fn load_ahead(&mut self, lpas: impl IntoIterator<Item = Lpa>) {
         self.expected.clear();
         self.expected.extend(lpas.into_iter().filter(|&lpa| !self.cmt.is_cached(lpa)));
+    }
+
+    /// Adds the addresses that the cache would take in with a missed one.
+    pub(super) fn expect_with(&mut self, lpa: Lpa) {
+        let ahead = self.cmt.ahead(lpa).map(Lpa);
+        self.expected.extend(ahead.filter(|&lpa| !self.cmt.is_cached(lpa)));
     }
 
     /// The number of entries that will be taken in beside a missed one of this translation page.
@@ -46,6 +53,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             self.expected.remove(&lpa);
             if !self.cmt.is_cached(lpa) && self.cmt.room() > self.loading {
                 self.cache(core, loaded, lpa);
+                self.counters.cmt_prefetched += 1;
             }
         }
     }

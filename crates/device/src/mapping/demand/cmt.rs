@@ -10,7 +10,9 @@ use std::collections::BTreeSet;
 use lists::Rings;
 use units::{Lpa, Ppa, SegmentId};
 
-use super::addresses::Addresses;
+use super::dirty::Dirty;
+use super::entries::EntryCache;
+use super::settings::DemandParams;
 use crate::map_units::MapUnits;
 
 /// The protected part of the cache is one of this many (MAP+ Sec. V-D).
@@ -45,17 +47,14 @@ pub struct Cmt {
     free: Vec<u32>,
     /// Slot of an address plus one. An index of the simulator; firmware would hash.
     slot_of: Vec<u32>,
-    /// Number of cached entries, and of dirty ones, by translation page.
+    /// Number of cached entries, by translation page.
     cached: Vec<u16>,
-    dirty: Vec<u16>,
-    dirty_units: BTreeSet<SegmentId>,
-    /// Addresses whose entries are dirty.
-    dirty_lpas: Addresses,
+    dirty: Dirty,
 }
 
 impl Cmt {
     /// Room for `capacity` entries of a table.
-    pub fn new(capacity: u64, units: MapUnits) -> Cmt {
+    fn with_entries(capacity: u64, units: MapUnits) -> Cmt {
         Cmt {
             capacity,
             units,
@@ -64,10 +63,13 @@ impl Cmt {
             free: Vec::new(),
             slot_of: table::zeroed(units.capacity_units() as usize),
             cached: vec![0; units.count() as usize],
-            dirty: vec![0; units.count() as usize],
-            dirty_units: BTreeSet::new(),
-            dirty_lpas: Addresses::new(units.capacity_units()),
+            dirty: Dirty::new(units),
         }
+    }
+
+    /// Entries of the table that fit into so many bytes.
+    fn fitting(own: &DemandParams, bytes: u64, units: MapUnits) -> u64 {
+        (bytes / u64::from(own.entry_bytes)).min(units.capacity_units().into())
     }
 
     /// Number of entries in the cache.
@@ -76,171 +78,10 @@ impl Cmt {
         self.held[PROBATIONARY] + self.held[PROTECTED]
     }
 
-    /// Number of entries that can be inserted now.
-    #[inline]
-    pub fn room(&self) -> u64 {
-        self.capacity - self.len()
-    }
-
-    /// True if the entry of this address is cached.
-    #[inline]
-    pub fn is_cached(&self, lpa: Lpa) -> bool {
-        self.slot_of[lpa.index()] != 0
-    }
-
-    /// The entry of an address, if it is cached.
-    #[inline]
-    pub fn get(&self, lpa: Lpa) -> Option<Option<Ppa>> {
-        let slot = self.slot(lpa)?;
-        Some(Ppa::unpack(self.entries[slot].ppa))
-    }
-
-    /// Notes a use of the entry of an address, for replacement. True if the entry is cached.
-    #[inline]
-    pub fn touch(&mut self, lpa: Lpa) -> bool {
-        let Some(slot) = self.slot(lpa) else { return false };
-        self.make_newest(slot, PROTECTED);
-        if self.held[PROTECTED] > self.capacity / PROTECTED_ONE_IN
-            && let Some(demoted) = self.entries.oldest(PROTECTED)
-        {
-            self.make_newest(demoted, PROBATIONARY);
-        }
-        true
-    }
-
-    /// Inserts an entry. The cache must have room.
-    pub fn insert(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
-        assert!(self.room() > 0 && !self.is_cached(lpa), "{lpa} enters a mapping cache of {} entries", self.len());
-        let entry = Entry { lpa: lpa.0, ppa: Ppa::pack(ppa), ..Entry::default() };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.entries[slot] = entry;
-                slot
-            }
-            None => self.entries.add(entry),
-        };
-        self.slot_of[lpa.index()] = slot + 1;
-        self.cached[self.units.of(lpa).index()] += 1;
-        self.held[PROBATIONARY] += 1;
-        self.entries.link_newest(PROBATIONARY, slot);
-    }
-
-    /// Drops a clean entry.
-    pub fn remove(&mut self, lpa: Lpa) {
-        let slot = std::mem::take(&mut self.slot_of[lpa.index()]) - 1;
-        let Entry { dirty, pins, list, .. } = self.entries[slot];
-        assert!(!dirty && pins == 0, "{lpa} leaves the mapping cache while it is needed");
-        self.cached[self.units.of(lpa).index()] -= 1;
-        self.held[usize::from(list)] -= 1;
-        self.entries.remove(slot);
-        self.free.push(slot);
-    }
-
-    /// The entry that leaves next: the least recently used one that no write under way needs.
-    pub fn victim(&self) -> Option<Lpa> {
-        self.in_order_of_eviction().find(|entry| entry.pins == 0).map(|entry| Lpa(entry.lpa))
-    }
-
     /// Every entry, in the order in which they would leave.
     fn in_order_of_eviction(&self) -> impl Iterator<Item = &Entry> {
         let slots = [PROBATIONARY, PROTECTED].into_iter().flat_map(|list| self.entries.oldest_first(list));
         slots.map(|slot| &self.entries[slot])
-    }
-
-    /// The translation page to write first. It is the page of the first dirty entry among the `look` entries that leave
-    /// next, else any page with dirty entries.
-    pub fn coldest_dirty(&self, look: usize) -> Option<SegmentId> {
-        let first_dirty = self.in_order_of_eviction().take(look).find(|entry| entry.dirty);
-        first_dirty.map(|entry| self.units.of(Lpa(entry.lpa))).or_else(|| self.dirty_units.first().copied())
-    }
-
-    /// Changes a cached entry. Gives its value before, and whether it was dirty.
-    #[inline]
-    pub fn set(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> (Option<Ppa>, bool) {
-        let entry = self.entry(lpa);
-        let old = Ppa::unpack(std::mem::replace(&mut entry.ppa, Ppa::pack(ppa)));
-        let was_dirty = std::mem::replace(&mut entry.dirty, true);
-        if !was_dirty {
-            self.dirty_lpas.insert(lpa);
-            let unit = self.units.of(lpa);
-            self.dirty[unit.index()] += 1;
-            if self.dirty[unit.index()] == 1 {
-                self.dirty_units.insert(unit);
-            }
-        }
-        (old, was_dirty)
-    }
-
-    /// Marks an entry as clean: its change is now on flash or in another cache.
-    pub fn clean(&mut self, lpa: Lpa) {
-        let entry = self.entry(lpa);
-        if std::mem::take(&mut entry.dirty) {
-            self.dirty_lpas.remove(lpa);
-            let unit = self.units.of(lpa);
-            self.dirty[unit.index()] -= 1;
-            if self.dirty[unit.index()] == 0 {
-                self.dirty_units.remove(&unit);
-            }
-        }
-    }
-
-    /// True if the entry of an address is cached and dirty.
-    #[inline]
-    pub fn is_dirty(&self, lpa: Lpa) -> bool {
-        self.dirty_lpas.contains(lpa)
-    }
-
-    /// A write of this address begins. Its entry must not leave before [`Cmt::unpin`].
-    #[inline]
-    pub fn pin(&mut self, lpa: Lpa) {
-        self.entry(lpa).pins += 1;
-    }
-
-    /// The write with number `seq` has ended. True if the entry holds nothing newer.
-    #[inline]
-    pub fn unpin(&mut self, lpa: Lpa, seq: u64) -> bool {
-        let entry = self.entry(lpa);
-        entry.pins -= 1;
-        let newest = seq > entry.seq;
-        entry.seq = entry.seq.max(seq);
-        newest
-    }
-
-    /// A trim with this number. Writes under way with lower numbers no longer count.
-    pub fn trimmed(&mut self, lpa: Lpa, seq: u64) {
-        let entry = self.entry(lpa);
-        entry.seq = entry.seq.max(seq);
-    }
-
-    /// The addresses of a translation page whose entries are cached, in order.
-    pub fn cached_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
-        let range = if self.cached[unit.index()] > 0 { self.units.range(unit) } else { 0..0 };
-        range.map(Lpa).filter(|&lpa| self.is_cached(lpa))
-    }
-
-    /// The addresses of a translation page whose entries are cached and dirty, in order.
-    pub fn dirty_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
-        let range = if self.dirty[unit.index()] > 0 { self.units.range(unit) } else { 0..0 };
-        self.dirty_lpas.within(range)
-    }
-
-    /// The translation pages of the dirty entries whose place is one that `named` holds for, in no order, and some of
-    /// them several times.
-    pub fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = SegmentId> {
-        // In the order in which they lie in memory: the other two orders would jump.
-        let dirty = self.entries.values().filter(|entry| entry.dirty);
-        let naming = dirty.filter(move |entry| Ppa::unpack(entry.ppa).is_some_and(&named));
-        naming.map(|entry| self.units.of(Lpa(entry.lpa)))
-    }
-
-    /// Number of entries that fit the cache in all.
-    pub fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    /// Translation pages with changed entries, in order.
-    pub fn dirty_units(&self) -> &BTreeSet<SegmentId> {
-        &self.dirty_units
     }
 
     #[inline]
@@ -261,6 +102,146 @@ impl Cmt {
         self.held[usize::from(before)] -= 1;
         self.held[list] += 1;
         self.entries.touch(list, slot);
+    }
+}
+
+impl EntryCache for Cmt {
+    type Own = DemandParams;
+
+    fn new(own: &DemandParams, bytes: u64, units: MapUnits) -> Cmt {
+        Cmt::with_entries(Cmt::fitting(own, bytes, units), units)
+    }
+
+    fn sram(own: &DemandParams, bytes: u64, units: MapUnits) -> u64 {
+        Cmt::fitting(own, bytes, units) * u64::from(own.entry_bytes)
+    }
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    #[inline]
+    fn room(&self) -> u64 {
+        self.capacity - self.len()
+    }
+
+    #[inline]
+    fn is_cached(&self, lpa: Lpa) -> bool {
+        self.slot_of[lpa.index()] != 0
+    }
+
+    #[inline]
+    fn get(&self, lpa: Lpa) -> Option<Option<Ppa>> {
+        let slot = self.slot(lpa)?;
+        Some(Ppa::unpack(self.entries[slot].ppa))
+    }
+
+    #[inline]
+    fn touch(&mut self, lpa: Lpa) -> bool {
+        let Some(slot) = self.slot(lpa) else { return false };
+        self.make_newest(slot, PROTECTED);
+        if self.held[PROTECTED] > self.capacity / PROTECTED_ONE_IN
+            && let Some(demoted) = self.entries.oldest(PROTECTED)
+        {
+            self.make_newest(demoted, PROBATIONARY);
+        }
+        true
+    }
+
+    fn insert(&mut self, lpa: Lpa, ppa: Option<Ppa>) {
+        assert!(self.room() > 0 && !self.is_cached(lpa), "{lpa} enters a mapping cache of {} entries", self.len());
+        let entry = Entry { lpa: lpa.0, ppa: Ppa::pack(ppa), ..Entry::default() };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot] = entry;
+                slot
+            }
+            None => self.entries.add(entry),
+        };
+        self.slot_of[lpa.index()] = slot + 1;
+        self.cached[self.units.of(lpa).index()] += 1;
+        self.held[PROBATIONARY] += 1;
+        self.entries.link_newest(PROBATIONARY, slot);
+    }
+
+    fn remove(&mut self, lpa: Lpa) {
+        let slot = std::mem::take(&mut self.slot_of[lpa.index()]) - 1;
+        let Entry { dirty, pins, list, .. } = self.entries[slot];
+        assert!(!dirty && pins == 0, "{lpa} leaves the mapping cache while it is needed");
+        self.cached[self.units.of(lpa).index()] -= 1;
+        self.held[usize::from(list)] -= 1;
+        self.entries.remove(slot);
+        self.free.push(slot);
+    }
+
+    fn victim(&self) -> Option<Lpa> {
+        self.in_order_of_eviction().find(|entry| entry.pins == 0).map(|entry| Lpa(entry.lpa))
+    }
+
+    fn coldest_dirty(&self, look: usize) -> Option<SegmentId> {
+        let first_dirty = self.in_order_of_eviction().take(look).find(|entry| entry.dirty);
+        first_dirty.map(|entry| self.units.of(Lpa(entry.lpa))).or_else(|| self.dirty.pages().first().copied())
+    }
+
+    #[inline]
+    fn set(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> (Option<Ppa>, bool) {
+        let entry = self.entry(lpa);
+        let old = Ppa::unpack(std::mem::replace(&mut entry.ppa, Ppa::pack(ppa)));
+        let was_dirty = std::mem::replace(&mut entry.dirty, true);
+        if !was_dirty {
+            self.dirty.add(lpa);
+        }
+        (old, was_dirty)
+    }
+
+    fn clean(&mut self, lpa: Lpa) {
+        if std::mem::take(&mut self.entry(lpa).dirty) {
+            self.dirty.remove(lpa);
+        }
+    }
+
+    #[inline]
+    fn is_dirty(&self, lpa: Lpa) -> bool {
+        self.dirty.contains(lpa)
+    }
+
+    #[inline]
+    fn pin(&mut self, lpa: Lpa) {
+        self.entry(lpa).pins += 1;
+    }
+
+    #[inline]
+    fn unpin(&mut self, lpa: Lpa, seq: u64) -> bool {
+        let entry = self.entry(lpa);
+        entry.pins -= 1;
+        let newest = seq > entry.seq;
+        entry.seq = entry.seq.max(seq);
+        newest
+    }
+
+    fn trimmed(&mut self, lpa: Lpa, seq: u64) {
+        let entry = self.entry(lpa);
+        entry.seq = entry.seq.max(seq);
+    }
+
+    fn cached_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
+        let range = if self.cached[unit.index()] > 0 { self.units.range(unit) } else { 0..0 };
+        range.map(Lpa).filter(|&lpa| self.is_cached(lpa))
+    }
+
+    fn dirty_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
+        self.dirty.within(unit)
+    }
+
+    fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = SegmentId> {
+        // In the order in which they lie in memory: the other two orders would jump.
+        let dirty = self.entries.values().filter(|entry| entry.dirty);
+        let naming = dirty.filter(move |entry| Ppa::unpack(entry.ppa).is_some_and(&named));
+        naming.map(|entry| self.units.of(Lpa(entry.lpa)))
+    }
+
+    fn dirty_units(&self) -> &BTreeSet<SegmentId> {
+        self.dirty.pages()
     }
 }
 

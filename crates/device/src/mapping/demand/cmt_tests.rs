@@ -8,7 +8,10 @@ use super::*;
 use crate::map_units::{MapShape, Numbered};
 
 fn cmt(capacity: u64) -> Cmt {
-    Cmt::new(capacity, MapUnits::new(4096, MapShape { entries: 512, bytes: 4096, numbered: Numbered::Directory }))
+    Cmt::with_entries(
+        capacity,
+        MapUnits::new(4096, MapShape { entries: 512, bytes: 4096, numbered: Numbered::Directory }),
+    )
 }
 
 fn cached(cmt: &Cmt) -> Vec<u32> {

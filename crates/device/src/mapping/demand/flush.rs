@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::Demand;
+use super::entries::EntryCache;
 use super::known::{live, logged_in};
 use crate::blocks::State;
 use crate::directory::Piece;
@@ -51,7 +52,7 @@ pub struct FlushState {
     idle: bool,
 }
 
-impl<const TWO_LEVELS: bool> InRounds for Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> InRounds for Demand<C, TWO_LEVELS> {
     fn phase(&mut self) -> &mut Phase {
         &mut self.flush.phase
     }
@@ -104,7 +105,7 @@ impl<const TWO_LEVELS: bool> InRounds for Demand<TWO_LEVELS> {
     }
 }
 
-impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// Adds the pages that have to be written before recovery can skip the oldest full superblock.
     fn pages_of_oldest_block(&self, core: &Core, pages: &mut BTreeSet<SegmentId>) {
         let full = |sb: &Superblock| core.blocks().state(*sb) == State::Closed && self.changed_in[sb.index()] > 0;

@@ -10,11 +10,12 @@ use std::ops::Range;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use super::Demand;
+use super::entries::EntryCache;
 use crate::engine::core::Core;
 use crate::knowledge::Loaded;
 use crate::log::Change;
 
-impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// The entry of an address, if one of the caches holds it.
     pub(super) fn in_cache(&self, lpa: Lpa) -> Option<Option<Ppa>> {
         self.cmt.get(lpa).or_else(|| self.ctp.get(lpa))

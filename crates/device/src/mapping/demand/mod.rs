@@ -1,4 +1,5 @@
-//! `dftl` and `cdftl`: L2P entries are loaded on demand. One type, with one level of caching or two.
+//! `dftl`, `cdftl` and `tpftl`: L2P entries are loaded on demand. One type, with one level of caching or two, and the
+//! cache of entries as a parameter.
 //!
 //! - `dftl` (Gupta et al., ASPLOS 2009, as MAP+ Sec. IV-A and V-D use it): translation pages are on flash, their places
 //!   (GTD) and a cache of single entries (CMT) in SRAM. A read or write whose entry is not in the CMT waits until the
@@ -7,6 +8,9 @@
 //! - `cdftl` (Qin et al., RTAS 2011): whole translation pages are cached below the CMT, in half of the SRAM. An entry
 //!   that misses the CMT comes from the cached page if there is one. An entry that leaves the CMT changes the cached
 //!   page, or, if there is none, the page on flash. A changed page that leaves is written without being read.
+//! - `tpftl` (Zhou et al., EuroSys 2015): the cached entries of a translation page form a node; the coldest node loses
+//!   entries, clean ones first, and a miss loads those that will be needed next. See `nodes.rs`. That a page is written
+//!   with all of its dirty entries ("batch update") is what all schemes here do.
 //!
 //! Reads and writes both take the entry in (MAP+ eqs. 1 to 4). Addresses whose translation page was never written need
 //! no flash read.
@@ -37,10 +41,15 @@
 mod addresses;
 mod ahead;
 mod cmt;
+mod coldest;
 mod ctp;
+mod dirty;
+mod entries;
 mod flush;
 mod known;
+mod nodes;
 mod search;
+mod settings;
 
 use std::collections::BTreeSet;
 
@@ -50,7 +59,10 @@ use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use self::cmt::Cmt;
 use self::ctp::Ctp;
+use self::entries::EntryCache;
 use self::flush::{FlushState, Wanted};
+use self::nodes::Nodes;
+use self::settings::Own;
 use super::{portions, rounds};
 use crate::blocks::Stream;
 use crate::config::{EngineConfig, UNIT_KIB};
@@ -58,7 +70,7 @@ use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::knowledge::{Loaded, ProgrammedSet};
 use crate::log::Change;
-use crate::map_units::{MapShape, Numbered};
+use crate::map_units::{MapShape, MapUnits, Numbered};
 use crate::seat::{
     Absorb, Admission, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement,
     Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
@@ -66,42 +78,16 @@ use crate::seat::{
 use crate::validity::ValidCounts;
 
 /// One level of caching.
-pub type Dftl = Demand<false>;
+pub type Dftl = Demand<Cmt, false>;
 /// Two levels.
-pub type Cdftl = Demand<true>;
-
-params::params! {
-    /// `dftl` and `cdftl`: the cached mapping table, in SRAM beside the pool.
-    pub DemandParams {
-        /// Size of the mapping cache. cdftl: half of it, but at least one page, holds translation pages. "unlimited"
-        /// holds the whole table.
-        cache_kib: count_or("unlimited" 4 to 2097152) = 1088,
-            "assumed: as much as sram.segment_cache_kib of hp-ufs.toml, so that dftl and cdftl can be compared with \
-            its schemes";
-        /// Bytes of an entry; a translation page has 4 KiB.
-        entry_bytes: one_of(4 8) = 4, "assumed: as L2P segments, 1024 entries in 4 KiB", fixed;
-        /// After this time without commands changed entries are written back, until a command comes.
-        background_us: count_or("never" 0 to 10000000) = 1000,
-            "assumed: a pause of several commands is taken for idle time";
-    }
-}
-
-impl DemandParams {
-    /// Entries of a translation page.
-    fn page_entries(&self) -> u32 {
-        UNIT_BYTES as u32 / self.entry_bytes
-    }
-
-    /// Bytes of the cache. With all of the table or more, nothing is ever evicted.
-    fn cache_bytes(&self) -> u64 {
-        self.cache_kib.count().map_or(u64::MAX, |kib| u64::from(kib) * 1024)
-    }
-}
+pub type Cdftl = Demand<Cmt, true>;
+/// One level, in clusters.
+pub type Tpftl = Demand<Nodes, false>;
 
 units::counters! {
-    /// What `dftl` and `cdftl` count.
+    /// What `dftl`, `cdftl` and `tpftl` count.
     DemandCounters
-    /// Units read whose entry was in the mapping cache of `dftl` or `cdftl`.
+    /// Units read whose entry was in the mapping cache of `dftl`, `cdftl` or `tpftl`.
     cmt_read_hits,
     /// Units read whose entry had to be loaded.
     cmt_read_misses,
@@ -119,6 +105,8 @@ units::counters! {
     cmt_entries_written,
     /// Translation pages written in idle time.
     cmt_background_flushes,
+    /// Entries taken in with a missed one of the same translation page: announced by the host, or prefetched.
+    cmt_prefetched,
 }
 
 /// Log entries that a single trim may take.
@@ -147,8 +135,8 @@ enum Found {
 /// State of the schemes.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
-pub struct Demand<const TWO_LEVELS: bool> {
-    cmt: Cmt,
+pub struct Demand<C: EntryCache, const TWO_LEVELS: bool> {
+    cmt: C,
     ctp: Ctp,
     /// Number of entries, and the pages, that are being loaded.
     loading: u64,
@@ -166,27 +154,25 @@ pub struct Demand<const TWO_LEVELS: bool> {
     flush: FlushState,
     /// Time without commands after which changed entries are written.
     background: Option<Nanos>,
-    own: DemandParams,
+    own: C::Own,
     counters: DemandCounters,
 }
 
-/// Number of entries and of whole translation pages that fit the SRAM.
-fn division(own: &DemandParams, cache_bytes: u64, units: u32, two_levels: bool) -> (u64, u64) {
+/// Bytes for entries, and number of whole translation pages.
+fn division(cache_bytes: u64, units: MapUnits, two_levels: bool) -> (u64, u64) {
     let page = UNIT_BYTES;
     let pages = if two_levels { (cache_bytes / 2 / page).max(1) } else { 0 };
-    let entries = cache_bytes.saturating_sub(pages * page) / u64::from(own.entry_bytes);
-    let table = u64::from(units);
-    (entries.min(table), pages.min(table.div_ceil(own.page_entries().into())))
+    (cache_bytes.saturating_sub(pages * page), pages.min(units.count().into()))
 }
 
-impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// State for a device fresh from the factory with a cache of `bytes`.
-    fn with_cache(core: &Core, own: &DemandParams, bytes: u64) -> Demand<TWO_LEVELS> {
+    fn with_cache(core: &Core, own: &C::Own, bytes: u64) -> Demand<C, TWO_LEVELS> {
         let units = core.units();
-        let (entries, pages) = division(own, bytes, units.capacity_units(), TWO_LEVELS);
+        let (entries, pages) = division(bytes, units, TWO_LEVELS);
         let superblocks = core.blocks().count();
         Demand {
-            cmt: Cmt::new(entries, units),
+            cmt: C::new(own, entries, units),
             ctp: Ctp::new(pages, units),
             loading: 0,
             loading_pages: BTreeSet::new(),
@@ -197,7 +183,7 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
             trimmed: BTreeSet::new(),
             wanted: Wanted::default(),
             flush: FlushState::default(),
-            background: own.background_us.count().map(|us| Nanos::from_micros(us.into())),
+            background: own.common().background_us.count().map(|us| Nanos::from_micros(us.into())),
             own: *own,
             counters: DemandCounters::default(),
         }
@@ -222,7 +208,13 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
         if !held {
             self.count_lookup(lpa, access, false);
         }
-        let more = if held || !on_flash { 0 } else { self.expected_with(core, unit) };
+        let more = match held || !on_flash {
+            true => 0,
+            false => {
+                self.expect_with(lpa);
+                self.expected_with(core, unit)
+            }
+        };
         if !self.make_room(core, 1 + more) {
             return Found::NoRoom;
         }
@@ -313,18 +305,19 @@ impl<const TWO_LEVELS: bool> Demand<TWO_LEVELS> {
     }
 }
 
-impl<const TWO_LEVELS: bool> Declared for Demand<TWO_LEVELS> {
-    type Params = DemandParams;
+impl<C: EntryCache, const TWO_LEVELS: bool> Declared for Demand<C, TWO_LEVELS> {
+    type Params = C::Own;
     type Counters = DemandCounters;
 
     fn check(cfg: &EngineConfig, own: &Self::Params, table: &str) -> Result<(), ParamError> {
-        let pages = u64::from(cfg.capacity_units).div_ceil(own.page_entries().into());
+        let pages = u64::from(cfg.capacity_units).div_ceil(own.common().page_entries().into());
         cfg.check_metadata(pages, pages)?;
-        let Some(kib) = own.cache_kib.count() else { return Ok(()) };
+        let Some(kib) = own.common().cache_kib.count() else { return Ok(()) };
         // The entries of all writes under way stay in the cache, and as many again must be able to leave it.
         let entries = 2 * u32::from(cfg.sram.pool);
         let pages_kib = if TWO_LEVELS { UNIT_KIB } else { 0 };
-        let least = pages_kib + (entries * own.entry_bytes).div_ceil(1024).next_multiple_of(UNIT_KIB);
+        let bytes = entries * own.most_entry_bytes() + own.spare_bytes();
+        let least = pages_kib + bytes.div_ceil(1024).next_multiple_of(UNIT_KIB);
         if kib < least {
             let pool = u32::from(cfg.sram.pool) * UNIT_KIB;
             let allowed = format!("at least {least} with sram.pool_kib = {pool}");
@@ -338,25 +331,24 @@ impl<const TWO_LEVELS: bool> Declared for Demand<TWO_LEVELS> {
     }
 }
 
-impl<const TWO_LEVELS: bool> Scheme for Demand<TWO_LEVELS> {
-    fn map_shape(own: &DemandParams) -> MapShape {
-        MapShape { entries: own.page_entries(), bytes: UNIT_BYTES as u32, numbered: Numbered::Directory }
+impl<C: EntryCache, const TWO_LEVELS: bool> Scheme for Demand<C, TWO_LEVELS> {
+    fn map_shape(own: &C::Own) -> MapShape {
+        MapShape { entries: own.common().page_entries(), bytes: UNIT_BYTES as u32, numbered: Numbered::Directory }
     }
 
-    fn new(core: &Core, own: &DemandParams) -> Demand<TWO_LEVELS> {
-        Demand::with_cache(core, own, own.cache_bytes())
+    fn new(core: &Core, own: &C::Own) -> Demand<C, TWO_LEVELS> {
+        Demand::with_cache(core, own, own.common().cache_bytes())
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
         let log = u64::from(core.cfg().log.entries) * 16;
-        let own = &self.own;
-        let (entries, pages) = division(own, own.cache_bytes(), core.capacity_units(), TWO_LEVELS);
-        let caches = entries * u64::from(own.entry_bytes) + pages * UNIT_BYTES;
+        let (entries, pages) = division(self.own.common().cache_bytes(), core.units(), TWO_LEVELS);
+        let caches = C::sram(&self.own, entries, core.units()) + pages * UNIT_BYTES;
         MapMemory { sram: caches + log + core.meta().table_bytes() + self.valid.table_bytes(), dram: 0 }
     }
 }
 
-impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> Translate for Demand<C, TWO_LEVELS> {
     const ON_DEMAND: bool = true;
 
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, _host: HostSays) -> Resolved {
@@ -411,6 +403,10 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
         self.is_cached(core, lpa) || trimmed() || unwritten()
     }
 
+    fn request(&mut self, rest: LpaRun) {
+        self.cmt.request(rest);
+    }
+
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
         for lpa in self.in_caches(core) {
             match runs.last_mut() {
@@ -428,7 +424,7 @@ impl<const TWO_LEVELS: bool> Translate for Demand<TWO_LEVELS> {
     }
 }
 
-impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> Absorb for Demand<C, TWO_LEVELS> {
     fn room(&self, core: &Core) -> usize {
         core.log().room().saturating_sub(core.units_to_log() + TRIM_ENTRIES)
     }
@@ -476,7 +472,7 @@ impl<const TWO_LEVELS: bool> Absorb for Demand<TWO_LEVELS> {
     }
 }
 
-impl<const TWO_LEVELS: bool> Placement for Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> Placement for Demand<C, TWO_LEVELS> {
     /// The number of log blocks limits how long recovery takes.
     fn may_open(&mut self, core: &mut Core, stream: Stream) -> bool {
         let may = core.log_block_fits(self.unsettled_blocks(core).len(), stream);
@@ -489,7 +485,7 @@ impl<const TWO_LEVELS: bool> Placement for Demand<TWO_LEVELS> {
     }
 }
 
-impl<const TWO_LEVELS: bool> Flush for Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> Flush for Demand<C, TWO_LEVELS> {
     fn wants_flush(&self, core: &Core) -> bool {
         let Wanted { evict, log, trims, blocks, .. } = &self.wanted;
         evict.is_some() || *log || *trims || *blocks || self.log_is_crowded(core)
@@ -509,7 +505,7 @@ impl<const TWO_LEVELS: bool> Flush for Demand<TWO_LEVELS> {
     }
 }
 
-impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> Reclaim for Demand<C, TWO_LEVELS> {
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         // The log could not tell a copy of a copy from a copy that was overtaken.
         let logged = self.logged_blocks(core);
@@ -539,7 +535,7 @@ impl<const TWO_LEVELS: bool> Reclaim for Demand<TWO_LEVELS> {
     }
 }
 
-impl<const TWO_LEVELS: bool> Recover for Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> Recover for Demand<C, TWO_LEVELS> {
     const TABLE: Table = Table::CountedSegments;
 
     fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
@@ -547,7 +543,7 @@ impl<const TWO_LEVELS: bool> Recover for Demand<TWO_LEVELS> {
     }
 
     /// Recovery has read all translation pages; the valid page counts follow from them.
-    fn restored(core: &mut Core, own: &DemandParams) -> Demand<TWO_LEVELS> {
+    fn restored(core: &mut Core, own: &C::Own) -> Demand<C, TWO_LEVELS> {
         let mut map = Demand::new(core, own);
         map.valid = ValidCounts::restored(core);
         map.valid.retire_all_empty(core);
@@ -555,8 +551,8 @@ impl<const TWO_LEVELS: bool> Recover for Demand<TWO_LEVELS> {
     }
 }
 
-impl<const TWO_LEVELS: bool> NoBackground for Demand<TWO_LEVELS> {}
-impl<const TWO_LEVELS: bool> NoProtocol for Demand<TWO_LEVELS> {}
+impl<C: EntryCache, const TWO_LEVELS: bool> NoBackground for Demand<C, TWO_LEVELS> {}
+impl<C: EntryCache, const TWO_LEVELS: bool> NoProtocol for Demand<C, TWO_LEVELS> {}
 
 #[cfg(test)]
 mod tests;

@@ -3,13 +3,14 @@
 use units::{Lpa, Ppa};
 
 use super::Demand;
+use super::entries::EntryCache;
 use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::knowledge::Loaded;
 use crate::mapping::portions::LooksUp;
 use crate::sram::Owner;
 
-impl<const TWO_LEVELS: bool> LooksUp for Demand<TWO_LEVELS> {
+impl<C: EntryCache, const TWO_LEVELS: bool> LooksUp for Demand<C, TWO_LEVELS> {
     fn current(&self, core: &Core, lpa: Lpa, loaded: Option<&Loaded>) -> Option<Ppa> {
         self.mapping_of(core, lpa, loaded)
     }

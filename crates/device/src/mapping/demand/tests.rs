@@ -1,5 +1,7 @@
 //! Decisions of the schemes, without a device around them.
 
+use super::nodes::TpftlParams;
+use super::settings::DemandParams;
 use super::*;
 use crate::mapping::small;
 
@@ -25,7 +27,7 @@ fn core_with(written: u32) -> Core {
 }
 
 /// Looks an address up as a read does, and loads its translation page if that is needed. Gives the first answer.
-fn read<const TWO_LEVELS: bool>(map: &mut Demand<TWO_LEVELS>, core: &mut Core, lpa: u32) -> Resolved {
+fn read<C: EntryCache, const TWO_LEVELS: bool>(map: &mut Demand<C, TWO_LEVELS>, core: &mut Core, lpa: u32) -> Resolved {
     let answer = map.resolve(core, Lpa(lpa), HostSays::Nothing);
     if let Resolved::Load(_) = answer {
         let loaded = Loaded::assumed(core.units().of(Lpa(lpa)));
@@ -35,12 +37,16 @@ fn read<const TWO_LEVELS: bool>(map: &mut Demand<TWO_LEVELS>, core: &mut Core, l
 }
 
 /// The host announces reads of these runs.
-fn announce<const TWO_LEVELS: bool>(map: &mut Demand<TWO_LEVELS>, core: &mut Core, runs: &[(u32, u32)]) {
+fn announce<C: EntryCache, const TWO_LEVELS: bool>(
+    map: &mut Demand<C, TWO_LEVELS>,
+    core: &mut Core,
+    runs: &[(u32, u32)],
+) {
     let runs: Vec<LpaRun> = runs.iter().map(|&(lpa, len)| LpaRun { lpa: Lpa(lpa), len }).collect();
     assert_eq!(map.batch(core, &runs, false), None, "the first miss reads the translation page");
 }
 
-fn cached<const TWO_LEVELS: bool>(map: &Demand<TWO_LEVELS>, core: &Core) -> Vec<u32> {
+fn cached<C: EntryCache, const TWO_LEVELS: bool>(map: &Demand<C, TWO_LEVELS>, core: &Core) -> Vec<u32> {
     map.in_caches(core).map(|lpa| lpa.0).collect()
 }
 
@@ -186,9 +192,56 @@ fn a_host_that_asks_is_told_runs_of_cached_addresses() {
 #[test]
 fn two_levels_share_the_cache_by_halves() {
     let own = DemandParams { entry_bytes: 4, ..small::params().Dftl };
-    let kib = 1024;
-    assert_eq!(division(&own, 1088 * kib, 1 << 20, false), (278_528, 0));
-    assert_eq!(division(&own, 1088 * kib, 1 << 20, true), (139_264, 136));
-    assert_eq!(division(&own, 6 * kib, 1 << 20, true), (512, 1), "at least one page");
-    assert_eq!(division(&own, 1088 * kib, 5000, true), (5000, 5), "no more than the whole table");
+    let shape = MapShape { entries: 1024, bytes: 4096, numbered: Numbered::Directory };
+    let parts = |kib: u64, capacity, two_levels| {
+        let units = MapUnits::new(capacity, shape);
+        let (bytes, pages) = division(kib * 1024, units, two_levels);
+        (Cmt::new(&own, bytes, units).capacity(), pages)
+    };
+    assert_eq!(parts(1088, 1 << 20, false), (278_528, 0));
+    assert_eq!(parts(1088, 1 << 20, true), (139_264, 136));
+    assert_eq!(parts(6, 1 << 20, true), (512, 1), "at least one page");
+    assert_eq!(parts(1088, 5000, true), (5000, 5), "no more than the whole table");
+}
+
+/// A request of twelve pages misses once for each translation page, and a cache of single entries twelve times.
+#[test]
+fn a_request_misses_once_in_each_translation_page() {
+    let mut core = core();
+    let mut map = Tpftl::with_cache(&core, &TpftlParams::default(), 2048);
+    map.request(LpaRun { lpa: Lpa(506), len: 12 });
+    assert_eq!(read(&mut map, &mut core, 506), Resolved::Load(SegmentId(0)));
+    (507..512).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), at(lpa)));
+    assert_eq!(read(&mut map, &mut core, 512), Resolved::Load(SegmentId(1)));
+    (513..518).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), at(lpa)));
+    let counters = map.counters;
+    assert_eq!((counters.cmt_read_misses, counters.cmt_read_hits, counters.cmt_prefetched), (2, 10, 10));
+    assert_eq!(read(&mut map, &mut core, 518), Resolved::Load(SegmentId(1)), "it was not asked for");
+}
+
+/// Two translation pages have changed; the colder one is written as a whole, and its entries leave one by one.
+#[test]
+fn a_written_page_gives_clean_victims() {
+    let mut core = core();
+    let own = TpftlParams { request_prefetch: false, selective_prefetch: false, ..TpftlParams::default() };
+    let mut map = Tpftl::with_cache(&core, &own, 6 * 20 + 5 * 8);
+    for lpa in [0, 1, 2, 3, 600, 601, 602, 603] {
+        read(&mut map, &mut core, lpa);
+        map.cmt.set(Lpa(lpa), Some(Ppa(lpa)));
+    }
+    let mut next = 604..;
+    while map.cmt.room() > 0 {
+        let lpa = next.next().unwrap();
+        read(&mut map, &mut core, lpa);
+        map.cmt.set(Lpa(lpa), Some(Ppa(lpa)));
+    }
+    assert_eq!(read(&mut map, &mut core, 700), Resolved::NoRoom);
+    assert_eq!(map.wanted.evict, Some(SegmentId(0)));
+    (0..4).for_each(|lpa| map.cmt.clean(Lpa(lpa)));
+    map.wanted = Wanted::default();
+    for lpa in 700..704 {
+        assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(SegmentId(1)));
+    }
+    assert!(!map.wants_flush(&core));
+    assert!((0..4).all(|lpa| !map.cmt.is_cached(Lpa(lpa))));
 }
