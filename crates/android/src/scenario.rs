@@ -82,6 +82,8 @@ pub struct Lmkd {
     pub kill_time: Nanos,
     /// Time that the driver takes to free what it gives back so that the victim may live.
     pub free_time: Nanos,
+    /// The victim lives as well if less came back and memory is not short any more.
+    pub spares_on_relief: bool,
 }
 
 /// How apps read.
@@ -343,6 +345,7 @@ fn lmkd_of(root: &mut Section<'_>) -> Result<Lmkd, ScenarioError> {
         stall: Nanos::from_millis(70),
         kill_time: Nanos::from_millis(200),
         free_time: Nanos::from_micros(1800),
+        spares_on_relief: false,
     };
     settings(root, "lmkd", |section| {
         let Some(s) = section else { return Ok(()) };
@@ -355,6 +358,7 @@ fn lmkd_of(root: &mut Section<'_>) -> Result<Lmkd, ScenarioError> {
         ms("stall_ms", &mut lmkd.stall, window)?;
         ms("kill_ms", &mut lmkd.kill_time, 60_000)?;
         lmkd.free_time = s.whole("free_us", 0..=1_000_000)?.map_or(lmkd.free_time, Nanos::from_micros);
+        lmkd.spares_on_relief = s.boolean("spares_on_relief")?.unwrap_or(lmkd.spares_on_relief);
         Ok(())
     })?;
     Ok(lmkd)

@@ -135,10 +135,12 @@ impl Phone {
 
     /// Spares the victim if the driver has freed as much as was asked for. Otherwise the killer resumes what it had
     /// begun, even if memory is not short any more: Sec. 6.3, "when Hvalve cannot evict sufficient cached entries to
-    /// free the requested amount of memory, [...] LMKD must resume the suspended app-killing procedure".
+    /// free the requested amount of memory, [...] LMKD must resume the suspended app-killing procedure". Sec. 5.3 has
+    /// it resume when too little was evicted "to alleviate the memory pressure"; that reading is `spares_on_relief`.
     fn decide(&mut self, now: SimTime, returned: u64) {
         let victim = self.victim.expect("the killer has chosen a victim");
-        let spared = returned >= victim.bytes;
+        let relieved = self.scenario.lmkd.spares_on_relief && returned > 0 && !self.memory.exhausted();
+        let spared = returned >= victim.bytes || relieved;
         self.log.kill(Kill {
             at_ns: now.since(self.began.expect("it has begun")).0,
             app: self.states[victim.app.index() - 1].app.name.clone(),

@@ -98,6 +98,21 @@ fn a_victim_is_spared_only_for_all_that_its_end_would_free() {
     }
 }
 
+/// The reading of Sec. 5.3: whoever relieves memory saves the victim, but not who gives nothing.
+#[test]
+fn a_victim_may_be_spared_for_relief() {
+    let text = format!("{SMALL}\n[lmkd]\nspares_on_relief = true\n");
+    let mut half = driver(300 * MIB, |bytes| bytes / 2);
+    let report = run(&text, &mut half, |_, _| {});
+    let found = decisions(&half, &report);
+    let spared = |(kill, _): &&(Kill, Nanos)| kill.spared;
+    assert!(found.iter().filter(spared).count() > 1);
+    assert!(found.iter().filter(spared).all(|(kill, _)| 0 < kill.returned_bytes));
+    assert!(found.iter().any(|(kill, _)| !kill.spared && kill.returned_bytes == 0));
+    let report = run(SMALL, &mut driver(300 * MIB, |bytes| bytes / 2), |_, _| {});
+    assert!(report.kills.iter().all(|kill| !kill.spared), "by default half is too little");
+}
+
 /// What the driver is freeing is not free yet, also if the phone asks meanwhile what the driver holds.
 #[test]
 fn memory_is_free_when_the_driver_has_freed_it() {
