@@ -21,7 +21,7 @@ from ufsim.runner import compare, run
 from ufsim.spec import RunOptions, profile_text, profiles, schemes
 from ufsim.states import StateCache
 from ufsim.suite import Suite
-from ufsim.traces import trace_convert, trace_formats, trace_info, trace_to_scenario
+from ufsim.traces import trace_convert, trace_formats, trace_info, trace_join, trace_to_scenario
 
 if TYPE_CHECKING:
     from ufsim import plots
@@ -50,6 +50,7 @@ __all__ = [
     "trace_convert",
     "trace_formats",
     "trace_info",
+    "trace_join",
     "trace_to_scenario",
 ]
 

@@ -130,6 +130,12 @@ def trace_convert(spec_json: str, out: str | PathLike[str], format: str) -> str:
     The JSON object that it returns says what was lost.
     """
 
+def trace_join(spec_json: str, out: str | PathLike[str]) -> str:
+    """Joins the traces of a specification (`traces`, `rule`, `addresses`, `turn_seconds`, `shift_seconds`) as CSV.
+
+    The file appears when it is complete. The JSON object that it returns says what was joined.
+    """
+
 def trace_to_scenario(spec_json: str, out: str | PathLike[str]) -> str:
     """Writes a session of a phone, an ftrace text, as a scenario, and its requests as CSV beside it.
 

@@ -9,10 +9,10 @@ from rich.text import Text
 
 import ufsim
 from ufsim import tables
-from ufsim.cli_options import JsonOption
+from ufsim.cli_options import JsonOption, UsageError
 from ufsim.cli_options import info as option_info
 from ufsim.screen import Screen
-from ufsim.traces import trace_convert, trace_formats, trace_info, trace_to_scenario
+from ufsim.traces import trace_convert, trace_formats, trace_info, trace_join, trace_to_scenario
 
 app = typer.Typer(
     help="Look into block traces, and convert them.",
@@ -65,6 +65,63 @@ def convert(
         console.print(Text(f"lost: {text}", style="yellow"))
     for text in converted["warnings"]:
         console.print(Text(f"warning: {text}", style="yellow"))
+
+
+@app.command()
+def join(
+    traces: Annotated[list[str], typer.Argument(metavar="TRACE...", help="Trace files or directories, in order.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="CSV file to write; it appears when it is complete.")
+    ],
+    rule: Annotated[
+        str,
+        typer.Option(
+            metavar="RULE", help="merge: all at once; alternate: in turns of --turn; append: one after another."
+        ),
+    ],
+    addresses: Annotated[
+        str, typer.Option(metavar="HOW", help="shared: as recorded; stacked: a range of its own for each trace.")
+    ],
+    turn: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Length of a turn, for --rule alternate.")
+    ] = None,
+    shift: Annotated[
+        str, typer.Option(metavar="SECONDS,...", help="Silence before the first request of each trace.")
+    ] = "",
+    format_name: FormatOption = None,
+    device: DeviceOption = None,
+    clean: CleanOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Join traces into one that can be replayed, and say in it where it comes from."""
+    joined = trace_join(
+        traces,
+        out,
+        rule=rule,
+        addresses=addresses,
+        turn_seconds=turn,
+        shift_seconds=seconds_of(shift),
+        format=format_name,
+        device=device,
+        clean=clean or (),
+    )
+    if as_json:
+        print(json.dumps(joined, indent=2))
+        return
+    console = Screen(soft_wrap=True, highlight=False)
+    console.print(f"{out}: {joined['requests']:,} requests")
+    for line in joined["origin"]:
+        console.print(Text(line))
+    for text in joined["warnings"]:
+        console.print(Text(f"warning: {text}", style="yellow"))
+
+
+def seconds_of(text: str) -> list[float]:
+    """Numbers with commas between."""
+    try:
+        return [float(part) for part in text.split(",")] if text else []
+    except ValueError as error:
+        raise UsageError(f"--shift is '{text}'; allowed: seconds with commas between, such as 0,10,20") from error
 
 
 @app.command("to-scenario")

@@ -66,6 +66,10 @@ def crash_table(campaign: Campaign) -> Table:
 TRACES_PER_TABLE = 3
 
 
+# Where in the block layer a trace was recorded, in words.
+RECORDED = {"above": "above merging", "below": "below merging", "unknown": "not told"}
+
+
 def print_traces(console: Console, infos: list[Document]) -> None:
     """Prints a column for each trace, a few at a time, and the warnings."""
     at_a_time = TRACES_PER_TABLE if console.width >= WIDE else 1
@@ -73,6 +77,8 @@ def print_traces(console: Console, infos: list[Document]) -> None:
         console.print(traces_table(infos[first : first + at_a_time]))
     for info in infos:
         prefix = f"{workload_name(info['trace'])}: " if len(infos) > 1 else ""
+        for line in info["origin"]:
+            console.print(Text(f"{prefix}{line}"))
         for warning in info["warnings"]:
             console.print(Text(f"warning: {prefix}{warning}", style="yellow"))
 
@@ -97,6 +103,7 @@ def traces_table(infos: list[Document]) -> Table:
 
     row("format", lambda info: info["format"])
     row("devices", lambda info: devices_text(info["devices"]))
+    row("recorded", lambda info: RECORDED[info["recorded"]])
     row("busiest process", lambda info: info["processes"][0]["name"], last=True)
     for name in ("requests", "reads", "writes", "flushes", "trims"):
         row(name, partial(count_cell, name=name))

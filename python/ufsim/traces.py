@@ -51,6 +51,35 @@ def trace_convert(
     return parse(_core.trace_convert(_spec(path, format, device, clean), out, to))
 
 
+def trace_join(
+    paths: Sequence[str | Path],
+    out: str | Path,
+    *,
+    rule: str,
+    addresses: str,
+    turn_seconds: float | None = None,
+    shift_seconds: Sequence[float] = (),
+    format: str | None = None,
+    device: str | None = None,
+    clean: Sequence[str] = (),
+) -> Document:
+    """Joins traces into one, written as CSV, and says in it where it comes from.
+
+    `rule` is "merge" (all at once), "alternate" (in turns of `turn_seconds`) or "append" (one after another);
+    `addresses` is "shared" (as recorded) or "stacked" (a range for each trace). `shift_seconds` has the silence before
+    each trace. `format`, `device` and `clean` concern every trace. The file appears when it is complete. Otherwise as
+    `trace_info`.
+    """
+    wish = {
+        "traces": [json.loads(_spec(path, format, device, clean)) for path in paths],
+        "rule": rule,
+        "addresses": addresses,
+        "turn_seconds": turn_seconds,
+        "shift_seconds": list(shift_seconds),
+    }
+    return parse(_core.trace_join(json.dumps(wish), out))
+
+
 def trace_to_scenario(
     path: str | Path, out: str | Path, *, device: str | None = None, clean: Sequence[str] = ()
 ) -> Document:

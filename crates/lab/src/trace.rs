@@ -2,13 +2,17 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-use workload::{CleanRule, Format, Session, Trace, TraceDevice, TraceOptions, TraceReport, TraceStats};
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+use workload::{
+    CleanRule, Format, JoinAddresses, JoinPart, JoinRule, Session, Trace, TraceDevice, TraceOptions, TraceReport,
+    TraceStats,
+};
 
 use crate::error::LabError;
 
 /// What to read, and how.
-#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceSpec {
     /// Trace file, or directory of per-CPU trace files.
@@ -178,6 +182,130 @@ pub fn convert_trace(spec: &TraceSpec, out: &Path, format: &str) -> Result<Conve
     })
 }
 
+/// Which traces to join, and how.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JoinSpec {
+    /// The traces, in their order.
+    pub traces: Vec<TraceSpec>,
+    /// merge, alternate or append.
+    pub rule: String,
+    /// shared or stacked.
+    pub addresses: String,
+    /// Length of a turn, for the rule alternate.
+    pub turn_seconds: Option<f64>,
+    /// Silence before each trace; empty for none.
+    #[serde(default)]
+    pub shift_seconds: Vec<f64>,
+}
+
+/// Rules by which traces are joined.
+const JOIN_RULES: [&str; 3] = ["merge", "alternate", "append"];
+
+/// What may become of their addresses.
+const JOIN_ADDRESSES: [&str; 2] = ["shared", "stacked"];
+
+/// Shifts and turns are at most this long: three years.
+const MOST_SECONDS: f64 = 1e8;
+
+impl JoinSpec {
+    /// Reads a spec from JSON.
+    ///
+    /// # Errors
+    /// Unknown or missing fields and wrong types.
+    pub fn from_json(text: &str) -> Result<JoinSpec, LabError> {
+        serde_json::from_str(text).map_err(|error| LabError::Config(format!("specification of a join: {error}")))
+    }
+
+    fn how(&self) -> Result<(JoinRule, JoinAddresses), LabError> {
+        let wrong = |key: &str, value: &str, allowed: &[&str]| {
+            Err(LabError::Config(format!("{key} = \"{value}\": must be one of {}", allowed.join(", "))))
+        };
+        let rule = match (self.rule.as_str(), self.turn_seconds) {
+            ("alternate", Some(turn)) => JoinRule::Alternate { turn: seconds("turn", turn)? },
+            ("alternate", None) => {
+                return Err(LabError::Config("turn: the rule alternate needs the length of a turn, in seconds".into()));
+            }
+            ("merge" | "append", Some(_)) => {
+                let told =
+                    format!("--turn (turn_seconds) has no effect with the rule {}; it is for alternate", self.rule);
+                return Err(LabError::Option(told));
+            }
+            ("merge", None) => JoinRule::Merge,
+            ("append", None) => JoinRule::Append,
+            (other, _) => return wrong("rule", other, &JOIN_RULES),
+        };
+        match self.addresses.as_str() {
+            "shared" => Ok((rule, JoinAddresses::Shared)),
+            "stacked" => Ok((rule, JoinAddresses::Stacked)),
+            other => wrong("addresses", other, &JOIN_ADDRESSES),
+        }
+    }
+
+    fn shifts(&self) -> Result<Vec<Nanos>, LabError> {
+        let (given, traces) = (self.shift_seconds.len(), self.traces.len());
+        if given > 0 && given != traces {
+            return Err(LabError::Config(format!("shift: {given} values for {traces} traces; give one for each")));
+        }
+        let all = self.shift_seconds.iter().map(|&shift| seconds("shift", shift));
+        Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().chain(vec![Nanos::ZERO; traces - given]).collect())
+    }
+}
+
+fn seconds(key: &str, value: f64) -> Result<Nanos, LabError> {
+    if !(0.0..=MOST_SECONDS).contains(&value) {
+        return Err(LabError::Config(format!("{key} = {value}: must be seconds from 0 to {MOST_SECONDS}")));
+    }
+    Ok(Nanos((value * 1e9).round() as u64))
+}
+
+/// What became of a join.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Joined {
+    /// The new file.
+    pub file: String,
+    /// Its requests.
+    pub requests: u64,
+    /// What it tells of where it comes from.
+    pub origin: Vec<String>,
+    /// What the readers of the traces noticed.
+    pub warnings: Vec<String>,
+}
+
+/// Joins traces and writes them as CSV, the only format that tells where they come from.
+///
+/// # Errors
+/// Everything that is wrong with traces, rule or file.
+pub fn join_traces(spec: &JoinSpec, out: &Path) -> Result<Joined, LabError> {
+    let (rule, addresses) = spec.how()?;
+    let shifts = spec.shifts()?;
+    let file = out.display().to_string();
+    if let Some(same) = spec.traces.iter().find(|trace| is_same(Path::new(&trace.path), out)) {
+        return Err(LabError::Config(format!("out = \"{file}\": is {}, one of the traces to join", same.path)));
+    }
+    let mut parts = Vec::new();
+    let mut warnings = Vec::new();
+    for (source, shift) in spec.traces.iter().zip(shifts) {
+        let trace = source.read()?;
+        let label = label_of(&source.path);
+        warnings.extend(trace.report.warnings().into_iter().map(|warning| format!("{label}: {warning}")));
+        parts.push(JoinPart { label, shift, trace });
+    }
+    let joined = Trace::joined(&file, &parts, rule, addresses).map_err(LabError::config)?;
+    joined.write(Format::Csv, out).map_err(LabError::config)?;
+    Ok(Joined { file, requests: joined.report.requests, origin: joined.report.origin, warnings })
+}
+
+/// Whether two paths are of the same file or directory.
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// The name of a file or directory.
+fn label_of(path: &str) -> String {
+    Path::new(path).file_name().map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
 /// A session of a phone as a scenario.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SessionScenario {
@@ -244,4 +372,76 @@ pub fn trace_to_scenario(spec: &TraceSpec, out: &Path) -> Result<SessionScenario
         others: trace.requests.iter().filter(|r| usize::from(r.process.0) == others).count() as u64,
         warnings,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REQUESTS: &str = "time_ns,op,device,sector,bytes,flags,latency_ns,process\n0,write,x,8,4096,,,p\n";
+
+    /// A directory with traces `a` and `b`, removed at its end.
+    struct Directory(std::path::PathBuf);
+
+    impl Directory {
+        fn new(name: &str) -> Directory {
+            let path = std::env::temp_dir().join(format!("ufsim-join-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            for trace in ["a", "b"] {
+                std::fs::write(path.join(trace), REQUESTS).unwrap();
+            }
+            Directory(path)
+        }
+
+        fn spec(&self, json: &str) -> JoinSpec {
+            let of = |name| format!(r#"{{"path": "{}"}}"#, self.0.join(name).display());
+            JoinSpec::from_json(&format!(r#"{{"traces": [{}, {}], {json}}}"#, of("a"), of("b"))).unwrap()
+        }
+
+        fn join(&self, json: &str, out: &str) -> Result<Joined, String> {
+            join_traces(&self.spec(json), &self.0.join(out)).map_err(|error| error.to_string())
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn wrong_joins_are_refused_in_one_sentence_and_leave_nothing() {
+        let directory = Directory::new("wrong");
+        for (json, told) in [
+            (r#""rule": "mix", "addresses": "shared""#, "rule = \"mix\": must be one of merge, alternate, append"),
+            (r#""rule": "merge", "addresses": "all""#, "addresses = \"all\": must be one of shared, stacked"),
+            (r#""rule": "alternate", "addresses": "shared""#, "turn: the rule alternate needs the length of a turn"),
+            (r#""rule": "merge", "addresses": "shared", "turn_seconds": 1"#, "--turn (turn_seconds) has no effect"),
+            (r#""rule": "merge", "addresses": "shared", "shift_seconds": [1]"#, "shift: 1 values for 2 traces"),
+            (r#""rule": "merge", "addresses": "shared", "shift_seconds": [1, -1]"#, "shift = -1: must be seconds"),
+            (r#""rule": "alternate", "addresses": "shared", "turn_seconds": 1e9"#, "turn = 1000000000: must be"),
+            (r#""rule": "alternate", "addresses": "shared", "turn_seconds": 0"#, "join: turns of 0 s make"),
+        ] {
+            let error = directory.join(json, "out").unwrap_err();
+            assert!(error.starts_with(told), "{error}");
+        }
+        let good = r#""rule": "merge", "addresses": "shared""#;
+        assert!(directory.join(good, "a").unwrap_err().ends_with("one of the traces to join"));
+        std::fs::write(directory.0.join("b"), format!("{REQUESTS}1,write,x,none,4096,,,p\n")).unwrap();
+        let error = directory.join(good, "out").unwrap_err();
+        assert!(error.contains("b: line 3, column 11: sector is 'none'"), "{error}");
+        let left: Vec<_> = std::fs::read_dir(&directory.0).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 2, "{left:?}");
+    }
+
+    #[test]
+    fn what_is_told_of_a_join_stands_in_the_file() {
+        let directory = Directory::new("told");
+        let json = r#""rule": "append", "addresses": "stacked", "shift_seconds": [0, 2.5]"#;
+        let joined = directory.join(json, "out").unwrap();
+        assert_eq!((joined.requests, joined.origin.len()), (2, 3));
+        let spec = TraceSpec { path: joined.file, ..TraceSpec::default() };
+        let info = TraceInfo::of(&spec.read().unwrap());
+        assert_eq!((info.report.origin, info.report.duration), (joined.origin, Nanos(2_500_000_000)));
+    }
 }

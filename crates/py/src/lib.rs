@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use campaign::recovery::{PAGES, SEGMENTS};
 use campaign::{CIRCUMSTANCES, Case, Failure, MOMENTS, Report, sabotages};
 use lab::profile::{self, Description, EMBEDDED};
-use lab::trace::{TraceInfo, TraceSpec};
+use lab::trace::{JoinSpec, TraceInfo, TraceSpec};
 use lab::{LabError, OnProgress, ReadLog, RunResult, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -305,6 +305,14 @@ fn trace_convert(py: Python<'_>, spec_json: &str, out: PathBuf, format: &str) ->
     serde_json::to_string(&converted).map_err(config_error)
 }
 
+/// Joins traces, writes them as CSV and returns what was joined, as JSON.
+#[pyfunction]
+fn trace_join(py: Python<'_>, spec_json: &str, out: PathBuf) -> PyResult<String> {
+    let spec = JoinSpec::from_json(spec_json).map_err(exception)?;
+    let joined = py.detach(|| lab::trace::join_traces(&spec, &out)).map_err(exception)?;
+    serde_json::to_string(&joined).map_err(config_error)
+}
+
 /// Writes a session of a phone as a scenario and returns what is in it, as JSON.
 #[pyfunction]
 fn trace_to_scenario(py: Python<'_>, spec_json: &str, out: PathBuf) -> PyResult<String> {
@@ -349,6 +357,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(clean_rules, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(trace_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_join, module)?)?;
     module.add_function(wrap_pyfunction!(trace_to_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(map_plus_examples, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)

@@ -51,6 +51,6 @@ pub use source::{DriverCall, Fault, Footprint, GroupId, GroupInfo, Issued, Next,
 pub use text_file::text_file;
 pub use tickets::Tickets;
 pub use trace::{
-    CleanRule, Cleaned, Folded, Format, Lengths, Trace, TraceDevice, TraceError, TraceFile, TraceOptions, TraceReport,
-    TraceStats,
+    CleanRule, Cleaned, Folded, Format, JoinAddresses, JoinPart, JoinRule, Lengths, Recorded, Trace, TraceDevice,
+    TraceError, TraceFile, TraceOptions, TraceReport, TraceStats,
 };

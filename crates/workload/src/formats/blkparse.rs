@@ -9,7 +9,7 @@ use units::{Nanos, SimTime};
 use super::rwbs::Rwbs;
 use super::text::{Field, Fields, Line, lines};
 use super::{Definition, Framing, HEAD_LINES, Origin, Source};
-use crate::trace::{Outstanding, Place, Records, TraceFile};
+use crate::trace::{Outstanding, Place, Recorded, Records, TraceFile};
 use crate::{SECTOR_BYTES, TraceError, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -29,6 +29,7 @@ fn fits(head: &[u8]) -> bool {
 fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
     let queued = files.iter().flat_map(events).any(|event| event.is_ok_and(|event| event.action == b"Q"));
     let begins: &[u8] = if queued { b"Q" } else { b"D" };
+    records.report.recorded = if queued { Recorded::Above } else { Recorded::Below };
     for (number, file) in (0..).zip(files) {
         let mut reader = Reader {
             origin: Origin { file: number },

@@ -2,6 +2,9 @@
 //! `time_ns,op,device,sector,bytes,flags,latency_ns,process`. `op` is read, write, flush or trim; `device` a name
 //! without comma; `flags` any of fua, sync, meta, readahead and preflush with `|` between; `latency_ns` may be empty;
 //! `process` is the rest of the line.
+//!
+//! Before the requests may stand lines that tell where they come from: `# origin: TEXT`, any number of them, and
+//! `# recorded: PLACE`, which is above, below or unknown and says where in the block layer it was recorded.
 
 use std::io::{self, Write};
 
@@ -9,10 +12,12 @@ use units::{Nanos, SimTime};
 
 use super::text::{Field, Line};
 use super::{Carries, Definition, Framing, Origin, Source, Writer};
-use crate::trace::Records;
+use crate::trace::{Recorded, Records};
 use crate::{Flags, Trace, TraceError, WorkOp, WorkRequest};
 
 const HEADER: &str = "time_ns,op,device,sector,bytes,flags,latency_ns,process";
+const ORIGIN: &str = "# origin: ";
+const RECORDED: &str = "# recorded: ";
 const FLAGS: [&str; 5] = ["fua", "sync", "meta", "readahead", "preflush"];
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -38,6 +43,9 @@ pub(super) const DEFINITION: Definition = Definition {
 };
 
 fn read(line: Line<'_>, origin: Origin, records: &mut Records) -> Result<(), TraceError> {
+    if line.text.starts_with(b"# ") {
+        return note(line, records);
+    }
     let mut fields = line.separated(b',');
     let time = fields.need("time in nanoseconds")?.number()?;
     let op = operation(fields.need("operation")?)?;
@@ -57,6 +65,23 @@ fn read(line: Line<'_>, origin: Origin, records: &mut Records) -> Result<(), Tra
         ..origin.request(line.number, op, sector, bytes)
     };
     records.push(device, request);
+    Ok(())
+}
+
+/// A line about the trace; it is no event.
+fn note(line: Line<'_>, records: &mut Records) -> Result<(), TraceError> {
+    let report = &mut records.report;
+    if let Some(text) = line.text.strip_prefix(ORIGIN.as_bytes()) {
+        report.origin.push(String::from_utf8_lossy(text).into_owned());
+    } else if line.text.starts_with(RECORDED.as_bytes()) {
+        let field = line.field(RECORDED.len()..line.text.len(), "place of recording");
+        let place = Recorded::ALL.into_iter().find(|place| place.name().as_bytes() == field.text);
+        report.recorded = place.ok_or_else(|| field.wrong(&Recorded::ALL.map(Recorded::name).join(", ")))?;
+    } else {
+        return Err(line.field(0..line.text.len(), "line").wrong(&format!("{ORIGIN}..., {RECORDED}..., or a request")));
+    }
+    report.events = report.events.saturating_sub(1);
+    report.queue_events = report.queue_events.saturating_sub(1);
     Ok(())
 }
 
@@ -87,6 +112,12 @@ fn flags_of(field: Field<'_>) -> Result<Flags, TraceError> {
 
 fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{HEADER}")?;
+    for line in &trace.report.origin {
+        writeln!(out, "{ORIGIN}{}", line.replace(char::is_control, "_"))?;
+    }
+    if trace.report.recorded != Recorded::Unknown {
+        writeln!(out, "{RECORDED}{}", trace.report.recorded.name())?;
+    }
     // A name must not end its field or its line.
     let clean = |name: &String| name.replace(|c: char| c == ',' || c.is_control(), "_");
     let devices: Vec<String> = trace.devices.iter().map(|d| clean(&d.name)).collect();

@@ -6,7 +6,7 @@ use units::SimTime;
 use super::rwbs::Rwbs;
 use super::text::Line;
 use super::{Definition, Framing, Origin, Source, comm, device_name};
-use crate::trace::Records;
+use crate::trace::{Recorded, Records};
 use crate::{TraceError, WorkRequest};
 
 const HEADER: &[u8] = b"proces,device,rw_flag,sector,size,timestamp";
@@ -22,6 +22,7 @@ pub(super) const DEFINITION: Definition = Definition {
 };
 
 fn read(line: Line<'_>, origin: Origin, records: &mut Records) -> Result<(), TraceError> {
+    records.report.recorded = Recorded::Below;
     let mut fields = line.separated(b',');
     let process = fields.need("process")?;
     let number = fields.need("device number")?;

@@ -6,7 +6,7 @@ use units::{Nanos, SimTime};
 
 use super::text::Line;
 use super::{Definition, Framing, Origin, Source};
-use crate::trace::Records;
+use crate::trace::{Recorded, Records};
 use crate::{SECTOR_BYTES, TraceError, WorkOp, WorkRequest};
 
 const FLAG_WRITE: u64 = 1;
@@ -23,6 +23,7 @@ pub(super) const DEFINITION: Definition = Definition {
 };
 
 fn read(line: Line<'_>, origin: Origin, records: &mut Records) -> Result<(), TraceError> {
+    records.report.recorded = Recorded::Below;
     let mut fields = line.words();
     let sector = fields.need("start sector")?.number()?;
     let sectors = fields.need("size in sectors")?.number()?;

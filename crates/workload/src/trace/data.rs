@@ -54,7 +54,7 @@ pub struct Trace {
 }
 
 /// Most requests of a repeated trace.
-pub const MAX_REPEATED: usize = 1 << 28;
+pub(super) const MAX_REPEATED: usize = 1 << 28;
 
 impl Trace {
     /// The trace `times` times in a row, at the same addresses. Between the last request of one round and the first of

@@ -246,6 +246,12 @@ pub enum TraceError {
         /// Size of the device.
         capacity_mib: u64,
     },
+    /// Traces that cannot be joined.
+    #[error("join: {problem}")]
+    Join {
+        /// Why.
+        problem: String,
+    },
     /// Too many requests after repetition.
     #[error("repeat: {times} times {requests} requests are too many; at most 268435456 in all")]
     TooLong {

@@ -8,8 +8,10 @@ mod file;
 pub(crate) mod files;
 mod fold;
 mod intake;
+mod join;
 mod normalise;
 mod pace;
+mod recorded;
 mod records;
 mod report;
 mod stats;
@@ -24,6 +26,8 @@ pub(crate) use completions::{Outstanding, Place};
 pub use data::{Trace, TraceDevice, TraceOptions};
 pub use error::TraceError;
 pub use file::TraceFile;
+pub use join::{JoinAddresses, JoinPart, JoinRule};
+pub use recorded::Recorded;
 pub(crate) use records::{Records, TraceRecord};
 pub use report::{Folded, TraceReport};
 pub use stats::{Lengths, TraceStats};
@@ -140,7 +144,7 @@ impl Trace {
         Footprint::from_ranges(self.requests.iter().map(WorkRequest::units))
     }
 
-    fn file_name(&self, request: &WorkRequest) -> String {
+    pub(super) fn file_name(&self, request: &WorkRequest) -> String {
         self.files.get(usize::from(request.stream.0)).unwrap_or(&self.name).clone()
     }
 }

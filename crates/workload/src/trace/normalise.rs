@@ -10,7 +10,7 @@ use crate::SECTOR_BYTES;
 use crate::source::LATEST;
 
 /// Ranges of devices begin at multiples of this, so that alignment to 4 KiB stays what it was.
-const RANGE_SECTORS: u64 = (1 << 20) / SECTOR_BYTES;
+pub(super) const RANGE_SECTORS: u64 = (1 << 20) / SECTOR_BYTES;
 
 /// Builds the trace.
 ///

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize, Serializer};
 use units::{Nanos, SimTime};
 
+use super::Recorded;
 use super::clean::Cleaned;
 use crate::{WorkOp, WorkRequest};
 
@@ -12,6 +13,10 @@ use crate::{WorkOp, WorkRequest};
 /// Counts that are there for a warning alone are not serialised.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct TraceReport {
+    /// Where it comes from, if the file tells: how it was joined from others, and from which; a line each.
+    pub origin: Vec<String>,
+    /// Where in the block layer it was recorded.
+    pub recorded: Recorded,
     /// Files read.
     pub files: u64,
     /// Per-CPU files that are missing between others.

@@ -4,13 +4,14 @@ use units::{Nanos, SimTime};
 
 use super::record::{Event, Events, Kind, category};
 use crate::formats::device_name;
-use crate::trace::{Outstanding, Place, Records};
+use crate::trace::{Outstanding, Place, Recorded, Records};
 use crate::{Flags, StreamId, WorkOp, WorkRequest};
 
 /// Puts the events in order and makes requests of them.
 pub(super) fn records(mut events: Events, records: &mut Records) {
     events.list.sort_by_key(|e| e.time);
     records.report = events.report;
+    records.report.recorded = Recorded::Above;
     records.list.reserve(events.list.len() / 2);
     let mut outstanding = Outstanding::default();
     for event in &events.list {

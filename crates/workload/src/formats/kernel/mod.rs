@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use super::Origin;
 use super::rwbs::Rwbs;
-use crate::trace::Records;
+use crate::trace::{Recorded, Records};
 
 pub(crate) use ufs::{Addresses, UfsEvent, UfsStage};
 
@@ -69,6 +69,7 @@ pub(crate) struct Collector<'r> {
 impl<'r> Collector<'r> {
     /// A collector of a file; `issues` says that the trace has events of issued requests.
     pub fn new(file: u16, issues: bool, records: &'r mut Records) -> Collector<'r> {
+        records.report.recorded = Recorded::Below;
         let ufs = ufs::State::new(records.list.len());
         Collector { origin: Origin { file }, block: block::State::new(issues), ufs, records }
     }
