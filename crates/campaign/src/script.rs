@@ -272,10 +272,13 @@ fn small_device(rng: &mut Rng, kind: Kind) -> Vec<(&'static str, String)> {
         _ => (pick(rng, &[2, 4]), pick(rng, &[4, 8, 16])),
     };
     let pages = pick(rng, &[8, 16]);
-    let superblock_kib = channels * dies * planes * page_kib * pages;
+    // Some have superblocks on half of their dies, if these are not too small for the metadata.
+    let narrow = rng.below(4) == 0 && channels * dies * planes * page_kib * pages >= 1024;
+    let wide = channels * dies / if narrow { 2 } else { 1 };
+    let superblock_kib = wide * planes * page_kib * pages;
     let superblocks: u32 = pick(rng, &[50, 70, 100]);
     let capacity_mib = (superblocks * superblock_kib / 1024).next_multiple_of(4).max(16);
-    let shape = Shape { channels, dies, planes, page_kib, pages, capacity_mib };
+    let shape = Shape { channels, dies, wide, planes, page_kib, pages, capacity_mib };
     let mut set = shape.keys(rng);
     // A GC step and a map flush need room for two rows.
     let rows_kib = 2 * planes * page_kib;
@@ -301,7 +304,7 @@ fn small_device(rng: &mut Rng, kind: Kind) -> Vec<(&'static str, String)> {
 /// A device of 8 to 64 GiB with superblocks of 64 MiB.
 fn large_device(rng: &mut Rng) -> Vec<(&'static str, String)> {
     let capacity_mib = pick(rng, &[8, 32, 64]) * 1024;
-    let mut set = Shape { channels: 4, dies: 4, planes: 2, page_kib: 8, pages: 256, capacity_mib }.keys(rng);
+    let mut set = Shape { channels: 4, dies: 4, wide: 16, planes: 2, page_kib: 8, pages: 256, capacity_mib }.keys(rng);
     set.push(("sram.pool_kib", "1024".into()));
     set
 }
@@ -310,6 +313,8 @@ fn large_device(rng: &mut Rng) -> Vec<(&'static str, String)> {
 struct Shape {
     channels: u32,
     dies: u32,
+    /// Dies of a superblock.
+    wide: u32,
     planes: u32,
     page_kib: u32,
     pages: u32,
@@ -319,7 +324,7 @@ struct Shape {
 impl Shape {
     /// The keys of the flash, within the limits of the profile.
     fn keys(&self, rng: &mut Rng) -> Vec<(&'static str, String)> {
-        let superblock_kib = self.channels * self.dies * self.planes * self.page_kib * self.pages;
+        let superblock_kib = self.wide * self.planes * self.page_kib * self.pages;
         let full = self.capacity_mib * 1024 / superblock_kib;
         let data = full + full / pick(rng, &[5, 3]) + 20;
         // As few metadata superblocks as are allowed, so that they are collected all the time, or some more.
@@ -329,6 +334,7 @@ impl Shape {
         let keys = [
             ("nand.channels", self.channels),
             ("nand.dies_per_channel", self.dies),
+            ("superblock.dies", self.wide),
             ("nand.planes", self.planes),
             ("nand.page_kib", self.page_kib),
             ("nand.pages_per_block", self.pages),

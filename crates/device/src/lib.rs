@@ -3,8 +3,9 @@
 //! # Glossary
 //! - **front end**: takes commands in the order of arrival; one thread, a fixed cost per command.
 //! - **pool**: the SRAM. Its 4 KiB buffers are shared by write data, L2P segments, GC and operations in flight.
-//! - **row**: one page on every plane of a die, programmed at once; **stripe**: a row on every die.
-//! - **superblock**: one block on every plane of every die; unit of allocation, GC and log blocks.
+//! - **row**: one page on every plane of a die, programmed at once; **stripe**: a row on every die of a superblock.
+//! - **superblock**: one block on every plane of every die, or of a group of dies; unit of allocation, GC and log
+//!   blocks.
 //! - **L2P log buffer**: new mappings, in SRAM, that are not yet in a segment on flash.
 //! - **map unit**: the part of the mapping table that one piece of metadata holds: an L2P segment, a part of one, or a
 //!   translation page.

@@ -151,9 +151,13 @@ impl MapUnits {
     }
 
     /// Flash units of a segment bitmap. The smaller the map units, the larger the bitmap. Schemes without bitmaps have
-    /// a place for one all the same.
+    /// a place for one all the same, except those whose paper says what their directory holds (MSFTL Sec. 3.3).
     pub fn bitmap_parts(self) -> u32 {
-        if self.has_bitmaps { self.count().div_ceil(8 * UNIT_BYTES as u32) } else { 1 }
+        match (self.has_bitmaps, self.numbered) {
+            (true, _) => self.count().div_ceil(8 * UNIT_BYTES as u32),
+            (false, Numbered::Directory) => 1,
+            (false, Numbered::Spare) => 0,
+        }
     }
 
     /// Flash units of a map unit; 1 if it shares one.

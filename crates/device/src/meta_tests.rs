@@ -10,6 +10,7 @@ fn geometry(data_superblocks: u32, units_per_page: u32) -> Geometry {
     Geometry {
         channels: 2,
         dies_per_channel: 1,
+        superblock_dies: 2,
         planes: 2,
         units_per_page,
         pages_per_block: 256 / units_per_page,
@@ -59,14 +60,14 @@ fn sizes_are_those_of_what_is_stored() {
     assert_eq!(meta.flash_units(), 6 * 1024);
     assert_eq!(meta.map_directory_bytes(), 4 * 62_500);
     assert_eq!(meta.table_bytes(), 4 * 102_536 + 4 * 62_500);
-    // 800 map units, a bitmap and an erase count for each of 95 superblocks, 2 records and 32 pages of the journal take
-    // 4 bytes each, which is one unit. The highest number of all takes 4 bytes of another one.
+    // 895 map units, an erase count for each of 95 superblocks, 2 records and 32 pages of the journal take 4 bytes each,
+    // which is one unit. The highest number of all takes 4 bytes of another one. There are no places for bitmaps.
     let shape = MapShape { numbered: Numbered::Spare, ..MapShape::SEGMENT };
-    let spare = Meta::new(geometry(95, 1).layout(), MapUnits::new(800 * 1024, shape));
+    let spare = Meta::new(geometry(95, 1).layout(), MapUnits::new(895 * 1024, shape));
     assert_eq!(spare.pieces() + 95, 1024);
     assert_eq!(spare.snapshot_units(), 2);
     assert_eq!(spare.table_bytes(), 4 * u64::from(spare.pieces()));
-    let next = Meta::new(geometry(95, 1).layout(), MapUnits::new(799 * 1024, shape));
+    let next = Meta::new(geometry(95, 1).layout(), MapUnits::new(894 * 1024, shape));
     assert_eq!(next.snapshot_units(), 1, "a map unit less makes room for it");
 }
 

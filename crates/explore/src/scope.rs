@@ -185,6 +185,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
         geometry: Geometry {
             channels: 2,
             dies_per_channel: 1,
+            superblock_dies: 2,
             planes: 1,
             units_per_page: row_units,
             pages_per_block: 10 / row_units,

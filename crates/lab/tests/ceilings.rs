@@ -22,7 +22,7 @@ const DEVICES: &[(&str, &[(&str, u64)])] = &[
     ("hp-ufs", &[("firmware.command_ns", 400_000)]),
     ("hp-ufs", &[("host.tags", 3), ("host.internal_tags", 2)]),
     ("hpb", &[]),
-    ("msftl", &[]),
+    ("msftl", &[("superblock.dies", 4), ("nand.data_superblocks", 3760), ("nand.meta_superblocks", 16)]),
     ("emmc-map-plus", &[]),
     ("tiny", &[]),
 ];
@@ -100,6 +100,12 @@ fn check(profile: &str, set: &[(&str, u64)], scheme: &str, reach: f64) {
 #[test]
 fn ideal_reaches_most_of_every_ceiling_and_exceeds_none() {
     DEVICES.iter().for_each(|(profile, set)| check(profile, set, "ideal", 1.0));
+}
+
+/// What lies in a block of one die comes from one die, so only random reads use all of them.
+#[test]
+fn narrow_superblocks_exceed_no_ceiling() {
+    check("msftl", &[], "ideal", 0.0);
 }
 
 #[test]

@@ -21,6 +21,10 @@ const CHUNKS_PER_FLUSH: u64 = 9 * 64;
 const CHUNKS: u64 = CHUNKS_PER_FLUSH * FLUSHES;
 /// Units of 4 KiB in a NAND page.
 const PAGE_UNITS: u64 = 4;
+/// Units in a block of 9 MiB (MSFTL Table 1).
+const BLOCK_UNITS: u64 = 9 * 256;
+/// Blocks for user data of the small drive.
+const DATA_BLOCKS: u64 = 640;
 
 /// A scheme, a setting of it, and the MiB of user data that one piece of its mapping table maps.
 const SCHEMES: [(&str, &str, u32, u64); 6] = [
@@ -37,11 +41,11 @@ fn run(scheme: &str, (key, value): (&str, u32), chunks: impl Iterator<Item = u64
     spec.profile = "msftl".into();
     let set: [(&str, serde_json::Value); 8] = [
         ("device.capacity_mib", CAPACITY_MIB.into()),
-        ("nand.data_superblocks", 160.into()),
-        ("gc.start_superblocks", 5.into()),
-        ("gc.relaxed_superblocks", 4.into()),
-        ("gc.hurried_superblocks", 3.into()),
-        ("gc.reserve_superblocks", 2.into()),
+        ("nand.data_superblocks", DATA_BLOCKS.into()),
+        ("gc.start_superblocks", 20.into()),
+        ("gc.relaxed_superblocks", 16.into()),
+        ("gc.hurried_superblocks", 12.into()),
+        ("gc.reserve_superblocks", 8.into()),
         ("sram.write_through", true.into()),
         (key, value.into()),
     ];
@@ -83,6 +87,24 @@ fn pages_of(reach_mib: u64) -> u64 {
     let per_page = 16 / reach_mib;
     let pieces = |flush: u64| (9 * flush + 8) / reach_mib - 9 * flush / reach_mib + 1;
     (0..FLUSHES).map(|flush| pieces(flush).div_ceil(per_page)).sum()
+}
+
+/// The whole directory is written with each translation block, at its start: 4 bytes for each piece of the table, two
+/// records and 32 pages of the journal, 4 for the erase count of each user block, and a number of 4.
+#[test]
+fn the_directory_is_written_once_in_each_translation_block_of_9_mib() {
+    for (scheme, key, value, reach_mib) in SCHEMES {
+        let run = run(scheme, (key, value), 0..CHUNKS);
+        let names = ["pmt_flush_units", "pmt_moved_units", "pmt_directory_units", "pmt_bookkeeping_units"];
+        let [flushed, moved, directory, others] = names.map(|name| counter(&run, name));
+        let blocks = (flushed + moved + directory + others).div_ceil(BLOCK_UNITS);
+        let bytes = 4 * (CAPACITY_MIB / reach_mib + 2 + 32) + 4 * DATA_BLOCKS + 4;
+        let whole = bytes.div_ceil(4096).next_multiple_of(PAGE_UNITS);
+        assert_eq!(directory, blocks * whole, "{scheme} {value}: {blocks} blocks");
+        assert!(blocks > 1, "{scheme} {value}");
+        // The user's blocks have 9 MiB, too: each takes a record of one page when it is opened.
+        assert_eq!(others, FLUSHES * PAGE_UNITS, "{scheme} {value}");
+    }
 }
 
 /// The paper's own drive has 14,352 flushes; the same counting gives what it measured, 339.9 and 224.3 MiB, within 2 %.

@@ -1,6 +1,7 @@
 //! Sizes of the flash array and the arithmetic of physical page addresses.
 
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 use units::{Ppa, Superblock};
 
@@ -15,15 +16,19 @@ pub enum CellType {
 
 /// Sizes of the flash array. Each counts items of the next smaller kind.
 ///
-/// Physical page addresses run in fill order. Consecutive addresses go to every plane of a die, then to the next die,
-/// then to the next page: `ppa = superblock * superblock_units + page * stripe_units + die * row_units + plane *
-/// units_per_page + unit`.
+/// A superblock spans all dies, or a group of them. Of `n` groups, superblock `s` lies on group `s % n`.
+///
+/// Physical page addresses run in fill order. Consecutive addresses go to every plane of a die, then to the next die of
+/// the superblock, then to the next page: `ppa = superblock * superblock_units + page * stripe_units + (die - first_die)
+/// * row_units + plane * units_per_page + unit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Channels; die `d` is on channel `d % channels`.
     pub channels: u32,
     /// Dies on each channel.
     pub dies_per_channel: u32,
+    /// Dies that a superblock spans; divides the number of dies.
+    pub superblock_dies: u32,
     /// Planes in a die; all planes of a die work together.
     pub planes: u32,
     /// 4 KiB units in a page of one plane.
@@ -49,10 +54,23 @@ impl Geometry {
         self.planes * self.units_per_page
     }
 
-    /// Units in a stripe, one row on every die.
+    /// Units in a stripe, one row on every die of a superblock.
     #[inline]
     pub fn stripe_units(&self) -> u32 {
-        self.dies() * self.row_units()
+        self.superblock_dies * self.row_units()
+    }
+
+    /// Groups of dies that a superblock may lie on.
+    #[inline]
+    pub fn die_groups(&self) -> u32 {
+        self.dies() / self.superblock_dies
+    }
+
+    /// The dies of a superblock.
+    #[inline]
+    pub fn dies_of(&self, superblock: Superblock) -> Range<u32> {
+        let first = superblock.0 % self.die_groups() * self.superblock_dies;
+        first..first + self.superblock_dies
     }
 
     /// Units in a superblock.
@@ -73,14 +91,18 @@ impl Geometry {
         self.superblocks() * self.superblock_units()
     }
 
-    /// Units in the array. `None` if a size is zero or the addresses do not fit the four bytes of an L2P entry (which
-    /// needs one value for "unmapped"). The other functions are valid for geometries that pass this check. Either
-    /// metadata or data superblocks may be missing, but not both.
+    /// Units in the array. `None` if a size is zero, the groups of dies are not equal, or the addresses do not fit the
+    /// four bytes of an L2P entry (which needs one value for "unmapped"). The other functions are valid for geometries
+    /// that pass this check. Either metadata or data superblocks may be missing, but not both.
     pub fn checked_total_units(&self) -> Option<u32> {
-        let sizes = [self.channels, self.dies_per_channel, self.planes, self.units_per_page, self.pages_per_block];
+        let dies = self.channels.checked_mul(self.dies_per_channel)?;
+        if self.superblock_dies == 0 || !dies.is_multiple_of(self.superblock_dies) {
+            return None;
+        }
+        let sizes = [self.superblock_dies, self.planes, self.units_per_page, self.pages_per_block];
         let superblocks = self.data_superblocks.checked_add(self.meta_superblocks)?;
         let total = sizes.into_iter().try_fold(superblocks, u32::checked_mul)?;
-        (total > 0 && total < u32::MAX - 1).then_some(total)
+        (dies > 0 && total > 0 && total < u32::MAX - 1).then_some(total)
     }
 
     /// The superblock of an address.
@@ -104,7 +126,7 @@ impl Geometry {
     /// The die of an address.
     #[inline]
     pub fn die_of(&self, ppa: Ppa) -> u32 {
-        ppa.0 % self.stripe_units() / self.row_units()
+        self.dies_of(self.superblock_of(ppa)).start + ppa.0 % self.stripe_units() / self.row_units()
     }
 
     /// The channel of a die.
@@ -147,7 +169,7 @@ pub struct Place {
     pub superblock: Superblock,
     /// Page in each block of the superblock, `0..pages_per_block`.
     pub page: u32,
-    /// Die, `0..dies`.
+    /// Die, one of those of the superblock.
     pub die: u32,
     /// Plane in the die, `0..planes`.
     pub plane: u32,
@@ -164,12 +186,13 @@ pub struct Layout {
     stripe: Divider,
     row: Divider,
     page: Divider,
+    groups: Divider,
 }
 
 impl Layout {
     fn new(geometry: Geometry) -> Layout {
         let Some(total_units) = geometry.checked_total_units() else {
-            panic!("geometry has a zero size or more than 2^32 - 3 units: {geometry:?}");
+            panic!("geometry has a zero size, unequal groups of dies or more than 2^32 - 3 units: {geometry:?}");
         };
         Layout {
             geometry,
@@ -178,6 +201,7 @@ impl Layout {
             stripe: Divider::new(geometry.stripe_units()),
             row: Divider::new(geometry.row_units()),
             page: Divider::new(geometry.units_per_page),
+            groups: Divider::new(geometry.die_groups()),
         }
     }
 
@@ -232,7 +256,20 @@ impl Layout {
     /// See [`Geometry::die_of`].
     #[inline]
     pub fn die_of(&self, ppa: Ppa) -> u32 {
-        self.row.div_rem(self.stripe.div_rem(ppa.0).1).0
+        let in_group = self.row.div_rem(self.stripe.div_rem(ppa.0).1).0;
+        if self.groups.by == 1 { in_group } else { self.first_die(self.superblock_of(ppa)) + in_group }
+    }
+
+    #[inline]
+    fn first_die(&self, superblock: Superblock) -> u32 {
+        self.groups.div_rem(superblock.0).1 * self.geometry.superblock_dies
+    }
+
+    /// See [`Geometry::dies_of`].
+    #[inline]
+    pub fn dies_of(&self, superblock: Superblock) -> Range<u32> {
+        let first = self.first_die(superblock);
+        first..first + self.geometry.superblock_dies
     }
 
     /// See [`Geometry::row_start`].
@@ -252,15 +289,16 @@ impl Layout {
     pub fn place(&self, ppa: Ppa) -> Place {
         let (superblock, rest) = self.superblock.div_rem(ppa.0);
         let (page, rest) = self.stripe.div_rem(rest);
-        let (die, rest) = self.row.div_rem(rest);
+        let (in_group, rest) = self.row.div_rem(rest);
         let (plane, unit) = self.page.div_rem(rest);
-        Place { superblock: Superblock(superblock), page, die, plane, unit }
+        let superblock = Superblock(superblock);
+        Place { superblock, page, die: self.first_die(superblock) + in_group, plane, unit }
     }
 
     /// Composes an address; inverse of [`Layout::place`].
     #[inline]
     pub fn ppa(&self, at: Place) -> Ppa {
-        let row = at.page * self.stripe.by + at.die * self.row.by;
+        let row = at.page * self.stripe.by + (at.die - self.first_die(at.superblock)) * self.row.by;
         Ppa(at.superblock.0 * self.superblock.by + row + at.plane * self.page.by + at.unit)
     }
 
@@ -277,10 +315,18 @@ impl Layout {
         self.die_block(superblock, die) * self.geometry.planes as usize + plane as usize
     }
 
+    /// Numbers of the groups of blocks of a superblock, by die.
+    #[inline]
+    pub(crate) fn die_blocks(&self, superblock: Superblock) -> Range<usize> {
+        let dies = self.geometry.superblock_dies as usize;
+        superblock.index() * dies..(superblock.index() + 1) * dies
+    }
+
     /// Number of the group of blocks that a die erases together.
     #[inline]
     pub(crate) fn die_block(&self, superblock: Superblock, die: u32) -> usize {
-        superblock.index() * self.geometry.dies() as usize + die as usize
+        let in_group = die - self.first_die(superblock);
+        superblock.index() * self.geometry.superblock_dies as usize + in_group as usize
     }
 }
 
@@ -333,6 +379,7 @@ mod tests {
     const HP_UFS: Geometry = Geometry {
         channels: 8,
         dies_per_channel: 1,
+        superblock_dies: 8,
         planes: 2,
         units_per_page: 4,
         pages_per_block: 64,
@@ -342,12 +389,15 @@ mod tests {
     const ODD: Geometry = Geometry {
         channels: 3,
         dies_per_channel: 2,
+        superblock_dies: 6,
         planes: 3,
         units_per_page: 5,
         pages_per_block: 7,
         data_superblocks: 2,
         meta_superblocks: 1,
     };
+    /// Superblocks of two dies, in three groups.
+    const NARROW: Geometry = Geometry { superblock_dies: 2, data_superblocks: 7, ..ODD };
 
     #[test]
     fn the_prototype_has_the_sizes_of_the_paper() {
@@ -358,17 +408,18 @@ mod tests {
 
     #[test]
     fn addresses_count_in_fill_order_and_survive_the_round_trip() {
-        for geometry in [HP_UFS, ODD] {
+        for geometry in [HP_UFS, ODD, NARROW] {
             let layout = geometry.layout();
             let mut next = 0;
             for superblock in 0..geometry.superblocks() {
-                let sizes = [geometry.pages_per_block, geometry.dies(), geometry.planes];
+                let sizes = [geometry.pages_per_block, geometry.superblock_dies, geometry.planes];
                 let count = sizes.iter().product::<u32>() * geometry.units_per_page;
                 for n in 0..count {
                     let unit = n % geometry.units_per_page;
                     let plane = n / geometry.units_per_page % geometry.planes;
-                    let die = n / geometry.row_units() % geometry.dies();
-                    let page = n / geometry.row_units() / geometry.dies();
+                    let first = superblock % geometry.die_groups() * geometry.superblock_dies;
+                    let die = first + n / geometry.row_units() % geometry.superblock_dies;
+                    let page = n / geometry.row_units() / geometry.superblock_dies;
                     let place = Place { superblock: Superblock(superblock), page, die, plane, unit };
                     assert_eq!(layout.ppa(place), Ppa(next));
                     assert_eq!(layout.place(Ppa(next)), place);
@@ -381,7 +432,7 @@ mod tests {
 
     #[test]
     fn precomputed_arithmetic_equals_the_plain_one() {
-        for geometry in [HP_UFS, ODD] {
+        for geometry in [HP_UFS, ODD, NARROW] {
             let layout = geometry.layout();
             for ppa in (0..geometry.total_units()).map(Ppa) {
                 let place = layout.place(ppa);
@@ -389,6 +440,7 @@ mod tests {
                 assert_eq!(layout.superblock_of(ppa), place.superblock);
                 assert_eq!(geometry.die_of(ppa), place.die);
                 assert_eq!(layout.die_of(ppa), place.die);
+                assert_eq!(geometry.dies_of(place.superblock), layout.dies_of(place.superblock));
                 let row = layout.ppa(Place { plane: 0, unit: 0, ..place });
                 assert_eq!((geometry.row_start(ppa), layout.row_start(ppa)), (row, row));
                 let left = geometry.row_units() - (ppa.0 - row.0);
@@ -402,6 +454,22 @@ mod tests {
         }
     }
 
+    /// MSFTL Table 1: 9 MiB are one block of one chip. Neighbours in number lie on different chips, and all blocks of a
+    /// chip count.
+    #[test]
+    fn narrow_superblocks_take_turns_on_the_groups_of_dies() {
+        let dies: Vec<_> = (0..4).map(|n| NARROW.dies_of(Superblock(n))).collect();
+        assert_eq!(dies, [0..2, 2..4, 4..6, 0..2]);
+        assert_eq!((NARROW.stripe_units(), NARROW.superblock_units()), (2 * 15, 2 * 15 * 7));
+        let mut numbers: Vec<_> = (0..6)
+            .flat_map(|n| NARROW.dies_of(Superblock(n)).map(move |die| (n, die)))
+            .map(|(n, die)| NARROW.layout().die_block(Superblock(n), die))
+            .collect();
+        numbers.dedup();
+        assert_eq!(numbers, (0..12).collect::<Vec<_>>());
+        assert_eq!(HP_UFS.dies_of(Superblock(2)), 0..8);
+    }
+
     #[test]
     fn metadata_superblocks_follow_the_data_and_are_slc() {
         let cells: Vec<_> = (0..5).map(|n| HP_UFS.cell(Superblock(n))).collect();
@@ -412,6 +480,9 @@ mod tests {
     #[test]
     fn sizes_that_do_not_fit_are_refused() {
         assert_eq!(Geometry { planes: 0, ..HP_UFS }.checked_total_units(), None);
+        for superblock_dies in [0, 3, 16] {
+            assert_eq!(Geometry { superblock_dies, ..HP_UFS }.checked_total_units(), None);
+        }
         let none = Geometry { data_superblocks: 0, meta_superblocks: 0, ..HP_UFS };
         assert_eq!(none.checked_total_units(), None);
         // 2^20 superblocks of 2^12 units are exactly 2^32 units.

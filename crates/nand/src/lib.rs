@@ -4,9 +4,9 @@
 //! - **unit**: 4 KiB, the smallest amount that can be read.
 //! - **page** (plane page): the amount that one plane programs at once, `units_per_page` units.
 //! - **row** (multi-plane page): the same page on every plane of one die.
-//! - **stripe**: a row on every die.
+//! - **stripe**: a row on every die of a superblock.
 //! - **block**: the pages of a plane that are erased together. They are programmed in order, once per erase.
-//! - **superblock**: one block on every plane of every die.
+//! - **superblock**: one block on every plane of every die, or of a group of dies.
 //! - **die**: runs one operation at a time. **Channel**: moves the data of one of its dies at a time.
 //! - **tR**, **tPROG**, **tBERS**: duration of the cell phase of a read, a program, an erase.
 //! - **page register**: holds the row that a die sensed last.
@@ -49,6 +49,7 @@
 //! let geometry = Geometry {
 //!     channels: 2,
 //!     dies_per_channel: 1,
+//!     superblock_dies: 2,
 //!     planes: 1,
 //!     units_per_page: 4,
 //!     pages_per_block: 16,

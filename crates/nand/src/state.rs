@@ -76,7 +76,7 @@ impl State {
             geometry.pages_per_block
         );
         let total = layout.total_units() as usize;
-        let die_blocks = geometry.superblocks() as usize * geometry.dies() as usize;
+        let die_blocks = geometry.superblocks() as usize * geometry.superblock_dies as usize;
         State {
             spares: table::zeroed(total),
             seqs: table::zeroed(total / geometry.units_per_page as usize),
@@ -159,11 +159,12 @@ impl State {
     pub fn submit_erase(&mut self, superblock: Superblock, die: u32) {
         let geometry = self.layout.geometry();
         assert!(
-            superblock.0 < geometry.superblocks() && die < geometry.dies(),
-            "erase of superblock {}, die {die} is outside the array of {} superblocks and {} dies",
+            superblock.0 < geometry.superblocks() && geometry.dies_of(superblock).contains(&die),
+            "erase of superblock {}, die {die} is outside the array of {} superblocks and {} dies, {} for each",
             superblock.0,
             geometry.superblocks(),
-            geometry.dies()
+            geometry.dies(),
+            geometry.superblock_dies
         );
         let state = &mut self.die_blocks[self.layout.die_block(superblock, die)];
         assert!(!state.erasing, "superblock {}, die {die} is already being erased", superblock.0);
@@ -221,9 +222,7 @@ impl State {
 
     fn count_erase(&mut self, superblock: Superblock, die: u32) {
         self.die_blocks[self.layout.die_block(superblock, die)].erases += 1;
-        let dies = self.layout.geometry().dies() as usize;
-        let die_blocks = superblock.index() * dies..(superblock.index() + 1) * dies;
-        let complete = self.die_blocks[die_blocks].iter().map(|b| b.erases).min();
+        let complete = self.die_blocks[self.layout.die_blocks(superblock)].iter().map(|b| b.erases).min();
         let complete = complete.expect("an array has at least one die");
         self.erase_counts[superblock.index()] = complete;
         self.max_erase_count = self.max_erase_count.max(complete);
@@ -307,13 +306,10 @@ impl State {
 
     /// True if every page of a superblock can be programmed.
     pub fn is_erased(&self, superblock: Superblock) -> bool {
-        let geometry = self.layout.geometry();
-        let die_blocks = self.layout.die_block(superblock, 0);
-        let blocks = self.layout.block(superblock, 0, 0);
-        let dies = geometry.dies() as usize;
-        let planes = geometry.planes as usize;
-        self.die_blocks[die_blocks..die_blocks + dies].iter().all(|b| !b.erasing)
-            && self.blocks[blocks..blocks + dies * planes].iter().all(|b| b.submitted == 0)
+        let planes = self.layout.geometry().planes as usize;
+        let of_dies = self.layout.die_blocks(superblock);
+        let of_planes = of_dies.start * planes..of_dies.end * planes;
+        self.die_blocks[of_dies].iter().all(|b| !b.erasing) && self.blocks[of_planes].iter().all(|b| b.submitted == 0)
     }
 
     #[inline]
@@ -394,7 +390,7 @@ impl Hash for State {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let geometry = self.layout.geometry();
         for superblock in (0..geometry.superblocks()).map(Superblock) {
-            for die in 0..geometry.dies() {
+            for die in geometry.dies_of(superblock) {
                 let DieBlock { erases, erasing, half_erased, first_seq } =
                     self.die_blocks[self.layout.die_block(superblock, die)];
                 (erases, erasing, half_erased).hash(state);
@@ -434,6 +430,7 @@ mod tests {
         let geometry = Geometry {
             channels: 2,
             dies_per_channel: 1,
+            superblock_dies: 2,
             planes: 1,
             units_per_page: 2,
             pages_per_block: 4,

@@ -104,7 +104,7 @@ impl State {
         let mut seqs = vec![0u64; self.die_blocks.len()];
         from.table_into("die_blocks.first_seq", &mut seqs)?;
         set(&mut self.die_blocks, &seqs, |block: &mut DieBlock, n| block.first_seq = n);
-        let dies = self.layout.geometry().dies() as usize;
+        let dies = self.layout.geometry().superblock_dies as usize;
         for (count, of_superblock) in self.erase_counts.iter_mut().zip(erases.chunks_exact(dies)) {
             *count = of_superblock.iter().copied().min().unwrap_or(0);
         }

@@ -60,7 +60,7 @@ fn what_had_not_begun_leaves_no_trace() {
 #[test]
 fn a_program_whose_data_is_on_its_way_leaves_no_trace() {
     // Four units take 16 us on a channel that both dies share.
-    let geometry = Geometry { channels: 1, dies_per_channel: 2, ..SMALL };
+    let geometry = Geometry { channels: 1, dies_per_channel: 2, superblock_dies: 2, ..SMALL };
     let mut sim = Sim::new(geometry, Timing { channel_bytes_per_us: 1024, ..CELLS });
     sim.program(program(0, HostWrite, 0, 4), &spares(0, 4), 1); // transfers
     sim.program(program(1, HostWrite, 4, 4), &spares(4, 4), 5); // waits for the channel

@@ -9,7 +9,7 @@ use units::{Nanos, SimTime};
 use Priority::{Background, Gc, HostRead, HostWrite, MapRead};
 
 /// One channel with two dies; a unit takes 4 us on it, a row of eight 32 us.
-const SHARED: Geometry = Geometry { channels: 1, dies_per_channel: 2, ..HP_UFS };
+const SHARED: Geometry = Geometry { channels: 1, dies_per_channel: 2, superblock_dies: 2, ..HP_UFS };
 const SLOW: Timing = Timing { channel_bytes_per_us: 1024, ..CELLS };
 
 fn us(micros: u64) -> u64 {
@@ -104,7 +104,7 @@ fn programs_wait_for_the_channel_before_their_cells_work() {
 
 #[test]
 fn a_channel_serves_the_die_that_asked_first_whatever_its_class() {
-    let three = Geometry { dies_per_channel: 3, ..SHARED };
+    let three = Geometry { dies_per_channel: 3, superblock_dies: 3, ..SHARED };
     let mut sim = Sim::new(three, SLOW);
     sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1); // channel 0..32
     sim.program(program(1, Background, 8, 8), &spares(0, 8), 1); // asks at 0: channel 32..64
@@ -127,7 +127,7 @@ fn channels_do_not_disturb_each_other() {
 
 #[test]
 fn die_d_is_on_channel_d_modulo_channels() {
-    let geometry = Geometry { channels: 2, dies_per_channel: 2, ..HP_UFS };
+    let geometry = Geometry { channels: 2, dies_per_channel: 2, superblock_dies: 4, ..HP_UFS };
     let mut sim = Sim::new(geometry, SLOW);
     sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1); // die 0, channel 0: 0..32
     sim.program(program(1, HostWrite, 8, 8), &spares(0, 8), 1); // die 1, channel 1: 0..32

@@ -231,6 +231,7 @@ impl<M: Mapping> Firmware<M> {
         }
         self.submit_row(Stream::Gc, &items[..n as usize], seq);
         self.core.units_to_log += n as usize;
+        self.core.copies_to_log += n as usize;
     }
 
     pub(super) fn gc_program_done(&mut self, token: u32, ppa: Ppa, n: u32, seq: Seq) {
@@ -238,6 +239,7 @@ impl<M: Mapping> Firmware<M> {
         self.core.programs -= 1;
         self.core.job_ops -= 1;
         self.core.units_to_log -= n as usize;
+        self.core.copies_to_log -= n as usize;
         self.core.blocks.programmed(sb, n);
         self.core.sram.give(Owner::Gc, n as u16);
         for i in 0..n {

@@ -150,6 +150,8 @@ pub struct Core {
     erasing: Vec<Erasing>,
     /// Units in programs in flight that will need a log entry.
     pub(super) units_to_log: usize,
+    /// Of these, copies by GC.
+    pub(super) copies_to_log: usize,
     /// Completed reads of the exclusive job.
     pub(super) job_reads: JobReads,
     /// Map units that programs of the exclusive job have put on flash.
@@ -206,6 +208,7 @@ impl Core {
             programs: 0,
             erasing: Vec::new(),
             units_to_log: 0,
+            copies_to_log: 0,
             job_reads: JobReads::default(),
             programmed: ProgrammedSet::default(),
             next_seq: Seq(1),
@@ -557,8 +560,9 @@ impl Core {
             return;
         }
         self.stats.erases += 1;
-        self.erasing.push(Erasing { superblock, dies: self.layout.geometry().dies(), failed: false });
-        for die in 0..self.layout.geometry().dies() {
+        let dies = self.layout.dies_of(superblock);
+        self.erasing.push(Erasing { superblock, dies: dies.len() as u32, failed: false });
+        for die in dies {
             let work = Work::Erase { superblock, die };
             self.submit(work, Priority::HostWrite, Cause::Erase, Purpose::Erase { superblock });
         }

@@ -443,6 +443,7 @@ impl Programmed {
         let geometry = Geometry {
             channels: 32,
             dies_per_channel: 1,
+            superblock_dies: 32,
             planes: 1,
             units_per_page: 1,
             pages_per_block: 1,

@@ -15,6 +15,7 @@ pub fn config() -> EngineConfig {
         geometry: Geometry {
             channels: 1,
             dies_per_channel: 1,
+            superblock_dies: 1,
             planes: 1,
             units_per_page: 1,
             pages_per_block: 64,

@@ -49,6 +49,7 @@ pub fn tiny() -> DeviceConfig {
         geometry: Geometry {
             channels: 2,
             dies_per_channel: 1,
+            superblock_dies: 2,
             planes: 2,
             units_per_page: 4,
             pages_per_block: 16,

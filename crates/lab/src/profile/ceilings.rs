@@ -57,7 +57,7 @@ pub const LIMITS: [Limit; 5] = [
     },
     Limit {
         name: "die",
-        formula: "dies / ((tR or tPROG + t_row) x rows), random reads: dies / (tR + t_unit)",
+        formula: "dies / ((tR + t_row) x rows), w_dies / ((tPROG + t_row) x rows), random reads: dies / (tR + t_unit)",
         about: "A die that senses, programs or waits for its transfer does nothing else. A row is sensed once for all \
                 of its units that are read one after the other, and programmed when it is full.",
     },
@@ -71,12 +71,17 @@ pub const LIMITS: [Limit; 5] = [
 ];
 
 /// What the symbols of the formulas stand for.
-pub const SYMBOLS: [(&str, &str); 8] = [
+pub const SYMBOLS: [(&str, &str); 9] = [
     ("t_down, t_up", "time on the wire of all UPIUs of a request from host to device, and back"),
     ("rows", "rows of a request: its bytes / row_bytes; less than 1 where several requests share a row"),
     ("t_row, t_unit", "transfer of a row, of a unit of 4 KiB over a channel: bytes / nand.transfer_mib_per_s"),
     ("tR, tPROG", "nand.tlc_read_us, nand.tlc_program_us"),
     ("dies", "nand.channels x nand.dies_per_channel"),
+    (
+        "w_dies",
+        "dies; if a superblock lies on fewer, superblock.dies / (1 - (sram.pool_kib - sram.reserve_kib) x 1024 \
+         / superblock_bytes), but at most dies",
+    ),
     ("command_ns", "firmware.command_ns"),
     ("tags, internal_tags", "host.tags, host.internal_tags"),
     (
@@ -159,7 +164,17 @@ impl Profile {
             (false, true) => of(Kind::Read) * self.senses(units) + row * self.rows(units),
             (true, _) => (of(Kind::Program) + row) * self.rows(units),
         };
-        rate(geometry.dies().into(), busy)
+        rate(if pattern.writes { self.writing_dies() } else { geometry.dies().into() }, busy)
+    }
+
+    /// Dies that write at the same time, on average. Host data fills one superblock after the other; when the next one
+    /// is opened, at most a write buffer is left to program in the one before.
+    fn writing_dies(&self) -> f64 {
+        let (geometry, sram) = (self.geometry(), &self.values.sram);
+        let superblock_kib = f64::from(geometry.superblock_units()) * UNIT_BYTES as f64 / 1024.0;
+        let before = f64::from(sram.pool_kib - sram.reserve_kib) / superblock_kib;
+        let (wide, all) = (f64::from(geometry.superblock_dies), f64::from(geometry.dies()));
+        if before < 1.0 { (wide / (1.0 - before)).min(all) } else { all }
     }
 
     /// Rows of so many units.

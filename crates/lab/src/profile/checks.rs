@@ -20,6 +20,7 @@ pub(super) fn geometry(v: &Values) -> Geometry {
     Geometry {
         channels: v.nand.channels,
         dies_per_channel: v.nand.dies_per_channel,
+        superblock_dies: v.superblock.dies.count().unwrap_or(v.nand.channels * v.nand.dies_per_channel),
         planes: v.nand.planes,
         units_per_page: v.nand.page_kib / UNIT_KIB,
         pages_per_block: v.nand.pages_per_block,
@@ -46,6 +47,12 @@ fn check_shape(v: &Values) -> Result<(), String> {
     let page = v.nand.page_kib;
     require(page.is_power_of_two(), "nand.page_kib", page, "a power of two, 4, 8, 16 or 32".into())?;
     let g = geometry(v);
+    require(
+        g.dies().is_multiple_of(g.superblock_dies),
+        "superblock.dies",
+        g.superblock_dies,
+        format!("\"all\" or a divisor of {}, nand.channels x nand.dies_per_channel", g.dies()),
+    )?;
     require(
         g.data_superblocks <= MAX_SUPERBLOCKS,
         "nand.data_superblocks",

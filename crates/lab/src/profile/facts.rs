@@ -49,8 +49,8 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         name: "superblock_bytes",
-        about: "A superblock: a block on every plane of every die. It is filled, collected and erased as one.",
-        formula: "dies x row_bytes x nand.pages_per_block",
+        about: "A superblock: a block on every plane of each of its dies. It is filled, collected and erased as one.",
+        formula: "superblock.dies x row_bytes x nand.pages_per_block",
         value: |p| bytes(superblock_bytes(p)),
     },
     Fact {

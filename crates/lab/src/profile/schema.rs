@@ -30,7 +30,7 @@ params! {
         page_kib: count(4 to 32), fixed;
         /// Pages of a block.
         pages_per_block: count(4 to 4096), fixed;
-        /// Superblocks for user data. One superblock is a block on every plane of every die.
+        /// Superblocks for user data. One superblock is a block on every plane of every die, or of superblock.dies.
         data_superblocks: count(20 to 1048576), fixed;
         /// Superblocks for metadata, in SLC mode.
         meta_superblocks: count(3 to 65534), fixed;
@@ -50,6 +50,15 @@ params! {
         transfer_mib_per_s: count(0 to 16384);
         /// A read of the page that the die sensed last skips tR.
         page_register: switch;
+    }
+}
+
+params! {
+    /// Superblocks: what is filled, collected and erased as one.
+    pub SuperblockSection {
+        /// Dies of a superblock: all of them, or a group of so many. Groups take turns by the superblock's number. On
+        /// fewer dies GC collects less at a time, and data is written more slowly.
+        dies: count_or("all" 1 to 512) = ["all"], "striped over the whole array", fixed;
     }
 }
 
@@ -233,6 +242,7 @@ macro_rules! sections {
 sections! {
     device: Device,
     nand: NandSection,
+    superblock: SuperblockSection,
     firmware: Firmware,
     sram: Sram,
     log: Log,

@@ -15,6 +15,7 @@ use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 pub const HP_UFS: Geometry = Geometry {
     channels: 8,
     dies_per_channel: 1,
+    superblock_dies: 8,
     planes: 2,
     units_per_page: 4,
     pages_per_block: 64,
@@ -26,6 +27,7 @@ pub const HP_UFS: Geometry = Geometry {
 pub const SMALL: Geometry = Geometry {
     channels: 2,
     dies_per_channel: 1,
+    superblock_dies: 2,
     planes: 2,
     units_per_page: 2,
     pages_per_block: 3,

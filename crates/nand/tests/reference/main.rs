@@ -90,8 +90,7 @@ impl Pair {
 
     fn program(&mut self, attempt: Attempt) {
         let geometry = *self.sim.nand.geometry();
-        let block = attempt.place % (geometry.superblocks() * geometry.dies());
-        let (superblock, die) = (block / geometry.dies(), block % geometry.dies());
+        let (block, superblock, die) = block_at(&geometry, attempt.place);
         let plane = attempt.units % geometry.planes;
         let next = |plane| self.next_page.get(&(superblock, die, plane)).copied().unwrap_or(0);
         let page = next(plane);
@@ -101,7 +100,7 @@ impl Pair {
         let planes = (plane..geometry.planes).take_while(|&plane| next(plane) == page).count() as u32;
         let ppa = geometry.first_ppa(Superblock(superblock)).0
             + page * geometry.stripe_units()
-            + die * geometry.row_units()
+            + (die - geometry.dies_of(Superblock(superblock)).start) * geometry.row_units()
             + plane * geometry.units_per_page;
         let mut spares = Vec::new();
         let mut contents = Vec::new();
@@ -132,8 +131,7 @@ impl Pair {
 
     fn erase(&mut self, attempt: Attempt) {
         let geometry = *self.sim.nand.geometry();
-        let block = attempt.place % (geometry.superblocks() * geometry.dies());
-        let (superblock, die) = (block / geometry.dies(), block % geometry.dies());
+        let (_, superblock, die) = block_at(&geometry, attempt.place);
         if self.erasing.contains(&(superblock, die)) {
             return;
         }
@@ -251,7 +249,7 @@ impl Pair {
         let mut most = 0;
         for superblock in 0..geometry.superblocks() {
             let of_die = |die| self.reference.erases.get(&(superblock, die)).copied().unwrap_or(0);
-            let all = (0..geometry.dies()).map(of_die).min().expect("there is a die");
+            let all = geometry.dies_of(Superblock(superblock)).map(of_die).min().expect("there is a die");
             assert_eq!(nand.erase_count(Superblock(superblock)), all);
             most = most.max(all);
             let programmed = self.next_page.keys().any(|&(s, ..)| s == superblock);
@@ -261,11 +259,20 @@ impl Pair {
     }
 }
 
+/// One of all blocks: its number, superblock and die.
+fn block_at(geometry: &Geometry, place: u32) -> (u32, u32, u32) {
+    let wide = geometry.superblock_dies;
+    let block = place % (geometry.superblocks() * wide);
+    let superblock = block / wide;
+    (block, superblock, geometry.dies_of(Superblock(superblock)).start + block % wide)
+}
+
 fn geometries() -> impl Strategy<Value = Geometry> {
-    (1..4u32, 1..4u32, 1..3u32, 1..5u32, 1..5u32, 0..3u32).prop_map(
-        |(channels, dies_per_channel, planes, units_per_page, pages_per_block, meta)| Geometry {
+    (1..4u32, 1..4u32, any::<bool>(), 1..3u32, 1..5u32, 1..5u32, 0..3u32).prop_map(
+        |(channels, dies_per_channel, narrow, planes, units_per_page, pages_per_block, meta)| Geometry {
             channels,
             dies_per_channel,
+            superblock_dies: if narrow { dies_per_channel } else { channels * dies_per_channel },
             planes,
             units_per_page,
             pages_per_block,

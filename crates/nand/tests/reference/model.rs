@@ -67,6 +67,14 @@ pub struct Reference {
     last_cut: u32,
 }
 
+/// Superblock and die of an address. Superblock `s` is on group `s % n` of `n` groups of dies.
+fn block_of(geometry: &Geometry, ppa: u32) -> (u32, u32) {
+    let row = ppa / (geometry.planes * geometry.units_per_page);
+    let wide = geometry.superblock_dies;
+    let superblock = row / wide / geometry.pages_per_block;
+    (superblock, superblock % (geometry.dies() / wide) * wide + row % wide)
+}
+
 impl Reference {
     pub fn new(geometry: Geometry, timing: Timing) -> Reference {
         Reference {
@@ -84,8 +92,7 @@ impl Reference {
 
     /// Result of reading a unit.
     pub fn sensed(&self, ppa: u32) -> (Sensed, Seq) {
-        let row = ppa / self.geometry.row_units();
-        let die_block = (row / self.geometry.dies() / self.geometry.pages_per_block, row % self.geometry.dies());
+        let die_block = block_of(&self.geometry, ppa);
         if self.half_erased.contains(&die_block) {
             return (Sensed::Unreadable, Seq(0));
         }
@@ -140,18 +147,15 @@ impl Reference {
 
     fn empty(&mut self, superblock: u32, die: u32) {
         let geometry = self.geometry;
-        self.contents.retain(|ppa, _| {
-            let row = ppa / geometry.row_units();
-            row / geometry.dies() / geometry.pages_per_block != superblock || row % geometry.dies() != die
-        });
+        self.contents.retain(|&ppa, _| block_of(&geometry, ppa) != (superblock, die));
     }
 
     pub fn submit(&mut self, now: u64, op: Op, contents: Vec<(u32, Sensed, Seq)>) {
         let geometry = self.geometry;
         let (superblock, die, row) = match op.work {
             Work::Read { ppa, .. } | Work::Program { ppa, .. } => {
-                let row = ppa.0 / (geometry.planes * geometry.units_per_page);
-                (row / geometry.dies() / geometry.pages_per_block, row % geometry.dies(), Some(row))
+                let (superblock, die) = block_of(&geometry, ppa.0);
+                (superblock, die, Some(ppa.0 / (geometry.planes * geometry.units_per_page)))
             }
             Work::Erase { superblock, die } => (superblock.0, die, None),
         };

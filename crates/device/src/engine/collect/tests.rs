@@ -21,6 +21,7 @@ fn config(data_superblocks: u32) -> EngineConfig {
         geometry: Geometry {
             channels: 2,
             dies_per_channel: 1,
+            superblock_dies: 2,
             planes: 2,
             units_per_page: 4,
             pages_per_block: 4,

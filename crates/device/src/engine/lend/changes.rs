@@ -51,6 +51,12 @@ impl Core {
         self.units_to_log
     }
 
+    /// Of these, units of host data.
+    #[inline]
+    pub fn host_units_to_log(&self) -> usize {
+        self.units_to_log - self.copies_to_log
+    }
+
     /// The mapping of an address has changed, so entries of it that an HPB host keeps are out of date.
     #[inline]
     pub fn publish_change(&mut self, lpa: Lpa, ppa: Option<Ppa>) {

@@ -12,7 +12,7 @@ use crate::engine::core::Core;
 pub struct Scanner {
     blocks: VecDeque<Superblock>,
     offset: u32,
-    /// Dies of the first block on which a blank page was found.
+    /// Dies of the first block, in order, on which a blank page was found.
     ended: Vec<bool>,
 }
 
@@ -25,7 +25,7 @@ impl Scanner {
     /// First unit of the next row to read; `None` at the end.
     pub fn next_row(&mut self, core: &Core) -> Option<Ppa> {
         let (row, total) = (core.layout.row_units(), core.layout.superblock_units());
-        let dies = core.layout.geometry().dies();
+        let dies = core.layout.geometry().superblock_dies;
         loop {
             let &sb = self.blocks.front()?;
             self.ended.resize(dies as usize, false);
@@ -45,8 +45,10 @@ impl Scanner {
 
     /// A blank unit was read, so its die has no further pages in this block.
     pub fn saw_blank(&mut self, core: &Core, ppa: Ppa) {
-        if self.blocks.front() == Some(&core.superblock_of(ppa)) {
-            self.ended[core.layout.geometry().die_of(ppa) as usize] = true;
+        let sb = core.superblock_of(ppa);
+        if self.blocks.front() == Some(&sb) {
+            let in_group = core.layout.die_of(ppa) - core.layout.dies_of(sb).start;
+            self.ended[in_group as usize] = true;
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::sram::Owner;
 
 type Map = MiniPage;
 
-const OWN: MiniPageParams = MiniPageParams { flush_mib: 1 };
+const OWN: MiniPageParams = MiniPageParams { flush_mib: 1, gc_mib: 2 };
 
 /// Rows of 8 units, and log room for 128 entries.
 fn config() -> EngineConfig {
@@ -39,9 +39,14 @@ fn put_page(core: &mut Core, unit: SegmentId, entries: &[(u32, u32)]) {
 
 /// The host's write of an address is on flash.
 fn write(core: &mut Core, map: &mut Map, lpa: u32, ppa: u32) {
+    commit(core, map, (lpa, ppa), None);
+}
+
+/// A unit from the host, or copied by GC from a superblock, is on flash.
+fn commit(core: &mut Core, map: &mut Map, (lpa, ppa): (u32, u32), source: Option<Superblock>) {
     let (lpa, ppa, seq) = (Lpa(lpa), Ppa(ppa), core.take_seq_in_test(1));
     map.placed(core.superblock_of(ppa), 1);
-    map.committed(core, Commit { lpa, ppa, seq, source: None, newest: true, overtaken: false });
+    map.committed(core, Commit { lpa, ppa, seq, source, newest: true, overtaken: false });
 }
 
 #[test]
@@ -63,17 +68,53 @@ fn what_is_in_sram_or_was_never_written_is_cached() {
     assert_eq!(map.batch(&mut core, &[run(1031, 1)], true), None, "writes need no translation page");
 }
 
-/// 1 MiB, 256 units, and then the row that reaches the limit.
-#[test]
-fn programs_stop_at_the_data_of_a_flush() {
+/// The mapping cache has room for 256 units of the host, 512 copies, eight rows of 8 units, and two trims.
+const CACHE: usize = 256 + 512 + 64 + 64;
+
+fn with_room() -> (Core, Map) {
     let cfg = config();
     let entries = Map::log_entries(&cfg, &OWN);
-    let (mut core, mut map) = device(EngineConfig { log: LogConfig { entries, ..cfg.log }, ..cfg });
-    assert_eq!(map.room(&core), 256 + 7);
-    (0..250).for_each(|i| write(&mut core, &mut map, 2 * i, i));
-    assert_eq!((map.room(&core), map.wants_flush(&core)), (6 + 7, false));
-    (250..256).for_each(|i| write(&mut core, &mut map, 2 * i, i));
+    assert_eq!(usize::from(entries), CACHE);
+    device(EngineConfig { log: LogConfig { entries, ..cfg.log }, ..cfg })
+}
+
+/// 1 MiB, 256 units.
+#[test]
+fn programs_stop_at_the_data_of_a_flush() {
+    let (mut core, mut map) = with_room();
+    assert_eq!(map.room(&core), CACHE);
+    (0..255).for_each(|i| write(&mut core, &mut map, 2 * i, i));
+    assert_eq!((map.room(&core), map.wants_flush(&core)), (CACHE - 255, false));
+    write(&mut core, &mut map, 2 * 255, 255);
     assert_eq!((map.room(&core), map.wants_flush(&core)), (0, true));
+}
+
+/// MSFTL Sec. 4.1: the flush goes "along with the user writes". Copies take room in the cache and nothing else.
+#[test]
+fn copies_bring_no_flush_nearer_until_the_mapping_cache_is_full() {
+    let (mut core, mut map) = with_room();
+    (0..100).for_each(|i| write(&mut core, &mut map, 2 * i, i));
+    (100..800).for_each(|i| commit(&mut core, &mut map, (2 * i, i), Some(Superblock(70))));
+    assert_eq!((map.room(&core), map.wants_flush(&core)), (CACHE - 800, false));
+    // What is left is for two rows under way and a trim.
+    (800..848).for_each(|i| commit(&mut core, &mut map, (2 * i, i), Some(Superblock(70))));
+    assert!(core.log().room() == 48 && !map.wants_flush(&core));
+    commit(&mut core, &mut map, (2 * 848, 848), Some(Superblock(70)));
+    assert!(map.wants_flush(&core), "all that is cached is evicted");
+    map.begin(&mut core);
+    assert_eq!(map.counters(&core).pmt_early_flushes, 1);
+}
+
+/// Of the rows under way only those of the host count.
+#[test]
+fn a_flush_is_early_if_the_hosts_data_is_not_complete() {
+    for (units, early) in [(255, 1), (256, 0)] {
+        let (mut core, mut map) = with_room();
+        (0..units).for_each(|i| write(&mut core, &mut map, 2 * i, i));
+        commit(&mut core, &mut map, (2 * units, units), Some(Superblock(70)));
+        map.begin(&mut core);
+        assert_eq!(map.counters(&core).pmt_early_flushes, early, "after {units} units");
+    }
 }
 
 /// A trim may take 32 entries, and two rows may be under way.

@@ -41,6 +41,8 @@ pub struct FlushState {
     /// Pieces in SRAM, and the buffers that they take.
     round: Round,
     held: u16,
+    /// The last flush has not written all changes.
+    paused: bool,
     /// Counters since power-on.
     pub counters: FlushedCounters,
     /// Superblocks that may have become empty.
@@ -140,6 +142,9 @@ impl<S> InRounds for Flushed<S> {
     }
 
     fn begin(&mut self, core: &mut Core) {
+        // The second part of a flush that was paused is no flush of its own.
+        self.flush.counters.pmt_early_flushes += u64::from(self.written < self.flush_units && !self.flush.paused);
+        self.flush.paused = false;
         self.flush.sort_log(core);
     }
 
@@ -191,6 +196,7 @@ impl<S> Flushed<S> {
             core.forget_change(update.lpa);
         }
         self.unflushed.flush_wanted = true;
+        self.flush.paused = true;
     }
 
     /// Ends the flush: superblocks that it has emptied become free.

@@ -16,6 +16,7 @@ fn meta(bytes: u32, capacity_units: u32) -> Meta {
     let geometry = Geometry {
         channels: 2,
         dies_per_channel: 1,
+        superblock_dies: 2,
         planes: 2,
         units_per_page: 4,
         pages_per_block: 64,
@@ -75,12 +76,11 @@ fn the_directory_of_128_gib_takes_what_the_paper_says() {
     assert_eq!(directory(KIB), 512 * 1024);
 }
 
-/// 131,072 segments of 1 KiB, 28 bitmaps, 2 parts of records and 32 pages of the journal: 4 bytes for the place of
-/// each, 4 for the erase count of each of 28 superblocks, and one sequence number, in units of 4 KiB and whole pages of
+/// 131,072 segments of 1 KiB, 2 parts of records and 32 pages of the journal: 4 bytes for the place of each, 4 for the erase count of each of 28 superblocks, and one sequence number, in units of 4 KiB and whole pages of
 /// four.
 #[test]
 fn a_snapshot_of_the_directory_holds_places_and_one_number() {
-    let bytes = 4 * (131_072 + 28 + 2 + 32) + 4 * 28 + 4_u32;
+    let bytes = 4 * (131_072 + 2 + 32) + 4 * 28 + 4_u32;
     assert_eq!(meta(KIB, 128 << 18).snapshot_units(), bytes.div_ceil(4 * KIB).next_multiple_of(4));
 }
 
@@ -91,20 +91,21 @@ fn config(planes: u32) -> EngineConfig {
     EngineConfig { geometry, sram: SramConfig { reserve: 16, ..cfg.sram }, ..cfg }
 }
 
-/// The data of a flush in units of 4 KiB, eight rows of 8 units, and twice the 32 entries of a trim.
+/// The data of a flush and the copies until then in units of 4 KiB, eight rows of 8 units, and twice the 32 entries of
+/// a trim.
 #[test]
 fn the_mapping_cache_has_room_for_the_data_of_a_flush() {
-    let cache = |flush_mib| MiniPageParams { flush_mib };
+    let cache = |flush_mib| MiniPageParams { flush_mib, gc_mib: 2 * flush_mib };
     let cfg = config(2);
     let base = BaseDftl::log_entries(&cfg, &BaseDftlParams { cache: cache(3), ..BaseDftlParams::default() });
-    assert_eq!(base, 3 * 256 + 8 * 8 + 64);
-    assert_eq!(MiniPage::log_entries(&cfg, &cache(2)), 2 * 256 + 8 * 8 + 64);
+    assert_eq!(base, 9 * 256 + 8 * 8 + 64);
+    assert_eq!(MiniPage::log_entries(&cfg, &cache(2)), 6 * 256 + 8 * 8 + 64);
     let msftl = Msftl::log_entries(&cfg, &MsftlParams { cache: cache(64), ..MsftlParams::default() });
-    assert_eq!(msftl, 64 * 256 + 8 * 8 + 64);
+    assert_eq!(msftl, 192 * 256 + 8 * 8 + 64);
 }
 
 /// 16 bytes for each of 128 log entries, 4 for the place of each piece, 2 for the valid page count of each of 80
-/// superblocks. Beside the pieces of the table there are 80 bitmaps, 2 records and 32 pages of the journal.
+/// superblocks. Beside the pieces of the table there are 2 records and 32 pages of the journal.
 #[test]
 fn their_tables_take_what_their_entries_take() {
     fn memory<S: PieceSize>() -> (u64, u64) {
@@ -114,7 +115,7 @@ fn their_tables_take_what_their_entries_take() {
         let MapMemory { sram, dram } = Flushed::<S>::new(&core, &own).memory(&core);
         (sram, dram)
     }
-    let with = |pieces: u64| (16 * 128 + 4 * (pieces + 80 + 2 + 32) + 2 * 80, 0);
+    let with = |pieces: u64| (16 * 128 + 4 * (pieces + 2 + 32) + 2 * 80, 0);
     assert_eq!(memory::<NandPage>(), with(1));
     assert_eq!(memory::<LogicalPage>(), with(4));
     assert_eq!(memory::<MappingSegment>(), with(16));
