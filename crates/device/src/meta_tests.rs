@@ -60,8 +60,8 @@ fn sizes_are_those_of_what_is_stored() {
     assert_eq!(meta.flash_units(), 6 * 1024);
     assert_eq!(meta.map_directory_bytes(), 4 * 62_500);
     assert_eq!(meta.table_bytes(), 4 * 102_536 + 4 * 62_500);
-    // 895 map units, an erase count for each of 95 superblocks, 2 records and 32 pages of the journal take 4 bytes each,
-    // which is one unit. The highest number of all takes 4 bytes of another one. There are no places for bitmaps.
+    // 895 map units, an erase count for each of 95 superblocks, 2 records and 32 pages of the journal take 4 bytes
+    // each, which is one unit. The highest number of all takes 4 bytes of another one. There are no places for bitmaps.
     let shape = MapShape { numbered: Numbered::Spare, ..MapShape::SEGMENT };
     let spare = Meta::new(geometry(95, 1).layout(), MapUnits::new(895 * 1024, shape));
     assert_eq!(spare.pieces() + 95, 1024);

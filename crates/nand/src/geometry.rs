@@ -19,8 +19,8 @@ pub enum CellType {
 /// A superblock spans all dies, or a group of them. Of `n` groups, superblock `s` lies on group `s % n`.
 ///
 /// Physical page addresses run in fill order. Consecutive addresses go to every plane of a die, then to the next die of
-/// the superblock, then to the next page: `ppa = superblock * superblock_units + page * stripe_units + (die - first_die)
-/// * row_units + plane * units_per_page + unit`.
+/// the superblock, then to the next page: `ppa = superblock * superblock_units + page * stripe_units + (die -
+/// first_die) * row_units + plane * units_per_page + unit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Channels; die `d` is on channel `d % channels`.

@@ -75,8 +75,8 @@ const ENTRY_BYTES: u32 = 4;
 const TRIM_ENTRIES: usize = 32;
 
 params::params! {
-    /// `base-dftl`, `mini-page` and `msftl`: the mapping cache and its flush. The cache has entries of 16 bytes, one for
-    /// each unit of 4 KiB.
+    /// `base-dftl`, `mini-page` and `msftl`: the mapping cache and its flush. The cache has entries of 16 bytes, one
+    /// for each unit of 4 KiB.
     pub MiniPageParams {
         /// Data from the host that is written from one mapping flush to the next.
         flush_mib: count(1 to 64) = 9, "MSFTL Sec. 4.1: 9 MiB, one NAND block";

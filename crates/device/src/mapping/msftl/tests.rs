@@ -76,8 +76,8 @@ fn the_directory_of_128_gib_takes_what_the_paper_says() {
     assert_eq!(directory(KIB), 512 * 1024);
 }
 
-/// 131,072 segments of 1 KiB, 2 parts of records and 32 pages of the journal: 4 bytes for the place of each, 4 for the erase count of each of 28 superblocks, and one sequence number, in units of 4 KiB and whole pages of
-/// four.
+/// 131,072 segments of 1 KiB, 2 parts of records and 32 pages of the journal: 4 bytes for the place of each, 4 for the
+/// erase count of each of 28 superblocks, and one sequence number, in units of 4 KiB and whole pages of four.
 #[test]
 fn a_snapshot_of_the_directory_holds_places_and_one_number() {
     let bytes = 4 * (131_072 + 2 + 32) + 4 * 28 + 4_u32;
