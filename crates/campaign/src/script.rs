@@ -272,9 +272,8 @@ fn small_device(rng: &mut Rng, kind: Kind) -> Vec<(&'static str, String)> {
         _ => (pick(rng, &[2, 4]), pick(rng, &[4, 8, 16])),
     };
     let pages = pick(rng, &[8, 16]);
-    // Some have superblocks on half of their dies, if these are not too small for the metadata.
-    let narrow = rng.below(4) == 0 && channels * dies * planes * page_kib * pages >= 1024;
-    let wide = channels * dies / if narrow { 2 } else { 1 };
+    // With eight dies, superblocks lie on half of them.
+    let wide = (channels * dies).min(4);
     let superblock_kib = wide * planes * page_kib * pages;
     let superblocks: u32 = pick(rng, &[50, 70, 100]);
     let capacity_mib = (superblocks * superblock_kib / 1024).next_multiple_of(4).max(16);

@@ -31,6 +31,7 @@ fn two_flushes_cost_what_follows_from_their_addresses() {
         ("pmt_directory_units", 4),
         ("pmt_bookkeeping_units", 4),
         ("pmt_flush_reads", 0),
+        ("pmt_early_flushes", 0),
         ("pmt_pieces_written", 1),
         ("pmt_entries_written", 1024),
         ("pmt_entries_changed", 256),

@@ -218,6 +218,7 @@ fn mapping_params() -> MappingParams {
         ("gc_pause_at_entries", 24),
         ("cache_kib", 4),
         ("flush_mib", 1),
+        ("gc_mib", 1),
     ];
     for (key, value) in numbers {
         mappings.set("*", key, value).expect("a parameter of some scheme");

@@ -247,8 +247,9 @@ F5 = Figure(
     title="Data written by smartphone traces on a drive filled before",
     caption=(
         "On the full drive GC sets in when the over-provisioned blocks are used up. It moves chunks of the random "
-        "fill, so each 16 KiB that it copies change another translation page, as random writes do in Fig. 4, and the "
-        "mapping flush writes as much for Base-DFTL as GC has copied. With a quarter or half of the drive written "
+        "fill, so each 16 KiB that it copies change another translation page, as random writes do in Fig. 4, unless "
+        "one copied since the last flush lies in the same page: the more GC copies in the time of 9 MiB from the host, "
+        "the more of them share pages of Base-DFTL. With a quarter or half of the drive written "
         "there is no GC, and the traces' own writes update many entries of a page at once. The fill writes every "
         "chunk of its share of the drive once, at random places of the whole; how much GC then copies hangs on that, "
         "and on how much the traces write. The last group is the other reading: places repeat, and the fill ends "

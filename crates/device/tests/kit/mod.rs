@@ -38,6 +38,7 @@ pub fn tiny() -> DeviceConfig {
         ("entry_bytes", 8),
         ("background_us", 200),
         ("flush_mib", 1),
+        ("gc_mib", 1),
         ("hpb_group_entries", 512),
         ("hpb_tracked_groups", 2),
         ("hpb_pending_entries", 64),
