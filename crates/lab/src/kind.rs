@@ -11,6 +11,8 @@ pub enum WorkloadKind {
     Sqlite,
     /// A scenario of a phone.
     Phone,
+    /// A description of an app, from which requests are generated.
+    Generated,
 }
 
 impl WorkloadKind {
@@ -21,6 +23,7 @@ impl WorkloadKind {
             WorkloadKind::Job => "a fio job file",
             WorkloadKind::Sqlite => "a SQLite workload",
             WorkloadKind::Phone => "a scenario of a phone",
+            WorkloadKind::Generated => "a generated workload",
         }
     }
 
@@ -31,6 +34,7 @@ impl WorkloadKind {
             WorkloadKind::Job => "fio job files",
             WorkloadKind::Sqlite => "SQLite workloads",
             WorkloadKind::Phone => "scenarios of phones",
+            WorkloadKind::Generated => "generated workloads",
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | `.fio`, `.job`, or any file that begins with a section | fio job file |
 //! | `.toml` with a table `[phone]` | scenario of a phone |
 //! | `.toml` with a table `[sqlite]` | SQLite |
+//! | `.toml` with a table `[generated]` | description of an app |
 //! | any other file, or a directory | block trace |
 
 use std::io::Read;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use android::{Phone, Scenario};
 use sqlite_load::{SqliteSource, SqliteSpec};
 use workload::fio::{self, JobFile};
-use workload::{Folded, Replay, ReplayMode, Source, Trace, text_file};
+use workload::{Folded, Generated, Replay, ReplayMode, Source, Trace, text_file};
 
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
@@ -27,8 +28,8 @@ use crate::room;
 pub struct Workload {
     /// Where requests come from.
     pub source: Box<dyn Source>,
-    /// "timed", "queued" or "closed" for traces, "fio" for job files, "sqlite" for databases, "phone" for phones,
-    /// "generated" for others.
+    /// "timed", "queued" or "closed" for traces and generated workloads, "fio" for job files, "sqlite" for databases, "phone" for phones,
+    /// "generated" for those of a caller.
     pub replay: &'static str,
     /// Depth of a queued or closed replay.
     pub depth: Option<u32>,
@@ -76,6 +77,7 @@ enum Described {
     Job(JobText),
     Phone(String),
     Sqlite(String),
+    Generated(String),
     Trace,
 }
 
@@ -85,6 +87,7 @@ impl Described {
             Described::Job(_) => WorkloadKind::Job,
             Described::Phone(_) => WorkloadKind::Phone,
             Described::Sqlite(_) => WorkloadKind::Sqlite,
+            Described::Generated(_) => WorkloadKind::Generated,
             Described::Trace => WorkloadKind::Trace,
         }
     }
@@ -156,8 +159,26 @@ fn describe(workload: &str) -> Result<Described, LabError> {
     if tables.contains_key("sqlite") {
         return Ok(Described::Sqlite(text));
     }
-    let told = "is no workload: it must have a table [phone], a scenario of a phone, or [sqlite], a SQLite workload";
+    if tables.contains_key("generated") {
+        return Ok(Described::Generated(text));
+    }
+    let told = "is no workload: it must have a table [phone], a scenario of a phone, [sqlite], a SQLite workload, or \
+                [generated], a description of an app";
     Err(in_file(workload, told))
+}
+
+/// The description in a file, if it holds one.
+///
+/// # Errors
+/// A description that is wrong, and a TOML file that is no workload.
+pub(crate) fn generated(path: &str) -> Result<Option<Generated>, LabError> {
+    if !has_ending(Path::new(path), &["toml"]) {
+        return Ok(None);
+    }
+    match describe(path)? {
+        Described::Generated(text) => Generated::parse(&text, path).map(Some).map_err(LabError::config),
+        _ => Ok(None),
+    }
 }
 
 /// Opens the workload of a spec.
@@ -169,6 +190,7 @@ pub(crate) fn open(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> 
         Described::Job(job) => open_job(&job, spec, beneath),
         Described::Sqlite(text) => open_sqlite(&text, spec, beneath),
         Described::Phone(text) => open_phone(&text, spec, beneath),
+        Described::Generated(text) => open_generated(&text, spec, beneath),
     }
 }
 
@@ -211,6 +233,21 @@ fn open_trace(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
         let advice = room::advice(&trace, beneath.capacity_units);
         LabError::Config(format!("{error}; {advice}"))
     })?;
+    replayed(trace, spec, beneath)
+}
+
+fn open_generated(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
+    let description = Generated::parse(text, &spec.workload).map_err(LabError::config)?;
+    let mut trace = description.trace(&spec.workload, spec.seed).map_err(LabError::config)?;
+    if spec.fold {
+        trace.fold(beneath.capacity_units).map_err(LabError::config)?;
+    }
+    description.check_capacity(trace.end_units(), beneath.capacity_units).map_err(LabError::config)?;
+    Ok(Workload { random: true, ..replayed(trace, spec, beneath)? })
+}
+
+/// The replay of a trace that fits the device.
+fn replayed(trace: Trace, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let folded = trace.report.folded;
     let warnings = trace.report.warnings();
     let trace = trace.repeated(spec.repeat.unwrap_or(1)).map_err(LabError::config)?;
@@ -267,6 +304,7 @@ mod tests {
             ("a.toml", JOB_TEXT, "fio"),
             ("p.toml", "[phone]\n", "phone"),
             ("s.toml", "seed = 1\n[sqlite]\n", "sqlite"),
+            ("g.toml", "[generated]\n", "generated"),
             ("t.csv", csv, "trace"),
             ("t", csv, "trace"),
             ("empty", "", "trace"),
@@ -295,6 +333,7 @@ mod tests {
         Ok(match describe(workload)?.kind() {
             WorkloadKind::Job => "fio",
             WorkloadKind::Phone => "phone",
+            WorkloadKind::Generated => "generated",
             WorkloadKind::Sqlite => "sqlite",
             WorkloadKind::Trace => "trace",
         })

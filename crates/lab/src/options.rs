@@ -199,7 +199,7 @@ macro_rules! required {
 }
 
 options! {
-    /// Trace file or directory of per-CPU files, fio job, SQLite workload, or scenario of a phone.
+    /// Trace file or directory of per-CPU files, fio job, SQLite workload, generated workload, or scenario of a phone.
     workload: text, cli "" "WORKLOAD" [run compare phone],
         echo String = |run| run.spec.workload.clone(), "Path of the workload.";
     /// Scheme: see `ufsim schemes`.
@@ -219,18 +219,18 @@ options! {
         echo String = |run| run.spec.profile.clone(), "Name or path of the profile.";
     /// Traces: replayed at their recorded times (timed), the same into a queue of the depth, outside of which others
     /// wait uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
-    replay: choice_if_any("timed" "queued" "closed"), cli "--replay" "" [run compare], on [Trace], usually "timed",
+    replay: choice_if_any("timed" "queued" "closed"), cli "--replay" "" [run compare], on [Trace Generated], usually "timed",
         echo String = |run| run.replay.into(),
         "How a trace was replayed: \"timed\", \"queued\" or \"closed\"; for others, the kind of workload, such as \
          \"fio\".";
     /// Outstanding requests in a queued or closed replay.
-    depth: count_if_any(1 to 65_536), cli "--depth" "N" [run compare], on [Trace], usually "8",
+    depth: count_if_any(1 to 65_536), cli "--depth" "N" [run compare], on [Trace Generated], usually "8",
         echo Option<u32> = |run| run.depth, "Depth of a queued or closed replay.";
     /// Closed replay: a stream with its own depth for each per-CPU file.
-    per_cpu_streams: switch, cli "--per-cpu-streams" "" [run compare], on [Trace],
+    per_cpu_streams: switch, cli "--per-cpu-streams" "" [run compare], on [Trace Generated],
         echo bool = |run| run.spec.per_cpu_streams, "Each per-CPU file was a stream with its own depth.";
     /// How often a trace is replayed, one time after the other and at the same addresses.
-    repeat: count_if_any(1 to 100_000), cli "--repeat" "N" [run compare], on [Trace], usually "1",
+    repeat: count_if_any(1 to 100_000), cli "--repeat" "N" [run compare], on [Trace Generated], usually "1",
         echo Option<u32> = |run| run.spec.repeat, "How often the trace was replayed, if more than once was asked for.";
     /// Seed of everything random.
     seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age reproduce],
@@ -260,7 +260,7 @@ options! {
         echo Vec<String> = |run| run.spec.clean.clone(), "Cleaning rules that were applied to the trace.";
     /// A trace that ends beyond the device: put the ranges of addresses with requests side by side, in their order.
     /// Ranges are of 64 MiB, or as much less (down to 1 MiB) as is needed to fit.
-    fold: switch, cli "--fold" "" [run compare], on [Trace],
+    fold: switch, cli "--fold" "" [run compare], on [Trace Generated],
         echo Option<Folded> = |run| run.folded,
         "How a trace was folded onto the device: size and number of its ranges, and where it ended and ends, in MiB; \
          nothing if it was not.";
@@ -407,7 +407,8 @@ mod tests {
                 let name = one.split('"').nth(1).unwrap();
                 let text = refused(kind, &format!("{{{one}}}")).unwrap_or_else(|| panic!("{one} on {kind:?}"));
                 let told = format!("({name}) has no effect on {}; it is for traces", kind.one());
-                assert!(text.starts_with("--") && text.ends_with(&told), "{text}");
+                assert!(text.starts_with("--") && text.contains(&told), "{text}");
+                assert_eq!(refused(WorkloadKind::Generated, one).is_some(), !text.ends_with("generated workloads"));
             }
             assert_eq!(refused(kind, r#"{"seed": 2, "age": "rw=write", "precondition": "none"}"#), None);
         }

@@ -10,6 +10,8 @@ use workload::{
 };
 
 use crate::error::LabError;
+use crate::open::generated;
+use crate::options::Spec;
 
 /// What to read, and how.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -34,13 +36,23 @@ impl TraceSpec {
         serde_json::from_str(text).map_err(|error| LabError::Config(format!("trace specification: {error}")))
     }
 
-    /// Reads the trace.
+    /// Reads the trace, or generates that of a description under the first seed of a run; and the name of its format.
     ///
     /// # Errors
     /// Everything that is wrong with it, with file and place.
-    pub fn read(&self) -> Result<Trace, LabError> {
+    fn read(&self) -> Result<(Trace, &'static str), LabError> {
         let options = trace_options(self.format.as_deref(), self.device.as_deref(), &self.clean)?;
-        Trace::read(Path::new(&self.path), &options).map_err(|e| LabError::Config(e.to_string()))
+        if let Some(description) = generated(&self.path)? {
+            if options != TraceOptions::default() {
+                let told = "is generated: there is no format, device or cleaning rule to choose";
+                return Err(LabError::Config(format!("{}: {told}", self.path)));
+            }
+            let trace = description.trace(&self.path, Spec::default().seed).map_err(LabError::config)?;
+            return Ok((trace, "generated"));
+        }
+        let trace = Trace::read(Path::new(&self.path), &options).map_err(LabError::config)?;
+        let format = trace.format.name();
+        Ok((trace, format))
     }
 }
 
@@ -93,7 +105,7 @@ pub fn clean_rules() -> Vec<&'static str> {
 pub struct TraceInfo {
     /// Path.
     pub trace: String,
-    /// Name of its format.
+    /// Name of its format; "generated" for that of a description.
     pub format: &'static str,
     /// What its reader has counted.
     #[serde(flatten)]
@@ -123,16 +135,20 @@ pub struct ProcessInfo {
 
 impl TraceInfo {
     /// Sums up a trace.
-    pub fn of(trace: &Trace) -> TraceInfo {
-        TraceInfo {
-            trace: trace.name.clone(),
-            format: trace.format.name(),
-            report: trace.report.clone(),
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with file and place.
+    pub fn of(spec: &TraceSpec) -> Result<TraceInfo, LabError> {
+        let (trace, format) = spec.read()?;
+        Ok(TraceInfo {
             stats: trace.stats(),
-            devices: trace.devices.clone(),
-            processes: processes(trace),
+            processes: processes(&trace),
             warnings: trace.report.warnings(),
-        }
+            trace: trace.name,
+            format,
+            report: trace.report,
+            devices: trace.devices,
+        })
     }
 }
 
@@ -170,10 +186,10 @@ pub struct Converted {
 pub fn convert_trace(spec: &TraceSpec, out: &Path, format: &str) -> Result<Converted, LabError> {
     let config = |error: workload::TraceError| LabError::Config(error.to_string());
     let to = Format::writable(format).map_err(config)?;
-    let trace = spec.read()?;
+    let (trace, from) = spec.read()?;
     let lost = trace.write(to, out).map_err(config)?;
     Ok(Converted {
-        from: trace.format.name(),
+        from,
         to: to.name(),
         file: out.display().to_string(),
         requests: trace.report.requests,

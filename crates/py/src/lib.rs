@@ -293,7 +293,7 @@ fn clean_rules() -> Vec<&'static str> {
 #[pyfunction]
 fn trace_info(py: Python<'_>, spec_json: &str) -> PyResult<String> {
     let spec = TraceSpec::from_json(spec_json).map_err(exception)?;
-    let info = py.detach(|| spec.read().map(|trace| TraceInfo::of(&trace))).map_err(exception)?;
+    let info = py.detach(|| TraceInfo::of(&spec)).map_err(exception)?;
     serde_json::to_string(&info).map_err(config_error)
 }
 

@@ -1,4 +1,4 @@
-//! Where requests come from: fio job files, their generators, and block traces.
+//! Where requests come from: fio job files, their generators, block traces, and descriptions of apps.
 //!
 //! # Glossary
 //! - **request**: one block I/O as the file system hands it down ([`WorkRequest`]), addressed in 512 B sectors;
@@ -29,6 +29,7 @@
 mod endless;
 pub mod fio;
 mod formats;
+mod generated;
 mod math;
 mod permutation;
 mod replay;
@@ -43,6 +44,7 @@ mod tickets;
 mod trace;
 mod zones;
 
+pub use generated::{Generated, GeneratedError};
 pub use replay::{Replay, ReplayMode};
 pub use request::{Flags, ProcessId, ReadOutcome, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
 pub use rng::{Rng, named_seed, named_stream};

@@ -35,6 +35,8 @@ targets! {
     device_commands;
     /// fio job files: the parser, the layout on a device, and the requests of the jobs.
     fio_job;
+    /// Descriptions of generated workloads: the parser, and the traces of small ones.
+    generated;
     /// Scenarios of phones, their first steps, and sessions that become scenarios.
     phone;
     /// Device profiles and overrides: the parser, the checks, and a system built from the accepted ones.
