@@ -28,8 +28,8 @@ use crate::room;
 pub struct Workload {
     /// Where requests come from.
     pub source: Box<dyn Source>,
-    /// "timed", "queued" or "closed" for traces and generated workloads, "fio" for job files, "sqlite" for databases, "phone" for phones,
-    /// "generated" for those of a caller.
+    /// "timed", "queued" or "closed" for traces and generated workloads, "fio" for job files, "sqlite" for databases,
+    /// "phone" for phones, "generated" for those of a caller.
     pub replay: &'static str,
     /// Depth of a queued or closed replay.
     pub depth: Option<u32>,

@@ -199,7 +199,7 @@ macro_rules! required {
 }
 
 options! {
-    /// Trace file or directory of per-CPU files, fio job, SQLite workload, generated workload, or scenario of a phone.
+    /// Trace file or directory of per-CPU files, fio job, SQLite or generated workload, or scenario of a phone.
     workload: text, cli "" "WORKLOAD" [run compare phone],
         echo String = |run| run.spec.workload.clone(), "Path of the workload.";
     /// Scheme: see `ufsim schemes`.
@@ -217,19 +217,20 @@ options! {
     /// Device profile, or the path of its file: see `ufsim profiles`.
     profile: text = "hp-ufs", cli "--profile" "NAME|FILE" [run compare phone age],
         echo String = |run| run.spec.profile.clone(), "Name or path of the profile.";
-    /// Traces: replayed at their recorded times (timed), the same into a queue of the depth, outside of which others
-    /// wait uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
-    replay: choice_if_any("timed" "queued" "closed"), cli "--replay" "" [run compare], on [Trace Generated], usually "timed",
+    /// Traces and generated workloads: replayed at their times (timed), the same into a queue of the depth, outside of
+    /// which others wait uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
+    replay: choice_if_any("timed" "queued" "closed"), cli "--replay" "" [run compare],
+        on [Trace Generated], usually "timed",
         echo String = |run| run.replay.into(),
         "How a trace was replayed: \"timed\", \"queued\" or \"closed\"; for others, the kind of workload, such as \
          \"fio\".";
     /// Outstanding requests in a queued or closed replay.
     depth: count_if_any(1 to 65_536), cli "--depth" "N" [run compare], on [Trace Generated], usually "8",
         echo Option<u32> = |run| run.depth, "Depth of a queued or closed replay.";
-    /// Closed replay: a stream with its own depth for each per-CPU file.
+    /// Closed replay: a stream with its own depth for each per-CPU file, or processor of a generated workload.
     per_cpu_streams: switch, cli "--per-cpu-streams" "" [run compare], on [Trace Generated],
         echo bool = |run| run.spec.per_cpu_streams, "Each per-CPU file was a stream with its own depth.";
-    /// How often a trace is replayed, one time after the other and at the same addresses.
+    /// How often a trace or a generated workload is replayed, one time after the other and at the same addresses.
     repeat: count_if_any(1 to 100_000), cli "--repeat" "N" [run compare], on [Trace Generated], usually "1",
         echo Option<u32> = |run| run.spec.repeat, "How often the trace was replayed, if more than once was asked for.";
     /// Seed of everything random.

@@ -2,9 +2,8 @@
 
 use units::{SimTime, UNIT_BYTES};
 
-use super::spec::{Activity, ActivityParams, Full};
-use super::volume::{Blocks, Layout, Piece, Volume};
-use super::{below, units_of};
+use super::spec::{Activity, ActivityParams, units_of};
+use super::volume::{Blocks, Full, Layout, Piece, Volume, below};
 use crate::rng::{Rng, named_stream};
 use crate::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
 

@@ -9,8 +9,8 @@
 //! - **commit**: the block of file-system metadata that ends an fsync on F2FS: written with preflush and FUA.
 //!
 //! # Contract
-//! - A description and a seed give one trace, with the bytes of each activity exact to the unit of 4 KiB. It is replayed
-//!   as every trace is; its processors are the streams of a closed replay.
+//! - A description and a seed give one trace, with the bytes of each activity exact to the unit of 4 KiB. It is
+//!   replayed as every trace is; its processors are the streams of a closed replay.
 //! - Activities go side by side: the next burst is that of the activity which is least far with its volume.
 //! - Constants that describe the file system are measured: see [`volume`]. Those of an app stand in its description.
 
@@ -18,12 +18,12 @@ mod activity;
 mod spec;
 mod volume;
 
-use units::{Nanos, SimTime, UNIT_BYTES};
+use units::{Nanos, SimTime};
 
 use self::activity::Work;
 pub use self::spec::{Generated, GeneratedError};
-use self::volume::Volume;
-use crate::rng::{Rng, named_stream};
+use self::volume::{Volume, below};
+use crate::rng::named_stream;
 use crate::trace::{TraceDevice, TraceReport};
 use crate::{ProcessId, StreamId, Trace, WorkRequest};
 
@@ -80,16 +80,6 @@ fn least_far(works: &[Work]) -> Option<usize> {
     let left = works.iter().enumerate().filter(|(_, work)| work.done() < work.total());
     let part = |work: &Work| u128::from(work.done()) * (1 << 64) / u128::from(work.total());
     left.min_by_key(|(_, work)| part(work)).map(|(number, _)| number)
-}
-
-/// A number below a bound of 32 bits.
-fn below(rng: &mut Rng, bound: u32) -> u32 {
-    rng.below(u64::from(bound)) as u32
-}
-
-/// Units of so many KiB.
-fn units_of(kib: u32) -> u32 {
-    kib / (UNIT_BYTES / 1024) as u32
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use params::{CountOr, ParamError, Table, Value};
 use thiserror::Error;
 use units::UNIT_BYTES;
 
-use super::volume::Layout;
+use super::volume::{Full, Layout};
 
 /// Most that a description reads and writes, in KiB: four million units of 4 KiB, each of which may be a request.
 const MOST_KIB: u64 = 16 << 20;
@@ -144,8 +144,8 @@ impl Generated {
         let most = u64::from(capacity_units) * UNIT_BYTES / units::MIB;
         let volume = self.common.volume_mib;
         Err(self.wrong(format!(
-            "generated.volume_mib = {volume}: must be at most {most}, the size of the device; or --fold puts the ranges \
-             with requests side by side"
+            "generated.volume_mib = {volume}: must be at most {most}, the size of the device; or --fold puts the \
+             ranges with requests side by side"
         )))
     }
 
@@ -159,8 +159,8 @@ impl Generated {
     }
 }
 
-/// A description that says where its numbers come from says it of each: in `[sources]` or in `[assumed]`, and of nothing
-/// else.
+/// A description that says where its numbers come from says it of each: in `[sources]` or in `[assumed]`, and of
+/// nothing else.
 fn explained(file: &Table) -> Result<(), String> {
     let table = |name: &str| file.get(name).and_then(Value::as_table);
     let mut reasons: Vec<&String> = ["sources", "assumed"].into_iter().flat_map(table).flat_map(Table::keys).collect();
@@ -183,10 +183,6 @@ fn explained(file: &Table) -> Result<(), String> {
         None => Ok(()),
     }
 }
-
-/// No segment of the volume is left.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Full;
 
 impl Activity {
     fn read(name: &str, value: &Value) -> Result<Activity, String> {
@@ -229,5 +225,10 @@ impl ActivityParams {
 }
 
 fn counted(kib: CountOr) -> Option<u32> {
-    kib.count().map(super::units_of)
+    kib.count().map(units_of)
+}
+
+/// Units of so many KiB.
+pub(super) fn units_of(kib: u32) -> u32 {
+    kib / (UNIT_BYTES / 1024) as u32
 }

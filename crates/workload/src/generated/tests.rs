@@ -31,9 +31,8 @@ fn touched<'a>(requests: impl Iterator<Item = &'a WorkRequest>) -> u64 {
     crate::Footprint::from_ranges(requests.map(WorkRequest::units)).units()
 }
 
-/// Table III rounds to MB, so the volumes are those that it prints, in its MB of 1000 KiB: with these, and with no other
-/// unit, it has the volumes of the four recorded traces that it is right about (Pixel 4: 14,260 and 82,856 KiB of X are
-/// "14 / 83").
+/// Table III rounds to MB, and descriptions take what it prints, in its MB of 1000 KiB: with these, and with no other
+/// unit, it has the volumes of the recorded traces but for one misprint (14,260 and 82,856 KiB of X are "14 / 83").
 #[test]
 fn bundled_workloads_have_the_volumes_of_table_iii() {
     for (name, text, volumes) in BUNDLED {
@@ -153,9 +152,9 @@ fn reads_are_read_once_and_discarded_where_they_are_to_be() {
 
 #[test]
 fn activities_go_side_by_side_in_time_on_all_processors() {
-    let made = trace(
-        "[generated]\nseconds = 100\nprocessors = 3\n[activity.a]\nkib = 40_000\n[activity.b]\ndoes = \"read\"\nkib = 4_000",
-    );
+    let reads = "does = \"read\"\nkib = 4_000";
+    let common = "seconds = 100\nprocessors = 3";
+    let made = trace(&format!("[generated]\n{common}\n[activity.a]\nkib = 40_000\n[activity.b]\n{reads}"));
     assert_eq!((made.processes.as_slice(), made.files.len()), (["a".to_owned(), "b".to_owned()].as_slice(), 3));
     let half = made.requests.iter().filter(|r| r.arrival.0 < 50_000_000_000);
     let of = |number| half.clone().filter(|r| r.process.0 == number).map(|r| r.bytes).sum::<u64>() >> 10;

@@ -1,18 +1,16 @@
 //! Where data lie on the volume of a phone.
 //!
-//! The HP-UFS authors aged the file system before they recorded (Sec. IV-C), and it shows: even photos of megabytes, and
-//! the files of a game, are written and read in pieces of 4 to 16 KiB, because F2FS fills the holes of segments that are
-//! in use. What is taken from their five traces of a Pixel 4 (github.com/s3yonsei/hpufs_public) is about this file system
-//! alone, and about none of the paper's results:
+//! The HP-UFS authors aged the file system before they recorded (Sec. IV-C), and it shows: even photos of megabytes,
+//! and the files of a game, are written and read in pieces of 4 to 16 KiB, because F2FS fills the holes of segments
+//! that are in use. What is taken from their five traces of a Pixel 4 (github.com/s3yonsei/hpufs_public) is about this
+//! file system alone, and about none of the paper's results:
 //!
 //! - [`PIECES`], the lengths of their 61,030 writes, 10.1 KiB on average (those of their 22,987 reads: 9.7 KiB);
-//! - the part of a segment with writes that is written: 545 MiB of 841 segments of 2 MiB, 32%; of one with reads that is
-//!   read: 217 MiB of 1,547 segments, 7%. These are defaults and choices of descriptions.
+//! - the part of a segment with writes that is written: 545 MiB of 841 segments of 2 MiB, 32%; of one with reads that
+//!   is read: 217 MiB of 1,547 segments, 7%. These are defaults and choices of descriptions.
 
 use std::collections::VecDeque;
 
-use super::below;
-use super::spec::Full;
 use crate::rng::Rng;
 
 /// Units of a segment of F2FS: 2 MiB.
@@ -39,6 +37,10 @@ const MEASURED: u32 = 61_030;
 /// Hundredths of a unit that a piece has on average.
 const MEAN_CENTI: u32 = 254;
 
+/// No segment of the volume is left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Full;
+
 /// How data lie on the volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Layout {
@@ -46,6 +48,11 @@ pub(super) enum Layout {
     Aged,
     /// In whole segments.
     Fresh,
+}
+
+/// A number below a bound of 32 bits.
+pub(super) fn below(rng: &mut Rng, bound: u32) -> u32 {
+    rng.below(u64::from(bound)) as u32
 }
 
 /// A run of units.
