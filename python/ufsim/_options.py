@@ -16,7 +16,10 @@ class Options:
 
     workload: str = field(
         metadata={
-            "help": "Trace file or directory of per-CPU files, fio job, SQLite workload, or scenario of a phone.",
+            "help": (
+                "Trace file or directory of per-CPU files, fio job, SQLite or generated workload, or "
+                "scenario of a phone."
+            ),
             "flag": "",
             "metavar": "WORKLOAD",
             "commands": ("run", "compare", "phone"),
@@ -70,9 +73,9 @@ class Options:
         default=None,
         metadata={
             "help": (
-                "Traces: replayed at their recorded times (timed), the same into a queue of the depth, "
-                "outside of which others wait uncounted (queued), or as fast as the depth allows (closed). "
-                "Job files time themselves. (default: timed)"
+                "Traces and generated workloads: replayed at their times (timed), the same into a queue of "
+                "the depth, outside of which others wait uncounted (queued), or as fast as the depth allows "
+                "(closed). Job files time themselves. (default: timed)"
             ),
             "flag": "--replay",
             "metavar": "",
@@ -92,7 +95,10 @@ class Options:
     per_cpu_streams: bool = field(
         default=False,
         metadata={
-            "help": "Closed replay: a stream with its own depth for each per-CPU file.",
+            "help": (
+                "Closed replay: a stream with its own depth for each per-CPU file, or processor of a "
+                "generated workload."
+            ),
             "flag": "--per-cpu-streams",
             "metavar": "",
             "commands": ("run", "compare"),
@@ -101,7 +107,10 @@ class Options:
     repeat: int | None = field(
         default=None,
         metadata={
-            "help": "How often a trace is replayed, one time after the other and at the same addresses. (default: 1)",
+            "help": (
+                "How often a trace or a generated workload is replayed, one time after the other and at the "
+                "same addresses. (default: 1)"
+            ),
             "flag": "--repeat",
             "metavar": "N",
             "range": (1, 100000),
@@ -245,18 +254,20 @@ class RunOptions(TypedDict, total=False):
     """Device profile, or the path of its file: see `ufsim profiles`."""
 
     replay: Replay | None
-    """Traces: replayed at their recorded times (timed), the same into a queue of the depth, outside of
-    which others wait uncounted (queued), or as fast as the depth allows (closed). Job files time
-    themselves. (default: timed)"""
+    """Traces and generated workloads: replayed at their times (timed), the same into a queue of the
+    depth, outside of which others wait uncounted (queued), or as fast as the depth allows (closed).
+    Job files time themselves. (default: timed)"""
 
     depth: SupportsIndex | None
     """Outstanding requests in a queued or closed replay. (default: 8)"""
 
     per_cpu_streams: bool
-    """Closed replay: a stream with its own depth for each per-CPU file."""
+    """Closed replay: a stream with its own depth for each per-CPU file, or processor of a generated
+    workload."""
 
     repeat: SupportsIndex | None
-    """How often a trace is replayed, one time after the other and at the same addresses. (default: 1)"""
+    """How often a trace or a generated workload is replayed, one time after the other and at the same
+    addresses. (default: 1)"""
 
     seed: SupportsIndex
     """Seed of everything random."""

@@ -173,12 +173,15 @@ def mib_text(limit: str) -> str:
 
 
 def replay_text(result: Result) -> str:
-    """What kind of workload it was and, for a trace, how it was replayed."""
+    """What kind of workload it was and, for a trace or generated requests, how they were replayed."""
     kind, depth = result.data.get("replay"), result.data.get("depth")
+    # Of all that is replayed, only a description is a file of TOML.
+    generated = result.workload.endswith(".toml")
+    what, times = ("generated requests", "their") if generated else ("trace", "its recorded")
     words = {
-        "timed": "trace at its recorded times",
-        "queued": f"trace at its recorded times into a queue of {depth}",
-        "closed": f"trace as fast as depth {depth} allows (closed)",
+        "timed": f"{what} at {times} times",
+        "queued": f"{what} at {times} times into a queue of {depth}",
+        "closed": f"{what} as fast as depth {depth} allows (closed)",
         "fio": "fio job",
         "sqlite": "SQLite",
     }.get(str(kind), str(kind))
