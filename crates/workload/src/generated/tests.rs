@@ -13,9 +13,11 @@ fn trace(text: &str) -> Trace {
     parse(text).expect(text).trace("x", 1).expect(text)
 }
 
-/// The workloads of HP-UFS Table III that come with the program, and its MB read and written. The paper says nothing of
-/// the last two.
-const BUNDLED: [(&str, &str, Option<(u64, u64)>); 8] = [
+/// Name and text of a description, and the MB read and written of Table III.
+type Bundled = (&'static str, &'static str, Option<(u64, u64)>);
+
+/// The workloads of HP-UFS Table III that come with the program. The paper says nothing of the last two's volumes.
+const BUNDLED: [Bundled; 8] = [
     ("clash-royale", include_str!("../../../../jobs/hp-ufs-f9-clash-royale.toml"), Some((7, 90))),
     ("instagram", include_str!("../../../../jobs/hp-ufs-f9-instagram.toml"), Some((3, 236))),
     ("maps", include_str!("../../../../jobs/hp-ufs-f9-maps.toml"), Some((27, 93))),
