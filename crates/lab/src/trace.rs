@@ -302,7 +302,7 @@ pub fn join_traces(spec: &JoinSpec, out: &Path) -> Result<Joined, LabError> {
     let mut parts = Vec::new();
     let mut warnings = Vec::new();
     for (source, shift) in spec.traces.iter().zip(shifts) {
-        let trace = source.read()?;
+        let (trace, _) = source.read()?;
         let label = label_of(&source.path);
         warnings.extend(trace.report.warnings().into_iter().map(|warning| format!("{label}: {warning}")));
         parts.push(JoinPart { label, shift, trace });
@@ -457,7 +457,7 @@ mod tests {
         let joined = directory.join(json, "out").unwrap();
         assert_eq!((joined.requests, joined.origin.len()), (2, 3));
         let spec = TraceSpec { path: joined.file, ..TraceSpec::default() };
-        let info = TraceInfo::of(&spec.read().unwrap());
+        let info = TraceInfo::of(&spec).unwrap();
         assert_eq!((info.report.origin, info.report.duration), (joined.origin, Nanos(2_500_000_000)));
     }
 }

@@ -136,6 +136,7 @@ fn what_is_in_a_description_can_be_told_and_written_as_a_trace() {
         (info.format, info.report.read_bytes, info.report.write_bytes),
         ("generated", 1_782_000 << 10, 17_000 << 10)
     );
+    assert_eq!(info.report.origin, [format!("generated from {path} under seed 1")]);
     let out = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("play-video.csv");
     let converted = convert_trace(&spec, &out, "csv").expect("a file");
     assert_eq!((converted.from, converted.requests), ("generated", info.report.requests));

@@ -24,7 +24,7 @@ use self::activity::Work;
 pub use self::spec::{Generated, GeneratedError};
 use self::volume::{Volume, below};
 use crate::rng::named_stream;
-use crate::trace::{TraceDevice, TraceReport};
+use crate::trace::{Recorded, TraceDevice, TraceReport};
 use crate::{ProcessId, StreamId, Trace, WorkRequest};
 
 impl Generated {
@@ -53,12 +53,15 @@ impl Generated {
             }
             done += works[number].done() - before;
         }
-        Ok(self.finished(name, requests))
+        Ok(self.finished(name, seed, requests))
     }
 
     /// Gives the requests their names and counts.
-    fn finished(&self, name: &str, requests: Vec<WorkRequest>) -> Trace {
-        let mut report = TraceReport { files: 1, ..TraceReport::default() };
+    fn finished(&self, name: &str, seed: u64, requests: Vec<WorkRequest>) -> Trace {
+        let origin = format!("generated from {name} under seed {seed}").replace(char::is_control, "_");
+        // Pieces are as long as the requests of traces that were recorded there.
+        let recorded = Recorded::Above;
+        let mut report = TraceReport { files: 1, origin: vec![origin], recorded, ..TraceReport::default() };
         requests.iter().for_each(|request| report.count(request));
         report.duration = requests.last().map_or(Nanos::ZERO, |last| last.arrival.since(SimTime::START));
         let sectors = u64::from(self.common.volume_mib) * (units::MIB / crate::SECTOR_BYTES);
