@@ -4,6 +4,7 @@
 """
 
 import json
+import math
 import os
 import tomllib
 from pathlib import Path
@@ -166,6 +167,9 @@ def test_an_interval_is_that_of_the_mean() -> None:
     by_seed = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "n": [1.0] * 4})
     told = hpbvalve.interval(by_seed, lambda sums: float(sums["a"] / sums["n"]))
     assert told == f", 95% interval {2.5 - 2.145 * 0.6455:.2f} .. {2.5 + 2.145 * 0.6455:.2f}"
+    lonely = pd.DataFrame({"a": [3.0, 4.0], "n": [0.0, 2.0]})
+    none = hpbvalve.interval(lonely, lambda sums: float(sums["a"] / sums["n"]) if sums["n"] else math.nan)
+    assert "no 95% interval" in none
     assert hpbvalve.interval(by_seed.head(1), lambda sums: float(sums["a"])) == ""
 
 

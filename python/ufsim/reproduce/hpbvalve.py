@@ -8,6 +8,7 @@ size of HPB; its uses, kills and samples over time stand as JSON in its row.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -153,6 +154,8 @@ def interval(by_seed: pd.DataFrame, value: Callable[[pd.Series], float]) -> str:
     without = [value(whole - own) for _, own in by_seed.iterrows()]
     mean = sum(without) / count
     error = ((count - 1) / count * sum((each - mean) ** 2 for each in without)) ** 0.5
+    if not math.isfinite(error):
+        return ", no 95% interval: without one of the sequences there is nothing to compare with"
     # Student's t for 14 degrees of freedom, of fifteen sequences.
     low, high = (value(whole) + sign * 2.145 * error for sign in (-1, 1))
     return f", 95% interval {low:.2f} .. {high:.2f}"
