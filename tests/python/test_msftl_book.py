@@ -9,7 +9,7 @@ from ufsim import trace_info
 from ufsim.reproduce.claims import Outcome, load_claims
 from ufsim.reproduce.figure import Setting
 from ufsim.reproduce.msftl import FTLS
-from ufsim.reproduce.msftl_phone import F2, F5, F6, FILLS, HEADER, PAUSE_NS, WITH_GC, join
+from ufsim.reproduce.msftl_phone import F2, F5, F6, FILLS, HEADER, PAUSE_NS, REPEATED, WITH_GC, join
 
 
 def trace(path: Path, *requests: tuple[int, str, int, int]) -> Path:
@@ -93,6 +93,28 @@ def test_reductions_follow_from_what_was_written() -> None:
     assert (mini.claim, mini.value) == ("msftl.f5.phone-vs-mini", pytest.approx((1 - 114 / 170) * 100))
     outcome = Outcome(claims["msftl.f5.phone-total"], [total])
     assert outcome.holds(total)
+
+
+def test_a_fill_with_repetition_is_another_reading_beside_the_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ufsim.reproduce.msftl_phone.phone_trace", lambda setting: tmp_path / "joined.csv")
+    runs = [run for run in F5.runs(Setting()) if run.labels["filled"] == REPEATED]
+    assert [run.labels["ftl"] for run in runs] == list(FTLS)
+    (age,) = {run.spec.age for run in runs}
+    # All blocks of 9 MiB but the 192 at which GC begins.
+    assert f"io_size={(15_040 - 192) * 9}m" in Path(str(age)).read_text()
+    assert "norandommap=1" in Path(str(age)).read_text()
+    first = without_gc_time()
+    again = first[first["filled"] == "full"].assign(filled=REPEATED, device_pmt_flush_units=[98, 38, 18, 8])
+    measured = F5.measure(pd.concat([first, again]))
+    assert [part.value for part in measured] == [part.value for part in F5.measure(first)]
+    # 200 and 140 of the two larger against 110.
+    told = (
+        f"GC from the first request on: {(1 - 110 / 140) * 100:.1f}, and {(1 - 110 / 200) * 100:.1f}% against Base-DFTL"
+    )
+    assert told in measured[-1].part
+    assert len(F5.draw(pd.concat([first, again])).axes) == 2
 
 
 def test_response_times_are_compared_on_the_full_drive() -> None:
