@@ -318,10 +318,9 @@ def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
     mean, worst, late = (by_fill(frame, f"all_{name}_ns") for name in ("mean", "max", "p999"))
     average, longest, tail = (cuts(table, ONE, BASE) for table in (mean, worst, late))
     why_worst = (
-        "the worst requests are packed writes of a Nexus 5, up to 21.6 MiB in one; under MSFTL-1KiB the longest takes "
+        "under MSFTL-1KiB the worst requests are packed writes of a Nexus 5, up to 21.6 MiB in one; the longest takes "
         f"{cell(worst, 'full', ONE) / 1e9:.2f} s, nearly all of it for its own data. They come with the first trace, "
-        "before GC sets in, so that the flushes among them meet few changed translation pages. The 99.9th percentile "
-        f"falls by {tail['full']:.1f}%"
+        f"before GC sets in. The 99.9th percentile falls by {tail['full']:.1f}%"
     )
     full = f"full, times of user data and mappings; with GC's time {average[WITH_GC]:.1f}%: {gc_takes(frame)}"
     return [
