@@ -2,6 +2,11 @@
 //!
 //! Buffers wait in order of arrival until a row can be programmed. The newest buffer of an address serves its reads. An
 //! address may have several buffers, because every write is programmed.
+//!
+//! FUA units wait in a queue of their own, which is programmed first: they pass what waits for a full row. One whose
+//! address waits in the other queue must not pass, since rows get their sequence numbers as they are programmed, and
+//! the older data would count as newer. It goes to the end of that queue, all of which is then forced out. So a unit in
+//! the FUA queue is never newer than one of its address in the other queue.
 
 use std::collections::VecDeque;
 
@@ -26,6 +31,8 @@ struct Buf {
     overtaken: bool,
     /// There may be an older buffer of the same address.
     has_older: bool,
+    /// It has been in the queue of FUA units.
+    fua_queue: bool,
 }
 
 /// All write buffers, the queue of those not yet programmed, and the index by address.
@@ -39,9 +46,13 @@ pub struct WriteBuffer {
     mask: u32,
     /// Buffers that wait to be programmed, in order of arrival.
     pub queue: VecDeque<BufId>,
+    /// FUA units that wait to be programmed and may pass those in `queue`, in order of arrival.
+    pub fua_queue: VecDeque<BufId>,
     next_order: u64,
     /// Buffers with an order below this must be programmed even if a row stays short.
     forced_below: u64,
+    /// The same for FUA units.
+    fua_forced_below: u64,
 }
 
 /// A unit whose program has finished.
@@ -63,16 +74,27 @@ impl WriteBuffer {
     /// A write buffer of `capacity` units.
     pub fn new(capacity: u16) -> WriteBuffer {
         let chains = u32::from(capacity).next_power_of_two() * 2;
-        let empty =
-            Buf { lpa: 0, stamp: 0, order: 0, chain: 0, fua: 0, newest: false, overtaken: false, has_older: false };
+        let empty = Buf {
+            lpa: 0,
+            stamp: 0,
+            order: 0,
+            chain: 0,
+            fua: 0,
+            newest: false,
+            overtaken: false,
+            has_older: false,
+            fua_queue: false,
+        };
         WriteBuffer {
             bufs: vec![empty; usize::from(capacity)],
             free: (0..capacity).rev().collect(),
             heads: vec![0; chains as usize],
             mask: chains - 1,
             queue: VecDeque::with_capacity(usize::from(capacity)),
+            fua_queue: VecDeque::new(),
             next_order: 1,
             forced_below: 0,
+            fua_forced_below: 0,
         }
     }
 
@@ -96,10 +118,36 @@ impl WriteBuffer {
             newest: true,
             overtaken: false,
             has_older,
+            fua_queue: false,
         };
         self.heads[head] = id + 1;
         self.next_order += 1;
         self.queue.push_back(id);
+    }
+
+    /// Accepts one unit of the FUA write with this tag, as [`WriteBuffer::put`] does. True if it passes what waits in
+    /// the queue; else the queue is forced out up to this unit, because older data of its address waits there, and
+    /// `overtakes` is false.
+    pub fn put_fua(&mut self, lpa: Lpa, stamp: u32, tag: u8, overtakes: bool) -> bool {
+        let passes = overtakes || self.queue.is_empty() || !self.waits_in_turn(lpa);
+        self.put(lpa, stamp, Some(tag));
+        if passes {
+            let id = self.queue.pop_back().expect("put there just now");
+            self.bufs[usize::from(id)].fua_queue = true;
+            self.fua_queue.push_back(id);
+        } else {
+            self.forced_below = self.next_order;
+        }
+        passes
+    }
+
+    /// True if data of the address waits in the queue. The newest tells: an older one in the queue would have kept it
+    /// from passing, and before a trim both queues are programmed.
+    fn waits_in_turn(&self, lpa: Lpa) -> bool {
+        self.find(lpa).is_some_and(|id| {
+            let buf = &self.bufs[usize::from(id)];
+            !buf.fua_queue && buf.order >= self.oldest_queued()
+        })
     }
 
     #[inline]
@@ -204,23 +252,40 @@ impl WriteBuffer {
     /// Everything accepted so far has to be programmed without waiting for full rows.
     pub fn force_all(&mut self) {
         self.forced_below = self.next_order;
+        self.force_fua();
     }
 
-    /// Number of queued units that must be programmed now.
+    /// All FUA units accepted so far have to be programmed without waiting for full rows.
+    pub fn force_fua(&mut self) {
+        self.fua_forced_below = self.next_order;
+    }
+
+    /// True if queued units must be programmed now. FUA units have a queue of their own.
     #[inline]
-    pub fn forced(&self) -> usize {
-        match self.queue.front() {
-            Some(&id) => {
-                let first = self.bufs[usize::from(id)].order;
-                self.forced_below.saturating_sub(first).min(self.queue.len() as u64) as usize
-            }
-            None => 0,
-        }
+    pub fn is_forced(&self) -> bool {
+        self.oldest(&self.queue) < self.forced_below
     }
 
-    /// Order of the oldest queued unit.
+    /// True if units in the queue of FUA units must be programmed now.
+    pub fn is_fua_forced(&self) -> bool {
+        self.oldest(&self.fua_queue) < self.fua_forced_below
+    }
+
+    /// True if all units have been programmed, or are being programmed.
+    #[inline]
+    pub fn none_waits(&self) -> bool {
+        self.queue.is_empty() && self.fua_queue.is_empty()
+    }
+
+    /// Order of the first unit of a queue, or of the next one to be accepted.
+    #[inline]
+    fn oldest(&self, queue: &VecDeque<BufId>) -> u64 {
+        queue.front().map_or(self.next_order, |&id| self.bufs[usize::from(id)].order)
+    }
+
+    /// Order of the oldest queued unit that is not in the queue of FUA units.
     pub fn oldest_queued(&self) -> u64 {
-        self.queue.front().map_or(self.next_order, |&id| self.bufs[usize::from(id)].order)
+        self.oldest(&self.queue)
     }
 }
 
@@ -228,12 +293,12 @@ impl WriteBuffer {
 #[cfg(feature = "explore")]
 impl std::hash::Hash for WriteBuffer {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        let WriteBuffer { bufs, free, heads: _, mask: _, queue, next_order, forced_below } = self;
+        let Self { bufs, free, heads: _, mask: _, queue, fua_queue, next_order, forced_below, fua_forced_below } = self;
         for (id, buf) in (0..).zip(bufs).filter(|(id, _)| !free.contains(id)) {
-            let Buf { lpa, stamp, order, chain: _, fua, newest, overtaken, has_older } = buf;
-            (id, lpa, stamp, order, fua, newest, overtaken, has_older).hash(state);
+            let Buf { lpa, stamp, order, chain: _, fua, newest, overtaken, has_older, fua_queue } = buf;
+            (id, lpa, stamp, order, fua, newest, overtaken, has_older, fua_queue).hash(state);
         }
-        (free, queue, next_order, forced_below).hash(state);
+        (free, queue, fua_queue, next_order, forced_below, fua_forced_below).hash(state);
     }
 }
 
@@ -290,11 +355,48 @@ mod tests {
         let mut w = WriteBuffer::new(8);
         w.put(Lpa(1), 1, None);
         w.put(Lpa(2), 2, None);
-        assert_eq!(w.forced(), 0);
+        assert!(!w.is_forced());
         w.force_all();
         w.put(Lpa(3), 3, None);
-        assert_eq!(w.forced(), 2);
+        assert!(w.is_forced());
         w.queue.pop_front();
-        assert_eq!(w.forced(), 1);
+        assert!(w.is_forced());
+        w.queue.pop_front();
+        assert!(!w.is_forced());
+    }
+
+    #[test]
+    fn a_fua_unit_passes_unless_older_data_of_its_address_wait() {
+        let mut w = WriteBuffer::new(8);
+        w.put(Lpa(1), 1, None);
+        w.put(Lpa(2), 2, None);
+        assert!(w.put_fua(Lpa(3), 3, 0, false));
+        assert!(w.put_fua(Lpa(3), 4, 1, false), "what came before it in its own queue stays before it");
+        assert!(!w.is_forced() && !w.is_fua_forced(), "its command may still bring units");
+        w.force_fua();
+        assert!(!w.is_forced() && w.is_fua_forced());
+        assert!(!w.put_fua(Lpa(2), 5, 2, false));
+        assert!(w.is_forced());
+        assert!(!w.put_fua(Lpa(2), 6, 3, false), "the one before it waits in turn");
+        assert_eq!((w.queue.len(), w.fua_queue.len()), (4, 2));
+        let in_flight: Vec<BufId> = w.queue.drain(..).collect();
+        assert!(w.put_fua(Lpa(2), 7, 4, false), "older data being programmed have their sequence number");
+        assert_eq!(w.unit(w.fua_queue[2]), (Lpa(2), 7));
+        assert!(!w.finish(in_flight[1]).newest);
+        w.put(Lpa(3), 8, None);
+        assert!(!w.put_fua(Lpa(3), 9, 5, false), "older data wait in both queues");
+    }
+
+    /// The rest of the queue goes on waiting for a full row.
+    #[test]
+    fn forcing_takes_no_account_of_units_that_have_passed() {
+        let mut w = WriteBuffer::new(8);
+        w.put(Lpa(1), 1, None);
+        (0..3).for_each(|i| assert!(w.put_fua(Lpa(2 + i), 2, 0, false)));
+        w.force_all();
+        w.put(Lpa(9), 3, None);
+        w.queue.pop_front();
+        assert!(!w.is_forced(), "one unit was forced, though four came before");
+        assert!(w.is_fua_forced() && !w.none_waits());
     }
 }

@@ -62,6 +62,7 @@ use Concerns::{
 sabotages! {
     "flush-at-once" => FlushAtOnce, Every, "A flush is answered at once.";
     "fua-at-once" => FuaAtOnce, Every, "A FUA write is answered when it is accepted.";
+    "fua-overtakes" => FuaOvertakes, Every, "A FUA write passes older data of its address in the write buffer.";
     "forget-trims" => ForgetTrims, Every, "Trims are not journaled.";
     "forget-log-block" => ForgetLogBlock, TableOnFlash,
         "A superblock that is opened is not recorded as a log block.";

@@ -11,6 +11,8 @@ units::counters! {
     unmapped_units_read: always,
     /// Units served from the write buffer.
     buffer_hits: always,
+    /// Units of FUA writes that could not pass the write buffer, because older data of their address waited there.
+    fua_units_in_turn,
     /// Units of user data programmed, without padding.
     data_units_programmed: always,
     /// Units copied by GC and wear levelling.
@@ -87,8 +89,10 @@ units::counters! {
     recovery_units_scanned: always,
     /// Segments that recovery has rewritten.
     recovery_segments: always,
-    /// Bytes of SRAM in the pool and the fixed tables of the mapping scheme.
+    /// Bytes of SRAM in the pool and in tables.
     sram_bytes: gauge always,
+    /// Of these, in tables: log buffer, directory of the metadata, superblocks, those of the mapping scheme.
+    sram_table_bytes: gauge never,
     /// Bytes of DRAM inside the device (`ideal` only).
     device_dram_bytes: gauge always,
     /// Free data superblocks now.

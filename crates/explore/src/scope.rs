@@ -88,7 +88,19 @@ impl Scope {
             of(&[RequestOp::Write { fua: false }, RequestOp::Flush], level(2, 1)),
             Scope { starts: overtaken, row_units: 2, most: 100_000, ..Scope::new(scheme, vec![level(1, 1)]) },
             of(&[RequestOp::Write { fua: true }], level(1, 2)),
+            Scope::fua(scheme),
         ]
+    }
+
+    /// FUA writes beside a buffered one, of its address and of another: rows of two units, so that a write waits.
+    pub fn fua(scheme: &str) -> Scope {
+        let write = |fua, lpa| (RequestOp::Write { fua }, Lpa(lpa));
+        // Without a cut every order is seen; a cut multiplies them.
+        let levels = [(3, 0), (2, 1)].map(|(requests, cuts)| Left { requests, cuts });
+        let scope = Scope::new(scheme, levels.into());
+        let starts = scope.starts.iter().copied().take(1).collect();
+        let requests = vec![write(false, 0), write(true, 0), write(true, 2)];
+        Scope { starts, requests, depth: 1, row_units: 2, most: 100_000, ..scope }
     }
 
     /// The same with a promise that the device breaks.

@@ -39,6 +39,18 @@ fn narrow_scopes_find_what_takes_a_trim_a_flush_or_a_copy_by_gc() {
 }
 
 #[test]
+fn fua_writes_pass_buffered_ones_of_other_addresses_alone() {
+    for scheme in SCHEMES {
+        let scope = Scope { most: 10_000, ..Scope::fua(scheme) };
+        let report = explore(&scope, &mut |_| true);
+        assert_eq!(report.failure, None, "{scheme}");
+        assert_eq!(report.complete.len(), 1, "{scheme}: every order without a power cut is seen: {report:?}");
+        let report = explore(&scope.with(Sabotage::FuaOvertakes), &mut |_| true);
+        assert!(report.failure.is_some(), "{scheme}: {report:?}");
+    }
+}
+
+#[test]
 fn a_power_cut_alone_shows_a_stale_directory_on_a_device_long_in_use() {
     // Under the other two it takes a request.
     for scheme in ["segment-log", "msftl"] {

@@ -7,6 +7,7 @@ use super::core::DeviceEvent;
 use super::state::Firmware;
 use super::waiting::Flushing;
 use crate::blocks::Stream;
+use crate::buffer::{BufId, WriteBuffer};
 use crate::ops::{MAX_ROW, ProgramReason};
 use crate::sabotage::Sabotage;
 use crate::seat::{Commit, Mapping};
@@ -14,6 +15,16 @@ use crate::sram::Owner;
 
 /// Units that one log entry of a trim covers; a trim is handled this many units at a time.
 const TRIM_RUN: u32 = 32;
+
+/// What can be done for a queue of host data.
+enum NextRow {
+    /// So many units can be programmed.
+    Of(u32),
+    /// Units wait for a full row.
+    NotDue,
+    /// The row waits for a superblock, its record or room in the log.
+    Blocked,
+}
 
 impl<M: Mapping> Firmware<M> {
     /// Accepts writes, flushes and trims, in order, as long as there is room.
@@ -57,8 +68,12 @@ impl<M: Mapping> Firmware<M> {
             false => (most, None),
         };
         if n > 0 && self.core.sram.take(Owner::Write, n as u16) {
-            for i in accepted..accepted + n {
-                self.core.buffer.put(lpa.offset(i), stamp, fua.then_some(tag));
+            if fua {
+                self.put_fua(tag, lpa.offset(accepted), n, stamp);
+            } else {
+                for i in accepted..accepted + n {
+                    self.core.buffer.put(lpa.offset(i), stamp, None);
+                }
             }
             self.core.stats.host_units_written += u64::from(n);
             self.commands[usize::from(tag)].accepted += n;
@@ -70,12 +85,22 @@ impl<M: Mapping> Firmware<M> {
             return false;
         }
         if fua {
-            self.core.buffer.force_all();
+            self.core.buffer.force_fua();
         } else {
             // Same as `respond`, but inlined for speed: most commands end here.
             self.respond_with(tag, |_| {});
         }
         true
+    }
+
+    /// Puts `n` units of a FUA write into buffers, past what waits for a full row where that is possible.
+    #[inline(never)]
+    fn put_fua(&mut self, tag: u8, first: Lpa, n: u32, stamp: u32) {
+        let overtakes = self.core.sabotaged(Sabotage::FuaOvertakes);
+        for i in 0..n {
+            let passes = self.core.buffer.put_fua(first.offset(i), stamp, tag, overtakes);
+            self.core.stats.fua_units_in_turn += u64::from(!passes);
+        }
     }
 
     /// Ends a write of which `left` units will not be accepted any more. Units that have been accepted are written.
@@ -128,10 +153,10 @@ impl<M: Mapping> Firmware<M> {
 
     /// Accepts a trim. Everything accepted before it gets its sequence numbers first.
     fn accept_trim(&mut self, tag: u8, lpa: Lpa, len: u32) -> bool {
-        if !self.core.buffer.queue.is_empty() {
+        if !self.core.buffer.none_waits() {
             self.core.buffer.force_all();
             self.program_host_data();
-            if !self.core.buffer.queue.is_empty() {
+            if !self.core.buffer.none_waits() {
                 return false;
             }
         }
@@ -169,30 +194,59 @@ impl<M: Mapping> Firmware<M> {
     /// [`Firmware::program_host_data`], inlined for speed: every event calls it.
     #[inline(always)]
     pub(super) fn program_rows(&mut self) {
+        if !self.core.buffer.fua_queue.is_empty() && !self.program_fua_rows() {
+            return;
+        }
         while self.core.job.is_none() && !self.core.buffer.queue.is_empty() {
-            let mut row = self.core.blocks.room_in_row(Stream::Host);
-            if row == 0 {
-                if !self.open_for_host() {
-                    return;
-                }
-                row = self.core.blocks.room_in_row(Stream::Host);
+            let (queued, forced) = (self.core.buffer.queue.len() as u32, self.core.buffer.is_forced());
+            match self.next_row(queued, forced) {
+                NextRow::Of(n) => self.program_row(n, |buffer| buffer.queue.pop_front()),
+                NextRow::NotDue | NextRow::Blocked => return,
             }
-            let queued = self.core.buffer.queue.len() as u32;
-            if queued < row && self.core.buffer.forced() == 0 || !self.core.records.recorded(Stream::Host) {
-                return;
-            }
-            let n = queued.min(row);
-            if self.map.room(&self.core) < n as usize {
-                return;
-            }
-            self.program_row(n);
         }
     }
 
+    /// Programs FUA units, in rows of their own. False if they have to wait for something that the rows of other host
+    /// data must not take before them.
+    #[inline(never)]
+    fn program_fua_rows(&mut self) -> bool {
+        while self.core.job.is_none() && !self.core.buffer.fua_queue.is_empty() {
+            let (queued, forced) = (self.core.buffer.fua_queue.len() as u32, self.core.buffer.is_fua_forced());
+            match self.next_row(queued, forced) {
+                NextRow::Of(n) => self.program_row(n, |buffer| buffer.fua_queue.pop_front()),
+                // The rest of the command has not been accepted.
+                NextRow::NotDue => return true,
+                NextRow::Blocked => return false,
+            }
+        }
+        true
+    }
+
+    /// The next row of a queue of so many units. Opens a superblock for it if need be.
+    #[inline(always)]
+    fn next_row(&mut self, queued: u32, forced: bool) -> NextRow {
+        let mut row = self.core.blocks.room_in_row(Stream::Host);
+        if row == 0 {
+            if queued < self.core.layout.row_units() && !forced {
+                return NextRow::NotDue;
+            }
+            if !self.open_for_host() {
+                return NextRow::Blocked;
+            }
+            row = self.core.blocks.room_in_row(Stream::Host);
+        }
+        if queued < row && !forced {
+            return NextRow::NotDue;
+        }
+        let n = queued.min(row);
+        if !self.core.records.recorded(Stream::Host) || self.map.room(&self.core) < n as usize {
+            return NextRow::Blocked;
+        }
+        NextRow::Of(n)
+    }
+
     fn open_for_host(&mut self) -> bool {
-        let queued = self.core.buffer.queue.len() as u32;
-        let row_is_due = queued >= self.core.layout.row_units() || self.core.buffer.forced() > 0;
-        if !row_is_due || !self.core.records.ready() {
+        if !self.core.records.ready() {
             return false;
         }
         // What is left to write when a device only reads may take the reserve, because no more will come.
@@ -219,11 +273,11 @@ impl<M: Mapping> Firmware<M> {
     }
 
     #[inline(always)]
-    fn program_row(&mut self, n: u32) {
+    fn program_row(&mut self, n: u32, next: impl Fn(&mut WriteBuffer) -> Option<BufId>) {
         let seq = self.core.take_seq(n);
         let mut items = [0u32; MAX_ROW];
         for item in &mut items[..n as usize] {
-            *item = u32::from(self.core.buffer.queue.pop_front().expect("counted above"));
+            *item = u32::from(next(&mut self.core.buffer).expect("counted above"));
         }
         self.submit_row(Stream::Host, &items[..n as usize], seq);
         self.core.units_to_log += n as usize;
@@ -289,7 +343,7 @@ impl<M: Mapping> Firmware<M> {
 
     /// Sets the idle timer if anything waits that no other event will move.
     pub(super) fn set_idle_timer(&mut self) {
-        let waiting = !self.core.buffer.queue.is_empty() || self.map.waits_for_idle();
+        let waiting = !self.core.buffer.none_waits() || self.map.waits_for_idle();
         if self.idle_mark.is_none() && waiting {
             self.idle_mark = Some(self.core.buffer.oldest_queued());
             let at = self.core.now + self.core.cfg.idle_flush;

@@ -123,7 +123,7 @@ pub struct Bench {
     pub in_flight: BTreeMap<u8, (Op, u32)>,
     /// Acknowledged content of each address: its stamp, or 0 after a trim.
     acked: BTreeMap<u32, u32>,
-    /// The same at the last flush, which a power cut cannot take back.
+    /// The same at the last flush, or as a FUA write has left it since: what a power cut cannot take back.
     durable: BTreeMap<u32, u32>,
     /// What has been acknowledged since, and may be there after a power cut.
     recent: BTreeMap<u32, Vec<u32>>,
@@ -189,7 +189,13 @@ impl Bench {
         }
         assert_eq!(response.status, self.expected, "{op:?}");
         match (op, &response.data) {
-            (Op::Write { lpa, len, .. }, _) => (0..len).for_each(|i| self.acked_write(lpa.0 + i, stamp)),
+            (Op::Write { lpa, len, fua }, _) => (0..len).for_each(|i| {
+                self.acked_write(lpa.0 + i, stamp);
+                if fua {
+                    self.durable.insert(lpa.0 + i, stamp);
+                    self.recent.remove(&(lpa.0 + i));
+                }
+            }),
             (Op::Unmap { lpa, len }, _) => (0..len).for_each(|i| self.acked_write(lpa.0 + i, 0)),
             (Op::Read { lpa, .. } | Op::HpbRead { lpa, .. }, DataIn::One(content)) => self.check(lpa.0, *content),
             (Op::Read { lpa, .. } | Op::HpbRead { lpa, .. }, DataIn::Many(contents)) => {

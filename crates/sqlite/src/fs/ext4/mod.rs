@@ -19,6 +19,13 @@
 //!   the flusher writes old buffers, writes the last committed copy of each block in place; flush; the journal's
 //!   superblock with FUA.
 //!
+//! `data=writeback` asks for the same requests. The modes differ in one step of a commit: with `data=ordered` it first
+//! writes, or waits for, data in blocks that its transaction has allocated (`jbd2_journal_submit_inode_data_buffers`,
+//! `jbd2_journal_finish_inode_data_buffers`). With delayed allocation a block is allocated as its page is written, so
+//! there is nothing to write; and here a writer waits for the page before the next commit, as `fdatasync` does, so
+//! there is nothing to wait for. (Linux has nothing to wait for either if such blocks are marked unwritten at first, as
+//! with `dioread_nolock`, the default since 5.6: `ext4_map_blocks` then leaves the inode off the list.)
+//!
 //! Not modelled: fast commits (off by default), block groups, the multi-block allocator's preallocation, `discard` (off
 //! by default), lazy initialisation of the inode table.
 

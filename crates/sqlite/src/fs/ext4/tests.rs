@@ -33,6 +33,22 @@ fn a_sync_commits_only_what_the_data_need() {
     assert_eq!(asked(&disk, || volume.sync_directory().unwrap()), counts(0, 0, 0, 0), "nothing is running");
 }
 
+/// What `data=ordered` adds to a commit, so `data=writeback` would ask for the same.
+#[test]
+fn a_commit_has_no_data_to_write_or_to_wait_for() {
+    let (mut volume, disk) = volume();
+    let (a, b) = (volume.create("a").unwrap(), volume.create("b").unwrap());
+    volume.write(a, 0, &[1; 8 * 4096]).unwrap();
+    volume.write(b, 0, &[2; 4096]).unwrap();
+    // One page of data; descriptor and copies of group descriptors, inode bitmap, block bitmap, directory, inode table;
+    // commit block. The pages of the other file, in the same transaction, are neither written nor allocated.
+    assert_eq!(asked(&disk, || volume.data_sync(b).unwrap()), counts(3, 1 + 6 + 1, 1, 1));
+    assert_eq!(volume.core.tree.inode(a).blocks.iter().flatten().count(), 0);
+    let mounted = Volume::mount(Box::new(RamDisk::with(&disk.latest())), Kind::Ext4, GEOMETRY).unwrap();
+    let (a, b) = (mounted.find("a").unwrap(), mounted.find("b").unwrap());
+    assert_eq!((mounted.size(a), mounted.size(b)), (0, 4096));
+}
+
 #[test]
 fn the_kernel_commits_after_5_s_and_checkpoints_after_30_s() {
     let (mut volume, disk) = volume();
