@@ -173,6 +173,12 @@ impl Device {
         each!(&mut self.inner, fw => fw.effects())
     }
 
+    /// Bytes of SRAM beside the pool: log buffer, directory of the metadata, superblocks, tables of the mapping scheme,
+    /// and what a host that keeps sealed entries needs if there is one: `asks`.
+    pub fn table_bytes(&self, asks: bool) -> u64 {
+        each!(&self.inner, fw => fw.table_bytes(asks))
+    }
+
     /// Counters since power-on.
     pub fn stats(&self) -> DeviceStats {
         each!(&self.inner, fw => fw.stats())

@@ -307,15 +307,16 @@ impl Publisher {
         self.groups().div_ceil(self.cfg.region_groups)
     }
 
-    /// Bytes of SRAM: state and epoch of every group, the page counters of the tracked ones, changes that wait for a
-    /// response, and the buffer in which the entries of a group are collected.
-    pub fn table_bytes(&self) -> u64 {
+    /// Bytes of SRAM, for a host that has asked for entries or does `asks`: state and epoch of every group, the page
+    /// counters of the tracked ones, changes that wait for a response, and the buffer in which the entries of a group
+    /// are collected.
+    pub fn table_bytes(&self, asks: bool) -> u64 {
         let groups = self.groups.len() as u64;
         let trackers = u64::from(self.cfg.tracked_groups) * u64::from(self.cfg.group_entries.div_ceil(4));
         let pending = u64::from(self.cfg.pending_entries) * 8;
         let group_buffer = u64::from(self.cfg.group_entries) * 4;
         let published =
-            if self.active { groups.div_ceil(4) + 4 * groups + trackers + pending + group_buffer } else { 0 };
+            if self.active || asks { groups.div_ceil(4) + 4 * groups + trackers + pending + group_buffer } else { 0 };
         published + self.recommender.table_bytes()
     }
 }
@@ -533,12 +534,12 @@ mod tests {
         let (mut p, mut controlling) = (publisher(3), controlling(3, 2));
         // 64 counters of 5 bytes, 16 waiting subregions of 4, one active region of 2, bits of 3 regions.
         let recommender = 320 + 64 + 2 + 1;
-        assert_eq!((p.table_bytes(), controlling.table_bytes()), (0, recommender));
+        assert_eq!((p.table_bytes(false), controlling.table_bytes(false)), (0, recommender));
         p.publish(1, &contiguous());
         controlling.publish(1, &contiguous());
         // States of 5 groups, two bits each; their epochs; three groups of 16 counters of two bits; 8 changes of 8
         // bytes; 16 places of 4 bytes.
         let published = 2 + 20 + 12 + 64 + 64;
-        assert_eq!((p.table_bytes(), controlling.table_bytes()), (published, published + recommender));
+        assert_eq!((p.table_bytes(false), controlling.table_bytes(false)), (published, published + recommender));
     }
 }

@@ -116,7 +116,7 @@ impl Aged {
         header.check(profile, parts)?;
         let load = |from: &mut Reader<_>| {
             let oracle = Oracle::load(profile.capacity_units(), from)?;
-            let device = Unpowered::load(profile.device_config(sealing_key(seed)), parts.mapping, from)?;
+            let device = Unpowered::load(profile.device_of(parts, sealing_key(seed)), parts.mapping, from)?;
             Ok::<_, ArchiveError>((oracle, device))
         };
         let (oracle, device) = load(&mut from).map_err(|error| error.to_string())?;
@@ -129,7 +129,7 @@ impl Aged {
     /// # Errors
     /// If the driver's settings do not fit the device.
     pub fn switch_on(self, profile: &Profile, parts: Parts, seed: u64) -> Result<System, LabError> {
-        let config = profile.device_config(sealing_key(seed));
+        let config = profile.device_of(parts, sealing_key(seed));
         let faulty = config.faults.any();
         let driver = profile.host_config(parts);
         let device = self.device.reconfigured(config);

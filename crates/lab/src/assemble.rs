@@ -15,7 +15,7 @@ use crate::system::Parts;
 /// # Errors
 /// If the driver's settings do not fit the device.
 pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, LabError> {
-    let device_config = profile.device_config(sealing_key(seed));
+    let device_config = profile.device_of(parts, sealing_key(seed));
     let faulty = device_config.faults.any();
     let device = Device::new(device_config, parts.mapping);
     let config = profile.host_config(parts);

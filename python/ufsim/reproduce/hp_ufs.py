@@ -5,7 +5,9 @@ micro-benchmarks and recovery.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 from ufsim import _core
@@ -15,6 +17,7 @@ from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Point, Run, Setting, job
 from ufsim.reproduce.frames import cell
+from ufsim.spec import Setting as Value
 from ufsim.spec import Spec
 
 if TYPE_CHECKING:
@@ -174,6 +177,69 @@ T1 = Figure(
     claims=("hp-ufs.t1.memory",),
 )
 
+# Table I: 1.5 MB of SRAM are the buffers, or all there is.
+COVERS = {"pool": "buffers alone", "all": "all SRAM"}
+COVERS_COLOURS = {"buffers alone": "#0072b2", "all SRAM": "#d55e00"}
+
+
+def _sram_runs(setting: Setting) -> list[Run]:
+    # Without a setting where there need be none, the run is that of Fig. 6, and shared.
+    def settings(covers: str) -> dict[str, Value]:
+        return {} if covers == "pool" else {"sram.covers": covers}
+
+    return [
+        Run(
+            {"covers": name, "scheme": scheme},
+            replace(write_spec(16, scheme, setting), settings=settings(covers)),
+        )
+        for covers, name in COVERS.items()
+        for scheme in SCHEMES
+    ]
+
+
+def sram_kib(frame: pd.DataFrame) -> pd.DataFrame:
+    """SRAM in KiB: a row for each scheme and meaning of the 1.5 MB, columns for pool and tables."""
+    rows = frame.set_index(["scheme", "covers"]).loc[list(product(SCHEMES, COVERS.values()))]
+    tables = rows["device_sram_table_bytes"] / 1024
+    return tables.to_frame("tables").assign(pool=rows["device_sram_bytes"] / 1024 - tables)[["pool", "tables"]]
+
+
+def _sram_draw(frame: pd.DataFrame) -> Drawing:
+    figure, (sizes, speeds) = draw.canvas(columns=2, width=5.6, height=3.4)
+    table = sram_kib(frame)
+    names = [f"{draw.NAMES[str(scheme)]}, {covers}" for scheme, covers in table.index]
+    sizes.barh(names, table["pool"], color="#8896ab", label="pool")
+    bars = sizes.barh(names, table["tables"], left=table["pool"], color="#d55e00", label="tables")
+    sizes.bar_label(bars, [f"{total:,.0f}" for total in table.sum(axis=1)], padding=3, fontsize=8)
+    sizes.axvline(1536, color=draw.PAPER_COLOUR, lw=1.5, label="paper: 1.5 MB")
+    sizes.invert_yaxis()
+    sizes.set_xlim(0, 1.35 * table.sum(axis=1).max())
+    sizes.set_xlabel("KiB of SRAM")
+    draw.legend(sizes)
+    throughput = frame.pivot(index="scheme", columns="covers", values="throughput_mib_per_s")
+    named = throughput.loc[list(SCHEMES)].rename(index=draw.NAMES)[list(COVERS.values())]
+    draw.grouped_bars(speeds, named, colours=COVERS_COLOURS)
+    speeds.set_title("random writes over 16 GiB", fontsize=10)
+    speeds.set_ylabel("throughput (MiB/s)")
+    speeds.set_ylim(top=1.2 * speeds.get_ylim()[1])
+    draw.legend(speeds)
+    return figure
+
+
+T1_SRAM = Figure(
+    id="hp-ufs/t1-sram",
+    title="SRAM of the device",
+    caption=(
+        "Table I gives the controller 1.5 MB. In the authors' prototype these are 384 buffers of 4 KiB, shared by "
+        "write data, L2P segments and GC. Tables are beside them: the log buffer, the places of all segments on flash, "
+        "states of superblocks; for HPB those of the entries that the host has, for HP-UFS the bitmaps of log blocks. "
+        'With sram.covers = "all" the 1.5 MB hold the tables, too, and the segment cache is smaller by as much.'
+    ),
+    paper_shows="1.5 MB of controller SRAM, without saying of what.",
+    runs=_sram_runs,
+    draw=_sram_draw,
+)
+
 ITERATIONS = 8
 
 
@@ -318,4 +384,4 @@ F11 = Figure(
     claims=("hp-ufs.f11.recovery", "hp-ufs.f11.segments-dominate"),
 )
 
-FIGURES = (T1, F6, F7, F11)
+FIGURES = (T1, T1_SRAM, F6, F7, F11)

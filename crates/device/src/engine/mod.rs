@@ -279,13 +279,20 @@ impl<M: Mapping> Firmware<M> {
         self.commands[usize::from(tag.0)].translation
     }
 
+    /// SRAM beside the pool, for a host that has asked for sealed entries or does `asks`.
+    pub fn table_bytes(&self, asks: bool) -> u64 {
+        let MapMemory { sram, .. } = self.map.memory(&self.core);
+        sram + self.core.publisher.table_bytes(asks) + self.core.blocks.table_bytes()
+    }
+
     /// Counters since power-on.
     pub fn stats(&self) -> DeviceStats {
-        let MapMemory { sram, dram } = self.map.memory(&self.core);
         let pool = u64::from(self.core.cfg.sram.pool) * units::UNIT_BYTES;
+        let tables = self.table_bytes(false);
         DeviceStats {
-            sram_bytes: pool + sram + self.core.publisher.table_bytes() + self.core.blocks.table_bytes(),
-            device_dram_bytes: dram,
+            sram_bytes: pool + tables,
+            sram_table_bytes: tables,
+            device_dram_bytes: self.map.memory(&self.core).dram,
             free_superblocks: u64::from(self.core.blocks.free()),
             max_erase_count: u64::from(self.core.blocks.max_erases()),
             min_erase_count: u64::from(self.min_erases()),

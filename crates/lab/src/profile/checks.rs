@@ -30,7 +30,7 @@ pub(super) fn geometry(v: &Values) -> Geometry {
 }
 
 /// `name = value: must be allowed`, or nothing.
-fn require(holds: bool, name: &str, value: u32, allowed: String) -> Result<(), String> {
+pub(super) fn require(holds: bool, name: &str, value: u32, allowed: String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(format!("{name} = {value}: must be {allowed}")) }
 }
 

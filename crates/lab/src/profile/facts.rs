@@ -106,13 +106,15 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         name: "sram_pool_bytes",
-        about: "SRAM that is shared by write data, L2P segments, GC and operations under way.",
+        about: "SRAM that is shared by write data, L2P segments, GC and operations under way; with sram.covers = \
+                \"all\", tables included.",
         formula: "sram.pool_kib x 1024",
         value: |p| bytes(sram(p.values.sram.pool_kib)),
     },
     Fact {
         name: "sram_segments_bytes",
-        about: "Part of the pool that L2P segments take at most. They give way to any other use.",
+        about: "Part of the pool that L2P segments take at most, with sram.covers = \"all\" together with tables. They \
+                give way to any other use.",
         formula: "sram.segment_cache_kib x 1024",
         value: |p| bytes(sram(p.values.sram.segment_cache_kib)),
     },
@@ -130,7 +132,7 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         name: "log_bytes",
-        about: "SRAM of the log of new mappings, beside the pool: 16 bytes for each entry.",
+        about: "SRAM of the log of new mappings, one of the tables: 16 bytes for each entry.",
         formula: "log.entries x 16",
         value: |p| bytes(u64::from(p.values.log.entries) * LOG_ENTRY_BYTES),
     },

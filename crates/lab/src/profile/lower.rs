@@ -1,9 +1,9 @@
 //! From a profile to the configurations of device, driver and link.
 
-use device::{DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig};
+use device::{Device, DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig};
 use host::HostConfig;
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
-use ufs::LinkConfig;
+use ufs::{LinkConfig, Protocol};
 use units::{MIB, Nanos, UNIT_BYTES};
 
 use super::{Profile, ProfileError};
@@ -61,6 +61,46 @@ impl Profile {
         }
     }
 
+    /// The device of a system. With `sram.covers = "all"`, what the tables of its scheme take is missing from the
+    /// pool, and there from the segment cache.
+    ///
+    /// # Panics
+    /// If [`Profile::check_parts`] refuses the parts.
+    pub fn device_of(&self, parts: Parts, key: [u64; 2]) -> DeviceConfig {
+        let config = self.device_config(key);
+        let tables = self.buffers_of_tables(parts);
+        let Some(segment_cache) = config.sram.segment_cache.checked_sub(tables) else {
+            panic!("no segment cache is left beside {tables} buffers of tables: the parts were not checked");
+        };
+        let sram = SramConfig { pool: config.sram.pool - tables, segment_cache, ..config.sram };
+        DeviceConfig { sram, ..config }
+    }
+
+    /// Buffers of the pool whose SRAM the tables of a system take.
+    fn buffers_of_tables(&self, parts: Parts) -> u16 {
+        if self.values.sram.covers != "all" {
+            return 0;
+        }
+        let device = Device::new(self.device_config([0; 2]), parts.mapping);
+        let bytes = device.table_bytes(parts.booster.speaks() == Protocol::Hpb);
+        bytes.div_ceil(UNIT_BYTES).try_into().unwrap_or(u16::MAX)
+    }
+
+    /// Checks that the segment cache is larger than the tables that take its place.
+    fn check_tables(&self, parts: Parts) -> Result<(), String> {
+        let kib = u32::from(self.buffers_of_tables(parts)) * UNIT_KIB;
+        let cache = self.values.sram.segment_cache_kib;
+        super::checks::require(
+            kib == 0 || cache > kib,
+            "sram.segment_cache_kib",
+            cache,
+            format!(
+                "above {kib}, the tables of \"{}\" in SRAM, which sram.covers = \"all\" takes from it",
+                parts.mapping.name()
+            ),
+        )
+    }
+
     /// What flash operations take.
     pub(super) fn timing(&self) -> Timing {
         let n = &self.values.nand;
@@ -94,8 +134,8 @@ impl Profile {
     /// # Errors
     /// Names the key, the value and the allowed range.
     pub fn check_parts(&self, parts: Parts) -> Result<(), ProfileError> {
-        let device = self.device_config([0; 2]);
-        let fits = parts.mapping.check(&device).map_err(|error| error.to_string());
+        let fits = parts.mapping.check(&self.device_config([0; 2])).map_err(|error| error.to_string());
+        let fits = fits.and_then(|()| self.check_tables(parts));
         let fits = fits.and_then(|()| super::checks::check_reorder(&self.values, &self.host_config(parts)));
         fits.map_err(|problem| ProfileError { profile: self.origin.clone(), problem })
     }

@@ -77,6 +77,10 @@ params! {
     pub Sram {
         /// The pool shared by write data, L2P segments, GC and operations in flight.
         pool_kib: count(128 to 262136);
+        /// What pool_kib is the size of: "pool", the pool alone, with tables beside it (log buffer, directory of the
+        /// metadata, superblocks, those of the mapping scheme), or "all", all SRAM: then tables take their part of the
+        /// segment cache, and the pool is smaller by as much.
+        covers: choice("pool" "all");
         /// At most this much of the pool holds L2P segments.
         segment_cache_kib: count(4 to 262136);
         /// Part of the pool that host data may never take.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use device::Device;
+use ufs::Protocol;
+
 use super::*;
 use crate::system::SystemSpec;
 
@@ -187,6 +190,41 @@ fn fits(profile: &str, set: &[&str], scheme: &str) -> Result<(), String> {
     let parts = SystemSpec::preset(scheme).resolve().unwrap();
     let profile = Profile::load(profile, &set).map_err(|e| e.to_string())?;
     profile.check_parts(parts).map_err(|e| e.to_string())
+}
+
+/// Buffers of the pool and KiB of tables, in a system of HP-UFS Table I.
+fn sram_of(scheme: &str, covers: &str) -> (u16, u64) {
+    let set = [parse_override(&format!("sram.covers={covers}")).unwrap()];
+    let profile = Profile::load("hp-ufs", &set).unwrap();
+    let parts = SystemSpec::preset(scheme).resolve().unwrap();
+    profile.check_parts(parts).unwrap();
+    let config = profile.device_of(parts, [1, 2]);
+    assert_eq!(config.sram.pool - config.sram.segment_cache, 384 - 272, "the rest of the pool keeps its size");
+    let (pool, device) = (config.sram.pool, Device::new(config, parts.mapping));
+    let tables = device.table_bytes(parts.booster.speaks() == Protocol::Hpb);
+    assert_eq!(device.stats().sram_bytes, u64::from(pool) * 4096 + device.stats().sram_table_bytes);
+    (pool, tables.div_ceil(1024))
+}
+
+/// HP-UFS Table I: 1.5 MB of SRAM, either of buffers or in all.
+///
+/// Tables, in bytes: 16 for each of 1536 log entries; 4 for the place of each of 32,768 segments, 9472 segment bitmaps,
+/// 32 journal pages and a few records, and 4 for the number of each segment; 8 for each superblock. UFS and HPB count
+/// valid pages, 2 for each superblock. HPB has state and epoch of 32,768 groups, 2 bits and 4 bytes, 256 changes of 8
+/// bytes, and a segment that is being sent. HP-UFS has 10 bitmaps of log blocks, 8 + 4096 each, and 4 for each
+/// superblock. Ideal has its tables in DRAM.
+#[test]
+fn tables_are_beside_the_pool_or_take_their_part_of_it() {
+    for (scheme, tables) in [("ufs", 410), ("hpb", 552), ("hp-ufs", 469), ("ideal", 74)] {
+        assert_eq!(sram_of(scheme, "pool"), (384, tables), "{scheme}");
+        let (pool, with) = sram_of(scheme, "all");
+        assert_eq!(with, tables, "{scheme}");
+        let all = 4 * u64::from(pool) + tables;
+        assert!((1533..=1536).contains(&all), "{scheme}: {all} KiB");
+    }
+    let refused = fits("hp-ufs", &["sram.covers=all"], "dftl").unwrap_err();
+    let told = "the tables of \"dftl\" in SRAM, which sram.covers = \"all\" takes from it";
+    assert!(refused.contains("sram.segment_cache_kib = 1088: must be above ") && refused.ends_with(told), "{refused}");
 }
 
 #[test]
