@@ -127,7 +127,7 @@ F8_BARRIERS = Figure(
         "what the paper says about flush and FUA is asked for. With barriers, ext4's default, each transaction waits "
         "for some flushes, and for the commit blocks of ext4's journal, each a flush and a FUA write that bypasses the "
         "write buffer. These programs cost the same under every scheme. They are what the mean latency is made of, so "
-        "it differs less from scheme to scheme; the tail still meets map flushes and GC."
+        "without GC it hardly differs from scheme to scheme, and the tail only where a map flush comes among them."
     ),
     paper_shows="Nothing of the kind: it does not say how the volume was mounted, and the scripts say nobarrier.",
     runs=partial(_runs, "hp-ufs-f8-barriers.toml"),
