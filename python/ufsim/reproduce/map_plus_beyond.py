@@ -1,4 +1,4 @@
-"""Beyond the paper: MAP+ above the boosters, on the UFS device of HP-UFS."""
+"""Beyond the paper: MAP+ above boosters, on the UFS device of HP-UFS, and above other mapping caches, on its eMMC."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ufsim.reproduce import draw
 from ufsim.reproduce.figure import Figure, Run, Setting
 from ufsim.reproduce.hp_ufs import CACHE
 from ufsim.reproduce.hp_ufs_apps import APPS
+from ufsim.reproduce.map_plus import LEGEND, by_load, loads, miss_ratio, spec
 from ufsim.spec import Replay, Spec
 
 if TYPE_CHECKING:
@@ -87,4 +88,62 @@ BEYOND = Figure(
     draw=_draw,
 )
 
-FIGURES = (BEYOND,)
+MAPPINGS = ("dftl", "cdftl", "tpftl")
+
+
+def _mapping_runs(setting: Setting) -> list[Run]:
+    return [
+        Run({"trace": load, "scheme": scheme, "scheduler": scheduler}, spec(load, scheduler, setting, scheme=scheme))
+        for load in loads(setting)
+        for scheme in MAPPINGS
+        for scheduler in ("row", "map-plus")
+    ]
+
+
+def misses(frame: pd.DataFrame, scheduler: str) -> pd.DataFrame:
+    """Per cent of the lookups that miss: a row for each trace, a column for each mapping."""
+    rows = frame[frame["scheduler"] == scheduler].copy()
+    rows["misses"] = miss_ratio(rows)
+    return by_load(rows, "scheme", "misses")
+
+
+def mapping_gains(frame: pd.DataFrame) -> pd.DataFrame:
+    """By how many per cent MAP+ lowers the mean latency of RoW: a row for each trace, a column for each mapping."""
+    row, map_plus = (
+        by_load(frame[frame["scheduler"] == scheduler], "scheme", "all_mean_ns") for scheduler in ("row", "map-plus")
+    )
+    return (1 - map_plus / row) * 100
+
+
+def _mapping_draw(frame: pd.DataFrame) -> Drawing:
+    figure, (left, right) = draw.canvas(columns=2, width=5.4)
+    sides = (
+        (left, misses(frame, "row"), "lookups that miss, with RoW (%)"),
+        (right, mapping_gains(frame), "MAP+ cuts the mean latency of RoW by (%)"),
+    )
+    for axes, table, label in sides:
+        table.loc["mean"] = table.mean()
+        draw.grouped_bars(axes, table, labels=False)
+        axes.axhline(0, color="black", lw=0.6)
+        axes.set_ylim(min(0, table.to_numpy().min() * 1.3), table.to_numpy().max() * 1.3)
+        axes.set_ylabel(label)
+        draw.legend(axes)
+    return figure
+
+
+OVER_MAPPINGS = Figure(
+    id="map-plus/mappings",
+    title="MAP+ above DFTL, CDFTL and TPFTL",
+    caption=(
+        "The same eMMC with the same 16 KiB of cache. DFTL misses with nearly nine of ten lookups: the pages of a "
+        "request miss one by one. Whole translation pages (CDFTL) and prefetches by request and by sequence (TPFTL) "
+        "take most of these misses away, so that less is left for MAP+: what its batches load once, a prefetch loads "
+        "once, too. It cuts the mean latency by a fifth above DFTL, by 6% above TPFTL and by 2% above CDFTL. "
+        f"{LEGEND}"
+    ),
+    paper_shows="The paper has no TPFTL; Fig. 14 shows MAP+ above CDFTL.",
+    runs=_mapping_runs,
+    draw=_mapping_draw,
+)
+
+FIGURES = (BEYOND, OVER_MAPPINGS)

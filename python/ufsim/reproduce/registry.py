@@ -4,6 +4,7 @@ from ufsim import _core
 from ufsim.reproduce import (
     hp_ufs,
     hp_ufs_apps,
+    hp_ufs_beyond,
     hp_ufs_segments,
     hp_ufs_sqlite,
     hpb,
@@ -26,6 +27,7 @@ FIGURES: tuple[Figure, ...] = (
     *hp_ufs_sqlite.FIGURES,
     *hp_ufs_apps.FIGURES,
     *hp_ufs_segments.FIGURES,
+    *hp_ufs_beyond.FIGURES,
     *hpb.FIGURES,
     *map_plus_examples.FIGURES,
     *map_plus.FIGURES,
