@@ -47,7 +47,7 @@ OTHERS = {
 # Of the same activities on another phone.
 NEXUS = {"Installing_log181.txt.xz": "AI", "Movie_log121.txt.xz": "Cpv"}
 # Where requests come from. A Pixel 4 is the paper's phone.
-RECORDED, ELSEWHERE, GENERATED = "recorded", "recorded on a Nexus 5", "generated"
+RECORDED, ELSEWHERE, GENERATED = "recorded", "recorded (Nexus 5)", "generated"
 CPUS = 8
 STATES = {"no GC": "hp-ufs-age-nogc", "GC": "hp-ufs-age-full"}
 

@@ -71,6 +71,38 @@ fn bundled_workloads_have_requests_as_small_as_the_phone_had() {
     }
 }
 
+/// Shares that were measured, in thousandths as descriptions quote them; a volume is a multiple of 4 KiB.
+#[test]
+fn bundled_workloads_have_the_shares_that_they_name() {
+    let kib = |name: &str, wanted: &str| {
+        let (_, text, _) = BUNDLED.iter().find(|(known, _, _)| *known == name).expect(name);
+        let generated = Generated::parse(text, name).unwrap();
+        generated.activities.iter().find(|activity| activity.name == wanted).expect(wanted).params.kib
+    };
+    // Telegram's installation on a Pixel 6a wrote 143,540 KiB; there are eight apps.
+    let installed = 8 * 143_540;
+    for (name, activity, thousandths, of_kib) in [
+        ("clash-royale", "databases", 249, 90_000),
+        ("maps", "databases", 249, 93_000),
+        ("youtube", "databases", 249, 111_000),
+        ("play-video", "databases", 249, 17_000),
+        ("instagram", "databases", 291, 236_000),
+        ("app-install", "compiled", 126, installed),
+        ("app-install", "installer", 130, installed),
+        ("app-update", "compiled", 126, installed),
+        ("app-update", "installer", 130, installed),
+    ] {
+        let off = kib(name, activity).abs_diff(of_kib * thousandths / 1000);
+        assert!(off <= 4, "{name} {activity}: off by {off} KiB");
+    }
+    assert!(kib("camera-video", "databases").abs_diff(9_364 * 300 / 161) <= 4);
+    for name in ["app-install", "app-update"] {
+        let all: u32 = ["packages", "compiled", "installer"].iter().map(|activity| kib(name, activity)).sum();
+        assert_eq!(all, installed, "{name}");
+    }
+    assert_eq!(kib("app-update", "old-packages"), kib("app-update", "packages"));
+}
+
 #[test]
 fn the_job_file_has_every_key_with_its_default() {
     let text = include_str!("../../../../jobs/generated.toml");
