@@ -7,6 +7,7 @@ from typing import Literal, SupportsFloat, SupportsIndex, TypedDict
 
 Setting = str | int | float | bool
 Replay = Literal["timed", "queued", "closed"]
+Merge = Literal["auto", "on", "off"]
 Precondition = Literal["none", "footprint", "touched"]
 
 
@@ -100,6 +101,19 @@ class Options:
                 "generated workload."
             ),
             "flag": "--per-cpu-streams",
+            "metavar": "",
+            "commands": ("run", "compare"),
+        },
+    )
+    merge: Merge | None = field(
+        default=None,
+        metadata={
+            "help": (
+                "Traces: merge neighbouring requests before the scheduler, as the block layer of Linux does: "
+                "those recorded above it, as blktrace's queue events are (auto), all (on) or none (off). "
+                "`ufsim trace info` says where a trace was recorded. (default: auto)"
+            ),
+            "flag": "--merge",
             "metavar": "",
             "commands": ("run", "compare"),
         },
@@ -264,6 +278,11 @@ class RunOptions(TypedDict, total=False):
     per_cpu_streams: bool
     """Closed replay: a stream with its own depth for each per-CPU file, or processor of a generated
     workload."""
+
+    merge: Merge | None
+    """Traces: merge neighbouring requests before the scheduler, as the block layer of Linux does: those
+    recorded above it, as blktrace's queue events are (auto), all (on) or none (off). `ufsim trace
+    info` says where a trace was recorded. (default: auto)"""
 
     repeat: SupportsIndex | None
     """How often a trace or a generated workload is replayed, one time after the other and at the same

@@ -326,10 +326,17 @@ impl Driver {
         Some(ReadInFlight { request: self.requests.request(owner.request).id, mapping })
     }
 
+    /// The request to which the command under this tag belongs; `None` for commands of the driver's own.
+    #[inline]
+    pub fn request_of(&self, tag: Tag) -> Option<u32> {
+        self.tags.owner(tag).map(|owner| self.requests.request(owner.request).id)
+    }
+
     /// Counters and sizes of the driver.
     pub fn stats(&self) -> HostStats {
         let mut stats = self.stats;
         stats.tags_peak = self.tags.peak().into();
+        stats.sched_bytes = self.knowledge.memory_bytes();
         let usage = self.booster.usage();
         (stats.booster_hits, stats.booster_misses) = (usage.hits, usage.misses);
         (stats.dram_bytes_used, stats.dram_bytes_limit) = (usage.dram_bytes, usage.dram_bytes_limit);

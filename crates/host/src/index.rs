@@ -13,6 +13,11 @@ impl Index {
         Index { entries: vec![(0, 0); (2 * keys).next_power_of_two()] }
     }
 
+    /// Bytes of the table.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.entries.len() * size_of::<(u32, u32)>()) as u64
+    }
+
     /// The place of a key if no other key were there.
     #[inline]
     fn home(&self, key: u32) -> usize {

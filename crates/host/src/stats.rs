@@ -21,6 +21,8 @@ units::counters! {
     sched_entries_simulated,
     /// Of these, entries that were in the device's cache, too (MAP+ Fig. 8).
     sched_entries_right,
+    /// Host DRAM that a scheduler takes for what it knows of the mapping cache, in bytes.
+    sched_bytes: gauge,
     /// Parts of reads whose mapping the booster had: with `hp-ufs` per request and segment, with `hpb` per command.
     booster_hits: always,
     /// Parts of reads whose mapping the booster had not.

@@ -22,6 +22,7 @@ const INFO: DeviceInfo = DeviceInfo {
     hpb_max_blocks: 128,
     hpb_device_control: false,
     map_page_entries: 1024,
+    map_cache_entries: 2048,
 };
 
 fn config(limit_segments: Option<u64>, max_transfer_units: u32) -> HostConfig {

@@ -123,7 +123,8 @@ impl Run<'_> {
         let whole_table = u64::from(capacity_units) * ENTRY_BYTES;
         let first = profile.host_config(*parts).memory_limit_bytes.unwrap_or(whole_table);
         let most = self.spec.memory_plan()?.limits().fold(first, u64::max).min(whole_table);
-        Ok(Beneath { capacity_units, driver_bytes: if parts.booster == BoosterKind::None { 0 } else { most } })
+        let driver_bytes = if parts.booster == BoosterKind::None { 0 } else { most };
+        Ok(Beneath { capacity_units, driver_bytes, merge: profile.merge_limits() })
     }
 
     /// The whole run of a workload.
@@ -270,8 +271,8 @@ impl Run<'_> {
         let overrides = spec.overrides()?;
         let aged_with = state.as_ref().map(|state| aged_with(state, spec, &self.machine)).unwrap_or_default();
         let age = state.map(|state| state.age);
-        let Workload { replay, depth, folded, .. } = *workload;
-        Ok(Setup::of(&Settled { spec, parts, overrides, replay, depth, folded, age, aged_with }))
+        let Workload { replay, depth, folded, merged, .. } = *workload;
+        Ok(Setup::of(&Settled { spec, parts, overrides, replay, depth, folded, merged, age, aged_with }))
     }
 }
 

@@ -67,6 +67,8 @@ pub struct KindStats {
     pub bytes: u64,
     /// Their latencies in nanoseconds.
     pub latency: Histogram<u64>,
+    /// Sum of the times from their arrivals until their first commands were sent, in nanoseconds.
+    pub waiting_ns: u64,
     /// When the first of them was submitted.
     pub first: SimTime,
     /// When the last of them completed.
@@ -76,13 +78,14 @@ pub struct KindStats {
 impl KindStats {
     fn new(first: SimTime) -> KindStats {
         let latency = Histogram::new(DIGITS).expect("3 digits are allowed");
-        KindStats { count: 0, bytes: 0, latency, first, last: first }
+        KindStats { count: 0, bytes: 0, latency, waiting_ns: 0, first, last: first }
     }
 
     /// Adds another group's requests of the same kind, or another kind's.
     pub fn add(&mut self, other: &KindStats) {
         self.count += other.count;
         self.bytes += other.bytes;
+        self.waiting_ns += other.waiting_ns;
         self.latency.add(&other.latency).expect("histograms resize and have the same precision");
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
@@ -109,6 +112,8 @@ pub struct Measure {
     pub completed: u64,
     /// Of these, requests that failed because flash did.
     pub failed: u64,
+    /// Measured requests that were merged with another, with which they completed.
+    pub merged: u64,
     /// Requests of warm-up and preconditioning.
     pub unmeasured: u64,
     /// Measured requests that do not begin and end on unit borders.
@@ -179,6 +184,7 @@ impl Measure {
         stats.count += 1;
         stats.bytes += slot.bytes;
         stats.last = now;
+        stats.waiting_ns += slot.dispatched.map_or(0, |at| at.since(slot.arrival).0);
         stats.latency.record(now.since(slot.arrival).0).expect("histograms resize");
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use android::{Phone, Scenario};
 use sqlite_load::{SqliteSource, SqliteSpec};
 use workload::fio::{self, JobFile};
-use workload::{Folded, Generated, Replay, ReplayMode, Source, Trace, text_file};
+use workload::{Folded, Generated, MergeLimits, Replay, ReplayMode, Source, Trace, text_file};
 
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
@@ -35,6 +35,8 @@ pub struct Workload {
     pub depth: Option<u32>,
     /// How a trace was folded onto the device.
     pub folded: Option<Folded>,
+    /// Neighbouring requests of a trace are merged.
+    pub merged: bool,
     /// What its reader noticed.
     pub warnings: Vec<String>,
     /// It draws random numbers, so that another seed makes another run.
@@ -48,7 +50,7 @@ impl Workload {
     }
 
     fn of(replay: &'static str, source: Box<dyn Source>) -> Workload {
-        Workload { source, replay, depth: None, folded: None, warnings: Vec::new(), random: true }
+        Workload { source, replay, depth: None, folded: None, merged: false, warnings: Vec::new(), random: true }
     }
 }
 
@@ -59,6 +61,8 @@ pub(crate) struct Beneath {
     pub capacity_units: u32,
     /// Most host memory that the driver may take for mappings at any time of the run, in bytes.
     pub driver_bytes: u64,
+    /// How far neighbouring requests may be merged.
+    pub merge: MergeLimits,
 }
 
 /// What kind of workload a spec names. A file of a trace is not read.
@@ -250,20 +254,24 @@ fn open_generated(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload,
 fn replayed(trace: Trace, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let folded = trace.report.folded;
     let warnings = trace.report.warnings();
+    let merged = spec.merges(trace.report.recorded);
     let trace = trace.repeated(spec.repeat.unwrap_or(1)).map_err(LabError::config)?;
     let mode = spec.replay_mode();
     let source = Replay::new(Arc::new(trace), mode, beneath.capacity_units).map_err(LabError::config)?;
+    let source = if merged { source.merging(&beneath.merge) } else { source };
     let (replay, depth) = match mode {
         ReplayMode::Timed => ("timed", None),
         ReplayMode::Queued { depth } => ("queued", Some(depth)),
         ReplayMode::Closed { depth, .. } => ("closed", Some(depth)),
     };
-    Ok(Workload { source: Box::new(source), replay, depth, folded, warnings, random: false })
+    Ok(Workload { source: Box::new(source), replay, depth, folded, merged, warnings, random: false })
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use units::Nanos;
 
     use super::*;
 
@@ -340,7 +348,14 @@ mod tests {
     }
 
     fn opened(workload: &str) -> Result<Workload, LabError> {
-        open(&Spec::new("ufs", workload), Beneath { capacity_units: 1 << 14, driver_bytes: 0 })
+        open(
+            &Spec::new("ufs", workload),
+            Beneath {
+                capacity_units: 1 << 14,
+                driver_bytes: 0,
+                merge: MergeLimits { bytes: 1 << 20, segments: 128, plug_requests: 32, plug_gap: Nanos(50_000) },
+            },
+        )
     }
 
     #[test]

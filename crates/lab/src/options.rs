@@ -86,6 +86,8 @@ pub(crate) struct Settled<'a> {
     pub depth: Option<u32>,
     /// How a trace was folded onto the device.
     pub folded: Option<Folded>,
+    /// Neighbouring requests of a trace were merged.
+    pub merged: bool,
     /// The fio job that aged the device.
     pub age: Option<String>,
     pub aged_with: BTreeMap<String, String>,
@@ -230,6 +232,11 @@ options! {
     /// Closed replay: a stream with its own depth for each per-CPU file, or processor of a generated workload.
     per_cpu_streams: switch, cli "--per-cpu-streams" "" [run compare], on [Trace Generated],
         echo bool = |run| run.spec.per_cpu_streams, "Each per-CPU file was a stream with its own depth.";
+    /// Traces: merge neighbouring requests before the scheduler, as the block layer of Linux does: those recorded above
+    /// it, as blktrace's queue events are (auto), all (on) or none (off). `ufsim trace info` says where a trace was
+    /// recorded.
+    merge: choice_if_any("auto" "on" "off"), cli "--merge" "" [run compare], on [Trace Generated], usually "auto",
+        echo bool = |run| run.merged, "Neighbouring requests of the trace were merged before the scheduler.";
     /// How often a trace or a generated workload is replayed, one time after the other and at the same addresses.
     repeat: count_if_any(1 to 100_000), cli "--repeat" "N" [run compare], on [Trace Generated], usually "1",
         echo Option<u32> = |run| run.spec.repeat, "How often the trace was replayed, if more than once was asked for.";

@@ -13,8 +13,8 @@ use workload::report::{Operations, Report};
 use crate::measure::{GroupStats, KindStats, Measure, Snapshot};
 use crate::options::Setup;
 use crate::result::{
-    AllCounters, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Named, OperationResult, OverTime,
-    RunResult, Waf,
+    AllCounters, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Means, Named, OperationResult,
+    OverTime, RunResult, Waf,
 };
 use crate::series::{Interval, Series};
 
@@ -74,6 +74,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         submitted: measure.submitted,
         completed: measure.completed,
         failed: measure.failed,
+        merged: measure.merged,
         unmeasured: measure.unmeasured,
         warmup_sim_seconds: measure.began_at().0 as f64 / 1e9,
         sim_seconds: seconds,
@@ -84,13 +85,19 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         throughput_mib_per_s: per(moved as f64 / MIB as f64, seconds),
         bytes,
         latency_ns: latencies(&total),
+        waiting_ns: means(&total, |stats| stats.waiting_ns as f64),
+        access_ns: means(&total, |stats| stats.latency.mean() * stats.count as f64 - stats.waiting_ns as f64),
         latency_within: all(&total).as_ref().map(within).unwrap_or_default(),
         latency_within_by_kind: within_by_kind(&total),
         over_time: over_time(&measure.series),
         nand_time_ns: Cause::ALL.iter().map(|&c| (c.name().to_owned(), flash.busy_ns(c))).collect(),
         nand_ops: operations_by_cause(&flash),
         waf: waf(&after.device, &before.device),
-        host_dram_bytes: host_dram.mappings + host_dram.valid_bitmap + host_dram.valid_count + host_dram.reorder_buffer,
+        host_dram_bytes: host_dram.mappings
+            + host_dram.valid_bitmap
+            + host_dram.valid_count
+            + host_dram.reorder_buffer
+            + host_dram.scheduler,
         host_dram_limit_bytes: context.host_dram_limit,
         host_dram,
         sram_bytes: after.device.sram_bytes,
@@ -105,6 +112,23 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
     };
     result.digest = digest(measure, &result);
     result
+}
+
+/// Means by kind of what a sum over requests tells.
+fn means(total: &GroupStats, sum: impl Fn(&KindStats) -> f64) -> Means {
+    let mean = |kinds: &[Option<KindStats>]| {
+        let (sums, count) =
+            kinds.iter().flatten().fold((0.0, 0), |(sums, count), stats| (sums + sum(stats), count + stats.count));
+        (count > 0).then(|| sums / count as f64)
+    };
+    let of = |kind: WorkOp| mean(&total.kinds[kind as usize..=kind as usize]);
+    Means {
+        read: of(WorkOp::Read),
+        write: of(WorkOp::Write),
+        flush: of(WorkOp::Flush),
+        trim: of(WorkOp::Trim),
+        all: mean(&total.kinds),
+    }
 }
 
 /// A quotient that a report can hold: 0 where there is nothing to divide by.
@@ -265,6 +289,7 @@ fn host_dram(after: &Snapshot) -> HostDram {
         valid_bitmap: after.host_counter("valid_bitmap_bytes"),
         valid_count: after.host_counter("valid_count_bytes"),
         reorder_buffer: after.host_counter("reorder_buffer_bytes"),
+        scheduler: after.host.sched_bytes,
     }
 }
 

@@ -32,6 +32,12 @@ pub struct Slot {
     pub bytes: u64,
     /// From when its latency counts.
     pub arrival: SimTime,
+    /// When its first command was sent.
+    pub dispatched: Option<SimTime>,
+    /// The first of the requests that are merged with this one; each of them names the next.
+    pub rider: Option<Ticket>,
+    /// The range that it has alone, while it stands for others as well.
+    own: (Lpa, u32),
     /// Where the mapping of a read came from, as far as it has been answered; kept only for a log of reads.
     pub outcome: Option<ReadOutcome>,
     /// A fault was injected into a flash read of one of its units, so a read may fail.
@@ -77,6 +83,7 @@ impl Requests {
         (slot.lpa, slot.len) = (lpa, len);
         slot.bytes = request.bytes;
         slot.arrival = request.arrival;
+        (slot.dispatched, slot.rider) = (None, None);
         slot.outcome = None;
         slot.fault_injected = false;
         (slot.status, slot.content) = (Status::Good, 0);
@@ -94,6 +101,30 @@ impl Requests {
         let slot = &mut self.slots[ticket.index()];
         assert!(slot.busy, "request {} completed twice", ticket.0);
         slot
+    }
+
+    /// Makes requests one: `leader` stands for the ranges of all of them, until [`Requests::uncouple`].
+    pub fn couple(&mut self, leader: Ticket, riders: &[Issued]) {
+        let whole = |slot: &Slot| (u64::from(slot.lpa.0), u64::from(slot.lpa.0) + u64::from(slot.len));
+        let (mut first, mut end) = whole(self.get(leader));
+        let mut next = None;
+        for rider in riders.iter().rev() {
+            let slot = self.get(rider.ticket);
+            let (begins, ends) = whole(slot);
+            (first, end) = (first.min(begins), end.max(ends));
+            slot.rider = next.replace(rider.ticket);
+        }
+        let slot = self.get(leader);
+        slot.own = (slot.lpa, slot.len);
+        (slot.lpa, slot.len) = (Lpa(first as u32), (end - first) as u32);
+        slot.rider = next;
+    }
+
+    /// Gives a leader its own range back, and the first of its riders.
+    pub fn uncouple(&mut self, leader: Ticket) -> Option<Ticket> {
+        let slot = self.get(leader);
+        (slot.lpa, slot.len) = slot.own;
+        slot.rider.take()
     }
 
     /// A fault has been injected into a flash read of this unit. Every request under way that covers it remembers that.
@@ -131,6 +162,9 @@ impl Slot {
             number: 0,
             bytes: 0,
             arrival: SimTime::START,
+            dispatched: None,
+            rider: None,
+            own: (Lpa(0), 0),
             outcome: None,
             fault_injected: false,
             status: Status::Good,

@@ -48,6 +48,21 @@ pub struct Latencies {
     pub all: Option<Latency>,
 }
 
+/// Means by kind, in nanoseconds; `null` where there were no requests.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Means {
+    /// Reads.
+    pub read: Option<f64>,
+    /// Writes.
+    pub write: Option<f64>,
+    /// Flushes that were requests of their own.
+    pub flush: Option<f64>,
+    /// Trims.
+    pub trim: Option<f64>,
+    /// All of them.
+    pub all: Option<f64>,
+}
+
 /// Write amplification: units programmed per unit that the host wrote. All 0 if the host wrote nothing.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Waf {
@@ -72,6 +87,9 @@ pub struct HostDram {
     pub valid_count: u64,
     /// Reorder buffer.
     pub reorder_buffer: u64,
+    /// What a scheduler knows of the mapping cache.
+    #[serde(default)]
+    pub scheduler: u64,
 }
 
 /// All counters of driver and device, over the measured part; sizes and maxima as they stand at the end.
@@ -164,6 +182,9 @@ pub struct RunResult {
     pub completed: u64,
     /// Of these, those that ended with an error because flash failed.
     pub failed: u64,
+    /// Measured requests that were merged with another before the scheduler, and completed with it.
+    #[serde(default)]
+    pub merged: u64,
     /// Requests of preconditioning and warm-up.
     pub unmeasured: u64,
     /// Simulated time before the first measured request.
@@ -184,6 +205,13 @@ pub struct RunResult {
     pub bytes: Named,
     /// Latencies by kind.
     pub latency_ns: Latencies,
+    /// Means of the waiting times, from the arrival of a request until its first command was sent: plug, scheduler,
+    /// tags, and waiting for host memory.
+    #[serde(default)]
+    pub waiting_ns: Means,
+    /// Means of the rest of the latencies: link, device, and further commands.
+    #[serde(default)]
+    pub access_ns: Means,
     /// How latencies are distributed: so many requests were answered within so many nanoseconds. Twenty points for each
     /// power of ten, from the first within which one was to the first within which all were.
     pub latency_within: Vec<(u64, u64)>,

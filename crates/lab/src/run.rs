@@ -26,7 +26,7 @@ use host::{AppSignal, Completion, Driver, HostConfigError, Request, RequestOp};
 use thiserror::Error;
 use ufs::{Link, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
-use workload::{DriverCall, Footprint, Next, Progress, Source, Ticket, WorkOp};
+use workload::{DriverCall, Footprint, Issued, Next, Progress, Source, Ticket, WorkOp};
 
 use self::faults::{failed, has_excuse};
 use crate::digest;
@@ -73,6 +73,10 @@ pub struct System {
     /// The log of reads, if it is wanted.
     reads: Option<Vec<ReadRecord>>,
     reads_to_note: Vec<Ticket>,
+    /// The source merges neighbouring requests.
+    merges: bool,
+    /// What is merged with a request that is being taken in.
+    riders: Vec<Issued>,
     last_completion: u64,
     source_done: bool,
     /// Flash operations are made to fail, so requests may.
@@ -94,6 +98,8 @@ impl System {
             notes_outcomes: false,
             reads: None,
             reads_to_note: Vec::new(),
+            merges: false,
+            riders: Vec::new(),
             last_completion: 0,
             source_done: false,
             faulty: false,
@@ -138,6 +144,7 @@ impl System {
     pub fn run(&mut self, source: &mut dyn Source, watch: &mut Watch) -> Result<(), Stop> {
         self.source_done = false;
         self.notes_outcomes = self.reads.is_some() || source.wants_read_outcomes();
+        self.merges = source.merges();
         self.measure.name_groups(source.groups());
         self.host_turn(source)?;
         while !self.source_done || self.requests.outstanding() > 0 {
@@ -189,7 +196,10 @@ impl System {
             self.note_faults();
         }
         match turn {
-            None | Some(Turn::None) => return Ok(()),
+            None | Some(Turn::None) => {
+                self.note_dispatches();
+                return Ok(());
+            }
             Some(Turn::Caller) => self.memory_turn(),
             Some(Turn::Response(tag)) => {
                 if self.notes_outcomes {
@@ -218,6 +228,7 @@ impl System {
         self.hand_back(source)?;
         self.take_requests(source);
         self.stack.send_commands();
+        self.note_dispatches();
         self.note_reads();
         // What the driver refuses, it completes at once.
         if self.stack.driver.completion().is_some() { self.hand_back_refused(source) } else { Ok(()) }
@@ -235,6 +246,9 @@ impl System {
                     let slot = self.requests.enter(issued);
                     self.measure.submitted(slot, issued.request.is_aligned());
                     let empty = slot.len == 0 && slot.kind != WorkOp::Flush;
+                    if self.merges {
+                        self.couple(issued.ticket, source);
+                    }
                     match empty {
                         true => self.finish_empty(issued.ticket, source),
                         false => self.submit(issued.ticket),
@@ -254,6 +268,30 @@ impl System {
                     return;
                 }
             }
+        }
+    }
+
+    /// Takes in the requests that are merged with this one: they are one for the driver and the oracle.
+    #[inline(never)]
+    fn couple(&mut self, leader: Ticket, source: &mut dyn Source) {
+        source.take_riders(&mut self.riders);
+        for rider in &self.riders {
+            let slot = self.requests.enter(rider);
+            self.measure.submitted(slot, rider.request.is_aligned());
+            self.measure.merged += u64::from(rider.measured);
+        }
+        if !self.riders.is_empty() {
+            self.requests.couple(leader, &self.riders);
+            self.riders.clear();
+        }
+    }
+
+    /// Notes when the first command of a request was sent.
+    #[inline(always)]
+    fn note_dispatches(&mut self) {
+        let now = self.stack.now();
+        while let Some(id) = self.stack.dispatched.pop() {
+            self.requests.get(Ticket(id)).dispatched.get_or_insert(now);
         }
     }
 
@@ -366,6 +404,29 @@ impl System {
     #[inline(always)]
     fn finish(&mut self, ticket: Ticket, source: &mut dyn Source) {
         self.last_completion = self.stack.events();
+        match self.requests.get(ticket).rider {
+            None => self.finish_one(ticket, source),
+            Some(_) => self.finish_merged(ticket, source),
+        }
+    }
+
+    /// Ends requests that were one, each with its own latency.
+    #[inline(never)]
+    fn finish_merged(&mut self, leader: Ticket, source: &mut dyn Source) {
+        let mut next = self.requests.uncouple(leader);
+        let Slot { status, content, outcome, dispatched, .. } = *self.requests.get(leader);
+        self.finish_one(leader, source);
+        while let Some(rider) = next {
+            let slot = self.requests.get(rider);
+            next = slot.rider.take();
+            (slot.status, slot.content, slot.outcome, slot.dispatched) = (status, content, outcome, dispatched);
+            self.measure.failed += u64::from(slot.measured && status != Status::Good);
+            self.finish_one(rider, source);
+        }
+    }
+
+    #[inline(always)]
+    fn finish_one(&mut self, ticket: Ticket, source: &mut dyn Source) {
         let slot = self.requests.get(ticket);
         self.measure.completed(slot, self.stack.now());
         if let Some(outcome) = slot.outcome {

@@ -1,7 +1,7 @@
 //! What a specification asks for: a machine, a way to replay a trace.
 
 use toml::Value;
-use workload::{ReplayMode, TraceOptions};
+use workload::{Recorded, ReplayMode, TraceOptions};
 
 use crate::error::LabError;
 use crate::memory_plan::{self, MemoryPlan};
@@ -95,6 +95,15 @@ impl Spec {
             Some("closed") => ReplayMode::Closed { depth, per_file: self.per_cpu_streams },
             Some("queued") => ReplayMode::Queued { depth },
             _ => ReplayMode::Timed,
+        }
+    }
+
+    /// Whether neighbouring requests of a trace that was recorded there are to be merged.
+    pub(crate) fn merges(&self, recorded: Recorded) -> bool {
+        match self.merge.as_deref() {
+            Some("on") => true,
+            Some("off") => false,
+            _ => recorded == Recorded::Above,
         }
     }
 

@@ -22,6 +22,9 @@ pub struct DeviceInfo {
     /// L2P entries in a translation page, at least 1: addresses whose mappings one flash read brings together (MAP+
     /// Sec. V-B). A vendor descriptor; the unit descriptors of JESD220 have no field for it.
     pub map_page_entries: u32,
+    /// L2P entries that the device's mapping cache holds, at least 1: all that a host has to know to simulate it (MAP+
+    /// Sec. V-D.1). Another vendor descriptor.
+    pub map_cache_entries: u32,
 }
 
 impl DeviceInfo {

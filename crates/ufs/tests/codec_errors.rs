@@ -13,6 +13,7 @@ const INFO: DeviceInfo = DeviceInfo {
     hpb_max_blocks: 128,
     hpb_device_control: false,
     map_page_entries: 1024,
+    map_cache_entries: 2048,
 };
 
 fn command(op: Op) -> Command {

@@ -31,6 +31,7 @@ pub mod fio;
 mod formats;
 mod generated;
 mod math;
+mod merge;
 mod permutation;
 mod replay;
 pub mod report;
@@ -45,6 +46,7 @@ mod trace;
 mod zones;
 
 pub use generated::{Generated, GeneratedError};
+pub use merge::{MergeLimits, Merged};
 pub use replay::{Replay, ReplayMode};
 pub use request::{Flags, ProcessId, ReadOutcome, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
 pub use rng::{Rng, named_seed, named_stream};

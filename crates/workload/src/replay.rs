@@ -1,11 +1,15 @@
 //! Replays a trace. A write that covers units of 4 KiB only in part waits for reads of these units, as a host that can
 //! write only whole units has to do it; its latency counts from its own arrival.
+//!
+//! With [`Replay::merging`] neighbouring requests are merged as they leave the plugs of their tasks ([`crate::merge`]).
+//! The oldest of those that are one is issued, and the others with it ([`Source::take_riders`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use units::{SimTime, UNIT_BYTES};
 
+use crate::merge::{MergeLimits, Merged};
 use crate::tickets::Tickets;
 use crate::{
     Flags, Footprint, GroupId, GroupInfo, Issued, Next, Progress, SECTOR_BYTES, Source, StreamId, Ticket, Trace,
@@ -61,16 +65,28 @@ struct Outstanding {
 enum Part {
     /// A request of the trace.
     Whole,
+    /// A request of the trace that is merged with another.
+    Rider,
     /// A read that the partial write of this number waits for.
     MergeRead(u64),
 }
 
 /// A partial write that waits for reads of the units that it covers in part.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Merge {
     lane: u16,
     reads_left: u8,
     write: WorkRequest,
+    riders: Vec<WorkRequest>,
+}
+
+/// What is to be issued before anything else.
+#[derive(Clone, Debug)]
+struct Due {
+    lane: u16,
+    request: WorkRequest,
+    part: Part,
+    riders: Vec<WorkRequest>,
 }
 
 /// A trace as a [`Source`].
@@ -88,14 +104,20 @@ pub struct Replay {
     timed: bool,
     depth: u32,
     start: Option<SimTime>,
+    /// Numbers of requests of the trace, or of `merged`.
     order: Vec<u32>,
     lanes: Vec<Lane>,
+    /// What became of neighbours, if they are merged.
+    merged: Option<Merged>,
+    /// What rides with the request issued last.
+    riders: Vec<Issued>,
+    per_file: bool,
     ready: VecDeque<u16>,
     /// Partial writes whose reads are not all back, by number.
     merges: BTreeMap<u64, Merge>,
     next_merge: u64,
     /// Reads before a partial write, and writes whose reads are back: issued before anything else.
-    due: VecDeque<(u16, WorkRequest, Part)>,
+    due: VecDeque<Due>,
     tickets: Tickets<Outstanding>,
     groups: Vec<GroupInfo>,
     progress: Progress,
@@ -117,17 +139,20 @@ impl Replay {
             ReplayMode::Closed { depth, per_file } => (false, depth, per_file),
         };
         trace.check_capacity(capacity_units)?;
-        let (order, lanes) = lanes(&trace, per_file);
+        let (order, lanes) = lanes(&trace, None, per_file);
         let names = if per_file { trace.files.clone() } else { vec![trace.name.clone()] };
         let total = trace.requests.iter().map(|r| r.bytes).sum();
         Ok(Replay {
             timed,
             depth,
             start: None,
-            ready: (0..=u16::MAX).zip(&lanes).filter(|(_, lane)| lane.queued).map(|(number, _)| number).collect(),
+            ready: ready(&lanes),
             left: order.len(),
             order,
             lanes,
+            merged: None,
+            riders: Vec::new(),
+            per_file,
             merges: BTreeMap::new(),
             next_merge: 0,
             due: VecDeque::new(),
@@ -138,6 +163,15 @@ impl Replay {
         })
     }
 
+    /// The same with neighbouring requests merged.
+    pub fn merging(mut self, limits: &MergeLimits) -> Replay {
+        let merged = self.trace.merged(limits);
+        (self.order, self.lanes) = lanes(&self.trace, Some(&merged), self.per_file);
+        (self.ready, self.left) = (ready(&self.lanes), self.order.len());
+        self.merged = Some(merged);
+        self
+    }
+
     /// The trace that is replayed.
     pub fn trace(&self) -> &Trace {
         &self.trace
@@ -146,16 +180,24 @@ impl Replay {
     fn issue(&mut self, lane_number: u16, now: SimTime) -> Next {
         let start = self.start.unwrap_or(now);
         let lane = &mut self.lanes[usize::from(lane_number)];
-        let mut request = self.trace.requests[self.order[lane.next] as usize];
-        if self.timed {
-            let due = SimTime(start.0.saturating_add(request.arrival.0));
-            if due > now {
-                return Next::Wait(due);
-            }
-            request.arrival = due.max(lane.opened);
-        } else {
-            request.arrival = now;
+        let place = self.order[lane.next];
+        let alone = [place];
+        let (members, release) = match &self.merged {
+            None => (&alone[..], self.trace.requests[place as usize].arrival),
+            Some(merged) => merged.get(place as usize),
+        };
+        let since = |time: SimTime| SimTime(start.0.saturating_add(time.0));
+        if self.timed && since(release) > now {
+            return Next::Wait(since(release));
         }
+        let (timed, opened) = (self.timed, lane.opened);
+        let arrived = |number: &u32| {
+            let request = self.trace.requests[*number as usize];
+            let arrival = if timed { since(request.arrival).max(opened) } else { now };
+            WorkRequest { arrival, ..request }
+        };
+        let request = arrived(&members[0]);
+        let riders: Vec<_> = members[1..].iter().map(arrived).collect();
         lane.next += 1;
         lane.outstanding += 1;
         self.left -= 1;
@@ -165,15 +207,16 @@ impl Replay {
         } else if self.ready.len() > 1 {
             self.ready.rotate_left(1);
         }
-        if self.read_before(lane_number, request) {
-            self.submit_due()
-        } else {
-            self.submit(lane_number, request, Part::Whole)
+        let whole = Due { lane: lane_number, request, part: Part::Whole, riders };
+        match self.read_before(whole) {
+            Some(whole) => self.submit(whole),
+            None => self.submit_due(),
         }
     }
 
-    /// Prepares the reads that a partial write needs; false if it needs none.
-    fn read_before(&mut self, lane: u16, write: WorkRequest) -> bool {
+    /// Prepares the reads that a partial write needs; gives it back if it needs none.
+    fn read_before(&mut self, whole: Due) -> Option<Due> {
+        let write = union(&whole.request, &whole.riders);
         let number = self.next_merge;
         let mut reads_left = 0;
         // What is to be durable, and the phone's latency, belong to the write alone.
@@ -181,26 +224,39 @@ impl Replay {
         for (first, count) in write.partly_written().into_iter().flatten() {
             let sector = u64::from(first.0) * (UNIT_BYTES / SECTOR_BYTES);
             let bytes = u64::from(count) * UNIT_BYTES;
-            let read = WorkRequest { op: WorkOp::Read, sector, bytes, flags, phone_latency: None, ..write };
-            self.due.push_back((lane, read, Part::MergeRead(number)));
+            let request = WorkRequest { op: WorkOp::Read, sector, bytes, flags, phone_latency: None, ..write };
+            let part = Part::MergeRead(number);
+            self.due.push_back(Due { lane: whole.lane, request, part, riders: Vec::new() });
             reads_left += 1;
         }
-        if reads_left > 0 {
-            self.merges.insert(number, Merge { lane, reads_left, write });
-            self.next_merge += 1;
+        if reads_left == 0 {
+            return Some(whole);
         }
-        reads_left > 0
+        let Due { lane, request, riders, .. } = whole;
+        self.merges.insert(number, Merge { lane, reads_left, write: request, riders });
+        self.next_merge += 1;
+        None
     }
 
     fn submit_due(&mut self) -> Next {
-        let (lane, request, part) = self.due.pop_front().expect("something is due");
-        self.submit(lane, request, part)
+        let due = self.due.pop_front().expect("something is due");
+        self.submit(due)
     }
 
-    fn submit(&mut self, lane: u16, request: WorkRequest, part: Part) -> Next {
+    fn submit(&mut self, due: Due) -> Next {
+        let Due { lane, request, part, riders } = due;
+        let issued = self.issued(lane, request, part);
+        for rider in riders {
+            let rider = self.issued(lane, rider, Part::Rider);
+            self.riders.push(rider);
+        }
+        Next::Request(issued)
+    }
+
+    fn issued(&mut self, lane: u16, request: WorkRequest, part: Part) -> Issued {
         let ticket = self.tickets.issue(Outstanding { lane, bytes: request.bytes, part });
         let group = if self.groups.len() > 1 { lane } else { 0 };
-        Next::Request(Issued { ticket, group: GroupId(group), measured: true, request })
+        Issued { ticket, group: GroupId(group), measured: true, request }
     }
 
     /// One of the reads that a write waits for is back.
@@ -208,22 +264,34 @@ impl Replay {
         let merge = self.merges.get_mut(&number).expect("a write waits for the read");
         merge.reads_left -= 1;
         if merge.reads_left == 0 {
-            let Merge { lane, write, .. } = *merge;
-            self.merges.remove(&number);
-            self.due.push_back((lane, write, Part::Whole));
+            let Merge { lane, write: request, riders, .. } = self.merges.remove(&number).expect("found above");
+            self.due.push_back(Due { lane, request, part: Part::Whole, riders });
         }
     }
 }
 
+/// The range of requests that lie side by side, as one request.
+fn union(first: &WorkRequest, riders: &[WorkRequest]) -> WorkRequest {
+    let sector = riders.iter().map(|rider| rider.sector).min().map_or(first.sector, |least| least.min(first.sector));
+    let bytes = first.bytes + riders.iter().map(|rider| rider.bytes).sum::<u64>();
+    WorkRequest { sector, bytes, ..*first }
+}
+
+/// Lanes with something to issue.
+fn ready(lanes: &[Lane]) -> VecDeque<u16> {
+    (0..=u16::MAX).zip(lanes).filter(|(_, lane)| lane.queued).map(|(number, _)| number).collect()
+}
+
 /// The order of issue, and the stretches of it that are streams.
-fn lanes(trace: &Trace, per_file: bool) -> (Vec<u32>, Vec<Lane>) {
-    let mut order: Vec<u32> = (0..trace.requests.len() as u32).collect();
+fn lanes(trace: &Trace, merged: Option<&Merged>, per_file: bool) -> (Vec<u32>, Vec<Lane>) {
+    let mut order: Vec<u32> = (0..merged.map_or(trace.requests.len(), Merged::len) as u32).collect();
     let lane = |next, end| Lane { next, end, outstanding: 0, queued: end > next, opened: SimTime::START };
     if !per_file {
         let end = order.len();
         return (order, vec![lane(0, end)]);
     }
-    let stream_of = |&i: &u32| trace.requests[i as usize].stream;
+    let first = |i: u32| merged.map_or(i, |merged| merged.get(i as usize).0[0]);
+    let stream_of = |&i: &u32| trace.requests[first(i) as usize].stream;
     order.sort_by_key(stream_of);
     let lanes = (0..trace.files.len())
         .map(|file| {
@@ -253,6 +321,9 @@ impl Source for Replay {
             return self.merge_read(number);
         }
         self.progress.done += bytes;
+        if matches!(part, Part::Rider) {
+            return;
+        }
         let lane = &mut self.lanes[usize::from(lane_number)];
         lane.outstanding -= 1;
         if !lane.queued && lane.next < lane.end {
@@ -260,6 +331,14 @@ impl Source for Replay {
             lane.opened = now;
             self.ready.push_back(lane_number);
         }
+    }
+
+    fn merges(&self) -> bool {
+        self.merged.is_some()
+    }
+
+    fn take_riders(&mut self, into: &mut Vec<Issued>) {
+        into.append(&mut self.riders);
     }
 
     fn progress(&self) -> Progress {

@@ -116,6 +116,15 @@ pub trait Source {
     /// If no such request is outstanding.
     fn completed(&mut self, ticket: Ticket, now: SimTime);
 
+    /// Whether requests may be merged with others. If so, [`Source::take_riders`] is asked after every request.
+    fn merges(&self) -> bool {
+        false
+    }
+
+    /// Gives the requests that are merged with the one that [`Source::next`] has just issued: their ranges and its own
+    /// make one without a hole. They are one request for the driver, and complete when it does.
+    fn take_riders(&mut self, _into: &mut Vec<Issued>) {}
+
     /// The driver's answer to [`Next::Driver`]; 0 to what is no question.
     fn answered(&mut self, _answer: u64, _now: SimTime) {}
 

@@ -141,12 +141,14 @@ def columns(result: Result) -> dict[str, Any]:
     """What a figure may need of a result, as columns of a data frame."""
     row: dict[str, Any] = {
         name: result.data[name]
-        for name in ("submitted", "completed", "failed", "sim_seconds", "iops", "throughput_mib_per_s")
+        for name in ("submitted", "completed", "failed", "merged", "sim_seconds", "iops", "throughput_mib_per_s")
     }
     for kind in ("read", "write", "all"):
         for statistic in ("mean", "stddev", "p50", "p99", "p999", "max"):
             row[f"{kind}_{statistic}_ns"] = latency_value(result, kind, statistic)
         row[f"{kind}_count"] = latency_value(result, kind, "count")
+        for part in ("waiting", "access"):
+            row[f"{kind}_{part}_ns"] = result.data[f"{part}_ns"][kind]
     row["within"] = result.latency_within
     row |= {f"nand_{cause}_ns": time for cause, time in result.nand_time_ns.items()}
     row |= {f"waf_{part}": value for part, value in result.waf.items()}

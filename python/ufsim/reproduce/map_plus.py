@@ -3,16 +3,21 @@ the figures that show why mapping misses matter (Figs. 2, 3)."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ufsim import _core
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
-from ufsim.reproduce.figure import Figure, Label, Run, Setting, job
+from ufsim.reproduce.figure import Figure, Label, Point, Run, Setting, job
 from ufsim.spec import Setting as Value
 from ufsim.spec import Spec
-from ufsim.traces import trace_info
+from ufsim.states import default_directory
+from ufsim.traces import trace_info, trace_join
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +33,8 @@ class Load:
     about: str
     device: str | None = None
     clean: tuple[str, ...] = field(default=())
+    # Traces in the folder `parts` that are joined, in turns.
+    apps: tuple[str, ...] = field(default=())
 
 
 PIXEL = "pixel4-hpufs"
@@ -39,6 +46,9 @@ LOADS = {
     "CH": Load((PIXEL, "chrome"), "Chrome"),
     "CP": Load((PIXEL, "camera-picture"), "Camera"),
     "GI": Load((PIXEL, "genshinimpact"), "Genshin Impact"),
+    "MP": Load(
+        (PIXEL,), "the five in turns", apps=("facebook", "twitter", "chrome", "camera-picture", "genshinimpact")
+    ),
     "IN": Load(("nexus5-zhou", "Installing_log181.txt.xz"), "installing apps", clean=NEXUS),
     "MO": Load(("nexus5-zhou", "Movie_log121.txt.xz"), "playing a movie", clean=NEXUS),
     "YA": Load(("nexus5-pocketdata", "YCSB_WorkloadA_LogTimingsql.log.xz"), "SQLite, half updates"),
@@ -46,21 +56,28 @@ LOADS = {
     "WS": Load(("server", "wsrch-small.trace.xz"), "WebSearch1, disk 0", device="0", clean=("pages",)),
     "F1": Load(("server", "financial1_first10k.example.ascii.xz"), "Financial1, first 10,000", clean=("pages",)),
 }
+# The paper's Multiple is "collected from running the aforementioned five applications alternately" (Sec. VI-A), and
+# does not say how long a turn is.
+TURN_SECONDS = 60
 # Linux's nr_requests, which is also the length of the paper's pending queue (Sec. VI-A).
 NR_REQUESTS = 128
 QUICK = ("TW", "YA", "F1")
 LEGEND = (
-    "FB, TW, CH, CP, GI: Facebook, Twitter, Chrome, Camera, Genshin Impact on a Pixel 4; IN, MO: installing apps and a "
+    "FB, TW, CH, CP, GI: Facebook, Twitter, Chrome, Camera, Genshin Impact on a Pixel 4; MP: these five in turns of a "
+    "minute; IN, MO: installing apps and a "
     "movie on a Nexus 5; YA, YB: SQLite under YCSB A and B on a Nexus 5; WS: WebSearch1, its disk 0; F1: Financial1, "
     "its first 10,000 requests. They stand for the paper's traces, which are not at hand."
 )
 SCHEDULERS = ("row", "amphibian", "hp", "rb", "map", "map-plus")
+# With first in, first out, and density without knowledge of hits, of which the paper shows neither.
+ALL_SCHEDULERS = ("noop", "row", "amphibian", "hp", "rb", "bs", "map", "map-plus")
 COLOURS = {
     "noop": "#333333",
     "row": "#9aa1ab",
     "amphibian": "#e69f00",
     "hp": "#56b4e9",
     "rb": "#009e73",
+    "bs": "#8fd19e",
     "map": "#0072b2",
     "map-plus": "#b2489a",
 }
@@ -70,6 +87,7 @@ PAPER_NAMES = {
     "amphibian": "Amphibian",
     "hp": "HP",
     "rb": "RB",
+    "bs": "BS",
     "map": "MAP",
     "map-plus": "MAP+",
 }
@@ -78,6 +96,22 @@ PAPER_NAMES = {
 def loads(setting: Setting) -> tuple[str, ...]:
     """The traces to replay."""
     return QUICK if setting.quick else tuple(LOADS)
+
+
+def path_of(load: str, setting: Setting) -> Path:
+    """The trace of a load. One that is joined is kept with the aged states."""
+    chosen = LOADS[load]
+    if not chosen.apps:
+        return setting.trace(*chosen.parts)
+    sources = [setting.trace(*chosen.parts, app) for app in chosen.apps]
+    sizes = [[(file.name, file.stat().st_size) for file in sorted(source.iterdir())] for source in sources]
+    key = hashlib.sha256(repr((_core.__version__, sources, sizes, TURN_SECONDS)).encode()).hexdigest()
+    path = default_directory() / f"map-plus-multiple-{key[:16]}.csv"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # One phone and one partition, so that an address is the same place in all of them.
+        trace_join(sources, path, rule="alternate", addresses="shared", turn_seconds=TURN_SECONDS)
+    return path
 
 
 def spec(
@@ -90,12 +124,12 @@ def spec(
     """A replay at the recorded times, on the paper's eMMC. Every address of the trace is mapped on flash before.
 
     The paper recorded requests as they were inserted into the queue of Linux's scheduler, which takes in 128 at once;
-    its latencies begin there (Sec. VI-A). The Pixel 4 traces were recorded above the queue, where thousands come at
-    once, so that those for which there is no room wait outside, uncounted.
+    its latencies begin there (Sec. VI-A). The Pixel 4 traces were recorded above the queue: their neighbouring requests
+    are merged first (`merge` is auto), and those for which there is no room wait outside, uncounted.
     """
     chosen = LOADS[load]
     return Spec(
-        workload=str(setting.trace(*chosen.parts)),
+        workload=str(path_of(load, setting)),
         scheme=scheme,
         scheduler=scheduler,
         profile="emmc-map-plus",
@@ -146,7 +180,7 @@ def miss_ratio(frame: pd.DataFrame) -> pd.Series:
 def first_touches(load: str, setting: Setting) -> float:
     """Per cent of a trace's pages that it touches for the first time, which miss in a cache of any size."""
     chosen = LOADS[load]
-    info = trace_info(setting.trace(*chosen.parts), device=chosen.device, clean=chosen.clean)
+    info = trace_info(path_of(load, setting), device=chosen.device, clean=chosen.clean)
     return float(info["footprint_bytes"] / (info["read_bytes"] + info["write_bytes"]) * 100)
 
 
@@ -241,7 +275,7 @@ def _f3_runs(setting: Setting) -> list[Run]:
                 workload=job(f"map-plus-f3-rand{access}-{REGIONS[region]}"),
                 scheme="dftl",
                 profile="emmc-map-plus",
-                settings={"scheme.*.cache_kib": cache},
+                settings={"scheme.*.cache_kib": cache, "scheme.*.protected_one_in": 0},
                 precondition="touched",
                 seed=setting.seed,
             ),
@@ -271,13 +305,75 @@ F3 = Figure(
     id="map-plus/f3",
     title="10,000 random accesses in a region of 1 MiB to 2 GiB",
     caption=(
-        "16 KiB of cache map 8 MiB and 128 KiB map 64 MiB. Within that every lookup hits; beyond it ever more accesses "
-        "read a translation page, and writes also evict changed entries: a translation page is read and written. The "
-        "wider the region, the fewer changed entries share a page, so that each eviction saves fewer later ones."
+        "A plain LRU, as in the paper's figure. 16 KiB of cache map 8 MiB and 128 KiB map 64 MiB. Within that every "
+        "lookup hits; beyond it ever more accesses read a translation page, and writes also evict changed entries: a "
+        "translation page is read and written. The wider the region, the fewer changed entries share a page, so that "
+        "each eviction saves fewer later ones."
     ),
     paper_shows="The time of both phones and of the paper's simulator rises with the region, earlier with 16 KiB.",
     runs=_f3_runs,
     draw=_f3_draw,
 )
 
-FIGURES = (F2, F3)
+# Sequential ratio and write ratio in per cent, mean size in KB, by the name of the workload.
+TABLE_3 = {
+    "FB": (11.8, 92.7, 8.1),
+    "TW": (13.7, 72.5, 13.2),
+    "CH": (9.3, 90.5, 12.8),
+    "MP": (4.4, 91.1, 9.6),
+    "F1": (0.4, 76.1, 11.6),
+}
+
+
+def characteristics(load: str, setting: Setting) -> dict[str, float]:
+    """What Table III tells of a workload."""
+    chosen = LOADS[load]
+    info = trace_info(path_of(load, setting), device=chosen.device, clean=chosen.clean)
+    return {
+        "requests": info["requests"],
+        "sequential_pct": info["sequential_ratio"] * 100,
+        "write_pct": info["write_ratio"] * 100,
+        "mean_kib": info["mean_bytes"] / 1024,
+    }
+
+
+def _t3_runs(setting: Setting) -> list[Point]:
+    return [Point({"trace": load}, partial(characteristics, load, setting)) for load in loads(setting)]
+
+
+def _t3_draw(frame: pd.DataFrame) -> Drawing:
+    figure, panels = draw.canvas(columns=3, width=4.6)
+    columns = (("sequential_pct", "sequential (%)"), ("write_pct", "writes (%)"), ("mean_kib", "mean size (KiB)"))
+    names = list(frame["trace"])
+    for index, (axes, (column, label)) in enumerate(zip(panels, columns, strict=True)):
+        axes.bar(range(len(names)), frame[column], color="#0072b2", width=0.65, label="trace at hand")
+        theirs = [TABLE_3[name][index] if name in TABLE_3 else float("nan") for name in names]
+        axes.scatter(
+            range(len(names)), theirs, marker="_", s=160, lw=2, color=draw.PAPER_COLOUR, label="paper", zorder=4
+        )
+        axes.set_xticks(range(len(names)), names)
+        axes.set_ylabel(label)
+        axes.set_ylim(0, axes.get_ylim()[1] * 1.25)
+        draw.legend(axes)
+    return figure
+
+
+T3 = Figure(
+    id="map-plus/t3",
+    title="Table III: the workloads",
+    caption=(
+        "Requests as their files have them; those of the Pixel 4 are merged before they reach a scheduler. A request "
+        "is sequential if it begins where the one before it ended, which the paper does not define. Apps of the same "
+        "name are other versions on another phone, with F2FS instead of ext4, and used by somebody else; F1 is the "
+        f"beginning of the paper's own trace. {LEGEND}"
+    ),
+    paper_shows=(
+        "Sequential, written, and mean size: FB 11.8%, 92.7%, 8.1 KB; TW 13.7%, 72.5%, 13.2 KB; CH 9.3%, 90.5%, "
+        "12.8 KB; MP 4.4%, 91.1%, 9.6 KB; F1 0.4%, 76.1%, 11.6 KB; and Messenger, Google Earth, hm_0, proj_3 and "
+        "Financial2."
+    ),
+    runs=_t3_runs,
+    draw=_t3_draw,
+)
+
+FIGURES = (F2, F3, T3)

@@ -270,6 +270,7 @@ impl<M: Mapping> Firmware<M> {
             hpb_max_blocks: self.core.publisher.config().max_blocks.into(),
             hpb_device_control: self.core.publisher.config().recommend_after.is_some(),
             map_page_entries: self.core.meta.units().entries(),
+            map_cache_entries: self.map.cache_entries(&self.core).clamp(1, self.core.cfg.capacity_units.into()) as u32,
         }
     }
 

@@ -61,6 +61,10 @@ impl Scheme for Ideal {
         }
     }
 
+    fn cache_entries(&self, core: &Core) -> u64 {
+        core.capacity_units().into()
+    }
+
     fn memory(&self, _core: &Core) -> MapMemory {
         let dram = 4 * self.table.len() as u64 + 8 * self.bitmap.len() as u64 + self.valid.table_bytes();
         MapMemory { sram: 0, dram }

@@ -31,6 +31,11 @@ pub trait Scheme: Declared {
     /// State of a device fresh from the factory.
     fn new(core: &Core, own: &Self::Params) -> Self;
 
+    /// L2P entries that its mapping cache holds, where it is not the part of the pool for segments.
+    fn cache_entries(&self, core: &Core) -> u64 {
+        u64::from(core.cfg().sram.segment_cache) * u64::from(units::SEGMENT_ENTRIES)
+    }
+
     /// Memory that the scheme's tables take.
     fn memory(&self, core: &Core) -> MapMemory;
 }

@@ -39,7 +39,10 @@ impl Knowledge {
         match config.knowledge {
             CacheKnowledge::Full => Knowledge::Full,
             CacheKnowledge::Poll => Knowledge::Polled(Polled::new(config.poll_requests)),
-            CacheKnowledge::Lru => Knowledge::Simulated(Simulated::new(config.cache_entries.min(info.capacity_units))),
+            CacheKnowledge::Lru => {
+                let entries = config.cache_entries.unwrap_or(info.map_cache_entries);
+                Knowledge::Simulated(Simulated::new(entries.min(info.capacity_units)))
+            }
         }
     }
 
@@ -51,6 +54,15 @@ impl Knowledge {
             Knowledge::Full => device,
             Knowledge::Polled(polled) => polled,
             Knowledge::Simulated(simulated) => simulated,
+        }
+    }
+
+    /// Host memory that it takes, in bytes. What the simulator lends takes none.
+    pub fn memory_bytes(&self) -> u64 {
+        match self {
+            Knowledge::Unused | Knowledge::Full => 0,
+            Knowledge::Polled(polled) => polled.memory_bytes(),
+            Knowledge::Simulated(simulated) => simulated.memory_bytes(),
         }
     }
 

@@ -24,6 +24,11 @@ impl Polled {
         Polled { every, requests: 0, asking: false, runs: Vec::new() }
     }
 
+    /// Bytes of the list.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.runs.capacity() * size_of::<(u32, u32)>()) as u64
+    }
+
     pub fn requested(&mut self) {
         self.requests = self.requests.saturating_add(1);
     }

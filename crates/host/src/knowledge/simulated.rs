@@ -52,6 +52,11 @@ impl Simulated {
         Simulated { entries, cached: 0, last_use, uses: VecDeque::new(), next_use: 0, requests: 0 }
     }
 
+    /// Bytes of the table and of the list of uses.
+    pub fn memory_bytes(&self) -> u64 {
+        self.last_use.memory_bytes() + (self.uses.capacity() * size_of::<Use>()) as u64
+    }
+
     pub fn requested(&mut self) {
         self.requests += 1;
     }

@@ -1,5 +1,6 @@
-//! The common part of `rb`, `map` and `map-plus`: requests grouped by translation page, and sent batch by batch (MAP+
-//! Sec. V-B, V-C, VI-A). "RB maintains separate batch lists for read requests and write requests" and favours reads;
+//! The common part of `rb`, `bs`, `map` and `map-plus`: requests grouped by translation page, and sent batch by batch
+//! (MAP+ Sec. V-B, V-C, VI-A). "RB maintains separate batch lists for read requests and write requests" and favours
+//! reads;
 //! MAP has a queue of hits before the batches.
 
 use lists::Rings;
@@ -13,7 +14,7 @@ use super::pending::Pending;
 use super::seat::Batch;
 use super::turns::{DIRECTIONS, Direction, Turns};
 
-/// Differences between the three.
+/// Differences between them.
 pub(crate) trait Flavour {
     /// Its parameters.
     type Params: Settings;
@@ -44,10 +45,11 @@ impl<F> Batching<F> {
         &mut self.batches[direction.index()]
     }
 
-    /// The run that a request accesses in its first translation page.
+    /// The run that a request accesses in its first translation page and in the next one. One that reaches further is
+    /// longer than any batch is worth: the device reads those pages when it gets there.
     fn run(&self, lpa: Lpa, len: u32) -> LpaRun {
         let left = self.map_page_entries - lpa.0 % self.map_page_entries;
-        LpaRun { lpa, len: len.min(left) }
+        LpaRun { lpa, len: len.min(left + self.map_page_entries) }
     }
 }
 

@@ -16,8 +16,9 @@ pub(crate) struct SchedConfig {
     pub knowledge: CacheKnowledge,
     /// [`CacheKnowledge::Poll`]: requests between two queries, from 1 (MAP+ Sec. V-D: 1000).
     pub poll_requests: u32,
-    /// [`CacheKnowledge::Lru`]: entries that the host assumes the mapping cache to have, from 1.
-    pub cache_entries: u32,
+    /// [`CacheKnowledge::Lru`]: entries that the host assumes the mapping cache to have, from 1; `None` = as many as
+    /// the device says.
+    pub cache_entries: Option<u32>,
     /// The device is told of a batch before its requests (MAP+ Sec. V-D).
     pub batch_notice: bool,
     /// The requests of an announced batch share the firmware's cost of a command.
@@ -31,7 +32,7 @@ impl Default for SchedConfig {
             deadline: Nanos::from_millis(10),
             knowledge: CacheKnowledge::Full,
             poll_requests: 1000,
-            cache_entries: 2048,
+            cache_entries: None,
             batch_notice: true,
             packed_commands: false,
         }
@@ -64,9 +65,10 @@ params::params! {
             "MAP+ Sec. V-D: the paper's experiments assume full awareness";
         /// With cache_knowledge = "poll": requests between two queries.
         poll_requests: count(1 to 1000000) = 1000, "MAP+ Sec. V-D: every 1000 requests";
-        /// With cache_knowledge = "lru": L2P entries that the mapping cache is believed to have.
-        cache_entries: count(1 to 268435456) = 278528,
-            "assumed: sram.segment_cache_kib of hp-ufs.toml, at 1024 entries for each 4 KiB";
+        /// With cache_knowledge = "lru": L2P entries that the mapping cache is believed to have. "device": as many as
+        /// it has.
+        cache_entries: count_or("device" 1 to 268435456) = ["device"],
+            "MAP+ Sec. V-D.1: a cache of the same size, which is all that the host has to know";
     }
 }
 
@@ -141,7 +143,7 @@ impl Settings for KnowledgeParams {
     fn apply(&self, config: &mut SchedConfig) {
         config.knowledge = CacheKnowledge::from_name(self.cache_knowledge).expect("the declaration lists the kinds");
         config.poll_requests = self.poll_requests;
-        config.cache_entries = self.cache_entries;
+        config.cache_entries = self.cache_entries.count();
     }
 }
 

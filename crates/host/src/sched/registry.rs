@@ -14,9 +14,11 @@ macro_rules! schedulers {
             Hp = "hp" in hp::Hp;
             /// Request batched (MAP+ Sec. V-B).
             Rb = "rb" in rb::Rb;
+            /// The same with sorted batches (MAP+ Sec. V-C).
+            Bs = "bs" in bs::Bs;
             /// Hit prioritised and request batched.
             Map = "map" in map::Map;
-            /// The same with sorted batches (MAP+ Sec. V-C).
+            /// Hit prioritised, with sorted batches.
             MapPlus = "map-plus" in map_plus::MapPlus;
             /// Linux's deadline scheduler.
             MqDeadline = "mq-deadline" in mq_deadline::MqDeadline;

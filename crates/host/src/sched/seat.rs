@@ -14,7 +14,7 @@ pub(crate) struct Batch {
     pub write: bool,
     /// Number of its requests.
     pub requests: u32,
-    /// The runs that they access in its translation page.
+    /// The runs that they access in its translation page, and those in the next one that begin in it.
     pub runs: Box<[LpaRun]>,
 }
 

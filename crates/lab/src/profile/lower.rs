@@ -5,6 +5,7 @@ use host::HostConfig;
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
 use ufs::{LinkConfig, Protocol};
 use units::{MIB, Nanos, UNIT_BYTES};
+use workload::MergeLimits;
 
 use super::{Profile, ProfileError};
 use crate::system::Parts;
@@ -152,6 +153,17 @@ impl Profile {
             memory_limit_bytes: h.memory_mib.count().map(|mib| u64::from(mib) * MIB),
             schedulers: self.values.schedulers,
             boosters: self.values.boosters,
+        }
+    }
+
+    /// How far the block layer merges neighbouring requests.
+    pub fn merge_limits(&self) -> MergeLimits {
+        let m = &self.values.merge;
+        MergeLimits {
+            bytes: u64::from(m.max_kib) * 1024,
+            segments: m.max_segments.into(),
+            plug_requests: m.plug_requests as usize,
+            plug_gap: Nanos::from_micros(m.plug_gap_us.into()),
         }
     }
 

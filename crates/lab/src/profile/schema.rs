@@ -177,6 +177,22 @@ params! {
     }
 }
 
+params! {
+    /// Merging of neighbouring requests of a trace before the scheduler, as the block layer of Linux does it.
+    pub MergeSection {
+        /// The largest request that merging makes (max_sectors).
+        max_kib: count(4 to 65536) = 1024, "Linux drivers/ufs/core/ufshcd.c: max_sectors of 1 MiB";
+        /// Pages of memory that a merged request may have (max_segments).
+        max_segments: count(1 to 65535) = 128, "Linux drivers/ufs/core/ufshcd.c: sg_tablesize, SG_ALL";
+        /// Requests of a task that wait in its plug to be merged.
+        plug_requests: count(1 to 1024) = 32, "Linux block/blk.h: BLK_MAX_REQUEST_COUNT; 16 before 5.16";
+        /// A longer pause between two requests of a task ends its plug.
+        plug_gap_us: count(0 to 1000000) = 50,
+            "assumed: a task that waits for an answer sleeps, which ends its plug, and nine of ten answers of a Pixel \
+            4 take 60 us or more";
+    }
+}
+
 /// A section, or the table of a scheme.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Section {
@@ -256,6 +272,7 @@ sections! {
     what_if: WhatIf,
     link: LinkSection,
     host: HostSection,
+    merge: MergeSection,
 }
 
 fn table(value: Option<&Value>) -> Table {

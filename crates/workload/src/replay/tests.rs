@@ -179,3 +179,73 @@ fn a_partial_write_takes_one_place_of_the_depth() {
     replay.completed(second[0].ticket, SimTime(9));
     assert_eq!(kinds(&drain(&mut replay, 9).0), [(WorkOp::Read, 5, 1)]);
 }
+
+const MERGE: MergeLimits = MergeLimits { bytes: 1 << 20, segments: 128, plug_requests: 16, plug_gap: Nanos(150) };
+
+/// The next request and what rides with it, by first unit.
+fn together(replay: &mut Replay, now: u64) -> Option<(Issued, Vec<Issued>)> {
+    let Next::Request(issued) = replay.next(SimTime(now)) else { return None };
+    let mut riders = Vec::new();
+    replay.take_riders(&mut riders);
+    Some((issued, riders))
+}
+
+/// Writes of one unit, at times 0, 100, ...
+fn writes(units: &[u64]) -> Arc<Trace> {
+    let write = |(number, unit): (u64, &u64)| WorkRequest { op: WorkOp::Write, ..request(number * 100, *unit, 0) };
+    let requests = (0..).zip(units).map(write).collect();
+    Arc::new(Trace { name: "t".into(), requests, files: vec!["f".into()], ..Trace::default() })
+}
+
+#[test]
+fn merged_requests_wait_for_the_last_of_their_plug_and_keep_their_arrivals() {
+    let mut replay = Replay::new(writes(&[4, 5, 9, 3]), ReplayMode::Timed, 10).unwrap().merging(&MERGE);
+    assert!(replay.merges());
+    assert_eq!(replay.next(SimTime(1000)), Next::Wait(SimTime(1300)));
+    let (first, riders) = together(&mut replay, 1300).unwrap();
+    assert_eq!((units_of(&[first]), units_of(&riders)), (vec![4], vec![5, 3]));
+    let arrivals: Vec<_> = riders.iter().map(|rider| rider.request.arrival.0).collect();
+    assert_eq!((first.request.arrival, arrivals), (SimTime(1000), vec![1100, 1300]));
+    let (alone, none) = together(&mut replay, 1300).unwrap();
+    assert_eq!((units_of(&[alone]), none.len()), (vec![9], 0));
+    assert_eq!(replay.next(SimTime(1300)), Next::Done);
+    for issued in riders.iter().chain([&first, &alone]) {
+        replay.completed(issued.ticket, SimTime(2000));
+    }
+    assert_eq!((replay.progress().done, replay.progress().total), (4 * 4096, Some(4 * 4096)));
+}
+
+#[test]
+fn a_merged_request_takes_one_place_of_a_depth() {
+    let mode = ReplayMode::Closed { depth: 1, per_file: false };
+    let mut replay = Replay::new(writes(&[4, 5, 9]), mode, 10).unwrap().merging(&MERGE);
+    let (first, riders) = together(&mut replay, 0).unwrap();
+    assert_eq!((units_of(&riders), replay.next(SimTime(0))), (vec![5], Next::Blocked));
+    // The place is free when the request itself has completed.
+    replay.completed(riders[0].ticket, SimTime(5));
+    assert_eq!(replay.next(SimTime(5)), Next::Blocked);
+    replay.completed(first.ticket, SimTime(5));
+    assert_eq!(units_of(&[together(&mut replay, 5).unwrap().0]), [9]);
+}
+
+/// Two halves of a unit need no read of it when they are one; a unit and a half need one.
+#[test]
+fn a_merged_write_reads_what_it_leaves_of_its_units() {
+    let half = |at: u64, sector: u64| WorkRequest { op: WorkOp::Write, sector, bytes: 2048, ..request(at, 0, 0) };
+    for (sectors, read) in [([8, 12], None), ([12, 16], Some([1, 2]))] {
+        let requests = vec![half(0, sectors[0]), half(100, sectors[1])];
+        let trace = Trace { name: "t".into(), requests, files: vec!["f".into()], ..Trace::default() };
+        let mut replay = Replay::new(Arc::new(trace), ReplayMode::Timed, 10).unwrap().merging(&MERGE);
+        assert_eq!(replay.next(SimTime(0)), Next::Wait(SimTime(100)));
+        let (mut issued, mut riders) = together(&mut replay, 100).unwrap();
+        if let Some([first, last]) = read {
+            assert_eq!((issued.request.op, issued.request.units()), (WorkOp::Read, (Lpa(first), last)));
+            assert_eq!((riders.len(), replay.next(SimTime(100))), (0, Next::Blocked));
+            replay.completed(issued.ticket, SimTime(150));
+            (issued, riders) = together(&mut replay, 150).unwrap();
+        }
+        assert_eq!((issued.request.op, issued.request.sector), (WorkOp::Write, sectors[0]));
+        assert_eq!(riders.iter().map(|rider| rider.request.sector).collect::<Vec<_>>(), [sectors[1]]);
+        assert_eq!(riders[0].request.arrival, SimTime(100));
+    }
+}

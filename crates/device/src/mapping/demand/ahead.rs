@@ -5,11 +5,9 @@ use units::{Lpa, SegmentId};
 
 use super::Demand;
 use super::entries::EntryCache;
+use super::settings::Own;
 use crate::engine::core::Core;
 use crate::knowledge::Loaded;
-
-/// Prefetched entries may fill at most one of this many parts of the cache.
-const AHEAD_ONE_IN: u64 = 4;
 
 impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// The addresses whose entries need no flash read, in order.
@@ -39,7 +37,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     pub(super) fn expected_with(&self, core: &Core, unit: SegmentId) -> u64 {
         let range = core.units().range(unit);
         let expected = self.expected.range(Lpa(range.start)..Lpa(range.end)).count() as u64;
-        expected.min(self.cmt.capacity() / AHEAD_ONE_IN)
+        expected.min(self.cmt.capacity() / u64::from(self.own.common().ahead_one_in))
     }
 
     /// Takes in the announced entries of a translation page that has just been read, as far as the cache has room.

@@ -3,7 +3,8 @@
 //!
 //! A new entry is probationary. An entry that is used again becomes protected. If the protected part is full, its least
 //! recently used entry becomes the most recently used probationary one. The least recently used probationary entry
-//! leaves the cache first. The protected part is one eighth, so protected to probationary is 1:7 (MAP+ Sec. V-D).
+//! leaves the cache first. The protected part is one eighth unless a profile says otherwise, so protected to
+//! probationary is 1:7 (MAP+ Sec. V-D). Without a protected part the cache is a plain LRU.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +13,8 @@ use units::{Lpa, Ppa, SegmentId};
 
 use super::dirty::Dirty;
 use super::entries::EntryCache;
-use super::settings::DemandParams;
+use super::settings::CmtParams;
 use crate::map_units::MapUnits;
-
-/// The protected part of the cache is one of this many (MAP+ Sec. V-D).
-const PROTECTED_ONE_IN: u64 = 8;
 
 const PROBATIONARY: usize = 0;
 const PROTECTED: usize = 1;
@@ -39,6 +37,8 @@ struct Entry {
 #[derive(Debug)]
 pub struct Cmt {
     capacity: u64,
+    /// Most entries of the protected part; with none, a plain LRU.
+    protected: u64,
     units: MapUnits,
     /// The two lists, in order of use.
     entries: Rings<u32, 2, Entry>,
@@ -53,10 +53,11 @@ pub struct Cmt {
 }
 
 impl Cmt {
-    /// Room for `capacity` entries of a table.
-    fn with_entries(capacity: u64, units: MapUnits) -> Cmt {
+    /// Room for `capacity` entries of a table. One of `protected_one_in` is protected, or none with 0.
+    fn with_entries(capacity: u64, units: MapUnits, protected_one_in: u32) -> Cmt {
         Cmt {
             capacity,
+            protected: capacity.checked_div(protected_one_in.into()).unwrap_or(0),
             units,
             entries: Rings::new(),
             held: [0; 2],
@@ -68,8 +69,8 @@ impl Cmt {
     }
 
     /// Entries of the table that fit into so many bytes.
-    fn fitting(own: &DemandParams, bytes: u64, units: MapUnits) -> u64 {
-        (bytes / u64::from(own.entry_bytes)).min(units.capacity_units().into())
+    fn fitting(own: &CmtParams, bytes: u64, units: MapUnits) -> u64 {
+        (bytes / u64::from(own.common.entry_bytes)).min(units.capacity_units().into())
     }
 
     /// Number of entries in the cache.
@@ -106,14 +107,14 @@ impl Cmt {
 }
 
 impl EntryCache for Cmt {
-    type Own = DemandParams;
+    type Own = CmtParams;
 
-    fn new(own: &DemandParams, bytes: u64, units: MapUnits) -> Cmt {
-        Cmt::with_entries(Cmt::fitting(own, bytes, units), units)
+    fn new(own: &CmtParams, bytes: u64, units: MapUnits) -> Cmt {
+        Cmt::with_entries(Cmt::fitting(own, bytes, units), units, own.protected_one_in)
     }
 
-    fn sram(own: &DemandParams, bytes: u64, units: MapUnits) -> u64 {
-        Cmt::fitting(own, bytes, units) * u64::from(own.entry_bytes)
+    fn sram(own: &CmtParams, bytes: u64, units: MapUnits) -> u64 {
+        Cmt::fitting(own, bytes, units) * u64::from(own.common.entry_bytes)
     }
 
     fn capacity(&self) -> u64 {
@@ -139,8 +140,12 @@ impl EntryCache for Cmt {
     #[inline]
     fn touch(&mut self, lpa: Lpa) -> bool {
         let Some(slot) = self.slot(lpa) else { return false };
+        if self.protected == 0 {
+            self.make_newest(slot, PROBATIONARY);
+            return true;
+        }
         self.make_newest(slot, PROTECTED);
-        if self.held[PROTECTED] > self.capacity / PROTECTED_ONE_IN
+        if self.held[PROTECTED] > self.protected
             && let Some(demoted) = self.entries.oldest(PROTECTED)
         {
             self.make_newest(demoted, PROBATIONARY);

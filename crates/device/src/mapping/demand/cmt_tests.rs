@@ -11,6 +11,7 @@ fn cmt(capacity: u64) -> Cmt {
     Cmt::with_entries(
         capacity,
         MapUnits::new(4096, MapShape { entries: 512, bytes: 4096, numbered: Numbered::Directory }),
+        8,
     )
 }
 
@@ -151,4 +152,19 @@ proptest! {
 #[test]
 fn an_entry_and_its_links_take_half_a_cache_line() {
     assert_eq!(size_of::<Entry>() + 2 * size_of::<u32>(), 32);
+}
+
+/// With a protected part an entry used twice outlives many that are used once; without, the last use decides.
+#[test]
+fn without_a_protected_part_it_is_a_plain_lru() {
+    let shape = MapShape { entries: 512, bytes: 4096, numbered: Numbered::Directory };
+    for (one_in, survives) in [(8, true), (0, false)] {
+        let mut cmt = Cmt::with_entries(16, MapUnits::new(4096, shape), one_in);
+        (0..2).for_each(|lpa| cmt.insert(Lpa(lpa), None));
+        assert!(cmt.touch(Lpa(0)));
+        for lpa in 2..40 {
+            look_up(&mut cmt, lpa);
+        }
+        assert_eq!((cmt.is_cached(Lpa(0)), cmt.is_cached(Lpa(1))), (survives, false), "one in {one_in}");
+    }
 }

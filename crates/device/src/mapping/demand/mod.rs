@@ -340,6 +340,11 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Scheme for Demand<C, TWO_LEVELS> {
         Demand::with_cache(core, own, own.common().cache_bytes())
     }
 
+    fn cache_entries(&self, core: &Core) -> u64 {
+        let (_, pages) = division(self.own.common().cache_bytes(), core.units(), TWO_LEVELS);
+        self.cmt.capacity() + pages * u64::from(core.units().entries())
+    }
+
     fn memory(&self, core: &Core) -> MapMemory {
         let log = u64::from(core.cfg().log.entries) * 16;
         let (entries, pages) = division(self.own.common().cache_bytes(), core.units(), TWO_LEVELS);

@@ -15,7 +15,7 @@ pub trait Own: params::Params + Copy + Default {
 }
 
 params::params! {
-    /// `dftl` and `cdftl`: the cached mapping table, in SRAM beside the pool.
+    /// The cached mapping table of the family, in SRAM beside the pool.
     pub DemandParams {
         /// Size of the mapping cache. cdftl: half of it, but at least one page, holds translation pages. "unlimited"
         /// holds the whole table.
@@ -24,9 +24,21 @@ params::params! {
             its schemes";
         /// Bytes of an entry; a translation page has 4 KiB.
         entry_bytes: one_of(4 8) = 4, "assumed: as L2P segments, 1024 entries in 4 KiB", fixed;
+        /// Entries that are loaded ahead, for a batch or a request, fill at most one of so many parts of the cache.
+        ahead_one_in: count(2 to 64) = 4, "assumed: MAP+ sets no limit, but what is needed now has to stay";
         /// After this time without commands changed entries are written back, until a command comes.
         background_us: count_or("never" 0 to 10000000) = 1000,
             "assumed: a pause of several commands is taken for idle time";
+    }
+}
+
+params::params! {
+    /// `dftl` and `cdftl`: single entries by segmented LRU.
+    pub CmtParams {
+        with common: DemandParams;
+        /// Segmented LRU: one of so many entries is protected, so that protected to probationary is 1 to one less. 0 is
+        /// plain LRU.
+        protected_one_in: count(0 to 1024) = 8, "MAP+ Sec. V-D.1: 1:7";
     }
 }
 
@@ -42,13 +54,13 @@ impl DemandParams {
     }
 }
 
-impl Own for DemandParams {
+impl Own for CmtParams {
     fn common(&self) -> &DemandParams {
-        self
+        &self.common
     }
 
     fn most_entry_bytes(&self) -> u32 {
-        self.entry_bytes
+        self.common.entry_bytes
     }
 
     fn spare_bytes(&self) -> u32 {

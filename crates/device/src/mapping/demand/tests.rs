@@ -1,7 +1,7 @@
 //! Decisions of the schemes, without a device around them.
 
 use super::nodes::TpftlParams;
-use super::settings::DemandParams;
+use super::settings::{CmtParams, DemandParams};
 use super::*;
 use crate::mapping::small;
 
@@ -191,7 +191,8 @@ fn a_host_that_asks_is_told_runs_of_cached_addresses() {
 /// 1088 KiB, the default, and entries of 4 bytes. Half of it holds 136 translation pages, the rest 139,264 entries.
 #[test]
 fn two_levels_share_the_cache_by_halves() {
-    let own = DemandParams { entry_bytes: 4, ..small::params().Dftl };
+    let base = small::params().Dftl;
+    let own = CmtParams { common: DemandParams { entry_bytes: 4, ..base.common }, ..base };
     let shape = MapShape { entries: 1024, bytes: 4096, numbered: Numbered::Directory };
     let parts = |kib: u64, capacity, two_levels| {
         let units = MapUnits::new(capacity, shape);

@@ -20,6 +20,7 @@ pub(crate) const INFO: DeviceInfo = DeviceInfo {
     hpb_max_blocks: 128,
     hpb_device_control: false,
     map_page_entries: 1024,
+    map_cache_entries: 2048,
 };
 
 /// A random event for a booster: its kind, the app, and the subregion. A number beyond the device comes from a lying

@@ -327,6 +327,7 @@ mod tests {
             hpb_max_blocks: 128,
             hpb_device_control: false,
             map_page_entries: 1024,
+            map_cache_entries: 2048,
         };
         let mut subregions = Subregions::new(&info, tracks_loading);
         subregions.set_limit(3 * 4096);
