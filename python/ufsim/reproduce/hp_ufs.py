@@ -215,7 +215,7 @@ def _sram_draw(frame: pd.DataFrame) -> Drawing:
     sizes.invert_yaxis()
     sizes.set_xlim(0, 1.35 * table.sum(axis=1).max())
     sizes.set_xlabel("KiB of SRAM")
-    draw.legend(sizes)
+    draw.legend(sizes, outside=True)
     throughput = frame.pivot(index="scheme", columns="covers", values="throughput_mib_per_s")
     named = throughput.loc[list(SCHEMES)].rename(index=draw.NAMES)[list(COVERS.values())]
     draw.grouped_bars(speeds, named, colours=COVERS_COLOURS)
