@@ -282,7 +282,7 @@ fn the_mapping_cache_must_hold_what_its_scheme_needs() {
     assert_eq!((fits("\"unlimited\"", "dftl"), fits("\"unlimited\"", "cdftl")), (Ok(()), Ok(())));
     assert_eq!(
         fits("4", "cdftl").unwrap_err(),
-        "profile emmc-map-plus: scheme.cdftl.common.cache_kib = 4: must be at least 8 with sram.pool_kib = 128"
+        "profile emmc-map-plus: scheme.cdftl.cache_kib = 4: must be at least 8 with sram.pool_kib = 128"
     );
 }
 
@@ -328,7 +328,7 @@ fn a_scheme_has_the_keys_of_all_its_parts_and_none_twice() {
 #[test]
 fn schemes_are_set_one_by_one_or_together() {
     let set = |text: &str| Profile::load("hp-ufs", &[parse_override(text).unwrap()]).unwrap().values.mappings;
-    let one = set("scheme.dftl.common.cache_kib=16");
+    let one = set("scheme.dftl.cache_kib=16");
     assert_eq!((one.Dftl.common.cache_kib.count(), one.Cdftl.common.cache_kib.count()), (Some(16), Some(1088)));
     let all = set("scheme.*.cache_kib=16");
     assert_eq!((all.Dftl.common.cache_kib.count(), all.Cdftl.common.cache_kib.count()), (Some(16), Some(16)));
@@ -336,7 +336,7 @@ fn schemes_are_set_one_by_one_or_together() {
         ("scheme.dftl.cashe_kib=16", "scheme.dftl.cashe_kib = 16: unknown key, must be one of cache_kib, entry_bytes"),
         ("scheme.*.cashe_kib=16", "scheme.*.cashe_kib = 16: unknown key, no scheme has it"),
         ("scheme.dftwo.cache_kib=16", "unknown section [scheme.dftwo]: must be one of segment-log, hp-ufs, "),
-        ("scheme.dftl.common.cache_kib=3", "scheme.dftl.common.cache_kib = 3: must be 4..=2097152 or \"unlimited\""),
+        ("scheme.dftl.cache_kib=3", "scheme.dftl.cache_kib = 3: must be 4..=2097152 or \"unlimited\""),
     ] {
         let error = error_of(HP_UFS, &[set]);
         assert!(error.contains(told), "{error}");
@@ -347,19 +347,13 @@ fn schemes_are_set_one_by_one_or_together() {
 fn a_profile_names_what_differs_with_its_source() {
     let with = |lines: &str| format!("{HP_UFS}\n[scheme.dftl]\ncache_kib = 16\n{lines}");
     let unexplained = error_of(&with(""), &[]);
-    assert!(
-        unexplained.contains("scheme.dftl.common.cache_kib: must have its source in [sources] or"),
-        "{unexplained}"
-    );
-    let text = HP_UFS.replace(
-        "[assumed]",
-        "[scheme.dftl]\ncache_kib = 16\n\n[assumed]\n\"scheme.dftl.common.cache_kib\" = \"a guess\"",
-    );
+    assert!(unexplained.contains("scheme.dftl.cache_kib: must have its source in [sources] or"), "{unexplained}");
+    let text = HP_UFS
+        .replace("[assumed]", "[scheme.dftl]\ncache_kib = 16\n\n[assumed]\n\"scheme.dftl.cache_kib\" = \"a guess\"");
     let profile = Profile::parse("p.toml", &text, &[]).unwrap();
     assert_eq!(profile.values.mappings.Dftl.common.cache_kib.count(), Some(16));
-    let absent =
-        error_of(&HP_UFS.replace("[assumed]", "[assumed]\n\"scheme.dftl.common.cache_kib\" = \"a guess\""), &[]);
-    assert_eq!(absent, "profile p.toml: [assumed] \"scheme.dftl.common.cache_kib\": this profile has no such key");
+    let absent = error_of(&HP_UFS.replace("[assumed]", "[assumed]\n\"scheme.dftl.cache_kib\" = \"a guess\""), &[]);
+    assert_eq!(absent, "profile p.toml: [assumed] \"scheme.dftl.cache_kib\": this profile has no such key");
     let table = error_of(&format!("{HP_UFS}\n[scheme.dftwo]\n"), &[]);
     assert!(table.contains("unknown section [scheme.dftwo]: must be one of segment-log, "), "{table}");
 }
@@ -389,8 +383,8 @@ fn an_old_profile_is_told_how_to_change() {
     let set = error_of(HP_UFS, &["cmt.cache_kib=16"]);
     assert_eq!(
         set,
-        "profile p.toml: cmt.cache_kib = 16: cmt.cache_kib has moved: use scheme.dftl.common.cache_kib, \
-         scheme.cdftl.common.cache_kib, scheme.tpftl.common.cache_kib, or scheme.*.cache_kib for all"
+        "profile p.toml: cmt.cache_kib = 16: cmt.cache_kib has moved: use scheme.dftl.cache_kib, \
+         scheme.cdftl.cache_kib, scheme.tpftl.cache_kib, or scheme.*.cache_kib for all"
     );
     let set = error_of(HP_UFS, &["sram.cached=entries"]);
     assert!(set.contains("sram.cached has moved: use scheme.segment-log.cached"), "{set}");
@@ -400,7 +394,7 @@ fn an_old_profile_is_told_how_to_change() {
 fn all_keys_are_listed_as_json() {
     let keys: serde_json::Value = serde_json::from_str(&keys_json()).unwrap();
     let find = |name: &str| keys.as_array().unwrap().iter().find(|key| key["key"] == name).unwrap().clone();
-    let cache = find("scheme.dftl.common.cache_kib");
+    let cache = find("scheme.dftl.cache_kib");
     assert_eq!((cache["default"].as_u64(), cache["unit"].as_str()), (Some(1088), Some("KiB")));
     assert_eq!((find("nand.planes")["default"].is_null(), &find("nand.planes")["allowed"]), (true, &"1..=4".into()));
 }
