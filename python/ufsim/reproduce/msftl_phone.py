@@ -79,7 +79,7 @@ def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path) -> None:
         for path, clean in sources:
             trace_convert(path, part, "csv", clean=clean)
             last = 0
-            for line in part.read_text().splitlines()[1:]:
+            for line in filter(lambda line: not line.startswith("#"), part.read_text().splitlines()[1:]):
                 time, operation, _, rest = line.split(",", 3)
                 last = int(time)
                 file.write(f"{start + last},{operation},phone,{rest}\n")
