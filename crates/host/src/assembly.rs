@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
 use ufs::{Content, DataIn, Status};
+use units::SimTime;
 
 use crate::request::{Completion, Request, RequestOp};
 use crate::tags::Owner;
 
-#[derive(Clone, Hash)]
+#[derive(Clone)]
 struct Active {
     request: Request,
     /// Units not answered yet.
@@ -16,6 +17,8 @@ struct Active {
     status: Status,
     /// True if the booster has parked a part of the request until it had the mapping.
     parked: bool,
+    /// When the first command was sent.
+    dispatched: Option<SimTime>,
     /// Contents so far, if the request needs more than one command.
     contents: Vec<Option<Content>>,
 }
@@ -31,7 +34,14 @@ impl RequestTable {
     /// Inserts a request of `units` units. Gives its index.
     #[inline(always)]
     pub fn insert(&mut self, request: Request, units: u32) -> u32 {
-        let entry = Active { request, open_units: units, status: Status::Good, parked: false, contents: Vec::new() };
+        let entry = Active {
+            request,
+            open_units: units,
+            status: Status::Good,
+            parked: false,
+            dispatched: None,
+            contents: Vec::new(),
+        };
         match self.free.pop() {
             Some(index) => {
                 self.active[index as usize] = entry;
@@ -48,6 +58,14 @@ impl RequestTable {
     #[inline]
     pub fn request(&self, index: u32) -> &Request {
         &self.active[index as usize].request
+    }
+
+    /// The request with this index, of which a command is sent now.
+    #[inline]
+    pub fn send(&mut self, index: u32, now: SimTime) -> &Request {
+        let active = &mut self.active[index as usize];
+        active.dispatched.get_or_insert(now);
+        &active.request
     }
 
     /// Notes that a part of this request waits for its mapping.
@@ -89,13 +107,14 @@ impl RequestTable {
         if active.open_units > 0 {
             return false;
         }
-        let (id, status) = (active.request.id, active.status);
+        let (id, status, dispatched) = (active.request.id, active.status, active.dispatched);
         let contents = std::mem::take(&mut active.contents);
-        if is_read && status == Status::Good {
-            ended.push_back(Completion { id, status, data: if whole { data } else { DataIn::Many(contents) } });
-        } else {
-            ended.push_back(Completion { id, status, data: DataIn::None });
-        }
+        let data = match is_read && status == Status::Good {
+            true if whole => data,
+            true => DataIn::Many(contents),
+            false => DataIn::None,
+        };
+        ended.push_back(Completion { id, status, data, dispatched });
         self.free.push(owner.request);
         true
     }
@@ -113,6 +132,14 @@ impl Active {
             DataIn::Many(contents) => target.copy_from_slice(contents),
             other => panic!("a read was answered with {other:?}"),
         }
+    }
+}
+
+/// Times are no part of the state; see [`Completion`].
+impl Hash for Active {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Active { request, open_units, status, parked, dispatched: _, contents } = self;
+        (request, open_units, status, parked, contents).hash(state);
     }
 }
 

@@ -113,7 +113,8 @@ impl Driver {
         let flush = request.op == RequestOp::Flush;
         let end = u64::from(request.lpa.0) + u64::from(request.len);
         if !flush && (request.len == 0 || end > u64::from(self.info.capacity_units)) {
-            self.complete(Completion { id: request.id, status: Status::OutOfRange, data: DataIn::None });
+            let (id, status) = (request.id, Status::OutOfRange);
+            self.complete(Completion { id, status, data: DataIn::None, dispatched: None });
             return;
         }
         let len = if flush { 1 } else { request.len };
@@ -182,7 +183,7 @@ impl Driver {
             };
             let waiting = part.request;
             match self.booster.plan(now, &mut part, self.config.max_transfer_units) {
-                Step::Send { op, units } => return Some(self.send_user(part, op, units)),
+                Step::Send { op, units } => return Some(self.send_user(now, part, op, units)),
                 Step::InternalFirst => self.ready.push_front(part),
                 Step::Park => self.requests.park(waiting),
             }
@@ -326,12 +327,6 @@ impl Driver {
         Some(ReadInFlight { request: self.requests.request(owner.request).id, mapping })
     }
 
-    /// The request to which the command under this tag belongs; `None` for commands of the driver's own.
-    #[inline]
-    pub fn request_of(&self, tag: Tag) -> Option<u32> {
-        self.tags.owner(tag).map(|owner| self.requests.request(owner.request).id)
-    }
-
     /// Counters and sizes of the driver.
     pub fn stats(&self) -> HostStats {
         let mut stats = self.stats;
@@ -387,12 +382,12 @@ impl Driver {
     }
 
     #[inline(always)]
-    fn send_user(&mut self, part: Part, op: Op, units: u32) -> Tag {
+    fn send_user(&mut self, now: SimTime, part: Part, op: Op, units: u32) -> Tag {
         self.stats.user_commands += 1;
         if self.reorders && part.op != RequestOp::Flush {
             self.knowledge.accessed(part.lpa, units);
         }
-        let request = self.requests.request(part.request);
+        let request = self.requests.send(part.request, now);
         let offset = if part.op == RequestOp::Flush { 0 } else { part.lpa.0 - request.lpa.0 };
         let data = match part.op {
             RequestOp::Write { .. } => DataOut::Stamp(request.stamp),

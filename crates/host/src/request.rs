@@ -1,7 +1,9 @@
 //! Requests and completions of the block layer.
 
+use std::hash::{Hash, Hasher};
+
 use ufs::{DataIn, Status};
-use units::{AppId, Lpa};
+use units::{AppId, Lpa, SimTime};
 
 /// Kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -34,7 +36,7 @@ pub struct Request {
 }
 
 /// The end of a request.
-#[derive(Clone, PartialEq, Hash, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Completion {
     /// Number of the request.
     pub id: u32,
@@ -42,6 +44,16 @@ pub struct Completion {
     pub status: Status,
     /// For a read that succeeded: its units in order ([`DataIn::One`] if there is one, else [`DataIn::Many`]).
     pub data: DataIn,
+    /// When its first command was sent; `None` if there was none.
+    pub dispatched: Option<SimTime>,
+}
+
+/// Times are no part of the driver's state: nothing depends on them.
+impl Hash for Completion {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Completion { id, status, data, dispatched: _ } = self;
+        (id, status, data).hash(state);
+    }
 }
 
 /// What the driver knew of the mapping of a read when it sent it.

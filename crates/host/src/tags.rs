@@ -114,12 +114,6 @@ impl TagTable {
         })
     }
 
-    /// The owner of the command in flight under this tag, if it has one.
-    #[inline]
-    pub fn owner(&self, tag: Tag) -> Option<Owner> {
-        if self.is_taken(tag) { self.places[usize::from(tag.0)].owner } else { None }
-    }
-
     #[inline]
     fn is_taken(&self, tag: Tag) -> bool {
         tag.0 < MAX_TAGS && (self.all & !self.free) >> tag.0 & 1 != 0

@@ -58,7 +58,7 @@ fn long_requests_are_split_and_their_contents_joined() {
         respond(&mut driver, sent[i].tag, Status::Good, DataIn::Many(contents));
     }
     let data = DataIn::Many((10..30).map(content).collect());
-    assert_eq!(driver.pop_completion(), Some(Completion { id: 1, status: Status::Good, data }));
+    assert_eq!(driver.pop_completion(), Some(Completion { id: 1, status: Status::Good, data, dispatched: Some(NOW) }));
     assert_eq!(driver.pop_completion(), None);
 }
 
@@ -107,7 +107,8 @@ fn a_flush_has_no_address() {
     let sent = commands(&mut driver);
     assert_eq!(sent[0].op, Op::Flush);
     respond(&mut driver, sent[0].tag, Status::Good, DataIn::None);
-    assert_eq!(driver.pop_completion(), Some(Completion { id: 1, status: Status::Good, data: DataIn::None }));
+    let (status, data) = (Status::Good, DataIn::None);
+    assert_eq!(driver.pop_completion(), Some(Completion { id: 1, status, data, dispatched: Some(NOW) }));
 }
 
 #[test]

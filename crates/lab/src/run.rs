@@ -196,10 +196,7 @@ impl System {
             self.note_faults();
         }
         match turn {
-            None | Some(Turn::None) => {
-                self.note_dispatches();
-                return Ok(());
-            }
+            None | Some(Turn::None) => return Ok(()),
             Some(Turn::Caller) => self.memory_turn(),
             Some(Turn::Response(tag)) => {
                 if self.notes_outcomes {
@@ -228,7 +225,6 @@ impl System {
         self.hand_back(source)?;
         self.take_requests(source);
         self.stack.send_commands();
-        self.note_dispatches();
         self.note_reads();
         // What the driver refuses, it completes at once.
         if self.stack.driver.completion().is_some() { self.hand_back_refused(source) } else { Ok(()) }
@@ -283,15 +279,6 @@ impl System {
         if !self.riders.is_empty() {
             self.requests.couple(leader, &self.riders);
             self.riders.clear();
-        }
-    }
-
-    /// Notes when the first command of a request was sent.
-    #[inline(always)]
-    fn note_dispatches(&mut self) {
-        let now = self.stack.now();
-        while let Some(id) = self.stack.dispatched.pop() {
-            self.requests.get(Ticket(id)).dispatched.get_or_insert(now);
         }
     }
 
@@ -377,6 +364,7 @@ impl System {
         while let Some(completion) = self.stack.driver.completion() {
             let ticket = Ticket(completion.id);
             let slot = self.requests.get(ticket);
+            slot.dispatched = slot.dispatched.or(completion.dispatched);
             if self.faulty && has_excuse(slot, completion.status, &self.stack.device) {
                 failed(&mut self.oracle, slot);
                 self.measure.failed += u64::from(slot.measured);

@@ -61,8 +61,6 @@ pub struct Stack {
     /// Earliest pending [`Event::Caller`] and [`Event::Driver`], so that the queue does not fill with copies.
     caller_wake: Option<SimTime>,
     driver_wake: Option<SimTime>,
-    /// Requests of which a command was sent by the last [`Stack::send_commands`]; a request may be there several times.
-    pub dispatched: Vec<u32>,
 }
 
 impl Stack {
@@ -78,7 +76,6 @@ impl Stack {
             events: 0,
             caller_wake: None,
             driver_wake: None,
-            dispatched: Vec::new(),
         }
     }
 
@@ -139,9 +136,7 @@ impl Stack {
     /// Puts on the link what the driver has to send.
     #[inline(always)]
     pub fn send_commands(&mut self) {
-        self.dispatched.clear();
         while let Some(tag) = self.driver.issue(self.now, &CacheOf(&self.device)) {
-            self.dispatched.extend(self.driver.request_of(tag));
             let at = self.link.send_down(self.now, wire_bytes(self.driver.command(tag)));
             self.queue.push(at, Event::CommandAtDevice(tag));
         }
