@@ -5,8 +5,8 @@
 pub struct Rng(u64);
 
 impl Rng {
-    /// The sequence of a seed. Seeds are mixed as in SplitMix64, so that neighbours have nothing in common: sequences of
-    /// xorshift differ as regularly as their seeds do, and what a case needs would come in every thousandth or so.
+    /// The sequence of a seed. Seeds are mixed as in SplitMix64, so that neighbours have nothing in common. Sequences
+    /// of xorshift differ as regularly as their seeds do: what a case needs could be missing in hundreds of them.
     pub fn new(seed: u64) -> Rng {
         let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -21,7 +21,8 @@ fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, eager: bool) -> Hpb {
         hpb_region_groups: 1,
         hpb_max_blocks: 128,
         hpb_device_control: false,
-        map_page_entries: 1024, map_cache_entries: 2048,
+        map_page_entries: 1024,
+        map_cache_entries: 2048,
     };
     let own = Params { eager, ..Params::default() };
     let mut hpb = attach(&own, limit_groups * u64::from(GROUP) * 8, &info);

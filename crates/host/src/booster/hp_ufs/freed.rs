@@ -56,7 +56,8 @@ mod tests {
             hpb_region_groups: 1,
             hpb_max_blocks: 128,
             hpb_device_control: false,
-            map_page_entries: 1024, map_cache_entries: 2048,
+            map_page_entries: 1024,
+            map_cache_entries: 2048,
         };
         let mut validity = Validity::new(&info);
         let mut freed = Freed::new(3);
