@@ -70,7 +70,7 @@ BEYOND = Figure(
         "cache, one after another, while most dies wait; the log of UFS needs no old entry, and HP-UFS leaves it to "
         "the host. TPFTL's translation pages are written so that recovery has few superblocks to scan; none is "
         "written for lack of room. The apps begin with a warm cache, which the writes before them have filled, and "
-        "all their entries fit: TPFTL then loads nothing, and comes as near to Ideal as HP-UFS, within 3%, without a "
+        "all their entries fit: TPFTL then loads nothing, and comes as near to Ideal as HP-UFS, without a "
         "host. For a comparison of caches these replays are too small."
     ),
     paper_shows="Nothing: it compares with UFS, HPB and a device with DRAM.",

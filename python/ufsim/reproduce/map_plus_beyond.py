@@ -135,10 +135,9 @@ OVER_MAPPINGS = Figure(
     id="map-plus/mappings",
     title="MAP+ above DFTL, CDFTL and TPFTL",
     caption=(
-        "The same eMMC with the same 16 KiB of cache. DFTL misses with nearly nine of ten lookups: the pages of a "
-        "request miss one by one. Whole translation pages (CDFTL) and prefetches by request and by sequence (TPFTL) "
-        "take most of these misses away, so that less is left for MAP+: what its batches load once, a prefetch loads "
-        "once, too. It cuts the mean latency by a fifth above DFTL, by 6% above TPFTL and by 2% above CDFTL. "
+        "The same eMMC with the same 16 KiB of cache. In DFTL the pages of a request miss one by one. "
+        "Whole translation pages (CDFTL) and prefetches by request and by sequence (TPFTL) take most of these misses "
+        "away, so that less is left for MAP+: what its batches load once, a prefetch loads once, too. "
         f"{LEGEND}"
     ),
     paper_shows="The paper has no TPFTL; Fig. 14 shows MAP+ above CDFTL.",

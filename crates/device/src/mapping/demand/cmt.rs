@@ -6,8 +6,6 @@
 //! leaves the cache first. The protected part is one eighth unless a profile says otherwise, so protected to
 //! probationary is 1:7 (MAP+ Sec. V-D). Without a protected part the cache is a plain LRU.
 
-use std::collections::BTreeSet;
-
 use lists::Rings;
 use units::{Lpa, Ppa, SegmentId};
 
@@ -206,27 +204,14 @@ impl EntryCache for Cmt {
     }
 
     #[inline]
-    fn is_dirty(&self, lpa: Lpa) -> bool {
-        self.dirty.contains(lpa)
+    fn dirty(&self) -> &Dirty {
+        &self.dirty
     }
 
     #[inline]
-    fn pin(&mut self, lpa: Lpa) {
-        self.entry(lpa).pins += 1;
-    }
-
-    #[inline]
-    fn unpin(&mut self, lpa: Lpa, seq: u64) -> bool {
+    fn writes(&mut self, lpa: Lpa) -> (&mut u64, &mut u16) {
         let entry = self.entry(lpa);
-        entry.pins -= 1;
-        let newest = seq > entry.seq;
-        entry.seq = entry.seq.max(seq);
-        newest
-    }
-
-    fn trimmed(&mut self, lpa: Lpa, seq: u64) {
-        let entry = self.entry(lpa);
-        entry.seq = entry.seq.max(seq);
+        (&mut entry.seq, &mut entry.pins)
     }
 
     fn cached_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
@@ -234,19 +219,11 @@ impl EntryCache for Cmt {
         range.map(Lpa).filter(|&lpa| self.is_cached(lpa))
     }
 
-    fn dirty_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
-        self.dirty.within(unit)
-    }
-
     fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = SegmentId> {
         // In the order in which they lie in memory: the other two orders would jump.
         let dirty = self.entries.values().filter(|entry| entry.dirty);
         let naming = dirty.filter(move |entry| Ppa::unpack(entry.ppa).is_some_and(&named));
         naming.map(|entry| self.units.of(Lpa(entry.lpa)))
-    }
-
-    fn dirty_units(&self) -> &BTreeSet<SegmentId> {
-        self.dirty.pages()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The cache compared with a naive model, and the worked example of segmented LRU.
 
+use std::collections::BTreeSet;
 use std::collections::VecDeque;
 
 use proptest::prelude::*;

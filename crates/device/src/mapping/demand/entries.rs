@@ -7,6 +7,7 @@ use std::ops::Range;
 use ufs::LpaRun;
 use units::{Lpa, Ppa, SegmentId};
 
+use super::dirty::Dirty;
 use super::settings::Own;
 use crate::map_units::MapUnits;
 
@@ -55,30 +56,55 @@ pub trait EntryCache: Debug {
     /// Marks an entry as clean: its change is now on flash or in another cache.
     fn clean(&mut self, lpa: Lpa);
 
+    /// Which entries are dirty.
+    fn dirty(&self) -> &Dirty;
+
     /// True if the entry of an address is cached and dirty.
-    fn is_dirty(&self, lpa: Lpa) -> bool;
+    #[inline]
+    fn is_dirty(&self, lpa: Lpa) -> bool {
+        self.dirty().contains(lpa)
+    }
+
+    /// Of a cached entry: the number of the newest change in it, or of the newest trim, and the number of writes under
+    /// way.
+    fn writes(&mut self, lpa: Lpa) -> (&mut u64, &mut u16);
 
     /// A write of this address begins. Its entry must not leave before [`EntryCache::unpin`].
-    fn pin(&mut self, lpa: Lpa);
+    #[inline]
+    fn pin(&mut self, lpa: Lpa) {
+        *self.writes(lpa).1 += 1;
+    }
 
     /// The write with number `seq` has ended. True if the entry holds nothing newer.
-    fn unpin(&mut self, lpa: Lpa, seq: u64) -> bool;
+    #[inline]
+    fn unpin(&mut self, lpa: Lpa, seq: u64) -> bool {
+        let (newest, pins) = self.writes(lpa);
+        *pins -= 1;
+        seq > std::mem::replace(newest, seq.max(*newest))
+    }
 
     /// A trim with this number. Writes under way with lower numbers no longer count.
-    fn trimmed(&mut self, lpa: Lpa, seq: u64);
+    fn trimmed(&mut self, lpa: Lpa, seq: u64) {
+        let newest = self.writes(lpa).0;
+        *newest = seq.max(*newest);
+    }
 
     /// The addresses of a translation page whose entries are cached, in order.
     fn cached_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa>;
 
     /// The addresses of a translation page whose entries are cached and dirty, in order.
-    fn dirty_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa>;
+    fn dirty_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
+        self.dirty().within(unit)
+    }
 
     /// The translation pages of the dirty entries whose place is one that `named` holds for, in no order, and some of
     /// them several times.
     fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = SegmentId>;
 
     /// Translation pages with changed entries, in order.
-    fn dirty_units(&self) -> &BTreeSet<SegmentId>;
+    fn dirty_units(&self) -> &BTreeSet<SegmentId> {
+        self.dirty().pages()
+    }
 
     /// The next lookups are those of this part of a request, in order.
     fn request(&mut self, rest: LpaRun) {

@@ -18,7 +18,6 @@
 //! hotness of an entry is the time of its last use, counted in uses, and a prefetched one begins as one that was used.
 //! If both kinds of prefetch apply, the longer one counts. A node itself takes `node_bytes`.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use ufs::LpaRun;
@@ -386,27 +385,14 @@ impl EntryCache for Nodes {
     }
 
     #[inline]
-    fn is_dirty(&self, lpa: Lpa) -> bool {
-        self.dirty.contains(lpa)
+    fn dirty(&self) -> &Dirty {
+        &self.dirty
     }
 
     #[inline]
-    fn pin(&mut self, lpa: Lpa) {
-        self.entry(lpa).pins += 1;
-    }
-
-    #[inline]
-    fn unpin(&mut self, lpa: Lpa, seq: u64) -> bool {
+    fn writes(&mut self, lpa: Lpa) -> (&mut u64, &mut u16) {
         let entry = self.entry(lpa);
-        entry.pins -= 1;
-        let newest = seq > entry.seq;
-        entry.seq = entry.seq.max(seq);
-        newest
-    }
-
-    fn trimmed(&mut self, lpa: Lpa, seq: u64) {
-        let entry = self.entry(lpa);
-        entry.seq = entry.seq.max(seq);
+        (&mut entry.seq, &mut entry.pins)
     }
 
     fn cached_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
@@ -414,19 +400,11 @@ impl EntryCache for Nodes {
         range.map(Lpa).filter(|&lpa| self.is_cached(lpa))
     }
 
-    fn dirty_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
-        self.dirty.within(unit)
-    }
-
     fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = SegmentId> {
         // In the order in which they lie in memory.
         let naming = self.entries.iter().filter(move |entry| Ppa::unpack(entry.ppa).is_some_and(&named));
         let dirty = naming.map(|entry| Lpa(entry.lpa)).filter(|&lpa| self.dirty.contains(lpa));
         dirty.map(|lpa| self.units.of(lpa))
-    }
-
-    fn dirty_units(&self) -> &BTreeSet<SegmentId> {
-        self.dirty.pages()
     }
 
     fn request(&mut self, rest: LpaRun) {

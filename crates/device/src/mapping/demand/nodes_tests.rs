@@ -1,5 +1,7 @@
 //! The clusters compared with plain lists, and what is loaded ahead.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::*;
