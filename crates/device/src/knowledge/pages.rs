@@ -183,6 +183,17 @@ impl Pages {
         self.history.changed(unit, self.units.slot(lpa), old);
     }
 
+    /// Prefetches what [`Pages::set_unit_state`] and [`Pages::set_seq`] look at.
+    #[inline]
+    pub fn prefetch(&self, unit: SegmentId) {
+        table::prefetch(&self.newest[unit.index()]);
+        let segment = Lpa(self.units.range(unit).start).segment();
+        table::prefetch(&self.images[segment.index()]);
+        if let Some(state) = self.states.get(segment.index()) {
+            table::prefetch(state);
+        }
+    }
+
     /// Sets all entries of a map unit that has been programmed.
     pub fn set_unit(&mut self, programmed: &Programmed, packed: &[u32]) {
         let unit = SegmentId(programmed.piece().0);

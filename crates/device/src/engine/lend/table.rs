@@ -101,6 +101,12 @@ impl Core {
         self.meta.pages_mut().set_unit(programmed, packed);
     }
 
+    /// Prefetches where the content of a map unit is, which will be replaced soon.
+    #[inline]
+    pub fn prefetch_unit(&self, unit: SegmentId) {
+        self.meta.pages().prefetch(unit);
+    }
+
     /// Sets all entries of a map unit that is a whole segment and is on flash now.
     pub fn set_unit_state(&mut self, programmed: &Programmed, state: SegmentState) {
         self.meta.pages_mut().set_unit_state(programmed, state);

@@ -17,6 +17,9 @@ use crate::map_units::{UnitRun, UnitSet};
 use crate::sabotage::Sabotage;
 use crate::sram::Owner;
 
+/// Programmed units between a prefetch and its use: as long as memory takes.
+const AHEAD: usize = 3;
+
 /// A map unit from the host, in SRAM until its program is done.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
@@ -278,11 +281,13 @@ impl Writebacks {
         self.programming.remove(self.found_at).map(|p| p.copy)
     }
 
-    /// The units of a row come one after the other. What the next one replaces is far away in memory.
-    fn prefetch_next(&self) {
-        if let Some(Programming { copy: Writeback { entries: Entries::Whole(state), .. }, .. }) =
-            self.programming.get(self.found_at)
+    /// The units of a row come one after the other. What they replace is far away in memory, so it is asked for
+    /// [`AHEAD`] units before its turn.
+    fn prefetch_next(&self, core: &Core) {
+        if let Some(Programming { copy: Writeback { entries: Entries::Whole(state), unit, .. }, .. }) =
+            self.programming.get(self.found_at + AHEAD - 1)
         {
+            core.prefetch_unit(*unit);
             state.prefetch_changes();
         }
     }
@@ -292,7 +297,7 @@ impl Writebacks {
         let written = self
             .take_programming(programmed.piece(), programmed.place())
             .expect("a map unit is listed until it is on flash");
-        self.prefetch_next();
+        self.prefetch_next(core);
         self.give_buffers(core);
         if written.seq == self.coming[written.unit.index()] {
             self.coming[written.unit.index()] = Seq(0);
