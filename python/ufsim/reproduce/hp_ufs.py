@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ufsim import _core
 from ufsim.documents import Document, parse
 from ufsim.palette import scheme_colours
-from ufsim.reproduce import draw
+from ufsim.reproduce import draw, hp_ufs_hpb
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Point, Run, Setting, job
 from ufsim.reproduce.frames import cell
@@ -38,6 +38,7 @@ def write_spec(gib: int, scheme: str, setting: Setting, memory: int | str = CACH
         scheme=scheme,
         precondition="none",
         host_memory_mib=memory,
+        settings=hp_ufs_hpb.settings(scheme),
         seed=setting.seed,
     )
 
@@ -253,6 +254,7 @@ def _f7_runs(setting: Setting) -> list[Run]:
                 scheme=scheme,
                 precondition="none",
                 host_memory_mib=CACHE,
+                settings=hp_ufs_hpb.settings(scheme),
                 seed=setting.seed,
                 age=job("hp-ufs-age-gc"),
             ),
