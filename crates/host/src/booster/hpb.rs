@@ -296,12 +296,12 @@ impl Hpb {
         (first == last && entry != 0).then_some(entry)
     }
 
-    /// True if the chunk of `len` blocks is physically contiguous (Sec. 3.4), or only the device can tell.
+    /// True if the chunk of `len` blocks from entry `at` on lies in this group, and is physically contiguous (Sec. 3.4)
+    /// or only the device can tell.
     #[inline]
     fn serves_all(&self, entries: &[u64], at: usize, len: u32) -> bool {
-        let next = |(before, entry): (&u64, &u64)| *entry == before + 1;
-        let chunk = |end: usize| entries[at..end].iter().zip(&entries[at + 1..end]).all(next);
-        len == 1 || !self.plain || entries.get(at..at + len as usize).is_some_and(|_| chunk(at + len as usize))
+        let Some(chunk) = entries.get(at..at + len as usize) else { return false };
+        !self.plain || chunk.windows(2).all(|pair| pair[1] == pair[0] + 1)
     }
 
     /// Drops the entries of units that are about to change.
