@@ -185,13 +185,14 @@ COVERS_COLOURS = {"buffers alone": "#0072b2", "all SRAM": "#d55e00"}
 
 def _sram_runs(setting: Setting) -> list[Run]:
     # Without a setting where there need be none, the run is that of Fig. 6, and shared.
-    def settings(covers: str) -> dict[str, Value]:
-        return {} if covers == "pool" else {"sram.covers": covers}
+    def settings(covers: str, scheme: str) -> dict[str, Value]:
+        own = hp_ufs_hpb.settings(scheme)
+        return own if covers == "pool" else {**own, "sram.covers": covers}
 
     return [
         Run(
             {"covers": name, "scheme": scheme},
-            replace(write_spec(16, scheme, setting), settings=settings(covers)),
+            replace(write_spec(16, scheme, setting), settings=settings(covers, scheme)),
         )
         for covers, name in COVERS.items()
         for scheme in SCHEMES
@@ -233,7 +234,7 @@ T1_SRAM = Figure(
     caption=(
         "Table I gives the controller 1.5 MB. In the authors' prototype these are 384 buffers of 4 KiB, shared by "
         "write data, L2P segments and GC. Tables are beside them: the log buffer, the places of all segments on flash, "
-        "states of superblocks; for HP-UFS the bitmaps of log blocks. HPB adds 142 KiB for the entries that the host "
+        "states of superblocks; for HP-UFS the bitmaps of log blocks. HPB adds 14 KiB for the entries that the host "
         "has, as soon as it asks for some, which it does not in this run of writes. "
         'With sram.covers = "all" the 1.5 MB hold all tables, these included, and the segment cache is smaller.'
     ),
