@@ -42,6 +42,7 @@ fn plain_booster(limit_bytes: u64) -> Hpb {
         hpb_max_blocks: 128,
         hpb_device_control: false,
         map_page_entries: 1024,
+        map_cache_entries: 2048,
     };
     let mut hpb = attach(&Params::default(), limit_bytes, &info);
     hpb.idle = Nanos(100);
