@@ -308,8 +308,8 @@ impl Publisher {
 
     /// Bytes of SRAM, for a host that has asked for entries or does `asks`: two bits for each group, dirty and to be
     /// told; for each tracked group its number and how many of its changes the host lacks; changes that wait for a
-    /// response; the buffer in which the entries of a group are collected; and what seals need, or the tag and the group
-    /// of a response for each of the host's tags.
+    /// response; the buffer in which the entries of a group are collected; and what seals need, or the tag and the
+    /// group of a response for each of the host's tags.
     pub fn table_bytes(&self, asks: bool) -> u64 {
         let tracked = u64::from(self.cfg.tracked_groups);
         let bits = 2 * u64::from(self.groups()).div_ceil(8);
