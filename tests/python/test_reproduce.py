@@ -19,6 +19,7 @@ from ufsim.reproduce import (
     Book,
     Claim,
     Measured,
+    hp_ufs_hpb,
     hpbvalve,
     hpbvalve_result,
     hpbvalve_study,
@@ -26,7 +27,7 @@ from ufsim.reproduce import (
     reproduce,
 )
 from ufsim.reproduce.claims import Outcome
-from ufsim.reproduce.figure import Drawn, Missing, Setting
+from ufsim.reproduce.figure import Drawn, Missing, Run, Setting
 from ufsim.reproduce.map_plus import LOADS
 from ufsim.reproduce.registry import FIGURES, select
 from ufsim.reproduce.report import report_html, unlisted_html
@@ -180,6 +181,18 @@ def test_a_wish_names_a_paper_or_a_figure() -> None:
     assert [figure.id for figure in select("hp-ufs/f11")] == ["hp-ufs/f11"]
     with pytest.raises(ConfigError, match=r"there is no figure or paper 'hpb/f1'; allowed: .*hp-ufs/f6"):
         select("hpb/f1")
+
+
+def test_hp_ufs_is_compared_with_the_hpb_that_its_paper_describes() -> None:
+    for figure in select("hp-ufs"):
+        if figure.id in ("hp-ufs/f6", "hp-ufs/f7", "hp-ufs/f8", "hp-ufs/segments"):
+            specs = [run.spec for run in figure.runs(Setting(quick=True)) if isinstance(run, Run)]
+            assert {spec.scheme for spec in specs} >= {"hpb", "hp-ufs"}, figure.id
+            for spec in specs:
+                held = {key: value for key, value in spec.settings.items() if "hpb" in key}
+                assert held == (hp_ufs_hpb.SETTINGS if spec.scheme == "hpb" else {}), figure.id
+    runs = [run for figure in select("hpb") for run in figure.runs(Setting()) if isinstance(run, Run)]
+    assert runs and not any(run.spec.settings for run in runs), "its own paper's figures take it as it is"
 
 
 def test_figures_without_their_traces_say_where_to_get_them(tmp_path: Path) -> None:

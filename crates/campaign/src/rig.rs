@@ -104,6 +104,7 @@ impl Rig {
     /// The same with a link of its own.
     pub fn linked(profile: &Profile, parts: Parts, link: LinkConfig, defects: Defects) -> Rig {
         let Defects { faults, sabotage } = defects;
+        let profile = &profile.for_parts(parts);
         let config = DeviceConfig { faults, sabotage, ..profile.device_of(parts, [3, 5]) };
         let device = Device::new(config, parts.mapping);
         let info = device.info();

@@ -139,6 +139,8 @@ pub struct GcConfig {
 pub struct HpbConfig {
     /// L2P entries per group.
     pub group_entries: u32,
+    /// True for entries of 8 bytes that are sealed, false for plain ones of 4.
+    pub sealed: bool,
     /// Groups whose changes can be delivered entry by entry; others must be read again as a whole.
     pub tracked_groups: u16,
     /// Changed entries that may wait for a response to carry them.
@@ -161,6 +163,7 @@ impl Default for HpbConfig {
     fn default() -> HpbConfig {
         HpbConfig {
             group_entries: units::SEGMENT_ENTRIES,
+            sealed: true,
             tracked_groups: 0,
             pending_entries: 1,
             seal_cost: Nanos(0),

@@ -70,12 +70,17 @@ impl Recommender {
         }
     }
 
-    /// The host has read a subregion, so its region is active.
+    /// The host has read a subregion, so its region is active. What was to be recommended of it is out of date.
     pub fn published(&mut self, group: u32) {
-        let region = group / self.region_groups;
-        if !self.controls() || std::mem::replace(&mut self.is_active[region as usize], true) {
+        if !self.controls() {
             return;
         }
+        let region = group / self.region_groups;
+        self.activate.retain(|&waiting| waiting != group);
+        if std::mem::replace(&mut self.is_active[region as usize], true) {
+            return;
+        }
+        self.inactivate.retain(|&waiting| waiting != region);
         self.active.push_back(region);
         if self.active.len() > self.max_regions
             && let Some(oldest) = self.active.pop_front()
@@ -83,6 +88,14 @@ impl Recommender {
             self.is_active[oldest as usize] = false;
             self.inactivate.push_back(oldest);
         }
+    }
+
+    /// The host has dropped a region, by itself or because it was recommended.
+    pub fn dropped(&mut self, region: u32) {
+        if self.controls() && std::mem::replace(&mut self.is_active[region as usize], false) {
+            self.active.retain(|&active| active != region);
+        }
+        self.inactivate.retain(|&waiting| waiting != region);
     }
 
     /// The recommendation for the next response.
@@ -94,10 +107,11 @@ impl Recommender {
         (next != Recommendation::default()).then_some(next)
     }
 
-    /// Bytes of SRAM: counters of 5 bytes, waiting subregions of 4, the list of active regions of 2, and a bit per
-    /// region.
+    /// Bytes of SRAM: counters of 5 bytes, waiting subregions of 4, the list of active regions of 2, and two bits per
+    /// region: active, and to be dropped.
     pub fn table_bytes(&self) -> u64 {
-        let lists = (5 * COUNTERS + 4 * WAITING + 2 * self.max_regions + self.is_active.len().div_ceil(8)) as u64;
+        let regions = self.is_active.len().div_ceil(8);
+        let lists = (5 * COUNTERS + 4 * WAITING + 2 * self.max_regions + 2 * regions) as u64;
         if self.controls() { lists } else { 0 }
     }
 }
@@ -131,6 +145,30 @@ mod tests {
         assert_eq!(r.next(), Some(Recommendation { activate: [None, None], inactivate: [Some(0), None] }));
         r.published(2);
         assert_eq!(r.next().map(|next| next.inactivate), Some([Some(1), None]), "it is active again");
+    }
+
+    #[test]
+    fn a_dropped_region_makes_room() {
+        let mut r = Recommender::new(Some(1), 2, 1000, 4);
+        [0, 4].into_iter().for_each(|group| r.published(group));
+        r.dropped(0);
+        r.published(8);
+        assert_eq!(r.next(), None, "two regions are active");
+        r.published(12);
+        r.dropped(1);
+        assert_eq!(r.next(), None, "the host has dropped it already");
+    }
+
+    #[test]
+    fn what_the_host_does_meanwhile_is_not_recommended() {
+        let mut r = Recommender::new(Some(1), 1, 1000, 4);
+        r.missed(5);
+        r.published(5);
+        assert_eq!(r.next(), None, "it has been read");
+        r.published(8);
+        r.published(5);
+        let next = r.next().expect("one region too many");
+        assert_eq!(next.inactivate, [Some(2), None], "the other one is read again");
     }
 
     #[test]

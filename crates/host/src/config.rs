@@ -90,10 +90,22 @@ impl HostConfig {
         BoosterParams::read("", &|name| self.boosters.table_of(name)).map_err(HostConfigError::of_scheme)?;
         SchedulerParams::read("", &|name| self.schedulers.table_of(name)).map_err(HostConfigError::of_scheme)?;
         self.booster.check(&self.boosters).map_err(HostConfigError::of_scheme)?;
+        self.check_entries(info)?;
         match self.memory_limit_bytes {
             Some(bytes) => self.check_limit(info, bytes),
             None => Ok(()),
         }
+    }
+
+    /// Only the driver of the 2017 paper knows plain entries. HPB 2.0 has entries of 8 bytes that the host cannot read,
+    /// so its drivers cannot tell which chunks are contiguous (HPB 2017 Sec. 3.4).
+    fn check_entries(&self, info: &DeviceInfo) -> Result<(), HostConfigError> {
+        use BoosterKind::{Foam, HpbLinux, Hpbvalve};
+        if !info.has_plain_entries() || !matches!(self.booster, HpbLinux | Foam | Hpbvalve) {
+            return Ok(());
+        }
+        let allowed = format!("\"sealed\" for booster {}: entries of HPB 2.0 have 8 bytes", self.booster.name());
+        Err(HostConfigError { field: "scheme.segment-log.hpb_entry".into(), value: "\"plain\"".into(), allowed })
     }
 
     /// Checks a memory limit for the booster that is set.
@@ -123,6 +135,7 @@ mod tests {
         superblocks: 300,
         superblock_units: 4096,
         hpb_group_entries: 4096,
+        hpb_entry_bytes: 8,
         hpb_region_groups: 1,
         hpb_max_blocks: 128,
         hpb_device_control: false,
@@ -163,6 +176,19 @@ mod tests {
     }
 
     #[test]
+    fn drivers_of_hpb_2_refuse_plain_entries() {
+        let plain = DeviceInfo { hpb_entry_bytes: 4, ..INFO };
+        let refused = |booster| HostConfig { booster, ..HostConfig::default() }.check(&plain).err();
+        let refused: Vec<_> = BoosterKind::ALL.iter().filter_map(|&booster| refused(booster)).collect();
+        assert_eq!(refused.len(), 3, "{refused:?}");
+        assert_eq!(
+            refused[0].to_string(),
+            "scheme.segment-log.hpb_entry = \"plain\": must be \"sealed\" for booster hpb-linux: entries of HPB 2.0 \
+             have 8 bytes"
+        );
+    }
+
+    #[test]
     fn each_booster_has_a_smallest_memory_limit() {
         let limited = |booster, bytes| HostConfig { booster, memory_limit_bytes: Some(bytes), ..HostConfig::default() };
         assert!(limited(BoosterKind::None, 0).check(&INFO).is_ok());
@@ -170,5 +196,8 @@ mod tests {
         assert!(limited(BoosterKind::HpUfs, 8192).check(&INFO).is_ok());
         assert!(limited(BoosterKind::Hpb, 32767).check(&INFO).is_err());
         assert!(limited(BoosterKind::Hpb, 32768).check(&INFO).is_ok());
+        let plain = DeviceInfo { hpb_entry_bytes: 4, ..INFO };
+        assert!(limited(BoosterKind::Hpb, 16383).check(&plain).is_err());
+        assert!(limited(BoosterKind::Hpb, 16384).check(&plain).is_ok());
     }
 }

@@ -18,6 +18,7 @@ const INFO: DeviceInfo = DeviceInfo {
     superblocks: 512,
     superblock_units: 64,
     hpb_group_entries: 4096,
+    hpb_entry_bytes: 8,
     hpb_region_groups: 1,
     hpb_max_blocks: 128,
     hpb_device_control: false,

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use host::BoosterKind;
 use serde_json::Value;
 
 use crate::aged::{Header, plain};
@@ -20,6 +21,10 @@ use crate::options::Spec;
 use crate::profile::{Section, schemes, sections};
 use crate::spec::Machine;
 use crate::system::{Parts, schemes as presets};
+
+/// How the names of parameters begin that say what is published to an HPB host. No such host is there while a device
+/// ages: the first preset with its mapping scheme has no booster.
+const PUBLISHED: &str = "hpb_";
 
 /// Sections of a profile that a device ages without: only what is declared as deciding the layout is taken from a run.
 const CONDITIONS: [&str; 4] = ["nand", "link", "host", "what_if"];
@@ -95,7 +100,7 @@ fn taken(name: &str, parts: Parts) -> Option<String> {
 /// True if a device ages with what a run puts in place of this key of the profile.
 fn decides(section: &str, key: &str, parts: Parts) -> bool {
     match section.strip_prefix("scheme.") {
-        Some(scheme) => scheme == parts.mapping.name(),
+        Some(scheme) => scheme == parts.mapping.name() && !key.starts_with(PUBLISHED),
         None if CONDITIONS.contains(&section) => fixed_in_sections(section, key),
         None => section != "device" && (section, key) != ("firmware", "command_ns") || fixed_in_sections(section, key),
     }
@@ -104,7 +109,7 @@ fn decides(section: &str, key: &str, parts: Parts) -> bool {
 /// Keys of the mapping scheme's table.
 fn own_keys(parts: Parts) -> impl Iterator<Item = &'static str> {
     let own = schemes().into_iter().filter(move |scheme| scheme.name == parts.mapping.name());
-    own.flat_map(|scheme| scheme.fields).map(|field| field.key)
+    own.flat_map(|scheme| scheme.fields).map(|field| field.key).filter(|key| !key.starts_with(PUBLISHED))
 }
 
 fn fixed_in_sections(section: &str, key: &str) -> bool {
@@ -129,10 +134,11 @@ pub(crate) fn telling(values: &Value, mapping: &str) -> BTreeMap<String, Value> 
 /// The conditions under which a state was made, where they differ from those of the run that begins with it.
 pub(crate) fn aged_with(state: &Header, spec: &Spec, machine: &Machine) -> BTreeMap<String, String> {
     let Machine { parts, profile } = machine;
+    let unheard = state.booster == BoosterKind::None.name();
     let (then, now) = (telling(&state.values, &state.mapping), telling(&plain(profile), &state.mapping));
     let mut differing: BTreeMap<String, String> = then
         .into_iter()
-        .filter(|(name, value)| now[name] != *value)
+        .filter(|(name, value)| now[name] != *value && !(unheard && name.contains(&format!(".{PUBLISHED}"))))
         .map(|(name, value)| (name, value.to_string()))
         .collect();
     for (name, then, now) in [
@@ -191,6 +197,8 @@ mod tests {
             with("ufs", "nand.tlc_program_us", 2000),
             with("ufs", "what_if.free", "gc"),
             with("ufs", "scheme.hpb.eager", true),
+            with("hpb", "scheme.segment-log.hpb_group_entries", 1024),
+            with("hpb", "scheme.*.hpb_entry", "sealed"),
             with("hpb", "host.tags", 16),
             Spec { host_memory_mib: Some(7.into()), scheduler: Some("row".into()), ..spec("ufs") },
             Spec { replay: Some("closed".into()), depth: Some(3), precondition: "none".into(), ..spec("foam") },

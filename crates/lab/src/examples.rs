@@ -150,6 +150,7 @@ fn run(case: &Case, kind: SchedulerKind) -> Example {
         superblocks: 1,
         superblock_units: 1000,
         hpb_group_entries: 1000,
+        hpb_entry_bytes: 8,
         hpb_region_groups: 1,
         hpb_max_blocks: 128,
         hpb_device_control: false,

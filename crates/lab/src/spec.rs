@@ -60,7 +60,7 @@ impl Spec {
         };
         let parts = parts.resolve().map_err(|e| LabError::Config(e.to_string()))?;
         let profile = Profile::load(&self.profile, &self.overrides()?);
-        let profile = profile.map_err(|e| LabError::Config(e.to_string()))?;
+        let profile = profile.map_err(|e| LabError::Config(e.to_string()))?.for_parts(parts);
         profile.check_parts(parts).map_err(|e| LabError::Config(e.to_string()))?;
         Ok(Machine { parts, profile })
     }

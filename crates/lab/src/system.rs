@@ -2,6 +2,7 @@
 
 use device::MappingKind;
 use host::{BoosterKind, SchedulerKind};
+use params::Default as Given;
 use thiserror::Error;
 use ufs::Protocol;
 
@@ -72,6 +73,40 @@ presets! {
     "msftl" = Noop + None + Msftl:
         "MSFTL (2020): the same with mapping segments of 1 or 2 KiB, collected until a NAND page is full";
 }
+
+/// A value that the paper of a booster gives to a parameter of the mapping scheme below it, which other boosters share.
+#[derive(Clone, Copy, Debug)]
+pub struct OfPaper {
+    /// The booster.
+    pub booster: BoosterKind,
+    /// The mapping scheme.
+    pub mapping: MappingKind,
+    /// The parameter.
+    pub key: &'static str,
+    /// Its value, unless the profile or the run names one.
+    pub value: Given,
+    /// Where the paper says so.
+    pub source: &'static str,
+}
+
+const fn of_hpb(key: &'static str, value: Given, source: &'static str) -> OfPaper {
+    OfPaper { booster: BoosterKind::Hpb, mapping: MappingKind::SegmentLog, key, value, source }
+}
+
+/// What boosters bring with them: a scheme is what its paper describes on every device, unless a profile knows better.
+pub const OF_PAPERS: &[OfPaper] = &[
+    of_hpb("hpb_group_entries", Given::Count(4096), "HPB 2017 Secs. 3.1, 3.2: a group consists of 4096 entries"),
+    of_hpb(
+        "hpb_entry",
+        Given::Word("plain"),
+        "HPB 2017 Secs. 3.1, 2.2.5: 4 bytes of L2P entry; the seal is described and not implemented",
+    ),
+    of_hpb(
+        "hpb_tracked_groups",
+        Given::Count(64),
+        "HPB 2017 Sec. 2.2.4: updated entries are returned in responses; assumed: of 64 groups at a time",
+    ),
+];
 
 /// A system as a user asks for it: a preset, and parts that replace the preset's.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -217,6 +252,19 @@ mod tests {
             (scheduler, "scheduler = \"cfq\"", SchedulerKind::NAMES),
         ] {
             assert_eq!(told(spec), format!("{what}: must be one of {}", names.join(", ")));
+        }
+    }
+
+    #[test]
+    fn what_papers_give_is_allowed() {
+        for said in OF_PAPERS {
+            let name = format!("scheme.{}", said.mapping.name());
+            let schemes = crate::profile::schemes();
+            let of_scheme = schemes.iter().find(|scheme| format!("scheme.{}", scheme.name) == name).expect("a scheme");
+            let field = of_scheme.fields.iter().find(|field| field.key == said.key).expect("a parameter");
+            assert!(field.kind.admits(&said.value.value()), "{}", said.key);
+            assert!(!field.fixed, "{}: decides where data lies, and a device may have aged under another", said.key);
+            assert_ne!(field.default.map(Given::value), Some(said.value.value()), "{} is the default", said.key);
         }
     }
 

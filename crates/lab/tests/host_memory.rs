@@ -9,13 +9,20 @@ fn run(spec: &Spec) -> Result<RunResult, LabError> {
     simulate(spec, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Random reads of 1 GiB, whose table takes 1 MiB (hp-ufs) or 2 MiB (boosters of HPB).
+/// Random reads of 1 GiB, whose table takes 1 MiB, or 2 MiB of sealed entries (boosters of HPB 2.0). There is no idle
+/// time, so `hpb` reads groups on a miss.
 fn reads(scheme: &str, memory: impl Into<Value>) -> RunResult {
     let mut spec = Spec::new(scheme, "rw=randread bs=4k size=1g io_size=96m iodepth=8");
     spec.host_memory_mib = Some(memory.into());
     spec.set.insert("scheme.*.activation_thld".into(), 1.into());
     if !matches!(scheme, "foam" | "hpb-linux") {
         spec.set.clear();
+    }
+    if scheme == "hpb" {
+        let sealed = ("scheme.segment-log.hpb_entry", Value::from("sealed"));
+        for (key, value) in [sealed, ("scheme.hpb.max_defer_us", 0.into()), ("scheme.hpb.eager", false.into())] {
+            spec.set.insert(key.into(), value);
+        }
     }
     run(&spec).unwrap_or_else(|error| panic!("{scheme}: {error}"))
 }

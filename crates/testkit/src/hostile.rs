@@ -24,8 +24,8 @@ pub struct Hostile {
     events: Vec<DeviceEvent>,
     /// Commands under way, by tag.
     under_way: [Option<Op>; 256],
-    /// Sealed HPB entries that the device has given, oldest first.
-    sealed: Vec<u64>,
+    /// HPB entries that the device has given, oldest first.
+    published: Vec<u64>,
     /// The latest change that the device has told the host.
     told: Seq,
 }
@@ -40,7 +40,7 @@ impl Hostile {
             queue: BinaryHeap::new(),
             events: Vec::new(),
             under_way: [const { None }; 256],
-            sealed: Vec::new(),
+            published: Vec::new(),
             told: Seq(0),
         }
     }
@@ -49,9 +49,9 @@ impl Hostile {
         self.powered.as_mut().expect("the power is on between calls")
     }
 
-    /// A sealed entry that the device has given; `back` = 0 is the latest. `None` before the first.
-    pub fn sealed(&self, back: usize) -> Option<u64> {
-        self.sealed.iter().rev().cycle().nth(back).copied()
+    /// An HPB entry that the device has given; `back` = 0 is the latest. `None` before the first.
+    pub fn published(&self, back: usize) -> Option<u64> {
+        self.published.iter().rev().cycle().nth(back).copied()
     }
 
     /// The latest change that the device has told the host.
@@ -129,12 +129,15 @@ impl Hostile {
 
     fn learn(&mut self, response: &Response) {
         match &response.data {
-            DataIn::Sealed(entries) => self.sealed.extend(entries.iter().filter(|&&entry| entry != 0)),
+            DataIn::Sealed(entries) => self.published.extend(entries.iter().filter(|&&entry| entry != 0)),
+            DataIn::Plain(entries) => {
+                self.published.extend(entries.iter().filter(|&&entry| entry != 0).map(|&entry| u64::from(entry)));
+            }
             DataIn::Entries(entries) => entries.iter().for_each(|entry| self.note_seq(entry)),
             _ => {}
         }
         if let HpbNotice::Entry { entry, .. } = response.hpb {
-            self.sealed.push(entry);
+            self.published.push(entry);
         }
         if let Notice::Entry(entry) = &response.piggyback.notice {
             self.note_seq(entry);

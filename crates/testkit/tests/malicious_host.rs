@@ -34,9 +34,10 @@ fn op(s: Sizes) -> impl Strategy<Value = Op> {
     let lpa = || number(s.units).prop_map(Lpa);
     let ppa = prop::option::of(number(s.pages).prop_map(Ppa));
     let segment = || number(s.units.div_ceil(1024)).prop_map(SegmentId);
+    let entry = prop_oneof![1 => any::<u64>(), 2 => number(s.pages).prop_map(u64::from)];
     prop_oneof![
         4 => (lpa(), length()).prop_map(|(lpa, len)| Op::Read { lpa, len }),
-        2 => (lpa(), length(), any::<u64>()).prop_map(|(lpa, len, entry)| Op::HpbRead { lpa, len, entry }),
+        2 => (lpa(), length(), entry).prop_map(|(lpa, len, entry)| Op::HpbRead { lpa, len, entry }),
         4 => (lpa(), length(), ppa).prop_map(|(lpa, len, ppa)| Op::MappedRead { lpa, len, ppa }),
         8 => (lpa(), length(), any::<bool>()).prop_map(|(lpa, len, fua)| Op::Write { lpa, len, fua }),
         1 => Just(Op::Flush),
@@ -104,10 +105,11 @@ fn sizes() -> (Profile, Sizes) {
     (profile, Sizes { units: info.capacity_units.min(6000), blocks: 40, pages: pages.min(20_000) })
 }
 
-fn run_steps(kind: MappingKind, segment_kib: u32, steps: &[Step]) {
+fn run_steps(kind: MappingKind, segment_kib: u32, entry: &str, steps: &[Step]) {
     let (profile, _) = sizes();
     let mut config = profile.device_config([3, 5]);
     config.mappings.set("*", "segment_kib", segment_kib).expect("schemes with segments have it");
+    config.mappings.set("*", "hpb_entry", entry).expect("what is published to an HPB host has it");
     let mut device = Hostile::new(config, kind);
     for step in steps {
         device.pause(Nanos(step.pause));
@@ -128,8 +130,9 @@ macro_rules! malicious {
                 fn $variant(
                     steps in prop::collection::vec(step(sizes().1), 1..400),
                     segment_kib in prop_oneof![Just(4u32), Just(2), Just(1)],
+                    entry in prop_oneof![Just("sealed"), Just("plain")],
                 ) {
-                    run_steps(MappingKind::$variant, segment_kib, &steps);
+                    run_steps(MappingKind::$variant, segment_kib, entry, &steps);
                 }
             })*
         }

@@ -88,8 +88,105 @@ fn hp_ufs_stale_addresses_stay_within_their_own_address() {
 
 #[test]
 fn hpb_entries_forged_stale_swapped_and_replayed() {
+    let sealed = parse_override("scheme.segment-log.hpb_entry=sealed").expect("a well formed override");
     for seed in 1..=4 {
-        forge(rig("hpb"), seed);
+        forge(rig_with("hpb", std::slice::from_ref(&sealed)), seed);
+    }
+}
+
+/// Plain entries for `len` blocks from `lpa` on, as if they lay contiguously from `first` on.
+fn pretend(rig: &mut Rig, lpa: Lpa, len: u32, first: u64) -> bool {
+    (0..len).all(|i| rig.driver().tamper_sealed(lpa.offset(i), first + u64::from(i)))
+}
+
+/// Plain entries, and so little room for segments in SRAM that most reads depend on what the host says.
+fn plain_rig(more: &[&str]) -> Rig {
+    let set = ["sram.segment_cache_kib=4", "scheme.segment-log.hpb_group_entries=1024"].iter().chain(more);
+    let set: Vec<Override> = set.map(|text| parse_override(text).expect("a well formed override")).collect();
+    let mut rig = rig_with("hpb", &set);
+    assert!(rig.device().info().has_plain_entries(), "what the paper has built");
+    rig
+}
+
+/// A plain entry of HPB 2017 can name any page. The spare area of that page tells whose it is, and the device takes its
+/// own mapping instead.
+#[test]
+fn plain_hpb_entries_that_point_elsewhere_are_noticed() {
+    for seed in 1..=4 {
+        let mut rig = plain_rig(&[]);
+        let all = u64::from(data_units(&mut rig));
+        let mut rng = Rng::new(seed + 200);
+        rig.churn(&mut rng, 2000, SPAN, 8);
+        rig.settle();
+        let mut falsified = 0;
+        for round in 0..6000 {
+            let (lpa, len) = (Lpa(rng.below(SPAN - 4)), 1 + rng.below(4));
+            let entry = match rng.below(3) {
+                // The place of another address; metadata and beyond; more than a plain entry can hold.
+                0 => rig.driver().sealed(Lpa((lpa.0 + 4 + rng.below(SPAN - 8)) % SPAN)).unwrap_or(0),
+                1 => all + 1 + u64::from(rng.below(u32::MAX)) % (u64::from(u32::MAX) - all - 8),
+                _ => u64::from(rng.below(u32::MAX)) << 32 | u64::from(rng.below(u32::MAX)),
+            };
+            falsified += u32::from(pretend(&mut rig, lpa, len, entry));
+            rig.submit(host::RequestOp::Read, lpa, len, 4);
+            if round % 20 == 0 {
+                rig.churn(&mut rng, 1, SPAN, 4);
+                rig.settle();
+            }
+        }
+        rig.settle();
+        rig.read_all();
+        let stats = rig.device().stats();
+        assert!(falsified > 1000 && stats.host_entries_wrong > 300, "the device noticed too little: {stats:?}");
+        assert!(stats.host_entries_refused > 300, "{stats:?}");
+    }
+}
+
+/// What a plain entry cannot tell: a host that returns to an older place of an address gets the older data as long as
+/// it is there, as under HP-UFS. It never gets the data of another address, wherever the entry points.
+#[test]
+fn plain_hpb_entries_stay_within_their_own_address() {
+    let mut rig = plain_rig(&[]);
+    let all = u64::from(data_units(&mut rig));
+    let mut rng = Rng::new(7);
+    rig.churn(&mut rng, 3000, SPAN, 8);
+    rig.settle();
+    let old: Vec<u64> = (0..SPAN).map(|lpa| rig.driver().sealed(Lpa(lpa)).unwrap_or(0)).collect();
+    rig.churn(&mut rng, 3000, SPAN, 8);
+    rig.settle();
+    rig.expect = Expect::OwnOrError;
+    for _ in 0..6000 {
+        let (lpa, len) = (Lpa(rng.below(SPAN - 4)), 1 + rng.below(4));
+        let entry = if rng.below(2) == 0 { old[lpa.index()] } else { u64::from(rng.below(all as u32)) };
+        pretend(&mut rig, lpa, len, entry);
+        rig.submit(host::RequestOp::Read, lpa, len, 4);
+        rig.settle();
+    }
+    assert!(rig.outcomes.right > 100 && rig.outcomes.stale > 10, "{:?}", rig.outcomes);
+    assert_eq!(rig.outcomes.errors, 0, "the device has its own mapping: {:?}", rig.outcomes);
+}
+
+/// A driver that keeps to the protocol gets the latest data, whatever is under way when a page changes.
+#[test]
+fn plain_hpb_entries_of_an_honest_host_are_never_stale() {
+    for (seed, key) in
+        (1..).zip(["hpb_tracked_groups=0", "hpb_tracked_groups=1", "hpb_pending_entries=1", "hpb_seal_ns=7"])
+    {
+        let mut rig = plain_rig(&["scheme.hpb.max_defer_us=0", &format!("scheme.segment-log.{key}")]);
+        let mut rng = Rng::new(seed + 300);
+        for _ in 0..60 {
+            rig.churn(&mut rng, 300, 5000, 8);
+            for round in 0..400 {
+                rig.submit(host::RequestOp::Read, Lpa(rng.below(4990)), 1 + rng.below(8), 8);
+                if round % 40 == 0 {
+                    rig.churn(&mut rng, 1, 5000, 8);
+                }
+            }
+        }
+        rig.settle();
+        rig.read_all();
+        let stats = rig.device().stats();
+        assert!(stats.host_entries_used > 1000 && stats.host_entries_refused > 100, "{key}: {stats:?}");
     }
 }
 

@@ -13,7 +13,8 @@ pub struct Tag(pub u8);
 pub enum Op {
     /// READ(10), 28h.
     Read { lpa: Lpa, len: u32 },
-    /// HPB READ, F8h: a read with the sealed 8-byte entry of its first block, as the device published it.
+    /// HPB READ, F8h: a read with the sealed 8-byte entry of its first block, as the device published it. Where entries
+    /// are plain, READ(16), 88h, with 4 bytes (HPB 2017 Sec. 3.1).
     HpbRead { lpa: Lpa, len: u32, entry: u64 },
     /// HP-UFS read: READ(10) whose eight extra command bytes carry the address of the first block and the host sequence
     /// number (HP-UFS Sec. III-C, IV-A). All blocks must be on consecutive physical addresses. `None`: the host knows
@@ -25,7 +26,7 @@ pub enum Op {
     Flush,
     /// UNMAP, 42h, one descriptor.
     Unmap { lpa: Lpa, len: u32 },
-    /// HPB READ BUFFER, F9h: fetches the sealed entries of one group (HPB 2017 Sec. 3.1), a subregion of HPB 2.0.
+    /// HPB READ BUFFER, F9h: fetches the entries of one group (HPB 2017 Sec. 3.1), a subregion of HPB 2.0.
     HpbReadBuffer { group: u32 },
     /// HPB WRITE BUFFER 01h, FAh: the host has dropped its entries of a region (HPB 2.0, host control mode).
     HpbInactivate { region: u32 },

@@ -123,6 +123,8 @@ pub enum DataIn {
     Entries(Vec<L2pEntry>),
     /// The sealed entries of an HPB group; 0 = unmapped.
     Sealed(Vec<u64>),
+    /// The plain entries of an HPB group, packed PPAs; 0 = unmapped.
+    Plain(Vec<u32>),
     /// The addresses whose mappings are cached.
     Runs(Vec<LpaRun>),
 }

@@ -2,6 +2,9 @@
 
 use std::hash::{Hash, Hasher};
 
+/// Bytes of a plain HPB entry.
+pub const PLAIN_ENTRY_BYTES: u32 = 4;
+
 /// Sizes that the host needs. Counts are in 4 KiB units unless stated otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceInfo {
@@ -13,6 +16,9 @@ pub struct DeviceInfo {
     pub superblock_units: u32,
     /// L2P entries per HPB group (HPB 2017 Sec. 3.2: 4096), which HPB 2.0 calls a subregion (bHPBSubRegionSize).
     pub hpb_group_entries: u32,
+    /// Bytes of an HPB entry: 8 as in the standard, where the device seals it, or 4, a bare packed PPA (HPB 2017 Sec.
+    /// 3.1).
+    pub hpb_entry_bytes: u32,
     /// HPB 2.0: subregions in a region (bHPBRegionSize), at least 1.
     pub hpb_region_groups: u32,
     /// HPB 2.0: longest HPB READ in 4 KiB units (bMAX_DATA_SIZE_FOR_HPB_SINGLE_CMD plus one), 1..=255.
@@ -28,6 +34,11 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
+    /// True if HPB entries are bare addresses, which a host can read (HPB 2017 Sec. 3.1).
+    pub fn has_plain_entries(&self) -> bool {
+        self.hpb_entry_bytes == PLAIN_ENTRY_BYTES
+    }
+
     /// Number of HPB groups, or subregions.
     pub fn hpb_groups(&self) -> u32 {
         self.capacity_units.div_ceil(self.hpb_group_entries)

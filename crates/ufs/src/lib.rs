@@ -22,7 +22,7 @@ pub use codec::hpufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
 pub use codec::mapplus::{MAX_BATCH_RUNS, MAX_CACHED_RUNS};
 pub use command::{BitmapFor, Command, Op, Tag};
 pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters};
-pub use info::DeviceInfo;
+pub use info::{DeviceInfo, PLAIN_ENTRY_BYTES};
 pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
 pub use live::{SegmentImage, SegmentState};
 pub use protocol::Protocol;

@@ -15,6 +15,7 @@ use crate::codec::mapplus::RUN_BYTES;
 use crate::codec::upiu::{MAX_DATA_SEGMENT, SENSE_BYTES, UPIU_BYTES};
 use crate::command::{Command, Op};
 use crate::data::{DataIn, DataOut};
+use crate::info::PLAIN_ENTRY_BYTES;
 use crate::response::{HpbNotice, Response, Status};
 
 /// Speed of a link.
@@ -154,6 +155,7 @@ pub fn wire_bytes_response(response: &Response) -> u64 {
         DataIn::Entries(entries) => (entries.len() * PIGGYBACK_BYTES) as u64,
         DataIn::Runs(runs) => (runs.len() * RUN_BYTES) as u64,
         DataIn::Sealed(entries) => entries.len() as u64 * u64::from(SEALED_ENTRY_BYTES),
+        DataIn::Plain(entries) => entries.len() as u64 * u64::from(PLAIN_ENTRY_BYTES),
     };
     UPIU_BYTES as u64 + sense + notice + data_upius(data)
 }
@@ -253,6 +255,7 @@ mod tests {
         assert_eq!(wire_bytes_response(&response(DataIn::One(None))), 32 + 32 + 4096);
         assert_eq!(wire_bytes_response(&response(DataIn::Many(vec![None; 128]))), 32 + 16 * 32 + 128 * 4096);
         assert_eq!(wire_bytes_response(&response(DataIn::Sealed(vec![0; 4096]))), 32 + 32 + 32768);
+        assert_eq!(wire_bytes_response(&response(DataIn::Plain(vec![0; 4096]))), 32 + 32 + 16384);
         let dirty = Response { hpb: HpbNotice::DirtyGroup(0), ..response(DataIn::None) };
         assert_eq!(wire_bytes_response(&dirty), 32 + 20);
         let failed = Response { status: Status::OutOfRange, ..dirty };

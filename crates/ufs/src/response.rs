@@ -91,7 +91,7 @@ pub enum HpbNotice {
     DirtyGroup(u32),
     /// Any other recommendation.
     Recommend(Recommendation),
-    /// The new sealed entry of one page.
+    /// The new entry of one page, a plain one in the lower half; 0 = unmapped.
     Entry { lpa: Lpa, entry: u64 },
 }
 

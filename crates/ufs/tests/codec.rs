@@ -11,6 +11,7 @@ const INFO: DeviceInfo = DeviceInfo {
     superblocks: 100,
     superblock_units: 128,
     hpb_group_entries: 4096,
+    hpb_entry_bytes: 8,
     hpb_region_groups: 1,
     hpb_max_blocks: 128,
     hpb_device_control: false,
@@ -188,6 +189,14 @@ fn the_papers_sizes() {
     let op = Op::HpbReadBuffer { group: 0 };
     let sealed = |n| response_bytes(&good(DataIn::Sealed(vec![7; n])), &op).len();
     assert_eq!(sealed(3) - sealed(2), 8);
+    let plain = |n| {
+        let (info, mut bytes) = (DeviceInfo { hpb_entry_bytes: 4, ..INFO }, Vec::new());
+        encode_response(&good(DataIn::Plain(vec![7; n])), &op, &info, &mut bytes).unwrap();
+        let back = decode_response(&bytes, &info, Seq(0), &op).unwrap();
+        assert_eq!(back.data, DataIn::Plain(vec![7; n]));
+        bytes.len()
+    };
+    assert_eq!(plain(3) - plain(2), 4);
     let op = Op::SegmentRead { segment: SegmentId(0) };
     assert_eq!(response_bytes(&good(DataIn::Segment(Box::new([1; 1024]))), &op).len(), 32 + 4096 + 32);
 }

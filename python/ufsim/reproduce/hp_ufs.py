@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ufsim import _core
 from ufsim.documents import Document, parse
 from ufsim.palette import scheme_colours
-from ufsim.reproduce import draw
+from ufsim.reproduce import draw, hp_ufs_hpb
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Point, Run, Setting, job
 from ufsim.reproduce.frames import cell
@@ -38,6 +38,7 @@ def write_spec(gib: int, scheme: str, setting: Setting, memory: int | str = CACH
         scheme=scheme,
         precondition="none",
         host_memory_mib=memory,
+        settings=hp_ufs_hpb.settings(scheme),
         seed=setting.seed,
     )
 
@@ -184,13 +185,14 @@ COVERS_COLOURS = {"buffers alone": "#0072b2", "all SRAM": "#d55e00"}
 
 def _sram_runs(setting: Setting) -> list[Run]:
     # Without a setting where there need be none, the run is that of Fig. 6, and shared.
-    def settings(covers: str) -> dict[str, Value]:
-        return {} if covers == "pool" else {"sram.covers": covers}
+    def settings(covers: str, scheme: str) -> dict[str, Value]:
+        own = hp_ufs_hpb.settings(scheme)
+        return own if covers == "pool" else {**own, "sram.covers": covers}
 
     return [
         Run(
             {"covers": name, "scheme": scheme},
-            replace(write_spec(16, scheme, setting), settings=settings(covers)),
+            replace(write_spec(16, scheme, setting), settings=settings(covers, scheme)),
         )
         for covers, name in COVERS.items()
         for scheme in SCHEMES
@@ -232,7 +234,7 @@ T1_SRAM = Figure(
     caption=(
         "Table I gives the controller 1.5 MB. In the authors' prototype these are 384 buffers of 4 KiB, shared by "
         "write data, L2P segments and GC. Tables are beside them: the log buffer, the places of all segments on flash, "
-        "states of superblocks; for HP-UFS the bitmaps of log blocks. HPB adds 142 KiB for the entries that the host "
+        "states of superblocks; for HP-UFS the bitmaps of log blocks. HPB adds 14 KiB for the entries that the host "
         "has, as soon as it asks for some, which it does not in this run of writes. "
         'With sram.covers = "all" the 1.5 MB hold all tables, these included, and the segment cache is smaller.'
     ),
@@ -253,6 +255,7 @@ def _f7_runs(setting: Setting) -> list[Run]:
                 scheme=scheme,
                 precondition="none",
                 host_memory_mib=CACHE,
+                settings=hp_ufs_hpb.settings(scheme),
                 seed=setting.seed,
                 age=job("hp-ufs-age-gc"),
             ),

@@ -13,7 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ufsim.reproduce import draw
+from ufsim.reproduce import draw, hp_ufs_hpb
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Run, Setting, job
 from ufsim.reproduce.hp_ufs import CACHE, SCHEMES
@@ -63,6 +63,7 @@ def spec(workload: str | Path, state: str, scheme: str, setting: Setting, replay
         depth=8 if replay == "closed" else None,
         per_cpu_streams=replay == "closed",
         host_memory_mib=CACHE,
+        settings=hp_ufs_hpb.settings(scheme),
         seed=setting.seed,
         age=job(STATES[state]),
     )

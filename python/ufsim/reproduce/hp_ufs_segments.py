@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ufsim import _core
 from ufsim.documents import Document, parse
-from ufsim.reproduce import draw
+from ufsim.reproduce import draw, hp_ufs_hpb
 from ufsim.reproduce.figure import Figure, Point, Run, Setting, job
 from ufsim.reproduce.hp_ufs import CACHE, ITERATIONS, PARTS
 from ufsim.spec import Setting as Value
@@ -32,7 +32,9 @@ COLOURS = dict(zip(SIZES, ("#8896ab", "#6baed6", "#0072b2", "#d55e00"), strict=T
 
 def _settings(size: str, scheme: str) -> dict[str, Value]:
     # Without a setting where there need be none, the run is that of another figure, and shared.
-    settings: dict[str, Value] = {} if size == "4 KiB" else {"scheme.*.segment_kib": int(size[0])}
+    settings = hp_ufs_hpb.settings(scheme)
+    if size != "4 KiB":
+        settings["scheme.*.segment_kib"] = int(size[0])
     if "same SRAM" in size:
         settings["sram.pool_kib"] = POOL_KIB - MORE_KIB[scheme]
         settings["sram.segment_cache_kib"] = CACHE_KIB - MORE_KIB[scheme]

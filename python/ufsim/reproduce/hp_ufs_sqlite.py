@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ufsim.reproduce import draw
+from ufsim.reproduce import draw, hp_ufs_hpb
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Run, Setting, job
 from ufsim.reproduce.frames import cell
@@ -35,6 +35,7 @@ def spec(name: str, state: str, scheme: str, setting: Setting) -> Spec:
         scheme=scheme,
         precondition="none",
         host_memory_mib=CACHE,
+        settings=hp_ufs_hpb.settings(scheme),
         seed=setting.seed,
         age=job(STATES[state]),
     )

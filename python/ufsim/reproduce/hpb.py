@@ -80,8 +80,7 @@ F6 = Figure(
     title="4 KiB random reads in 1 GiB by 1 to 16 threads",
     caption=(
         "Without HPB nearly every read misses the segments in SRAM and reads its L2P segment from flash before its "
-        "data. With HPB the read brings its entry along, the device checks the seal, and one of the two flash reads is "
-        "saved."
+        "data. With HPB the read brings its entry along, and one of the two flash reads is saved."
     ),
     paper_shows="59 to 67% more throughput at every number of threads; the host's cache always hits.",
     runs=sweep("threads", THREADS, (1, 16), "hpb-f6-randread-{}"),
@@ -131,7 +130,7 @@ F8 = Figure(
     id="hpb/f8",
     title="Random reads and writes mixed, 16 threads",
     caption=(
-        "A write makes the group of its page dirty until the changed entry has left in a response; reads of the group "
+        "A write makes the group of its page dirty until the host has got the changed entry in a response; reads of it "
         "find their entries refused until then. The gain grows with the share of reads, because only reads have "
         "anything to save."
     ),
@@ -159,7 +158,7 @@ F9 = Figure(
     id="hpb/f9",
     title="Random reads of 4 to 512 KiB, 8 threads",
     caption=(
-        "One entry goes with a read, and it is used only if the chunk lies contiguously in flash. The larger the "
+        "One entry goes with a read, and only if the chunk lies contiguously in flash. The larger the "
         "chunk, the more data reads stand beside the one map read that is saved."
     ),
     paper_shows="The gain shrinks as the chunk grows, towards none.",

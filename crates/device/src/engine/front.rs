@@ -62,6 +62,7 @@ impl<M: Mapping> Firmware<M> {
     #[inline(always)]
     fn start(&mut self, tag: u8) {
         let Pending { op, host_seq, freed, .. } = self.commands[usize::from(tag)];
+        self.core.publisher.heard(tag);
         // Commands start in the order in which they were sent, and a read is resolved as it starts. So the log forgets
         // an entry that the host has applied only after all reads sent before that have been resolved.
         self.map.on_command(&mut self.core, host_seq, freed);
@@ -147,7 +148,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// Charges the firmware thread for seals that it makes or checks for a command. The command's answer waits for
-    /// them.
+    /// them. Plain entries cost nothing.
     pub(super) fn work_on_seals(&mut self, tag: u8, seals: u32) {
         let cost = Nanos(self.core.publisher.config().seal_cost.0 * u64::from(seals));
         self.commands[usize::from(tag)].sealing += cost;
@@ -156,7 +157,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn check_entry(&mut self, lpa: Lpa, len: u32, entry: u64) -> HostSays {
-        // A seal of 24 bits can be guessed, so the address is checked, too.
+        // A plain entry is any number, and a seal of 24 bits can be guessed, so the address is checked, too.
         match self.core.publisher.check(lpa, len, entry).filter(|&ppa| self.core.is_data(ppa, len)) {
             Some(ppa) => HostSays::At(ppa),
             None => {

@@ -217,6 +217,6 @@ impl<M: Mapping> Firmware<M> {
         };
         let mapping: Vec<Option<Ppa>> = (0..n).map(place).collect();
         self.work_on_seals(tag, mapping.iter().flatten().count() as u32);
-        DataIn::Sealed(self.core.publisher.publish(group, &mapping))
+        self.core.publisher.publish(group, &mapping)
     }
 }

@@ -26,7 +26,8 @@ mod waiting;
 mod write;
 
 use nand::{Completed, Counters, Work};
-use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Notice, PiggyBack, Response, Status, Tag};
+use ufs::codec::hpb::SEALED_ENTRY_BYTES;
+use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Notice, PLAIN_ENTRY_BYTES, PiggyBack, Response, Status, Tag};
 use units::{Counter, CounterSet, Lpa, SimTime};
 
 use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
@@ -205,7 +206,7 @@ impl<M: Mapping> Firmware<M> {
             piggyback: PiggyBack { notice: Notice::None, want_entries: false, want_victim: false },
         };
         let mut notice = HpbNotice::None;
-        self.core.publisher.notify(&mut notice);
+        self.core.publisher.notify(tag, &mut notice);
         if matches!(notice, HpbNotice::Entry { .. }) {
             self.work_on_seals(tag, 1);
         }
@@ -266,6 +267,7 @@ impl<M: Mapping> Firmware<M> {
             superblocks: self.core.blocks.count(),
             superblock_units: self.core.layout.superblock_units(),
             hpb_group_entries: self.core.publisher.config().group_entries,
+            hpb_entry_bytes: if self.core.publisher.config().sealed { SEALED_ENTRY_BYTES } else { PLAIN_ENTRY_BYTES },
             hpb_region_groups: self.core.publisher.config().region_groups,
             hpb_max_blocks: self.core.publisher.config().max_blocks.into(),
             hpb_device_control: self.core.publisher.config().recommend_after.is_some(),

@@ -52,15 +52,19 @@ params::params! {
         flush_above_entries: count(32 to 65535) = 1408, "HP-UFS authors' prototype: 1408";
         /// HPB: L2P entries per group (HPB 2.0: subregion); 512 or a multiple of 1024.
         hpb_group_entries: count(512 to 65536) = 1024,
-            "HP-UFS Sec. II-A: the HPB driver caches L2P segments, and reads a segment on a miss";
+            "assumed: HPB 2.0 leaves the size of a subregion to the device; here one L2P segment, as the HPB driver of \
+            HP-UFS Sec. II-A reads on a miss";
+        /// HPB: entries of 8 bytes that prove where and when they were made, or bare addresses of 4, for booster hpb.
+        hpb_entry: choice("plain" "sealed") = "sealed",
+            "JESD220-3A, as Linux 6.1 has it: an entry has 8 bytes, which the host cannot make by itself";
         /// HPB: groups whose changes can be delivered entry by entry; others must be read again as a whole.
         hpb_tracked_groups: count(0 to 65535) = 0,
-            "HP-UFS Sec. II-B: whenever a mapping changes, HPB invalidates the cached segment; no entry is delivered \
-            by itself";
+            "JESD220-3A: a device recommends subregions, and delivers no entry by itself; HP-UFS Sec. II-B: whenever a \
+            mapping changes, HPB invalidates the cached segment";
         /// HPB: changed entries that may wait for a response to carry them.
         hpb_pending_entries: count(1 to 65535) = 256,
             "assumed: the 2017 paper gives no size; 256 entries of 8 B are 2 KiB";
-        /// HPB: firmware time to seal an entry, or to check a seal.
+        /// HPB: firmware time to seal an entry, or to check a seal. Plain entries take none.
         hpb_seal_ns: count(0 to 1000000) = 50,
             "assumed: HPB 2017 Sec. 2.2.5 describes a seal and leaves it out of the prototype; SipHash-1-3 of 16 bytes \
             takes about 20 ns on a desktop processor, with which firmware.command_ns counts, and the rest is the table \
@@ -85,9 +89,10 @@ impl SegmentLogParams {
     fn hpb(&self) -> HpbConfig {
         HpbConfig {
             group_entries: self.hpb_group_entries,
+            sealed: self.hpb_entry == "sealed",
             tracked_groups: self.hpb_tracked_groups as u16,
             pending_entries: self.hpb_pending_entries as u16,
-            seal_cost: Nanos(self.hpb_seal_ns.into()),
+            seal_cost: if self.hpb_entry == "sealed" { Nanos(self.hpb_seal_ns.into()) } else { Nanos::ZERO },
             region_groups: self.hpb_region_groups,
             max_blocks: self.hpb_max_read_blocks as u8,
             recommend_after: (self.hpb_control == "device").then_some(self.hpb_recommend_after_reads as u8),

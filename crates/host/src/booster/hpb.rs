@@ -1,9 +1,14 @@
 //! Host performance booster (Jeong et al., HotStorage 2017): the host keeps the device's L2P entries and sends one
-//! along with a read. Entries are sealed: the host can read the PPA in them, but cannot forge one.
+//! along with a read.
+//!
+//! Plain entries are addresses of 4 bytes, which the paper has built. The host sees whether a chunk is contiguous on
+//! flash, and only then sends the entry of its first page (Sec. 3.4). Sealed entries have 8 bytes, which the host keeps
+//! and sends as they came. It could read the PPA in one, but cannot forge one; the length of the contiguous run is in
+//! it, and the device checks it.
 //!
 //! Entries arrive in groups by READ BUFFER, in idle time (Sec. 2.2.2), and one by one with responses (Sec. 3.3). The
-//! device checks every entry that it gets back, so a stale entry costs time but never data. The host drops entries of
-//! units that it has written itself, because they are stale.
+//! device uses no entry of a group in which something has changed that the host does not know. The host drops entries
+//! of units that it has written itself, because they are stale.
 
 use std::collections::VecDeque;
 use ufs::Protocol;
@@ -13,23 +18,21 @@ use params::ParamError;
 use ufs::{DeviceInfo, HpbNotice, Op, Response};
 use units::{Lpa, Nanos, SimTime};
 
-use super::seat::{
-    self, Apps, Booster, Counted, HostMemory, Internal, OwnCommands, SEALED_BYTES, Step, Tamper, Usage, plain,
-};
+use super::seat::{self, Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain};
 use crate::request::{Part, RequestOp};
 
 params::params! {
     /// `hpb`: when groups are read.
     pub Params {
         /// A wanted group is read after this time at the latest, or only when the device is idle.
-        max_defer_us: count_or("idle-only" 0 to 10000000) = 0,
-            "HP-UFS Sec. II-A: on a miss the HPB driver initiates a segment read";
+        max_defer_us: count_or("idle-only" 0 to 10000000) = ["idle-only"],
+            "HPB 2017 Secs. 2.2.2, 3.3: READ BUFFER is executed during device idle time";
         /// Groups are also read at boot and when the device reports a change; otherwise only when a read misses.
-        eager: switch = false,
-            "HP-UFS Sec. II: on a miss the HPB driver initiates a segment read; a changed segment is invalidated and \
-             read again when a read needs it";
+        eager: switch = true,
+            "HPB 2017 Secs. 2.2.1, 2.2.4: the driver populates the cache at boot time, and reads a group again when \
+             the device reports a change";
         /// Idle means that no user command has been outstanding for this long.
-        idle_us: count(1 to 10000000) = 1000, "assumed: unused while max_defer_us is 0";
+        idle_us: count(1 to 10000000) = 1000, "assumed: the paper does not define idle time";
         /// Groups are dropped while a phone is short of memory.
         shrinks: switch = false, "HPB 2017 Secs. 2.2.1, 3.3: the driver allocates its memory at boot";
     }
@@ -48,12 +51,12 @@ units::counters! {
     hpb_dirty_notices: always,
 }
 
-/// The host keeps entries that the device has sealed.
+/// The host keeps entries of the device.
 pub(crate) const SPEAKS: Protocol = Protocol::Hpb;
 
 /// One group.
 pub(crate) fn smallest_limit(info: &DeviceInfo) -> u64 {
-    u64::from(info.hpb_group_entries) * SEALED_BYTES
+    u64::from(info.hpb_group_entries) * u64::from(info.hpb_entry_bytes)
 }
 
 /// Every combination of values is allowed.
@@ -93,6 +96,10 @@ struct Group {
 #[derive(Clone, Hash)]
 pub(crate) struct Hpb {
     group_entries: u32,
+    /// Size of an entry in host memory. A plain one is kept in the lower half of 64 bits.
+    entry_bytes: u64,
+    /// Entries are addresses that the host can read.
+    plain: bool,
     max_defer: Option<Nanos>,
     eager: bool,
     idle: Nanos,
@@ -137,8 +144,8 @@ impl Booster for Hpb {
     #[inline]
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
         if let Op::HpbReadBuffer { group } = *op {
-            let sealed = seat::sealed_in(response);
-            self.loaded(now, group, sealed);
+            let entries = seat::entries_in(response);
+            self.loaded(now, group, entries);
         }
         match response.hpb {
             HpbNotice::None => {}
@@ -225,6 +232,8 @@ impl Hpb {
         let groups = info.capacity_units.div_ceil(info.hpb_group_entries);
         let mut hpb = Hpb {
             group_entries: info.hpb_group_entries,
+            entry_bytes: info.hpb_entry_bytes.into(),
+            plain: info.has_plain_entries(),
             max_defer: own.max_defer_us.count().map(|us| Nanos::from_micros(us.into())),
             eager: own.eager,
             idle: Nanos::from_micros(own.idle_us.into()),
@@ -250,7 +259,7 @@ impl Hpb {
     }
 
     fn group_bytes(&self) -> u64 {
-        u64::from(self.group_entries) * SEALED_BYTES
+        u64::from(self.group_entries) * self.entry_bytes
     }
 
     #[inline]
@@ -264,8 +273,8 @@ impl Hpb {
         Some(&mut self.entries[slot as usize][at])
     }
 
-    /// The entry to send with a read. Only the device can tell whether the following blocks are contiguous with the
-    /// first (Sec. 3.4). It accepts no entry of a dirty group, so all blocks must be in valid groups.
+    /// The entry to send with a read: that of the first block, if it serves all of them. The device accepts no entry of
+    /// a dirty group, so all blocks must be in valid groups.
     #[inline]
     fn entry_for(&mut self, now: SimTime, lpa: Lpa, len: u32) -> Option<u64> {
         let (first, at) = self.locate(lpa);
@@ -278,12 +287,21 @@ impl Hpb {
                 State::Dirty if !self.eager => self.want(now, number),
                 State::Valid => {
                     self.lru.touch(group.slot - 1);
-                    entry = self.entries[group.slot as usize - 1][at];
+                    let entries = &self.entries[group.slot as usize - 1];
+                    entry = if self.serves_all(entries, at, len) { entries[at] } else { 0 };
                 }
                 State::Loading { .. } | State::Dirty => {}
             }
         }
         (first == last && entry != 0).then_some(entry)
+    }
+
+    /// True if the chunk of `len` blocks from entry `at` on lies in this group, and is physically contiguous (Sec. 3.4)
+    /// or only the device can tell.
+    #[inline]
+    fn serves_all(&self, entries: &[u64], at: usize, len: u32) -> bool {
+        let Some(chunk) = entries.get(at..at + len as usize) else { return false };
+        !self.plain || chunk.windows(2).all(|pair| pair[1] == pair[0] + 1)
     }
 
     /// Drops the entries of units that are about to change.
@@ -398,7 +416,7 @@ impl Hpb {
     }
 
     /// READ BUFFER has ended; `None` if it has failed. Then the group is dropped until a read misses it.
-    fn loaded(&mut self, now: SimTime, number: u32, sealed: Option<Vec<u64>>) {
+    fn loaded(&mut self, now: SimTime, number: u32, entries: Option<Vec<u64>>) {
         self.loading = false;
         let group = &mut self.groups[number as usize];
         let State::Loading { touched } = group.state else {
@@ -406,12 +424,12 @@ impl Hpb {
         };
         let slot = group.slot - 1;
         self.lru.insert(slot);
-        let Some(sealed) = sealed else {
+        let Some(entries) = entries else {
             self.release(slot);
             return;
         };
-        assert!(sealed.len() <= self.group_entries as usize, "group {number} came with {} entries", sealed.len());
-        self.entries[slot as usize][..sealed.len()].copy_from_slice(&sealed);
+        assert!(entries.len() <= self.group_entries as usize, "group {number} came with {} entries", entries.len());
+        self.entries[slot as usize][..entries.len()].copy_from_slice(&entries);
         // If entries have changed during the load, the whole group counts as dirty; the next READ BUFFER brings them.
         group.state = if touched { State::Dirty } else { State::Valid };
         if touched && self.eager {

@@ -18,6 +18,7 @@ fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, eager: bool) -> Hpb {
         superblocks: 1,
         superblock_units: 64,
         hpb_group_entries: GROUP,
+        hpb_entry_bytes: 8,
         hpb_region_groups: 1,
         hpb_max_blocks: 128,
         hpb_device_control: false,
@@ -28,6 +29,55 @@ fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, eager: bool) -> Hpb {
     let mut hpb = attach(&own, limit_groups * u64::from(GROUP) * 8, &info);
     (hpb.max_defer, hpb.idle) = (max_defer, Nanos(100));
     hpb
+}
+
+/// With plain entries: those of a group follow each other, but for the one of page 4.
+fn plain_booster(limit_bytes: u64) -> Hpb {
+    let info = DeviceInfo {
+        capacity_units: 4 * GROUP,
+        superblocks: 1,
+        superblock_units: 64,
+        hpb_group_entries: GROUP,
+        hpb_entry_bytes: 4,
+        hpb_region_groups: 1,
+        hpb_max_blocks: 128,
+        hpb_device_control: false,
+        map_page_entries: 1024,
+        map_cache_entries: 2048,
+    };
+    let mut hpb = attach(&Params::default(), limit_bytes, &info);
+    hpb.idle = Nanos(100);
+    assert_eq!(ask(&mut hpb), Some(0));
+    let places = (0..GROUP).map(|i| if i == 4 { 900 } else { 100 + i }).collect();
+    respond(&mut hpb, Op::HpbReadBuffer { group: 0 }, DataIn::Plain(places), HpbNotice::None);
+    hpb
+}
+
+/// HPB 2017 Sec. 3.4.
+#[test]
+fn only_contiguous_chunks_get_a_plain_entry() {
+    let mut hpb = plain_booster(64);
+    let with = |lpa, len, entry| Op::HpbRead { lpa: Lpa(lpa), len, entry };
+    let without = |lpa, len| Op::Read { lpa: Lpa(lpa), len };
+    assert_eq!(read(&mut hpb, 0, 4), with(0, 4, 100));
+    assert_eq!(read(&mut hpb, 0, 5), without(0, 5), "page 4 is elsewhere");
+    assert_eq!(read(&mut hpb, 4, 1), with(4, 1, 900));
+    assert_eq!(read(&mut hpb, 4, 2), without(4, 2));
+    assert_eq!(read(&mut hpb, 5, 11), with(5, 11, 105));
+    assert_eq!(read(&mut hpb, 5, 12), without(5, 12), "reaches into the next group");
+    notice(&mut hpb, HpbNotice::Entry { lpa: Lpa(4), entry: 104 });
+    assert_eq!(read(&mut hpb, 0, 16), with(0, 16, 100));
+    sent(&mut hpb, RequestOp::Write { fua: false }, 7, 1);
+    assert_eq!(read(&mut hpb, 0, 8), without(0, 8), "no entry for page 7");
+    assert_eq!(read(&mut hpb, 0, 7), with(0, 7, 100));
+    notice(&mut hpb, HpbNotice::Entry { lpa: Lpa(6), entry: 0 });
+    assert_eq!([read(&mut hpb, 6, 1), read(&mut hpb, 5, 2)], [without(6, 1), without(5, 2)], "trimmed");
+}
+
+#[test]
+fn plain_entries_take_half_the_memory() {
+    let hpb = plain_booster(3 * 64 + 63);
+    assert_eq!((hpb.usage().dram_bytes, hpb.usage().dram_bytes_limit), (64, 192));
 }
 
 fn part(op: RequestOp, lpa: u32, len: u32) -> Part {

@@ -14,7 +14,7 @@ use units::{AppId, CounterSets, Lpa, Ppa, Seq, SimTime, Superblock};
 use crate::app::AppSignal;
 use crate::request::{Part, RequestOp};
 
-/// Bytes of a sealed HPB entry.
+/// Bytes of an entry of HPB 2.0, which is sealed.
 pub(crate) const SEALED_BYTES: u64 = 8;
 
 /// Decision about a part.
@@ -206,10 +206,12 @@ pub(super) fn plain(part: &Part, max_units: u32) -> Step {
     Step::Send { op, units: len }
 }
 
-/// The sealed entries in the response to a READ BUFFER; `None` if it has failed.
-pub(super) fn sealed_in(response: &mut Response) -> Option<Vec<u64>> {
+/// The entries in the response to a READ BUFFER, plain ones in the lower half; `None` if it has failed.
+pub(super) fn entries_in(response: &mut Response) -> Option<Vec<u64>> {
     match std::mem::take(&mut response.data) {
-        DataIn::Sealed(sealed) if response.status == Status::Good => Some(sealed),
+        _ if response.status != Status::Good => None,
+        DataIn::Sealed(entries) => Some(entries),
+        DataIn::Plain(entries) => Some(entries.into_iter().map(u64::from).collect()),
         _ => None,
     }
 }

@@ -18,10 +18,14 @@ mod names;
 mod page;
 mod schema;
 
+use std::collections::BTreeSet;
+
 use file::ProfileFile;
 use layers::Layers;
-use names::{fields_of, split, table_for, unknown_section};
-use params::{Table, Value};
+use names::{fields_of, split, table_for, tables_in, unknown_section};
+use params::{Owners, Table, Value};
+
+use crate::system::{OF_PAPERS, Parts};
 
 pub use ceilings::{Ceiling, LIMITS, PATTERNS, Pattern};
 pub use describe::Description;
@@ -41,6 +45,8 @@ pub struct Profile {
     pub origin: String,
     /// Its values.
     pub values: Values,
+    /// Names of the keys that its files name, or that replace others.
+    given: BTreeSet<String>,
 }
 
 impl Profile {
@@ -69,7 +75,7 @@ impl Profile {
         }
         let values = Values::read(&root).map_err(|error| failed(error.to_string()))?;
         checks::check(&values).map_err(failed)?;
-        let profile = Profile { origin: origin.into(), values };
+        let profile = Profile { origin: origin.into(), values, given: names_in(&root).map_err(failed)? };
         // Whichever mapping is chosen, there is room for the table in segments; other sizes are checked by their
         // schemes.
         let segments = u64::from(profile.capacity_units()).div_ceil(units::SEGMENT_ENTRIES.into());
@@ -77,6 +83,30 @@ impl Profile {
         device.check_metadata(segments, segments).map_err(|error| failed(error.to_string()))?;
         Ok(profile)
     }
+
+    /// The profile for a system: what the paper of its booster says of the mapping scheme's parameters holds where the
+    /// profile names no value.
+    ///
+    /// # Panics
+    /// Never: a test checks what papers say.
+    #[must_use]
+    pub fn for_parts(&self, parts: Parts) -> Profile {
+        let mut profile = self.clone();
+        for said in OF_PAPERS.iter().filter(|said| (said.booster, said.mapping) == (parts.booster, parts.mapping)) {
+            let scheme = said.mapping.name();
+            if !self.given.contains(&format!("scheme.{scheme}.{}", said.key)) {
+                profile.values.mappings.set(scheme, said.key, said.value.value()).expect("what papers say is allowed");
+            }
+        }
+        profile
+    }
+}
+
+/// The names of all values in the tables of a profile.
+fn names_in(root: &Table) -> Result<BTreeSet<String>, String> {
+    let tables = tables_in(root)?;
+    let names = |(section, table): (String, &Table)| table.keys().map(|key| format!("{section}.{key}")).collect();
+    Ok(tables.into_iter().flat_map::<Vec<String>, _>(names).collect())
 }
 
 /// The text of an embedded profile by name, or of a file by path, as it stands there.

@@ -6,14 +6,17 @@ use serde_json::{Value, json};
 use units::{Counter, CounterSet};
 
 use super::schema::{Section, schemes, sections};
+use crate::system::OF_PAPERS;
 
 /// The documentation of every key, as Markdown.
 pub fn schema_markdown() -> String {
     let mut text = String::from(
         "# Profile keys\n\n\
          A profile is a TOML file that makes one device, its link and its driver. Every key without a default must \
-         stand in it. Parameters of mapping schemes, boosters and schedulers have the defaults of the default profile, \
-         hp-ufs; a profile names in `[scheme.NAME]` only what differs. Any other key is an error. Two more tables, \
+         stand in it. Parameters of mapping schemes, boosters and schedulers have defaults, those of their papers \
+         where these say something; a profile names in `[scheme.NAME]` only what differs. A booster may bring its \
+         own value for a parameter of the mapping scheme below it, which then stands beside the default and holds \
+         where the profile names none. Any other key is an error. Two more tables, \
          `[sources]` and `[assumed]`, say where each value comes from: every key in the file but `device.name` and \
          `device.summary` stands in exactly one of them, as `\"section.key\" = \"paper and section\"` or \
          `\"section.key\" = \"reason for the choice\"`.\n\n\
@@ -36,12 +39,12 @@ pub fn schema_markdown() -> String {
     );
     for section in sections() {
         text += &format!("\n## `[{}]`\n\n{}\n", section.name, section.about);
-        text += &table(&section.fields);
+        text += &table(&section.name, &section.fields);
     }
     text += "\n# Schemes\n";
     for section in schemes().iter().filter(|section| !section.fields.is_empty()) {
         text += &format!("\n## `[scheme.{}]`\n", section.name);
-        text += &table(&section.fields);
+        text += &table(&section.name, &section.fields);
     }
     text
 }
@@ -78,12 +81,18 @@ pub fn counters_markdown() -> String {
     text
 }
 
-fn table(fields: &[Field]) -> String {
+/// The keys of a section. `name` is that of the section, or of the scheme.
+fn table(name: &str, fields: &[Field]) -> String {
     let mut text = String::from("\n| key | allowed | unit | default | meaning |\n|---|---|---|---|---|\n");
     for field in fields {
         let (allowed, unit) = (field.kind.allowed(), unit_of(field.key));
-        let default = field.default.map(|default| default.value().to_string()).unwrap_or_default();
-        let source = if field.source.is_empty() { String::new() } else { format!(" *{}*", field.source) };
+        let mut default = field.default.map(|default| default.value().to_string()).unwrap_or_default();
+        let mut source = if field.source.is_empty() { String::new() } else { format!(" *{}*", field.source) };
+        for said in OF_PAPERS.iter().filter(|said| said.mapping.name() == name && said.key == field.key) {
+            let booster = said.booster.name();
+            default += &format!("; {} with booster `{booster}`", said.value.value());
+            source += &format!(" Booster `{booster}`: *{}*", said.source);
+        }
         text += &format!("| `{}` | {allowed} | {unit} | {default} | {}{source} |\n", field.key, field.doc);
     }
     text

@@ -408,3 +408,22 @@ fn the_device_of_map_plus_has_the_papers_numbers() {
     }
     assert!(config.write_through && !config.timing.page_register);
 }
+
+/// A scheme is what its paper describes, on every device, unless the profile or the run knows better.
+#[test]
+fn a_booster_brings_what_its_paper_says() {
+    let published = |profile: &str, scheme: &str, set: &[&str]| {
+        let set: Vec<Override> = set.iter().map(|text| parse_override(text).unwrap()).collect();
+        let parts = crate::system::SystemSpec::preset(scheme).resolve().unwrap();
+        let own = Profile::load(profile, &set).unwrap().for_parts(parts).values.mappings.SegmentLog;
+        (own.hpb_group_entries, own.hpb_entry, own.hpb_tracked_groups)
+    };
+    assert_eq!(published("hp-ufs", "hpb", &[]), (4096, "plain", 64));
+    assert_eq!(published("hp-ufs", "hpb-linux", &[]), (1024, "sealed", 0), "entries of the standard");
+    assert_eq!(published("hpbvalve", "hpbvalve", &[]), (512, "sealed", 64), "entries of the standard");
+    assert_eq!(published("hpbvalve", "hpb", &[]), (512, "plain", 64), "the profile names its groups");
+    let set = ["scheme.segment-log.hpb_entry=sealed", "scheme.*.hpb_tracked_groups=0"];
+    assert_eq!(published("hp-ufs", "hpb", &set), (4096, "sealed", 0));
+    let eager = Profile::load("hp-ufs", &[]).unwrap().values.boosters.Hpb;
+    assert_eq!((eager.eager, eager.max_defer_us.count()), (true, None), "groups are read at boot and in idle time");
+}

@@ -29,6 +29,7 @@ pub(super) fn run(bytes: &[u8]) {
     let scheme = input.u8();
     let kind = MappingKind::ALL[usize::from(scheme) % MappingKind::ALL.len()];
     let segment_kib = [4, 1, 2][usize::from(scheme) / MappingKind::ALL.len() % 3];
+    let entry = ["sealed", "plain"][usize::from(scheme) / MappingKind::ALL.len() / 3 % 2];
     let faults = match input.u8() {
         n if n < 192 => Faults::default(),
         n => {
@@ -37,6 +38,7 @@ pub(super) fn run(bytes: &[u8]) {
     };
     let mut config = DeviceConfig { faults, ..config().clone() };
     config.mappings.set("*", "segment_kib", segment_kib).expect("schemes with segments have it");
+    config.mappings.set("*", "hpb_entry", entry).expect("what is published to an HPB host has it");
     let mut host = Host { sizes: Sizes::of(&config), device: Hostile::new(config, kind) };
     for _ in 0..MOST_STEPS {
         if input.is_empty() {
@@ -140,10 +142,11 @@ impl Host {
         }
     }
 
-    /// A sealed entry of the device, perhaps of another address or an old one, or any number.
+    /// An HPB entry of the device, perhaps of another address or an old one, or any number.
     fn entry(&self, input: &mut Input<'_>) -> u64 {
         match input.u8() {
-            n @ 0..224 => self.device.sealed(n.into()).unwrap_or(0),
+            n @ 0..224 => self.device.published(n.into()).unwrap_or(0),
+            n @ 224..240 => (u64::from(n) - 224) << 8 | u64::from(input.u8()),
             _ => input.u64(),
         }
     }

@@ -12,12 +12,16 @@ const INFO: DeviceInfo = DeviceInfo {
     superblocks: 65535,
     superblock_units: 65536,
     hpb_group_entries: 4096,
+    hpb_entry_bytes: 8,
     hpb_region_groups: 1,
     hpb_max_blocks: 128,
     hpb_device_control: false,
     map_page_entries: 1024,
     map_cache_entries: 2048,
 };
+
+/// The same with plain HPB entries.
+const PLAIN: DeviceInfo = DeviceInfo { hpb_entry_bytes: 4, ..INFO };
 
 /// Commands that a response may answer.
 const OPS: [Op; 15] = [
@@ -46,31 +50,38 @@ pub(super) fn run(bytes: &[u8]) {
         n => Seq(1 << (n % 64)),
     };
     let message = input.rest();
-    match OPS.get(usize::from(kind)) {
-        Some(op) => response(message, near, op),
-        None => command(message, near),
+    for info in [&INFO, &PLAIN] {
+        match OPS.get(usize::from(kind)) {
+            Some(op) => response(message, info, near, op),
+            None => command(message, info, near),
+        }
     }
 }
 
-fn command(bytes: &[u8], near: Seq) {
-    let Ok(command) = decode_command(bytes, &INFO, near) else { return };
+fn command(bytes: &[u8], info: &DeviceInfo, near: Seq) {
+    let Ok(command) = decode_command(bytes, info, near) else { return };
     let mut again = Vec::new();
-    encode_command(&command, &INFO, &mut again).expect("what has been read has bytes");
-    assert_eq!(decode_command(&again, &INFO, near).as_ref(), Ok(&command));
+    encode_command(&command, info, &mut again).expect("what has been read has bytes");
+    assert_eq!(decode_command(&again, info, near).as_ref(), Ok(&command));
     no_longer(&again, bytes);
 }
 
-fn response(bytes: &[u8], near: Seq, op: &Op) {
-    let Ok(response) = decode_response(bytes, &INFO, near, op) else { return };
+fn response(bytes: &[u8], info: &DeviceInfo, near: Seq, op: &Op) {
+    let Ok(response) = decode_response(bytes, info, near, op) else { return };
     let mut again = Vec::new();
-    let result = encode_response(&response, op, &INFO, &mut again);
+    let result = encode_response(&response, op, info, &mut again);
     // A reader does not know the length of a group; a writer does.
-    if matches!(&response.data, DataIn::Sealed(entries) if entries.len() > INFO.hpb_group_entries as usize) {
-        assert!(result.is_err() && again.is_empty(), "{} entries", again.len());
+    let entries = match &response.data {
+        DataIn::Sealed(entries) => entries.len(),
+        DataIn::Plain(entries) => entries.len(),
+        _ => 0,
+    };
+    if entries > info.hpb_group_entries as usize {
+        assert!(result.is_err() && again.is_empty(), "{entries} entries");
         return;
     }
     result.expect("what has been read has bytes");
-    assert_eq!(decode_response(&again, &INFO, near, op).as_ref(), Ok(&response));
+    assert_eq!(decode_response(&again, info, near, op).as_ref(), Ok(&response));
     no_longer(&again, bytes);
 }
 

@@ -105,7 +105,7 @@ fn block_bytes(len: u32) -> Result<u32, EncodeError> {
     Ok(len * UNIT_BYTES as u32)
 }
 
-/// Bytes of the sealed entries of a group; the last group ends with the device.
+/// Bytes of the entries of a group; the last group ends with the device.
 fn group_bytes(group: u32, info: &DeviceInfo) -> Result<u32, EncodeError> {
     let first = u64::from(group) * u64::from(info.hpb_group_entries);
     let capacity = u64::from(info.capacity_units);
@@ -114,9 +114,9 @@ fn group_bytes(group: u32, info: &DeviceInfo) -> Result<u32, EncodeError> {
         return Err(EncodeError::Value { field: "HPB group", value: u64::from(group), allowed });
     }
     let entries = u64::from(info.hpb_group_entries).min(capacity - first);
-    let max = u64::from(0xFF_FFFF / hpb::SEALED_ENTRY_BYTES);
+    let max = u64::from(0xFF_FFFF / info.hpb_entry_bytes);
     EncodeError::limit("HPB group entries", entries, max)?;
-    Ok(entries as u32 * hpb::SEALED_ENTRY_BYTES)
+    Ok(entries as u32 * info.hpb_entry_bytes)
 }
 
 /// Bytes of data that a command sends or may receive, and its CDB.
@@ -145,6 +145,7 @@ pub(super) fn encode(command: &Command, info: &DeviceInfo) -> Result<(u32, [u8; 
         Op::Write { lpa, len, fua } => blocks(WRITE_10, if fua { FUA } else { 0 }, lpa, len),
         Op::Flush => blocks(SYNCHRONIZE_CACHE_10, 0, Lpa(0), 0),
         Op::Unmap { .. } => blocks(UNMAP, 0, Lpa(0), UNMAP_LIST_BYTES),
+        Op::HpbRead { lpa, len, entry } if info.has_plain_entries() => hpb::read_16(lpa, len, entry)?,
         Op::HpbRead { lpa, len, entry } => hpb::read(lpa, len, entry)?,
         Op::HpbReadBuffer { group } => hpb::read_buffer(group, bytes, info)?,
         Op::HpbInactivate { region } => hpb::inactivate(region)?,
@@ -181,7 +182,11 @@ pub(super) fn decode(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(Parsed, u32)
         return Ok((Parsed::Op(op), bytes));
     }
     match opcode {
-        hpb::HPB_READ => {
+        hpb::READ_16 if info.has_plain_entries() => {
+            let (op, len) = hpb::decode_read_16(cdb)?;
+            Ok((Parsed::Op(op), len * UNIT_BYTES as u32))
+        }
+        hpb::HPB_READ if !info.has_plain_entries() => {
             let op = hpb::decode_read(cdb)?;
             let blocks = u32::from(cdb.u8(14, "HPB READ transfer length")?);
             Ok((Parsed::Op(op), blocks * UNIT_BYTES as u32))
@@ -190,7 +195,10 @@ pub(super) fn decode(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(Parsed, u32)
         hpb::HPB_WRITE_BUFFER => Ok((Parsed::Op(hpb::decode_inactivate(cdb, info)?), 0)),
         READ_10 | WRITE_10 | SYNCHRONIZE_CACHE_10 | UNMAP => decode_scsi(cdb, opcode),
         _ => {
-            let rule = Allowed::Rule("28h, 2Ah, 35h, 42h, C0h-C5h, F8h-FAh");
+            let rule = match info.has_plain_entries() {
+                true => Allowed::Rule("28h, 2Ah, 35h, 42h, 88h, C0h-C5h, F9h, FAh"),
+                false => Allowed::Rule("28h, 2Ah, 35h, 42h, C0h-C5h, F8h-FAh"),
+            };
             Err(cdb.fault(0, "operation code", u64::from(opcode), rule))
         }
     }

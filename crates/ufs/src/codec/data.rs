@@ -7,6 +7,7 @@
 //! | multi-entry transfer | 16 per entry, laid out as the piggyback (see [`super::hpufs`]) |
 //! | valid page bitmap | 8 per word; byte n holds units 8n to 8n + 7 in fill order, least significant bit first |
 //! | sealed HPB entries | 8 per block, big-endian, 0 = unmapped |
+//! | plain HPB entries | 4 per block, packed PPA, big-endian |
 //! | runs of logical blocks | 8 per run (see [`super::mapplus`]) |
 //! | UNMAP parameter list | see [`super::cdb`] |
 //!
@@ -27,9 +28,10 @@ use units::{Lpa, Seq};
 
 use super::bytes::Reader;
 use super::error::{Allowed, DecodeError, EncodeError};
-use super::{cdb, hpb, hpufs, mapplus};
+use super::{cdb, hpufs, mapplus};
 use crate::command::Op;
 use crate::data::{Content, DataIn, DataOut, Quarters};
+use crate::info::DeviceInfo;
 use crate::response::Status;
 
 /// Flag of a DATA UPIU whose data segment stands for user data; only used in the simulator.
@@ -207,7 +209,7 @@ fn decode_content(unit: Reader<'_>) -> Result<Option<Content>, DecodeError> {
 }
 
 /// The data of a response to `op`, and the bytes that it has on a real link.
-pub(super) fn data_in(op: &Op, data: &DataIn) -> Result<(Payload, u64), EncodeError> {
+pub(super) fn data_in(op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<(Payload, u64), EncodeError> {
     let payload = match (op, data) {
         (_, DataIn::None) => Payload::exact(Vec::new()),
         (Op::Read { .. } | Op::HpbRead { .. } | Op::MappedRead { .. }, DataIn::One(unit)) => {
@@ -228,8 +230,11 @@ pub(super) fn data_in(op: &Op, data: &DataIn) -> Result<(Payload, u64), EncodeEr
             }
             Payload::exact(bytes)
         }
-        (Op::HpbReadBuffer { .. }, DataIn::Sealed(entries)) => {
+        (Op::HpbReadBuffer { .. }, DataIn::Sealed(entries)) if !info.has_plain_entries() => {
             Payload::exact(entries.iter().flat_map(|entry| entry.to_be_bytes()).collect())
+        }
+        (Op::HpbReadBuffer { .. }, DataIn::Plain(entries)) if info.has_plain_entries() => {
+            Payload::exact(segment_bytes(entries))
         }
         (Op::CacheQuery, DataIn::Runs(runs)) => Payload::exact(mapplus::runs(runs, mapplus::MAX_CACHED_RUNS)?),
         _ => {
@@ -247,7 +252,13 @@ pub(super) fn real_bytes(len: usize, stand_in: bool) -> u64 {
 }
 
 /// Inverse of [`data_in`].
-pub(super) fn decode_in(op: &Op, payload: &Payload, status: Status, near: Seq) -> Result<DataIn, DecodeError> {
+pub(super) fn decode_in(
+    op: &Op,
+    payload: &Payload,
+    status: Status,
+    info: &DeviceInfo,
+    near: Seq,
+) -> Result<DataIn, DecodeError> {
     let good = status == Status::Good;
     let len = payload.bytes.len();
     let data = payload.reader();
@@ -276,7 +287,11 @@ pub(super) fn decode_in(op: &Op, payload: &Payload, status: Status, near: Seq) -
         }
         Op::HpbReadBuffer { .. } if len > 0 || good => {
             payload.kind(false)?;
-            let size = hpb::SEALED_ENTRY_BYTES as usize;
+            let size = info.hpb_entry_bytes as usize;
+            if info.has_plain_entries() {
+                let entry = |i| data.u32(i * size, "plain entry");
+                return (0..whole(size)?).map(entry).collect::<Result<_, _>>().map(DataIn::Plain);
+            }
             let entry = |i| data.u64(i * size, "sealed entry");
             (0..whole(size)?).map(entry).collect::<Result<_, _>>().map(DataIn::Sealed)
         }

@@ -13,6 +13,19 @@
 //! | 14 | 1 | blocks, hence at most 255 |
 //! | 15 | 1 | 0 |
 //!
+//! # READ(16) of the 2017 paper, 88h, 16 bytes
+//! Where entries are plain, in place of HPB READ. The address field of 8 bytes holds both (HPB 2017 Sec. 3.1, Fig. 5).
+//!
+//! | offset | size | meaning |
+//! |---|---|---|
+//! | 0 | 1 | 88h |
+//! | 1 | 1 | bit 4 DPO and bit 3 FUA are ignored, the others 0 |
+//! | 2 | 4 | LBA of the first block |
+//! | 6 | 4 | plain entry of the first block: packed PPA (0 = unmapped, else PPA + 1) |
+//! | 10 | 4 | blocks, here at most 65535 |
+//! | 14 | 1 | group number, ignored |
+//! | 15 | 1 | 0 |
+//!
 //! # HPB READ BUFFER, F9h, 10 bytes
 //! | offset | size | meaning |
 //! |---|---|---|
@@ -20,11 +33,11 @@
 //! | 1 | 1 | 01h, the buffer that holds the L2P entries |
 //! | 2 | 2 | region: group / subregions of a region |
 //! | 4 | 2 | subregion within the region: group % subregions of a region; 0 where a group is a region |
-//! | 6 | 3 | allocation length = entries of the group x 8; the last group can be smaller than the others |
+//! | 6 | 3 | allocation length = entries of the group x 8, or x 4 where they are plain; the last group can be smaller |
 //! | 9 | 1 | control, 0 |
 //! | 10 | 6 | 0 |
 //!
-//! Its DATA IN is one big-endian 8-byte sealed entry per block of the group.
+//! Its DATA IN is one big-endian entry per block of the group, 8 bytes if sealed, 4 if plain.
 //!
 //! # HPB WRITE BUFFER, FAh, 10 bytes, no data
 //! | offset | size | meaning |
@@ -50,9 +63,10 @@
 //! | 6 | 1 | subregions to activate, 0 to 2 | 0 |
 //! | 7 | 1 | regions to inactivate, 0 to 2 | 0 |
 //! | 8 | 4 | first to activate: region (2), subregion (2) | LPA (4 bytes) |
-//! | 12 | 4 | second to activate | sealed entry, |
-//! | 16 | 4 | first and second region to inactivate | 8 bytes |
+//! | 12 | 4 | second to activate | sealed entry, 8 bytes; or plain one, 4 bytes, |
+//! | 16 | 4 | first and second region to inactivate | and 0 |
 //!
+//! The frame has one size, so a plain entry makes it no shorter.
 //! One subregion to activate and nothing else is a dirty group. Fields beyond the counts are 0.
 
 use units::Lpa;
@@ -65,6 +79,9 @@ use crate::response::{HpbNotice, Recommendation};
 
 /// Operation code of HPB READ.
 pub const HPB_READ: u8 = 0xF8;
+
+/// Operation code of READ(16), which carries a plain entry.
+pub const READ_16: u8 = 0x88;
 
 /// Operation code of HPB READ BUFFER.
 pub const HPB_READ_BUFFER: u8 = 0xF9;
@@ -109,6 +126,32 @@ pub(super) fn decode_read(cdb: Reader<'_>) -> Result<Op, DecodeError> {
     })
 }
 
+/// A plain entry, which the rest of the model keeps in 64 bits.
+fn plain(entry: u64) -> Result<[u8; 4], EncodeError> {
+    EncodeError::limit("plain HPB entry", entry, u32::MAX.into())?;
+    Ok((entry as u32).to_be_bytes())
+}
+
+pub(super) fn read_16(lpa: Lpa, len: u32, entry: u64) -> Result<[u8; 16], EncodeError> {
+    let mut cdb = [0; 16];
+    cdb[0] = READ_16;
+    cdb[2..6].copy_from_slice(&lpa.0.to_be_bytes());
+    cdb[6..10].copy_from_slice(&plain(entry)?);
+    cdb[10..14].copy_from_slice(&len.to_be_bytes());
+    Ok(cdb)
+}
+
+/// The operation and its number of blocks.
+pub(super) fn decode_read_16(cdb: Reader<'_>) -> Result<(Op, u32), DecodeError> {
+    let flags = cdb.u8(1, "READ(16) flags")?;
+    cdb.exactly(1, "READ(16) flags", u64::from(flags & !super::cdb::READ_HINTS), 0)?;
+    let len = cdb.u32(10, "READ(16) transfer length")?;
+    cdb.range(10, "READ(16) transfer length", u64::from(len), 0..=u64::from(super::cdb::MAX_BLOCKS_10))?;
+    cdb.zeroes(15, 16)?;
+    let entry = u64::from(cdb.u32(6, "READ(16) entry")?);
+    Ok((Op::HpbRead { lpa: Lpa(cdb.u32(2, "READ(16) LBA")?), len, entry }, len))
+}
+
 /// Region and subregion of a group, as encoded.
 fn place(group: u32, info: &DeviceInfo) -> Result<[u8; 4], EncodeError> {
     let (region, subregion) = (group / info.hpb_region_groups, group % info.hpb_region_groups);
@@ -149,8 +192,8 @@ pub(super) fn decode_read_buffer(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(
     cdb.exactly(1, "HPB READ BUFFER id", u64::from(cdb.u8(1, "HPB READ BUFFER id")?), 1)?;
     let group = group_at(cdb, 2, info)?;
     let bytes = cdb.u24(6, "HPB READ BUFFER allocation length")?;
-    if !bytes.is_multiple_of(SEALED_ENTRY_BYTES) {
-        let rule = Allowed::Rule("a multiple of 8");
+    if !bytes.is_multiple_of(info.hpb_entry_bytes) {
+        let rule = Allowed::Rule("a multiple of the size of an entry");
         return Err(cdb.fault(6, "HPB READ BUFFER allocation length", u64::from(bytes), rule));
     }
     cdb.zeroes(9, 16)?;
@@ -193,7 +236,10 @@ pub(super) fn notice(
         HpbNotice::Entry { lpa, entry } => {
             bytes[4] = NEW_ENTRY;
             bytes[8..12].copy_from_slice(&lpa.0.to_be_bytes());
-            bytes[12..20].copy_from_slice(&entry.to_be_bytes());
+            match info.has_plain_entries() {
+                true => bytes[12..16].copy_from_slice(&plain(entry)?),
+                false => bytes[12..20].copy_from_slice(&entry.to_be_bytes()),
+            }
             Ok(Some((UPDATE_ALERT | ENTRY_FLAG, bytes)))
         }
     }
@@ -228,6 +274,10 @@ pub(super) fn decode_notice(field: Reader<'_>, is_entry: bool, info: &DeviceInfo
     if is_entry {
         field.zeroes(6, 8)?;
         let lpa = Lpa(field.u32(8, "HPB notice LPA")?);
+        if info.has_plain_entries() {
+            field.zeroes(16, HPB_NOTICE_BYTES)?;
+            return Ok(HpbNotice::Entry { lpa, entry: field.u32(12, "HPB notice entry")?.into() });
+        }
         return Ok(HpbNotice::Entry { lpa, entry: field.u64(12, "HPB notice entry")? });
     }
     let counts = [field.u8(6, "HPB notice active count")?, field.u8(7, "HPB notice inactive count")?].map(usize::from);
@@ -258,6 +308,7 @@ mod tests {
         superblocks: 1,
         superblock_units: 64,
         hpb_group_entries: 4096,
+        hpb_entry_bytes: 8,
         hpb_region_groups: 1,
         hpb_max_blocks: 128,
         hpb_device_control: false,
@@ -274,6 +325,27 @@ mod tests {
         let cdb = read(Lpa(0x0102_0304), 9, 0xA1A2_A3A4_A5A6_A7A8).unwrap();
         let golden = [0xF8, 0, 0x01, 0x02, 0x03, 0x04, 0xA1, 0xA2, 0xA3, 0xA4, 0xA5, 0xA6, 0xA7, 0xA8, 0x09, 0];
         assert_eq!(cdb, golden);
+    }
+
+    #[test]
+    fn a_plain_entry_lies_in_the_address_field_of_a_read_16() {
+        let cdb = read_16(Lpa(0x0102_0304), 9, 0xA1A2_A3A4).unwrap();
+        assert_eq!(cdb, [0x88, 0, 0x01, 0x02, 0x03, 0x04, 0xA1, 0xA2, 0xA3, 0xA4, 0, 0, 0, 9, 0, 0]);
+        let op = Op::HpbRead { lpa: Lpa(0x0102_0304), len: 9, entry: 0xA1A2_A3A4 };
+        assert_eq!(decode_read_16(Reader::message(&cdb)), Ok((op, 9)));
+        assert!(read_16(Lpa(0), 1, 1 << 32).is_err(), "a sealed entry does not fit");
+    }
+
+    #[test]
+    fn a_plain_entry_fills_half_of_a_notices_entry() {
+        let info = DeviceInfo { hpb_entry_bytes: 4, ..INFO };
+        let entry = HpbNotice::Entry { lpa: Lpa(0x0102_0304), entry: 0xA1A2_A3A4 };
+        let (flags, bytes) = notice(&entry, &info).unwrap().unwrap();
+        let golden = [0, 0x12, 0x80, 0x10, 0xF0, 0, 0, 0, 1, 2, 3, 4, 0xA1, 0xA2, 0xA3, 0xA4, 0, 0, 0, 0];
+        assert_eq!((flags, bytes), (0x06, golden));
+        assert_eq!(decode_notice(Reader::message(&bytes), true, &info), Ok(entry));
+        let sealed = HpbNotice::Entry { lpa: Lpa(1), entry: 1 << 32 };
+        assert!(notice(&sealed, &info).is_err());
     }
 
     #[test]

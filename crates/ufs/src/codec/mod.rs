@@ -27,7 +27,8 @@
 //! let info = DeviceInfo {
 //!     capacity_units: 1 << 20, superblocks: 256, superblock_units: 4096, map_page_entries: 1024,
 //!     map_cache_entries: 2048,
-//!     hpb_group_entries: 4096, hpb_region_groups: 1, hpb_max_blocks: 128, hpb_device_control: false,
+//!     hpb_group_entries: 4096, hpb_entry_bytes: 8, hpb_region_groups: 1, hpb_max_blocks: 128,
+//!     hpb_device_control: false,
 //! };
 //! let op = Op::MappedRead { lpa: Lpa(7), len: 1, ppa: Some(Ppa(41)) };
 //! let command = Command { tag: Tag(3), op, host_seq: Seq(99), freed: None, data: DataOut::None };
@@ -133,7 +134,7 @@ fn check_transfer(
 /// unchanged.
 pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let expected = u64::from(cdb::data_in_bytes(op, info)?);
-    let (payload, real) = data::data_in(op, &response.data)?;
+    let (payload, real) = data::data_in(op, &response.data, info)?;
     EncodeError::limit("bytes of data", real, expected)?;
     let start = out.len();
     upiu::push_data(out, upiu::DATA_IN, response.tag, &payload);
@@ -160,14 +161,20 @@ pub fn decode_response(bytes: &[u8], info: &DeviceInfo, near: Seq, expected: &Op
     if let Some(tag) = tag {
         message.exactly(3, "task tag", u64::from(tag.0), u64::from(upiu.tag.0))?;
     }
-    check_residual(last, expected, &payload, upiu.residual)?;
-    let data: DataIn = data::decode_in(expected, &payload, upiu.status, near)?;
+    check_residual(last, expected, info, &payload, upiu.residual)?;
+    let data: DataIn = data::decode_in(expected, &payload, upiu.status, info, near)?;
     Ok(Response { tag: upiu.tag, status: upiu.status, data, hpb: upiu.hpb, piggyback: upiu.piggyback })
 }
 
 /// Refuses a residual that does not complete the data to the length that the host asked for. The length of an HPB group
 /// is not known here, so any whole number of entries is allowed for HPB READ BUFFER.
-fn check_residual(last: Reader<'_>, op: &Op, payload: &data::Payload, residual: u32) -> Result<(), DecodeError> {
+fn check_residual(
+    last: Reader<'_>,
+    op: &Op,
+    info: &DeviceInfo,
+    payload: &data::Payload,
+    residual: u32,
+) -> Result<(), DecodeError> {
     let field = "residual transfer count";
     let real = data::real_bytes(payload.bytes.len(), payload.stand_in);
     let want = match *op {
@@ -176,8 +183,8 @@ fn check_residual(last: Reader<'_>, op: &Op, payload: &data::Payload, residual: 
         Op::EntryTransfer => u64::from(hpufs::ENTRY_TRANSFER_BYTES),
         Op::CacheQuery => u64::from(mapplus::CACHE_QUERY_BYTES),
         Op::HpbReadBuffer { .. } => {
-            let left = u64::from(residual % hpb::SEALED_ENTRY_BYTES);
-            return last.exactly(12, "residual transfer count modulo 8", left, 0);
+            let left = u64::from(residual % info.hpb_entry_bytes);
+            return last.exactly(12, "residual transfer count modulo the size of an entry", left, 0);
         }
         _ => 0,
     };

@@ -16,6 +16,7 @@ pub(crate) const INFO: DeviceInfo = DeviceInfo {
     superblocks: 16,
     superblock_units: 4096,
     hpb_group_entries: 512,
+    hpb_entry_bytes: 8,
     hpb_region_groups: 4,
     hpb_max_blocks: 128,
     hpb_device_control: false,

@@ -11,7 +11,7 @@ use super::policy::{Access, Choice, Lookup, Policy};
 use crate::app::AppSignal;
 use crate::booster::hpb::HpbCounters;
 use crate::booster::seat::{
-    Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain, sealed_in,
+    Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, entries_in, plain,
 };
 use crate::request::{Part, RequestOp};
 
@@ -47,7 +47,7 @@ impl<P: Policy> Booster for SubregionBooster<P> {
     fn on_response(&mut self, now: SimTime, op: &Op, response: &mut Response, _: &mut VecDeque<Part>) {
         self.cache.now = now;
         if let Op::HpbReadBuffer { group } = *op {
-            let sealed = sealed_in(response);
+            let sealed = entries_in(response);
             self.fetched(group, sealed);
         }
         match response.hpb {

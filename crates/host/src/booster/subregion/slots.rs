@@ -323,6 +323,7 @@ mod tests {
             superblocks: 8,
             superblock_units: 4096,
             hpb_group_entries: 512,
+            hpb_entry_bytes: 8,
             hpb_region_groups: 1,
             hpb_max_blocks: 128,
             hpb_device_control: false,
