@@ -98,6 +98,9 @@ fn config(booster: BoosterKind, shrinks: bool) -> HostConfig {
     let bytes = if booster == BoosterKind::HpUfs { 32 * 4096 } else { 32 * 8192 };
     let mut config = HostConfig { booster, memory_limit_bytes: Some(bytes), ..HostConfig::default() };
     config.boosters.Hpb.shrinks = shrinks;
+    // Groups are read when a read misses them, at once.
+    config.boosters.Hpb.max_defer_us = CountOr::Count(0);
+    config.boosters.Hpb.eager = false;
     config.boosters.HpbLinux.memory.shrinks = shrinks;
     config.boosters.HpbLinux.memory.reserved_mib = CountOr::Count(0);
     config.boosters.HpbLinux.subregions.activation_thld = 1;

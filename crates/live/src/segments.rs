@@ -138,6 +138,13 @@ impl LiveSegments {
         table::prefetch(&self.shared.slot(slot)[at]);
     }
 
+    /// Prefetches what [`LiveSegments::state`] looks at.
+    #[inline]
+    pub fn prefetch_state(&self, slot: u32) {
+        table::prefetch(&self.shared.head(slot)[0]);
+        table::prefetch(&self.names[(slot * PLACES) as usize]);
+    }
+
     /// A copy of all entries of a slot.
     pub fn image(&self, slot: u32) -> Box<SegmentImage> {
         self.shared.at(slot, self.shared.head(slot)[CHANGES].load(Relaxed))

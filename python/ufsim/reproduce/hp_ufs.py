@@ -234,7 +234,7 @@ T1_SRAM = Figure(
     caption=(
         "Table I gives the controller 1.5 MB. In the authors' prototype these are 384 buffers of 4 KiB, shared by "
         "write data, L2P segments and GC. Tables are beside them: the log buffer, the places of all segments on flash, "
-        "states of superblocks; for HP-UFS the bitmaps of log blocks. HPB adds 14 KiB for the entries that the host "
+        "states of superblocks; for HP-UFS the bitmaps of log blocks. HPB adds one for the entries that the host "
         "has, as soon as it asks for some, which it does not in this run of writes. "
         'With sram.covers = "all" the 1.5 MB hold all tables, these included, and the segment cache is smaller.'
     ),

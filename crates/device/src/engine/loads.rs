@@ -20,6 +20,7 @@ impl<M: Mapping> Firmware<M> {
         self.core.stats.segment_misses += 1;
         let lpa = self.read_lpa(tag, i);
         self.core.publisher.missed(lpa);
+        self.core.prefetch_entry(lpa);
         self.load(UnitSet::one(segment), Waiter::Unit { tag, i });
     }
 
@@ -29,6 +30,7 @@ impl<M: Mapping> Firmware<M> {
 
     pub(super) fn load_for_write(&mut self, segment: SegmentId, lpa: Lpa) {
         self.core.stats.segment_misses += 1;
+        self.core.prefetch_entry(lpa);
         self.load(UnitSet::one(segment), Waiter::Write { lpa });
     }
 

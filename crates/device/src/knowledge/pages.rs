@@ -183,6 +183,14 @@ impl Pages {
         self.history.changed(unit, self.units.slot(lpa), old);
     }
 
+    /// Prefetches what [`MapView::entry`] looks at, if the device has put the segment together.
+    #[inline]
+    pub fn prefetch_entry(&self, lpa: Lpa) {
+        if let Some(image) = &self.images[lpa.segment().index()] {
+            table::prefetch(&image[lpa.slot()]);
+        }
+    }
+
     /// Prefetches what [`Pages::set_unit_state`] and [`Pages::set_seq`] look at.
     #[inline]
     pub fn prefetch(&self, unit: SegmentId) {

@@ -252,8 +252,10 @@ impl SegmentLog {
                 Some(loaded) => self.round.add_loaded(loaded),
                 None => _ = self.round.add(core.meta().directory(), unit),
             }
-            let unread = &self.updates[self.round_end..];
-            self.round_end += unread.iter().take_while(|u| units.of(u.lpa) == unit).count();
+            while let Some(update) = self.updates.get(self.round_end).filter(|update| units.of(update.lpa) == unit) {
+                core.prefetch_entry(update.lpa);
+                self.round_end += 1;
+            }
         }
         assert!(!self.round.is_empty(), "the reserve leaves buffers for a map flush");
         // One read brings all map units that share a flash unit. They are not sorted by place. Sorting would load the

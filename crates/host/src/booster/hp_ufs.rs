@@ -156,11 +156,7 @@ impl Booster for HpUfs {
     /// Prefetches the cached entry of the address: a read or a change will need it.
     #[inline]
     fn prefetch(&self, lpa: Lpa) {
-        if lpa.0 < self.info.capacity_units
-            && let Lookup::Cached(slot) = self.cache.lookup(lpa.segment())
-        {
-            self.cache.prefetch(slot, lpa.slot());
-        }
+        self.prefetch_entry(lpa);
     }
 
     #[inline]

@@ -101,6 +101,12 @@ impl Core {
         self.meta.pages_mut().set_unit(programmed, packed);
     }
 
+    /// Prefetches the entry of an address, which will be looked up when its map unit has been read.
+    #[inline]
+    pub fn prefetch_entry(&self, lpa: Lpa) {
+        self.meta.pages().prefetch_entry(lpa);
+    }
+
     /// Prefetches where the content of a map unit is, which will be replaced soon.
     #[inline]
     pub fn prefetch_unit(&self, unit: SegmentId) {

@@ -3,13 +3,16 @@
 use std::collections::VecDeque;
 
 use ufs::{DataIn, L2pEntry, Notice, Op, PiggyBack, Response, Status};
-use units::{Ppa, SEGMENT_ENTRIES};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES};
 
 use super::reorder::unapplied_part;
 use super::segment_cache::{Lookup, SlotIndex};
 use super::state::HpUfs;
 use super::survey::Survey;
 use crate::request::Part;
+
+/// Entries between a prefetch and its use, when many arrive at once.
+const AHEAD: usize = 4;
 
 impl HpUfs {
     #[inline(always)]
@@ -62,7 +65,36 @@ impl HpUfs {
 
     #[inline(never)]
     fn take_entries(&mut self, entries: &[L2pEntry]) {
-        entries.iter().for_each(|&entry| self.take_entry(entry));
+        for (i, &entry) in entries.iter().enumerate() {
+            if let Some(far) = entries.get(i + 2 * AHEAD) {
+                self.prefetch_entry(far.lpa);
+            }
+            if let Some(near) = entries.get(i + AHEAD) {
+                self.prefetch_replaced(near.lpa);
+            }
+            self.take_entry(entry);
+        }
+    }
+
+    /// Prefetches the cached entry of an address, if there is one.
+    #[inline]
+    pub(in crate::booster) fn prefetch_entry(&self, lpa: Lpa) {
+        if lpa.0 < self.info.capacity_units
+            && let Lookup::Cached(slot) = self.cache.lookup(lpa.segment())
+        {
+            self.cache.prefetch(slot, lpa.slot());
+        }
+    }
+
+    /// Prefetches what is known of the page that a change of this address will replace.
+    #[inline]
+    pub(super) fn prefetch_replaced(&self, lpa: Lpa) {
+        if lpa.0 < self.info.capacity_units
+            && let Lookup::Cached(slot) = self.cache.lookup(lpa.segment())
+            && let Some(ppa) = Ppa::unpack(self.cache.entry(slot, lpa.slot()))
+        {
+            self.validity.prefetch(ppa);
+        }
     }
 
     /// Handles one received entry. Applies it if it is next in order, else stores it.

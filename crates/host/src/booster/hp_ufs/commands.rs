@@ -164,6 +164,9 @@ impl HpUfs {
         if self.pending.writing.iter().any(on_its_way) || !self.pending.is_hinted.insert(segment.index()) {
             return;
         }
+        if let Lookup::Cached(slot) = self.cache.lookup(segment) {
+            self.cache.prefetch_state(slot);
+        }
         self.pending.hinted.push_back(segment);
         self.pending.work = true;
     }

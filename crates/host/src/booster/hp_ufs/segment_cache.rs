@@ -109,6 +109,13 @@ impl SegmentCache {
         self.live.prefetch(slot, at);
     }
 
+    /// Prefetches what a write-back of a segment looks at.
+    #[inline]
+    pub fn prefetch_state(&self, slot: SlotIndex) {
+        table::prefetch(&self.slots[slot as usize]);
+        self.live.prefetch_state(slot);
+    }
+
     /// For tests: changes an entry of a cached segment. The segment stays as clean or dirty as it is.
     pub fn tamper(&mut self, slot: SlotIndex, at: usize, packed: u32) {
         self.live.change(slot, at, packed);

@@ -74,6 +74,14 @@ impl Validity {
         (*count == 0).then_some(Superblock(block))
     }
 
+    /// Prefetches what a change of a unit at this place looks at.
+    #[inline]
+    pub fn prefetch(&self, ppa: Ppa) {
+        if let Some(word) = self.bits.get(self.locate(ppa).1) {
+            table::prefetch(word);
+        }
+    }
+
     #[inline]
     fn locate(&self, ppa: Ppa) -> (u32, usize, u64) {
         let (block, unit) = self.blocks.split(ppa);
