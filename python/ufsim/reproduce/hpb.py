@@ -24,7 +24,7 @@ CHUNKS = (4, 8, 16, 32, 64, 128, 256, 512)
 READS_MISS = (
     "the paper gives no flash times; with a map read as long as a data read, as its Fig. 1 draws it, and the flash as "
     "the only bottleneck, HPB saves more than on the paper's phone, where processor and kernel take their share of "
-    "each read. With metadata in SLC mode and read in half the time it saves less: 42 to 53%"
+    "each read. With metadata in SLC mode and read in half the time it saves less"
 )
 
 

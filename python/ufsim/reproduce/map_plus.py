@@ -238,7 +238,7 @@ def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
     doubled = (
         "follows from the miss ratio: a read that misses takes two flash reads instead of one, which at nearly 100% of "
         "misses is the double, before queueing. Genshin Impact reads in bursts that the device nearly serves in time "
-        "without misses, and not with them; without it the mean is 72%"
+        f"without misses, and not with them; without it the mean is {read.drop('GI', errors='ignore').mean():.0f}%"
     )
     return [
         Measured("map-plus.f2.miss-ratio", float(ratio.mean()), f"mean of {listed(ratio)}", reason=why_misses),

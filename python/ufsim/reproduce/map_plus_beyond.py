@@ -57,13 +57,14 @@ def _draw(frame: pd.DataFrame) -> Drawing:
     figure, panels = draw.canvas(columns=3, width=4.8)
     sides = [(replay, "all_mean_ns", f"overall latency, {replay}") for replay, _ in REPLAYS]
     sides.append((REPLAYS[1][0], "nand_map_read_ns", f"flash time of map reads, {REPLAYS[1][0]}"))
-    for axes, (replay, column, title) in zip(panels, sides, strict=True):
-        # HP-UFS reads no mapping, so that there is nothing to cut.
-        table = gains(frame, replay, column).fillna(0)
+    # HP-UFS reads no mapping, so that there is nothing to cut.
+    tables = [gains(frame, replay, column).fillna(0) for replay, column, _ in sides]
+    widest = max(30.0, *(1.05 * table.abs().to_numpy().max() for table in tables))
+    for axes, (_, _, title), table in zip(panels, sides, tables, strict=True):
         table.loc["mean"] = table.mean()
         draw.grouped_bars(axes, table, labels=False)
         axes.axhline(0, color="black", lw=0.6)
-        axes.set_ylim(-30, 30)
+        axes.set_ylim(-widest, widest)
         axes.set_title(title, fontsize=10)
         axes.set_ylabel("MAP+ cuts that of RoW by (%)")
         draw.legend(axes)
@@ -75,13 +76,11 @@ BEYOND = Figure(
     title="MAP+ above UFS, HPB and HP-UFS",
     caption=(
         "On a UFS device whose SRAM caches whole L2P segments of 4 MiB, MAP+ has next to nothing to gain. At recorded "
-        "times the queue is nearly always empty; only bursts of Chrome and Facebook gain a little. With 128 requests "
-        "outstanding the segments already do what batches do, and overall latencies stay within 2.5% of RoW. Above HPB "
-        "the notice of a batch makes the device read segments for reads that bring their entry along: a quarter more "
-        "map reads with Genshin Impact. Above HP-UFS the device reads no mapping at all, so that only the order of "
+        "times the queue is nearly always empty. With 128 requests outstanding the segments already do what batches "
+        "do. Above HPB the notice of a batch makes the device read segments for reads that bring their entry along: it "
+        "reads more mapping, not less. Above HP-UFS the device reads no mapping at all, so that only the order of "
         "requests is left. Reads lose under load: MAP+ sends writes that hit before reads that miss, and whole batches "
-        "of writes, where RoW lets every other read pass (reads of Facebook take some four times as long, on all "
-        "three). A booster has taken the gain before MAP+ can."
+        "of writes, where RoW lets every other read pass. A booster has taken the gain before MAP+ can."
     ),
     paper_shows="Nothing: its device is an eMMC with DFTL or CDFTL.",
     runs=_runs,

@@ -193,7 +193,7 @@ F9 = Figure(
     title="Read, write and overall latency over RoW",
     caption=(
         "A batch reads its translation page once and takes in the entries of all its requests, so that most misses "
-        "go (FB: from 99% of the lookups to 3%): a read is one flash operation instead of two, a write is shorter by a "
+        "go: a read is one flash operation instead of two, a write is shorter by a "
         "tenth, and all that waits in the queue waits less. Density adds the shortest work first. HP moves hits to the "
         "front, but the traces have few. Hatched: storage access, from the first command of a request to its end; the "
         "rest is waiting. NOOP and BS, sorted batches without HP, are not in the paper's figure. FB, CH, CP and IN "

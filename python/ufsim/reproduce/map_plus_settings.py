@@ -95,8 +95,8 @@ F12 = Figure(
     title="Deadlines of 0 to 100 ms under MAP+",
     caption=(
         "A deadline of 0 sends whatever is oldest, with its batch; a longer one lets hits and dense batches pass, and "
-        "what they pass waits longer: by up to a tenth where bursts fill the queue (FB, TW, CP), by less than 1% "
-        "elsewhere, for the last request of a short burst waits for all of it, in any order. Where requests come one "
+        "what they pass waits longer: where bursts fill the queue (FB, TW, CP, MP), and hardly elsewhere, for the last "
+        "request of a short burst waits for all of it, in any order. Where requests come one "
         "at a time (WS) the deadline has no say."
     ),
     paper_shows="The average falls up to 50 ms; the worst case rises with the deadline on 8 of 9 workloads.",
@@ -144,8 +144,8 @@ F13 = Figure(
     caption=(
         "MAP+ brings accesses of a translation page together, so that entries need to stay only for as long as their "
         "batch: a cache of a few batches does what a larger one would. With more entries more requests hit, and large "
-        "ones among them go first, so that YB gets worse, as Twitter and Google Earth do in the paper. A longer queue "
-        "only helps while as many requests wait."
+        "ones among them go first, so that YB and GI get worse, as Twitter and Google Earth do in the paper. A longer "
+        "queue only helps while as many requests wait."
     ),
     paper_shows="Small caches suffice for most workloads, and a queue of 32.",
     runs=_f13_runs,
