@@ -30,6 +30,7 @@ SCHEME_STYLES = {
     "dftl": SchemeStyle("#882255", "....", "<", DOTTED),
     "cdftl": SchemeStyle("#ff9da7", "....", ">", DOTTED),
     "tpftl": SchemeStyle("#6699cc", "....", "x", DOTTED),
+    "sftl": SchemeStyle("#007788", "....", "+", DOTTED),
     "base-dftl": SchemeStyle("#332288", "xx", "h", DASH_DOT),
     "mini-page": SchemeStyle("#b5bd61", "xx", "d", DASH_DOT),
     "msftl": SchemeStyle("#000000", "xx", "p", DASH_DOT),

@@ -1,7 +1,7 @@
 //! Which mapping schemes a sabotage concerns.
 
 use crate::mapping::MappingKind;
-use crate::mapping::MappingKind::{BaseDftl, Cdftl, Dftl, HpUfs, MiniPage, Msftl, SegmentLog, Tpftl};
+use crate::mapping::MappingKind::{BaseDftl, Cdftl, Dftl, HpUfs, MiniPage, Msftl, SegmentLog, Sftl, Tpftl};
 use crate::sabotage::{Concerns, Sabotage};
 
 impl Sabotage {
@@ -10,10 +10,10 @@ impl Sabotage {
         match self.scope() {
             Concerns::Every => true,
             Concerns::TableOnFlash => kind != MappingKind::Ideal,
-            Concerns::Numbered => [SegmentLog, HpUfs, Dftl, Cdftl, Tpftl].contains(&kind),
+            Concerns::Numbered => [SegmentLog, HpUfs, Dftl, Cdftl, Tpftl, Sftl].contains(&kind),
             Concerns::Counted | Concerns::ChangedInFlushes => ![HpUfs, MappingKind::Ideal].contains(&kind),
             Concerns::Parts => [SegmentLog, HpUfs, Msftl].contains(&kind),
-            Concerns::TranslationPages => [Dftl, Cdftl, Tpftl, BaseDftl, MiniPage, Msftl].contains(&kind),
+            Concerns::TranslationPages => [Dftl, Cdftl, Tpftl, Sftl, BaseDftl, MiniPage, Msftl].contains(&kind),
             Concerns::LongPages => kind == BaseDftl,
             Concerns::HostSegments => kind == HpUfs,
             Concerns::Bitmaps => kind == SegmentLog,

@@ -19,8 +19,9 @@ fn written(entries: Option<u32>, background: Option<u32>, kind: MappingKind) -> 
         MappingKind::Cdftl => &mut cfg.mappings.Cdftl,
         _ => &mut cfg.mappings.Dftl,
     };
-    own.common.cache_kib = entries.map_or(CountOr::Word("unlimited"), |entries| CountOr::Count(entries * 8 / 1024));
-    own.common.background_us = background.map_or(CountOr::Word("never"), CountOr::Count);
+    own.single.common.cache_kib =
+        entries.map_or(CountOr::Word("unlimited"), |entries| CountOr::Count(entries * 8 / 1024));
+    own.single.common.background_us = background.map_or(CountOr::Word("never"), CountOr::Count);
     let mut bench = Bench::new(cfg, kind);
     for lpa in (0..4096).step_by(16) {
         bench.send(Op::Write { lpa: Lpa(lpa), len: 16, fua: false });
@@ -32,7 +33,7 @@ fn written(entries: Option<u32>, background: Option<u32>, kind: MappingKind) -> 
 /// This device with a cache of so many KiB, of entries of so many bytes.
 fn with_cache(mut cfg: DeviceConfig, cache_kib: CountOr, entry_bytes: u32) -> DeviceConfig {
     for own in [&mut cfg.mappings.Dftl, &mut cfg.mappings.Cdftl] {
-        (own.common.cache_kib, own.common.entry_bytes) = (cache_kib, entry_bytes);
+        (own.single.common.cache_kib, own.single.common.entry_bytes) = (cache_kib, entry_bytes);
     }
     cfg
 }

@@ -66,6 +66,8 @@ presets! {
         "CDFTL (2011): whole translation pages cached in SRAM below the entries of DFTL";
     "tpftl" = Noop + None + Tpftl:
         "TPFTL (2015): DFTL's entries clustered by translation page, with prefetches and clean entries evicted first";
+    "sftl" = Noop + None + Sftl:
+        "S-FTL (2011): translation pages cached as runs of consecutive places, a buffer for sparse changes";
     "base-dftl" = Noop + None + BaseDftl:
         "Base-DFTL of MSFTL (2020): new mappings flushed every 9 MiB into translation pages as large as a NAND page";
     "mini-page" = Noop + None + MiniPage:

@@ -1,4 +1,4 @@
-"""Beyond HP-UFS's paper: TPFTL, other firmware for a device without DRAM, with as much SRAM for mappings."""
+"""Beyond HP-UFS's paper: DFTL and its kin, other firmware for a device without DRAM, with as much SRAM for mappings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
-SCHEMES = ("ufs", "tpftl", "hp-ufs", "ideal")
+SCHEMES = ("ufs", "dftl", "cdftl", "tpftl", "sftl", "hp-ufs", "ideal")
 RANGES = (1, 4, 16)
 
 
@@ -63,15 +63,17 @@ def _draw(frame: pd.DataFrame) -> Drawing:
 
 BEYOND = Figure(
     id="hp-ufs/beyond",
-    title="HP-UFS against TPFTL",
+    title="HP-UFS against DFTL, CDFTL, TPFTL and S-FTL",
     caption=(
-        "TPFTL keeps single entries in as much SRAM as UFS has for segments, and writes nothing without having loaded "
-        "the old entry. Under random writes nearly every entry has to be loaded once the range is wider than the "
-        "cache, one after another, while most dies wait; the log of UFS needs no old entry, and HP-UFS leaves it to "
-        "the host. TPFTL's translation pages are written so that recovery has few superblocks to scan; none is "
-        "written for lack of room. The apps begin with a warm cache, which the writes before them have filled, and "
-        "all their entries fit: TPFTL then loads nothing, and comes as near to Ideal as HP-UFS, without a "
-        "host. For a comparison of caches these replays are too small."
+        "These four keep entries, or translation pages, in as much SRAM as UFS has for segments, and write nothing "
+        "without having loaded the old entry. Under random writes nearly every entry has to be loaded once the range "
+        "is wider than the cache, one after another, while most dies wait; the log of UFS needs no old entry, and "
+        "HP-UFS leaves it to the host. DFTL, CDFTL and TPFTL write translation pages so that recovery has few "
+        "superblocks to scan, and none for lack of room. S-FTL has a tenth of the SRAM for single entries and writes "
+        "pages when that is full. It leads the four while nearly all pages fit, since one load brings in a whole page, "
+        "and falls behind them in wider ranges, where random writes have left no runs. The apps begin with a warm "
+        "cache, which the writes before them have filled, and all their entries fit: the four then load nothing, and "
+        "come as near to Ideal as HP-UFS, without a host. For a comparison of caches these replays are too small."
     ),
     paper_shows="Nothing: it compares with UFS, HPB and a device with DRAM.",
     runs=_runs,

@@ -87,7 +87,7 @@ BEYOND = Figure(
     draw=_draw,
 )
 
-MAPPINGS = ("dftl", "cdftl", "tpftl")
+MAPPINGS = ("dftl", "cdftl", "tpftl", "sftl")
 
 
 def _mapping_runs(setting: Setting) -> list[Run]:
@@ -132,14 +132,15 @@ def _mapping_draw(frame: pd.DataFrame) -> Drawing:
 
 OVER_MAPPINGS = Figure(
     id="map-plus/mappings",
-    title="MAP+ above DFTL, CDFTL and TPFTL",
+    title="MAP+ above DFTL, CDFTL, TPFTL and S-FTL",
     caption=(
         "The same eMMC with the same 16 KiB of cache. In DFTL the pages of a request miss one by one. "
-        "Whole translation pages (CDFTL) and prefetches by request and by sequence (TPFTL) take most of these misses "
-        "away, so that less is left for MAP+: what its batches load once, a prefetch loads once, too. "
+        "Whole translation pages (CDFTL), prefetches by request and by sequence (TPFTL) and whole pages kept as runs, "
+        "of which many fit (S-FTL), take most of these misses away, so that less is left for MAP+: what its batches "
+        "load once, a prefetch or a cached page loads once, too. "
         f"{LEGEND}"
     ),
-    paper_shows="The paper has no TPFTL; Fig. 14 shows MAP+ above CDFTL.",
+    paper_shows="The paper has neither TPFTL nor S-FTL; Fig. 14 shows MAP+ above CDFTL.",
     runs=_mapping_runs,
     draw=_mapping_draw,
 )

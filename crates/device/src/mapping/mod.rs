@@ -105,6 +105,8 @@ macro_rules! registered_mappings {
             "cdftl" => Cdftl: demand::Cdftl;
             /// The same entries in one node for each translation page, with prefetches.
             "tpftl" => Tpftl: demand::Tpftl;
+            /// Whole translation pages compressed by their runs, and a buffer of single entries.
+            "sftl" => Sftl: demand::Sftl;
             /// A mapping cache flushed every block of user data into translation pages as large as a NAND page.
             "base-dftl" => BaseDftl: msftl::BaseDftl, in msftl;
             /// The same with translation pages of 4 KiB, several to a program.

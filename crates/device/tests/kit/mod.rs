@@ -15,12 +15,13 @@ use ufsim_device::{
 use units::{Lpa, Nanos, Seq, SimTime};
 
 /// Mappings that work without a booster.
-pub const SELF_RELIANT: [MappingKind; 8] = [
+pub const SELF_RELIANT: [MappingKind; 9] = [
     MappingKind::SegmentLog,
     MappingKind::Ideal,
     MappingKind::Dftl,
     MappingKind::Cdftl,
     MappingKind::Tpftl,
+    MappingKind::Sftl,
     MappingKind::BaseDftl,
     MappingKind::MiniPage,
     MappingKind::Msftl,

@@ -329,9 +329,15 @@ fn a_scheme_has_the_keys_of_all_its_parts_and_none_twice() {
 fn schemes_are_set_one_by_one_or_together() {
     let set = |text: &str| Profile::load("hp-ufs", &[parse_override(text).unwrap()]).unwrap().values.mappings;
     let one = set("scheme.dftl.cache_kib=16");
-    assert_eq!((one.Dftl.common.cache_kib.count(), one.Cdftl.common.cache_kib.count()), (Some(16), Some(1088)));
+    assert_eq!(
+        (one.Dftl.single.common.cache_kib.count(), one.Cdftl.single.common.cache_kib.count()),
+        (Some(16), Some(1088))
+    );
     let all = set("scheme.*.cache_kib=16");
-    assert_eq!((all.Dftl.common.cache_kib.count(), all.Cdftl.common.cache_kib.count()), (Some(16), Some(16)));
+    assert_eq!(
+        (all.Dftl.single.common.cache_kib.count(), all.Cdftl.single.common.cache_kib.count()),
+        (Some(16), Some(16))
+    );
     for (set, told) in [
         ("scheme.dftl.cashe_kib=16", "scheme.dftl.cashe_kib = 16: unknown key, must be one of cache_kib, entry_bytes"),
         ("scheme.*.cashe_kib=16", "scheme.*.cashe_kib = 16: unknown key, no scheme has it"),
@@ -351,7 +357,7 @@ fn a_profile_names_what_differs_with_its_source() {
     let text = HP_UFS
         .replace("[assumed]", "[scheme.dftl]\ncache_kib = 16\n\n[assumed]\n\"scheme.dftl.cache_kib\" = \"a guess\"");
     let profile = Profile::parse("p.toml", &text, &[]).unwrap();
-    assert_eq!(profile.values.mappings.Dftl.common.cache_kib.count(), Some(16));
+    assert_eq!(profile.values.mappings.Dftl.single.common.cache_kib.count(), Some(16));
     let absent = error_of(&HP_UFS.replace("[assumed]", "[assumed]\n\"scheme.dftl.cache_kib\" = \"a guess\""), &[]);
     assert_eq!(absent, "profile p.toml: [assumed] \"scheme.dftl.cache_kib\": this profile has no such key");
     let table = error_of(&format!("{HP_UFS}\n[scheme.dftwo]\n"), &[]);
@@ -363,7 +369,8 @@ fn an_old_profile_is_told_how_to_change() {
     for (lines, told) in [
         (
             "[cmt]\ncache_kib = 16",
-            "[cmt] has moved: write cache_kib = 16 under [scheme.dftl] and [scheme.cdftl] and [scheme.tpftl]",
+            "[cmt] has moved: write cache_kib = 16 under [scheme.dftl] and [scheme.cdftl] and [scheme.tpftl] \
+             and [scheme.sftl]",
         ),
         (
             "[msftl]\npage_kib = 16\nflush_mib = 9",
@@ -384,7 +391,8 @@ fn an_old_profile_is_told_how_to_change() {
     assert_eq!(
         set,
         "profile p.toml: cmt.cache_kib = 16: cmt.cache_kib has moved: use scheme.dftl.cache_kib, \
-         scheme.cdftl.cache_kib, scheme.tpftl.cache_kib, or scheme.*.cache_kib for all"
+         scheme.cdftl.cache_kib, scheme.tpftl.cache_kib, \
+         scheme.sftl.cache_kib, or scheme.*.cache_kib for all"
     );
     let set = error_of(HP_UFS, &["sram.cached=entries"]);
     assert!(set.contains("sram.cached has moved: use scheme.segment-log.cached"), "{set}");
@@ -402,7 +410,10 @@ fn all_keys_are_listed_as_json() {
 #[test]
 fn the_device_of_map_plus_has_the_papers_numbers() {
     let config = Profile::load("emmc-map-plus", &[]).unwrap().device_config([1, 2]);
-    assert_eq!((config.mappings.Dftl.common.cache_kib.count(), config.mappings.Dftl.common.entry_bytes), (Some(16), 8));
+    assert_eq!(
+        (config.mappings.Dftl.single.common.cache_kib.count(), config.mappings.Dftl.single.common.entry_bytes),
+        (Some(16), 8)
+    );
     for cell in [config.timing.slc, config.timing.tlc] {
         assert_eq!((cell.read.0, cell.program.0), (35_000, 350_000));
     }

@@ -152,8 +152,8 @@ mod tests {
     /// caches, so that the table has them all by then, and no superblock has to be scanned. `ideal` scans all
     /// superblocks, recorded or not.
     fn matters(sabotage: Sabotage, mapping: MappingKind) -> bool {
-        use MappingKind::{Cdftl, Dftl, Ideal, Tpftl};
-        sabotage != Sabotage::ForgetLogBlock || ![Dftl, Cdftl, Tpftl, Ideal].contains(&mapping)
+        use MappingKind::{Cdftl, Dftl, Ideal, Sftl, Tpftl};
+        sabotage != Sabotage::ForgetLogBlock || ![Dftl, Cdftl, Tpftl, Sftl, Ideal].contains(&mapping)
     }
 
     /// What a device has lost after so many changes, written and trimmed at random. Nothing but the read-back can find

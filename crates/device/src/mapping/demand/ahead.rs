@@ -24,6 +24,10 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// also takes in the others of its translation page.
     pub(super) fn load_ahead(&mut self, lpas: impl IntoIterator<Item = Lpa>) {
         self.expected.clear();
+        // `sftl` takes in the page as a whole.
+        if self.own.ahead_one_in().is_none() {
+            return;
+        }
         self.expected.extend(lpas.into_iter().filter(|&lpa| !self.cmt.is_cached(lpa)));
     }
 
@@ -35,9 +39,10 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
 
     /// The number of entries that will be taken in beside a missed one of this translation page.
     pub(super) fn expected_with(&self, core: &Core, unit: SegmentId) -> u64 {
+        let Some(one_in) = self.own.ahead_one_in() else { return 0 };
         let range = core.units().range(unit);
         let expected = self.expected.range(Lpa(range.start)..Lpa(range.end)).count() as u64;
-        expected.min(self.cmt.capacity() / u64::from(self.own.common().ahead_one_in))
+        expected.min(self.cmt.capacity() / u64::from(one_in))
     }
 
     /// Takes in the announced entries of a translation page that has just been read, as far as the cache has room.

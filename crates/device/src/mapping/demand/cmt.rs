@@ -4,14 +4,17 @@
 //! A new entry is probationary. An entry that is used again becomes protected. If the protected part is full, its least
 //! recently used entry becomes the most recently used probationary one. The least recently used probationary entry
 //! leaves the cache first. The protected part is one eighth unless a profile says otherwise, so protected to
-//! probationary is 1:7 (MAP+ Sec. V-D). Without a protected part the cache is a plain LRU.
+//! probationary is 1:7 (MAP+ Sec. V-D). Without a protected part the cache is a plain LRU, as the buffer of `sftl` is.
+
+use std::fmt::Debug;
+use std::marker::PhantomData;
 
 use lists::Rings;
 use units::{Lpa, Ppa, SegmentId};
 
 use super::dirty::Dirty;
 use super::entries::EntryCache;
-use super::settings::CmtParams;
+use super::settings::{CmtParams, Own};
 use crate::map_units::MapUnits;
 
 const PROBATIONARY: usize = 0;
@@ -33,7 +36,8 @@ struct Entry {
 /// The cache. It does no flash I/O; its caller makes room before inserting.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
-pub struct Cmt {
+pub struct Cmt<O = CmtParams> {
+    own: PhantomData<O>,
     capacity: u64,
     /// Most entries of the protected part; with none, a plain LRU.
     protected: u64,
@@ -50,10 +54,11 @@ pub struct Cmt {
     dirty: Dirty,
 }
 
-impl Cmt {
+impl<O: Own> Cmt<O> {
     /// Room for `capacity` entries of a table. One of `protected_one_in` is protected, or none with 0.
-    fn with_entries(capacity: u64, units: MapUnits, protected_one_in: u32) -> Cmt {
+    fn with_entries(capacity: u64, units: MapUnits, protected_one_in: u32) -> Cmt<O> {
         Cmt {
+            own: PhantomData,
             capacity,
             protected: capacity.checked_div(protected_one_in.into()).unwrap_or(0),
             units,
@@ -67,8 +72,8 @@ impl Cmt {
     }
 
     /// Entries of the table that fit into so many bytes.
-    fn fitting(own: &CmtParams, bytes: u64, units: MapUnits) -> u64 {
-        (bytes / u64::from(own.common.entry_bytes)).min(units.capacity_units().into())
+    fn fitting(own: &O, bytes: u64, units: MapUnits) -> u64 {
+        (bytes / u64::from(own.most_entry_bytes())).min(units.capacity_units().into())
     }
 
     /// Number of entries in the cache.
@@ -104,15 +109,15 @@ impl Cmt {
     }
 }
 
-impl EntryCache for Cmt {
-    type Own = CmtParams;
+impl<O: Own + Debug> EntryCache for Cmt<O> {
+    type Own = O;
 
-    fn new(own: &CmtParams, bytes: u64, units: MapUnits) -> Cmt {
-        Cmt::with_entries(Cmt::fitting(own, bytes, units), units, own.protected_one_in)
+    fn new(own: &O, bytes: u64, units: MapUnits) -> Cmt<O> {
+        Cmt::with_entries(Cmt::<O>::fitting(own, bytes, units), units, own.protected_one_in())
     }
 
-    fn sram(own: &CmtParams, bytes: u64, units: MapUnits) -> u64 {
-        Cmt::fitting(own, bytes, units) * u64::from(own.common.entry_bytes)
+    fn sram(own: &O, bytes: u64, units: MapUnits) -> u64 {
+        Cmt::<O>::fitting(own, bytes, units) * u64::from(own.most_entry_bytes())
     }
 
     fn capacity(&self) -> u64 {

@@ -72,6 +72,10 @@ impl<C: EntryCache, const TWO_LEVELS: bool> InRounds for Demand<C, TWO_LEVELS> {
         }
         self.counters.cmt_dirty_evictions += u64::from(wanted.evict.is_some());
         pages.extend(wanted.evict);
+        self.ctp.shrink();
+        if self.ctp.is_over() {
+            pages.extend(self.ctp.coldest_changed());
+        }
         self.flush.idle = wanted.idle && pages.is_empty();
         if self.flush.idle {
             pages.extend(self.cmt.coldest_dirty(LOOK_AHEAD).or_else(|| self.ctp.coldest_changed()));
@@ -185,6 +189,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
             }
         }
         self.flush.content = content;
+        self.ctp.shrink();
     }
 
     fn finish(&mut self, core: &mut Core) {

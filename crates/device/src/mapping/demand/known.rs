@@ -130,7 +130,9 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
 
     /// Takes a translation page that has just been read into the page cache.
     pub(super) fn cache_page(&mut self, core: &mut Core, loaded: &Loaded) {
-        self.ctp.insert(loaded.unit(), |entries| core.view(loaded).copy_entries(entries));
+        if !self.ctp.insert(loaded.unit(), |entries| core.view(loaded).copy_entries(entries)) {
+            return;
+        }
         for lpa in logged_in(core, loaded.unit()) {
             let (entry, changed) = self.settle(core, loaded, lpa);
             if changed {

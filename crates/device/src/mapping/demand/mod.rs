@@ -1,5 +1,5 @@
-//! `dftl`, `cdftl` and `tpftl`: L2P entries are loaded on demand. One type, with one level of caching or two, and the
-//! cache of entries as a parameter.
+//! `dftl`, `cdftl`, `tpftl` and `sftl`: L2P entries are loaded on demand. One type, with one level of caching or two,
+//! and the cache of entries as a parameter.
 //!
 //! - `dftl` (Gupta et al., ASPLOS 2009, as MAP+ Sec. IV-A and V-D use it): translation pages are on flash, their places
 //!   (GTD) and a cache of single entries (CMT) in SRAM. A read or write whose entry is not in the CMT waits until the
@@ -8,6 +8,9 @@
 //! - `cdftl` (Qin et al., RTAS 2011): whole translation pages are cached below the CMT, in half of the SRAM. An entry
 //!   that misses the CMT comes from the cached page if there is one. An entry that leaves the CMT changes the cached
 //!   page, or, if there is none, the page on flash. A changed page that leaves is written without being read.
+//! - `sftl` (Jiang et al., MSST 2011): whole translation pages are cached, and each takes the bytes that its runs of
+//!   consecutive places need: see `ctp.rs`. They serve reads. A page that leaves with few changed entries leaves these
+//!   behind in a buffer of single entries, where those of one page gather until they are written together.
 //! - `tpftl` (Zhou et al., EuroSys 2015): the cached entries of a translation page form a node; the coldest node loses
 //!   entries, clean ones first, and a miss loads those that will be needed next. See `nodes.rs`. That a page is written
 //!   with all of its dirty entries ("batch update") is what all schemes here do.
@@ -48,8 +51,10 @@ mod entries;
 mod flush;
 mod known;
 mod nodes;
+mod room;
 mod search;
 mod settings;
+mod sftl;
 
 use std::collections::BTreeSet;
 
@@ -63,6 +68,7 @@ use self::entries::EntryCache;
 use self::flush::{FlushState, Wanted};
 use self::nodes::Nodes;
 use self::settings::Own;
+use self::sftl::SftlParams;
 use super::{portions, rounds};
 use crate::blocks::Stream;
 use crate::config::{EngineConfig, UNIT_KIB};
@@ -70,7 +76,7 @@ use crate::engine::core::Core;
 use crate::gc::Victim;
 use crate::knowledge::{Loaded, ProgrammedSet};
 use crate::log::Change;
-use crate::map_units::{MapShape, MapUnits, Numbered};
+use crate::map_units::{MapShape, Numbered};
 use crate::seat::{
     Absorb, Admission, Commit, Declared, Flush, HostSays, LoadedFor, MapMemory, NoBackground, NoProtocol, Placement,
     Reclaim, Recover, Resolved, Scheme, Search, Table, Translate,
@@ -83,11 +89,13 @@ pub type Dftl = Demand<Cmt, false>;
 pub type Cdftl = Demand<Cmt, true>;
 /// One level, in clusters.
 pub type Tpftl = Demand<Nodes, false>;
+/// Two levels, with compressed pages, and entries only of writes.
+pub type Sftl = Demand<Cmt<SftlParams>, true>;
 
 units::counters! {
-    /// What `dftl`, `cdftl` and `tpftl` count.
+    /// What `dftl`, `cdftl`, `tpftl` and `sftl` count.
     DemandCounters
-    /// Units read whose entry was in the mapping cache of `dftl`, `cdftl` or `tpftl`.
+    /// Units read whose entry was in the mapping cache of `dftl`, `cdftl`, `tpftl` or `sftl`.
     cmt_read_hits,
     /// Units read whose entry had to be loaded.
     cmt_read_misses,
@@ -107,6 +115,8 @@ units::counters! {
     cmt_background_flushes,
     /// Entries taken in with a missed one of the same translation page: announced by the host, or prefetched.
     cmt_prefetched,
+    /// Changed entries that a translation page left behind in the buffer of `sftl`, so that it was not written.
+    cmt_entries_left,
 }
 
 /// Log entries that a single trim may take.
@@ -158,22 +168,21 @@ pub struct Demand<C: EntryCache, const TWO_LEVELS: bool> {
     counters: DemandCounters,
 }
 
-/// Bytes for entries, and number of whole translation pages.
-fn division(cache_bytes: u64, units: MapUnits, two_levels: bool) -> (u64, u64) {
-    let page = UNIT_BYTES;
-    let pages = if two_levels { (cache_bytes / 2 / page).max(1) } else { 0 };
-    (cache_bytes.saturating_sub(pages * page), pages.min(units.count().into()))
+/// Bytes for single entries, and for whole translation pages.
+fn division(own: &impl Own, cache_bytes: u64, two_levels: bool) -> (u64, u64) {
+    let pages = if two_levels { own.page_bytes(cache_bytes) } else { 0 };
+    (cache_bytes.saturating_sub(pages), pages)
 }
 
 impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// State for a device fresh from the factory with a cache of `bytes`.
     fn with_cache(core: &Core, own: &C::Own, bytes: u64) -> Demand<C, TWO_LEVELS> {
         let units = core.units();
-        let (entries, pages) = division(bytes, units, TWO_LEVELS);
+        let (entries, pages) = division(own, bytes, TWO_LEVELS);
         let superblocks = core.blocks().count();
         Demand {
             cmt: C::new(own, entries, units),
-            ctp: Ctp::new(pages, units),
+            ctp: Ctp::new(pages, units, own.compressed()),
             loading: 0,
             loading_pages: BTreeSet::new(),
             expected: BTreeSet::new(),
@@ -208,6 +217,11 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
         if !held {
             self.count_lookup(lpa, access, false);
         }
+        if held && self.own.compressed() && matches!(access, Access::Read) {
+            self.count_lookup(lpa, access, true);
+            self.ctp.touch(unit);
+            return Found::Cached(self.ctp.get(lpa).flatten());
+        }
         let more = match held || !on_flash {
             true => 0,
             false => {
@@ -223,12 +237,13 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
             self.ctp.touch(unit);
             return Found::Cached(self.cache_from_page(lpa).flatten());
         }
+        // `sftl` always caches whole pages, so also those that begin with this write.
+        if TWO_LEVELS && (on_flash || self.own.compressed()) && !self.make_page_room(core, unit) {
+            return Found::NoRoom;
+        }
         if !on_flash {
             self.counters.cmt_unwritten_misses += 1;
             return Found::Unwritten;
-        }
-        if TWO_LEVELS && !self.make_page_room(unit) {
-            return Found::NoRoom;
         }
         self.loading += 1;
         Found::OnFlash(unit)
@@ -254,51 +269,6 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
         *counter += 1;
     }
 
-    /// Makes room for `n` entries. False if a translation page has to be written first, or if writes under way have to
-    /// end first.
-    fn make_room(&mut self, core: &mut Core, n: u64) -> bool {
-        while self.cmt.room() < self.loading + n {
-            if !self.drop_victim(core) {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn drop_victim(&mut self, core: &mut Core) -> bool {
-        let Some(victim) = self.cmt.victim() else { return false };
-        let unit = core.units().of(victim);
-        if self.cmt.is_dirty(victim) {
-            if !self.ctp.holds(unit) {
-                self.wanted.evict = Some(unit);
-                return false;
-            }
-            // The entry still differs from flash, and is in the page cache now.
-            let entry = self.cmt.get(victim).flatten();
-            self.cmt.clean(victim);
-            self.ctp.set(victim, entry);
-        }
-        self.cmt.remove(victim);
-        true
-    }
-
-    /// Makes room for a translation page.
-    fn make_page_room(&mut self, unit: SegmentId) -> bool {
-        if self.loading_pages.contains(&unit) {
-            return true;
-        }
-        if self.ctp.room() <= self.loading_pages.len() as u64 {
-            let Some(victim) = self.ctp.victim() else { return false };
-            if self.ctp.changed_in(victim).next().is_some() {
-                self.wanted.evict = Some(victim);
-                return false;
-            }
-            self.ctp.remove(victim);
-        }
-        self.loading_pages.insert(unit);
-        true
-    }
-
     /// True if the log might have no room for the next row or trim.
     fn log_is_crowded(&self, core: &Core) -> bool {
         !core.log().is_empty() && core.log().room() < TRIM_ENTRIES + 2 * core.layout().row_units() as usize
@@ -315,9 +285,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Declared for Demand<C, TWO_LEVELS> {
         let Some(kib) = own.common().cache_kib.count() else { return Ok(()) };
         // The entries of all writes under way stay in the cache, and as many again must be able to leave it.
         let entries = 2 * u32::from(cfg.sram.pool);
-        let pages_kib = if TWO_LEVELS { UNIT_KIB } else { 0 };
-        let bytes = entries * own.most_entry_bytes() + own.spare_bytes();
-        let least = pages_kib + bytes.div_ceil(1024).next_multiple_of(UNIT_KIB);
+        let least = own.least_bytes(entries, TWO_LEVELS) / 1024;
         if kib < least {
             let pool = u32::from(cfg.sram.pool) * UNIT_KIB;
             let allowed = format!("at least {least} with sram.pool_kib = {pool}");
@@ -341,14 +309,15 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Scheme for Demand<C, TWO_LEVELS> {
     }
 
     fn cache_entries(&self, core: &Core) -> u64 {
-        let (_, pages) = division(self.own.common().cache_bytes(), core.units(), TWO_LEVELS);
-        self.cmt.capacity() + pages * u64::from(core.units().entries())
+        self.cmt.capacity() + self.ctp.whole_pages() * u64::from(core.units().entries())
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
         let log = u64::from(core.cfg().log.entries) * 16;
-        let (entries, pages) = division(self.own.common().cache_bytes(), core.units(), TWO_LEVELS);
-        let caches = C::sram(&self.own, entries, core.units()) + pages * UNIT_BYTES;
+        let (entries, _) = division(&self.own, self.own.common().cache_bytes(), TWO_LEVELS);
+        // Compressed pages may grow beyond their limit until a flush has written one.
+        let growth = if self.own.compressed() { UNIT_BYTES } else { 0 };
+        let caches = C::sram(&self.own, entries, core.units()) + self.ctp.limit() + growth;
         MapMemory { sram: caches + log + core.meta().table_bytes() + self.valid.table_bytes(), dram: 0 }
     }
 }
@@ -373,12 +342,14 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Translate for Demand<C, TWO_LEVELS> 
     }
 
     /// Puts the entry that was read into the place that the cache has reserved.
-    fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, _purpose: LoadedFor) -> Option<Ppa> {
+    fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, purpose: LoadedFor) -> Option<Ppa> {
         self.loading -= 1;
         if self.loading_pages.remove(&loaded.unit()) {
             self.cache_page(core, loaded);
         }
-        let entry = match self.cmt.get(lpa) {
+        let by_page = self.own.compressed() && purpose == LoadedFor::Read;
+        let found = self.cmt.get(lpa).or_else(|| if by_page { self.ctp.get(lpa) } else { None });
+        let entry = match found {
             Some(entry) => entry,
             None => self.cache(core, loaded, lpa),
         };
@@ -391,8 +362,11 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Translate for Demand<C, TWO_LEVELS> 
             Found::Cached(_) => {}
             Found::Unwritten => {
                 self.pending_miss[Access::Write as usize] = None;
-                let unwritten = core.unwritten(core.units().of(lpa));
-                self.cache(core, &unwritten.expect("it was found nowhere"), lpa);
+                let unwritten = core.unwritten(core.units().of(lpa)).expect("it was found nowhere");
+                if self.loading_pages.remove(&unwritten.unit()) {
+                    self.cache_page(core, &unwritten);
+                }
+                self.cache(core, &unwritten, lpa);
             }
             Found::OnFlash(unit) => return Admission::Load(unit),
             Found::NoRoom => return Admission::NoRoom,
@@ -439,6 +413,9 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Absorb for Demand<C, TWO_LEVELS> {
         let Some(source) = source else {
             if self.cmt.unpin(lpa, seq.0) {
                 self.change(core, lpa, Some(ppa));
+            }
+            if self.own.compressed() {
+                self.put_into_page(core, lpa);
             }
             return;
         };
@@ -493,7 +470,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Placement for Demand<C, TWO_LEVELS> 
 impl<C: EntryCache, const TWO_LEVELS: bool> Flush for Demand<C, TWO_LEVELS> {
     fn wants_flush(&self, core: &Core) -> bool {
         let Wanted { evict, log, trims, blocks, .. } = &self.wanted;
-        evict.is_some() || *log || *trims || *blocks || self.log_is_crowded(core)
+        evict.is_some() || *log || *trims || *blocks || self.log_is_crowded(core) || self.ctp.is_over()
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {

@@ -26,7 +26,7 @@ use units::{Lpa, Ppa, SegmentId};
 use super::coldest::{self, Coldest};
 use super::dirty::Dirty;
 use super::entries::EntryCache;
-use super::settings::{DemandParams, Own};
+use super::settings::{DemandParams, Own, SingleParams};
 use crate::map_units::MapUnits;
 
 /// Loads that may be under way, one for reads and one for writes, and the insertion that follows. Each may need a node.
@@ -35,7 +35,7 @@ const NEW_NODES: u64 = 3;
 params::params! {
     /// `tpftl`: the cached mapping table, in SRAM beside the pool.
     pub TpftlParams {
-        with common: DemandParams;
+        with single: SingleParams;
         /// Bytes of an entry in the mapping cache; on flash it has `entry_bytes`.
         cached_bytes: count(4 to 16) = 6,
             "EuroSys 2015: ten bits of the offset in the page and four bytes of the place";
@@ -55,7 +55,7 @@ params::params! {
 
 impl Own for TpftlParams {
     fn common(&self) -> &DemandParams {
-        &self.common
+        &self.single.common
     }
 
     fn most_entry_bytes(&self) -> u32 {
@@ -64,6 +64,10 @@ impl Own for TpftlParams {
 
     fn spare_bytes(&self) -> u32 {
         NEW_NODES as u32 * self.node_bytes
+    }
+
+    fn ahead_one_in(&self) -> Option<u32> {
+        Some(self.single.ahead_one_in)
     }
 }
 

@@ -11,7 +11,42 @@ pub trait Own: params::Params + Copy + Default {
     fn most_entry_bytes(&self) -> u32;
 
     /// Bytes that have to stay free.
-    fn spare_bytes(&self) -> u32;
+    fn spare_bytes(&self) -> u32 {
+        0
+    }
+
+    /// Entries that are loaded ahead fill at most one of so many parts of the cache. With none, a missed entry brings
+    /// no others along.
+    fn ahead_one_in(&self) -> Option<u32> {
+        None
+    }
+
+    /// Of single entries in order of use, one of so many is protected. 0 is plain LRU.
+    fn protected_one_in(&self) -> u32 {
+        0
+    }
+
+    /// Bytes of the smallest cache in which so many entries fit, above one whole translation page if there are such.
+    fn least_bytes(&self, entries: u32, two_levels: bool) -> u32 {
+        let page = if two_levels { UNIT_BYTES as u32 } else { 0 };
+        page + (entries * self.most_entry_bytes() + self.spare_bytes()).next_multiple_of(UNIT_BYTES as u32)
+    }
+
+    /// The part of the cache that holds whole translation pages, if it is divided into two levels, of all bytes.
+    fn page_bytes(&self, cache_bytes: u64) -> u64 {
+        (cache_bytes / 2 / UNIT_BYTES).max(1) * UNIT_BYTES
+    }
+
+    /// True if a cached translation page takes no more than its runs of consecutive places need, and serves reads by
+    /// itself.
+    fn compressed(&self) -> bool {
+        false
+    }
+
+    /// A translation page with no more changed entries than this leaves them behind, among the single entries.
+    fn sparse_entries(&self) -> usize {
+        0
+    }
 }
 
 params::params! {
@@ -24,8 +59,6 @@ params::params! {
             its schemes";
         /// Bytes of an entry; a translation page has 4 KiB.
         entry_bytes: one_of(4 8) = 4, "assumed: as L2P segments, 1024 entries in 4 KiB", fixed;
-        /// Entries that are loaded ahead, for a batch or a request, fill at most one of so many parts of the cache.
-        ahead_one_in: count(2 to 64) = 4, "assumed: MAP+ sets no limit, but what is needed now has to stay";
         /// After this time without commands changed entries are written back, until a command comes.
         background_us: count_or("never" 0 to 10000000) = 1000,
             "assumed: a pause of several commands is taken for idle time";
@@ -33,9 +66,18 @@ params::params! {
 }
 
 params::params! {
+    /// Those that load single entries.
+    pub SingleParams {
+        with common: DemandParams;
+        /// Entries that are loaded ahead, for a batch or a request, fill at most one of so many parts of the cache.
+        ahead_one_in: count(2 to 64) = 4, "assumed: MAP+ sets no limit, but what is needed now has to stay";
+    }
+}
+
+params::params! {
     /// `dftl` and `cdftl`: single entries by segmented LRU.
     pub CmtParams {
-        with common: DemandParams;
+        with single: SingleParams;
         /// Segmented LRU: one of so many entries is protected, so that protected to probationary is 1 to one less. 0 is
         /// plain LRU.
         protected_one_in: count(0 to 1024) = 8, "MAP+ Sec. V-D.1: 1:7";
@@ -56,14 +98,18 @@ impl DemandParams {
 
 impl Own for CmtParams {
     fn common(&self) -> &DemandParams {
-        &self.common
+        &self.single.common
     }
 
     fn most_entry_bytes(&self) -> u32 {
-        self.common.entry_bytes
+        self.single.common.entry_bytes
     }
 
-    fn spare_bytes(&self) -> u32 {
-        0
+    fn ahead_one_in(&self) -> Option<u32> {
+        Some(self.single.ahead_one_in)
+    }
+
+    fn protected_one_in(&self) -> u32 {
+        self.protected_one_in
     }
 }

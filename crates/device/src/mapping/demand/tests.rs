@@ -1,8 +1,9 @@
 //! Decisions of the schemes, without a device around them.
 
 use super::nodes::TpftlParams;
-use super::settings::{CmtParams, DemandParams};
+use super::settings::{CmtParams, DemandParams, SingleParams};
 use super::*;
+use crate::map_units::MapUnits;
 use crate::mapping::small;
 
 /// 4096 addresses, 512 in a translation page, all of them mapped.
@@ -192,12 +193,15 @@ fn a_host_that_asks_is_told_runs_of_cached_addresses() {
 #[test]
 fn two_levels_share_the_cache_by_halves() {
     let base = small::params().Dftl;
-    let own = CmtParams { common: DemandParams { entry_bytes: 4, ..base.common }, ..base };
+    let own = CmtParams {
+        single: SingleParams { common: DemandParams { entry_bytes: 4, ..base.single.common }, ..base.single },
+        ..base
+    };
     let shape = MapShape { entries: 1024, bytes: 4096, numbered: Numbered::Directory };
     let parts = |kib: u64, capacity, two_levels| {
         let units = MapUnits::new(capacity, shape);
-        let (bytes, pages) = division(kib * 1024, units, two_levels);
-        (Cmt::new(&own, bytes, units).capacity(), pages)
+        let (bytes, pages) = division(&own, kib * 1024, two_levels);
+        (Cmt::new(&own, bytes, units).capacity(), Ctp::new(pages, units, false).limit() / 4096)
     };
     assert_eq!(parts(1088, 1 << 20, false), (278_528, 0));
     assert_eq!(parts(1088, 1 << 20, true), (139_264, 136));
@@ -245,4 +249,74 @@ fn a_written_page_gives_clean_victims() {
     }
     assert!(!map.wants_flush(&core));
     assert!((0..4).all(|lpa| !map.cmt.is_cached(Lpa(lpa))));
+}
+
+/// 8 KiB: 7371 bytes of pages, where each takes 80 bytes as long as its places follow each other.
+#[test]
+fn a_compressed_page_serves_reads_of_all_its_addresses() {
+    let mut core = core();
+    let mut map = Sftl::with_cache(&core, &SftlParams::default(), 8 * 1024);
+    for page in 0..8 {
+        assert_eq!(read(&mut map, &mut core, 512 * page), Resolved::Load(SegmentId(page)));
+    }
+    (0..4096).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), at(lpa)));
+    assert_eq!((map.counters.cmt_read_misses, map.counters.cmt_read_hits), (8, 4096));
+    assert_eq!(map.cmt.len(), 0, "no entry of its own for what is only read");
+}
+
+/// There is no room for two pages without runs, and the page to be read may be one.
+#[test]
+fn a_page_with_few_changes_leaves_them_behind_and_is_not_written() {
+    for (changes, room, written) in [(8, 100, false), (9, 100, true)] {
+        let mut core = core();
+        let own = SftlParams { buffer_percent: 50, ..SftlParams::default() };
+        let mut map = Sftl::with_cache(&core, &own, 12 * 1024);
+        read(&mut map, &mut core, 0);
+        for lpa in (3..3 + changes).map(Lpa) {
+            map.ctp.set(lpa, Some(Ppa(100)));
+        }
+        while map.cmt.room() > room {
+            let lpa = Lpa(1024 + map.cmt.len() as u32);
+            map.cmt.insert(lpa, None);
+            map.cmt.pin(lpa);
+        }
+        assert!(map.ctp.insert(SegmentId(5), |entries| entries.extend((0..512).map(|at| 3 * at + 9))));
+        let answer = read(&mut map, &mut core, 512);
+        let (noted, unit) = (map.wanted.evict, SegmentId(0));
+        assert_eq!((answer == Resolved::NoRoom, noted == Some(unit)), (written, written), "{changes} {room}");
+        let dirty = if written { 0 } else { u64::from(changes) };
+        assert_eq!((map.counters.cmt_entries_left, map.cmt.dirty_in(unit).count() as u64), (dirty, dirty));
+    }
+}
+
+/// A write takes an entry of the buffer while it is under way, and the cached page has the change after it.
+#[test]
+fn when_a_write_ends_its_entry_goes_into_the_cached_page() {
+    for (held, kept) in [(true, 0), (false, 1)] {
+        let mut core = core();
+        let mut map = Sftl::with_cache(&core, &SftlParams::default(), 12 * 1024);
+        read(&mut map, &mut core, 0);
+        assert!(matches!(map.admit(&mut core, Lpa(7)), Admission::Ready));
+        assert_eq!(map.cmt.len(), 1);
+        if !held {
+            map.ctp.remove(SegmentId(0));
+        }
+        map.valid.add(core.superblock_of(Ppa(7)));
+        let (ppa, seq) = (Ppa(4096), core.take_seq_in_test(1));
+        map.committed(&mut core, Commit { lpa: Lpa(7), ppa, seq, source: None, newest: true, overtaken: false });
+        assert_eq!((map.cmt.len(), map.ctp.changed_in(SegmentId(0)).count()), (kept, 1 - kept as usize));
+        assert_eq!(map.in_cache(Lpa(7)), Some(Some(ppa)));
+    }
+}
+
+/// The first write of a translation page makes the page: reads of the others find that they are unmapped.
+#[test]
+fn a_page_that_was_never_written_is_cached_with_its_first_write() {
+    let mut core = core_with(7);
+    let mut map = Sftl::with_cache(&core, &SftlParams::default(), 12 * 1024);
+    assert!(matches!(map.admit(&mut core, Lpa(3584)), Admission::Ready));
+    assert_eq!((map.ctp.holds(SegmentId(7)), map.counters.cmt_unwritten_misses), (true, 1));
+    assert!(matches!(map.admit(&mut core, Lpa(3585)), Admission::Ready));
+    assert_eq!((map.counters.cmt_write_misses, map.counters.cmt_write_hits), (1, 1));
+    assert!(map.loading_pages.is_empty());
 }
