@@ -70,10 +70,11 @@ BEYOND = Figure(
         "is wider than the cache, one after another, while most dies wait; the log of UFS needs no old entry, and "
         "HP-UFS leaves it to the host. DFTL, CDFTL and TPFTL write translation pages so that recovery has few "
         "superblocks to scan, and none for lack of room. S-FTL has a tenth of the SRAM for single entries and writes "
-        "pages when that is full. It leads the four while nearly all pages fit, since one load brings in a whole page, "
-        "and falls behind them in wider ranges, where random writes have left no runs. The apps begin with a warm "
-        "cache, which the writes before them have filled, and all their entries fit: the four then load nothing, and "
-        "come as near to Ideal as HP-UFS, without a host. For a comparison of caches these replays are too small."
+        "pages when that is full. It leads the four while nearly all pages fit, since one load brings in a whole page. "
+        "In wider ranges fewer of its lookups miss, too, but it falls behind: each page that has to be written before "
+        "an entry can leave keeps all commands waiting. The apps begin with a warm cache, which the writes before them "
+        "have filled, and all their entries fit: the four then load nothing, and come as near to Ideal as HP-UFS, "
+        "without a host. For a comparison of caches these replays are too small."
     ),
     paper_shows="Nothing: it compares with UFS, HPB and a device with DRAM.",
     runs=_runs,
