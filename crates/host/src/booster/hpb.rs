@@ -18,6 +18,7 @@ use params::ParamError;
 use ufs::{DeviceInfo, HpbNotice, Op, Response};
 use units::{Lpa, Nanos, SimTime};
 
+use super::group_entries::GroupEntries;
 use super::seat::{self, Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage, plain};
 use crate::request::{Part, RequestOp};
 
@@ -96,7 +97,7 @@ struct Group {
 #[derive(Clone, Hash)]
 pub(crate) struct Hpb {
     group_entries: u32,
-    /// Size of an entry in host memory. A plain one is kept in the lower half of 64 bits.
+    /// Size of an entry in host memory.
     entry_bytes: u64,
     /// Entries are addresses that the host can read.
     plain: bool,
@@ -108,7 +109,7 @@ pub(crate) struct Hpb {
     groups: Vec<Group>,
     /// Groups to read, in order. Groups that are not wanted any more are skipped.
     queue: VecDeque<u32>,
-    entries: Vec<Box<[u64]>>,
+    entries: Vec<GroupEntries>,
     owners: Vec<u32>,
     free: Vec<u32>,
     in_use: usize,
@@ -216,13 +217,11 @@ impl Apps for Hpb {}
 
 impl Tamper for Hpb {
     fn tamper_sealed(&mut self, lpa: Lpa, entry: u64) -> bool {
-        self.entry_mut(lpa).map(|sealed| *sealed = entry).is_some()
+        self.place(lpa).map(|(slot, at)| self.entries[slot].set(at, entry)).is_some()
     }
 
     fn sealed(&self, lpa: Lpa) -> Option<u64> {
-        let (group, at) = self.locate(lpa);
-        let slot = self.groups[group as usize].slot.checked_sub(1)?;
-        Some(self.entries[slot as usize][at])
+        self.place(lpa).map(|(slot, at)| self.entries[slot].get(at))
     }
 }
 
@@ -267,10 +266,11 @@ impl Hpb {
         (lpa.0 / self.group_entries, (lpa.0 % self.group_entries) as usize)
     }
 
-    fn entry_mut(&mut self, lpa: Lpa) -> Option<&mut u64> {
+    /// Slot of an address's group, if it has one, and position in it.
+    fn place(&self, lpa: Lpa) -> Option<(usize, usize)> {
         let (group, at) = self.locate(lpa);
         let slot = self.groups[group as usize].slot.checked_sub(1)?;
-        Some(&mut self.entries[slot as usize][at])
+        Some((slot as usize, at))
     }
 
     /// The entry to send with a read: that of the first block, if it serves all of them. The device accepts no entry of
@@ -288,20 +288,12 @@ impl Hpb {
                 State::Valid => {
                     self.lru.touch(group.slot - 1);
                     let entries = &self.entries[group.slot as usize - 1];
-                    entry = if self.serves_all(entries, at, len) { entries[at] } else { 0 };
+                    entry = if entries.serve(at..at + len as usize) { entries.get(at) } else { 0 };
                 }
                 State::Loading { .. } | State::Dirty => {}
             }
         }
         (first == last && entry != 0).then_some(entry)
-    }
-
-    /// True if the chunk of `len` blocks from entry `at` on lies in this group, and is physically contiguous (Sec. 3.4)
-    /// or only the device can tell.
-    #[inline]
-    fn serves_all(&self, entries: &[u64], at: usize, len: u32) -> bool {
-        let Some(chunk) = entries.get(at..at + len as usize) else { return false };
-        !self.plain || chunk.windows(2).all(|pair| pair[1] == pair[0] + 1)
     }
 
     /// Drops the entries of units that are about to change.
@@ -317,7 +309,7 @@ impl Hpb {
                 *touched = true;
             }
             if let Some(slot) = group.slot.checked_sub(1) {
-                self.entries[slot as usize][at..at + units as usize].fill(0);
+                self.entries[slot as usize].forget(at..at + units as usize);
             }
             next += units;
         }
@@ -329,8 +321,8 @@ impl Hpb {
         if let State::Loading { touched } = &mut self.groups[group as usize].state {
             *touched = true;
         }
-        if let Some(entry) = self.entry_mut(lpa) {
-            *entry = sealed;
+        if let Some((slot, at)) = self.place(lpa) {
+            self.entries[slot].set(at, sealed);
         }
     }
 
@@ -393,11 +385,11 @@ impl Hpb {
         self.in_use += 1;
         if let Some(slot) = self.free.pop() {
             self.owners[slot as usize] = owner;
-            self.entries[slot as usize].fill(0);
+            self.entries[slot as usize].forget_all();
             return slot;
         }
         self.owners.push(owner);
-        self.entries.push(vec![0; self.group_entries as usize].into());
+        self.entries.push(GroupEntries::none(self.group_entries, self.plain));
         (self.owners.len() - 1) as u32
     }
 
@@ -429,7 +421,8 @@ impl Hpb {
             return;
         };
         assert!(entries.len() <= self.group_entries as usize, "group {number} came with {} entries", entries.len());
-        self.entries[slot as usize][..entries.len()].copy_from_slice(&entries);
+        let kept = &mut self.entries[slot as usize];
+        entries.iter().enumerate().for_each(|(at, &entry)| kept.set(at, entry));
         // If entries have changed during the load, the whole group counts as dirty; the next READ BUFFER brings them.
         group.state = if touched { State::Dirty } else { State::Valid };
         if touched && self.eager {

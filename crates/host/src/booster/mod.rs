@@ -2,6 +2,7 @@
 //! boosters. This file has the enum dispatch to the one in use.
 
 mod app_lists;
+mod group_entries;
 mod profiles;
 pub(crate) mod registry;
 mod seat;
