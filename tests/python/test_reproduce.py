@@ -150,6 +150,27 @@ def test_kills_are_compared_by_sequence_and_spared_apps_are_none() -> None:
     assert [part.value for part in none[:4]] == [False] * 4, "without kills there is nothing to compare"
 
 
+def test_games_that_are_never_loaded_again_have_no_loading_to_compare() -> None:
+    (figure,) = select("hpbvalve/f13")
+
+    def loading(warm: bool) -> float | bool:
+        def listed(scheme: int) -> str:
+            cold = {"loading_ms": None if warm else 1000.0 + scheme, "start": "warm" if warm else "cold"}
+            once = [{"app": app, "launch_ms": 500.0 + scheme, **cold} for app in hpbvalve.APPS]
+            again = [
+                {"app": app, "launch_ms": 100.0 + scheme, "loading_ms": None, "start": "warm"} for app in ("FB", "UB")
+            ]
+            return json.dumps([dict(use, launch=2) for use in once + again])
+
+        names = ("ideal", "hpbvalve", "foam", "ufs")
+        rows = [(name, seed, listed(20 * at)) for at, name in enumerate(names) for seed in range(3)]
+        frame = pd.DataFrame(rows, columns=["scheme", "seed", "uses"]).assign(memory_mib=256, launch_ms=1.0)
+        (value,) = (part.value for part in figure.measure(frame) if part.part.startswith("of loading"))
+        return value
+
+    assert (loading(warm=True), loading(warm=False)) == (False, 50.0)
+
+
 def test_switches_are_compared_app_by_app() -> None:
     (figure,) = select("hpbvalve/f13")
     apps = {"ideal": [100.0, 200.0], "hpbvalve": [103.0, 201.0], "foam": [108.0, 204.0]}

@@ -64,7 +64,6 @@ def _f13_measure(frame: pd.DataFrame) -> list[Measured]:
     launch, loading = by_app(table, "launch_ms"), by_app(table, "loading_ms", GAMES).dropna()
     against, above = cut(launch, "foam", "hpbvalve"), over(launch, "hpbvalve")
     from_ufs = cut(launch, "ufs", "hpbvalve")
-    loads = over(loading, "hpbvalve"), over(loading, "foam")
     return [
         Measured(
             "hpbvalve.f13.launch",
@@ -88,15 +87,25 @@ def _f13_measure(frame: pd.DataFrame) -> list[Measured]:
             "of launches",
             reason=f"launch in ms, UFS+HPB: {listed(launch['foam'], 0)}; Optimal: {listed(launch['ideal'], 0)}",
         ),
-        Measured(
-            "hpbvalve.f13.loading",
-            removed(loading),
-            f"of loading; over Optimal {listed(loads[0])}, UFS+HPB {listed(loads[1])}%",
-            reason=f"over Optimal in per cent, HPBvalve: {listed(loads[0])}; UFS+HPB: {listed(loads[1])}",
-        ),
+        _loading(loading),
         Measured("hpbvalve.f13.vs-ufs", float(from_ufs.mean()), f"launches below UFS, by app: {listed(from_ufs)}"),
         *switching(by_app(table[table["start"] == "warm"], "launch_ms")),
     ]
+
+
+def _loading(loading: pd.DataFrame) -> Measured:
+    """What misses cost the loading of games, which a launch does only if the game does not run yet."""
+    claim = "hpbvalve.f13.loading"
+    if loading.empty:
+        why = "no game was killed between two uses in any sequence that is kept, so none was loaded again"
+        return Measured(claim, value=False, part="of loading; there is nothing to compare with", reason=why)
+    valve, foam = listed(over(loading, "hpbvalve")), listed(over(loading, "foam"))
+    return Measured(
+        claim,
+        removed(loading),
+        f"of loading; over Optimal {valve}, UFS+HPB {foam}%",
+        reason=f"over Optimal in per cent, HPBvalve: {valve}; UFS+HPB: {foam}",
+    )
 
 
 def switching(warm: pd.DataFrame) -> list[Measured]:
