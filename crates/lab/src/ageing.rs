@@ -27,7 +27,7 @@ use crate::system::{Parts, schemes as presets};
 const PUBLISHED: &str = "hpb_";
 
 /// Sections of a profile that a device ages without: only what is declared as deciding the layout is taken from a run.
-const CONDITIONS: [&str; 4] = ["nand", "link", "host", "what_if"];
+const CONDITIONS: [&str; 6] = ["nand", "link", "power", "energy", "host", "what_if"];
 
 /// The specification of the ageing run of `spec`, and its machine. Runs that differ only in conditions share it.
 ///
