@@ -16,12 +16,25 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use ufs::{PowerAccount, PowerState};
-
-use crate::result::Energy;
 
 /// Attojoules (mV x uA x ns) in a microjoule.
 const ATTOJOULES: f64 = 1e12;
+
+/// An estimate of what the device has taken from its supplies, in microjoule: voltage x current x time, with the
+/// assumed currents of `[energy]` in the profile.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Energy {
+    /// Sum of the others.
+    pub total_uj: f64,
+    /// The dies, while they were occupied.
+    pub flash_uj: f64,
+    /// Work of the device's own while the link was down, beyond what the states count.
+    pub own_work_uj: f64,
+    /// Controller and link by state, as in `states`.
+    pub states_uj: BTreeMap<String, f64>,
+}
 
 /// Voltages in millivolts, currents in microamperes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

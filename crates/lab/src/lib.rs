@@ -57,7 +57,7 @@ pub use aged::Aged;
 pub use ageing::check_ageing;
 pub use assemble::assemble;
 pub use cache::CacheOf;
-pub use energy::EnergyModel;
+pub use energy::{Energy, EnergyModel};
 pub use engine::{Ran, age, age_header, check, simulate, simulate_phone, simulate_workload};
 pub use error::LabError;
 pub use fio_json::fio_json;
@@ -69,8 +69,8 @@ pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
 pub use reads::ReadRecord;
 pub use result::{
-    AllCounters, Energy, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Named, OperationResult,
-    OverTime, PowerResult, PowerStay, RunResult, Verified, Waf,
+    AllCounters, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Named, OperationResult, OverTime,
+    PowerResult, PowerStay, RunResult, Verified, Waf,
 };
 pub use run::{Stop, System};
 pub use spec::Machine;

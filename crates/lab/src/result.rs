@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workload::report::phone::PhoneReport;
 
+use crate::energy::Energy;
 use crate::options::Setup;
 
 /// A number by name.
@@ -170,20 +171,6 @@ pub struct PowerStay {
     pub stays: u64,
     /// The part of its time in which the device had work of its own, such as GC, while the link was down.
     pub working_ns: u64,
-}
-
-/// An estimate of what the device has taken from its supplies, in microjoule: voltage x current x time, with the
-/// assumed currents of `[energy]` in the profile.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Energy {
-    /// Sum of the others.
-    pub total_uj: f64,
-    /// The dies, while they were occupied.
-    pub flash_uj: f64,
-    /// Work of the device's own while the link was down, beyond what the states count.
-    pub own_work_uj: f64,
-    /// Controller and link by state, as in `states`.
-    pub states_uj: BTreeMap<String, f64>,
 }
 
 /// Power states of link and device, over the measured part.

@@ -164,8 +164,8 @@ params! {
 }
 
 params! {
-    /// Power states of link and device in idle time, as Linux leads a phone through them. All delays count from the last
-    /// response; without one of the three timers the link is always up.
+    /// Power states of link and device in idle time, as Linux leads a phone through them. All delays count from the
+    /// last response; without one of the three timers the link is always up.
     pub PowerSection {
         /// Idle time after which the controller hibernates the link (sysfs: auto_hibern8).
         auto_hibern8_idle_us: count_or("off" 1 to 102300000) = ["off"],
@@ -204,7 +204,7 @@ params! {
         vccq2_mv: count(1 to 10000) = 1800, "JESD220C: VCCQ2 of 1.7 V to 1.95 V";
         /// A die that reads, programs, erases or moves data, from VCC.
         die_ua: count(0 to 1000000) = 25000,
-            "assumed: data sheets of ONFI dies give 20 to 25 mA as typical for reads, programs and erases (ICC1 to ICC3)";
+            "assumed: data sheets of dies give 20 to 25 mA as typical for reads, programs and erases (ICC1 to ICC3)";
         /// Controller and link while a command is under way, or a state is being entered or left, from VCCQ2.
         busy_ua: count(0 to 10000000) = 150000,
             "assumed: what is left of about 1 W under load, of which data sheets of UFS 2.1 tell, without the dies";
