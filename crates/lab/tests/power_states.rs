@@ -10,7 +10,7 @@ use ufs::{Content, DataIn, Link, PowerState};
 use ufsim_lab::profile::{Override, Profile, parse_override};
 use ufsim_lab::{Parts, RunResult, Spec, Stack, Turn, schemes};
 use units::{AppId, Lpa, Nanos, SimTime};
-use workload::{ReplayMode, WorkOp, WorkRequest};
+use workload::{ReplayMode, Rng, WorkOp, WorkRequest};
 
 /// Timers of 1 ms, 50 ms and 2 s, with ways in and back that differ from each other.
 const LADDER: [&str; 8] = [
@@ -304,4 +304,59 @@ fn a_device_at_work_does_not_sleep_but_its_link_hibernates() {
     rig.completion();
     rig.pass(Nanos::from_micros(1_001));
     assert_eq!(rig.state(), PowerState::Sleep);
+}
+
+/// How long after a write a device sleeps that may at once, and how many map flushes it has made by then.
+fn sleeps_after(background: &str) -> (u64, u64) {
+    let background = format!("scheme.dftl.background_us={background}");
+    let sets = ["power.autosuspend_delay_ms=1", "power.sleep_enter_us=0", &background];
+    let mut rig = Rig::new("dftl", &sets);
+    rig.pass(Nanos::from_millis(50));
+    rig.submit(RequestOp::Write { fua: false });
+    rig.completion();
+    let answered = rig.stack.now();
+    while rig.state() != PowerState::Sleep {
+        rig.pass(Nanos::from_micros(10));
+    }
+    rig.check_sum();
+    (rig.stack.now().since(answered).0, rig.stack.device.counter("map_flushes"))
+}
+
+#[test]
+fn a_map_flush_in_idle_time_keeps_a_device_awake() {
+    let (never, none) = sleeps_after("never");
+    let (late, one) = sleeps_after("20000");
+    assert_eq!((none, one), (0, 1));
+    assert!(never < 20 * MS && (20 * MS..40 * MS).contains(&late), "{never} and {late}");
+}
+
+/// Requests after pauses of all lengths, several at once now and then.
+fn at_random(count: u64) -> Vec<WorkRequest> {
+    let mut rng = Rng::from_seed(11);
+    let mut now = 0;
+    let mut next = || {
+        now += [0, 20, 900, 1_050, 1_060, 5_000, 60_000, 2_010_000][rng.below(8) as usize] + rng.below(50);
+        let op = [WorkOp::Read, WorkOp::Write, WorkOp::Write, WorkOp::Flush, WorkOp::Trim][rng.below(5) as usize];
+        (now, op, rng.below(20_000))
+    };
+    let requests: Vec<_> = (0..count).map(|_| next()).collect();
+    at(&requests)
+}
+
+#[test]
+fn every_scheme_gives_the_right_data_whatever_sleeps_meanwhile() {
+    for preset in schemes() {
+        let mut spec = with(tiny(preset.name, 1), &LADDER);
+        spec.precondition = "touched".into();
+        let result = replay(&spec, at_random(1_500), ReplayMode::Timed).expect("every read is right");
+        assert!(result.verified.is_some_and(|verified| verified.data_units > 500), "{}", preset.name);
+        let power = result.power.expect("states are on");
+        let states = &power.states;
+        assert_eq!(states.values().map(|state| state.time_ns).sum::<u64>(), power.elapsed_ns, "{}", preset.name);
+        assert!(states.values().all(|state| state.stays > 20), "{}: {states:?}", preset.name);
+        assert_eq!(states["waking"].stays, power.request_wakes + power.driver_wakes, "{}", preset.name);
+        let exits = [("hibern8", 450), ("clk_gated", 12_150), ("sleep", 22_150)];
+        let most: u64 = exits.iter().map(|&(state, us)| states[state].stays * us * 1000).sum();
+        assert!((1..=most).contains(&states["waking"].time_ns), "{}", preset.name);
+    }
 }
