@@ -57,7 +57,7 @@ pub struct Stack {
     pub device: Device,
     link: Link,
     /// What becomes of the link in idle time; `None` if it is always up.
-    power: Option<Power>,
+    power: Option<Box<Power>>,
     /// When the last event of the device was handled.
     device_at: SimTime,
     queue: EventQueue<Event>,
@@ -90,7 +90,7 @@ impl Stack {
     /// A stack at time 0 whose link and device have power states.
     #[must_use]
     pub fn with_power(self, config: PowerConfig) -> Stack {
-        Stack { power: config.any().then(|| Power::new(config, self.now)), ..self }
+        Stack { power: config.any().then(|| Box::new(Power::new(config, self.now))), ..self }
     }
 
     /// The time now.
