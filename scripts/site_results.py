@@ -23,7 +23,15 @@ ECHO = re.compile(
 )
 VARIANT = re.compile(r"((?:^ *///.*\n)+)^ *(\w+),$", re.MULTILINE)
 
-UNITS = {"ns": "ns", "bytes": "bytes", "seconds": "s", "second": "1/s", "mib": "MiB", "units": "units of 4 KiB"}
+UNITS = {
+    "ns": "ns",
+    "uj": "uJ",
+    "bytes": "bytes",
+    "seconds": "s",
+    "second": "1/s",
+    "mib": "MiB",
+    "units": "units of 4 KiB",
+}
 
 
 @dataclass(frozen=True)

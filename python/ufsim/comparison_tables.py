@@ -64,6 +64,7 @@ def rows(comparison: Comparison, *, several: bool) -> Iterator[Row]:
     if lead != "throughput":
         yield row(results, "throughput MiB/s", lambda result: number(result.throughput_mib_per_s))
         yield row(results, "requests/s", lambda result: number(result.iops), ends=True)
+    yield from power_rows(results)
     yield from cost_rows(results)
 
 
@@ -136,6 +137,30 @@ def cost_rows(results: Sequence[Result]) -> Iterator[Row]:
     yield row(results, "requests", lambda result: f"{result.completed:,}", ends=not failed)
     if failed:
         yield row(results, "  failed", lambda result: f"{result.data.get('failed', 0):,}", ends=True)
+
+
+def power_rows(results: Sequence[Result]) -> Iterator[Row]:
+    """How long the link was down, what woke it and what the device took, if a profile has power states."""
+    powers = [result.data.get("power") for result in results]
+    if not any(powers):
+        return
+    for label, cell in POWER_ROWS.items():
+        yield Row(label, [cell(power) if power else "–" for power in powers], ends=label == "energy mJ")
+
+
+def down_share(power: Mapping[str, Any]) -> str:
+    """Share of the time in which the link was down."""
+    down = sum(power["states"][state]["time_ns"] for state in ("hibern8", "clk_gated", "sleep"))
+    return f"{down / power['elapsed_ns'] * 100:.1f} %" if power["elapsed_ns"] else "–"
+
+
+POWER_ROWS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "link down": down_share,
+    "wakes for requests": lambda power: f"{power['request_wakes']:,}",
+    "wakes by the driver": lambda power: f"{power['driver_wakes']:,}",
+    "waited for wakes": lambda power: duration(power["waited_ns"]),
+    "energy mJ": lambda power: number(power["energy"]["total_uj"] / 1000),
+}
 
 
 def latency_cell(result: Result, kind: str, statistic: str) -> str:

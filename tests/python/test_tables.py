@@ -123,3 +123,24 @@ def test_thirteen_schemes_fit_the_terminal_and_nothing_is_cut(comparison: Compar
     assert "…" not in text.split("profile")[0]
     assert all(name in text for name in names)
     assert text.count("1.60 ms") == 13
+
+
+def test_power_states_have_rows_where_a_profile_has_them(comparison: Comparison) -> None:
+    assert "link down" not in printed(comparison)
+    down = {"hibern8": 200, "clk_gated": 300, "sleep": 0}
+    states = {"busy": 400, "idle": 50, "entering": 20, "waking": 30, **down}
+    comparison.results[1].data["power"] = {
+        "elapsed_ns": 1000,
+        "states": {name: {"time_ns": time, "stays": 1, "working_ns": 0} for name, time in states.items()},
+        "request_wakes": 1234,
+        "driver_wakes": 5,
+        "waited_commands": 7,
+        "waited_ns": 12_150_000,
+        "energy": {"total_uj": 2_500_000.0},
+    }
+    text = printed(comparison)
+    assert row(text, "link down") == ["–", "50.0 %", "–"]
+    assert row(text, "wakes for requests") == ["–", "1,234", "–"]
+    assert row(text, "wakes by the driver") == ["–", "5", "–"]
+    assert row(text, "waited for wakes") == ["–", "12.2 ms", "–"]
+    assert row(text, "energy mJ") == ["–", "2,500", "–"]

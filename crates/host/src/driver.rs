@@ -214,6 +214,11 @@ impl Driver {
         }
     }
 
+    /// True if a request is under way; otherwise what the driver sends is for itself.
+    pub fn has_requests(&self) -> bool {
+        self.idle_since.is_none()
+    }
+
     /// The next completion, without taking it.
     #[inline]
     pub fn completion(&self) -> Option<&Completion> {

@@ -133,7 +133,8 @@ impl Aged {
         let faulty = config.faults.any();
         let driver = profile.host_config(parts);
         let device = self.device.reconfigured(config);
-        let system = System::switched_on(device, self.oracle, driver, profile.link_config());
+        let (link, power) = (profile.link_config(), profile.power_config());
+        let system = System::switched_on(device, self.oracle, driver, link, power);
         let mut system = system.map_err(|error| misfit(profile, &error))?;
         if faulty {
             system.allow_faults();

@@ -27,7 +27,7 @@ use crate::system::{Parts, schemes as presets};
 const PUBLISHED: &str = "hpb_";
 
 /// Sections of a profile that a device ages without: only what is declared as deciding the layout is taken from a run.
-const CONDITIONS: [&str; 4] = ["nand", "link", "host", "what_if"];
+const CONDITIONS: [&str; 6] = ["nand", "link", "power", "energy", "host", "what_if"];
 
 /// The specification of the ageing run of `spec`, and its machine. Runs that differ only in conditions share it.
 ///
@@ -184,8 +184,11 @@ mod tests {
             conditions.join(" "),
             "device.name device.summary nand.slc_read_us nand.slc_program_us nand.slc_erase_us nand.tlc_read_us \
              nand.tlc_program_us nand.tlc_erase_us nand.transfer_mib_per_s nand.page_register firmware.command_ns \
-             what_if.free link.down_mib_per_s link.up_mib_per_s link.upiu_ns host.tags host.internal_tags \
-             host.max_transfer_kib host.memory_mib"
+             what_if.free link.down_mib_per_s link.up_mib_per_s link.upiu_ns power.auto_hibern8_idle_us \
+             power.hibern8_enter_us power.hibern8_exit_us power.clkgate_delay_ms power.clk_ungate_us \
+             power.autosuspend_delay_ms power.sleep_enter_us power.sleep_exit_us energy.vcc_mv energy.vccq2_mv \
+             energy.die_ua energy.busy_ua energy.idle_ua energy.hibern8_ua energy.clk_gated_ua energy.sleep_ua \
+             host.tags host.internal_tags host.max_transfer_kib host.memory_mib"
         );
     }
 

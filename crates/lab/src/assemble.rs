@@ -21,7 +21,8 @@ pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, La
     let config = profile.host_config(parts);
     let info = device.info();
     config.check(&info).map_err(|error| misfit(profile, &error))?;
-    let mut system = System::new(Driver::new(config, info), Link::new(profile.link_config()), device);
+    let mut system = System::new(Driver::new(config, info), Link::new(profile.link_config()), device)
+        .with_power(profile.power_config());
     if faulty {
         system.allow_faults();
     }

@@ -156,6 +156,7 @@ impl Run<'_> {
         let context = Context {
             own,
             setup: self.setup(&workload, state)?,
+            energy: profile.energy_model(),
             host_dram_limit: profile.host_config(*parts).memory_limit_bytes,
             wall_seconds: self.wall.seconds(),
             start,

@@ -22,6 +22,7 @@ mod ageing;
 mod assemble;
 mod cache;
 mod digest;
+mod energy;
 mod engine;
 mod error;
 pub mod examples;
@@ -56,6 +57,7 @@ pub use aged::Aged;
 pub use ageing::check_ageing;
 pub use assemble::assemble;
 pub use cache::CacheOf;
+pub use energy::{Energy, EnergyModel};
 pub use engine::{Ran, age, age_header, check, simulate, simulate_phone, simulate_workload};
 pub use error::LabError;
 pub use fio_json::fio_json;
@@ -68,7 +70,7 @@ pub use progress::{OnProgress, Progress};
 pub use reads::ReadRecord;
 pub use result::{
     AllCounters, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Named, OperationResult, OverTime,
-    RunResult, Verified, Waf,
+    PowerResult, PowerStay, RunResult, Verified, Waf,
 };
 pub use run::{Stop, System};
 pub use spec::Machine;

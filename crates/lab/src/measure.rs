@@ -3,6 +3,7 @@
 use device::DeviceStats;
 use hdrhistogram::Histogram;
 use host::HostStats;
+use ufs::PowerAccount;
 use units::{Counter, CounterSet, Nanos, SimTime};
 use workload::{GroupInfo, WorkOp};
 
@@ -29,6 +30,10 @@ pub struct Snapshot {
     pub mapping: Vec<(&'static Counter, u64)>,
     /// Of the flash.
     pub nand: nand::Counters,
+    /// Times in power states; `None` if there are none.
+    pub power: Option<PowerAccount>,
+    /// The moment.
+    pub at: SimTime,
 }
 
 impl Snapshot {

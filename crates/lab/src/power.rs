@@ -1,8 +1,8 @@
-//! Switching a system off and on.
+//! Switching a system off and on. States of a system that is on are in `ufs::power`.
 
 use device::{Device, Unpowered};
 use host::{Driver, HostConfig, HostConfigError};
-use ufs::{Link, LinkConfig};
+use ufs::{Link, LinkConfig, PowerConfig};
 use units::SimTime;
 use workload::{
     Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, Source, StreamId, Ticket, WorkOp,
@@ -35,11 +35,12 @@ impl System {
         oracle: Oracle,
         config: HostConfig,
         link: LinkConfig,
+        power: PowerConfig,
     ) -> Result<System, HostConfigError> {
         let device = Device::power_on(device, SimTime::START);
         let info = device.info();
         config.check(&info)?;
-        let mut system = System::new(Driver::new(config, info), Link::new(link), device);
+        let mut system = System::new(Driver::new(config, info), Link::new(link), device).with_power(power);
         system.recover(oracle, |applied| Driver::after_power_cut(config, info, applied));
         Ok(system)
     }

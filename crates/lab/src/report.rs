@@ -6,15 +6,17 @@ use device::{DeviceStats, MappingKind};
 use hdrhistogram::Histogram;
 use host::{BoosterKind, HostStats, SchedulerKind};
 use nand::{Cause, Kind};
+use ufs::PowerState;
 use units::{Counter, CounterSet, InDigest, MIB};
 use workload::WorkOp;
 use workload::report::{Operations, Report};
 
+use crate::energy::EnergyModel;
 use crate::measure::{GroupStats, KindStats, Measure, Snapshot};
 use crate::options::Setup;
 use crate::result::{
     AllCounters, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Means, Named, OperationResult,
-    OverTime, RunResult, Waf,
+    OverTime, PowerResult, PowerStay, RunResult, Waf,
 };
 use crate::series::{Interval, Series};
 
@@ -48,6 +50,8 @@ pub struct Context {
     pub warnings: Vec<String>,
     /// What the workload itself reports.
     pub own: Report,
+    /// What the device draws.
+    pub energy: EnergyModel,
 }
 
 /// Makes the report. `after` are the counters at the end of the run.
@@ -106,12 +110,32 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         groups: measure.groups.iter().filter(|g| g.kinds.iter().any(Option::is_some)).map(group).collect(),
         operations: context.own.operations.iter().map(operation).collect(),
         phone: context.own.phone,
+        power: power(before, after, &flash, &context.energy),
         verified: None,
         warnings,
         digest: String::new(),
     };
     result.digest = digest(measure, &result);
     result
+}
+
+/// Power states between two moments.
+fn power(before: &Snapshot, after: &Snapshot, flash: &nand::Counters, energy: &EnergyModel) -> Option<PowerResult> {
+    let spent = after.power?.since(&before.power.unwrap_or_default());
+    let stay = |state: PowerState| PowerStay {
+        time_ns: spent.ns[state as usize],
+        stays: spent.stays[state as usize],
+        working_ns: spent.working_ns[state as usize],
+    };
+    Some(PowerResult {
+        elapsed_ns: after.at.since(before.at).0,
+        states: PowerState::ALL.iter().map(|&state| (state.name().to_owned(), stay(state))).collect(),
+        request_wakes: spent.request_wakes,
+        driver_wakes: spent.driver_wakes,
+        waited_commands: spent.waited_commands,
+        waited_ns: spent.waited_ns,
+        energy: energy.estimate(&spent, Cause::ALL.iter().map(|&cause| flash.busy_ns(cause)).sum()),
+    })
 }
 
 /// Means by kind of what a sum over requests tells.
@@ -356,6 +380,13 @@ fn digest(measure: &Measure, result: &RunResult) -> String {
                 digest.word(value);
             }
         }
+    }
+    if let Some(power) = &result.power {
+        for PowerStay { time_ns, stays, .. } in power.states.values() {
+            digest.word(*time_ns);
+            digest.word(*stays);
+        }
+        digest.word(power.waited_ns);
     }
     for (name, value) in [&result.nand_time_ns].into_iter().chain(result.nand_ops.values()).flatten() {
         digest.bytes(name.as_bytes());

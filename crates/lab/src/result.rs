@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workload::report::phone::PhoneReport;
 
+use crate::energy::Energy;
 use crate::options::Setup;
 
 /// A number by name.
@@ -161,6 +162,36 @@ pub struct OperationResult {
     pub requests: Named,
 }
 
+/// One power state of link and device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PowerStay {
+    /// Time in it.
+    pub time_ns: u64,
+    /// How often it began.
+    pub stays: u64,
+    /// The part of its time in which the device had work of its own, such as GC, while the link was down.
+    pub working_ns: u64,
+}
+
+/// Power states of link and device, over the measured part.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PowerResult {
+    /// Length of the measured part; times in states add up to it.
+    pub elapsed_ns: u64,
+    /// By state: busy, idle, entering, hibern8, clk_gated, sleep, waking.
+    pub states: BTreeMap<String, PowerStay>,
+    /// Wakes of the link for a request.
+    pub request_wakes: u64,
+    /// Wakes for commands of the driver while there was no request: what a booster does in idle time.
+    pub driver_wakes: u64,
+    /// Commands that waited until the link was up.
+    pub waited_commands: u64,
+    /// Sum of their waits.
+    pub waited_ns: u64,
+    /// What that took.
+    pub energy: Energy,
+}
+
 /// What a read-back after the run has found. There is a result only if all of it was right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Verified {
@@ -246,6 +277,9 @@ pub struct RunResult {
     /// What happened on the phone, where a phone is the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phone: Option<PhoneReport>,
+    /// Power states of link and device; `null` if the profile has none.
+    #[serde(default)]
+    pub power: Option<PowerResult>,
     /// What the read-back after the run has found (`--verify`); `null` if nobody asked for one.
     #[serde(default)]
     pub verified: Option<Verified>,

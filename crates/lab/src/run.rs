@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 use device::Device;
 use host::{AppSignal, Completion, Driver, HostConfigError, Request, RequestOp};
 use thiserror::Error;
-use ufs::{Link, Status, Tag};
+use ufs::{Link, PowerConfig, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
 use workload::{DriverCall, Footprint, Issued, Next, Progress, Source, Ticket, WorkOp};
 
@@ -106,6 +106,12 @@ impl System {
             memory_plan: MemoryPlan::default(),
             memory_due: VecDeque::new(),
         }
+    }
+
+    /// A system at time 0 whose link and device have power states.
+    #[must_use]
+    pub fn with_power(self, config: PowerConfig) -> System {
+        System { stack: self.stack.with_power(config), ..self }
     }
 
     /// Changes the limit of host memory during the measured part of the next run.
@@ -436,6 +442,8 @@ impl System {
             device: self.stack.device.stats(),
             mapping: self.stack.device.scheme_counters(),
             nand: *self.stack.device.nand_counters(),
+            power: self.stack.power_account(),
+            at: self.stack.now(),
         }
     }
 

@@ -3,7 +3,9 @@
 
 use device::{Device, DeviceEvent};
 use host::Driver;
-use ufs::{Link, Response, Tag, wire_bytes, wire_bytes_response};
+use ufs::{
+    DeviceWork, Link, Power, PowerAccount, PowerConfig, PowerState, Response, Tag, wire_bytes, wire_bytes_response,
+};
 use units::SimTime;
 
 use crate::cache::CacheOf;
@@ -54,6 +56,10 @@ pub struct Stack {
     /// The other end.
     pub device: Device,
     link: Link,
+    /// What becomes of the link in idle time; `None` if it is always up.
+    power: Option<Box<Power>>,
+    /// When the last event of the device was handled.
+    device_at: SimTime,
     queue: EventQueue<Event>,
     responses: ByTag<Response>,
     now: SimTime,
@@ -70,6 +76,8 @@ impl Stack {
             driver,
             device,
             link,
+            power: None,
+            device_at: SimTime::START,
             queue: EventQueue::default(),
             responses: ByTag::default(),
             now: SimTime::START,
@@ -77,6 +85,12 @@ impl Stack {
             caller_wake: None,
             driver_wake: None,
         }
+    }
+
+    /// A stack at time 0 whose link and device have power states.
+    #[must_use]
+    pub fn with_power(self, config: PowerConfig) -> Stack {
+        Stack { power: config.any().then(|| Box::new(Power::new(config, self.now))), ..self }
     }
 
     /// The time now.
@@ -119,6 +133,7 @@ impl Stack {
                 self.schedule_device();
             }
             Event::Device(event) => {
+                self.device_at = at;
                 self.device.wake(at, event);
                 self.schedule_device();
             }
@@ -131,13 +146,17 @@ impl Stack {
     #[inline(always)]
     pub fn deliver(&mut self, tag: Tag) {
         self.driver.on_response(self.now, self.responses.take(tag));
+        if let Some(power) = &mut self.power {
+            power.answered(self.now);
+        }
     }
 
     /// Puts on the link what the driver has to send.
     #[inline(always)]
     pub fn send_commands(&mut self) {
         while let Some(tag) = self.driver.issue(self.now, &CacheOf(&self.device)) {
-            let at = self.link.send_down(self.now, wire_bytes(self.driver.command(tag)));
+            let up = if self.power.is_some() { self.wake_link() } else { self.now };
+            let at = self.link.send_down(up, wire_bytes(self.driver.command(tag)));
             self.queue.push(at, Event::CommandAtDevice(tag));
         }
         if let Some(at) = self.driver.next_wake()
@@ -147,6 +166,26 @@ impl Stack {
             self.driver_wake = Some(at);
             self.queue.push(at, Event::Driver);
         }
+    }
+
+    /// When the link can carry a command that is to go out now.
+    #[inline(never)]
+    fn wake_link(&mut self) -> SimTime {
+        let Stack { power, driver, queue, device_at, now, .. } = self;
+        let Some(power) = power else { return *now };
+        power.send(*now, driver.has_requests(), || device_work(queue, *device_at))
+    }
+
+    /// The power state now; `None` if there are none.
+    pub fn power_state(&self) -> Option<PowerState> {
+        let work = device_work(&self.queue, self.device_at);
+        self.power.as_ref().map(|power| power.state(self.now, work))
+    }
+
+    /// Times in power states up to now; `None` if there are none.
+    pub fn power_account(&self) -> Option<PowerAccount> {
+        let work = device_work(&self.queue, self.device_at);
+        self.power.as_ref().map(|power| power.account(self.now, work))
     }
 
     /// Schedules what the device wants done later; for a device that was called from outside.
@@ -183,8 +222,12 @@ impl Stack {
     /// it when the device is ready.
     pub fn reboot(self, dice: &mut dyn FnMut(u32) -> u32) -> Stack {
         let now = self.now;
+        let work = device_work(&self.queue, self.device_at);
+        let mut power = self.power;
+        power.iter_mut().for_each(|power| power.cut(now, work));
         let device = Device::power_on(self.device.power_cut(now, dice), now);
-        let mut stack = Stack { now, events: self.events, ..Stack::new(self.driver, self.link.idle(), device) };
+        let fresh = Stack::new(self.driver, self.link.idle(), device);
+        let mut stack = Stack { now, events: self.events, power, device_at: now, ..fresh };
         stack.schedule_device();
         stack
     }
@@ -209,6 +252,14 @@ impl Stack {
             found.partial += u32::from(leaving.contains(&self.now));
         }
         found
+    }
+}
+
+/// Whether the device has work: as it acts in its events alone, it has some while one is pending.
+fn device_work(queue: &EventQueue<Event>, last: SimTime) -> DeviceWork {
+    match queue.iter().any(|(_, event)| matches!(event, Event::Device(_))) {
+        true => DeviceWork::Now,
+        false => DeviceWork::EndedAt(last),
     }
 }
 

@@ -178,6 +178,8 @@ pub fn unit_of(key: &str) -> &'static str {
         ("_us", "us"),
         ("_ns", "ns"),
         ("_ms", "ms"),
+        ("_mv", "mV"),
+        ("_ua", "uA"),
         ("_entries", "entries"),
         ("_superblocks", "superblocks"),
         ("_erases", "erases"),

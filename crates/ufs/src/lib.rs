@@ -8,13 +8,14 @@
 //! - **piggyback**: metadata carried in the spare bytes of an ordinary command or response.
 //!
 //! The simulator passes typed forms ([`Command`], [`Response`]). Their bytes are in [`codec`], the time that they take
-//! is in [`link`].
+//! is in [`link`], and when the link is up in [`power`].
 
 pub mod codec;
 mod command;
 mod data;
 mod info;
 pub mod link;
+pub mod power;
 mod protocol;
 mod response;
 
@@ -25,5 +26,6 @@ pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters};
 pub use info::{DeviceInfo, PLAIN_ENTRY_BYTES};
 pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
 pub use live::{SegmentImage, SegmentState};
+pub use power::{DeviceWork, Power, PowerAccount, PowerConfig, PowerState};
 pub use protocol::Protocol;
 pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Recommendation, Response, Status};

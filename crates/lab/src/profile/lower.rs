@@ -3,11 +3,12 @@
 use device::{Device, DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig};
 use host::HostConfig;
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
-use ufs::{LinkConfig, Protocol};
+use ufs::{LinkConfig, PowerConfig, Protocol};
 use units::{MIB, Nanos, UNIT_BYTES};
 use workload::MergeLimits;
 
 use super::{Profile, ProfileError};
+use crate::energy::EnergyModel;
 use crate::system::Parts;
 
 /// KiB of a mapping unit.
@@ -174,6 +175,38 @@ impl Profile {
             down_bytes_per_us: bytes_per_us(l.down_mib_per_s),
             up_bytes_per_us: bytes_per_us(l.up_mib_per_s),
             upiu_latency: Nanos(l.upiu_ns.into()),
+        }
+    }
+
+    /// When link and device go into power states, and what that takes.
+    pub fn power_config(&self) -> PowerConfig {
+        let p = &self.values.power;
+        let micros = |us: u32| Nanos::from_micros(us.into());
+        let millis = |ms: u32| Nanos::from_millis(ms.into());
+        PowerConfig {
+            auto_hibern8: p.auto_hibern8_idle_us.count().map(micros),
+            hibern8_enter: micros(p.hibern8_enter_us),
+            hibern8_exit: micros(p.hibern8_exit_us),
+            clkgate_delay: p.clkgate_delay_ms.count().map(millis),
+            clk_ungate: micros(p.clk_ungate_us),
+            autosuspend_delay: p.autosuspend_delay_ms.count().map(millis),
+            sleep_enter: micros(p.sleep_enter_us),
+            sleep_exit: micros(p.sleep_exit_us),
+        }
+    }
+
+    /// What the device draws.
+    pub fn energy_model(&self) -> EnergyModel {
+        let e = &self.values.energy;
+        EnergyModel {
+            vcc_mv: e.vcc_mv,
+            vccq2_mv: e.vccq2_mv,
+            die_ua: e.die_ua,
+            busy_ua: e.busy_ua,
+            idle_ua: e.idle_ua,
+            hibern8_ua: e.hibern8_ua,
+            clk_gated_ua: e.clk_gated_ua,
+            sleep_ua: e.sleep_ua,
         }
     }
 }

@@ -164,6 +164,63 @@ params! {
 }
 
 params! {
+    /// Power states of link and device in idle time, as Linux leads a phone through them. All delays count from the
+    /// last response; without one of the three timers the link is always up.
+    pub PowerSection {
+        /// Idle time after which the controller hibernates the link (sysfs: auto_hibern8).
+        auto_hibern8_idle_us: count_or("off" 1 to 102300000) = ["off"],
+            "off unless a profile has it: no paper's platform tells its timers. Linux sets 150 ms, phones 1 ms to 150 \
+            ms; the register holds at most 102.3 s (UFSHCI, AHIT)";
+        /// From the end of that timer, or the driver's wish, until the link hibernates.
+        hibern8_enter_us: count(0 to 1000000) = 100,
+            "assumed: the handshake of UniPro, and the shortest stay of an M-PHY in HIBERN8, 100 us";
+        /// From hibernation until the link is up.
+        hibern8_exit_us: count(0 to 1000000) = 450,
+            "a Pixel 4: 4 KiB reads and writes after 1 to 50 ms without requests take 405 to 510 us more";
+        /// Idle time after which the driver hibernates the link and stops the clocks (sysfs: clkgate_delay_ms).
+        clkgate_delay_ms: count_or("off" 1 to 1000000) = ["off"],
+            "off unless a profile has it. Linux sets 150 ms; Qualcomm's driver 50 ms, 10 ms at a low clock";
+        /// Until the clocks run again; the link's exit comes on top.
+        clk_ungate_us: count(0 to 10000000) = 11700,
+            "a Pixel 4: requests after 60 ms without requests take 12.15 ms more, 0.45 of them for the link";
+        /// Idle time after which runtime power management puts the device to sleep (sysfs: autosuspend_delay_ms).
+        autosuspend_delay_ms: count_or("off" 1 to 1000000000) = ["off"],
+            "off unless a profile has it. Linux sets 2000 ms (RPM_AUTOSUSPEND_DELAY_MS)";
+        /// Until the device sleeps: the link comes up, START STOP UNIT, the link hibernates, the clocks stop.
+        sleep_enter_us: count(0 to 10000000) = 13000,
+            "assumed: an exit by clocks and link as above, the command, and a way into hibernation";
+        /// Until the device is awake; clocks and link come on top.
+        sleep_exit_us: count(0 to 10000000) = 10000,
+            "assumed: supplies settle and the controller starts; Linux waits for it without an upper bound";
+    }
+}
+
+params! {
+    /// What the device draws, for an estimate of its energy in results. It decides nothing.
+    pub EnergySection {
+        /// Supply of the flash.
+        vcc_mv: count(1 to 10000) = 2900, "JESD220C: VCC of 2.7 V to 3.6 V; 2.9 to 3.0 V is common in phones";
+        /// Supply of controller and link.
+        vccq2_mv: count(1 to 10000) = 1800, "JESD220C: VCCQ2 of 1.7 V to 1.95 V";
+        /// A die that reads, programs, erases or moves data, from VCC.
+        die_ua: count(0 to 1000000) = 25000,
+            "assumed: data sheets of dies give 20 to 25 mA as typical for reads, programs and erases (ICC1 to ICC3)";
+        /// Controller and link while a command is under way, or a state is being entered or left, from VCCQ2.
+        busy_ua: count(0 to 10000000) = 150000,
+            "assumed: what is left of about 1 W under load, of which data sheets of UFS 2.1 tell, without the dies";
+        /// The same while the link is up and idle, and of a device that has work of its own.
+        idle_ua: count(0 to 10000000) = 40000,
+            "assumed: published figures for idle devices with the link up are some tens of milliwatts";
+        /// The same while the link hibernates.
+        hibern8_ua: count(0 to 10000000) = 1500, "assumed: data sheets give one to a few milliwatts";
+        /// The same while the clocks are stopped too, the reference clock of the device among them.
+        clk_gated_ua: count(0 to 10000000) = 1000, "assumed: below hibernation, for lack of a reference clock";
+        /// The same while the device sleeps.
+        sleep_ua: count(0 to 10000000) = 400, "assumed: data sheets give some hundreds of microamperes";
+    }
+}
+
+params! {
     /// The host's driver.
     pub HostSection {
         /// Commands in flight.
@@ -271,6 +328,8 @@ sections! {
     faults: FaultSection,
     what_if: WhatIf,
     link: LinkSection,
+    power: PowerSection,
+    energy: EnergySection,
     host: HostSection,
     merge: MergeSection,
 }

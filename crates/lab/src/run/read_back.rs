@@ -115,7 +115,8 @@ mod tests {
     fn switched(system: System, preset: &Preset) -> System {
         let (device, oracle) = system.switch_off(&mut go_on).expect("nothing is read");
         let profile = tiny();
-        let on = System::switched_on(device, oracle, profile.host_config(preset.parts), profile.link_config());
+        let (driver, link) = (profile.host_config(preset.parts), profile.link_config());
+        let on = System::switched_on(device, oracle, driver, link, profile.power_config());
         on.expect("the profile's own settings")
     }
 
