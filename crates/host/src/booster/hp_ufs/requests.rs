@@ -4,7 +4,7 @@ use ufs::Op;
 use units::{Lpa, Ppa, SegmentId};
 
 use super::segment_cache::{Lookup, SlotIndex};
-use super::state::{ForPrefetch, HpUfs};
+use super::state::HpUfs;
 use crate::booster::seat::{Step, plain};
 use crate::request::Part;
 
@@ -91,9 +91,6 @@ impl HpUfs {
             return Step::InternalFirst;
         }
         part.counted = false;
-        // The entry of this address has not come yet: its prefetch began with the request. That of the last one has.
-        let last = std::mem::replace(&mut self.planned, ForPrefetch(part.lpa));
-        self.prefetch_replaced(last.0);
         plain(part, max_units)
     }
 

@@ -1,9 +1,7 @@
 //! The state of the HP-UFS booster.
 
-use std::hash::{Hash, Hasher};
-
 use ufs::DeviceInfo;
-use units::{Lpa, Nanos, SegmentId, Seq, SimTime};
+use units::{Nanos, SegmentId, Seq, SimTime};
 
 use super::app_state::AppState;
 use super::expiry::Expiry;
@@ -18,14 +16,6 @@ use super::{HpUfsCounters, Params};
 use crate::booster::app_lists::AppLists;
 use crate::booster::profiles::ProfileLimits;
 use crate::booster::seat::Usage;
-
-/// An address that only prefetches use. States that differ in nothing else do the same, so it has no part in a hash.
-#[derive(Clone, Copy)]
-pub(super) struct ForPrefetch(pub(super) Lpa);
-
-impl Hash for ForPrefetch {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
-}
 
 /// The HP-UFS booster.
 #[derive(Clone, Hash)]
@@ -54,8 +44,6 @@ pub(crate) struct HpUfs {
     pub(super) stats: HpUfsCounters,
     /// Hits and misses.
     pub(super) usage: Usage,
-    /// The last address that a write or trim was planned for.
-    pub(super) planned: ForPrefetch,
 }
 
 impl HpUfs {
@@ -78,7 +66,6 @@ impl HpUfs {
             last_activity: SimTime::START,
             stats: HpUfsCounters::default(),
             usage: Usage::default(),
-            planned: ForPrefetch(Lpa(0)),
         }
     }
 
