@@ -7,10 +7,13 @@
 //! bytes there, as in its paper. Our DFTL writes all changed entries of a page at once, as TPFTL does; the paper's DFTL
 //! writes one at a time. So this measures what clusters, prefetches and clean victims are worth beside that.
 
+#[path = "common/emmc.rs"]
+mod emmc;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ufsim_lab::{RunResult, Spec, Workload, simulate_workload};
+use ufsim_lab::{RunResult, Workload, simulate_workload};
 use units::SimTime;
 use workload::{Flags, ProcessId, Replay, ReplayMode, Rng, StreamId, Trace, WorkOp, WorkRequest};
 
@@ -101,19 +104,7 @@ struct Cost {
 
 /// A run with these parameters of the scheme.
 fn run(scheme: &str, set: &[(&str, serde_json::Value)], requests: &[WorkRequest]) -> Cost {
-    let mut spec = Spec::new(scheme, "generated");
-    (spec.profile, spec.precondition, spec.verify) = ("emmc-map-plus".into(), "touched".into(), true);
-    let sizes = [
-        ("device.capacity_mib", 1024),
-        ("nand.pages_per_block", 256),
-        ("nand.data_superblocks", 1200),
-        ("nand.meta_superblocks", 1000),
-        ("gc.start_superblocks", 40),
-        ("gc.relaxed_superblocks", 30),
-        ("gc.hurried_superblocks", 20),
-    ];
-    spec.set = sizes.map(|(key, value)| (key.to_owned(), value.into())).into();
-    spec.set.insert("scheme.*.background_us".into(), "never".into());
+    let mut spec = emmc::small(scheme);
     for (key, value) in set {
         spec.set.insert(format!("scheme.{scheme}.{key}"), value.clone());
     }

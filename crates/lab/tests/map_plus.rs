@@ -7,6 +7,9 @@
 //!   less than 3 % more programs of metadata here, asserted below; the model does without them
 //! - with GC, reads that find the valid pages of a victim: one for each of its pages, added to eq. 5
 
+#[path = "common/emmc.rs"]
+mod emmc;
+
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -28,24 +31,9 @@ const T_COMMAND: f64 = 1.0;
 /// Most of what the model may be wrong.
 const TOLERANCE: f64 = 0.02;
 
-/// Pages of a superblock of the small device.
-const BLOCK_PAGES: f64 = 256.0;
-
-/// 1 GiB with superblocks of 1 MiB, without background flushes.
+/// The small device with DFTL, and with these values.
 fn small(set: &[(&str, serde_json::Value)]) -> Spec {
-    let mut spec = Spec::new("dftl", "generated");
-    (spec.profile, spec.precondition, spec.verify) = ("emmc-map-plus".into(), "touched".into(), true);
-    let sizes = [
-        ("device.capacity_mib", 1024),
-        ("nand.pages_per_block", BLOCK_PAGES as u32),
-        ("nand.data_superblocks", 1200),
-        ("nand.meta_superblocks", 1000),
-        ("gc.start_superblocks", 40),
-        ("gc.relaxed_superblocks", 30),
-        ("gc.hurried_superblocks", 20),
-    ];
-    spec.set = sizes.map(|(key, value)| (key.to_owned(), value.into())).into();
-    spec.set.insert("scheme.*.background_us".into(), "never".into());
+    let mut spec = emmc::small("dftl");
     spec.set.extend(set.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
     spec
 }
@@ -217,7 +205,7 @@ fn eq_5_gives_the_share_of_gc() {
     let (written, copied) = (counter(&result, "data_units_programmed"), counter(&result, "gc_units_programmed"));
     let waf = 1.0 + copied / written;
     let per_victim = copied / counter(&result, "erases");
-    let search = BLOCK_PAGES * T_READP;
+    let search = f64::from(emmc::BLOCK_PAGES) * T_READP;
     let gc = (waf - 1.0) * (T_WRITEP + T_READP + (T_ERASE + search) / per_victim);
     let maps = counter(&result, "map_units_programmed") * T_WRITEP + counter(&result, "segment_reads") * T_READP;
     println!("waf {waf:.3}, {per_victim:.1} copies for each erase, {:.1} us of maps", maps / written);
