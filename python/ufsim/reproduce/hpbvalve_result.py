@@ -97,7 +97,10 @@ def _loading(loading: pd.DataFrame) -> Measured:
     """What misses cost the loading of games, which a launch does only if the game does not run yet."""
     claim = "hpbvalve.f13.loading"
     if loading.empty:
-        why = "in the sequences that are kept no game was loaded again under every system; those left out have most such loads"
+        why = (
+            "in the sequences that are kept no game was loaded again under every system; those left out have most such "
+            "loads"
+        )
         return Measured(claim, value=False, part="of loading; there is nothing to compare with", reason=why)
     valve, foam = listed(over(loading, "hpbvalve")), listed(over(loading, "foam"))
     return Measured(
