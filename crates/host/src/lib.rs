@@ -51,7 +51,6 @@ mod assembly;
 mod booster;
 mod config;
 mod driver;
-mod index;
 mod knowledge;
 mod request;
 mod sched;

@@ -1,4 +1,5 @@
-//! Intrusive lists of numbered slots, for queues and orders of use. A slot is removed without a search.
+//! Intrusive lists of numbered slots, for queues and orders of use. A slot is removed without a search. And an index
+//! that finds numbers by numbers.
 //!
 //! - **slot**: a number from 0. The caller stores data about a slot in arrays of its own, or as a *value* in the list
 //!   beside the links.
@@ -9,7 +10,7 @@
 //!
 //! [`Rings`] are several lists over the same slots. [`Lru`] is one list with the names of an order of use. After all
 //! slots have been added once, nothing is allocated. Links are as narrow as the type of the slot numbers
-//! ([`SlotNumber`]).
+//! ([`SlotNumber`]). [`Index`] finds the slot of a key.
 //!
 //! ```
 //! use ufsim_lists::Rings;
@@ -24,10 +25,12 @@
 //! assert!(waiting.is_empty(1));
 //! ```
 
+mod index;
 mod lru;
 mod number;
 mod rings;
 
+pub use index::Index;
 pub use lru::Lru;
 pub use number::SlotNumber;
 pub use rings::Rings;

@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
+use lists::Index;
 use units::Lpa;
 
 use super::view::CacheView;
-use crate::index::Index;
 
 /// Requests between two comparisons with the device's cache.
 const COMPARE_EVERY: u32 = 1000;

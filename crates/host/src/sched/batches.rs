@@ -4,9 +4,7 @@
 //! An open-addressed table finds the batch of a translation page. A binary heap in which each batch knows its place
 //! gives the next batch. So joining and leaving take few steps.
 
-use lists::Rings;
-
-use crate::index::Index;
+use lists::{Index, Rings};
 
 /// Most batches at a time: as many as a pending queue has slots.
 const MOST_BATCHES: usize = ufs::MAX_BATCH_RUNS as usize;

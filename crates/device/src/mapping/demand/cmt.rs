@@ -15,6 +15,7 @@ use units::{Lpa, Ppa, SegmentId};
 use super::dirty::Dirty;
 use super::entries::EntryCache;
 use super::settings::{CmtParams, Own};
+use super::slots::Slots;
 use crate::map_units::MapUnits;
 
 const PROBATIONARY: usize = 0;
@@ -47,8 +48,7 @@ pub struct Cmt<O = CmtParams> {
     /// Length of each list.
     held: [u64; 2],
     free: Vec<u32>,
-    /// Slot of an address plus one. An index of the simulator; firmware would hash.
-    slot_of: Vec<u32>,
+    slots: Slots,
     /// Number of cached entries, by translation page.
     cached: Vec<u16>,
     dirty: Dirty,
@@ -65,7 +65,7 @@ impl<O: Own> Cmt<O> {
             entries: Rings::new(),
             held: [0; 2],
             free: Vec::new(),
-            slot_of: table::zeroed(units.capacity_units() as usize),
+            slots: Slots::new(capacity, units.capacity_units()),
             cached: vec![0; units.count() as usize],
             dirty: Dirty::new(units),
         }
@@ -88,15 +88,11 @@ impl<O: Own> Cmt<O> {
         slots.map(|slot| &self.entries[slot])
     }
 
-    #[inline]
-    fn slot(&self, lpa: Lpa) -> Option<u32> {
-        self.slot_of[lpa.index()].checked_sub(1)
-    }
-
     /// The entry of an address that is cached.
     #[inline]
     fn entry(&mut self, lpa: Lpa) -> &mut Entry {
-        &mut self.entries[self.slot_of[lpa.index()] - 1]
+        let slot = self.slots.of(lpa).expect("only an entry of the cache is used");
+        &mut self.entries[slot]
     }
 
     /// Makes an entry the most recently used of a list.
@@ -131,18 +127,18 @@ impl<O: Own + Debug> EntryCache for Cmt<O> {
 
     #[inline]
     fn is_cached(&self, lpa: Lpa) -> bool {
-        self.slot_of[lpa.index()] != 0
+        self.slots.of(lpa).is_some()
     }
 
     #[inline]
     fn get(&self, lpa: Lpa) -> Option<Option<Ppa>> {
-        let slot = self.slot(lpa)?;
+        let slot = self.slots.of(lpa)?;
         Some(Ppa::unpack(self.entries[slot].ppa))
     }
 
     #[inline]
     fn touch(&mut self, lpa: Lpa) -> bool {
-        let Some(slot) = self.slot(lpa) else { return false };
+        let Some(slot) = self.slots.of(lpa) else { return false };
         if self.protected == 0 {
             self.make_newest(slot, PROBATIONARY);
             return true;
@@ -166,14 +162,14 @@ impl<O: Own + Debug> EntryCache for Cmt<O> {
             }
             None => self.entries.add(entry),
         };
-        self.slot_of[lpa.index()] = slot + 1;
+        self.slots.insert(lpa, slot);
         self.cached[self.units.of(lpa).index()] += 1;
         self.held[PROBATIONARY] += 1;
         self.entries.link_newest(PROBATIONARY, slot);
     }
 
     fn remove(&mut self, lpa: Lpa) {
-        let slot = std::mem::take(&mut self.slot_of[lpa.index()]) - 1;
+        let slot = self.slots.take(lpa).expect("only an entry of the cache leaves it");
         let Entry { dirty, pins, list, .. } = self.entries[slot];
         assert!(!dirty && pins == 0, "{lpa} leaves the mapping cache while it is needed");
         self.cached[self.units.of(lpa).index()] -= 1;

@@ -7,7 +7,7 @@
 use lists::Rings;
 use units::{Lpa, Ppa, SegmentId, UNIT_BYTES};
 
-use super::addresses::Addresses;
+use super::bits::Bits;
 use crate::map_units::MapUnits;
 
 /// Bytes of a compressed page beside its bits and places: its number, its length, two neighbours in the list.
@@ -18,8 +18,9 @@ struct Page {
     unit: u32,
     /// Packed PPAs, by position in the page.
     entries: Vec<u32>,
-    /// Number of entries that differ from flash.
+    /// Number of entries that differ from flash, and their positions.
     changed: u32,
+    which: Bits,
     /// Number of runs, if pages are compressed.
     runs: u32,
 }
@@ -38,9 +39,10 @@ pub struct Ctp {
     free: Vec<u32>,
     /// Slot of a page plus one.
     slot_of: Vec<u32>,
-    /// Addresses of entries that differ from flash.
-    changed: Addresses,
-    /// Their number, in all pages.
+    /// Number of runs of each page on flash, if pages are compressed; 0 = not counted since it was written. An index of
+    /// the simulator; firmware would count while it takes the page in.
+    runs_on_flash: Vec<u16>,
+    /// Number of entries that differ from flash, in all pages.
     changes: usize,
 }
 
@@ -49,7 +51,7 @@ impl Ctp {
     pub fn new(bytes: u64, units: MapUnits, compressed: bool) -> Ctp {
         let most = u64::from(units.count()) * most_bytes(compressed);
         let limit = bytes.min(most);
-        let (pages, addresses) = if limit > 0 { (units.count(), units.capacity_units()) } else { (0, 0) };
+        let pages = if limit > 0 { units.count() } else { 0 };
         Ctp {
             limit,
             taken: 0,
@@ -58,7 +60,7 @@ impl Ctp {
             pages: Rings::new(),
             free: Vec::new(),
             slot_of: vec![0; pages as usize],
-            changed: Addresses::new(addresses),
+            runs_on_flash: vec![0; if compressed { pages as usize } else { 0 }],
             changes: 0,
         }
     }
@@ -120,12 +122,18 @@ impl Ctp {
     /// Inserts a page with its content on flash, which `read` puts into an empty list. False if it does not fit.
     pub fn insert(&mut self, unit: SegmentId, read: impl FnOnce(&mut Vec<u32>)) -> bool {
         assert!(!self.holds(unit), "translation page {unit} enters the cache again");
-        let slot = self.free.pop().unwrap_or_else(|| self.pages.add(Page::default()));
+        let new = || Page { which: Bits::new(self.units.entries()), ..Page::default() };
+        let slot = self.free.pop().unwrap_or_else(|| self.pages.add(new()));
         let page = &mut self.pages[slot];
         page.unit = unit.0;
         read(&mut page.entries);
-        let entries = &page.entries;
-        page.runs = if self.compressed { runs(entries) } else { 0 };
+        if let Some(on_flash) = self.runs_on_flash.get_mut(unit.index()) {
+            if *on_flash == 0 {
+                *on_flash = runs(&page.entries);
+            }
+            debug_assert_eq!(*on_flash, runs(&page.entries), "page {unit} on flash has changed");
+            page.runs = u32::from(*on_flash);
+        }
         let bytes = self.bytes(slot);
         if self.taken + bytes > self.limit {
             self.pages[slot].entries.clear();
@@ -159,14 +167,23 @@ impl Ctp {
     /// Changes an entry of a cached page. Gives its value before, and whether it differed from flash.
     pub fn set(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> (Option<Ppa>, bool) {
         let slot = self.slot(self.units.of(lpa)).expect("only an entry of a cached page is changed");
-        let before = self.put(slot, self.units.slot(lpa) as usize, Ppa::pack(ppa));
-        let was_changed = self.changed.contains(lpa);
+        let at = self.units.slot(lpa);
+        let before = self.put(slot, at as usize, Ppa::pack(ppa));
+        let page = &mut self.pages[slot];
+        let was_changed = page.which.contains(at);
         if !was_changed {
-            self.changed.insert(lpa);
-            self.pages[slot].changed += 1;
+            page.which.insert(at);
+            page.changed += 1;
             self.changes += 1;
         }
         (Ppa::unpack(before), was_changed)
+    }
+
+    /// A translation page has been written to flash.
+    pub fn written(&mut self, unit: SegmentId) {
+        if let Some(runs) = self.runs_on_flash.get_mut(unit.index()) {
+            *runs = 0;
+        }
     }
 
     /// The entry of an address has this value on flash now. Updates the page of the address, if it is cached.
@@ -179,13 +196,14 @@ impl Ctp {
     /// Drops the mark of a changed entry. Gives the entry if it was marked.
     pub fn forget_change(&mut self, lpa: Lpa) -> Option<Option<Ppa>> {
         let slot = self.slot(self.units.of(lpa))?;
-        if !self.changed.contains(lpa) {
+        let (page, at) = (&mut self.pages[slot], self.units.slot(lpa));
+        if !page.which.contains(at) {
             return None;
         }
-        self.changed.remove(lpa);
-        self.pages[slot].changed -= 1;
+        page.which.remove(at);
+        page.changed -= 1;
         self.changes -= 1;
-        self.get(lpa)
+        Some(Ppa::unpack(page.entries[at as usize]))
     }
 
     /// True if any entry differs from flash.
@@ -200,7 +218,10 @@ impl Ctp {
 
     /// Changed entries of a page, in order.
     pub fn changed_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
-        self.changed.within(if self.changes_of(unit) > 0 { self.units.range(unit) } else { 0..0 })
+        let page = self.slot(unit).map(|slot| &self.pages[slot]).filter(|page| page.changed > 0);
+        let first = self.units.range(unit).start;
+        let positions = page.map(|page| page.which.within(0..self.units.entries()));
+        positions.into_iter().flatten().map(move |at| Lpa(first + at))
     }
 
     /// The least recently used page with changes.
@@ -256,10 +277,10 @@ fn most_bytes(compressed: bool) -> u64 {
     if compressed { HEADER + UNIT_BYTES } else { UNIT_BYTES }
 }
 
-/// Number of runs in a page.
-fn runs(entries: &[u32]) -> u32 {
+/// Number of runs in a page of at most 1024 entries.
+fn runs(entries: &[u32]) -> u16 {
     let pairs = entries.iter().zip(&entries[1..]);
-    1 + pairs.map(|(&before, &entry)| u32::from(!continues(before, entry))).sum::<u32>()
+    1 + pairs.map(|(&before, &entry)| u16::from(!continues(before, entry))).sum::<u16>()
 }
 
 /// True if an entry begins a run.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use units::{Lpa, SegmentId};
 
-use super::addresses::Addresses;
+use super::bits::Bits;
 use crate::map_units::MapUnits;
 
 /// The dirty entries of a cache.
@@ -12,7 +12,7 @@ use crate::map_units::MapUnits;
 #[derive(Debug)]
 pub struct Dirty {
     units: MapUnits,
-    lpas: Addresses,
+    lpas: Bits,
     /// Number of dirty entries, by translation page.
     counts: Vec<u16>,
     pages: BTreeSet<SegmentId>,
@@ -21,20 +21,20 @@ pub struct Dirty {
 impl Dirty {
     /// All entries are clean.
     pub fn new(units: MapUnits) -> Dirty {
-        let (lpas, counts) = (Addresses::new(units.capacity_units()), vec![0; units.count() as usize]);
+        let (lpas, counts) = (Bits::new(units.capacity_units()), vec![0; units.count() as usize]);
         Dirty { units, lpas, counts, pages: BTreeSet::new() }
     }
 
     /// True if the entry of an address is dirty.
     #[inline]
     pub fn contains(&self, lpa: Lpa) -> bool {
-        self.lpas.contains(lpa)
+        self.lpas.contains(lpa.0)
     }
 
     /// Adds the entry of an address, which must be clean.
     #[inline]
     pub fn add(&mut self, lpa: Lpa) {
-        self.lpas.insert(lpa);
+        self.lpas.insert(lpa.0);
         let unit = self.units.of(lpa);
         self.counts[unit.index()] += 1;
         if self.counts[unit.index()] == 1 {
@@ -45,7 +45,7 @@ impl Dirty {
     /// Takes the entry of an address away. It must be dirty.
     #[inline]
     pub fn remove(&mut self, lpa: Lpa) {
-        self.lpas.remove(lpa);
+        self.lpas.remove(lpa.0);
         let unit = self.units.of(lpa);
         self.counts[unit.index()] -= 1;
         if self.counts[unit.index()] == 0 {
@@ -61,7 +61,7 @@ impl Dirty {
 
     /// The addresses of a translation page whose entries are dirty, in order.
     pub fn within(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
-        self.lpas.within(if self.count(unit) > 0 { self.units.range(unit) } else { 0..0 })
+        self.lpas.within(if self.count(unit) > 0 { self.units.range(unit) } else { 0..0 }).map(Lpa)
     }
 
     /// Translation pages with dirty entries, in order.

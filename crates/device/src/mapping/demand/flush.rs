@@ -168,6 +168,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
                 core.segment_written(programmed, self.flush.seq);
             }
             self.trimmed.remove(&unit);
+            self.ctp.written(unit);
             core.give_buffers(Owner::Map, 1);
         }
         let content = std::mem::take(&mut self.flush.content);

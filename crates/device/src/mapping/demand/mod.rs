@@ -41,8 +41,8 @@
 //! `lab/tests/map_plus.rs` predicts the mean latencies of reads, writes, writes under GC and of a queue by the
 //! equations of MAP+ (Sec. IV-A) from miss ratio, dirty ratio and write amplification.
 
-mod addresses;
 mod ahead;
+mod bits;
 mod cmt;
 mod coldest;
 mod ctp;
@@ -55,6 +55,7 @@ mod room;
 mod search;
 mod settings;
 mod sftl;
+mod slots;
 
 use std::collections::BTreeSet;
 

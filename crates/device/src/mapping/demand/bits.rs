@@ -1,0 +1,112 @@
+//! A set of numbers, as a bitmap. Which numbers of a range are in it, costs as many words as the range has bits,
+//! however few there are.
+
+use std::ops::Range;
+
+const WORD: u32 = u64::BITS;
+
+/// A set of numbers.
+#[derive(Clone, Hash, Default, Debug)]
+pub struct Bits {
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// The empty set of numbers below `end`.
+    pub fn new(end: u32) -> Bits {
+        Bits { words: table::zeroed(end.div_ceil(WORD) as usize) }
+    }
+
+    /// True if the number is in the set.
+    #[inline]
+    pub fn contains(&self, at: u32) -> bool {
+        self.words[(at / WORD) as usize] & bit(at) != 0
+    }
+
+    /// Adds a number.
+    #[inline]
+    pub fn insert(&mut self, at: u32) {
+        self.words[(at / WORD) as usize] |= bit(at);
+    }
+
+    /// Takes a number away.
+    #[inline]
+    pub fn remove(&mut self, at: u32) {
+        self.words[(at / WORD) as usize] &= !bit(at);
+    }
+
+    /// The numbers of a range, in order.
+    #[inline]
+    pub fn within(&self, range: Range<u32>) -> Within<'_> {
+        let next = range.start / WORD;
+        let last = range.end.div_ceil(WORD);
+        // Bits below the range are left out here, those above it by the iterator.
+        let words = if range.is_empty() { &[] } else { &self.words[..last as usize] };
+        let bits = words.get(next as usize).map_or(0, |word| word & (u64::MAX << (range.start % WORD)));
+        Within { words, at: next, bits, end: range.end }
+    }
+}
+
+#[inline]
+fn bit(at: u32) -> u64 {
+    1 << (at % WORD)
+}
+
+/// See [`Bits::within`].
+pub struct Within<'a> {
+    words: &'a [u64],
+    /// The word that `bits` are left of.
+    at: u32,
+    bits: u64,
+    end: u32,
+}
+
+impl Iterator for Within<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        while self.bits == 0 {
+            self.at += 1;
+            self.bits = *self.words.get(self.at as usize)?;
+        }
+        let at = self.at * WORD + self.bits.trailing_zeros();
+        self.bits &= self.bits - 1;
+        (at < self.end).then_some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_set(
+            changes in prop::collection::vec((0u32..700, any::<bool>()), 0..300),
+            a in 0u32..=700,
+            n in 0u32..300,
+        ) {
+            let (mut set, mut truth) = (Bits::new(700), BTreeSet::new());
+            for (at, add) in changes {
+                if add {
+                    set.insert(at);
+                    truth.insert(at);
+                } else {
+                    set.remove(at);
+                    truth.remove(&at);
+                }
+            }
+            for at in 0..700 {
+                prop_assert_eq!(set.contains(at), truth.contains(&at));
+            }
+            let range = a..(a + n).min(700);
+            let found: Vec<u32> = set.within(range.clone()).collect();
+            prop_assert_eq!(found, truth.into_iter().filter(|at| range.contains(at)).collect::<Vec<_>>());
+        }
+    }
+}
