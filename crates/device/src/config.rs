@@ -5,6 +5,7 @@ use params::ParamError;
 use units::{Nanos, UNIT_BYTES};
 
 use crate::sabotage::Sabotage;
+use crate::write_path::WritePathConfig;
 
 /// Everything that makes one device. It is built from a profile, whose reader checks the ranges. `P` is the type of the
 /// parameters of mapping schemes: of all schemes outside the device, none inside, where a scheme is handed its own.
@@ -22,6 +23,8 @@ pub struct Config<P> {
     pub idle_flush: Nanos,
     /// Writes are acknowledged only after their program, as with FUA.
     pub write_through: bool,
+    /// What the write path takes besides flash operations.
+    pub write_path: WritePathConfig,
     /// The shared pool.
     pub sram: SramConfig,
     /// Parameters of the mapping schemes.
@@ -53,6 +56,7 @@ impl<P> Config<P> {
             command_cost: self.command_cost,
             idle_flush: self.idle_flush,
             write_through: self.write_through,
+            write_path: self.write_path,
             sram: self.sram,
             mappings: (),
             log: self.log,

@@ -53,6 +53,7 @@ mod trimmed;
 mod trims;
 mod unit_writes;
 mod validity;
+mod write_path;
 
 pub use config::{Config, EngineConfig, GcConfig, GcPace, LogConfig, SramConfig};
 pub use device::{Device, DeviceConfig, Unpowered};
@@ -62,3 +63,4 @@ pub use engine::state::Translation;
 pub use mapping::{MappingKind, MappingParams};
 pub use sabotage::Sabotage;
 pub use stats::DeviceStats;
+pub use write_path::WritePathConfig;

@@ -1,6 +1,9 @@
 //! What is explored: the device and what may happen. Where it starts says `start.rs`.
 
-use device::{Config, DeviceConfig, GcConfig, GcPace, LogConfig, MappingKind, MappingParams, Sabotage, SramConfig};
+use device::{
+    Config, DeviceConfig, GcConfig, GcPace, LogConfig, MappingKind, MappingParams, Sabotage, SramConfig,
+    WritePathConfig,
+};
 use host::{BoosterKind, HostConfig, RequestOp};
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
 use params::Owners;
@@ -209,6 +212,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
         command_cost: Nanos(0),
         idle_flush: Nanos(0),
         write_through: false,
+        write_path: WritePathConfig::default(),
         sram: SramConfig { pool: 24, segment_cache: 2, reserve: 12, entries: false },
         mappings: mapping_params(),
         log: LogConfig { entries: 48, max_log_blocks: 4 },

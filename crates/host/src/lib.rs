@@ -48,6 +48,7 @@
 
 mod app;
 mod assembly;
+pub mod block;
 mod booster;
 mod config;
 mod driver;

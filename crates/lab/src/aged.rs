@@ -135,7 +135,8 @@ impl Aged {
         let device = self.device.reconfigured(config);
         let (link, power) = (profile.link_config(), profile.power_config());
         let system = System::switched_on(device, self.oracle, driver, link, power);
-        let mut system = system.map_err(|error| misfit(profile, &error))?;
+        let system = system.map_err(|error| misfit(profile, &error))?;
+        let mut system = system.with_host_time(profile.block_config(seed));
         if faulty {
             system.allow_faults();
         }

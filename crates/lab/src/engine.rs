@@ -261,7 +261,8 @@ impl Run<'_> {
     fn idle_seed(&self, workload: &Workload, age: Option<&str>) -> Option<String> {
         let aged_at_random = age.is_some_and(|text| JobFile::parse(text, "age").map_or(true, |job| job.is_random()));
         let faulty = self.machine.profile.device_config([0; 2]).faults.any();
-        let random = workload.random || aged_at_random || faulty;
+        let drawn = self.machine.profile.block_config(0).is_random();
+        let random = workload.random || aged_at_random || faulty || drawn;
         let seed = self.spec.seed;
         (seed != Spec::default().seed && !random)
             .then(|| format!("seed = {seed} changes nothing: no part of this run is random"))

@@ -69,8 +69,8 @@ pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
 pub use reads::ReadRecord;
 pub use result::{
-    AllCounters, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Named, OperationResult, OverTime,
-    PowerResult, PowerStay, RunResult, Verified, Waf,
+    AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Named,
+    OperationResult, OverTime, PowerResult, PowerStay, RunResult, Verified, Waf,
 };
 pub use run::{Stop, System};
 pub use spec::Machine;

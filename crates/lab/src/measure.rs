@@ -3,6 +3,7 @@
 use device::DeviceStats;
 use hdrhistogram::Histogram;
 use host::HostStats;
+use host::block::BlockAccount;
 use ufs::PowerAccount;
 use units::{Counter, CounterSet, Nanos, SimTime};
 use workload::{GroupInfo, WorkOp};
@@ -32,6 +33,8 @@ pub struct Snapshot {
     pub nand: nand::Counters,
     /// Times in power states; `None` if there are none.
     pub power: Option<PowerAccount>,
+    /// Of the block layer and the processors; `None` if they take no time.
+    pub host_time: Option<BlockAccount>,
     /// The moment.
     pub at: SimTime,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use device::{DeviceStats, MappingKind};
 use hdrhistogram::Histogram;
+use host::block::WorkKind;
 use host::{BoosterKind, HostStats, SchedulerKind};
 use nand::{Cause, Kind};
 use ufs::PowerState;
@@ -15,8 +16,8 @@ use crate::energy::EnergyModel;
 use crate::measure::{GroupStats, KindStats, Measure, Snapshot};
 use crate::options::Setup;
 use crate::result::{
-    AllCounters, GroupResult, HostDram, KindOverTime, KindResult, Latencies, Latency, Means, Named, OperationResult,
-    OverTime, PowerResult, PowerStay, RunResult, Waf,
+    AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Means,
+    Named, OperationResult, OverTime, PowerResult, PowerStay, RunResult, Waf,
 };
 use crate::series::{Interval, Series};
 
@@ -111,6 +112,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         operations: context.own.operations.iter().map(operation).collect(),
         phone: context.own.phone,
         power: power(before, after, &flash, &context.energy),
+        host_time: host_time(before, after),
         verified: None,
         warnings,
         digest: String::new(),
@@ -135,6 +137,33 @@ fn power(before: &Snapshot, after: &Snapshot, flash: &nand::Counters, energy: &E
         waited_commands: spent.waited_commands,
         waited_ns: spent.waited_ns,
         energy: energy.estimate(&spent, Cause::ALL.iter().map(|&cause| flash.busy_ns(cause)).sum()),
+    })
+}
+
+/// What the host took between two moments.
+fn host_time(before: &Snapshot, after: &Snapshot) -> Option<HostTimeResult> {
+    let spent = after.host_time?.since(&before.host_time.unwrap_or_default());
+    let work = |kind: WorkKind| HostWork {
+        submit_ns: spent.submit_ns[kind as usize],
+        complete_ns: spent.complete_ns[kind as usize],
+    };
+    Some(HostTimeResult {
+        requests: spent.requests,
+        batches: spent.batches,
+        inside_peak: spent.inside_peak,
+        waited_requests: spent.waited_requests,
+        waited_ns: spent.waited_ns,
+        late_requests: spent.late_requests,
+        late_ns: spent.late_ns,
+        work: WorkKind::ALL.iter().map(|&kind| (kind.name().to_owned(), work(kind))).collect(),
+        delay_ns: spent.delay_ns,
+        queued_ns: spent.queued_ns,
+        processor_wakes: spent.processor_wakes,
+        processor_wake_ns: spent.processor_wake_ns,
+        stalls: spent.stalls,
+        stall_ns: spent.stall_ns,
+        preemptions: spent.preemptions,
+        preempted_ns: spent.preempted_ns,
     })
 }
 
@@ -387,6 +416,11 @@ fn digest(measure: &Measure, result: &RunResult) -> String {
             digest.word(*stays);
         }
         digest.word(power.waited_ns);
+    }
+    if let Some(host) = &result.host_time {
+        for value in [host.requests, host.batches, host.waited_ns, host.late_ns, host.queued_ns, host.stall_ns] {
+            digest.word(value);
+        }
     }
     for (name, value) in [&result.nand_time_ns].into_iter().chain(result.nand_ops.values()).flatten() {
         digest.bytes(name.as_bytes());

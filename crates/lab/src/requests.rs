@@ -127,6 +127,16 @@ impl Requests {
         slot.rider.take()
     }
 
+    /// A request comes to the queue only now, and all that is merged with it: their latencies count from here.
+    pub fn come_late(&mut self, ticket: Ticket, now: SimTime) {
+        let mut next = Some(ticket);
+        while let Some(ticket) = next {
+            let slot = self.get(ticket);
+            slot.arrival = slot.arrival.max(now);
+            next = slot.rider;
+        }
+    }
+
     /// A fault has been injected into a flash read of this unit. Every request under way that covers it remembers that.
     pub fn note_fault(&mut self, lpa: Lpa) {
         for slot in self.slots.iter_mut().filter(|slot| slot.busy) {

@@ -192,6 +192,53 @@ pub struct PowerResult {
     pub energy: Energy,
 }
 
+/// Processor time of requests of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct HostWork {
+    /// Of the tasks that submitted them.
+    pub submit_ns: u64,
+    /// Of the processor that handles interrupts.
+    pub complete_ns: u64,
+}
+
+/// What the host took between workload and driver, over the measured part. Times are sums over requests.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct HostTimeResult {
+    /// Requests that tasks have handed over; what is merged is one.
+    pub requests: u64,
+    /// Times that a task handed over requests, one or several at once as from a plug.
+    pub batches: u64,
+    /// Largest number of requests between their place in the block layer and their end, since the run began.
+    pub inside_peak: u64,
+    /// Requests whose task had to wait before the queue, because all of nr_requests were taken.
+    pub waited_requests: u64,
+    /// Sum of these waits. They are part of the latencies.
+    pub waited_ns: u64,
+    /// Requests that came later than their workload had it, because their task was still waiting so with an earlier
+    /// one. Their latencies count from then on.
+    pub late_requests: u64,
+    /// By how much, in all.
+    pub late_ns: u64,
+    /// Processor time by kind of request: read, write, metadata, other.
+    pub work: BTreeMap<String, HostWork>,
+    /// Delays between responses and completion work, which occupied no processor.
+    pub delay_ns: u64,
+    /// Time for which work waited for a processor, or for earlier work of its task.
+    pub queued_ns: u64,
+    /// Wakes of processors that slept.
+    pub processor_wakes: u64,
+    /// Time that they took.
+    pub processor_wake_ns: u64,
+    /// Stalls of the processors in bursts.
+    pub stalls: u64,
+    /// Time that they took.
+    pub stall_ns: u64,
+    /// Completions of writes that found the processor taken by something else.
+    pub preemptions: u64,
+    /// Time for which it was.
+    pub preempted_ns: u64,
+}
+
 /// What a read-back after the run has found. There is a result only if all of it was right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Verified {
@@ -280,6 +327,9 @@ pub struct RunResult {
     /// Power states of link and device; `null` if the profile has none.
     #[serde(default)]
     pub power: Option<PowerResult>,
+    /// What the host took between workload and driver; `null` if the profile gives it nothing to do.
+    #[serde(default)]
+    pub host_time: Option<HostTimeResult>,
     /// What the read-back after the run has found (`--verify`); `null` if nobody asked for one.
     #[serde(default)]
     pub verified: Option<Verified>,

@@ -16,12 +16,14 @@
 //! calls were a tenth of a run.
 
 mod faults;
+mod host_time;
 mod read_back;
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use device::Device;
+use host::block::Block;
 use host::{AppSignal, Completion, Driver, HostConfigError, Request, RequestOp};
 use thiserror::Error;
 use ufs::{Link, PowerConfig, Status, Tag};
@@ -65,6 +67,8 @@ pub type Watch<'a> = dyn FnMut(Progress, SimTime) -> ControlFlow<()> + 'a;
 /// A phone's storage stack with a clock.
 pub struct System {
     stack: Stack,
+    /// What takes time on the host; `None` if nothing does.
+    block: Option<Box<Block>>,
     oracle: Oracle,
     requests: Requests,
     measure: Measure,
@@ -92,6 +96,7 @@ impl System {
         let capacity = device.info().capacity_units;
         System {
             stack: Stack::new(driver, link, device),
+            block: None,
             oracle: Oracle::new(capacity),
             requests: Requests::default(),
             measure: Measure::default(),
@@ -229,7 +234,13 @@ impl System {
     #[inline(always)]
     fn host_turn(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
         self.hand_back(source)?;
+        if self.block.is_some() {
+            self.block_turn(source);
+        }
         self.take_requests(source);
+        if self.block.is_some() {
+            self.block_turn(source);
+        }
         self.stack.send_commands();
         self.note_reads();
         // What the driver refuses, it completes at once.
@@ -253,6 +264,7 @@ impl System {
                     }
                     match empty {
                         true => self.finish_empty(issued.ticket, source),
+                        false if self.block.is_some() => self.enter_block(issued),
                         false => self.submit(issued.ticket),
                     }
                 }
@@ -362,7 +374,9 @@ impl System {
     /// [`System::hand_back`], out of the way: what is sent is refused only if it reaches beyond the device.
     #[cold]
     fn hand_back_refused(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
-        self.hand_back(source)
+        self.hand_back(source)?;
+        self.block_turn(source);
+        Ok(())
     }
 
     #[inline(always)]
@@ -382,6 +396,8 @@ impl System {
             if slot.data_follows {
                 slot.data_follows = false;
                 self.submit_data(ticket);
+            } else if self.block.is_some() {
+                self.leave_driver(ticket);
             } else {
                 self.finish(ticket, source);
             }
@@ -443,6 +459,7 @@ impl System {
             mapping: self.stack.device.scheme_counters(),
             nand: *self.stack.device.nand_counters(),
             power: self.stack.power_account(),
+            host_time: self.block.as_ref().map(|block| block.account()),
             at: self.stack.now(),
         }
     }

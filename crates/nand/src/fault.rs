@@ -1,5 +1,7 @@
 //! Random failures of operations.
 
+use units::Dice;
+
 use crate::op::Kind;
 
 /// Failure rates of each kind of operation, per million. In two runs that are otherwise the same, the same faults cause
@@ -30,14 +32,13 @@ impl Faults {
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Injector {
     faults: Faults,
-    /// Number of decisions so far.
-    operations: u64,
+    dice: Dice,
 }
 
 impl Injector {
     /// `None` if nothing can fail.
     pub fn new(faults: Faults) -> Option<Injector> {
-        faults.any().then_some(Injector { faults, operations: 0 })
+        faults.any().then_some(Injector { faults, dice: Dice::new(faults.seed) })
     }
 
     /// True if the operation that finishes now fails.
@@ -48,29 +49,13 @@ impl Injector {
             Kind::Program => self.faults.program_per_million,
             Kind::Erase => self.faults.erase_per_million,
         };
-        self.operations += 1;
-        splitmix64(self.faults.seed, self.operations) % 1_000_000 < u64::from(per_million)
+        self.dice.happens(per_million, 1_000_000)
     }
-}
-
-/// Number `n` of the sequence that SplitMix64 generates from a seed (Steele, Lea and Flood, OOPSLA 2014). Its state is
-/// the seed plus a multiple of a constant.
-fn splitmix64(seed: u64, n: u64) -> u64 {
-    let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_numbers_are_those_of_the_published_generator() {
-        let first: Vec<_> = (1..4).map(|n| splitmix64(1_234_567, n)).collect();
-        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
-    }
 
     #[test]
     fn every_kind_fails_at_its_rate() {

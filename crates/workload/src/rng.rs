@@ -5,6 +5,7 @@
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use units::splitmix64;
 
 /// Seed of the stream `name`, `index` under `seed`: FNV-1a of the name, mixed by splitmix64 rounds.
 pub fn named_seed(seed: u64, name: &str, index: u64) -> u64 {
@@ -17,14 +18,6 @@ pub fn named_seed(seed: u64, name: &str, index: u64) -> u64 {
 /// The stream `name`, `index` under `seed`.
 pub fn named_stream(seed: u64, name: &str, index: u64) -> Rng {
     Rng::from_seed(named_seed(seed, name, index))
-}
-
-/// One round of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
-pub(crate) fn splitmix64(x: u64) -> u64 {
-    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// A stream of random numbers (xoshiro256++).

@@ -11,6 +11,7 @@ use super::waiting::{FailedRow, Flushing, Loads, Lookups, MetaGc, Pack, WaitingR
 use crate::config::EngineConfig;
 use crate::gc::Gc;
 use crate::seat::Mapping;
+use crate::write_path::WritePath;
 
 /// A command between its arrival and its response.
 #[cfg_attr(feature = "explore", derive(Clone))]
@@ -78,6 +79,8 @@ pub struct Firmware<M: Mapping> {
     pub(super) thread_wake: bool,
     /// Writes, flushes and trims, in order.
     pub(super) ordered: VecDeque<u8>,
+    /// What these wait for besides buffers; `None` = nothing.
+    pub(super) write_path: Option<WritePath>,
     pub(super) flushes: Vec<Flushing>,
     pub(super) waiting_reads: VecDeque<WaitingRead>,
     /// Metadata commands that wait for a buffer.
@@ -131,6 +134,7 @@ impl<M: Mapping> Firmware<M> {
             answered: SimTime::START,
             thread_wake: false,
             ordered: VecDeque::new(),
+            write_path: WritePath::new(core.cfg.write_path, core.now),
             flushes: Vec::new(),
             waiting_reads: VecDeque::new(),
             waiting_metadata: VecDeque::new(),

@@ -12,6 +12,7 @@ use crate::ops::{MAX_ROW, ProgramReason};
 use crate::sabotage::Sabotage;
 use crate::seat::{Commit, Mapping};
 use crate::sram::Owner;
+use crate::write_path::Turn;
 
 /// Units that one log entry of a trim covers; a trim is handled this many units at a time.
 const TRIM_RUN: u32 = 32;
@@ -34,6 +35,9 @@ impl<M: Mapping> Firmware<M> {
             return;
         }
         while let Some(&tag) = self.ordered.front() {
+            if self.write_path.is_some() && !self.write_path_ready(tag) {
+                return;
+            }
             let accepted = match self.commands[usize::from(tag)].op {
                 Op::Write { lpa, len, fua } => self.accept_write(tag, lpa, len, fua),
                 Op::Unmap { lpa, len } => self.accept_trim(tag, lpa, len),
@@ -46,7 +50,23 @@ impl<M: Mapping> Firmware<M> {
                 return;
             }
             self.ordered.pop_front();
+            if let Some(path) = &mut self.write_path {
+                path.accepted();
+            }
         }
+    }
+
+    /// Whether the write path is ready for a command.
+    #[inline(never)]
+    fn write_path_ready(&mut self, tag: u8) -> bool {
+        let Some(path) = &mut self.write_path else { return true };
+        let op = &self.commands[usize::from(tag)].op;
+        let flushes = matches!(op, Op::Flush | Op::Write { fua: true, .. });
+        let turn = path.turn(self.core.now, flushes);
+        if let Turn::AskAt(at) = turn {
+            self.core.effects.wakes.push((at, DeviceEvent::Firmware));
+        }
+        turn == Turn::Accept
     }
 
     #[inline(always)]

@@ -6,6 +6,7 @@ use units::Nanos;
 
 use super::MappingParams;
 use crate::config::{EngineConfig, GcConfig, GcPace, LogConfig, SramConfig};
+use crate::write_path::WritePathConfig;
 
 /// 4096 addresses on one die, 512 in a translation page.
 pub fn config() -> EngineConfig {
@@ -27,6 +28,7 @@ pub fn config() -> EngineConfig {
         command_cost: Nanos(0),
         idle_flush: us(100),
         write_through: true,
+        write_path: WritePathConfig::default(),
         sram: SramConfig { pool: 32, segment_cache: 1, reserve: 12, entries: false },
         mappings: (),
         log: LogConfig { entries: 128, max_log_blocks: 8 },

@@ -10,7 +10,7 @@ use params::Owners;
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
 use ufsim_device::{
     Device, DeviceConfig, DeviceEvent, DeviceStats, GcConfig, GcCopy, GcPace, LogConfig, MappingKind, MappingParams,
-    Moment, SramConfig,
+    Moment, SramConfig, WritePathConfig,
 };
 use units::{Lpa, Nanos, Seq, SimTime};
 
@@ -69,6 +69,7 @@ pub fn tiny() -> DeviceConfig {
         command_cost: Nanos(1000),
         idle_flush: us(1000),
         write_through: false,
+        write_path: WritePathConfig::default(),
         sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24, entries: false },
         mappings,
         log: LogConfig { entries: 192, max_log_blocks: 6 },

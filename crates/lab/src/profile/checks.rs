@@ -40,7 +40,8 @@ pub(super) fn check(v: &Values) -> Result<(), String> {
     check_sram(v)?;
     check_log(v)?;
     check_gc(v)?;
-    check_host(v)
+    check_host(v)?;
+    check_host_time(v)
 }
 
 fn check_shape(v: &Values) -> Result<(), String> {
@@ -171,4 +172,18 @@ fn check_host(v: &Values) -> Result<(), String> {
     require(h.internal_tags < h.tags, "host.internal_tags", h.internal_tags, format!("below host.tags = {}", h.tags))?;
     let kib = h.max_transfer_kib;
     require(kib.is_multiple_of(UNIT_KIB), "host.max_transfer_kib", kib, "a multiple of 4".into())
+}
+
+/// The least of a pair must not be above the most.
+fn check_host_time(v: &Values) -> Result<(), String> {
+    let h = &v.host_time;
+    for (name, least, most_name, most) in [
+        ("stall_after_min_ms", h.stall_after_min_ms, "stall_after_max_ms", h.stall_after_max_ms),
+        ("stall_min_us", h.stall_min_us, "stall_max_us", h.stall_max_us),
+        ("preempt_min_us", h.preempt_min_us, "preempt_max_us", h.preempt_max_us),
+    ] {
+        let allowed = format!("at most host_time.{most_name} = {most}");
+        require(least <= most, &format!("host_time.{name}"), least, allowed)?;
+    }
+    Ok(())
 }

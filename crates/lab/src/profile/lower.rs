@@ -1,11 +1,12 @@
 //! From a profile to the configurations of device, driver and link.
 
-use device::{Device, DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig};
+use device::{Device, DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig, WritePathConfig};
 use host::HostConfig;
+use host::block::{BlockConfig, Cost, IdleConfig, PreemptConfig, StallConfig};
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
 use ufs::{LinkConfig, PowerConfig, Protocol};
 use units::{MIB, Nanos, UNIT_BYTES};
-use workload::MergeLimits;
+use workload::{MergeLimits, named_seed};
 
 use super::{Profile, ProfileError};
 use crate::energy::EnergyModel;
@@ -41,6 +42,7 @@ impl Profile {
                 entries: false,
             },
             write_through: v.sram.write_through,
+            write_path: self.write_path(),
             mappings: v.mappings,
             log: self.log(),
             gc: GcConfig {
@@ -60,6 +62,20 @@ impl Profile {
             },
             sabotage: None,
             seal_key: key,
+        }
+    }
+
+    /// What the write path takes besides flash operations.
+    fn write_path(&self) -> WritePathConfig {
+        let w = &self.values.write_path;
+        let micros = |us: u32| Nanos::from_micros(us.into());
+        let millis = |ms: u32| Nanos::from_millis(ms.into());
+        WritePathConfig {
+            rest_after: w.rest_ms.count().map(millis),
+            wake: micros(w.wake_us),
+            flush: micros(w.flush_us),
+            flush_rest_after: w.flush_rest_ms.count().map(millis),
+            flush_wake: micros(w.flush_wake_us),
         }
     }
 
@@ -165,6 +181,54 @@ impl Profile {
             segments: m.max_segments.into(),
             plug_requests: m.plug_requests as usize,
             plug_gap: Nanos::from_micros(m.plug_gap_us.into()),
+        }
+    }
+
+    /// What takes time on the host; `seed` decides what is drawn.
+    pub fn block_config(&self, seed: u64) -> BlockConfig {
+        let h = &self.values.host_time;
+        let nanos = |ns: u32| Nanos(ns.into());
+        let micros = |us: u32| Nanos::from_micros(us.into());
+        let millis = |ms: u32| Nanos::from_millis(ms.into());
+        let cost = |[submit, submit_page, delay, complete, complete_page]: [u32; 5]| Cost {
+            submit: nanos(submit),
+            submit_page: nanos(submit_page),
+            delay: nanos(delay),
+            complete: nanos(complete),
+            complete_page: nanos(complete_page),
+        };
+        let write = [
+            h.write_submit_ns,
+            h.write_submit_page_ns,
+            h.write_delay_ns,
+            h.write_complete_ns,
+            h.write_complete_page_ns,
+        ];
+        let meta =
+            [h.meta_submit_ns, h.meta_submit_page_ns, h.meta_delay_ns, h.meta_complete_ns, h.meta_complete_page_ns];
+        let meta = std::array::from_fn(|i| meta[i].count().unwrap_or(write[i]));
+        let read =
+            [h.read_submit_ns, h.read_submit_page_ns, h.read_delay_ns, h.read_complete_ns, h.read_complete_page_ns];
+        let other = [h.other_submit_ns, 0, h.other_delay_ns, h.other_complete_ns, 0];
+        BlockConfig {
+            nr_requests: h.nr_requests.count(),
+            processors: h.processors.count().map(|count| count as u16),
+            costs: [read, write, meta, other].map(cost),
+            idle: h
+                .processor_idle_us
+                .count()
+                .map(|after| IdleConfig { after: micros(after), wake: micros(h.processor_wake_us) }),
+            stalls: (h.stall_percent > 0).then(|| StallConfig {
+                percent: h.stall_percent,
+                pause: millis(h.stall_pause_ms),
+                after: (millis(h.stall_after_min_ms), millis(h.stall_after_max_ms)),
+                length: (micros(h.stall_min_us), micros(h.stall_max_us)),
+            }),
+            preempt: (h.preempt_per_million > 0).then(|| PreemptConfig {
+                per_million: h.preempt_per_million,
+                length: (micros(h.preempt_min_us), micros(h.preempt_max_us)),
+            }),
+            seed: named_seed(seed, "host time", 0),
         }
     }
 

@@ -73,6 +73,26 @@ params! {
 }
 
 params! {
+    /// What makes data durable takes time besides flash operations: when it has rested, and for flushes. Unless a
+    /// profile says otherwise, it takes none.
+    pub WritePathSection {
+        /// A pause without writes, flushes and trims after which the write path rests: the next of them finds it not
+        /// ready, and those that follow wait with it. Reads pass.
+        rest_ms: count_or("never" 1 to 1000000) = ["never"], "never unless a profile has it";
+        /// Until the write path is ready again.
+        wake_us: count(0 to 10000000) = 1000,
+            "a Pixel 4: the first write after 100 ms without writes takes about 1 ms more";
+        /// What a flush or a FUA write takes besides the programs that it waits for. Writes that follow wait with it.
+        flush_us: count(0 to 10000000) = 0, "nothing unless a profile has it";
+        /// A pause without flushes and FUA writes after which the next takes longer.
+        flush_rest_ms: count_or("never" 1 to 1000000) = ["never"], "never unless a profile has it";
+        /// By how much.
+        flush_wake_us: count(0 to 10000000) = 900,
+            "a Pixel 4: a flush takes 690 us, and 1.6 ms if the last one is over 100 ms ago";
+    }
+}
+
+params! {
     /// SRAM inside the controller.
     pub Sram {
         /// The pool shared by write data, L2P segments, GC and operations in flight.
@@ -235,6 +255,81 @@ params! {
 }
 
 params! {
+    /// What takes time on the host, between workload and driver: places in the block layer, the processors' work for
+    /// each request, and what keeps processors from working. Unless a profile says otherwise, nothing does.
+    pub HostTimeSection {
+        /// Requests that the block layer takes in at once, of all tasks and kinds together (sysfs: nr_requests). A task
+        /// that finds no place waits before the queue.
+        nr_requests: count_or("unlimited" 1 to 65536) = ["unlimited"],
+            "unlimited unless a profile has it. Linux: 128 for devices with one queue (BLKDEV_MAX_RQ)";
+        /// Processors that work for storage. Interrupts are handled by the first one.
+        processors: count_or("unlimited" 1 to 64) = ["unlimited"],
+            "as many as there is work for, unless a profile has it: none of its other work is in a trace";
+        /// Read: time of the submitting task, from plug to driver.
+        read_submit_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Read: the same for each page of 4 KiB.
+        read_submit_page_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Read: from the last response until its completion work is asked for; it occupies no processor.
+        read_delay_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Read: time of the processor that handles interrupts.
+        read_complete_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Read: the same for each page, such as decryption.
+        read_complete_page_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Write: time of the submitting task, from plug to driver.
+        write_submit_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Write: the same for each page, such as encryption.
+        write_submit_page_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Write: from the last response until its completion work is asked for; it occupies no processor.
+        write_delay_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Write: time of the processor that handles interrupts.
+        write_complete_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Write: the same for each page.
+        write_complete_page_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Write of the file system's metadata (flag META), in place of write_submit_ns.
+        meta_submit_ns: count_or("as-write" 0 to 100000000) = ["as-write"], "as other writes unless a profile has it";
+        /// The same in place of write_submit_page_ns.
+        meta_submit_page_ns: count_or("as-write" 0 to 100000000) = ["as-write"],
+            "as other writes unless a profile has it";
+        /// The same in place of write_delay_ns.
+        meta_delay_ns: count_or("as-write" 0 to 100000000) = ["as-write"], "as other writes unless a profile has it";
+        /// The same in place of write_complete_ns.
+        meta_complete_ns: count_or("as-write" 0 to 100000000) = ["as-write"], "as other writes unless a profile has it";
+        /// The same in place of write_complete_page_ns.
+        meta_complete_page_ns: count_or("as-write" 0 to 100000000) = ["as-write"],
+            "as other writes unless a profile has it";
+        /// Flush and trim: time of the submitting task.
+        other_submit_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Flush and trim: from the response until its completion work is asked for; it occupies no processor.
+        other_delay_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Flush and trim: time of the processor that handles interrupts.
+        other_complete_ns: count(0 to 100000000) = 0, "nothing unless a profile has it";
+        /// Idle time after which a processor sleeps.
+        processor_idle_us: count_or("never" 1 to 100000000) = ["never"], "never unless a profile has it";
+        /// Until a processor that sleeps works again.
+        processor_wake_us: count(0 to 1000000) = 150,
+            "assumed: device trees of phones give exit latencies of some 100 us to the deepest states of a core";
+        /// Bursts, of a hundred, in which the processors stall, as for a change of frequency; 0 = none.
+        stall_percent: count(0 to 100) = 0, "nothing unless a profile has it";
+        /// A pause without requests that ends a burst.
+        stall_pause_ms: count(1 to 1000000) = 20, "assumed: a governor looks every 10 to 20 ms";
+        /// From the beginning of a burst to its stall, at least.
+        stall_after_min_ms: count(0 to 1000000) = 15, "a Pixel 4: all stalls come 15 to 150 ms after a burst began";
+        /// The same at most.
+        stall_after_max_ms: count(0 to 1000000) = 150, "a Pixel 4: all stalls come 15 to 150 ms after a burst began";
+        /// Length of a stall, at least.
+        stall_min_us: count(1 to 10000000) = 4000, "a Pixel 4: what counts as a stall lasts over 4 ms";
+        /// The same at most.
+        stall_max_us: count(1 to 10000000) = 12000, "assumed: three times the shortest";
+        /// Completions of writes, out of a million, whose processor is taken by something else first; 0 = none.
+        preempt_per_million: count(0 to 1000000) = 0, "nothing unless a profile has it";
+        /// For how long it is taken, at least.
+        preempt_min_us: count(1 to 10000000) = 200, "a Pixel 4: gaps between completions of writes of 200 us and more";
+        /// The same at most.
+        preempt_max_us: count(1 to 10000000) = 500, "a Pixel 4: the median of these gaps is 358 us";
+    }
+}
+
+params! {
     /// Merging of neighbouring requests of a trace before the scheduler, as the block layer of Linux does it.
     pub MergeSection {
         /// The largest request that merging makes (max_sectors).
@@ -321,6 +416,7 @@ sections! {
     nand: NandSection,
     superblock: SuperblockSection,
     firmware: Firmware,
+    write_path: WritePathSection,
     sram: Sram,
     log: Log,
     gc: Gc,
@@ -331,6 +427,7 @@ sections! {
     power: PowerSection,
     energy: EnergySection,
     host: HostSection,
+    host_time: HostTimeSection,
     merge: MergeSection,
 }
 
