@@ -1,6 +1,7 @@
 """The tables of `ufsim run` and `ufsim compare`: what tells the schemes apart comes first."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,9 +23,8 @@ Cell = Callable[[Result], str]
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
     """Prints the table, what was run, and what to know of it."""
-    names = [result.scheme for result in comparison.results]
-    figures = list(rows(comparison, several=len(names) > 1))
-    for table in layout.tables(comparison.workload, names, figures, console.width):
+    figures = list(with_recorded(comparison, rows(comparison, several=len(comparison) > 1)))
+    for table in layout.tables(comparison.workload, comparison.columns, figures, console.width):
         console.print(table)
     print_judgement(console, comparison.results)
 
@@ -66,6 +66,22 @@ def rows(comparison: Comparison, *, several: bool) -> Iterator[Row]:
         yield row(results, "requests/s", lambda result: number(result.iops), ends=True)
     yield from power_rows(results)
     yield from cost_rows(results)
+
+
+def with_recorded(comparison: Comparison, figures: Iterable[Row]) -> Iterator[Row]:
+    """The same with a cell for the traced device, if it is known: its latencies, and dashes elsewhere."""
+    recorded = comparison.recorded
+    if recorded is None:
+        yield from figures
+        return
+    known = {
+        f"{kind} {label}": latency_cell(recorded, kind, statistic)
+        for kind in ("read", "write")
+        for statistic, label in LATENCY_ROWS
+    }
+    known["requests"] = f"{recorded.data['requests']:,}"
+    for figure in figures:
+        yield replace(figure, cells=[*figure.cells, known.get(figure.label, "–")])
 
 
 def row(results: Sequence[Result], label: str, cell: Cell, ends: bool = False) -> Row:

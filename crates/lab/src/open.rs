@@ -229,9 +229,19 @@ fn open_sqlite(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, La
 }
 
 fn open_trace(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
-    let mut trace = Trace::read(Path::new(&spec.workload), &spec.trace_options()?).map_err(LabError::config)?;
+    on_device(Arc::new(read_trace(spec)?), spec, beneath)
+}
+
+/// Reads the trace of a spec.
+pub(crate) fn read_trace(spec: &Spec) -> Result<Trace, LabError> {
+    Trace::read(Path::new(&spec.workload), &spec.trace_options()?).map_err(LabError::config)
+}
+
+/// The replay of a trace, which is put onto the device as the spec says. It is copied only if others hold it as well
+/// and it has to be changed.
+pub(crate) fn on_device(mut trace: Arc<Trace>, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     if spec.fold {
-        trace.fold(beneath.capacity_units).map_err(LabError::config)?;
+        Arc::make_mut(&mut trace).fold(beneath.capacity_units).map_err(LabError::config)?;
     }
     trace.check_capacity(beneath.capacity_units).map_err(|error| {
         let advice = room::advice(&trace, beneath.capacity_units);
@@ -247,17 +257,20 @@ fn open_generated(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload,
         trace.fold(beneath.capacity_units).map_err(LabError::config)?;
     }
     description.check_capacity(trace.end_units(), beneath.capacity_units).map_err(LabError::config)?;
-    Ok(Workload { random: true, ..replayed(trace, spec, beneath)? })
+    Ok(Workload { random: true, ..replayed(Arc::new(trace), spec, beneath)? })
 }
 
 /// The replay of a trace that fits the device.
-fn replayed(trace: Trace, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
+fn replayed(trace: Arc<Trace>, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let folded = trace.report.folded;
     let warnings = trace.report.warnings();
     let merged = spec.merges(trace.report.recorded);
-    let trace = trace.repeated(spec.repeat.unwrap_or(1)).map_err(LabError::config)?;
+    let trace = match spec.repeat.unwrap_or(1) {
+        1 => trace,
+        times => Arc::new(Arc::unwrap_or_clone(trace).repeated(times).map_err(LabError::config)?),
+    };
     let mode = spec.replay_mode();
-    let source = Replay::new(Arc::new(trace), mode, beneath.capacity_units).map_err(LabError::config)?;
+    let source = Replay::new(trace, mode, beneath.capacity_units).map_err(LabError::config)?;
     let source = if merged { source.merging(&beneath.merge) } else { source };
     let (replay, depth) = match mode {
         ReplayMode::Timed => ("timed", None),

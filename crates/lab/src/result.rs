@@ -248,6 +248,22 @@ pub struct Verified {
     pub trimmed_units: u64,
 }
 
+/// Latencies of the device on which a trace was recorded, over the measured requests that carry one.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RecordedResult {
+    /// Latencies by kind, as those of the run.
+    pub latency_ns: Latencies,
+    /// How they are distributed, as those of the run.
+    pub latency_within: Vec<(u64, u64)>,
+    /// The same by kind; kinds without requests are left out.
+    pub latency_within_by_kind: BTreeMap<String, Vec<(u64, u64)>>,
+    /// Measured requests with a recorded latency.
+    pub requests: u64,
+    /// Measured requests without: their completion is not in the trace, or they are reads before partial writes. They
+    /// are in the run's latencies and not in these.
+    pub without: u64,
+}
+
 /// The report of one run. Everything but the three `wall` fields is a function of the setup.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunResult {
@@ -296,6 +312,9 @@ pub struct RunResult {
     /// The same by kind; kinds without requests are left out.
     #[serde(default)]
     pub latency_within_by_kind: BTreeMap<String, Vec<(u64, u64)>>,
+    /// What the requests took on the device on which the trace was recorded; `null` if the trace does not tell.
+    #[serde(default)]
+    pub recorded: Option<RecordedResult>,
     /// Completions over time.
     #[serde(default)]
     pub over_time: OverTime,

@@ -22,9 +22,9 @@ impl System {
     /// # Panics
     /// See [`System::run`].
     pub fn read_back(&mut self, watch: &mut Watch) -> Result<Verified, Stop> {
-        let (measure, reads) = (std::mem::take(&mut self.measure), self.reads.take());
+        let (measure, log) = (std::mem::take(&mut self.measure), self.log.take());
         let verified = self.read_all(watch);
-        (self.measure, self.reads) = (measure, reads);
+        (self.measure, self.log) = (measure, log);
         verified
     }
 
