@@ -176,7 +176,8 @@ class Suite:
         """One JSON document.
 
         `ufsim`: the version. `suite`: a list of objects with `name`, `workload`, `results` and perhaps `recorded`, as
-        in the document of a comparison. `geometric_mean`: gains over the first scheme in per cent, by measure and scheme.
+        in the document of a comparison. `geometric_mean`: gains over the first scheme in per cent, by measure and
+        scheme.
         """
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
