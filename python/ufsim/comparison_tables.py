@@ -64,6 +64,7 @@ def rows(comparison: Comparison, *, several: bool) -> Iterator[Row]:
     if lead != "throughput":
         yield row(results, "throughput MiB/s", lambda result: number(result.throughput_mib_per_s))
         yield row(results, "requests/s", lambda result: number(result.iops), ends=True)
+    yield from host_time_rows(results)
     yield from power_rows(results)
     yield from cost_rows(results)
 
@@ -162,6 +163,29 @@ def power_rows(results: Sequence[Result]) -> Iterator[Row]:
         return
     for label, cell in POWER_ROWS.items():
         yield Row(label, [cell(power) if power else "–" for power in powers], ends=label == "energy mJ")
+
+
+def host_time_rows(results: Sequence[Result]) -> Iterator[Row]:
+    """What processors did for requests, and who waited before the queue, if a profile gives the host time."""
+    hosts = [result.data.get("host_time") for result in results]
+    if not any(hosts):
+        return
+    for label, cell in HOST_TIME_ROWS.items():
+        yield Row(label, [cell(host) if host else "–" for host in hosts], ends=label == "came late")
+
+
+def processor_time(host: Mapping[str, Any]) -> str:
+    """Processor time of all submissions and completions."""
+    return duration(sum(work["submit_ns"] + work["complete_ns"] for work in host["work"].values()))
+
+
+HOST_TIME_ROWS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "processor time": processor_time,
+    "waited for processors": lambda host: duration(host["queued_ns"]),
+    "most requests inside": lambda host: f"{host['inside_peak']:,}",
+    "waited before the queue": lambda host: f"{host['waited_requests']:,}",
+    "came late": lambda host: f"{host['late_requests']:,}",
+}
 
 
 def down_share(power: Mapping[str, Any]) -> str:

@@ -150,7 +150,12 @@ impl Run<'_> {
         let first = profile.host_config(*parts).memory_limit_bytes.unwrap_or(whole_table);
         let most = self.spec.memory_plan()?.limits().fold(first, u64::max).min(whole_table);
         let driver_bytes = if parts.booster == BoosterKind::None { 0 } else { most };
-        Ok(Beneath { capacity_units, driver_bytes, merge: profile.merge_limits() })
+        Ok(Beneath {
+            capacity_units,
+            driver_bytes,
+            merge: profile.merge_limits(),
+            plugs: profile.values.host_time.plugs,
+        })
     }
 
     /// The whole run of a workload, with a log of at most `most` requests if one is wanted.
@@ -303,7 +308,8 @@ impl Run<'_> {
     fn idle_seed(&self, workload: &Workload, age: Option<&str>) -> Option<String> {
         let aged_at_random = age.is_some_and(|text| JobFile::parse(text, "age").map_or(true, |job| job.is_random()));
         let faulty = self.machine.profile.device_config([0; 2]).faults.any();
-        let drawn = self.machine.profile.block_config(0).is_random();
+        let profile = &self.machine.profile;
+        let drawn = profile.block_config(0).is_random() || profile.power_config(0).is_random();
         let random = workload.random || aged_at_random || faulty || drawn;
         let seed = self.spec.seed;
         (seed != Spec::default().seed && !random)

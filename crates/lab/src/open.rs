@@ -17,7 +17,7 @@ use std::sync::Arc;
 use android::{Phone, Scenario};
 use sqlite_load::{SqliteSource, SqliteSpec};
 use workload::fio::{self, JobFile};
-use workload::{Folded, Generated, MergeLimits, Replay, ReplayMode, Source, Trace, text_file};
+use workload::{Folded, Generated, MergeLimits, Plugged, Replay, ReplayMode, Source, Trace, text_file};
 
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
@@ -63,6 +63,8 @@ pub(crate) struct Beneath {
     pub driver_bytes: u64,
     /// How far neighbouring requests may be merged.
     pub merge: MergeLimits,
+    /// Tasks of live workloads have plugs.
+    pub plugs: bool,
 }
 
 /// What kind of workload a spec names. A file of a trace is not read.
@@ -189,13 +191,16 @@ pub(crate) fn generated(path: &str) -> Result<Option<Generated>, LabError> {
 pub(crate) fn open(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let described = describe(&spec.workload)?;
     spec.check_effects(described.kind())?;
-    match described {
-        Described::Trace => open_trace(spec, beneath),
-        Described::Job(job) => open_job(&job, spec, beneath),
-        Described::Sqlite(text) => open_sqlite(&text, spec, beneath),
-        Described::Phone(text) => open_phone(&text, spec, beneath),
-        Described::Generated(text) => open_generated(&text, spec, beneath),
-    }
+    let live = match described {
+        Described::Trace => return open_trace(spec, beneath),
+        Described::Generated(text) => return open_generated(&text, spec, beneath),
+        Described::Job(job) => open_job(&job, spec, beneath)?,
+        Described::Sqlite(text) => open_sqlite(&text, spec, beneath)?,
+        Described::Phone(text) => open_phone(&text, spec, beneath)?,
+    };
+    let source: Box<dyn Source> =
+        if beneath.plugs { Box::new(Plugged::new(live.source, beneath.merge)) } else { live.source };
+    Ok(Workload { source, ..live })
 }
 
 /// An error in the workload's file.
@@ -367,6 +372,7 @@ mod tests {
                 capacity_units: 1 << 14,
                 driver_bytes: 0,
                 merge: MergeLimits { bytes: 1 << 20, segments: 128, plug_requests: 32, plug_gap: Nanos(50_000) },
+                plugs: false,
             },
         )
     }

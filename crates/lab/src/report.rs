@@ -138,6 +138,7 @@ fn power(before: &Snapshot, after: &Snapshot, flash: &nand::Counters, energy: &E
         states: PowerState::ALL.iter().map(|&state| (state.name().to_owned(), stay(state))).collect(),
         request_wakes: spent.request_wakes,
         driver_wakes: spent.driver_wakes,
+        other_wakes: spent.other_wakes,
         waited_commands: spent.waited_commands,
         waited_ns: spent.waited_ns,
         energy: energy.estimate(&spent, Cause::ALL.iter().map(|&cause| flash.busy_ns(cause)).sum()),

@@ -184,6 +184,9 @@ pub struct PowerResult {
     pub request_wakes: u64,
     /// Wakes for commands of the driver while there was no request: what a booster does in idle time.
     pub driver_wakes: u64,
+    /// Wakes for something else, as far as the profile has that (`power.other_use_percent`).
+    #[serde(default)]
+    pub other_wakes: u64,
     /// Commands that waited until the link was up.
     pub waited_commands: u64,
     /// Sum of their waits.

@@ -116,7 +116,7 @@ mod tests {
         let (device, oracle) = system.switch_off(&mut go_on).expect("nothing is read");
         let profile = tiny();
         let (driver, link) = (profile.host_config(preset.parts), profile.link_config());
-        let on = System::switched_on(device, oracle, driver, link, profile.power_config());
+        let on = System::switched_on(device, oracle, driver, link, profile.power_config(1));
         on.expect("the profile's own settings")
     }
 
