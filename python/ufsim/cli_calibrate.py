@@ -18,9 +18,9 @@ FitOption = Annotated[
     list[str] | None,
     typer.Option(
         "--fit",
-        metavar="KEY[=LOW..HIGH]",
-        help="Fit a key of the profile within bounds (default: a quarter and four times its value); repeatable. Left "
-        "out, the profile is only scored.",
+        metavar="KEY[=LOW..HIGH]|FILE",
+        help="Fit a key of the profile within bounds (default: a quarter and four times its value), or the keys of a "
+        "TOML file with bounds in place of values; repeatable. Left out, the profile is only scored.",
     ),
 ]
 FileOption = Annotated[
@@ -46,16 +46,12 @@ def run(traces: list[str], options: dict[str, Any], fit: list[str] | None, **arg
     """Calibrates under a progress bar, and gives the `Calibration`."""
     # numpy and cma take longer to import than `ufsim --help` may.
     from ufsim.calibration import calibrate
-    from ufsim.calibration.parameters import parsed
+    from ufsim.calibration.parameters import asked
 
-    wish: dict[str, tuple[float, float] | None] = {}
-    for text in fit or []:
-        key, bounds = parsed(text)
-        if key in wish:
-            raise UsageError(f"--fit names '{key}' twice")
-        wish[key] = bounds
     with CountDisplay("evaluations") as display:
-        return calibrate(traces, fit=wish, progress=lambda done, total, _: display(done, total), **arguments, **options)
+        return calibrate(
+            traces, fit=asked(fit or []), progress=lambda done, total, _: display(done, total), **arguments, **options
+        )
 
 
 def places(out: Path | None, picture: Path | None, fit: list[str] | None) -> None:

@@ -10,6 +10,7 @@ import ufsim
 from conftest import Command
 from ufsim import Calibration, ConfigError, OptionError
 from ufsim.calibration.loss import Loss
+from ufsim.calibration.parameters import asked
 from ufsim.calibration.recording import Recording
 from ufsim.calibration.resampling import intervals, quantile, share_over
 from ufsim.calibration.residuals import residuals
@@ -176,7 +177,7 @@ def test_the_loss_is_the_mean_log_error_of_quantiles_whatever_the_order() -> Non
     loss = Loss(one)
     assert loss(one.latency_ns) == 0.0
     assert loss(one.latency_ns * 2) == pytest.approx(np.log(2)) == loss(one.latency_ns / 2)
-    assert loss.resampled(one.latency_ns * 2, np.full(200, 3)) == pytest.approx(np.log(2))
+    assert loss.resampled(one.latency_ns * 2, [np.full(200, 3), np.arange(200) % 2]) == pytest.approx(np.log(2))
     # All but the first come after the same idleness, so their order does not count.
     assert loss(np.concatenate([one.latency_ns[:1], one.latency_ns[:0:-1]])) == 0.0
 
@@ -216,6 +217,25 @@ def test_residuals_have_both_sides_of_every_view(calibration: Calibration) -> No
 def test_a_wrong_key_or_bound_is_named(traces: list[Path], fit: dict[str, tuple[int, int] | None], told: str) -> None:
     with pytest.raises(ConfigError, match=told.replace(".", r"\.")):
         ufsim.calibrate(traces, fit=fit, profile="tiny", settings=TIMERS)
+
+
+def test_bounds_stand_in_a_file_as_values_do_in_a_profile(tmp_path: Path) -> None:
+    path = tmp_path / "bounds.toml"
+    path.write_text("[power]\nhibern8_exit_us = [100, 2_000]\n[scheme.ufs]\nx = [1, 2]\n")
+    bounds = {"power.hibern8_exit_us": (100, 2000), "scheme.ufs.x": (1, 2)}
+    assert asked([str(path)]) == bounds
+    assert asked([str(path), "a.b", "c.d=1_0..20"]) == bounds | {"a.b": None, "c.d": (10, 20)}
+    with pytest.raises(ConfigError, match=r"names 'power\.hibern8_exit_us' twice"):
+        asked([str(path), "power.hibern8_exit_us"])
+    for text, told in [
+        ("[a]\nb = [1, 2, 3]", "a.b is"),
+        ("", "no bounds"),
+        ("[a", "Expected"),
+        ("[a]\nb = [1, 2.5]", "a.b"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=rf"bounds\.toml: .*{told}"):
+            asked([str(path)])
 
 
 def test_what_can_not_be_calibrated_is_refused(traces: list[Path], tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from ufsim import _core
 from ufsim.calibration.calibration import Calibration, Fold
 from ufsim.calibration.determined import fitted
-from ufsim.calibration.loss import Loss
-from ufsim.calibration.parameters import Bounds, Parameter, parameters_of
+from ufsim.calibration.loss import LEAST_CELL, TAIL, WEIGHTS, Loss
+from ufsim.calibration.parameters import Bounds, Parameter, from_file, parameters_of
 from ufsim.calibration.recording import Floats, Recorded, names_of, opened
 from ufsim.calibration.score import Score, scores
 from ufsim.calibration.search import EVALUATIONS_EACH, Answers, Fit, Objective, Values, mapped, search
@@ -30,7 +30,7 @@ Progress = Callable[[int, int, float], None]
 def calibrate(
     traces: Workload | Sequence[Workload],
     *,
-    fit: Mapping[str, Bounds | None] | Sequence[str] = (),
+    fit: Mapping[str, Bounds | None] | Sequence[str] | PathLike[str] = (),
     scheme: str = SCHEME,
     seeds: SupportsIndex = SEEDS,
     leave_one_out: bool = False,
@@ -44,7 +44,7 @@ def calibrate(
 
     `traces` have recorded latencies and are replayed at their times. `fit` names keys of the profile with bounds,
     `{"power.hibern8_exit_us": (100, 2000)}`; with `None`, or in a list of keys, they are a quarter and four times the
-    profile's value. Without `fit` the profile is only scored.
+    profile's value; a path is that of a file with bounds. Without `fit` the profile is only scored.
 
     The profile is `profile`, other `options` are those of `ufsim.run` for traces. Scores are of so many `seeds`, from
     `seed` on. With `leave_one_out` each trace is scored under a fit to the others. A fit ends when it gains nothing any
@@ -70,6 +70,15 @@ def calibrate(
     return work.done()
 
 
+def wished(fit: Mapping[str, Bounds | None] | Sequence[str] | PathLike[str]) -> dict[str, Bounds | None]:
+    """Bounds by key."""
+    if isinstance(fit, Mapping):
+        return dict(fit)
+    if isinstance(fit, Sequence):
+        return dict.fromkeys([fit] if isinstance(fit, str) else fit)
+    return from_file(str(fit))
+
+
 def checked(specs: list[Spec], leave_one_out: bool, fit: Mapping[str, Bounds | None]) -> list[Spec]:
     """Refuses what a calibration can not do."""
     first = specs[0]
@@ -86,7 +95,9 @@ def checked(specs: list[Spec], leave_one_out: bool, fit: Mapping[str, Bounds | N
 
 def about(spec: Spec, parameters: Sequence[Parameter]) -> str:
     """What answers of a search depend on besides values and trace."""
-    return f"{_core.__version__} {[one.key for one in parameters]} {replace(spec, workload='').to_json()}"
+    keys = [one.key for one in parameters]
+    loss = f"{sorted(WEIGHTS.items())} {LEAST_CELL} {TAIL}"
+    return f"{_core.__version__} {keys} {replace(spec, workload='').to_json()} {loss}"
 
 
 class Work:

@@ -146,9 +146,8 @@ class Judge:
     def _resampled(self, values: Values) -> Floats:
         """The mean loss over all recordings, in each resampling."""
 
-        def one(place: int) -> list[float]:
-            simulated = self._objective.run(place, values)
-            return [self._objective.losses[place].resampled(simulated, times) for times in self._times[place]]
+        def one(place: int) -> Floats:
+            return self._objective.losses[place].resampled(self._objective.run(place, values), self._times[place])
 
         places = range(len(self._objective.recorded))
         losses: Floats = np.mean(mapped(one, places, self._objective.jobs), axis=0)

@@ -17,6 +17,7 @@ Cells, and kinds, count by the square root of their number of requests: by how w
 many requests that come in bursts do not drown the few after idle time. Every trace counts the same.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,10 +46,10 @@ class Group:
     weight: float
     slowest: float = 1.0
 
-    def distance(self, simulated: Floats, recorded: Floats) -> float:
-        """Mean absolute difference of sorted logarithms."""
+    def between(self, simulated: Floats, recorded: Floats) -> float:
+        """Mean absolute difference of logarithms that are sorted."""
         first = len(simulated) - max(1, round(self.slowest * len(simulated)))
-        return float(np.abs(np.sort(simulated)[first:] - np.sort(recorded)[first:]).mean())
+        return float(np.abs(simulated[first:] - recorded[first:]).mean())
 
 
 class Loss:
@@ -57,24 +58,29 @@ class Loss:
     def __init__(self, recording: Recording) -> None:
         self._recorded = np.log(recording.latency_ns)
         self._groups = groups(recording)
+        self._sorted = [np.sort(self._recorded[group.places]) for group in self._groups]
 
     def __call__(self, simulated_ns: Floats) -> float:
         """The loss of a run; 0 for one that is like the recording in every group."""
         simulated = np.log(np.maximum(simulated_ns, 1.0))
         return sum(
-            group.weight * group.distance(simulated[group.places], self._recorded[group.places])
-            for group in self._groups
+            group.weight * group.between(np.sort(simulated[group.places]), recorded)
+            for group, recorded in zip(self._groups, self._sorted, strict=True)
         )
 
-    def resampled(self, simulated_ns: Floats, times: Integers) -> float:
-        """The loss over a resampling in which the requests occur so many times."""
+    def resampled(self, simulated_ns: Floats, resamplings: Sequence[Integers]) -> Floats:
+        """The loss over each of some resamplings, which say how often each request occurs."""
         simulated = np.log(np.maximum(simulated_ns, 1.0))
-        total = weight = 0.0
+        total, weight = np.zeros(len(resamplings)), np.zeros(len(resamplings))
         for group in self._groups:
-            chosen = np.repeat(group.places, times[group.places])
-            if len(chosen):
-                total += group.weight * group.distance(simulated[chosen], self._recorded[chosen])
-                weight += group.weight
+            # Sorted once: a resampling repeats values, and leaves them in their order.
+            sides = [(values[group.places], np.argsort(values[group.places])) for values in (simulated, self._recorded)]
+            ordered = [(values[order], group.places[order]) for values, order in sides]
+            for number, times in enumerate(resamplings):
+                drawn = [np.repeat(values, times[places]) for values, places in ordered]
+                if len(drawn[0]):
+                    total[number] += group.weight * group.between(*drawn)
+                    weight[number] += group.weight
         return total / weight
 
 

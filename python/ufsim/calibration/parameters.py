@@ -2,8 +2,10 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ufsim import _core
 from ufsim._options import Setting
@@ -113,6 +115,38 @@ def number(value: object) -> int | None:
     return None if isinstance(value, bool) or not isinstance(value, int) else value
 
 
+def asked(texts: Iterable[str]) -> dict[str, Bounds | None]:
+    """What arguments of `--fit` ask for: keys, keys with bounds, and files of bounds; each key may be named once."""
+    wish: dict[str, Bounds | None] = {}
+    for text in texts:
+        found = from_file(text) if text.endswith(".toml") else dict([parsed(text)])
+        for key, bounds in found.items():
+            if key in wish:
+                raise _core.ConfigError(f"--fit names '{key}' twice")
+            wish[key] = bounds
+    return wish
+
+
+def from_file(path: str) -> dict[str, Bounds | None]:
+    """Bounds by key from a file that is like a profile, with `KEY = [LOW, HIGH]` in its tables."""
+    try:
+        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise _core.ConfigError(f"{path}: {error}") from error
+    found: dict[str, Bounds | None] = {}
+    left = list(tables.items())
+    for key, value in left:
+        if isinstance(value, dict):
+            left += [(f"{key}.{name}", inner) for name, inner in value.items()]
+        elif isinstance(value, list) and len(value) == 2 and all(type(end) is int for end in value):
+            found[key] = (value[0], value[1])
+        else:
+            raise _core.ConfigError(f"{path}: {key} is {value!r}; allowed: [LOW, HIGH], with whole numbers")
+    if not found:
+        raise _core.ConfigError(f"{path}: has no bounds: tables with KEY = [LOW, HIGH]")
+    return found
+
+
 def parsed(text: str) -> tuple[str, Bounds | None]:
     """What `KEY` or `KEY=LOW..HIGH` asks for; raises `ConfigError` for another form."""
     key, separator, rest = text.partition("=")
@@ -120,6 +154,6 @@ def parsed(text: str) -> tuple[str, Bounds | None]:
         return key.strip(), None
     found = re.fullmatch(r"\s*([0-9_]+)\s*\.\.\s*([0-9_]+)\s*", rest)
     if not found:
-        raise _core.ConfigError(f"--fit is '{text}'; allowed: KEY or KEY=LOW..HIGH, with whole numbers")
+        raise _core.ConfigError(f"--fit is '{text}'; allowed: KEY, KEY=LOW..HIGH with whole numbers, or a FILE.toml")
     low, high = (int(end.replace("_", "") or 0) for end in found.groups())
     return key.strip(), (low, high)
