@@ -123,6 +123,16 @@ def test_a_search_gives_the_same_whatever_goes_on_at_a_time_and_goes_on_where_it
     assert len(keep.read_text().splitlines()) < len(lines) + 5
 
 
+def test_keys_bounds_and_a_file_of_bounds_ask_for_the_same(traces: list[Path], tmp_path: Path) -> None:
+    path = tmp_path / "bounds.toml"
+    path.write_text("[power]\nhibern8_exit_us = [112, 1_800]\n")
+    shared = {"profile": "tiny", "settings": TIMERS, "seeds": 1, "evaluations": 1}
+    key = "power.hibern8_exit_us"
+    one, two, three = (ufsim.calibrate(traces[0], fit=fit, **shared) for fit in (path, {key: (112, 1_800)}, [key]))
+    assert one.to_json() == two.to_json() == three.to_json()
+    assert one.fitted().start.tolist() == [450]
+
+
 def test_each_trace_is_predicted_by_a_fit_to_the_others(traces: list[Path]) -> None:
     fit = {"power.clk_ungate_us": (1_000, 40_000)}
     done = ufsim.calibrate(

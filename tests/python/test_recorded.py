@@ -84,6 +84,19 @@ def test_the_command_line_shows_what_the_phone_did(ufsim: Command, trace: Path, 
     assert "recorded read: p50/p90/p99" in info.stdout and "200 µs / 800 µs / 800 µs" in info.stdout
 
 
+def test_a_suite_has_a_column_for_the_traced_devices(ufsim: Command, trace: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text(HEADER + "0,read,x,8,4096,,,app\n")
+    done = ufsim("compare", trace, other, "--profile", "tiny", "--schemes", "ufs,ideal", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    first = next(place for place, line in enumerate(lines) if "read mean" in line)
+    mean, without = (
+        next(line for line in lines[first:] if name in line.split()[:1]) for name in ("t.csv", "other.csv")
+    )
+    assert mean.split()[-2:] == ["375", "µs"] and without.split()[-1] == "–"
+
+
 def test_a_log_has_every_request_with_both_latencies(comparison: Comparison) -> None:
     frame = comparison["ufs"].requests().sort_values("arrival_s")
     assert frame.kind.tolist() == ["read"] * 5 + ["write"] * 2

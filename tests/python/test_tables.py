@@ -156,7 +156,7 @@ def test_host_time_has_rows_where_a_profile_has_it(comparison: Comparison) -> No
         "late_requests": 56,
     }
     text = printed(comparison)
-    assert row(text, "processor time") == ["–", "500 us", "–"]
+    assert row(text, "processor time") == ["–", "500 µs", "–"]
     assert row(text, "waited for processors") == ["–", "12.2 ms", "–"]
     assert row(text, "most requests inside") == ["–", "128", "–"]
     assert row(text, "waited before the queue") == ["–", "1,234", "–"]

@@ -54,7 +54,7 @@ def calibrate(
 
     Raises `ConfigError` for a wrong key or bound, a trace without recorded latencies, and as `ufsim.run`.
     """
-    wish = dict.fromkeys(fit) if not isinstance(fit, Mapping) else dict(fit)
+    wish = wished(fit)
     specs = checked(specs_of("calibrate", traces, scheme, options), leave_one_out, wish)
     asked = check_range("seeds", seeds, 1, 1000)
     parameters = parameters_of(specs[0].profile, specs[0].settings, wish)

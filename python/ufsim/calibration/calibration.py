@@ -111,7 +111,8 @@ class Calibration:
         """The fitted parameters: a row for each.
 
         Columns: `key`, `unit`, bounds `low` and `high`, `start`, `value`, the interval of values that do as well
-        (`interval_low`, `interval_high`), and `verdict`: determined, wide, at its lower or upper bound, not determined.
+        (`interval_low`, `interval_high`), `verdict` (determined, wide, at its lower bound, at its upper bound, not
+        determined), and `is_own`: the fit began with the profile's value.
         """
         import pandas as pd
 
