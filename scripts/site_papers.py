@@ -95,6 +95,8 @@ def summary() -> str:
     rows = []
     for paper, title in PAPERS.items():
         entries = [scorecard().get(claim.id, {}) for claim in load_claims() if claim.paper == paper]
+        if not entries:  # a question that no paper asks
+            continue
         words = [entry.get("verdict", "not yet") for entry in entries]
         counts = [str(words.count(word)) for word in ("hit", "miss", "not yet")]
         rows.append([f"[{title.split(':')[0]}]({paper}.md)", title.split(": ", 1)[1], code(PROFILES[paper]), *counts])

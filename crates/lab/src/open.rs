@@ -371,7 +371,13 @@ mod tests {
             Beneath {
                 capacity_units: 1 << 14,
                 driver_bytes: 0,
-                merge: MergeLimits { bytes: 1 << 20, segments: 128, plug_requests: 32, plug_gap: Nanos(50_000) },
+                merge: MergeLimits {
+                    bytes: 1 << 20,
+                    segments: 128,
+                    plug_requests: 32,
+                    plug_gap: Nanos(50_000),
+                    plug_sync_gap: Nanos(50_000),
+                },
                 plugs: false,
             },
         )

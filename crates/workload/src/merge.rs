@@ -7,7 +7,8 @@
 //! - A plug belongs to a task: requests of one process in one file of the trace (a task that moves to another CPU has
 //!   been scheduled, and that ends its plug).
 //! - It ends with the last request before a pause of more than [`MergeLimits::plug_gap`]: a task that waits for an
-//!   answer sleeps, which ends its plug. A trace does not tell when tasks sleep; the gap stands for it.
+//!   answer sleeps, which ends its plug. A trace does not tell when tasks sleep; the gap stands for it. After requests
+//!   that somebody waits for, SYNC writes and reads that are not read ahead, it can be a shorter one.
 //! - It also ends, as in `blk_add_rq_to_plug`, when a request comes that cannot be merged while as many wait as a plug
 //!   holds, or after one of 128 KiB or more.
 //! - Reads are merged with reads and writes with writes, as far as the device's largest transfer and its segments go.
@@ -41,6 +42,16 @@ pub struct MergeLimits {
     pub plug_requests: usize,
     /// A longer pause between two requests of a task ends its plug.
     pub plug_gap: Nanos,
+    /// The same where somebody waits for the first of the two.
+    pub plug_sync_gap: Nanos,
+}
+
+impl MergeLimits {
+    /// The pause after a request that ends the plug of its task.
+    fn gap_after(&self, r: &WorkRequest) -> Nanos {
+        let waited_for = !r.flags.readahead && (r.flags.sync || r.op == WorkOp::Read);
+        if waited_for { self.plug_sync_gap } else { self.plug_gap }
+    }
 }
 
 /// The requests of a trace as they leave their plugs.
@@ -139,11 +150,13 @@ pub(crate) struct Plug<T> {
     waiting: Vec<Waiting<T>>,
     /// When the last request came.
     last: SimTime,
+    /// The pause after it that ends the plug.
+    gap: Nanos,
 }
 
 impl<T> Default for Plug<T> {
     fn default() -> Self {
-        Plug { waiting: Vec::new(), last: SimTime::START }
+        Plug { waiting: Vec::new(), last: SimTime::START, gap: Nanos::ZERO }
     }
 }
 
@@ -157,9 +170,10 @@ impl<T> Plug<T> {
     /// The task submits a request.
     pub fn add(&mut self, item: T, r: &WorkRequest, limits: &MergeLimits, go: &mut impl FnMut(Vec<T>, SimTime)) {
         let now = r.arrival;
-        if now.since(self.last) > limits.plug_gap {
+        if now.since(self.last) > self.gap {
             self.let_go(go);
         }
+        self.gap = limits.gap_after(r);
         if !can_be_merged(r) {
             self.let_go(go);
             go(vec![item], now);

@@ -28,7 +28,7 @@ impl Plugged {
         Plugged {
             source,
             // A plug ends when its task waits, not after a time.
-            limits: MergeLimits { plug_gap: Nanos(u64::MAX), ..limits },
+            limits: MergeLimits { plug_gap: Nanos(u64::MAX), plug_sync_gap: Nanos(u64::MAX), ..limits },
             plugs: BTreeMap::new(),
             released: VecDeque::new(),
             riders: Vec::new(),
@@ -130,7 +130,8 @@ mod tests {
     use crate::request::tests::request;
     use crate::{DriverCall, Flags, GroupId, ProcessId, WorkOp};
 
-    const LIMITS: MergeLimits = MergeLimits { bytes: 1 << 20, segments: 128, plug_requests: 3, plug_gap: Nanos(0) };
+    const LIMITS: MergeLimits =
+        MergeLimits { bytes: 1 << 20, segments: 128, plug_requests: 3, plug_gap: Nanos(0), plug_sync_gap: Nanos(0) };
 
     /// Issues what it was given, a list at a time, and waits after each.
     struct Lists(VecDeque<VecDeque<WorkRequest>>, u32);

@@ -181,6 +181,7 @@ impl Profile {
             segments: m.max_segments.into(),
             plug_requests: m.plug_requests as usize,
             plug_gap: Nanos::from_micros(m.plug_gap_us.into()),
+            plug_sync_gap: Nanos::from_micros(m.plug_sync_gap_us.count().unwrap_or(m.plug_gap_us).into()),
         }
     }
 

@@ -354,6 +354,8 @@ params! {
         plug_gap_us: count(0 to 1000000) = 50,
             "assumed: a task that waits for an answer sleeps, which ends its plug, and nine of ten answers of a Pixel \
             4 take 60 us or more";
+        /// The same after a request that somebody waits for: a SYNC write, or a read that is not read ahead.
+        plug_sync_gap_us: count_or("as-others" 0 to 1000000) = ["as-others"], "as after others unless a profile has it";
     }
 }
 
