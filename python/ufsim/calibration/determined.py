@@ -2,8 +2,8 @@
 
 A value is excluded when the recordings, resampled in blocks of ten seconds, prefer the fitted one nearly always: when
 its loss is larger in 90% of the resamplings, over the same blocks. From the fitted value outward, in steps of the
-parameter's range, the values that are not excluded make its interval. The other parameters keep their fitted values, so
-where two of them do the same work the true interval is wider.
+parameter's range, the values before the first one that is excluded make its interval. The other parameters keep their
+fitted values, so where two of them do the same work the true interval is wider.
 
 Where runs are random, each resampling has one of several seeds that the search has not seen: no value is excluded for
 bad luck, and the fitted one has none of the luck for which it was chosen.
@@ -28,7 +28,7 @@ EXCLUDED_IN = 0.9
 # Steps away from the fitted value, where 1 is the whole range.
 STEPS = (0.002, 0.005, 0.01, 0.03, 0.1, 0.2, 0.4, 1.0)
 # About so many evaluations are needed for each parameter.
-EVALUATIONS_EACH = 10
+EVALUATIONS_EACH = 6
 # An interval that covers more of the range says nothing; one of a number that is this much of it is a wide one.
 OPEN, WIDE = 0.6, 0.5
 # Nearer to a bound than this, in shares of the range, a value is at it.
@@ -146,17 +146,19 @@ class Judge:
         return bool((resampled > self._fitted).mean() >= EXCLUDED_IN)
 
     def _last(self, place: int, direction: int) -> int:
-        parameter = self._objective.parameters[place]
-        at = parameter.place(self._values[place])
-        last = self._values[place]
-        for step in STEPS:
-            value = parameter.value(at + direction * step)
-            if value == last:
-                continue
-            if self.excludes(tuple(value if i == place else own for i, own in enumerate(self._values))):
-                break
-            last = value
-        return last
+        parameter, own = self._objective.parameters[place], self._values[place]
+        at = parameter.place(own)
+        values = list(dict.fromkeys(parameter.value(at + direction * step) for step in STEPS))
+        values = [own, *(value for value in values if value != own)]
+        # Bisection: what is beyond an excluded value is taken to be excluded, too.
+        last, excluded = 0, len(values)
+        while excluded - last > 1:
+            middle = (last + excluded) // 2
+            if self.excludes((*self._values[:place], values[middle], *self._values[place + 1 :])):
+                excluded = middle
+            else:
+                last = middle
+        return values[last]
 
     def _is_random(self) -> bool:
         """Whether another seed makes another run."""
