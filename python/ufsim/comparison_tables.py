@@ -182,6 +182,7 @@ def processor_time(host: Mapping[str, Any]) -> str:
 HOST_TIME_ROWS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "processor time": processor_time,
     "waited for processors": lambda host: duration(host["queued_ns"]),
+    "requests at once": lambda host: f"{host['requests'] / host['batches']:.1f}" if host["batches"] else "–",
     "most requests inside": lambda host: f"{host['inside_peak']:,}",
     "waited before the queue": lambda host: f"{host['waited_requests']:,}",
     "came late": lambda host: f"{host['late_requests']:,}",

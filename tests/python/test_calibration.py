@@ -9,9 +9,10 @@ import pytest
 import ufsim
 from conftest import Command
 from ufsim import Calibration, ConfigError, OptionError
+from ufsim.calibration.determined import fitted
 from ufsim.calibration.loss import Loss
-from ufsim.calibration.parameters import asked
-from ufsim.calibration.recording import Recording
+from ufsim.calibration.parameters import Parameter, asked
+from ufsim.calibration.recording import Recorded, Recording
 from ufsim.calibration.resampling import intervals, quantile, share_over
 from ufsim.calibration.residuals import residuals
 from ufsim.calibration.score import MEASURES, judged
@@ -131,6 +132,31 @@ def test_keys_bounds_and_a_file_of_bounds_ask_for_the_same(traces: list[Path], t
     one, two, three = (ufsim.calibrate(traces[0], fit=fit, **shared) for fit in (path, {key: (112, 1_800)}, [key]))
     assert one.to_json() == two.to_json() == three.to_json()
     assert one.fitted().start.tolist() == [450]
+
+
+class Noise:
+    """Stands for an objective: a device whose only parameter does nothing but draw other random numbers."""
+
+    jobs = 1
+    parameters = (Parameter("x.noise", "", 1, 400, 10, True),)
+
+    def __init__(self) -> None:
+        made = recording([1e5] * 200, gap_ns=1e9)
+        self.recorded = [Recorded(None, made)]  # type: ignore[arg-type]
+        self.losses = [Loss(made)]
+
+    def run(self, place: int, values: tuple[int, ...], seed: int) -> np.ndarray:
+        # Each run is longer or shorter as a whole: blocks of the recording do not show that it is noise.
+        return self.recorded[place].recording.latency_ns * np.exp(np.random.default_rng([*values, seed]).normal())
+
+
+def test_luck_with_one_seed_determines_nothing() -> None:
+    noise = Noise()
+    values = range(1, 401)
+    luckiest = min(values, key=lambda value: noise.losses[0](noise.run(0, (value,), 1)))
+    (one,) = fitted(noise, (luckiest,), 1, lambda _: None)  # type: ignore[arg-type]
+    assert one.verdict == "not determined"
+    assert one.value == 10, "the profile's own value"
 
 
 def test_each_trace_is_predicted_by_a_fit_to_the_others(traces: list[Path]) -> None:

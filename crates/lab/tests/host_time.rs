@@ -198,6 +198,31 @@ fn tasks_of_a_job_have_plugs_if_the_profile_says_so() {
     assert_eq!((on.completed, on.host_time), (256, None));
 }
 
+/// SQLite checks its own data, the oracle that of a phone.
+#[test]
+fn databases_and_phones_stay_right_and_take_longer() {
+    let sqlite = "[sqlite]\ntransactions = 40\nfill_rows = 100\nvolume_mib = 16\n";
+    let phone = include_str!("../../../samples/phone/small.toml");
+    for (name, text, scheme) in [("sqlite", sqlite, "hp-ufs"), ("sqlite", sqlite, "ufs"), ("phone", phone, "hpb")] {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("host-time-{name}-{scheme}.toml"));
+        std::fs::write(&path, text).expect("a workload");
+        let run = |sets: &[&str]| {
+            let spec = with(tiny(scheme, 1), sets);
+            let spec = Spec { workload: path.to_string_lossy().into_owned(), ..spec };
+            simulate(&spec, &mut |_| std::ops::ControlFlow::Continue(())).expect("a run without errors")
+        };
+        let mut sets = COSTS.to_vec();
+        sets.extend(["host_time.nr_requests=16", "host_time.processors=2", "host_time.plugs=true"]);
+        sets.extend(["host_time.processor_idle_us=1000", "host_time.stall_percent=100", "write_path.rest_ms=100"]);
+        let (off, on) = (run(&[]), run(&sets));
+        assert!(on.verified.is_some_and(|verified| verified.data_units > 100), "{name} {scheme}");
+        let mean = |result: &RunResult| result.latency_ns.read.or(result.latency_ns.write).expect("requests").mean;
+        assert!(mean(&on) > mean(&off) + 40_000.0, "{name} {scheme}: {} and {}", mean(&off), mean(&on));
+        let host = on.host_time.expect("host time is on");
+        assert!(host.inside_peak <= 16 && host.processor_wakes > 0 && host.stalls > 0, "{name} {scheme}: {host:?}");
+    }
+}
+
 /// A request some microseconds after the one before it, or at once.
 fn any_step() -> impl Strategy<Value = (WorkRequest, u64)> {
     let rare = prop::sample::select(vec![WorkOp::Trim, WorkOp::Flush]);

@@ -9,11 +9,12 @@ from typing import SupportsIndex, Unpack
 import numpy as np
 
 from ufsim import _core
+from ufsim.calibration import determined
 from ufsim.calibration.calibration import Calibration, Fold
-from ufsim.calibration.determined import fitted
+from ufsim.calibration.determined import Fitted
 from ufsim.calibration.loss import LEAST_CELL, TAIL, WEIGHTS, Loss
 from ufsim.calibration.parameters import Bounds, Parameter, from_file, parameters_of
-from ufsim.calibration.recording import Floats, Recorded, names_of, opened
+from ufsim.calibration.recording import names_of, opened
 from ufsim.calibration.score import Score, scores
 from ufsim.calibration.search import EVALUATIONS_EACH, Answers, Fit, Objective, Values, mapped, search
 from ufsim.names import check_range
@@ -114,11 +115,11 @@ class Work:
         objective = self._objective
         everything = range(len(objective.recorded))
         fit = self._fit(list(everything)) if objective.parameters else None
-        parameters = fitted(objective, fit.values, self._seed) if fit else []
-        values = tuple(one.value for one in parameters)
         folds = [self._fold(place) for place in everything] if self._folds else []
+        parameters = self._judged(fit) if fit else []
+        values = tuple(one.value for one in parameters)
         judged = [self._scores(place, folds[place][1] if folds else values) for place in everything]
-        runs = mapped(lambda place: objective.run(place, values), everything, objective.jobs)
+        runs = mapped(lambda place: objective.run(place, values, self._seed), everything, objective.jobs)
         losses = [objective.losses[place](runs[place]) for place in everything]
         spec = objective.spec
         return Calibration(
@@ -138,14 +139,25 @@ class Work:
         )
 
     def _fit(self, places: list[int]) -> Fit:
-        before, total = self._fits * self._most, (1 + self._folds) * self._most
+        before = self._fits * self._most
         self._fits += 1
+        return search(
+            self._objective, places, self._most, self._seed, lambda done, _, loss: self._tell(before + done, loss)
+        )
 
-        def watch(done: int, _: int, loss: float) -> None:
-            if self._progress is not None:
-                self._progress(before + done, total, loss)
+    def _judged(self, fit: Fit) -> list[Fitted]:
+        """What the data says of the fitted values."""
+        before = self._fits * self._most
+        return determined.fitted(
+            self._objective, fit.values, self._seed, lambda done: self._tell(before + done, fit.loss)
+        )
 
-        return search(self._objective, places, self._most, self._seed, watch)
+    def _tell(self, done: int, loss: float) -> None:
+        """Tells how many evaluations of about how many were made, and the least loss."""
+        if self._progress is not None:
+            judging = determined.EVALUATIONS_EACH * len(self._objective.parameters)
+            total = (1 + self._folds) * self._most + judging
+            self._progress(min(done, total), total, loss)
 
     def _fold(self, left_out: int) -> tuple[Fold, Values]:
         """A fit without one of the recordings."""
@@ -153,17 +165,11 @@ class Work:
         fit = self._fit([place for place in range(len(objective.recorded)) if place != left_out])
         values = {one.key: value for one, value in zip(objective.parameters, fit.values, strict=True)}
         name = objective.recorded[left_out].recording.name
-        return Fold(name, values, fit.loss, objective.of([fit.values], [left_out])[0]), fit.values
+        return Fold(name, values, fit.loss, objective.of([fit.values], [left_out], [self._seed])[0]), fit.values
 
     def _scores(self, place: int, values: Values) -> list[Score]:
         """The scores of one recording, from runs with all seeds."""
         objective = self._objective
-        one = objective.recorded[place]
         seeds = range(self._seed, self._seed + self._seeds)
-        runs = mapped(lambda seed: seeded(objective, one, values, seed), seeds, objective.jobs)
-        return scores(one.recording, runs, self._seed)
-
-
-def seeded(objective: Objective, one: Recorded, values: Values, seed: int) -> Floats:
-    """Latencies of a recording's requests with some values and a seed."""
-    return one.simulated(replace(objective.settings(values), workload=one.recording.path, seed=seed))
+        runs = mapped(lambda seed: objective.run(place, values, seed), seeds, objective.jobs)
+        return scores(objective.recorded[place].recording, runs, self._seed)

@@ -29,10 +29,14 @@ FIRST_STEP = 0.2
 LAST_STEP, LAST_DIFFERENCE = 2e-4, 1e-6
 # Evaluations for each parameter, unless it is said.
 EVALUATIONS_EACH = 80
+# Seeds that a search does not see, by which its outcome is judged.
+FRESH_SEEDS = 8
 # The loss of values with which the profile allows no run.
 REFUSED = 100.0
 
 Values = tuple[int, ...]
+# Path of a trace, values and seed.
+Question = tuple[str, Values, int]
 Watch = Callable[[int, int, float], None]
 
 T = TypeVar("T")
@@ -41,29 +45,29 @@ R = TypeVar("R")
 
 @dataclass
 class Answers:
-    """Losses that are known, by trace and values; with a file, also those of earlier searches."""
+    """Losses that are known, by trace, values and seed; with a file, also those of earlier searches."""
 
     path: Path | None
     about: str
-    known: dict[tuple[str, Values], float] = field(default_factory=dict)
+    known: dict[Question, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.path is None or not self.path.exists():
             return
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
-                about, trace, values, loss = json.loads(line)
+                about, trace, values, seed, loss = json.loads(line)
             except ValueError:
                 continue  # the line that was being written when the search was stopped
             if about == self.about:
-                self.known[trace, tuple(values)] = loss
+                self.known[trace, tuple(values), seed] = loss
 
-    def add(self, trace: str, values: Values, loss: float) -> None:
+    def add(self, question: Question, loss: float) -> None:
         """Keeps an answer."""
-        self.known[trace, values] = loss
+        self.known[question] = loss
         if self.path is not None:
             with open(self.path, "a", encoding="utf-8") as file:
-                file.write(json.dumps([self.about, trace, list(values), loss]) + "\n")
+                file.write(json.dumps([self.about, *question, loss]) + "\n")
 
 
 @dataclass(frozen=True)
@@ -82,34 +86,37 @@ class Objective:
         fitted = {one.key: value for one, value in zip(self.parameters, values, strict=True)}
         return with_settings(self.spec, fitted)
 
-    def run(self, place: int, values: Values) -> Floats:
-        """Latencies of a recording's requests with these values."""
+    def run(self, place: int, values: Values, seed: int) -> Floats:
+        """Latencies of a recording's requests with these values and a seed."""
         one = self.recorded[place]
-        return one.simulated(with_workload(self.settings(values), one.recording.path))
+        return one.simulated(replace(self.settings(values), workload=one.recording.path, seed=seed))
 
-    def loss(self, place: int, values: Values) -> float:
-        """The loss of one recording with these values."""
-        name = self.recorded[place].recording.path
-        known = self.answers.known.get((name, values))
+    def loss(self, place: int, values: Values, seed: int) -> float:
+        """The loss of one recording with these values and a seed."""
+        known = self.answers.known.get(self._question(place, values, seed))
         if known is None:
             try:
-                known = self.losses[place](self.run(place, values))
+                known = self.losses[place](self.run(place, values, seed))
             except _core.ConfigError:
                 known = REFUSED
         return known
 
-    def of(self, candidates: Iterable[Values], places: Sequence[int]) -> list[float]:
-        """The mean loss of each of some candidates over some recordings."""
+    def of(self, candidates: Iterable[Values], places: Sequence[int], seeds: Sequence[int]) -> list[float]:
+        """The mean loss of each of some candidates over some recordings and seeds."""
         candidates = list(candidates)
-        tasks = list(dict.fromkeys((place, values) for values in candidates for place in places))
+        each = [(place, seed) for place in places for seed in seeds]
+        tasks = list(dict.fromkeys((place, values, seed) for values in candidates for place, seed in each))
         # Longest first: the last one to end decides.
         tasks.sort(key=lambda task: -len(self.recorded[task[0]].recording))
         found = dict(zip(tasks, mapped(lambda task: self.loss(*task), tasks, self.jobs), strict=True))
-        for (place, values), loss in found.items():
-            name = self.recorded[place].recording.path
-            if (name, values) not in self.answers.known:
-                self.answers.add(name, values, loss)
-        return [math.fsum(found[place, values] for place in places) / len(places) for values in candidates]
+        for task, loss in found.items():
+            question = self._question(*task)
+            if question not in self.answers.known:
+                self.answers.add(question, loss)
+        return [math.fsum(found[place, values, seed] for place, seed in each) / len(each) for values in candidates]
+
+    def _question(self, place: int, values: Values, seed: int) -> Question:
+        return self.recorded[place].recording.path, values, seed
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,7 @@ def search(objective: Objective, places: Sequence[int], evaluations: int, seed: 
 
     parameters = objective.parameters
     start = tuple(one.start for one in parameters)
-    first = objective.of([start], places)[0]
+    first = objective.of([start], places, [seed])[0]
     best, best_loss, done = start, first, 1
     # CMA-ES has no use for a single dimension; a second one without effect makes it one.
     begun = [one.place(one.start) for one in parameters] + [0.5] * (len(parameters) == 1)
@@ -153,7 +160,7 @@ def search(objective: Objective, places: Sequence[int], evaluations: int, seed: 
         while not strategy.stop():
             asked = strategy.ask()
             candidates = [values_at(parameters, point) for point in asked]
-            losses = objective.of(candidates, places)
+            losses = objective.of(candidates, places, [seed])
             strategy.tell(asked, losses)
             done += len(losses)
             lowest = int(np.argmin(losses))
@@ -162,7 +169,18 @@ def search(objective: Objective, places: Sequence[int], evaluations: int, seed: 
             if watch is not None:
                 watch(min(done, evaluations), evaluations, best_loss)
         ended = ", ".join(strategy.stop())
-    return Fit(best, best_loss, first, done, ended)
+        favourite = values_at(parameters, strategy.result.xfavorite)
+    return Fit(surer(objective, places, seed, [best, favourite]), best_loss, first, done, ended)
+
+
+def surer(objective: Objective, places: Sequence[int], seed: int, candidates: Sequence[Values]) -> Values:
+    """The candidate with the least loss over seeds that the search has not seen.
+
+    Where runs are random, the best of a thousand values owes some of that to luck, and the middle of what the search
+    has come to may be better.
+    """
+    losses = objective.of(candidates, places, range(seed + 1, seed + 1 + FRESH_SEEDS))
+    return candidates[int(np.argmin(losses))]
 
 
 def values_at(parameters: Sequence[Parameter], point: Sequence[float]) -> Values:
@@ -173,11 +191,6 @@ def values_at(parameters: Sequence[Parameter], point: Sequence[float]) -> Values
 def with_settings(spec: Spec, values: Mapping[str, int]) -> Spec:
     """A specification with other values of the profile."""
     return replace(spec, settings={**spec.settings, **values})
-
-
-def with_workload(spec: Spec, path: str) -> Spec:
-    """A specification of another trace."""
-    return replace(spec, workload=path)
 
 
 def mapped(call: Callable[[T], R], tasks: Sequence[T], jobs: int) -> list[R]:
