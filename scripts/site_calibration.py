@@ -24,7 +24,7 @@ def value(statistic: str, number: float) -> str:
 
 
 def scores(phone: str) -> str:
-    """How well the profile predicts each application from the others, cell by cell."""
+    """How well the profile follows each trace, cell by cell: as a prediction from the others where there is one."""
     fit = calibration(phone)
     hits = sum(score["verdict"] != "miss" for score in fit["scores"])
     rows = []
@@ -43,7 +43,10 @@ def scores(phone: str) -> str:
             ]
         )
     count = f"{hits} of {len(rows)} are hit (ufsim {fit['ufsim']}, {fit['seeds']} seeds).\n\n"
-    return count + table(("left out", "statistic", "recorded>", "80% interval>", "simulated>", ""), rows)
+    return count + table(
+        ("left out" if fit["left_out"] else "fitted to", "statistic", "recorded>", "80% interval>", "simulated>", ""),
+        rows,
+    )
 
 
 def parameters(phone: str) -> str:
