@@ -14,6 +14,9 @@ SECONDS ?= 600
 # Time that make explore takes, on two cores.
 EXPLORE_SECONDS ?= 900
 
+# Folder of the traces that make fits needs.
+TRACES ?= ../shared/traces
+
 # Power cuts of make soak.
 CUTS ?= 1000000
 
@@ -21,7 +24,7 @@ CUTS ?= 1000000
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test docs scorecard reproduce wheel wheel-test sdist-test crash soak explore mutants fuzz \
+.PHONY: help demo test docs scorecard reproduce fits wheel wheel-test sdist-test crash soak explore mutants fuzz \
 	check-format check-rust check-clippy check-python quick example install bench format clean
 
 help:
@@ -32,6 +35,7 @@ help:
 	@echo "make docs     build the documentation, out/site/index.html; every warning is an error"
 	@echo "make reproduce  measure the papers' figures again, with five seeds; can be stopped, and goes on later"
 	@echo "make scorecard  the same, and keep the claims for the documentation"
+	@echo "make fits     fit the phones' profiles to recorded latencies again (TRACES=../shared/traces; about an hour)"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make soak     a million power cuts on all processors (CUTS=1000000); can be stopped, and goes on later"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
@@ -85,6 +89,9 @@ reproduce: install
 
 scorecard: reproduce
 	$(BIN)/python scripts/scorecard.py out/reproduce/scorecard.json
+
+fits: install
+	$(BIN)/python scripts/fit_profiles.py --traces $(TRACES)
 
 # The first two take what make install has compiled; the last one compares with it.
 wheel: install

@@ -15,6 +15,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+import site_calibration
 import site_cli
 import site_demo
 import site_drawings
@@ -130,6 +131,9 @@ NAMED: dict[str, Callable[[str], str]] = {
     "figures": site_papers.figures,
     "assumed": site_papers.assumed,
     "mechanisms": site_mechanisms.mechanisms,
+    "scores": site_calibration.scores,
+    "fitted": site_calibration.parameters,
+    "residuals": site_calibration.residuals,
 }
 
 

@@ -116,6 +116,8 @@ def summary_table(entries: dict[str, Entry], folder: str = "") -> str:
     everything: list[str] = []
     for paper, title in PAPERS.items():
         words = [entries[claim.id]["verdict"] for claim in load_claims() if claim.paper == paper]
+        if not words:  # a question that no paper asks
+            continue
         everything += words
         name, what = title.split(": ", 1)
         rows.append([f"[{name}]({folder}{paper}.md)", what, *(str(words.count(word)) for word in VERDICTS)])

@@ -25,8 +25,10 @@ from ufsim.traces import trace_convert, trace_formats, trace_info, trace_join, t
 
 if TYPE_CHECKING:
     from ufsim import plots
+    from ufsim.calibration import Calibration, calibrate
 
 __all__ = [
+    "Calibration",
     "Comparison",
     "ConfigError",
     "OptionError",
@@ -38,6 +40,7 @@ __all__ = [
     "Study",
     "Suite",
     "__version__",
+    "calibrate",
     "columns",
     "compare",
     "describe_profile",
@@ -56,9 +59,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # matplotlib takes longer to import than a small simulation to run.
-    if name == "plots":
-        from importlib import import_module
+    # matplotlib, numpy and cma take longer to import than a small simulation to run.
+    from importlib import import_module
 
+    if name == "plots":
         return import_module("ufsim.plots")
+    if name in ("calibrate", "Calibration"):
+        return getattr(import_module("ufsim.calibration"), name)
     raise AttributeError(f"module 'ufsim' has no attribute '{name}'")

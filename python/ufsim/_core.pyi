@@ -61,6 +61,35 @@ def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], Non
     raises stops the run and is passed on. The interpreter's lock is held only during these calls.
     """
 
+# A column has its type as numpy spells it, and its values.
+Columns = dict[str, tuple[str, bytes]]
+
+def simulate_logged(
+    spec_json: str, most: int, progress: Callable[[int, int | None, int, str], None] | None = None
+) -> tuple[str, tuple[Columns, list[str], int]]:
+    """Runs one scheme: its result as JSON, and a log of at most `most` requests.
+
+    The log is its columns, a row for each request in the order of completion; the names of processes; and how many
+    requests completed after it was full. Otherwise as `simulate`.
+    """
+
+class OpenedTrace:
+    """A trace in memory, for many runs."""
+
+    def __init__(self, spec_json: str) -> None:
+        """Reads the trace of a spec; raises `ConfigError` if its workload is none."""
+
+    def columns(self) -> Columns:
+        """What the trace says of its requests: the first columns of a log, in the order of arrival."""
+
+    def processes(self) -> list[str]:
+        """Names of processes, indexed by the column `process`."""
+
+    def simulate(
+        self, spec_json: str, most: int, progress: Callable[[int, int | None, int, str], None] | None = None
+    ) -> tuple[str, tuple[Columns, list[str], int]]:
+        """As `simulate_logged`, with this trace in place of the spec's workload."""
+
 def simulate_phone(
     spec_json: str,
     keep_reads: bool = False,

@@ -31,7 +31,7 @@ class Options:
             "help": "Scheme: see `ufsim schemes`.",
             "flag": "--scheme",
             "metavar": "NAME",
-            "commands": ("run", "age"),
+            "commands": ("run", "age", "calibrate"),
         },
     )
     scheduler: str | None = field(
@@ -40,7 +40,7 @@ class Options:
             "help": "Scheduler instead of the scheme's.",
             "flag": "--scheduler",
             "metavar": "NAME",
-            "commands": ("run", "compare"),
+            "commands": ("run", "compare", "calibrate"),
         },
     )
     booster: str | None = field(
@@ -67,7 +67,7 @@ class Options:
             "help": "Device profile, or the path of its file: see `ufsim profiles`.",
             "flag": "--profile",
             "metavar": "NAME|FILE",
-            "commands": ("run", "compare", "phone", "age"),
+            "commands": ("run", "compare", "phone", "age", "calibrate"),
         },
     )
     replay: Replay | None = field(
@@ -115,7 +115,7 @@ class Options:
             ),
             "flag": "--merge",
             "metavar": "",
-            "commands": ("run", "compare"),
+            "commands": ("run", "compare", "calibrate"),
         },
     )
     repeat: int | None = field(
@@ -138,7 +138,7 @@ class Options:
             "flag": "--seed",
             "metavar": "N",
             "range": (0, 18446744073709551615),
-            "commands": ("run", "compare", "phone", "age", "reproduce"),
+            "commands": ("run", "compare", "phone", "age", "reproduce", "calibrate"),
         },
     )
     host_memory_mib: int | str | None = field(
@@ -159,7 +159,7 @@ class Options:
             "help": "Overrides a profile key; repeatable.",
             "flag": "--set",
             "metavar": "SECTION.KEY=VALUE",
-            "commands": ("run", "compare", "phone", "age", "profiles"),
+            "commands": ("run", "compare", "phone", "age", "profiles", "calibrate"),
         },
     )
     precondition: Precondition = field(
@@ -171,7 +171,7 @@ class Options:
             ),
             "flag": "--precondition",
             "metavar": "",
-            "commands": ("run", "compare"),
+            "commands": ("run", "compare", "calibrate"),
         },
     )
     device: str | None = field(
@@ -180,7 +180,7 @@ class Options:
             "help": "The device to take from a trace of several, such as 253:5.",
             "flag": "--device",
             "metavar": "NAME",
-            "commands": ("run", "compare", "trace"),
+            "commands": ("run", "compare", "trace", "calibrate"),
         },
     )
     format: str | None = field(
@@ -189,7 +189,7 @@ class Options:
             "help": "Format of a trace; left out, it is recognised. See `ufsim trace formats`.",
             "flag": "--format",
             "metavar": "NAME",
-            "commands": ("run", "compare", "trace"),
+            "commands": ("run", "compare", "trace", "calibrate"),
         },
     )
     clean: list[str] = field(
@@ -198,7 +198,7 @@ class Options:
             "help": "Cleaning rule for traces; repeatable.",
             "flag": "--clean",
             "metavar": "RULE",
-            "commands": ("run", "compare", "trace"),
+            "commands": ("run", "compare", "trace", "calibrate"),
         },
     )
     fold: bool = field(
@@ -211,7 +211,7 @@ class Options:
             ),
             "flag": "--fold",
             "metavar": "",
-            "commands": ("run", "compare"),
+            "commands": ("run", "compare", "calibrate"),
         },
     )
     age: str | None = field(
@@ -223,7 +223,7 @@ class Options:
             ),
             "flag": "--age",
             "metavar": "JOB",
-            "commands": ("run", "compare", "phone"),
+            "commands": ("run", "compare", "phone", "calibrate"),
         },
     )
     from_state: str | None = field(
@@ -232,7 +232,7 @@ class Options:
             "help": "Begin with a device that `ufsim age` has aged.",
             "flag": "--from",
             "metavar": "FILE",
-            "commands": ("run", "compare", "phone"),
+            "commands": ("run", "compare", "phone", "calibrate"),
         },
     )
     verify: bool = field(

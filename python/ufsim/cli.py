@@ -12,6 +12,7 @@ import typer
 import ufsim
 from ufsim import (
     _core,
+    cli_calibrate,
     cli_phone,
     cli_profiles,
     cli_trace,
@@ -206,6 +207,28 @@ def age_device(
         with ProgressDisplay() as progress:
             make_state(spec, out, progress)
         say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+
+
+@app.command()
+@takes("calibrate", scheme=cli_calibrate.SCHEME)
+def calibrate(
+    options: Arguments,
+    traces: cli_calibrate.TracesArgument,
+    fit: cli_calibrate.FitOption = None,
+    seeds: cli_calibrate.SeedsOption = 5,
+    leave_one_out: cli_calibrate.LeaveOneOutOption = False,
+    evaluations: cli_calibrate.EvaluationsOption = None,
+    keep: cli_calibrate.KeepOption = None,
+    jobs: JobsOption = None,
+    as_json: JsonOption = False,
+    out: cli_calibrate.FileOption = None,
+    picture: cli_calibrate.PictureOption = None,
+) -> None:
+    """Fit a profile to what traced phones took, or score how well it predicts that."""
+    cli_calibrate.places(out, picture, fit)
+    work = {"seeds": seeds, "leave_one_out": leave_one_out, "evaluations": evaluations, "keep": keep, "jobs": jobs}
+    done = cli_calibrate.run(traces, options, fit, **work)
+    cli_calibrate.finish(done, out, picture, as_json=as_json)
 
 
 @app.command()

@@ -88,6 +88,13 @@ _TIME_SERIES = _columns(
     ("mib_per_s", REAL, "MiB/s", "bytes of these requests per second"),
     ("mean_ns max_ns", REAL, "ns", "latency; missing where nothing completed"),
 )
+_POWER_STATES = _columns(
+    ("state", TEXT, "", "busy, idle, entering, hibern8, clk_gated, sleep or waking"),
+    ("time_s", REAL, "s", "in the state, over the measured part"),
+    ("share", REAL, "", "of the measured part (0 to 1)"),
+    ("stays", COUNT, "stays", "how often it began"),
+    ("working_s", REAL, "s", "in which the device had work of its own while the link was down"),
+)
 
 OUTCOMES = ("host", "sram", "map")
 PHASES = ("launch", "loading", "run", "background")
@@ -160,6 +167,7 @@ FRAMES: Mapping[str, tuple[Column, ...]] = {
     "latency": (SCHEME, _KIND, *_LATENCY, *PROVENANCE),
     "cdf": (SCHEME, _KIND, *_CDF, *PROVENANCE),
     "time_series": (SCHEME, _KIND, *_TIME_SERIES, *PROVENANCE),
+    "power_states": (SCHEME, *_POWER_STATES, *PROVENANCE),
     "uses": (SCHEME, *_USES, *PROVENANCE),
     "kills": (SCHEME, *_KILLS, *PROVENANCE),
     "timeline": (SCHEME, *_TIMELINE, *PROVENANCE),

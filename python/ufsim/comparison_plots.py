@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from ufsim import conditions
 from ufsim.formats import duration, number, percent_change, workload_name
 from ufsim.palette import OTHER_COLOURS, SchemeStyle, scheme_styles
-from ufsim.results import Comparison, Result
+from ufsim.results import RECORDED, Comparison, Result
 
 # Grey: the host's own work; red: what the mapping table costs; violet: garbage collection. None is a scheme's colour.
 CAUSES = {
@@ -30,6 +30,8 @@ CAUSES = {
 STATISTICS = (("p50", "p50", "|"), ("mean", "mean", "o"), ("p99", "p99", "D"), ("p999", "p99.9", ">"))
 # Columns of numbers beside a panel of latencies: where they begin, in points from its edge.
 NUMBERS = ((8, "mean"), (96, "p99"))
+# The device on which a trace was recorded: no scheme's colour.
+RECORDED_STYLE = SchemeStyle("#b2182b", "", "o", "-")
 PANEL_INCHES = 6.6
 HEADING_WIDTH = 165
 MOST_LATENCY_PANELS = 4
@@ -43,7 +45,8 @@ def comparison_figure(comparison: Comparison) -> Figure:
         panels.append(partial(draw_latency, comparison=comparison, kind=kind, title=title))
     panels.append(partial(draw_nand_time, comparison=comparison))
     rows = (len(panels) + 1) // 2
-    height = 1.35 + (0.3 if len(comparison) <= 8 else 0.24) * max(3, len(comparison))
+    lines = len(comparison.columns)
+    height = 1.35 + (0.3 if lines <= 8 else 0.24) * max(3, lines)
     figure = Figure(figsize=(2 * PANEL_INCHES, 0.8 + rows * height), dpi=120, layout="constrained")
     figure.get_layout_engine().set(h_pad=0.08, w_pad=0.1, hspace=0.04, wspace=0.04)  # type: ignore[union-attr,call-arg]
     grid = figure.add_gridspec(rows, 2)
@@ -122,14 +125,23 @@ def headline(comparison: Comparison) -> tuple[str, str, list[float | None]]:
     return name, "µs", [None if one is None else one["mean"] / 1e3 for one in found]
 
 
+def with_recorded(comparison: Comparison) -> list[Result]:
+    """The results, then what is known of the traced device."""
+    return [*comparison, *([comparison.recorded] if comparison.recorded else [])]
+
+
 def draw_latency(axes: Axes, comparison: Comparison, kind: str, title: str) -> None:
-    """A line from p50 to p99.9 for each scheme on a logarithmic axis; mean and p99 as numbers beside it."""
-    for row, result in enumerate(comparison):
+    """A line from p50 to p99.9 for each scheme on a logarithmic axis; mean and p99 as numbers beside it.
+
+    Below them stands the device on which the trace was recorded, if that is known.
+    """
+    styles = scheme_styles(comparison.schemes) | {RECORDED: RECORDED_STYLE}
+    for row, result in enumerate(with_recorded(comparison)):
         values = statistics(result, kind)
         if values is None:
             beside(axes, NUMBERS[0][0], row, "–")
             continue
-        style = scheme_styles(comparison.schemes)[result.scheme]
+        style = styles[result.scheme]
         points = {label: (max(values[name], 1) / 1e3, marker) for name, label, marker in STATISTICS}
         across = [place for place, _ in points.values()]
         axes.plot([min(across), max(across)], [row, row], color=style.colour, lw=4, alpha=0.45, solid_capstyle="butt")
@@ -142,7 +154,8 @@ def draw_latency(axes: Axes, comparison: Comparison, kind: str, title: str) -> N
             axes.plot(place, row, marker, color=style.colour, ms=size, label=label if row == 0 else None, **look)
         for x, name in NUMBERS:
             base = statistics(comparison.results[0], kind)
-            gain = conditions.gain_percent(base[name], values[name], shorter=True) if row and base else None
+            is_gain = row and base and result.scheme != RECORDED
+            gain = conditions.gain_percent(base[name], values[name], shorter=True) if is_gain and base else None
             told = duration(values[name]) + ("" if gain is None else f"  {round(gain):+d} %".replace("+0", "0"))
             beside(axes, x, row, told)
     for x, name in NUMBERS:
@@ -150,7 +163,7 @@ def draw_latency(axes: Axes, comparison: Comparison, kind: str, title: str) -> N
     axes.set_xscale("log")
     axes.margins(x=0.06)
     plain_numbers(axes)
-    rows_of(axes, comparison.schemes)
+    rows_of(axes, comparison.columns)
     axes.set_xlabel("latency (µs): | p50, ● mean, ◆ p99, ▶ p99.9")
     axes.set_title(title, fontsize=11, loc="left")
 

@@ -1,6 +1,7 @@
 """The tables of `ufsim run` and `ufsim compare`: what tells the schemes apart comes first."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,9 +23,8 @@ Cell = Callable[[Result], str]
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
     """Prints the table, what was run, and what to know of it."""
-    names = [result.scheme for result in comparison.results]
-    figures = list(rows(comparison, several=len(names) > 1))
-    for table in layout.tables(comparison.workload, names, figures, console.width):
+    figures = list(with_recorded(comparison, rows(comparison, several=len(comparison) > 1)))
+    for table in layout.tables(comparison.workload, comparison.columns, figures, console.width):
         console.print(table)
     print_judgement(console, comparison.results)
 
@@ -64,8 +64,25 @@ def rows(comparison: Comparison, *, several: bool) -> Iterator[Row]:
     if lead != "throughput":
         yield row(results, "throughput MiB/s", lambda result: number(result.throughput_mib_per_s))
         yield row(results, "requests/s", lambda result: number(result.iops), ends=True)
+    yield from host_time_rows(results)
     yield from power_rows(results)
     yield from cost_rows(results)
+
+
+def with_recorded(comparison: Comparison, figures: Iterable[Row]) -> Iterator[Row]:
+    """The same with a cell for the traced device, if it is known: its latencies, and dashes elsewhere."""
+    recorded = comparison.recorded
+    if recorded is None:
+        yield from figures
+        return
+    known = {
+        f"{kind} {label}": latency_cell(recorded, kind, statistic)
+        for kind in ("read", "write")
+        for statistic, label in LATENCY_ROWS
+    }
+    known["requests"] = f"{recorded.data['requests']:,}"
+    for figure in figures:
+        yield replace(figure, cells=[*figure.cells, known.get(figure.label, "–")])
 
 
 def row(results: Sequence[Result], label: str, cell: Cell, ends: bool = False) -> Row:
@@ -146,6 +163,30 @@ def power_rows(results: Sequence[Result]) -> Iterator[Row]:
         return
     for label, cell in POWER_ROWS.items():
         yield Row(label, [cell(power) if power else "–" for power in powers], ends=label == "energy mJ")
+
+
+def host_time_rows(results: Sequence[Result]) -> Iterator[Row]:
+    """What processors did for requests, and who waited before the queue, if a profile gives the host time."""
+    hosts = [result.data.get("host_time") for result in results]
+    if not any(hosts):
+        return
+    for label, cell in HOST_TIME_ROWS.items():
+        yield Row(label, [cell(host) if host else "–" for host in hosts], ends=label == "came late")
+
+
+def processor_time(host: Mapping[str, Any]) -> str:
+    """Processor time of all submissions and completions."""
+    return duration(sum(work["submit_ns"] + work["complete_ns"] for work in host["work"].values()))
+
+
+HOST_TIME_ROWS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "processor time": processor_time,
+    "waited for processors": lambda host: duration(host["queued_ns"]),
+    "requests at once": lambda host: f"{host['requests'] / host['batches']:.1f}" if host["batches"] else "–",
+    "most requests inside": lambda host: f"{host['inside_peak']:,}",
+    "waited before the queue": lambda host: f"{host['waited_requests']:,}",
+    "came late": lambda host: f"{host['late_requests']:,}",
+}
 
 
 def down_share(power: Mapping[str, Any]) -> str:

@@ -236,6 +236,8 @@ def notes(results: Sequence[Result]) -> list[str]:
     idle = [result for result in results if not gc_ran(result)]
     if idle:
         told.append(whose(idle, results) + "GC never ran")
+    if any(result.data.get("recorded") and result.data.get("replay") == "closed" for result in results):
+        told.append("recorded latencies are of the recorded times, which a closed replay does not keep")
     if limits_nothing(results):
         told.append("the limit of host memory changes nothing: no scheme here has a booster")
     return told

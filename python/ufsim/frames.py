@@ -98,6 +98,19 @@ def time_series_rows(result: "Result") -> Iterator[Row]:
             }
 
 
+def power_state_rows(result: "Result") -> Iterator[Row]:
+    """Rows of `power_states`; none where the profile has no power states."""
+    power: Mapping[str, Any] = result.data.get("power") or {}
+    for state, stay in power.get("states", {}).items():
+        yield provenance(result) | {
+            "state": state,
+            "time_s": stay["time_ns"] / 1e9,
+            "share": stay["time_ns"] / power["elapsed_ns"] if power["elapsed_ns"] else 0.0,
+            "stays": stay["stays"],
+            "working_s": stay["working_ns"] / 1e9,
+        }
+
+
 def use_rows(result: "Result") -> Iterator[Row]:
     """Rows of `uses`; none where the workload is no phone."""
     for number, use in enumerate((result.data.get("phone") or {}).get("uses", [])):

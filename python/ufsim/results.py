@@ -6,7 +6,7 @@ pandas and matplotlib are imported where they are used: they take longer to star
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +17,7 @@ from ufsim.formats import workload_name
 from ufsim.frames import LATENCY_STATISTICS, PERCENTILES, gain_percent, latency_value
 from ufsim.html import html_table
 from ufsim.names import did_you_mean
+from ufsim.request_log import RequestLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LATENCY_STATISTICS", "PERCENTILES", "Comparison", "Result", "ResultSet", "latency_value"]
 
+# What the device on which a trace was recorded is called beside schemes.
+RECORDED = "recorded"
 # NAND work that exists only because the mapping table lives on flash.
 MAPPING_CAUSES = ("map_read", "map_write", "valid_page_search")
 
@@ -37,11 +40,13 @@ class Result:
     """
 
     data: Mapping[str, Any]
+    request_log: RequestLog | None = field(default=None, compare=False)
 
     def __getattr__(self, name: str) -> Any:
         # Only called for names that are not found otherwise; copy and pickle ask before `data` exists.
-        if name.startswith("__") or name == "data" or name not in self.data:
-            known = () if name.startswith("_") or name == "data" else dir(self)
+        own = name in ("data", "request_log")
+        if name.startswith("__") or own or name not in self.data:
+            known = () if name.startswith("_") or own else dir(self)
             raise AttributeError(f"a result has no field '{name}'{did_you_mean(name, known)}")
         return self.data[name]
 
@@ -56,6 +61,17 @@ class Result:
 
     def _repr_html_(self) -> str:
         return Comparison(self.workload, [self])._repr_html_()
+
+    def on_recorded_device(self) -> "Result | None":
+        """What the same requests took on the device on which the trace was recorded; nothing if it does not tell.
+
+        A result of the scheme "recorded" with latencies and nothing else: `latency` and `cdf` work on it.
+        """
+        recorded: Mapping[str, Any] | None = self.data.get("recorded")
+        if not recorded:
+            return None
+        run = {name: self.data[name] for name in ("workload", "seed", "version")}
+        return Result({"scheme": RECORDED, "profile": "", "set": {}, **run, **recorded})
 
     @property
     def mapping_share(self) -> float:
@@ -90,6 +106,14 @@ class Result:
         """
         return typed("time_series", frames.time_series_rows(self))
 
+    def power_states(self) -> "pd.DataFrame":
+        """Power states of link and device: a row for each. No rows where the profile has none.
+
+        Columns: `scheme`, `state`, `time_s` (s) and `share` of the measured part (0 to 1), `stays`, `working_s` (s, in
+        which the device had work of its own while the link was down), and what was run.
+        """
+        return typed("power_states", frames.power_state_rows(self))
+
     def uses(self) -> "pd.DataFrame":
         """What the user of a phone waits for: a row for each use of an app. No rows where the workload is no phone.
 
@@ -100,6 +124,20 @@ class Result:
         commands by which the driver fetched mappings meanwhile; and what was run.
         """
         return typed("uses", frames.use_rows(self))
+
+    def requests(self) -> "pd.DataFrame":
+        """Every request in the order of completion, if the run was made with `log=True`.
+
+        Columns: `scheme`, `arrival_s` (s, from the beginning of the workload on), `kind`, `sector` (512 B), `bytes`,
+        the flags `fua`, `sync`, `meta`, `readahead`, `preflush`, `process`, `latency_ns`, `waiting_ns` (ns, until its
+        first command was sent; missing if none was), `recorded_ns` (ns, on the traced device; missing if unknown),
+        `measured`, `failed`, `outcome` (of reads: host, sram, map: where the mapping came from), and what was run.
+        Texts are categories: there may be millions of rows. `request_log` has the same as arrays of numpy, and how many
+        requests were left out because the log was full.
+        """
+        if self.request_log is None:
+            raise _core.ConfigError("the result has no log of requests; make it with log=True")
+        return self.request_log.frame(self)
 
     def to_json(self) -> str:
         """The report as JSON."""
@@ -149,6 +187,10 @@ class ResultSet:
         """`Result.time_series` of all schemes."""
         return self._frame("time_series", frames.time_series_rows)
 
+    def power_states(self) -> "pd.DataFrame":
+        """`Result.power_states` of all schemes."""
+        return self._frame("power_states", frames.power_state_rows)
+
     def uses(self) -> "pd.DataFrame":
         """`Result.uses` of all schemes."""
         return self._frame("uses", frames.use_rows)
@@ -167,6 +209,11 @@ class Comparison(ResultSet):
     workload: str
     results: list[Result]
 
+    @property
+    def recorded(self) -> Result | None:
+        """What the traced device did: `Result.on_recorded_device`, of requests that are the same for all schemes."""
+        return self.results[0].on_recorded_device()
+
     def __repr__(self) -> str:
         return f"<ufsim.Comparison of {', '.join(self.schemes)} on {self.workload}>"
 
@@ -175,8 +222,14 @@ class Comparison(ResultSet):
         from ufsim import comparison_tables, conditions
 
         rows = comparison_tables.rows(self, several=len(self) > 1)
+        rows = comparison_tables.with_recorded(self, rows)
         caption = f"{workload_name(self.workload)}: {conditions.run_text(conditions.described(self.results))}"
-        return html_table(caption, ["", *self.schemes], [[row.label, *row.cells] for row in rows])
+        return html_table(caption, ["", *self.columns], [[row.label, *row.cells] for row in rows])
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the schemes, then "recorded" if the traced device is known."""
+        return [*self.schemes, *([RECORDED] if self.recorded else [])]
 
     def gain_percent(self, result: Result) -> float:
         """Throughput gain over the first scheme, in per cent."""
@@ -198,8 +251,16 @@ class Comparison(ResultSet):
         return self._frame("table", lambda result: [frames.table_row(result, first)]).set_index("scheme")
 
     def latency(self) -> "pd.DataFrame":
-        """`Result.latency` of all schemes, indexed by scheme and kind."""
+        """`Result.latency` of all schemes, then of the traced device ("recorded"), indexed by scheme and kind."""
         return self._frame("latency", frames.latency_rows).set_index(["scheme", "kind"])
+
+    def cdf(self) -> "pd.DataFrame":
+        """`Result.cdf` of all schemes, then of the traced device ("recorded"), if that is known."""
+        return self._frame("cdf", frames.cdf_rows)
+
+    def _frame(self, name: str, rows: Callable[[Result], Iterable[frames.Row]]) -> "pd.DataFrame":
+        recorded = [self.recorded] if name in ("latency", "cdf") and self.recorded else []
+        return typed(name, (row for result in [*self.results, *recorded] for row in rows(result)))
 
     def nand_time(self) -> "pd.DataFrame":
         """Busy time of the NAND dies in nanoseconds: one row for each scheme, a column for each cause."""
@@ -211,10 +272,16 @@ class Comparison(ResultSet):
     def to_dict(self) -> dict[str, Any]:
         """The document that `to_json` writes."""
         results = [dict(result.data) for result in self.results]
-        return {"ufsim": _core.__version__, "workload": self.workload, "results": results}
+        recorded = {RECORDED: results[0][RECORDED]} if results[0].get(RECORDED) else {}
+        return {"ufsim": _core.__version__, "workload": self.workload, **recorded, "results": results}
 
     def to_json(self) -> str:
-        """One JSON document with the version, the workload and a list of results."""
+        """One JSON document with the version, the workload and a list of results.
+
+        Beside them, if the trace has completions: `recorded`, what the device took on which it was recorded. Its
+        `latency_ns`, `latency_within` and `latency_within_by_kind` have the form of a result's and are about the same
+        requests, but for those `without` a recorded latency.
+        """
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     @classmethod

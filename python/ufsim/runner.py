@@ -12,6 +12,7 @@ from ufsim import _core
 from ufsim.documents import parse
 from ufsim.formats import workload_names
 from ufsim.names import check_range
+from ufsim.request_log import RequestLog, room
 from ufsim.results import Comparison, Result
 from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, RunOptions, Spec, Workload, specs_of
 from ufsim.states import StateCache, simulated
@@ -37,6 +38,7 @@ def run(  # type: ignore[overload-overlap]
     *,
     progress: Progress | None = None,
     cache: Cache = True,
+    log: bool | int = False,
     **options: Unpack[RunOptions],
 ) -> Result: ...
 
@@ -48,6 +50,7 @@ def run(
     *,
     progress: Progress | None = None,
     cache: Cache = True,
+    log: bool | int = False,
     **options: Unpack[RunOptions],
 ) -> Suite: ...
 
@@ -58,6 +61,7 @@ def run(
     *,
     progress: Progress | None = None,
     cache: Cache = True,
+    log: bool | int = False,
     **options: Unpack[RunOptions],
 ) -> Result | Suite:
     """Simulates one scheme.
@@ -71,11 +75,13 @@ def run(
     the command line. `cache` names another directory, or is a `StateCache`; `cache=False` ages anew. The result is the
     same.
 
+    With `log` every request is kept for `Result.requests`: up to a million, or as many as it says.
+
     Raises `ConfigError` (`OptionError` for an option that has no effect on such a workload), `FileNotFoundError` or
     `SimulationBug`, and `TypeError` for an option that does not exist.
     """
     specs = specs_of("run", workload, scheme, options)
-    results = run_all(specs, 1, progress, states_of(cache))
+    results = run_all(specs, 1, progress, states_of(cache), room(log))
     return results[0] if isinstance(workload, str | PathLike) else suite_of(specs, results)
 
 
@@ -87,6 +93,7 @@ def compare(  # type: ignore[overload-overlap]
     jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
+    log: bool | int = False,
     **options: Unpack[RunOptions],
 ) -> Comparison: ...
 
@@ -99,6 +106,7 @@ def compare(
     jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
+    log: bool | int = False,
     **options: Unpack[RunOptions],
 ) -> Suite: ...
 
@@ -110,6 +118,7 @@ def compare(
     jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
+    log: bool | int = False,
     **options: Unpack[RunOptions],
 ) -> Comparison | Suite:
     """Simulates several schemes under the same workload, `jobs` at a time (default: one for each processor).
@@ -119,7 +128,7 @@ def compare(
     of aged devices. Otherwise as `run`.
     """
     specs = specs_of("compare", workload, schemes, options)
-    results = run_all(specs, jobs_of(jobs), progress, states_of(cache))
+    results = run_all(specs, jobs_of(jobs), progress, states_of(cache), room(log))
     suite = suite_of(specs, results)
     return suite[0] if isinstance(workload, str | PathLike) else suite
 
@@ -146,11 +155,20 @@ def states_of(cache: Cache) -> StateCache | None:
 
 
 def run_all(
-    specs: list[Spec], jobs: int, progress: Progress | None = None, cache: StateCache | None = None
+    specs: list[Spec],
+    jobs: int,
+    progress: Progress | None = None,
+    cache: StateCache | None = None,
+    most_logged: int = 0,
 ) -> list[Result]:
     """Runs `specs` in threads; the first failure, or an interrupt, stops all of them."""
 
     def simulate(spec: Spec, report: Callable[..., None]) -> Result:
+        if most_logged:
+            document, log = simulated(
+                cache, spec, report, lambda begun: _core.simulate_logged(begun.to_json(), most_logged, report)
+            )
+            return Result(parse(document), RequestLog(*log))
         document = simulated(cache, spec, report, lambda begun: _core.simulate(begun.to_json(), report))
         return Result(parse(document))
 

@@ -165,17 +165,19 @@ class Suite:
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `to_json` writes."""
-        suite = [
-            {"name": name, "workload": comparison.workload, "results": [dict(one.data) for one in comparison.results]}
-            for name, comparison in zip(self.names, self.comparisons, strict=True)
-        ]
+        suite = []
+        for name, comparison in zip(self.names, self.comparisons, strict=True):
+            document = comparison.to_dict()
+            del document["ufsim"]
+            suite.append({"name": name, **document})
         return {"ufsim": _core.__version__, "suite": suite, "geometric_mean": self.geometric_mean()}
 
     def to_json(self) -> str:
         """One JSON document.
 
-        `ufsim`: the version. `suite`: a list of objects with `name`, `workload` and `results`, as in the document of a
-        comparison. `geometric_mean`: gains over the first scheme in per cent, by measure and scheme.
+        `ufsim`: the version. `suite`: a list of objects with `name`, `workload`, `results` and perhaps `recorded`, as
+        in the document of a comparison. `geometric_mean`: gains over the first scheme in per cent, by measure and
+        scheme.
         """
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 

@@ -1,6 +1,7 @@
 """The tables of a suite: one for each measure, a row for each workload, and the geometric mean below."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -8,8 +9,8 @@ from ufsim import conditions, layout
 from ufsim.comparison_tables import gain_cell, print_conditions, print_time, rows
 from ufsim.formats import duration, number
 from ufsim.layout import Row
-from ufsim.results import Comparison
-from ufsim.suite import Measure, Suite
+from ufsim.results import RECORDED, Comparison
+from ufsim.suite import LATENCIES, Measure, Suite
 
 MEAN = "geometric mean"
 
@@ -24,8 +25,8 @@ def print_suite(console: Console, suite: Suite) -> None:
     else:
         for measure, places in suite.measures():
             title = f"{measure.label}: {suite.schemes[0]}, and gains over it"
-            found = list(measure_rows(suite, measure, places))
-            for table in layout.tables(title, suite.schemes, found, console.width):
+            names, found = with_recorded(suite, measure, places, list(measure_rows(suite, measure, places)))
+            for table in layout.tables(title, names, found, console.width):
                 console.print(table)
     by_name = {name: one.results for name, one in zip(suite.names, suite.comparisons, strict=True)}
     notes = conditions.merged({name: conditions.notes(results) for name, results in by_name.items()})
@@ -42,6 +43,17 @@ def measure_rows(suite: Suite, measure: Measure, places: list[int]) -> Iterator[
         yield Row(suite.names[place], [base, *map(gain_cell, gains[1:])], ends=place == places[-1])
     means = [suite.mean_gain(measure, places, column) for column in range(len(suite.schemes))]
     yield Row(MEAN, ["–", *map(gain_cell, means[1:])])
+
+
+def with_recorded(suite: Suite, measure: Measure, places: list[int], rows: list[Row]) -> tuple[list[str], list[Row]]:
+    """Names and rows with a column for what the traced devices did, if any of them is known."""
+    recorded = [suite.comparisons[place].recorded for place in places]
+    values = [measure.value(one) if one and measure in LATENCIES else None for one in recorded]
+    if not any(values):
+        return suite.schemes, rows
+    cells = [value_cell(measure, value) for value in values] + ["–"] * (len(rows) - len(values))
+    added = [replace(row, cells=[*row.cells, cell]) for row, cell in zip(rows, cells, strict=True)]
+    return [*suite.schemes, RECORDED], added
 
 
 def value_cell(measure: Measure, value: float | None) -> str:

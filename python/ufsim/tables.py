@@ -122,7 +122,10 @@ def traces_table(infos: list[Document]) -> Table:
     row("requests/s", lambda info: number(info["requests_per_second"]))
     row("busiest second / mean", lambda info: number(info["peak_to_mean"]))
     row("CV of interarrival times", lambda info: number(info["interarrival_variation"]))
-    row("mean traced latency", lambda info: duration(info["mean_latency_ns"]), last=True)
+    row("with recorded latency", lambda info: f"{info['with_latency']:,}")
+    for kind in ("read", "write"):
+        row(f"recorded {kind}: p50/p90/p99", partial(recorded_cell, kind=kind))
+    row("mean recorded latency", lambda info: duration(info["mean_latency_ns"]), last=True)
     row("unaligned", lambda info: f"{info['unaligned']:,}")
     row("  widened by MiB", lambda info: number(info["widened_bytes"] / MIB))
     row("read-modify-writes", lambda info: f"{info['partial_writes']:,}")
@@ -133,6 +136,12 @@ def traces_table(infos: list[Document]) -> Table:
 def count_cell(info: Document, name: str) -> str:
     """A number of requests."""
     return f"{info[name]:,}"
+
+
+def recorded_cell(info: Document, kind: str) -> str:
+    """What the traced device took."""
+    latency = (info["recorded_latency_ns"] or {}).get(kind)
+    return " / ".join(duration(latency[name]) for name in ("p50", "p90", "p99")) if latency else "–"
 
 
 def mib_cell(info: Document, name: str) -> str:

@@ -42,7 +42,7 @@ def compared(ufsim: Command) -> dict:
 
 
 def test_json_is_one_document_with_a_result_for_each_scheme(compared: dict) -> None:
-    assert set(compared) == {"ufsim", "workload", "results"}
+    assert set(compared) == {"ufsim", "workload", "recorded", "results"}
     assert compared["ufsim"] == package.__version__
     assert compared["workload"] == str(SAMPLE)
     assert [entry["scheme"] for entry in compared["results"]] == SCHEMES

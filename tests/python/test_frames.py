@@ -33,6 +33,7 @@ def frames_of(comparison: Comparison, study: Study) -> dict[str, list[pd.DataFra
         "latency": [first.latency(), comparison.latency()],
         "cdf": [first.cdf(), comparison.cdf(), study.cdf()],
         "time_series": [first.time_series(), comparison.time_series(), study.time_series()],
+        "power_states": [first.power_states(), comparison.power_states(), study.power_states()],
         # A comparison of traces has no uses: the frame is empty, and of the same types.
         "uses": [first.uses(), comparison.uses(), study.results[0].uses(), study.uses()],
         **{name: [getattr(study, name)()] for name in ("kills", "timeline", "apps", "summary", "energy")},
@@ -130,7 +131,8 @@ def test_seeds_up_to_the_largest_are_kept() -> None:
 
 
 def test_docstrings_name_every_column_that_is_declared() -> None:
-    owners = {"table": Comparison, "latency": Result, "cdf": Result, "time_series": Result, "uses": Result}
+    owners = {"table": Comparison, "latency": Result, "cdf": Result, "time_series": Result}
+    owners |= {"uses": Result, "power_states": Result}
     for name, declared in FRAMES.items():
         told = inspect.getdoc(getattr(owners.get(name, Study), name)) or ""
         for column in declared:

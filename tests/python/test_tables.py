@@ -144,3 +144,23 @@ def test_power_states_have_rows_where_a_profile_has_them(comparison: Comparison)
     assert row(text, "wakes by the driver") == ["–", "5", "–"]
     assert row(text, "waited for wakes") == ["–", "12.2 ms", "–"]
     assert row(text, "energy mJ") == ["–", "2,500", "–"]
+
+
+def test_host_time_has_rows_where_a_profile_has_it(comparison: Comparison) -> None:
+    assert "processor time" not in printed(comparison)
+    comparison.results[1].data["host_time"] = {
+        "work": {"read": {"submit_ns": 400_000, "complete_ns": 100_000}, "other": {"submit_ns": 0, "complete_ns": 7}},
+        "queued_ns": 12_150_000,
+        "requests": 300,
+        "batches": 200,
+        "inside_peak": 128,
+        "waited_requests": 1234,
+        "late_requests": 56,
+    }
+    text = printed(comparison)
+    assert row(text, "processor time") == ["–", "500 µs", "–"]
+    assert row(text, "waited for processors") == ["–", "12.2 ms", "–"]
+    assert row(text, "requests at once") == ["–", "1.5", "–"]
+    assert row(text, "most requests inside") == ["–", "128", "–"]
+    assert row(text, "waited before the queue") == ["–", "1,234", "–"]
+    assert row(text, "came late") == ["–", "56", "–"]

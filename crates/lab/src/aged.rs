@@ -133,7 +133,7 @@ impl Aged {
         let faulty = config.faults.any();
         let driver = profile.host_config(parts);
         let device = self.device.reconfigured(config);
-        let (link, power) = (profile.link_config(), profile.power_config());
+        let (link, power) = (profile.link_config(), profile.power_config(seed));
         let system = System::switched_on(device, self.oracle, driver, link, power);
         let system = system.map_err(|error| misfit(profile, &error))?;
         let mut system = system.with_host_time(profile.block_config(seed));

@@ -22,7 +22,7 @@ pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, La
     let info = device.info();
     config.check(&info).map_err(|error| misfit(profile, &error))?;
     let mut system = System::new(Driver::new(config, info), Link::new(profile.link_config()), device)
-        .with_power(profile.power_config())
+        .with_power(profile.power_config(seed))
         .with_host_time(profile.block_config(seed));
     if faulty {
         system.allow_faults();

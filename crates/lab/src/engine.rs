@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use host::BoosterKind;
+use units::SimTime;
 use workload::fio::JobFile;
+use workload::report::columns::Column;
 use workload::report::phone::ReadLog;
 use workload::{Fault, Footprint, Source};
 
@@ -18,6 +20,7 @@ use crate::open::{Beneath, JobText, Workload, kind_of, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
 use crate::report::{Context, Start, report};
+use crate::request_log::LoggedRequests;
 use crate::result::{RunResult, Verified};
 use crate::run::{Stop, System};
 use crate::spec::Machine;
@@ -34,7 +37,17 @@ const ENTRY_BYTES: u64 = 8;
 pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, LabError> {
     let run = Run::of(spec)?;
     let workload = open(spec, run.beneath()?)?;
-    run.go(workload, progress).map(|ran| ran.result)
+    run.go(workload, None, progress).map(|ran| ran.result)
+}
+
+/// Runs one simulation, and keeps a log of at most `most` requests.
+///
+/// # Errors
+/// See [`simulate`].
+pub fn simulate_logged(spec: &Spec, most: usize, progress: &mut OnProgress) -> Result<Ran, LabError> {
+    let run = Run::of(spec)?;
+    let workload = open(spec, run.beneath()?)?;
+    run.go(workload, Some(most), progress)
 }
 
 /// Checks what can be checked of a run without reading a trace or simulating: the machine, and that every option given
@@ -54,7 +67,7 @@ pub fn check(spec: &Spec) -> Result<WorkloadKind, LabError> {
 /// # Errors
 /// See [`simulate`].
 pub fn simulate_workload(spec: &Spec, workload: Workload, progress: &mut OnProgress) -> Result<RunResult, LabError> {
-    Run::of(spec)?.go(workload, progress).map(|ran| ran.result)
+    Run::of(spec)?.go(workload, None, progress).map(|ran| ran.result)
 }
 
 /// Runs a scenario of a phone, and keeps every read if `keep_reads`.
@@ -71,7 +84,7 @@ pub fn simulate_phone(spec: &Spec, keep_reads: bool, progress: &mut OnProgress) 
     if keep_reads {
         workload.source.keep_reads();
     }
-    run.go(workload, progress)
+    run.go(workload, None, progress)
 }
 
 /// What a run gives.
@@ -81,6 +94,19 @@ pub struct Ran {
     pub result: RunResult,
     /// The log of reads, if the workload was asked to keep one and can.
     pub reads: Option<ReadLog>,
+    /// The log of requests, if one was wanted, with times from the beginning of the workload on.
+    pub requests: Option<RequestTable>,
+}
+
+/// A log of requests in columns.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RequestTable {
+    /// A row for each request, in the order of completion.
+    pub columns: Vec<Column>,
+    /// Names of processes, indexed by the column `process`.
+    pub processes: Vec<String>,
+    /// Requests that completed after the log was full.
+    pub left_out: u64,
 }
 
 /// Ages the device of a spec and switches it off. The spec's `workload` is not looked at, and conditions are those of
@@ -105,40 +131,51 @@ pub fn age_header(spec: &Spec) -> Result<Header, LabError> {
 }
 
 /// A run, from what was asked for.
-struct Run<'a> {
+pub(crate) struct Run<'a> {
     spec: &'a Spec,
     machine: Machine,
     wall: Wall,
 }
 
 impl Run<'_> {
-    fn of(spec: &Spec) -> Result<Run<'_>, LabError> {
+    pub(crate) fn of(spec: &Spec) -> Result<Run<'_>, LabError> {
         let wall = Wall::start();
         Ok(Run { spec, machine: spec.resolve()?, wall })
     }
 
-    fn beneath(&self) -> Result<Beneath, LabError> {
+    pub(crate) fn beneath(&self) -> Result<Beneath, LabError> {
         let Machine { parts, profile } = &self.machine;
         let capacity_units = profile.capacity_units();
         let whole_table = u64::from(capacity_units) * ENTRY_BYTES;
         let first = profile.host_config(*parts).memory_limit_bytes.unwrap_or(whole_table);
         let most = self.spec.memory_plan()?.limits().fold(first, u64::max).min(whole_table);
         let driver_bytes = if parts.booster == BoosterKind::None { 0 } else { most };
-        Ok(Beneath { capacity_units, driver_bytes, merge: profile.merge_limits() })
+        Ok(Beneath {
+            capacity_units,
+            driver_bytes,
+            merge: profile.merge_limits(),
+            plugs: profile.values.host_time.plugs,
+        })
     }
 
-    /// The whole run of a workload.
-    fn go(&self, mut workload: Workload, progress: &mut OnProgress) -> Result<Ran, LabError> {
+    /// The whole run of a workload, with a log of at most `most` requests if one is wanted.
+    pub(crate) fn go(
+        &self,
+        mut workload: Workload,
+        most: Option<usize>,
+        progress: &mut OnProgress,
+    ) -> Result<Ran, LabError> {
         let (mut system, state) = self.begin(progress)?;
         let plan = self.spec.memory_plan()?;
         system.plan_memory(plan).map_err(|error| misfit(&self.machine.profile, &error))?;
         let source = &mut *workload.source;
-        let ran = self.guarded(|| self.phases(&mut system, source, progress));
+        let ran = self.guarded(|| self.phases(&mut system, source, most, progress));
         let start = match ran.map_err(|bug| with_place(bug, &system))? {
             Ok(start) => start,
             Err(Stop::Interrupted) => return Err(LabError::Interrupted),
             Err(stop) => return Err(with_place(self.bug(&stop.to_string()), &system)),
         };
+        let requests = most.map(|_| table(system.take_log(), start.at, source));
         let (measure, after) = system.outcome();
         if measure.submitted != measure.completed {
             let lost = format!("{} requests submitted, {} completed", measure.submitted, measure.completed);
@@ -172,7 +209,7 @@ impl Run<'_> {
         if self.spec.verify {
             result.verified = Some(self.verify(&mut system, progress)?);
         }
-        Ok(Ran { result, reads })
+        Ok(Ran { result, reads, requests })
     }
 
     /// Reads everything back, when all that the report needs has been taken down.
@@ -223,7 +260,13 @@ impl Run<'_> {
     }
 
     /// Preconditioning, then the workload. Gives the state between them.
-    fn phases(&self, system: &mut System, source: &mut dyn Source, progress: &mut OnProgress) -> Result<Start, Stop> {
+    fn phases(
+        &self,
+        system: &mut System,
+        source: &mut dyn Source,
+        most: Option<usize>,
+        progress: &mut OnProgress,
+    ) -> Result<Start, Stop> {
         let fill = match self.spec.precondition.as_str() {
             "footprint" => source.footprint(),
             "touched" => source.preconditioning_ranges(),
@@ -236,10 +279,14 @@ impl Run<'_> {
         }
         let (measure, counters) = system.outcome();
         let start = Start {
+            at: counters.at,
             wall_seconds: self.wall.seconds(),
             requests: measure.unmeasured,
             operations: counters.operations(),
         };
+        if let Some(most) = most {
+            system.log_requests(most);
+        }
         system.run(source, &mut throttled("run", &self.wall, progress))?;
         Ok(start)
     }
@@ -261,7 +308,8 @@ impl Run<'_> {
     fn idle_seed(&self, workload: &Workload, age: Option<&str>) -> Option<String> {
         let aged_at_random = age.is_some_and(|text| JobFile::parse(text, "age").map_or(true, |job| job.is_random()));
         let faulty = self.machine.profile.device_config([0; 2]).faults.any();
-        let drawn = self.machine.profile.block_config(0).is_random();
+        let profile = &self.machine.profile;
+        let drawn = profile.block_config(0).is_random() || profile.power_config(0).is_random();
         let random = workload.random || aged_at_random || faulty || drawn;
         let seed = self.spec.seed;
         (seed != Spec::default().seed && !random)
@@ -276,6 +324,10 @@ impl Run<'_> {
         let Workload { replay, depth, folded, merged, .. } = *workload;
         Ok(Setup::of(&Settled { spec, parts, overrides, replay, depth, folded, merged, age, aged_with }))
     }
+}
+
+fn table(logged: LoggedRequests, start: SimTime, source: &dyn Source) -> RequestTable {
+    RequestTable { columns: logged.columns(start), processes: source.processes().to_vec(), left_out: logged.left_out }
 }
 
 /// The fio job that ages a device, and its whole text, with the variables and files that it names.

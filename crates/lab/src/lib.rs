@@ -31,6 +31,7 @@ mod kind;
 mod measure;
 mod memory_plan;
 mod open;
+mod opened;
 pub mod options;
 mod options_page;
 pub mod oracle;
@@ -38,8 +39,9 @@ mod power;
 pub mod profile;
 mod progress;
 mod queue;
-mod reads;
+mod recording;
 mod report;
+mod request_log;
 mod requests;
 mod result;
 mod room;
@@ -58,19 +60,23 @@ pub use ageing::check_ageing;
 pub use assemble::assemble;
 pub use cache::CacheOf;
 pub use energy::{Energy, EnergyModel};
-pub use engine::{Ran, age, age_header, check, simulate, simulate_phone, simulate_workload};
+pub use engine::{
+    Ran, RequestTable, age, age_header, check, simulate, simulate_logged, simulate_phone, simulate_workload,
+};
 pub use error::LabError;
 pub use fio_json::fio_json;
 pub use kind::WorkloadKind;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
 pub use open::Workload;
+pub use opened::{OpenedTrace, simulate_trace};
 pub use options::{Setup, Spec};
 pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
-pub use reads::ReadRecord;
+pub use recording::Recording;
+pub use request_log::{LoggedRequests, RequestRecord};
 pub use result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Named,
-    OperationResult, OverTime, PowerResult, PowerStay, RunResult, Verified, Waf,
+    OperationResult, OverTime, PowerResult, PowerStay, RecordedResult, RunResult, Verified, Waf,
 };
 pub use run::{Stop, System};
 pub use spec::Machine;
@@ -78,4 +84,5 @@ pub use stack::{OnLink, Stack, Turn};
 pub use system::{Parts, Preset, SystemSpec, schemes};
 pub use version::VERSION;
 pub use workload::fio::is_inline_job;
+pub use workload::report::columns::Column;
 pub use workload::report::phone::ReadLog;

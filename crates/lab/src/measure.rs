@@ -9,11 +9,17 @@ use units::{Counter, CounterSet, Nanos, SimTime};
 use workload::{GroupInfo, WorkOp};
 
 use crate::digest::Digest;
+use crate::recording::Recording;
 use crate::requests::Slot;
 use crate::series::Series;
 
 /// Significant decimal digits of recorded latencies.
 const DIGITS: u8 = 3;
+
+/// An empty histogram of latencies in nanoseconds. It grows to whatever it is given.
+pub(crate) fn latency_histogram() -> Histogram<u64> {
+    Histogram::new(DIGITS).expect("3 digits are allowed")
+}
 
 /// Number of kinds of request.
 pub const KINDS: usize = WorkOp::NAMES.len();
@@ -85,8 +91,7 @@ pub struct KindStats {
 
 impl KindStats {
     fn new(first: SimTime) -> KindStats {
-        let latency = Histogram::new(DIGITS).expect("3 digits are allowed");
-        KindStats { count: 0, bytes: 0, latency, waiting_ns: 0, first, last: first }
+        KindStats { count: 0, bytes: 0, latency: latency_histogram(), waiting_ns: 0, first, last: first }
     }
 
     /// Adds another group's requests of the same kind, or another kind's.
@@ -136,6 +141,8 @@ pub struct Measure {
     pub digest: Digest,
     /// Measured completions over time.
     pub series: Series,
+    /// What the traced device took for measured requests.
+    pub recording: Recording,
     began: Option<SimTime>,
 }
 
@@ -187,6 +194,7 @@ impl Measure {
         self.completed += 1;
         self.ended = now;
         self.series.completed(slot, now);
+        self.recording.add(slot.kind, slot.phone_latency);
         let kind = &mut self.groups[slot.group.index()].kinds[slot.kind as usize];
         let stats = kind.get_or_insert_with(|| KindStats::new(slot.arrival));
         stats.count += 1;

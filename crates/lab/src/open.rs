@@ -17,7 +17,7 @@ use std::sync::Arc;
 use android::{Phone, Scenario};
 use sqlite_load::{SqliteSource, SqliteSpec};
 use workload::fio::{self, JobFile};
-use workload::{Folded, Generated, MergeLimits, Replay, ReplayMode, Source, Trace, text_file};
+use workload::{Folded, Generated, MergeLimits, Plugged, Replay, ReplayMode, Source, Trace, text_file};
 
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
@@ -63,6 +63,8 @@ pub(crate) struct Beneath {
     pub driver_bytes: u64,
     /// How far neighbouring requests may be merged.
     pub merge: MergeLimits,
+    /// Tasks of live workloads have plugs.
+    pub plugs: bool,
 }
 
 /// What kind of workload a spec names. A file of a trace is not read.
@@ -189,13 +191,16 @@ pub(crate) fn generated(path: &str) -> Result<Option<Generated>, LabError> {
 pub(crate) fn open(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let described = describe(&spec.workload)?;
     spec.check_effects(described.kind())?;
-    match described {
-        Described::Trace => open_trace(spec, beneath),
-        Described::Job(job) => open_job(&job, spec, beneath),
-        Described::Sqlite(text) => open_sqlite(&text, spec, beneath),
-        Described::Phone(text) => open_phone(&text, spec, beneath),
-        Described::Generated(text) => open_generated(&text, spec, beneath),
-    }
+    let live = match described {
+        Described::Trace => return open_trace(spec, beneath),
+        Described::Generated(text) => return open_generated(&text, spec, beneath),
+        Described::Job(job) => open_job(&job, spec, beneath)?,
+        Described::Sqlite(text) => open_sqlite(&text, spec, beneath)?,
+        Described::Phone(text) => open_phone(&text, spec, beneath)?,
+    };
+    let source: Box<dyn Source> =
+        if beneath.plugs { Box::new(Plugged::new(live.source, beneath.merge)) } else { live.source };
+    Ok(Workload { source, ..live })
 }
 
 /// An error in the workload's file.
@@ -229,9 +234,19 @@ fn open_sqlite(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, La
 }
 
 fn open_trace(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
-    let mut trace = Trace::read(Path::new(&spec.workload), &spec.trace_options()?).map_err(LabError::config)?;
+    on_device(Arc::new(read_trace(spec)?), spec, beneath)
+}
+
+/// Reads the trace of a spec.
+pub(crate) fn read_trace(spec: &Spec) -> Result<Trace, LabError> {
+    Trace::read(Path::new(&spec.workload), &spec.trace_options()?).map_err(LabError::config)
+}
+
+/// The replay of a trace, which is put onto the device as the spec says. It is copied only if others hold it as well
+/// and it has to be changed.
+pub(crate) fn on_device(mut trace: Arc<Trace>, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     if spec.fold {
-        trace.fold(beneath.capacity_units).map_err(LabError::config)?;
+        Arc::make_mut(&mut trace).fold(beneath.capacity_units).map_err(LabError::config)?;
     }
     trace.check_capacity(beneath.capacity_units).map_err(|error| {
         let advice = room::advice(&trace, beneath.capacity_units);
@@ -247,17 +262,20 @@ fn open_generated(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload,
         trace.fold(beneath.capacity_units).map_err(LabError::config)?;
     }
     description.check_capacity(trace.end_units(), beneath.capacity_units).map_err(LabError::config)?;
-    Ok(Workload { random: true, ..replayed(trace, spec, beneath)? })
+    Ok(Workload { random: true, ..replayed(Arc::new(trace), spec, beneath)? })
 }
 
 /// The replay of a trace that fits the device.
-fn replayed(trace: Trace, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
+fn replayed(trace: Arc<Trace>, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let folded = trace.report.folded;
     let warnings = trace.report.warnings();
     let merged = spec.merges(trace.report.recorded);
-    let trace = trace.repeated(spec.repeat.unwrap_or(1)).map_err(LabError::config)?;
+    let trace = match spec.repeat.unwrap_or(1) {
+        1 => trace,
+        times => Arc::new(Arc::unwrap_or_clone(trace).repeated(times).map_err(LabError::config)?),
+    };
     let mode = spec.replay_mode();
-    let source = Replay::new(Arc::new(trace), mode, beneath.capacity_units).map_err(LabError::config)?;
+    let source = Replay::new(trace, mode, beneath.capacity_units).map_err(LabError::config)?;
     let source = if merged { source.merging(&beneath.merge) } else { source };
     let (replay, depth) = match mode {
         ReplayMode::Timed => ("timed", None),
@@ -353,7 +371,14 @@ mod tests {
             Beneath {
                 capacity_units: 1 << 14,
                 driver_bytes: 0,
-                merge: MergeLimits { bytes: 1 << 20, segments: 128, plug_requests: 32, plug_gap: Nanos(50_000) },
+                merge: MergeLimits {
+                    bytes: 1 << 20,
+                    segments: 128,
+                    plug_requests: 32,
+                    plug_gap: Nanos(50_000),
+                    plug_sync_gap: Nanos(50_000),
+                },
+                plugs: false,
             },
         )
     }

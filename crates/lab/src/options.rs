@@ -205,10 +205,10 @@ options! {
     workload: text, cli "" "WORKLOAD" [run compare phone],
         echo String = |run| run.spec.workload.clone(), "Path of the workload.";
     /// Scheme: see `ufsim schemes`.
-    scheme: text, cli "--scheme" "NAME" [run age],
+    scheme: text, cli "--scheme" "NAME" [run age calibrate],
         echo String = |run| run.spec.scheme.clone(), "Preset.";
     /// Scheduler instead of the scheme's.
-    scheduler: name, cli "--scheduler" "NAME" [run compare],
+    scheduler: name, cli "--scheduler" "NAME" [run compare calibrate],
         echo String = |run| run.parts.scheduler.name().into(), "Host I/O scheduler.";
     /// Booster instead of the scheme's.
     booster: name, cli "--booster" "NAME" [run],
@@ -217,7 +217,7 @@ options! {
     mapping: name, cli "--mapping" "NAME" [run],
         echo String = |run| run.parts.mapping.name().into(), "Device mapping scheme.";
     /// Device profile, or the path of its file: see `ufsim profiles`.
-    profile: text = "hp-ufs", cli "--profile" "NAME|FILE" [run compare phone age],
+    profile: text = "hp-ufs", cli "--profile" "NAME|FILE" [run compare phone age calibrate],
         echo String = |run| run.spec.profile.clone(), "Name or path of the profile.";
     /// Traces and generated workloads: replayed at their times (timed), the same into a queue of the depth, outside of
     /// which others wait uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
@@ -235,13 +235,14 @@ options! {
     /// Traces: merge neighbouring requests before the scheduler, as the block layer of Linux does: those recorded above
     /// it, as blktrace's queue events are (auto), all (on) or none (off). `ufsim trace info` says where a trace was
     /// recorded.
-    merge: choice_if_any("auto" "on" "off"), cli "--merge" "" [run compare], on [Trace Generated], usually "auto",
+    merge: choice_if_any("auto" "on" "off"), cli "--merge" "" [run compare calibrate], on [Trace Generated],
+        usually "auto",
         echo bool = |run| run.merged, "Neighbouring requests of the trace were merged before the scheduler.";
     /// How often a trace or a generated workload is replayed, one time after the other and at the same addresses.
     repeat: count_if_any(1 to 100_000), cli "--repeat" "N" [run compare], on [Trace Generated], usually "1",
         echo Option<u32> = |run| run.spec.repeat, "How often the trace was replayed, if more than once was asked for.";
     /// Seed of everything random.
-    seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age reproduce],
+    seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age reproduce calibrate],
         echo u64 = |run| run.spec.seed, "Seed.";
     /// Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib. With ',TIME=MIB'
     /// behind it, it changes during the run: '20,10s=5,30s=20'.
@@ -249,35 +250,35 @@ options! {
         echo Option<String> = |run| run.spec.memory_over_time(),
         "The limit of host memory as it was asked for, if it changes during the run.";
     /// Overrides a profile key; repeatable.
-    set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age profiles],
+    set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age profiles calibrate],
         echo BTreeMap<String, String> =
             |run| run.overrides.iter().map(|(key, v)| (key.clone(), v.to_string())).collect(),
         "Replaced values of the profile.";
     /// Written before the run, unmeasured: nothing, what the workload may read (footprint), or all that it may read,
     /// write or trim (touched).
-    precondition: choice("none" "footprint" "touched") = "footprint", cli "--precondition" "" [run compare],
+    precondition: choice("none" "footprint" "touched") = "footprint", cli "--precondition" "" [run compare calibrate],
         echo String = |run| run.spec.precondition.clone(),
         "What was written before: \"none\", \"footprint\" or \"touched\".";
     /// The device to take from a trace of several, such as 253:5.
-    device: name, cli "--device" "NAME" [run compare trace], on [Trace],
+    device: name, cli "--device" "NAME" [run compare trace calibrate], on [Trace],
         echo Option<String> = |run| run.spec.device.clone(), "The device that was taken from the trace.";
     /// Format of a trace; left out, it is recognised. See `ufsim trace formats`.
-    format: name, cli "--format" "NAME" [run compare trace], on [Trace];
+    format: name, cli "--format" "NAME" [run compare trace calibrate], on [Trace];
     /// Cleaning rule for traces; repeatable.
-    clean: names, cli "--clean" "RULE" [run compare trace], on [Trace],
+    clean: names, cli "--clean" "RULE" [run compare trace calibrate], on [Trace],
         echo Vec<String> = |run| run.spec.clean.clone(), "Cleaning rules that were applied to the trace.";
     /// A trace that ends beyond the device: put the ranges of addresses with requests side by side, in their order.
     /// Ranges are of 64 MiB, or as much less (down to 1 MiB) as is needed to fit.
-    fold: switch, cli "--fold" "" [run compare], on [Trace Generated],
+    fold: switch, cli "--fold" "" [run compare calibrate], on [Trace Generated],
         echo Option<Folded> = |run| run.folded,
         "How a trace was folded onto the device: size and number of its ranges, and where it ended and ends, in MiB; \
          nothing if it was not.";
     /// Age the device first, under its profile's own conditions, and switch it off and on: a fio job file, or options
     /// of one job such as 'rw=randwrite bs=4k size=52g'.
-    age: name, cli "--age" "JOB" [run compare phone],
+    age: name, cli "--age" "JOB" [run compare phone calibrate],
         echo Option<String> = |run| run.age.clone(), "The fio job that aged the device, if it was not new.";
     /// Begin with a device that `ufsim age` has aged.
-    from alias "from_state": name, cli "--from" "FILE" [run compare phone];
+    from alias "from_state": name, cli "--from" "FILE" [run compare phone calibrate];
     /// When the run has ended, read everything back that was ever written, and check it. Nothing of it is measured.
     verify: switch, cli "--verify" "" [run compare phone reproduce];
 }

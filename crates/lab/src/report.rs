@@ -8,16 +8,17 @@ use host::block::WorkKind;
 use host::{BoosterKind, HostStats, SchedulerKind};
 use nand::{Cause, Kind};
 use ufs::PowerState;
-use units::{Counter, CounterSet, InDigest, MIB};
+use units::{Counter, CounterSet, InDigest, MIB, SimTime};
 use workload::WorkOp;
 use workload::report::{Operations, Report};
 
 use crate::energy::EnergyModel;
-use crate::measure::{GroupStats, KindStats, Measure, Snapshot};
+use crate::measure::{GroupStats, KINDS, KindStats, Measure, Snapshot};
 use crate::options::Setup;
+use crate::recording::Recording;
 use crate::result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Means,
-    Named, OperationResult, OverTime, PowerResult, PowerStay, RunResult, Waf,
+    Named, OperationResult, OverTime, PowerResult, PowerStay, RecordedResult, RunResult, Waf,
 };
 use crate::series::{Interval, Series};
 
@@ -28,6 +29,8 @@ const PERCENTILES: [f64; 17] =
 /// Where the workload began, after preconditioning: the simulator's speed is counted from here.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
+    /// When.
+    pub at: SimTime,
     /// Real time since the start of the run in seconds.
     pub wall_seconds: f64,
     /// Requests so far.
@@ -89,11 +92,12 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         iops: per(measure.completed as f64, seconds),
         throughput_mib_per_s: per(moved as f64 / MIB as f64, seconds),
         bytes,
-        latency_ns: latencies(&total),
+        latency_ns: latencies(histograms(&total)),
         waiting_ns: means(&total, |stats| stats.waiting_ns as f64),
         access_ns: means(&total, |stats| stats.latency.mean() * stats.count as f64 - stats.waiting_ns as f64),
-        latency_within: all(&total).as_ref().map(within).unwrap_or_default(),
-        latency_within_by_kind: within_by_kind(&total),
+        latency_within: within(histograms(&total)),
+        latency_within_by_kind: within_by_kind(histograms(&total)),
+        recorded: recorded(&measure.recording),
         over_time: over_time(&measure.series),
         nand_time_ns: Cause::ALL.iter().map(|&c| (c.name().to_owned(), flash.busy_ns(c))).collect(),
         nand_ops: operations_by_cause(&flash),
@@ -134,6 +138,7 @@ fn power(before: &Snapshot, after: &Snapshot, flash: &nand::Counters, energy: &E
         states: PowerState::ALL.iter().map(|&state| (state.name().to_owned(), stay(state))).collect(),
         request_wakes: spent.request_wakes,
         driver_wakes: spent.driver_wakes,
+        other_wakes: spent.other_wakes,
         waited_commands: spent.waited_commands,
         waited_ns: spent.waited_ns,
         energy: energy.estimate(&spent, Cause::ALL.iter().map(|&cause| flash.busy_ns(cause)).sum()),
@@ -225,23 +230,30 @@ fn latency(histogram: &Histogram<u64>) -> Latency {
     }
 }
 
+/// Latencies by kind, in the order of [`WorkOp::NAMES`].
+type Histograms<'a> = [Option<&'a Histogram<u64>>; KINDS];
+
+fn histograms(total: &GroupStats) -> Histograms<'_> {
+    total.kinds.each_ref().map(|kind| kind.as_ref().map(|stats| &stats.latency))
+}
+
 /// Latencies of all requests.
-fn all(total: &GroupStats) -> Option<Histogram<u64>> {
-    let mut kinds = total.kinds.iter().flatten();
-    kinds.next().cloned().map(|mut sum| {
-        kinds.for_each(|kind| sum.add(kind));
-        sum.latency
+fn all(kinds: Histograms) -> Option<Histogram<u64>> {
+    kinds.into_iter().flatten().cloned().reduce(|mut sum, kind| {
+        sum.add(&kind).expect("histograms resize and have the same precision");
+        sum
     })
 }
 
-fn latencies(total: &GroupStats) -> Latencies {
-    let of = |op: WorkOp| total.kinds[op as usize].as_ref().map(|k| latency(&k.latency));
+/// The statistics of latencies, by kind and of all.
+fn latencies(kinds: Histograms) -> Latencies {
+    let of = |op: WorkOp| kinds[op as usize].map(latency);
     Latencies {
         read: of(WorkOp::Read),
         write: of(WorkOp::Write),
         flush: of(WorkOp::Flush),
         trim: of(WorkOp::Trim),
-        all: all(total).as_ref().map(latency),
+        all: all(kinds).as_ref().map(latency),
     }
 }
 
@@ -249,8 +261,27 @@ fn latencies(total: &GroupStats) -> Latencies {
 const STEPS: [u64; 20] =
     [100, 112, 126, 141, 158, 178, 200, 224, 251, 282, 316, 355, 398, 447, 501, 562, 631, 708, 794, 891];
 
+/// What the traced device took; nothing if no request had a recorded latency.
+pub(crate) fn recorded(recording: &Recording) -> Option<RecordedResult> {
+    let kinds = recording.histograms();
+    let latency_ns = latencies(kinds);
+    let requests = latency_ns.all?.count;
+    Some(RecordedResult {
+        latency_ns,
+        latency_within: within(kinds),
+        latency_within_by_kind: within_by_kind(kinds),
+        requests,
+        without: recording.without(),
+    })
+}
+
+/// How many latencies of all requests are at most so large.
+fn within(kinds: Histograms) -> Vec<(u64, u64)> {
+    all(kinds).as_ref().map(distribution).unwrap_or_default()
+}
+
 /// How many values are at most so large.
-fn within(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
     let powers = std::iter::successors(Some(100_u64), |power| power.checked_mul(10)).take(15);
     let places = powers.flat_map(|power| STEPS.map(|step| step * power / 100)).filter(|&ns| ns >= histogram.min());
     let mut points = Vec::new();
@@ -266,9 +297,10 @@ fn within(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
     points
 }
 
-fn within_by_kind(total: &GroupStats) -> BTreeMap<String, Vec<(u64, u64)>> {
-    let named = WorkOp::NAMES.iter().zip(&total.kinds);
-    named.filter_map(|(name, kind)| Some(((*name).to_owned(), within(&kind.as_ref()?.latency)))).collect()
+/// The same for each kind.
+fn within_by_kind(kinds: Histograms) -> BTreeMap<String, Vec<(u64, u64)>> {
+    let named = WorkOp::NAMES.iter().zip(kinds);
+    named.filter_map(|(name, kind)| Some(((*name).to_owned(), distribution(kind?)))).collect()
 }
 
 fn over_time(series: &Series) -> OverTime {
@@ -314,7 +346,7 @@ fn operation(operations: &Operations) -> OperationResult {
         name: operations.name.clone(),
         duration_ns: operations.duration.0,
         latency_ns: latency(&histogram),
-        latency_within: within(&histogram),
+        latency_within: distribution(&histogram),
         requests: operations.requests.iter().map(|&(kind, count)| (kind.to_owned(), count)).collect(),
     }
 }
@@ -431,21 +463,42 @@ fn digest(measure: &Measure, result: &RunResult) -> String {
 
 #[cfg(test)]
 mod tests {
+    use units::Nanos;
+
     use super::*;
 
     #[test]
     fn a_distribution_counts_what_is_at_most_so_large_up_to_all() {
         let mut histogram = Histogram::new(3).expect("three digits are allowed");
-        assert!(within(&histogram).is_empty());
+        assert!(distribution(&histogram).is_empty());
         for ns in [1_000, 1_000, 1_500, 40_000] {
             histogram.record(ns).expect("the histogram grows");
         }
-        let points = within(&histogram);
+        let points = distribution(&histogram);
         assert_eq!(points.first(), Some(&(1_000, 2)));
         let at = |ns| points.iter().find(|point| point.0 == ns).map(|point| point.1);
         assert_eq!([at(1_410), at(1_580), at(31_600)], [Some(2), Some(3), Some(3)]);
         // 10^(92/20) = 39,810 is below 40,000, so the next point is the first that has all.
         assert_eq!(points.last(), Some(&(44_700, 4)));
         assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
+    }
+
+    #[test]
+    fn requests_without_a_completion_are_counted_and_left_out() {
+        let mut recording = Recording::default();
+        assert_eq!(recorded(&recording), None);
+        recording.add(WorkOp::Read, None);
+        assert_eq!(recorded(&recording), None, "nothing to compare with");
+        recording.add(WorkOp::Read, Some(Nanos(1_000)));
+        recording.add(WorkOp::Read, Some(Nanos(2_000)));
+        recording.add(WorkOp::Write, Some(Nanos(500)));
+        let told = recorded(&recording).expect("three latencies");
+        assert_eq!((told.requests, told.without), (3, 1));
+        let read = told.latency_ns.read.expect("two reads");
+        assert_eq!((read.count, read.p50, read.max, read.mean), (2, 1_000, 2_000, 1_500.0));
+        assert_eq!((told.latency_ns.flush, told.latency_ns.trim), (None, None));
+        assert_eq!(told.latency_ns.all.map(|all| (all.count, all.min)), Some((3, 500)));
+        assert_eq!(told.latency_within_by_kind.keys().collect::<Vec<_>>(), ["read", "write"]);
+        assert_eq!(told.latency_within.last().map(|point| point.1), Some(3));
     }
 }

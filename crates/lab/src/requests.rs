@@ -2,7 +2,7 @@
 
 use host::RequestOp;
 use ufs::Status;
-use units::{AppId, Lpa, SimTime, UNIT_BYTES};
+use units::{AppId, Lpa, Nanos, SimTime, UNIT_BYTES};
 use workload::{GroupId, Issued, ReadOutcome, Ticket, WorkOp};
 
 use crate::oracle::Remembered;
@@ -32,13 +32,15 @@ pub struct Slot {
     pub bytes: u64,
     /// From when its latency counts.
     pub arrival: SimTime,
+    /// What it took on the traced device, if that is known.
+    pub phone_latency: Option<Nanos>,
     /// When its first command was sent.
     pub dispatched: Option<SimTime>,
     /// The first of the requests that are merged with this one; each of them names the next.
     pub rider: Option<Ticket>,
     /// The range that it has alone, while it stands for others as well.
     own: (Lpa, u32),
-    /// Where the mapping of a read came from, as far as it has been answered; kept only for a log of reads.
+    /// Where the mapping of a read came from, as far as it has been answered; kept only for a log of requests.
     pub outcome: Option<ReadOutcome>,
     /// A fault was injected into a flash read of one of its units, so a read may fail.
     pub fault_injected: bool,
@@ -83,6 +85,7 @@ impl Requests {
         (slot.lpa, slot.len) = (lpa, len);
         slot.bytes = request.bytes;
         slot.arrival = request.arrival;
+        slot.phone_latency = request.phone_latency;
         (slot.dispatched, slot.rider) = (None, None);
         slot.outcome = None;
         slot.fault_injected = false;
@@ -172,6 +175,7 @@ impl Slot {
             number: 0,
             bytes: 0,
             arrival: SimTime::START,
+            phone_latency: None,
             dispatched: None,
             rider: None,
             own: (Lpa(0), 0),

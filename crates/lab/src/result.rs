@@ -184,6 +184,9 @@ pub struct PowerResult {
     pub request_wakes: u64,
     /// Wakes for commands of the driver while there was no request: what a booster does in idle time.
     pub driver_wakes: u64,
+    /// Wakes for something else, as far as the profile has that (`power.other_use_percent`).
+    #[serde(default)]
+    pub other_wakes: u64,
     /// Commands that waited until the link was up.
     pub waited_commands: u64,
     /// Sum of their waits.
@@ -248,6 +251,22 @@ pub struct Verified {
     pub trimmed_units: u64,
 }
 
+/// Latencies of the device on which a trace was recorded, over the measured requests that carry one.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RecordedResult {
+    /// Latencies by kind, as those of the run.
+    pub latency_ns: Latencies,
+    /// How they are distributed, as those of the run.
+    pub latency_within: Vec<(u64, u64)>,
+    /// The same by kind; kinds without requests are left out.
+    pub latency_within_by_kind: BTreeMap<String, Vec<(u64, u64)>>,
+    /// Measured requests with a recorded latency.
+    pub requests: u64,
+    /// Measured requests without: their completion is not in the trace, or they are reads before partial writes. They
+    /// are in the run's latencies and not in these.
+    pub without: u64,
+}
+
 /// The report of one run. Everything but the three `wall` fields is a function of the setup.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunResult {
@@ -296,6 +315,9 @@ pub struct RunResult {
     /// The same by kind; kinds without requests are left out.
     #[serde(default)]
     pub latency_within_by_kind: BTreeMap<String, Vec<(u64, u64)>>,
+    /// What the requests took on the device on which the trace was recorded; `null` if the trace does not tell.
+    #[serde(default)]
+    pub recorded: Option<RecordedResult>,
     /// Completions over time.
     #[serde(default)]
     pub over_time: OverTime,

@@ -35,7 +35,7 @@ use crate::digest;
 use crate::measure::{Measure, Snapshot};
 use crate::memory_plan::MemoryPlan;
 use crate::oracle::{Oracle, Violation};
-use crate::reads::{self, ReadRecord};
+use crate::request_log::{self, LoggedRequests, RequestLog};
 use crate::requests::{Requests, Slot};
 use crate::stack::{Stack, Turn};
 use crate::sweep::Sweep;
@@ -74,8 +74,8 @@ pub struct System {
     measure: Measure,
     /// For each read it is found out where its mapping came from.
     notes_outcomes: bool,
-    /// The log of reads, if it is wanted.
-    reads: Option<Vec<ReadRecord>>,
+    /// The log of requests, if it is wanted.
+    log: Option<Box<RequestLog>>,
     reads_to_note: Vec<Ticket>,
     /// The source merges neighbouring requests.
     merges: bool,
@@ -101,7 +101,7 @@ impl System {
             requests: Requests::default(),
             measure: Measure::default(),
             notes_outcomes: false,
-            reads: None,
+            log: None,
             reads_to_note: Vec::new(),
             merges: false,
             riders: Vec::new(),
@@ -134,15 +134,15 @@ impl System {
         self.memory_due.len()
     }
 
-    /// Keeps a log of every read that completes from now on.
-    pub fn log_reads(&mut self) {
+    /// Keeps a log of requests that are submitted from now on, of at most so many.
+    pub fn log_requests(&mut self, most: usize) {
         self.notes_outcomes = true;
-        self.reads.get_or_insert_default();
+        self.log = Some(Box::new(RequestLog::new(most)));
     }
 
-    /// The log of reads so far, in the order of their completion; the next call gives what comes after.
-    pub fn take_reads(&mut self) -> Vec<ReadRecord> {
-        self.reads.as_mut().map(std::mem::take).unwrap_or_default()
+    /// The log of requests so far; the next call gives what comes after.
+    pub fn take_log(&mut self) -> LoggedRequests {
+        self.log.as_mut().map(|log| log.take()).unwrap_or_default()
     }
 
     /// Runs a workload to its end: every request issued and completed.
@@ -154,7 +154,7 @@ impl System {
     /// If requests are outstanding and nothing is left to happen, or nothing completes any more.
     pub fn run(&mut self, source: &mut dyn Source, watch: &mut Watch) -> Result<(), Stop> {
         self.source_done = false;
-        self.notes_outcomes = self.reads.is_some() || source.wants_read_outcomes();
+        self.notes_outcomes = self.log.is_some() || source.wants_read_outcomes();
         self.merges = source.merges();
         self.measure.name_groups(source.groups());
         self.host_turn(source)?;
@@ -219,12 +219,12 @@ impl System {
         self.host_turn(source)
     }
 
-    /// For the log of reads and for sources that want to know: asks both ends of the link how the command has been
+    /// For the log of requests and for sources that want to know: asks both ends of the link how the command has been
     /// translated.
     #[inline(never)]
     fn note_translation(&mut self, tag: Tag) {
         if let Some(read) = self.stack.driver.read_in_flight(tag) {
-            let outcome = reads::outcome(read.mapping, self.stack.device.translation(tag));
+            let outcome = request_log::outcome(read.mapping, self.stack.device.translation(tag));
             let slot = self.requests.get(Ticket(read.request));
             slot.outcome = slot.outcome.max(Some(outcome));
         }
@@ -255,6 +255,9 @@ impl System {
                 Next::Request(issued) => {
                     if issued.measured && !self.measure.began() {
                         self.begin_measuring();
+                    }
+                    if let Some(log) = &mut self.log {
+                        log.entered(issued);
                     }
                     let slot = self.requests.enter(issued);
                     self.measure.submitted(slot, issued.request.is_aligned());
@@ -290,6 +293,9 @@ impl System {
     fn couple(&mut self, leader: Ticket, source: &mut dyn Source) {
         source.take_riders(&mut self.riders);
         for rider in &self.riders {
+            if let Some(log) = &mut self.log {
+                log.entered(rider);
+            }
             let slot = self.requests.enter(rider);
             self.measure.submitted(slot, rider.request.is_aligned());
             self.measure.merged += u64::from(rider.measured);
@@ -442,10 +448,8 @@ impl System {
         if let Some(outcome) = slot.outcome {
             source.read_outcome(ticket, outcome);
         }
-        if slot.kind == WorkOp::Read
-            && let Some(reads) = &mut self.reads
-        {
-            reads.push(ReadRecord::new(slot, self.stack.now()));
+        if let Some(log) = &mut self.log {
+            log.completed(ticket, slot, self.stack.now());
         }
         self.requests.leave(ticket);
         source.completed(ticket, self.stack.now());

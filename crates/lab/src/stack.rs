@@ -4,7 +4,8 @@
 use device::{Device, DeviceEvent};
 use host::Driver;
 use ufs::{
-    DeviceWork, Link, Power, PowerAccount, PowerConfig, PowerState, Response, Tag, wire_bytes, wire_bytes_response,
+    DeviceWork, Link, Power, PowerAccount, PowerConfig, PowerState, Response, Tag, Waker, wire_bytes,
+    wire_bytes_response,
 };
 use units::SimTime;
 
@@ -173,7 +174,8 @@ impl Stack {
     fn wake_link(&mut self) -> SimTime {
         let Stack { power, driver, queue, device_at, now, .. } = self;
         let Some(power) = power else { return *now };
-        power.send(*now, driver.has_requests(), || device_work(queue, *device_at))
+        let waker = if driver.has_requests() { Waker::Request } else { Waker::Driver };
+        power.send(*now, waker, || device_work(queue, *device_at))
     }
 
     /// The power state now; `None` if there are none.

@@ -12,6 +12,9 @@ use workload::{
 use crate::error::LabError;
 use crate::open::generated;
 use crate::options::Spec;
+use crate::recording::Recording;
+use crate::report::recorded;
+use crate::result::Latencies;
 
 /// What to read, and how.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -113,6 +116,8 @@ pub struct TraceInfo {
     /// Numbers by which people know it.
     #[serde(flatten)]
     pub stats: TraceStats,
+    /// Latencies of the traced device; `null` if the trace has no completions.
+    pub recorded_latency_ns: Option<Latencies>,
     /// Devices, where they lie, and their requests.
     pub devices: Vec<TraceDevice>,
     /// Processes by number of requests, at most `MOST_PROCESSES`.
@@ -142,6 +147,7 @@ impl TraceInfo {
         let (trace, format) = spec.read()?;
         Ok(TraceInfo {
             stats: trace.stats(),
+            recorded_latency_ns: recorded(&Recording::of(&trace.requests)).map(|recorded| recorded.latency_ns),
             processes: processes(&trace),
             warnings: trace.report.warnings(),
             trace: trace.name,

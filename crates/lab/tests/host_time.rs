@@ -7,7 +7,7 @@ mod common;
 use common::{closed, replay, request, tiny};
 use proptest::prelude::*;
 use ufsim_lab::profile::parse_override;
-use ufsim_lab::{RunResult, Spec, schemes};
+use ufsim_lab::{RunResult, Spec, schemes, simulate};
 use units::SimTime;
 use workload::{Flags, ProcessId, ReplayMode, WorkOp, WorkRequest};
 
@@ -129,6 +129,8 @@ fn what_is_off_changes_nothing() {
         "host_time.stall_pause_ms=1",
         "write_path.wake_us=77",
         "write_path.flush_wake_us=78",
+        "power.clkgate_jitter_us=5000",
+        "power.other_use_percent=50",
     ];
     for scheme in ["ufs", "hpb", "hp-ufs"] {
         let (plain, same) = (timed(scheme, &[], requests.clone()), timed(scheme, &idle, requests.clone()));
@@ -157,6 +159,68 @@ fn a_write_path_that_rests_delays_writes_and_flushes_but_no_reads() {
     assert_eq!(more("flush"), 1_690_000);
     // The first of these comes while the writes wait.
     assert!(on.latency_ns.read.expect("reads").max < 200_000, "{:?}", on.latency_ns.read);
+}
+
+#[test]
+fn timers_that_are_late_and_others_that_use_the_link_follow_the_seed() {
+    // Reads after 55 ms: a timer of 50 to 60 ms has ended before half of them.
+    let mut requests = at(&[(0, WorkOp::Write, 0, 64)]);
+    requests
+        .extend((1..400).map(|n| WorkRequest { arrival: SimTime(n * 55_100_000), ..request(WorkOp::Read, n % 64, 1) }));
+    let run = |seed: u64, other: &str| {
+        let sets = ["power.clkgate_delay_ms=50", "power.clkgate_jitter_us=10000", "power.clk_ungate_us=100", other];
+        replay(&with(tiny("ideal", seed), &sets), requests.clone(), ReplayMode::Timed).expect("a timed replay")
+    };
+    let slow = |result: &RunResult| result.power.as_ref().expect("states are on").request_wakes;
+    let (alone, again) = (run(1, "power.other_use_percent=0"), run(1, "power.other_use_percent=0"));
+    // Half of 399, standard deviation 10.
+    assert!((150..250).contains(&slow(&alone)), "{}", slow(&alone));
+    assert_eq!(alone.digest, again.digest);
+    assert_ne!(alone.digest, run(2, "power.other_use_percent=0").digest);
+    let disturbed = run(1, "power.other_use_percent=100");
+    // Only in the first 5 of 150 ms does a use leave the timer time to end; after the 55 it does not happen.
+    let power = disturbed.power.as_ref().expect("states are on");
+    assert!(slow(&disturbed) < slow(&alone) && power.other_wakes < 30, "{power:?}");
+}
+
+#[test]
+fn tasks_of_a_job_have_plugs_if_the_profile_says_so() {
+    let run = |sets: &[&str]| {
+        let spec = with(tiny("ufs", 1), sets);
+        let spec = Spec { workload: "rw=write bs=4k size=1m iodepth=16".into(), ..spec };
+        simulate(&spec, &mut |_| std::ops::ControlFlow::Continue(())).expect("a run without errors")
+    };
+    let (off, on) = (run(&[]), run(&["host_time.plugs=true"]));
+    assert_eq!((off.merged, off.counters.host["user_commands"]), (0, 256));
+    // Sixteen pages side by side at the beginning are one request.
+    assert!(on.merged >= 15, "{}", on.merged);
+    assert_eq!(on.counters.host["user_commands"] + on.merged, 256);
+    assert_eq!((on.completed, on.host_time), (256, None));
+}
+
+/// SQLite checks its own data, the oracle that of a phone.
+#[test]
+fn databases_and_phones_stay_right_and_take_longer() {
+    let sqlite = "[sqlite]\ntransactions = 40\nfill_rows = 100\nvolume_mib = 16\n";
+    let phone = include_str!("../../../samples/phone/small.toml");
+    for (name, text, scheme) in [("sqlite", sqlite, "hp-ufs"), ("sqlite", sqlite, "ufs"), ("phone", phone, "hpb")] {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("host-time-{name}-{scheme}.toml"));
+        std::fs::write(&path, text).expect("a workload");
+        let run = |sets: &[&str]| {
+            let spec = with(tiny(scheme, 1), sets);
+            let spec = Spec { workload: path.to_string_lossy().into_owned(), ..spec };
+            simulate(&spec, &mut |_| std::ops::ControlFlow::Continue(())).expect("a run without errors")
+        };
+        let mut sets = COSTS.to_vec();
+        sets.extend(["host_time.nr_requests=16", "host_time.processors=2", "host_time.plugs=true"]);
+        sets.extend(["host_time.processor_idle_us=1000", "host_time.stall_percent=100", "write_path.rest_ms=100"]);
+        let (off, on) = (run(&[]), run(&sets));
+        assert!(on.verified.is_some_and(|verified| verified.data_units > 100), "{name} {scheme}");
+        let mean = |result: &RunResult| result.latency_ns.read.or(result.latency_ns.write).expect("requests").mean;
+        assert!(mean(&on) > mean(&off) + 40_000.0, "{name} {scheme}: {} and {}", mean(&off), mean(&on));
+        let host = on.host_time.expect("host time is on");
+        assert!(host.inside_peak <= 16 && host.processor_wakes > 0 && host.stalls > 0, "{name} {scheme}: {host:?}");
+    }
 }
 
 /// A request some microseconds after the one before it, or at once.

@@ -13,7 +13,13 @@ use ufsim_lab::{RunResult, Spec, Workload, schemes, simulate, simulate_workload}
 use units::{Nanos, SimTime};
 use workload::{Flags, MergeLimits, ProcessId, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
 
-const LIMITS: MergeLimits = MergeLimits { bytes: 512 << 10, segments: 128, plug_requests: 16, plug_gap: Nanos(50_000) };
+const LIMITS: MergeLimits = MergeLimits {
+    bytes: 512 << 10,
+    segments: 128,
+    plug_requests: 16,
+    plug_gap: Nanos(50_000),
+    plug_sync_gap: Nanos(50_000),
+};
 
 /// Units of the tiny device.
 const CAPACITY: u64 = 32_768;

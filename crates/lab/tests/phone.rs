@@ -81,7 +81,7 @@ fn the_same_scenario_gives_the_same_bytes_and_the_log_changes_nothing() {
     let mut spec = Spec::new("hpbvalve", path.to_str().unwrap());
     (spec.profile, spec.verify) = ("tiny".into(), true);
     let go = |keep| simulate_phone(&spec, keep, &mut |_| ControlFlow::Continue(())).unwrap();
-    let (Ran { result: one, reads: none }, Ran { result: two, reads: log }) = (go(false), go(true));
+    let (Ran { result: one, reads: none, .. }, Ran { result: two, reads: log, .. }) = (go(false), go(true));
     assert_eq!((&one.digest, &one.phone), (&two.digest, &two.phone));
     assert!(none.is_none());
     let log = log.unwrap();

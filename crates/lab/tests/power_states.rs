@@ -168,7 +168,7 @@ impl Rig {
         let parts = preset.parts;
         let device = Device::new(profile.device_of(parts, [3, 5]), parts.mapping);
         let driver = Driver::new(profile.host_config(parts), device.info());
-        let stack = Stack::new(driver, Link::new(profile.link_config()), device).with_power(profile.power_config());
+        let stack = Stack::new(driver, Link::new(profile.link_config()), device).with_power(profile.power_config(1));
         Rig { stack, profile, parts, written: 0 }
     }
 

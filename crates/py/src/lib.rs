@@ -8,7 +8,7 @@ use campaign::recovery::{PAGES, SEGMENTS};
 use campaign::{CIRCUMSTANCES, Case, Failure, MOMENTS, Report, sabotages};
 use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{JoinSpec, TraceInfo, TraceSpec};
-use lab::{LabError, OnProgress, ReadLog, RunResult, Spec};
+use lab::{Column, LabError, OnProgress, Ran, RunResult, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -125,16 +125,77 @@ fn simulate_phone<'py>(
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     let ran = watched(py, progress, |on_progress| lab::simulate_phone(&spec, keep_reads, on_progress))?;
     let json = serde_json::to_string(&ran.result).map_err(config_error)?;
-    Ok((json, ran.reads.map(|reads| read_columns(py, &reads)).transpose()?))
+    Ok((json, ran.reads.map(|reads| dictionary(py, &reads.columns())).transpose()?))
 }
 
 /// Columns by name: type as numpy spells it, and values.
-fn read_columns<'py>(py: Python<'py>, reads: &ReadLog) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    for column in reads.columns() {
-        columns.set_item(column.name, (column.dtype, PyBytes::new(py, &column.bytes)))?;
+fn dictionary<'py>(py: Python<'py>, columns: &[Column]) -> PyResult<Bound<'py, PyDict>> {
+    let dictionary = PyDict::new(py);
+    for column in columns {
+        dictionary.set_item(column.name, (column.dtype, PyBytes::new(py, &column.bytes)))?;
     }
-    Ok(columns)
+    Ok(dictionary)
+}
+
+/// A result as JSON, and the log of requests: columns, names of processes, and how many were left out.
+type Logged<'py> = (String, (Bound<'py, PyDict>, Vec<String>, u64));
+
+fn logged(py: Python<'_>, ran: Ran) -> PyResult<Logged<'_>> {
+    let json = serde_json::to_string(&ran.result).map_err(config_error)?;
+    let table = ran.requests.expect("a log was asked for");
+    Ok((json, (dictionary(py, &table.columns)?, table.processes, table.left_out)))
+}
+
+/// Runs one scheme, and keeps a log of at most `most` requests.
+#[pyfunction]
+#[pyo3(signature = (spec_json, most, progress=None))]
+fn simulate_logged<'py>(
+    py: Python<'py>,
+    spec_json: &str,
+    most: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Logged<'py>> {
+    let spec = Spec::from_json(spec_json).map_err(exception)?;
+    let ran = watched(py, progress, |on_progress| lab::simulate_logged(&spec, most, on_progress))?;
+    logged(py, ran)
+}
+
+/// A trace in memory, for many runs.
+#[pyclass(frozen)]
+struct OpenedTrace(lab::OpenedTrace);
+
+#[pymethods]
+impl OpenedTrace {
+    /// Reads the trace of a spec.
+    #[new]
+    fn new(py: Python<'_>, spec_json: &str) -> PyResult<OpenedTrace> {
+        let spec = Spec::from_json(spec_json).map_err(exception)?;
+        py.detach(|| lab::OpenedTrace::read(&spec)).map(OpenedTrace).map_err(exception)
+    }
+
+    /// What it says of its requests, in columns.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        dictionary(py, &self.0.columns())
+    }
+
+    /// Names of processes, indexed by the column `process`.
+    fn processes(&self) -> Vec<String> {
+        self.0.processes().to_vec()
+    }
+
+    /// Runs one scheme on it, and keeps a log of at most `most` requests.
+    #[pyo3(signature = (spec_json, most, progress=None))]
+    fn simulate<'py>(
+        &self,
+        py: Python<'py>,
+        spec_json: &str,
+        most: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Logged<'py>> {
+        let spec = Spec::from_json(spec_json).map_err(exception)?;
+        let ran = watched(py, progress, |on_progress| lab::simulate_trace(&spec, &self.0, most, on_progress))?;
+        logged(py, ran)
+    }
 }
 
 /// Ages a device, switches it off, and writes its state to a file.
@@ -344,6 +405,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profile_description, module)?)?;
     module.add_function(wrap_pyfunction!(profile_toml, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate_logged, module)?)?;
+    module.add_class::<OpenedTrace>()?;
     module.add_function(wrap_pyfunction!(simulate_phone, module)?)?;
     module.add_function(wrap_pyfunction!(age, module)?)?;
     module.add_function(wrap_pyfunction!(age_key, module)?)?;

@@ -26,10 +26,15 @@
 //! the exit. A timer that ends at the moment at which a command comes has ended first. All commands that come before
 //! the link is up wait for it together.
 //!
+//! # What varies
+//! The driver's timer runs on a work queue, so it ends up to `clkgate_jitter` late; how late is drawn anew for every
+//! idle time. And the workload is not alone: in a share of all idle times something else uses the link once, soon
+//! ([`OtherUse`]). It wakes the link if that is down, and the idle time begins anew. It takes no other time.
+//!
 //! Nothing here has a clock: [`Power`] is told when commands go out and are answered, and follows from that what has
 //! become of the link in between.
 
-use units::{Nanos, SimTime};
+use units::{Dice, Nanos, SimTime};
 
 /// What link, clocks and device are in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,12 +100,32 @@ pub struct PowerConfig {
     pub sleep_enter: Nanos,
     /// Until the device is awake, with clocks and link up.
     pub sleep_exit: Nanos,
+    /// The driver's timer ends so much late at most.
+    pub clkgate_jitter: Nanos,
+    /// What else uses the link; `None` = nothing.
+    pub other_use: Option<OtherUse>,
+    /// Seed of what is drawn.
+    pub seed: u64,
+}
+
+/// Uses of the link by others than the workload, such as requests to another partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OtherUse {
+    /// Of a hundred idle times, so many have one if they last long enough.
+    pub percent: u32,
+    /// At most so long after the idle time has begun; any moment until then is as likely.
+    pub within: Nanos,
 }
 
 impl PowerConfig {
     /// True if there is any state but up.
     pub fn any(&self) -> bool {
         self.auto_hibern8.or(self.clkgate_delay).or(self.autosuspend_delay).is_some()
+    }
+
+    /// True if anything is drawn.
+    pub fn is_random(&self) -> bool {
+        self.any() && (self.clkgate_jitter > Nanos::ZERO || self.other_use.is_some())
     }
 
     /// From a state until the link is up.
@@ -198,6 +223,8 @@ pub struct PowerAccount {
     pub request_wakes: u64,
     /// Wakes for a command of the driver while there was no request.
     pub driver_wakes: u64,
+    /// Wakes for something else.
+    pub other_wakes: u64,
     /// Commands that waited until the link was up.
     pub waited_commands: u64,
     /// The sum of their waits, in nanoseconds.
@@ -216,6 +243,7 @@ impl PowerAccount {
             stays: less(self.stays, earlier.stays),
             request_wakes: self.request_wakes - earlier.request_wakes,
             driver_wakes: self.driver_wakes - earlier.driver_wakes,
+            other_wakes: self.other_wakes - earlier.other_wakes,
             waited_commands: self.waited_commands - earlier.waited_commands,
             waited_ns: self.waited_ns - earlier.waited_ns,
             working_ns: less(self.working_ns, earlier.working_ns),
@@ -227,10 +255,27 @@ impl PowerAccount {
     }
 }
 
+/// Who wakes a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waker {
+    /// A request.
+    Request,
+    /// The driver, while there is no request.
+    Driver,
+    /// Something else.
+    Other,
+}
+
 /// Power states of a link and the device behind it.
 #[derive(Clone, Debug)]
 pub struct Power {
+    /// As it holds in this idle time.
     config: PowerConfig,
+    /// Without what is drawn.
+    clkgate_delay: Option<Nanos>,
+    dice: Dice,
+    /// When something else uses the link, if it is idle until then.
+    other_use: Option<SimTime>,
     /// Commands that are not answered.
     under_way: u32,
     /// When the last command was answered; valid while none is under way.
@@ -246,20 +291,29 @@ pub struct Power {
 impl Power {
     /// A link that has just come up.
     pub fn new(config: PowerConfig, now: SimTime) -> Power {
-        Power {
+        let mut power = Power {
             config,
+            clkgate_delay: config.clkgate_delay,
+            dice: Dice::new(config.seed),
+            other_use: None,
             under_way: 0,
             idle_since: now,
             up_at: now,
             last_exit: Nanos::ZERO,
             closed: PowerAccount::default(),
-        }
+        };
+        power.draw();
+        power
     }
 
-    /// A command is to go out, for a request or not. Gives the time from which on the link can carry it.
-    pub fn send(&mut self, now: SimTime, for_request: bool, work: impl FnOnce() -> DeviceWork) -> SimTime {
+    /// A command is to go out. Gives the time from which on the link can carry it.
+    pub fn send(&mut self, now: SimTime, waker: Waker, work: impl Fn() -> DeviceWork) -> SimTime {
         if self.under_way == 0 {
-            self.begin(now, for_request, work);
+            self.catch_up(now, &work);
+            // What something else wakes is on its way up.
+            if self.idle_since <= now {
+                self.begin(now, waker, work);
+            }
         }
         self.under_way += 1;
         let ready = self.up_at.max(now);
@@ -274,18 +328,57 @@ impl Power {
         if self.under_way == 0 {
             self.closed.add(PowerState::Busy, now.since(self.up_at));
             self.idle_since = now;
+            self.draw();
         }
+    }
+
+    /// Draws what varies from one idle time to another.
+    fn draw(&mut self) {
+        self.draw_timer();
+        if let Some(OtherUse { percent, within }) = self.config.other_use {
+            let at = self.idle_since + Nanos(self.dice.between(1, within.0));
+            self.other_use = self.dice.happens(percent, 100).then_some(at);
+        }
+    }
+
+    /// Draws by how much the driver's timer ends late.
+    fn draw_timer(&mut self) {
+        let most = self.config.clkgate_jitter.0;
+        if most > 0 {
+            let late = Nanos(self.dice.between(0, most));
+            self.config.clkgate_delay = self.clkgate_delay.map(|delay| delay + late);
+        }
+    }
+
+    /// Lets something else use the link if it has by now. Idle time begins anew when the link is up, which may be later
+    /// than now.
+    fn catch_up(&mut self, now: SimTime, work: impl Fn() -> DeviceWork) {
+        let Some(at) = self.other_use.take_if(|at| *at <= now) else { return };
+        self.begin(at, Waker::Other, work);
+        self.idle_since = self.up_at;
+        self.draw_timer();
+    }
+
+    /// As it is when something else has used the link.
+    fn caught_up(&self, now: SimTime, work: DeviceWork) -> Power {
+        let mut power = self.clone();
+        power.catch_up(now, || work);
+        // A wake that has begun is accounted for as that of a command.
+        power.under_way = u32::from(power.idle_since > now);
+        power
     }
 
     /// The power was cut: what was under way is lost, and the link has come up anew.
     pub fn cut(&mut self, now: SimTime, work: DeviceWork) {
         let closed = self.account(now, work);
-        *self = Power { closed, ..Power::new(self.config, now) };
+        let config = PowerConfig { clkgate_delay: self.clkgate_delay, seed: self.dice.bits(), ..self.config };
+        *self = Power { closed, ..Power::new(config, now) };
     }
 
     /// The state now.
     pub fn state(&self, now: SimTime, work: DeviceWork) -> PowerState {
         match self.under_way {
+            0 if self.is_behind(now) => self.caught_up(now, work).state(now, work),
             0 => {
                 let way = self.config.way_down(self.idle_since, work);
                 way.spans().take_while(|span| span.1 <= now).last().map_or(PowerState::Idle, |span| span.0)
@@ -298,6 +391,9 @@ impl Power {
 
     /// Times and stays up to now.
     pub fn account(&self, now: SimTime, work: DeviceWork) -> PowerAccount {
+        if self.is_behind(now) {
+            return self.caught_up(now, work).account(now, work);
+        }
         let mut account = self.closed;
         if self.under_way == 0 {
             self.add_idle(&mut account, now, work);
@@ -311,6 +407,11 @@ impl Power {
             account.ns[PowerState::Entering as usize] -= ahead - exit;
         }
         account
+    }
+
+    /// Whether something else has used the link, or is waking it.
+    fn is_behind(&self, now: SimTime) -> bool {
+        self.under_way == 0 && (self.other_use.is_some_and(|at| at <= now) || self.idle_since > now)
     }
 
     /// Adds the idle time until `now`, and gives the state at its end with the end of that.
@@ -333,7 +434,7 @@ impl Power {
     }
 
     /// The first command after idle time.
-    fn begin(&mut self, now: SimTime, for_request: bool, work: impl FnOnce() -> DeviceWork) {
+    fn begin(&mut self, now: SimTime, waker: Waker, work: impl Fn() -> DeviceWork) {
         self.up_at = now;
         if now == self.idle_since && self.closed.stays[PowerState::Busy as usize] > 0 {
             // It was not idle for any time.
@@ -356,9 +457,10 @@ impl Power {
             self.up_at = settled + self.last_exit;
             account.add(PowerState::Waking, self.last_exit);
             account.stays[PowerState::Waking as usize] += 1;
-            match for_request {
-                true => account.request_wakes += 1,
-                false => account.driver_wakes += 1,
+            match waker {
+                Waker::Request => account.request_wakes += 1,
+                Waker::Driver => account.driver_wakes += 1,
+                Waker::Other => account.other_wakes += 1,
             }
         }
         self.closed = account;

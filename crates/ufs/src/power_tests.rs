@@ -14,6 +14,9 @@ const LADDER: PowerConfig = PowerConfig {
     autosuspend_delay: Some(Nanos(10_000)),
     sleep_enter: Nanos(50),
     sleep_exit: Nanos(200),
+    clkgate_jitter: Nanos::ZERO,
+    other_use: None,
+    seed: 0,
 };
 
 const QUIET: DeviceWork = DeviceWork::EndedAt(SimTime::START);
@@ -25,7 +28,7 @@ fn states(config: PowerConfig, work: DeviceWork) -> Vec<(PowerState, u64)> {
 /// The wait of one command at `now` after idle time since 0.
 fn wait(config: PowerConfig, now: u64, work: DeviceWork) -> u64 {
     let mut power = Power::new(config, SimTime(0));
-    power.send(SimTime(now), true, || work).0 - now
+    power.send(SimTime(now), Waker::Request, || work).0 - now
 }
 
 /// Times, by state.
@@ -88,10 +91,10 @@ fn a_command_waits_for_the_exit_of_its_state() {
 fn commands_wait_for_one_wake_together() {
     let mut power = Power::new(LADDER, SimTime(0));
     let up = SimTime(2037);
-    assert_eq!(power.send(SimTime(2000), true, || QUIET), up);
-    assert_eq!(power.send(SimTime(2000), true, || panic!("it is awake")), up);
-    assert_eq!(power.send(SimTime(2030), false, || panic!("it is awake")), up);
-    assert_eq!(power.send(SimTime(2040), true, || panic!("it is awake")), SimTime(2040));
+    assert_eq!(power.send(SimTime(2000), Waker::Request, || QUIET), up);
+    assert_eq!(power.send(SimTime(2000), Waker::Request, || panic!("it is awake")), up);
+    assert_eq!(power.send(SimTime(2030), Waker::Driver, || panic!("it is awake")), up);
+    assert_eq!(power.send(SimTime(2040), Waker::Request, || panic!("it is awake")), SimTime(2040));
     let account = power.account(SimTime(2040), QUIET);
     assert_eq!((account.request_wakes, account.driver_wakes), (1, 0));
     assert_eq!((account.waited_commands, account.waited_ns), (3, 37 + 37 + 7));
@@ -107,7 +110,7 @@ fn wakes_stays_and_times_of_a_trace_are_counted_exactly() {
         [(50, true, 0), (500, true, 7), (1500, false, 37), (20_000, true, 237), (105, false, 7), (102, true, 3 + 7)]
     {
         now += idle;
-        let up = power.send(SimTime(now), for_request, || QUIET);
+        let up = power.send(SimTime(now), if for_request { Waker::Request } else { Waker::Driver }, || QUIET);
         assert_eq!(up, SimTime(now + waits));
         now += waits + 10;
         power.answered(SimTime(now));
@@ -126,7 +129,7 @@ fn wakes_stays_and_times_of_a_trace_are_counted_exactly() {
 #[test]
 fn a_wake_that_has_begun_is_counted_up_to_now() {
     let mut power = Power::new(LADDER, SimTime(0));
-    power.send(SimTime(102), true, || QUIET);
+    power.send(SimTime(102), Waker::Request, || QUIET);
     // 3 to go until it hibernates, 7 back.
     for (now, entering, waking, busy) in
         [(102, 2, 0, 0), (104, 4, 0, 0), (107, 5, 2, 0), (112, 5, 7, 0), (120, 5, 7, 8)]
@@ -161,13 +164,13 @@ fn a_power_cut_ends_what_was_and_begins_with_the_link_up() {
     {
         let mut power = Power::new(LADDER, SimTime(0));
         if let Some(at) = sends_at {
-            power.send(SimTime(at), true, || QUIET);
+            power.send(SimTime(at), Waker::Request, || QUIET);
         }
         power.cut(SimTime(cut_at), QUIET);
         assert_eq!(power.state(SimTime(cut_at), QUIET), PowerState::Idle, "cut at {cut_at}");
         let account = power.account(SimTime(cut_at + 40), QUIET);
         assert_eq!(account.ns.iter().sum::<u64>(), cut_at + 40, "cut at {cut_at}");
-        assert_eq!(power.send(SimTime(cut_at + 40), true, || QUIET), SimTime(cut_at + 40));
+        assert_eq!(power.send(SimTime(cut_at + 40), Waker::Request, || QUIET), SimTime(cut_at + 40));
     }
 }
 
@@ -199,7 +202,7 @@ proptest! {
         for (pause, sends) in ops {
             now += pause;
             if sends {
-                up = power.send(SimTime(now), true, || work(now)).0;
+                up = power.send(SimTime(now), Waker::Request, || work(now)).0;
                 under_way += 1;
             } else if under_way > 0 {
                 now = now.max(up);
@@ -216,4 +219,83 @@ proptest! {
             before = account;
         }
     }
+}
+
+/// Idle times of the same length, each begun by a command of 10 ns: what the command at the end of each waits.
+fn waits(config: PowerConfig, idle: u64, count: usize) -> (Vec<u64>, PowerAccount) {
+    let mut power = Power::new(config, SimTime(0));
+    let mut now = 0;
+    let mut waited = Vec::new();
+    for _ in 0..count {
+        now += idle;
+        let before = power.account(SimTime(now), QUIET);
+        assert_eq!(before.ns.iter().sum::<u64>(), now, "{before:?}");
+        let up = power.send(SimTime(now), Waker::Request, || QUIET).0;
+        waited.push(up - now);
+        now = up + 10;
+        power.answered(SimTime(now));
+    }
+    let account = power.account(SimTime(now), QUIET);
+    assert_eq!(account.ns.iter().sum::<u64>(), now);
+    let wakes = account.request_wakes + account.driver_wakes + account.other_wakes;
+    assert_eq!(account.stays[PowerState::Waking as usize], wakes);
+    (waited, account)
+}
+
+#[test]
+fn the_drivers_timer_ends_late_within_its_jitter() {
+    let config = PowerConfig { clkgate_jitter: Nanos(200), seed: 5, ..LADDER };
+    // Gated between 1000 and 1200: all, some and none.
+    assert!(waits(config, 1200, 300).0.iter().all(|&wait| wait == 37));
+    assert!(waits(config, 999, 300).0.iter().all(|&wait| wait == 7));
+    let (some, _) = waits(config, 1100, 1000);
+    let gated = some.iter().filter(|&&wait| wait == 37).count();
+    assert_eq!(some.iter().filter(|&&wait| wait == 7).count(), 1000 - gated);
+    // 101 of 201 in the mean, standard deviation 16.
+    assert!((420..585).contains(&gated), "{gated}");
+    assert_eq!(waits(config, 1100, 1000).0, some, "the same seed");
+    assert_ne!(waits(PowerConfig { seed: 6, ..config }, 1100, 1000).0, some, "another seed");
+}
+
+#[test]
+fn something_else_that_uses_the_link_wakes_it_and_begins_the_idle_time_anew() {
+    let use_of = |percent, within| Some(OtherUse { percent, within: Nanos(within) });
+    // Always in the first 50, while the link is up: 1000 after that it is gated, so at 1049 it need not be.
+    let config = PowerConfig { other_use: use_of(100, 50), ..LADDER };
+    assert!(waits(config, 1051, 300).0.iter().all(|&wait| wait == 37));
+    let (some, account) = waits(config, 1025, 1000);
+    assert!((400..600).contains(&some.iter().filter(|&&wait| wait == 37).count()));
+    assert_eq!(account.other_wakes, 0, "it was up");
+    // Somewhere in 3000: it wakes the link from where it is, and the command may find that wake.
+    let (some, account) = waits(PowerConfig { other_use: use_of(100, 3000), ..LADDER }, 3000, 2000);
+    assert!(some.iter().all(|&wait| wait <= 37), "{some:?}");
+    let of = |wait: u64| some.iter().filter(|&&waited| waited == wait).count();
+    // Up again for less than 100 in 3000, for less than 1000 in a third of all times.
+    assert!((30..110).contains(&of(0)), "{}", of(0));
+    assert!((500..700).contains(&of(7)) && (1200..1400).contains(&of(37)), "{} {}", of(7), of(37));
+    // It finds the link down but in the first 100 of 3000.
+    assert!((1890..1970).contains(&account.other_wakes), "{}", account.other_wakes);
+    let half = waits(PowerConfig { other_use: use_of(50, 3000), ..LADDER }, 3000, 2000).1.other_wakes;
+    assert!((850..1080).contains(&half), "{half}");
+}
+
+#[test]
+fn a_command_waits_for_the_rest_of_a_wake_that_something_else_began() {
+    // Used at a moment from 1 to 2000, drawn from the seed; a command some nanoseconds later.
+    let config = PowerConfig { other_use: Some(OtherUse { percent: 100, within: Nanos(2000) }), ..LADDER };
+    let used = |seed| {
+        let power = Power::new(PowerConfig { seed, ..config }, SimTime(0));
+        let wakes = |now| power.account(SimTime(now), QUIET).other_wakes;
+        (1..=2000).find(|&now| wakes(now) == 1)
+    };
+    let (seed, at) = (0..50).find_map(|seed| Some((seed, used(seed).filter(|&at| at > 1000)?))).expect("a late use");
+    let mut power = Power::new(PowerConfig { seed, ..config }, SimTime(0));
+    let states = [at - 1, at, at + 36, at + 37].map(|now| power.state(SimTime(now), QUIET));
+    assert_eq!(states, [PowerState::ClkGated, PowerState::Waking, PowerState::Waking, PowerState::Idle]);
+    assert_eq!(power.send(SimTime(at + 11), Waker::Request, || QUIET), SimTime(at + 37));
+    power.answered(SimTime(at + 50));
+    let account = power.account(SimTime(at + 50), QUIET);
+    assert_eq!((account.other_wakes, account.request_wakes), (1, 0));
+    assert_eq!((account.waited_commands, account.waited_ns), (1, 26));
+    assert_eq!(account.ns.iter().sum::<u64>(), at + 50);
 }

@@ -33,6 +33,7 @@ mod generated;
 mod math;
 mod merge;
 mod permutation;
+mod plugged;
 mod replay;
 pub mod report;
 mod request;
@@ -47,6 +48,7 @@ mod zones;
 
 pub use generated::{Generated, GeneratedError};
 pub use merge::{MergeLimits, Merged};
+pub use plugged::Plugged;
 pub use replay::{Replay, ReplayMode};
 pub use request::{Flags, ProcessId, ReadOutcome, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
 pub use rng::{Rng, named_seed, named_stream};

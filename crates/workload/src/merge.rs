@@ -7,7 +7,8 @@
 //! - A plug belongs to a task: requests of one process in one file of the trace (a task that moves to another CPU has
 //!   been scheduled, and that ends its plug).
 //! - It ends with the last request before a pause of more than [`MergeLimits::plug_gap`]: a task that waits for an
-//!   answer sleeps, which ends its plug. A trace does not tell when tasks sleep; the gap stands for it.
+//!   answer sleeps, which ends its plug. A trace does not tell when tasks sleep; the gap stands for it. After requests
+//!   that somebody waits for, SYNC writes and reads that are not read ahead, it can be a shorter one.
 //! - It also ends, as in `blk_add_rq_to_plug`, when a request comes that cannot be merged while as many wait as a plug
 //!   holds, or after one of 128 KiB or more.
 //! - Reads are merged with reads and writes with writes, as far as the device's largest transfer and its segments go.
@@ -41,6 +42,16 @@ pub struct MergeLimits {
     pub plug_requests: usize,
     /// A longer pause between two requests of a task ends its plug.
     pub plug_gap: Nanos,
+    /// The same where somebody waits for the first of the two.
+    pub plug_sync_gap: Nanos,
+}
+
+impl MergeLimits {
+    /// The pause after a request that ends the plug of its task.
+    fn gap_after(&self, r: &WorkRequest) -> Nanos {
+        let waited_for = !r.flags.readahead && (r.flags.sync || r.op == WorkOp::Read);
+        if waited_for { self.plug_sync_gap } else { self.plug_gap }
+    }
 }
 
 /// The requests of a trace as they leave their plugs.
@@ -78,9 +89,10 @@ impl Merged {
     }
 }
 
-/// A request in a plug.
-struct Waiting {
-    members: Vec<u32>,
+/// Requests in a plug that are one.
+#[derive(Clone, Debug)]
+struct Waiting<T> {
+    members: Vec<T>,
     op: WorkOp,
     sector: u64,
     end: u64,
@@ -88,26 +100,27 @@ struct Waiting {
     segments: u64,
 }
 
-impl Waiting {
-    fn of(number: u32, r: &WorkRequest) -> Waiting {
+impl<T> Waiting<T> {
+    fn of(item: T, r: &WorkRequest) -> Waiting<T> {
         let segments = r.bytes.div_ceil(UNIT_BYTES);
-        Waiting { members: vec![number], op: r.op, sector: r.sector, end: end_of(r), bytes: r.bytes, segments }
+        Waiting { members: vec![item], op: r.op, sector: r.sector, end: end_of(r), bytes: r.bytes, segments }
     }
 
-    /// Merges a request into this one, if it is its neighbour and the limits allow it.
-    fn takes(&mut self, other: &Waiting, limits: &MergeLimits) -> bool {
+    /// Whether a request is a neighbour, and the limits allow it to be merged.
+    fn fits(&self, other: &Waiting<T>, limits: &MergeLimits) -> bool {
         let fits = self.bytes + other.bytes <= limits.bytes && self.segments + other.segments <= limits.segments;
         let (behind, before) = (self.end == other.sector, other.end == self.sector);
-        if self.op != other.op || !fits || !(behind || before) {
-            return false;
-        }
-        self.members.extend(&other.members);
-        (self.sector, self.end) = (self.sector.min(other.sector), self.end.max(other.end));
-        (self.bytes, self.segments) = (self.bytes + other.bytes, self.segments + other.segments);
-        true
+        self.op == other.op && fits && (behind || before)
     }
 
-    fn overlaps(&self, other: &Waiting) -> bool {
+    /// Merges a request into this one.
+    fn take(&mut self, other: Waiting<T>) {
+        self.members.extend(other.members);
+        (self.sector, self.end) = (self.sector.min(other.sector), self.end.max(other.end));
+        (self.bytes, self.segments) = (self.bytes + other.bytes, self.segments + other.segments);
+    }
+
+    fn overlaps(&self, other: &Waiting<T>) -> bool {
         self.sector < other.end && other.sector < self.end
     }
 }
@@ -122,23 +135,70 @@ fn can_be_merged(r: &WorkRequest) -> bool {
     matches!(r.op, WorkOp::Read | WorkOp::Write) && !r.flags.fua && !r.flags.preflush && whole
 }
 
-/// The requests of a task that wait to go on together.
-#[derive(Default)]
-struct Plug {
-    waiting: Vec<Waiting>,
+/// The task that a request belongs to: its process, in one file of a trace.
+pub(crate) type Task = (ProcessId, StreamId);
+
+/// The task that a request belongs to.
+pub(crate) fn task_of(r: &WorkRequest) -> Task {
+    (r.process, r.stream)
+}
+
+/// The requests of a task that wait to go on together. What goes on is handed to a function: the requests that are
+/// one, the oldest first, and when they go.
+#[derive(Clone, Debug)]
+pub(crate) struct Plug<T> {
+    waiting: Vec<Waiting<T>>,
     /// When the last request came.
     last: SimTime,
+    /// The pause after it that ends the plug.
+    gap: Nanos,
+}
+
+impl<T> Default for Plug<T> {
+    fn default() -> Self {
+        Plug { waiting: Vec::new(), last: SimTime::START, gap: Nanos::ZERO }
+    }
+}
+
+impl<T> Plug<T> {
+    /// Ends the plug with its last request.
+    pub fn let_go(&mut self, go: &mut impl FnMut(Vec<T>, SimTime)) {
+        let release = self.last;
+        self.waiting.drain(..).for_each(|request| go(request.members, release));
+    }
+
+    /// The task submits a request.
+    pub fn add(&mut self, item: T, r: &WorkRequest, limits: &MergeLimits, go: &mut impl FnMut(Vec<T>, SimTime)) {
+        let now = r.arrival;
+        if now.since(self.last) > self.gap {
+            self.let_go(go);
+        }
+        self.gap = limits.gap_after(r);
+        if !can_be_merged(r) {
+            self.let_go(go);
+            go(vec![item], now);
+            return;
+        }
+        let new = Waiting::of(item, r);
+        if self.waiting.iter().any(|waiting| waiting.overlaps(&new)) {
+            self.let_go(go);
+        }
+        match self.waiting.iter().rposition(|waiting| waiting.fits(&new, limits)) {
+            Some(place) => self.waiting[place].take(new),
+            None => {
+                let large = self.waiting.last().is_some_and(|waiting| waiting.bytes >= LARGE_BYTES);
+                if large || self.waiting.len() >= limits.plug_requests {
+                    self.last = now;
+                    self.let_go(go);
+                }
+                self.waiting.push(new);
+            }
+        }
+        self.last = now;
+    }
 }
 
 impl Merged {
-    /// Ends a plug with its last request.
-    fn let_go(&mut self, plug: &mut Plug) {
-        let release = plug.last;
-        for request in plug.waiting.drain(..) {
-            self.add(&request.members, release);
-        }
-    }
-
     fn add(&mut self, members: &[u32], release: SimTime) {
         let (first, count) = (self.members.len() as u32, members.len() as u32);
         self.members.extend(members);
@@ -150,34 +210,13 @@ impl Trace {
     /// The requests as they leave the plugs of their tasks.
     pub fn merged(&self, limits: &MergeLimits) -> Merged {
         let mut merged = Merged::default();
-        let mut plugs: BTreeMap<(ProcessId, StreamId), Plug> = BTreeMap::new();
+        let mut plugs: BTreeMap<Task, Plug<u32>> = BTreeMap::new();
+        let mut go = |members: Vec<u32>, release| merged.add(&members, release);
         for (number, r) in (0..).zip(&self.requests) {
-            let plug = plugs.entry((r.process, r.stream)).or_default();
-            let now = r.arrival;
-            if now.since(plug.last) > limits.plug_gap {
-                merged.let_go(plug);
-            }
-            if !can_be_merged(r) {
-                merged.let_go(plug);
-                merged.add(&[number], now);
-                continue;
-            }
-            let new = Waiting::of(number, r);
-            if plug.waiting.iter().any(|waiting| waiting.overlaps(&new)) {
-                merged.let_go(plug);
-            }
-            if !plug.waiting.iter_mut().rev().any(|waiting| waiting.takes(&new, limits)) {
-                let large = plug.waiting.last().is_some_and(|waiting| waiting.bytes >= LARGE_BYTES);
-                if large || plug.waiting.len() >= limits.plug_requests {
-                    plug.last = now;
-                    merged.let_go(plug);
-                }
-                plug.waiting.push(new);
-            }
-            plug.last = now;
+            plugs.entry(task_of(r)).or_default().add(number, r, limits, &mut go);
         }
         for plug in plugs.values_mut() {
-            merged.let_go(plug);
+            plug.let_go(&mut go);
         }
         // What is let go at the same moment keeps the order of its arrival.
         merged.requests.sort_by_key(|one| (one.release, merged.members[one.first as usize]));

@@ -2,7 +2,13 @@ use super::*;
 use crate::request::tests::request;
 use crate::{Flags, ProcessId};
 
-const LIMITS: MergeLimits = MergeLimits { bytes: 1 << 20, segments: 128, plug_requests: 4, plug_gap: Nanos(50_000) };
+const LIMITS: MergeLimits = MergeLimits {
+    bytes: 1 << 20,
+    segments: 128,
+    plug_requests: 4,
+    plug_gap: Nanos(50_000),
+    plug_sync_gap: Nanos(50_000),
+};
 
 /// A write of a page at a microsecond.
 fn write(us: u64, page: u64) -> WorkRequest {
@@ -30,6 +36,21 @@ fn neighbours_in_a_plug_are_one_whichever_comes_first() {
 fn a_pause_ends_a_plug_and_nobody_waits_for_it() {
     let requests = [write(0, 1), write(50, 2), write(101, 3), write(300, 4)];
     assert_eq!(merged(&requests, &LIMITS), [(vec![0, 1], 50), (vec![2], 101), (vec![3], 300)]);
+}
+
+#[test]
+fn a_shorter_pause_ends_a_plug_after_what_somebody_waits_for() {
+    let limits = MergeLimits { plug_sync_gap: Nanos(10_000), ..LIMITS };
+    let flagged = |r: WorkRequest, flags| WorkRequest { flags, ..r };
+    let sync = |r| flagged(r, Flags { sync: true, ..Flags::default() });
+    let read = |r: WorkRequest| WorkRequest { op: WorkOp::Read, ..r };
+    let ahead = |r| flagged(read(r), Flags { sync: true, readahead: true, ..Flags::default() });
+    // The pause counts after the first of two, whatever comes then.
+    assert_eq!(merged(&[write(0, 1), sync(write(20, 9))], &limits), [(vec![0], 20), (vec![1], 20)]);
+    assert_eq!(merged(&[sync(write(0, 1)), write(20, 9)], &limits), [(vec![0], 0), (vec![1], 20)]);
+    assert_eq!(merged(&[sync(write(0, 1)), write(10, 9)], &limits), [(vec![0], 10), (vec![1], 10)]);
+    assert_eq!(merged(&[read(write(0, 1)), read(write(20, 9))], &limits), [(vec![0], 0), (vec![1], 20)]);
+    assert_eq!(merged(&[ahead(write(0, 1)), ahead(write(20, 9))], &limits), [(vec![0], 20), (vec![1], 20)]);
 }
 
 #[test]

@@ -349,6 +349,10 @@ impl Source for Replay {
         &self.groups
     }
 
+    fn processes(&self) -> &[String] {
+        &self.trace.processes
+    }
+
     fn footprint(&self) -> Footprint {
         self.trace.read_footprint()
     }

@@ -142,6 +142,11 @@ pub trait Source {
     /// Groups of streams, indexed by [`GroupId`].
     fn groups(&self) -> &[GroupInfo];
 
+    /// Names of processes, indexed by [`crate::ProcessId`]; empty where requests name none.
+    fn processes(&self) -> &[String] {
+        &[]
+    }
+
     /// The units that the source may read.
     fn footprint(&self) -> Footprint;
 

@@ -19,6 +19,7 @@ from ufsim.reproduce import (
     map_plus_settings,
     msftl,
     msftl_phone,
+    phone_gains,
 )
 from ufsim.reproduce.figure import Figure
 
@@ -40,6 +41,7 @@ FIGURES: tuple[Figure, ...] = (
     *hpbvalve_study.FIGURES,
     *hpbvalve_result.FIGURES,
     *hpbvalve_beyond.FIGURES,
+    *phone_gains.FIGURES,
 )
 
 

@@ -21,6 +21,7 @@ PAPERS = {
     "map-plus": "MAP+: an I/O scheduler that knows the mapping cache (TCAD 2018)",
     "msftl": "MSFTL: mapping segments smaller than a logical page (2020)",
     "hpbvalve": "HPBvalve: HPB run for the foreground app",
+    "phone": "A phone that sleeps: the papers' questions asked anew",
 }
 # The device profile of each paper's claims.
 PROFILES = {
@@ -29,6 +30,7 @@ PROFILES = {
     "map-plus": "emmc-map-plus",
     "msftl": "msftl",
     "hpbvalve": "hpbvalve",
+    "phone": "pixel4",
 }
 
 STYLE = """
@@ -56,7 +58,8 @@ def report_html(book: Book) -> str:
     for paper in papers:
         figures = [drawn for drawn in book.figures if drawn.figure.paper == paper]
         parts.append(f'<h2 id="{paper}">{escape(PAPERS[paper])}</h2>')
-        parts.append(claims_table([outcome for outcome in book.outcomes if outcome.claim.paper == paper]))
+        claimed = [outcome for outcome in book.outcomes if outcome.claim.paper == paper]
+        parts += [claims_table(claimed)] if claimed else []
         parts += [figure_html(drawn, book.outcomes_of(drawn.figure)) for drawn in figures]
         parts.append(profile_html(PROFILES[paper]))
     return f"""<!DOCTYPE html>

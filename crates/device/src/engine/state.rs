@@ -80,7 +80,7 @@ pub struct Firmware<M: Mapping> {
     /// Writes, flushes and trims, in order.
     pub(super) ordered: VecDeque<u8>,
     /// What these wait for besides buffers; `None` = nothing.
-    pub(super) write_path: Option<WritePath>,
+    pub(super) write_path: Option<Box<WritePath>>,
     pub(super) flushes: Vec<Flushing>,
     pub(super) waiting_reads: VecDeque<WaitingRead>,
     /// Metadata commands that wait for a buffer.
@@ -134,7 +134,7 @@ impl<M: Mapping> Firmware<M> {
             answered: SimTime::START,
             thread_wake: false,
             ordered: VecDeque::new(),
-            write_path: WritePath::new(core.cfg.write_path, core.now),
+            write_path: WritePath::new(core.cfg.write_path, core.now).map(Box::new),
             flushes: Vec::new(),
             waiting_reads: VecDeque::new(),
             waiting_metadata: VecDeque::new(),

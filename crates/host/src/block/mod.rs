@@ -11,11 +11,11 @@
 //! - **task**: a thread that asks for storage. It submits its requests one after another.
 //! - **inside**: what has a place among the `nr_requests` of the block layer, from there to the end of its completion
 //!   work: one pool for reads, writes and the rest.
-//! - **before the queue**: where a task sleeps that has found no place ([`gate`]).
+//! - **before the queue**: where a task sleeps that has found no place (`gate.rs`).
 //! - **submission**: what the task does until the driver has the request: mapping of pages, encryption, the command.
 //! - **completion**: what is done after the last response: the interrupt, decryption, waking who waits.
-//! - **processor**: does one thing at a time ([`processors`]).
-//! - **stall**: nothing goes on, because the frequency changes ([`stalls`]).
+//! - **processor**: does one thing at a time (`processors.rs`).
+//! - **stall**: nothing goes on, because the frequency changes (`stalls.rs`).
 //! - **page**: 4 KiB of a request.
 //!
 //! # Contract
@@ -30,8 +30,7 @@ mod gate;
 mod processors;
 mod stalls;
 
-use std::collections::BTreeSet;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use units::{Dice, Nanos, SimTime};
 
@@ -213,11 +212,6 @@ impl Block {
         let stall = self.stalls.as_ref().and_then(Stalls::next).filter(|_| self.outstanding > 0);
         let delayed = self.delayed.first().map(|&(at, _, _)| at);
         [stall, delayed, self.processors.next_end()].into_iter().flatten().min()
-    }
-
-    /// Requests inside, and requests before the queue, at most one of each task.
-    pub fn held(&self) -> (u32, usize) {
-        (self.gate.inside(), self.gate.sleeping())
     }
 
     /// What has been done so far.

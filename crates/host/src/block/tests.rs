@@ -238,7 +238,7 @@ mod at_random {
             let rig = Rig::new(config, device, &arrivals).run();
             let account = rig.block.account();
             prop_assert!(account.inside_peak <= limit.into());
-            prop_assert_eq!(rig.block.held(), (0, 0));
+            prop_assert_eq!((rig.block.gate.inside(), rig.block.gate.sleeping()), (0, 0));
             let mut inside = 0;
             let mut last = [None; 4];
             for (at, step) in &rig.log {

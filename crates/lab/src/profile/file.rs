@@ -12,6 +12,9 @@ pub const EMBEDDED: &[(&str, &str)] = &[
     ("hpb", include_str!("../../../../profiles/hpb.toml")),
     ("hpbvalve", include_str!("../../../../profiles/hpbvalve.toml")),
     ("msftl", include_str!("../../../../profiles/msftl.toml")),
+    ("pixel4", include_str!("../../../../profiles/pixel4.toml")),
+    ("emmc45", include_str!("../../../../profiles/emmc45.toml")),
+    ("ufs21", include_str!("../../../../profiles/ufs21.toml")),
     ("tiny", include_str!("../../../../profiles/tiny.toml")),
 ];
 

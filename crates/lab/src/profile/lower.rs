@@ -4,7 +4,7 @@ use device::{Device, DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig, Writ
 use host::HostConfig;
 use host::block::{BlockConfig, Cost, IdleConfig, PreemptConfig, StallConfig};
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
-use ufs::{LinkConfig, PowerConfig, Protocol};
+use ufs::{LinkConfig, OtherUse, PowerConfig, Protocol};
 use units::{MIB, Nanos, UNIT_BYTES};
 use workload::{MergeLimits, named_seed};
 
@@ -181,6 +181,7 @@ impl Profile {
             segments: m.max_segments.into(),
             plug_requests: m.plug_requests as usize,
             plug_gap: Nanos::from_micros(m.plug_gap_us.into()),
+            plug_sync_gap: Nanos::from_micros(m.plug_sync_gap_us.count().unwrap_or(m.plug_gap_us).into()),
         }
     }
 
@@ -242,8 +243,8 @@ impl Profile {
         }
     }
 
-    /// When link and device go into power states, and what that takes.
-    pub fn power_config(&self) -> PowerConfig {
+    /// When link and device go into power states, and what that takes; `seed` decides what is drawn.
+    pub fn power_config(&self, seed: u64) -> PowerConfig {
         let p = &self.values.power;
         let micros = |us: u32| Nanos::from_micros(us.into());
         let millis = |ms: u32| Nanos::from_millis(ms.into());
@@ -256,6 +257,10 @@ impl Profile {
             autosuspend_delay: p.autosuspend_delay_ms.count().map(millis),
             sleep_enter: micros(p.sleep_enter_us),
             sleep_exit: micros(p.sleep_exit_us),
+            clkgate_jitter: micros(p.clkgate_jitter_us),
+            other_use: (p.other_use_percent > 0)
+                .then(|| OtherUse { percent: p.other_use_percent, within: millis(p.other_use_within_ms) }),
+            seed: named_seed(seed, "power", 0),
         }
     }
 

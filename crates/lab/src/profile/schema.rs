@@ -200,6 +200,9 @@ params! {
         /// Idle time after which the driver hibernates the link and stops the clocks (sysfs: clkgate_delay_ms).
         clkgate_delay_ms: count_or("off" 1 to 1000000) = ["off"],
             "off unless a profile has it. Linux sets 150 ms; Qualcomm's driver 50 ms, 10 ms at a low clock";
+        /// The driver's timer ends up to so much late; how much is drawn in every idle time.
+        clkgate_jitter_us: count(0 to 1000000000) = 0,
+            "none unless a profile has it. Linux: delayed work, on ticks of 4 to 10 ms";
         /// Until the clocks run again; the link's exit comes on top.
         clk_ungate_us: count(0 to 10000000) = 11700,
             "a Pixel 4: requests after 60 ms without requests take 12.15 ms more, 0.45 of them for the link";
@@ -212,6 +215,12 @@ params! {
         /// Until the device is awake; clocks and link come on top.
         sleep_exit_us: count(0 to 10000000) = 10000,
             "assumed: supplies settle and the controller starts; Linux waits for it without an upper bound";
+        /// Idle times, of a hundred, in which something else uses the link once, such as a request to another
+        /// partition; 0 = none. It wakes the link, and the idle time begins anew.
+        other_use_percent: count(0 to 100) = 0, "none unless a profile has it: a trace does not tell";
+        /// At most so long after an idle time has begun; any moment until then is as likely.
+        other_use_within_ms: count(1 to 1000000) = 150,
+            "a Pixel 4: after 50 to 150 ms without requests the link is down or not, later it nearly always is";
     }
 }
 
@@ -262,6 +271,9 @@ params! {
         /// that finds no place waits before the queue.
         nr_requests: count_or("unlimited" 1 to 65536) = ["unlimited"],
             "unlimited unless a profile has it. Linux: 128 for devices with one queue (BLKDEV_MAX_RQ)";
+        /// Tasks of fio jobs, SQLite and phones have plugs: what one asks for at a moment is merged where it is
+        /// neighbouring, within the limits of [merge]. Traces have the option --merge.
+        plugs: switch = false, "off unless a profile has it";
         /// Processors that work for storage. Interrupts are handled by the first one.
         processors: count_or("unlimited" 1 to 64) = ["unlimited"],
             "as many as there is work for, unless a profile has it: none of its other work is in a trace";
@@ -342,6 +354,8 @@ params! {
         plug_gap_us: count(0 to 1000000) = 50,
             "assumed: a task that waits for an answer sleeps, which ends its plug, and nine of ten answers of a Pixel \
             4 take 60 us or more";
+        /// The same after a request that somebody waits for: a SYNC write, or a read that is not read ahead.
+        plug_sync_gap_us: count_or("as-others" 0 to 1000000) = ["as-others"], "as after others unless a profile has it";
     }
 }
 

@@ -22,9 +22,9 @@ impl System {
     /// # Panics
     /// See [`System::run`].
     pub fn read_back(&mut self, watch: &mut Watch) -> Result<Verified, Stop> {
-        let (measure, reads) = (std::mem::take(&mut self.measure), self.reads.take());
+        let (measure, log) = (std::mem::take(&mut self.measure), self.log.take());
         let verified = self.read_all(watch);
-        (self.measure, self.reads) = (measure, reads);
+        (self.measure, self.log) = (measure, log);
         verified
     }
 
@@ -116,7 +116,7 @@ mod tests {
         let (device, oracle) = system.switch_off(&mut go_on).expect("nothing is read");
         let profile = tiny();
         let (driver, link) = (profile.host_config(preset.parts), profile.link_config());
-        let on = System::switched_on(device, oracle, driver, link, profile.power_config());
+        let on = System::switched_on(device, oracle, driver, link, profile.power_config(1));
         on.expect("the profile's own settings")
     }
 

@@ -180,7 +180,8 @@ fn a_partial_write_takes_one_place_of_the_depth() {
     assert_eq!(kinds(&drain(&mut replay, 9).0), [(WorkOp::Read, 5, 1)]);
 }
 
-const MERGE: MergeLimits = MergeLimits { bytes: 1 << 20, segments: 128, plug_requests: 16, plug_gap: Nanos(150) };
+const MERGE: MergeLimits =
+    MergeLimits { bytes: 1 << 20, segments: 128, plug_requests: 16, plug_gap: Nanos(150), plug_sync_gap: Nanos(150) };
 
 /// The next request and what rides with it, by first unit.
 fn together(replay: &mut Replay, now: u64) -> Option<(Issued, Vec<Issued>)> {

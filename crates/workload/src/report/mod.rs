@@ -1,5 +1,6 @@
 //! What a workload has to say about its run, besides its requests.
 
+pub mod columns;
 pub mod phone;
 
 use units::Nanos;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::report::columns::{Column, column};
 use crate::request::ReadOutcome;
 
 /// Reads by where their mapping came from.
@@ -142,55 +143,18 @@ pub struct ReadLog {
     pub outcome: Vec<u8>,
 }
 
-/// A column of a [`ReadLog`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Column {
-    /// Its name.
-    pub name: &'static str,
-    /// Its type as numpy spells it.
-    pub dtype: &'static str,
-    /// Its values, little-endian.
-    pub bytes: Vec<u8>,
-}
-
-/// A number of a column.
-trait Cell: Copy {
-    const DTYPE: &'static str;
-
-    fn bytes(self) -> impl Iterator<Item = u8>;
-}
-
-macro_rules! cells {
-    ($($type:ty = $dtype:literal),*) => {
-        $(
-            impl Cell for $type {
-                const DTYPE: &'static str = $dtype;
-
-                fn bytes(self) -> impl Iterator<Item = u8> {
-                    self.to_le_bytes().into_iter()
-                }
-            }
-        )*
-    };
-}
-
-cells!(u64 = "<u8", u32 = "<u4", u16 = "<u2", u8 = "u1");
-
 impl ReadLog {
     /// All columns.
     pub fn columns(&self) -> Vec<Column> {
-        fn column<C: Cell>(name: &'static str, values: &[C]) -> Column {
-            Column { name, dtype: C::DTYPE, bytes: values.iter().flat_map(|value| value.bytes()).collect() }
-        }
         vec![
-            column("at_ns", &self.at_ns),
-            column("latency_ns", &self.latency_ns),
-            column("lpa", &self.lpa),
-            column("units", &self.units),
-            column("use", &self.r#use),
-            column("app", &self.app),
-            column("phase", &self.phase),
-            column("outcome", &self.outcome),
+            column("at_ns", self.at_ns.iter().copied()),
+            column("latency_ns", self.latency_ns.iter().copied()),
+            column("lpa", self.lpa.iter().copied()),
+            column("units", self.units.iter().copied()),
+            column("use", self.r#use.iter().copied()),
+            column("app", self.app.iter().copied()),
+            column("phase", self.phase.iter().copied()),
+            column("outcome", self.outcome.iter().copied()),
         ]
     }
 }

@@ -1,4 +1,4 @@
-//! The log of reads, against the counters of driver and device.
+//! The log of requests, against the counters of driver and device.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod common;
@@ -6,8 +6,9 @@ mod common;
 use std::sync::Arc;
 
 use common::{request, tiny};
-use ufsim_lab::{Machine, ReadRecord, Snapshot, assemble};
-use workload::{ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
+use ufsim_lab::{LoggedRequests, Machine, RequestRecord, Snapshot, assemble};
+use units::Nanos;
+use workload::{Flags, ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// Writes all units, then reads single ones at random.
 fn requests(count: u32) -> Vec<WorkRequest> {
@@ -17,27 +18,35 @@ fn requests(count: u32) -> Vec<WorkRequest> {
     writes.chain(reads).collect()
 }
 
-fn run(scheme: &str, requests: Vec<WorkRequest>, log: bool) -> (Vec<ReadRecord>, Snapshot) {
+fn run(scheme: &str, requests: Vec<WorkRequest>, most: Option<usize>) -> (LoggedRequests, Snapshot) {
     let Machine { parts, profile } = tiny(scheme, 1).resolve().expect("a preset on an embedded profile");
     let mut system = assemble(&profile, parts, 1).expect("the profile's own settings");
-    if log {
-        system.log_reads();
+    if let Some(most) = most {
+        system.log_requests(most);
     }
     let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
     let mode = ReplayMode::Closed { depth: 4, per_file: false };
     let mut source = Replay::new(Arc::new(trace), mode, profile.capacity_units()).expect("it fits");
     system.run(&mut source, &mut |_, _| std::ops::ControlFlow::Continue(())).expect("nothing fails");
-    (system.take_reads(), system.outcome().1)
+    (system.take_log(), system.outcome().1)
 }
 
-fn count(reads: &[ReadRecord], outcome: ReadOutcome) -> u64 {
+/// Room for more requests than any test has.
+const ALL: Option<usize> = Some(100_000);
+
+fn reads(log: LoggedRequests) -> Vec<RequestRecord> {
+    log.records.into_iter().filter(|record| record.request.op == WorkOp::Read).collect()
+}
+
+fn count(reads: &[RequestRecord], outcome: ReadOutcome) -> u64 {
     reads.iter().filter(|read| read.outcome == Some(outcome)).count() as u64
 }
 
 #[test]
 fn sources_add_up_to_what_driver_and_device_count() {
     for scheme in ["ufs", "hpb", "hpb-linux", "foam", "hpbvalve", "hp-ufs", "ideal", "dftl"] {
-        let (reads, after) = run(scheme, requests(4_000), true);
+        let (log, after) = run(scheme, requests(4_000), ALL);
+        let reads = reads(log);
         assert_eq!(reads.len(), 4_000, "{scheme}");
         let (host, device) = (after.host, after.device);
         let cmt_read_misses = after.device_counter("cmt_read_misses");
@@ -53,7 +62,7 @@ fn sources_add_up_to_what_driver_and_device_count() {
         assert_eq!(count(&reads, ReadOutcome::Host), from_host, "{scheme}");
         assert_eq!(count(&reads, ReadOutcome::Map), from_flash, "{scheme}");
         assert_eq!(count(&reads, ReadOutcome::Sram), 4_000 - from_host - from_flash, "{scheme}");
-        assert!(reads.iter().all(|read| read.issued < read.completed && read.len == 1));
+        assert!(reads.iter().all(|read| read.latency() > Nanos::ZERO && read.len == 1));
         assert!(reads.is_sorted_by_key(|read| read.completed));
     }
 }
@@ -63,7 +72,7 @@ fn a_read_of_many_units_counts_as_its_worst() {
     let mut requests = requests(0);
     requests.push(request(WorkOp::Flush, 0, 0));
     requests.extend((0..300).map(|i| request(WorkOp::Read, 1000 + 50 * i, 100)));
-    let (reads, _) = run("ufs", requests, true);
+    let reads = reads(run("ufs", requests, ALL).0);
     // 100 units from there reach into the next segment whenever fewer than 100 are left in the first.
     let flash = count(&reads, ReadOutcome::Map);
     assert!((1..300).contains(&flash), "{flash} of 300");
@@ -72,8 +81,31 @@ fn a_read_of_many_units_counts_as_its_worst() {
 
 #[test]
 fn no_log_is_kept_unless_it_is_wanted() {
-    let (reads, plain) = run("hpb", requests(500), false);
-    let (logged, watched) = run("hpb", requests(500), true);
-    assert_eq!((reads.len(), logged.len()), (0, 500));
+    let (none, plain) = run("hpb", requests(500), None);
+    let (logged, watched) = run("hpb", requests(500), ALL);
+    assert_eq!((none.records.len(), logged.records.len()), (0, 512 + 500));
     assert_eq!(plain.host, watched.host, "looking changes nothing");
+}
+
+#[test]
+fn a_full_log_counts_what_it_leaves_out() {
+    let (all, _) = run("ufs", requests(500), ALL);
+    let (some, _) = run("ufs", requests(500), Some(600));
+    assert_eq!((some.records.len(), some.left_out), (600, 412));
+    assert_eq!(some.records, all.records[..600]);
+}
+
+#[test]
+fn a_record_has_what_the_trace_says_of_the_request() {
+    let mut given = requests(1);
+    given[3].flags = Flags { fua: true, ..Flags::default() };
+    given[3].phone_latency = Some(Nanos(777));
+    let (log, _) = run("ufs", given.clone(), ALL);
+    let fua: Vec<_> = log.records.iter().filter(|record| record.request.flags.fua).collect();
+    assert_eq!(fua.len(), 1);
+    let (record, request) = (fua[0], given[3]);
+    assert_eq!((record.request.sector, record.request.bytes), (request.sector, request.bytes));
+    assert_eq!((record.request.phone_latency, record.outcome), (Some(Nanos(777)), None));
+    assert_eq!((u64::from(record.lpa.0) * 8, u64::from(record.len) * 4096), (request.sector, request.bytes));
+    assert!(record.dispatched.is_some_and(|at| at >= record.request.arrival && at < record.completed));
 }

@@ -1,0 +1,188 @@
+//! A log of requests, kept when somebody wants it: who asked for what, when, for how long, what the traced device took
+//! for it, and where the mapping of a read came from.
+//!
+//! Neither driver nor device tell each other where a mapping came from. The laboratory asks both of them, by tag, when
+//! a response arrives at the host. Requests under way are remembered here and not in the run loop's own table, so that
+//! a run without a log pays nothing for it.
+
+use device::Translation;
+use host::HostMapping;
+use ufs::Status;
+use units::{Lpa, Nanos, SimTime};
+use workload::report::columns::{Column, column};
+use workload::{Flags, Issued, ReadOutcome, Ticket, WorkRequest};
+
+use crate::requests::Slot;
+
+/// Where the mapping of a command's units came from, by what the two sides of the link say about it.
+pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
+    match (host, device) {
+        (HostMapping::Fetched, _) | (_, Translation { map_reads: 1.., .. }) => ReadOutcome::Map,
+        (HostMapping::Known, Translation { refused: false, .. }) => ReadOutcome::Host,
+        _ => ReadOutcome::Sram,
+    }
+}
+
+/// A request that has completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestRecord {
+    /// As the workload gave it; its latency counts from its arrival.
+    pub request: WorkRequest,
+    /// Whether the run's statistics count it.
+    pub measured: bool,
+    /// First 4 KiB unit.
+    pub lpa: Lpa,
+    /// Length in 4 KiB units.
+    pub len: u32,
+    /// When its first command was sent; `None` if none was.
+    pub dispatched: Option<SimTime>,
+    /// When it completed.
+    pub completed: SimTime,
+    /// How it ended.
+    pub status: Status,
+    /// Where the mapping of a read came from; `None` for others, and if the driver refused it, so that no device was
+    /// asked.
+    pub outcome: Option<ReadOutcome>,
+}
+
+impl RequestRecord {
+    /// From its arrival to its completion.
+    pub fn latency(&self) -> Nanos {
+        self.completed.since(self.request.arrival)
+    }
+}
+
+/// Requests that have completed, in the order of their completion.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LoggedRequests {
+    /// The first of them, as many as the log has room for.
+    pub records: Vec<RequestRecord>,
+    /// Requests that completed after it was full.
+    pub left_out: u64,
+}
+
+impl LoggedRequests {
+    /// A row for each request, with times in nanoseconds from `start` on.
+    pub fn columns(&self, start: SimTime) -> Vec<Column> {
+        let of = || self.records.iter();
+        let mut columns = request_columns(of().map(|record| &record.request), start);
+        let waited =
+            |record: &RequestRecord| record.dispatched.map_or(f64::NAN, |at| at.since(record.request.arrival).0 as f64);
+        columns.extend([
+            column("latency_ns", of().map(|record| record.latency().0)),
+            column("waiting_ns", of().map(waited)),
+            column("measured", of().map(|record| u8::from(record.measured))),
+            column("failed", of().map(|record| u8::from(record.status != Status::Good))),
+            column("outcome", of().map(|record| record.outcome.map_or(NO_OUTCOME, |outcome| outcome as u8))),
+        ]);
+        columns
+    }
+}
+
+/// Stands in the column `outcome` for requests without one, after the outcomes in the order of [`ReadOutcome`].
+const NO_OUTCOME: u8 = 3;
+
+/// What a workload says of its requests, in columns: times in nanoseconds from `start` on. Flags are bits in the order
+/// of [`Flags`]; a recorded latency that is not known is NaN.
+pub(crate) fn request_columns<'a>(
+    requests: impl Iterator<Item = &'a WorkRequest> + Clone,
+    start: SimTime,
+) -> Vec<Column> {
+    let recorded = |request: &WorkRequest| request.phone_latency.map_or(f64::NAN, |latency| latency.0 as f64);
+    vec![
+        column("arrival_ns", requests.clone().map(|request| request.arrival.since(start).0)),
+        column("kind", requests.clone().map(|request| request.op as u8)),
+        column("sector", requests.clone().map(|request| request.sector)),
+        column("bytes", requests.clone().map(|request| request.bytes)),
+        column("flags", requests.clone().map(|request| bits(request.flags))),
+        column("process", requests.clone().map(|request| request.process.0)),
+        column("file", requests.clone().map(|request| request.stream.0)),
+        column("line", requests.clone().map(|request| request.line)),
+        column("recorded_ns", requests.map(recorded)),
+    ]
+}
+
+fn bits(flags: Flags) -> u8 {
+    let Flags { fua, sync, meta, readahead, preflush } = flags;
+    [fua, sync, meta, readahead, preflush].iter().rev().fold(0, |bits, &flag| bits << 1 | u8::from(flag))
+}
+
+/// A log of requests while a run goes on.
+#[derive(Debug)]
+pub(crate) struct RequestLog {
+    most: usize,
+    under_way: Vec<Option<WorkRequest>>,
+    logged: LoggedRequests,
+}
+
+impl RequestLog {
+    /// An empty log with room for so many requests.
+    pub(crate) fn new(most: usize) -> RequestLog {
+        RequestLog { most, under_way: Vec::new(), logged: LoggedRequests::default() }
+    }
+
+    /// Remembers a request that is being submitted.
+    pub(crate) fn entered(&mut self, issued: &Issued) {
+        let place = issued.ticket.index();
+        if self.under_way.len() <= place {
+            self.under_way.resize(place + 1, None);
+        }
+        self.under_way[place] = Some(issued.request);
+    }
+
+    /// Logs a request that completes now. One that was submitted before the log began is not in it.
+    pub(crate) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime) {
+        let Some(request) = self.under_way.get_mut(ticket.index()).and_then(Option::take) else { return };
+        if self.logged.records.len() == self.most {
+            self.logged.left_out += 1;
+            return;
+        }
+        let Slot { measured, lpa, len, dispatched, status, outcome, .. } = *slot;
+        let record = RequestRecord { request, measured, lpa, len, dispatched, completed: now, status, outcome };
+        self.logged.records.push(record);
+    }
+
+    /// What has been logged so far; the next call gives what comes after.
+    pub(crate) fn take(&mut self) -> LoggedRequests {
+        std::mem::take(&mut self.logged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_bits_in_the_order_of_their_declaration() {
+        let none = Flags::default();
+        for (flags, expected) in [
+            (none, 0),
+            (Flags { fua: true, ..none }, 1),
+            (Flags { sync: true, ..none }, 2),
+            (Flags { meta: true, ..none }, 4),
+            (Flags { readahead: true, ..none }, 8),
+            (Flags { preflush: true, ..none }, 16),
+        ] {
+            assert_eq!(bits(flags), expected, "{flags:?}");
+        }
+        assert!((ReadOutcome::Map as u8) < NO_OUTCOME);
+    }
+
+    #[test]
+    fn a_mapping_is_the_hosts_only_if_the_device_took_it() {
+        let fine = Translation::default();
+        let refused = Translation { refused: true, ..fine };
+        let read = Translation { map_reads: 1, ..fine };
+        for (host, device, expected) in [
+            (HostMapping::Known, fine, ReadOutcome::Host),
+            (HostMapping::Known, refused, ReadOutcome::Sram),
+            (HostMapping::Known, Translation { refused: true, ..read }, ReadOutcome::Map),
+            (HostMapping::Fetched, fine, ReadOutcome::Map),
+            (HostMapping::Unknown, fine, ReadOutcome::Sram),
+            (HostMapping::Unknown, read, ReadOutcome::Map),
+        ] {
+            assert_eq!(outcome(host, device), expected, "{host:?} and {device:?}");
+        }
+        assert!(ReadOutcome::Host < ReadOutcome::Sram && ReadOutcome::Sram < ReadOutcome::Map);
+    }
+}

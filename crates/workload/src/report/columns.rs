@@ -1,0 +1,54 @@
+//! Logs as columns of numbers, as numpy takes them.
+
+/// A column of a log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type as numpy spells it.
+    pub dtype: &'static str,
+    /// Its values, little-endian.
+    pub bytes: Vec<u8>,
+}
+
+/// A number of a column.
+pub trait Cell: Copy {
+    /// Its type as numpy spells it.
+    const DTYPE: &'static str;
+
+    /// Its bytes, little-endian.
+    fn bytes(self) -> impl Iterator<Item = u8>;
+}
+
+macro_rules! cells {
+    ($($type:ty = $dtype:literal),*) => {
+        $(
+            impl Cell for $type {
+                const DTYPE: &'static str = $dtype;
+
+                fn bytes(self) -> impl Iterator<Item = u8> {
+                    self.to_le_bytes().into_iter()
+                }
+            }
+        )*
+    };
+}
+
+cells!(u64 = "<u8", u32 = "<u4", u16 = "<u2", u8 = "u1", f64 = "<f8");
+
+/// A column of these values.
+pub fn column<C: Cell>(name: &'static str, values: impl Iterator<Item = C>) -> Column {
+    Column { name, dtype: C::DTYPE, bytes: values.flat_map(Cell::bytes).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_has_its_values_in_the_order_of_numpys_type() {
+        let made = column("x", [1_u16, 0x0203].into_iter());
+        assert_eq!((made.name, made.dtype, made.bytes), ("x", "<u2", vec![1, 0, 3, 2]));
+        assert_eq!(column("y", [-0.0_f64].into_iter()).bytes[7], 0x80);
+    }
+}
