@@ -177,6 +177,10 @@ def test_runs_that_begin_with_the_same_aged_state_follow_each_other(traces: Path
     assert changes == len(set(states)) - 1 and len(states) > len(set(states))
 
 
+def nothing() -> dict[str, int]:
+    return {}
+
+
 def test_a_result_is_named_by_what_it_depends_on(tmp_path: Path) -> None:
     trace, other = tmp_path / "a", tmp_path / "b"
     for path in (trace, other):
@@ -189,8 +193,8 @@ def test_a_result_is_named_by_what_it_depends_on(tmp_path: Path) -> None:
     assert names[0] == names[1], "the file's contents count, not its place"
     assert len(set(names)) == 3
     assert name_of(Run({"label": 1}, spec)) == names[0], "labels are the figure's"
-    assert name_of(Point({}, dict)) is None, "a point that does not say what it depends on is made each time"
-    points = [Point({}, dict, inputs={"pages": pages}) for pages in (1, 2)]
+    assert name_of(Point({}, nothing)) is None, "a point that does not say what it depends on is made each time"
+    points = [Point({}, nothing, inputs={"pages": pages}) for pages in (1, 2)]
     assert len({name_of(point) for point in points}) == 2
 
 

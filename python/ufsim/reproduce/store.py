@@ -68,7 +68,8 @@ def name_of(point: Run | Point) -> str | None:
 
 def code_of(measure: Callable[[], Any]) -> Callable[..., Any]:
     """The function or class that measures a point."""
-    return measure.func if isinstance(measure, partial) else type(measure)
+    code = measure.func if isinstance(measure, partial) else measure
+    return code if inspect.isfunction(code) else type(code)
 
 
 def digest(inputs: dict[str, Any]) -> str:
