@@ -178,7 +178,7 @@ def claims_table(outcomes: "Iterable[Outcome]") -> Table:
     from ufsim.reproduce.claims import counted
 
     outcomes = list(outcomes)
-    title = counted(outcome.verdict for outcome in outcomes)
+    title = f"{counted(outcome.verdict for outcome in outcomes)} claims"
     table = Table(box=box.SIMPLE, title=title, title_justify="left", pad_edge=False)
     for heading in ("claim", "paper", "band", "measured", "verdict"):
         table.add_column(heading, no_wrap=heading in ("claim", "band", "verdict"))
