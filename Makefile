@@ -33,7 +33,7 @@ help:
 	@echo "make quick    tests of the crates that have changed and of what depends on them directly (about two minutes)"
 	@echo "make example  add the worked example of the tutorial to a copy of the sources, and test it"
 	@echo "make docs     build the documentation, out/site/index.html; every warning is an error"
-	@echo "make reproduce  measure the papers' figures again (about 30 minutes); report in out/reproduce"
+	@echo "make reproduce  measure the papers' figures again, with five seeds; can be stopped, and goes on later"
 	@echo "make scorecard  the same, and keep the claims for the documentation"
 	@echo "make fits     fit the phones' profiles to recorded latencies again (TRACES=../shared/traces; about an hour)"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
@@ -85,7 +85,7 @@ docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 reproduce: install
-	$(BIN)/ufsim reproduce
+	$(BIN)/ufsim reproduce --scorecard
 
 scorecard: reproduce
 	$(BIN)/python scripts/scorecard.py out/reproduce/scorecard.json

@@ -1,7 +1,8 @@
 """Brings docs/data/scorecard.json up to date: `scripts/scorecard.py out/reproduce/scorecard.json [...]`.
 
-`ufsim reproduce` writes such a file for the figures that it was asked for. Claims that it has measured replace those in
-the committed file; the others stay as they are, each with the version that measured it.
+`ufsim reproduce --scorecard` writes such a file for the figures that it was asked for. Claims that it has measured
+replace those in the committed file; the others stay as they are, each with the version and the seeds that measured it.
+Tables of verdicts in README are written anew. Without files only this is done.
 """
 
 import argparse
@@ -10,21 +11,23 @@ import sys
 from pathlib import Path
 from typing import Any
 
-KEPT = Path(__file__).parents[1] / "docs/data/scorecard.json"
-NOT_YET = "not yet"
+from site_papers import SCORECARD, summary_table
+from ufsim.reproduce.claims import LEAST_SEEDS, counted
+
+README = Path(__file__).parents[1] / "README.md"
+BEGIN, END = "<!-- verdicts: made by scripts/scorecard.py -->\n", "<!-- end of verdicts -->\n"
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("measured", nargs="+", type=Path, help="files that `ufsim reproduce` has written")
+    options.add_argument("measured", nargs="*", type=Path, help="files that `ufsim reproduce --scorecard` has written")
     chosen = options.parse_args()
-    kept = read(KEPT) if KEPT.exists() else {"claims": []}
+    kept = read(SCORECARD)
     for path in chosen.measured:
         kept = merged(kept, read(path), str(path))
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
-    KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    words = [entry["verdict"] for entry in kept["claims"]]
-    print(f"{KEPT.name}: {words.count('hit')} hits, {words.count('miss')} misses, {words.count(NOT_YET)} not measured")
+    SCORECARD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    README.write_text(with_table(README.read_text(encoding="utf-8"), kept["claims"]), encoding="utf-8")
+    print(f"{SCORECARD.name}: {counted(entry['verdict'] for entry in kept['claims'])}")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -36,13 +39,25 @@ def merged(kept: dict[str, Any], new: dict[str, Any], name: str) -> dict[str, An
     """The claims of `new`, with those of `kept` where `new` has not measured any."""
     if new["quick"]:
         sys.exit(f"{name}: made with --quick; the scorecard holds full measurements")
+    if new["seeds"] < LEAST_SEEDS:
+        sys.exit(f"{name}: made with {new['seeds']} seeds; the scorecard needs at least {LEAST_SEEDS}")
     old = {entry["id"]: entry for entry in kept["claims"]}
-    version = new["ufsim"]
-    claims = []
-    for entry in new["claims"]:
-        measured = {**entry, "version": version}
-        claims.append(old.get(entry["id"], entry) if entry["verdict"] == NOT_YET else measured)
-    return {"seed": new["seed"], "claims": claims}
+    made = {"version": new["ufsim"], "seed": new["seed"], "seeds": new["seeds"]}
+    claims = [{**entry, **made} if is_measured(entry) else old.get(entry["id"], entry) for entry in new["claims"]]
+    return {"claims": claims}
+
+
+def is_measured(entry: dict[str, Any]) -> bool:
+    """Has a claim a value under any reading?"""
+    return any(reading["parts"] for reading in entry["readings"])
+
+
+def with_table(text: str, claims: list[dict[str, Any]]) -> str:
+    """README with the table of verdicts by paper that follows from these claims."""
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    entries = {entry["id"]: entry for entry in claims}
+    return f"{before}{BEGIN}\n{summary_table(entries, 'docs/papers/')}\n{END}{after}"
 
 
 if __name__ == "__main__":

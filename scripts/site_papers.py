@@ -9,98 +9,120 @@ from typing import Any
 from site_markdown import code, table
 
 SCORECARD = Path(__file__).parents[1] / "docs/data/scorecard.json"
-NOT_YET = '<span class="not-yet">not measured</span>'
+
+Entry = dict[str, Any]
 
 
 @cache
-def scorecard() -> dict[str, Any]:
+def scorecard() -> dict[str, Entry]:
     """The committed scorecard, entries by the name of the claim."""
     document: dict[str, Any] = json.loads(SCORECARD.read_text(encoding="utf-8"))
     return {entry["id"]: entry for entry in document["claims"]}
 
 
 def claims(paper: str) -> str:
-    """Every claim of a paper: what it says, the band, what was measured. Reasons of misses below, as they are long."""
+    """Every claim of a paper: what it says, the band, what was measured. Reasons below, as they are long."""
     from ufsim.reproduce.claims import load_claims
 
     own = [claim for claim in load_claims() if claim.paper == paper]
-    entries = [scorecard().get(claim.id, {}) for claim in own]
+    entries = [scorecard()[claim.id] for claim in own]
     rows = (
         [
             f"{claim.where}: {claim.claim}<br><small>{code(claim.id)}</small>",
             f"{claim.paper_value()}<br><small>{claim.band_text()}</small>",
             measured(entry),
+            verdict(entry),
         ]
         for claim, entry in zip(own, entries, strict=True)
     )
-    found = table(("claim", "paper, band", "measured"), rows)
-    return "\n\n".join([count(entries), found, *misses(entries)])
+    found = table(("claim", "paper, band", "measured", count(entries)), rows)
+    return "\n\n".join([provenance(entries), found, *reasons(entries)])
 
 
-def misses(entries: list[dict[str, Any]]) -> list[str]:
-    """A heading and a list of the reasons, each with the claims that miss for it; nothing without a miss."""
+def count(entries: list[Entry]) -> str:
+    """How many claims are firm, fragile, missed and not judged yet: the head of the column of verdicts."""
+    from ufsim.reproduce.claims import counted
+
+    return counted(entry["verdict"] for entry in entries)
+
+
+def provenance(entries: list[Entry]) -> str:
+    """With which versions and how many seeds the claims were measured."""
+    made = {(entry["version"], entry["seeds"]) for entry in entries if entry.get("version")}
+    if not made:
+        return "None of these claims has been measured yet."
+    words = [f"ufsim {version} with {seeds} {'seed' if seeds == 1 else 'seeds'}" for version, seeds in sorted(made)]
+    return f"Measured by {'; '.join(words)}."
+
+
+def reasons(entries: list[Entry]) -> list[str]:
+    """A heading and a list of the reasons, each with the claims that it is told of; nothing without any."""
     claims_of: dict[str, list[str]] = {}
     for entry in entries:
-        for reason in dict.fromkeys(part["reason"] for part in entry.get("measured") or [] if part.get("reason")):
+        parts = [part for reading in entry["readings"] for part in reading["parts"]]
+        told = [part["reason"] for part in parts if part.get("reason")]
+        for reason in dict.fromkeys(told):
             claims_of.setdefault(reason, []).append(code(entry["id"]))
     lines = (f"- {', '.join(names)}: {reason}.\n" for reason, names in claims_of.items())
-    return ["**Why misses are misses**", "".join(lines)] if claims_of else []
+    return ["**Why values lie outside**", "".join(lines)] if claims_of else []
 
 
-def count(entries: list[dict[str, Any]]) -> str:
-    """One sentence with hits and misses, and the versions that measured them."""
-    verdicts = [entry.get("verdict", "not yet") for entry in entries]
-    hits, misses = verdicts.count("hit"), verdicts.count("miss")
-    text = f"{hits} of {len(entries)} claims are hits, {misses} {'is a miss' if misses == 1 else 'are misses'}"
-    left = len(entries) - hits - misses
-    if left:
-        text += f", and {left} are not measured in the scorecard of this version"
-    versions = sorted({entry["version"] for entry in entries if entry.get("version")})
-    return text + (f" (ufsim {', '.join(versions)})." if versions else ".")
+def measured(entry: Entry) -> str:
+    """What was measured of a claim under each reading, each value on a line."""
+    lines = []
+    for reading in entry["readings"]:
+        if len(entry["readings"]) > 1 or not reading["parts"]:
+            lines.append(f"*{reading['name']}*")
+        if not reading["parts"]:
+            why = f": {reading['missing']}" if reading.get("missing") else ""
+            lines.append(f'<span class="not-yet">not measured{why}</span>')
+        lines += [part_text(part, entry["unit"]) for part in reading["parts"]]
+    return "<br>".join(lines)
 
 
-def measured(entry: dict[str, Any]) -> str:
-    """The verdict of a claim, and its measured values, each on a line."""
-    parts = entry.get("measured") or []
-    return "<br>".join([verdict(entry), *(part_text(part, entry["unit"]) for part in parts)]) if parts else NOT_YET
-
-
-def part_text(part: dict[str, Any], unit: str) -> str:
-    """One measured value."""
+def part_text(part: Entry, unit: str) -> str:
+    """One measured value with its interval, and what else was measured with it."""
     what = f"{part['part']}: " if part["part"] else ""
-    mark = "hit" if part["hit"] else "miss"
-    return f'{what}<span class="{mark}">{value_text(part["value"], unit)}</span>'
+    mark = "inside" if part["in_band"] else "outside"
+    told = f"<br><small>{part['told']}</small>" if part.get("told") else ""
+    return f'{what}<span class="{mark}">{value_text(part, unit)}</span>{told}'
 
 
-def value_text(value: float | bool, unit: str) -> str:
-    """A value with its unit."""
-    from ufsim.reproduce.claims import with_unit
+def value_text(part: Entry, unit: str) -> str:
+    """The median of a part with its unit and interval."""
+    from ufsim.reproduce.claims import told_value
 
-    if isinstance(value, bool):
-        return "holds" if value else "does not hold"
-    return with_unit(value, unit)
+    low_high = part["interval"] if part["chance"] else None
+    return told_value(part["value"], low_high, unit)
 
 
-def verdict(entry: dict[str, Any]) -> str:
+def verdict(entry: Entry) -> str:
     """The verdict in its colour."""
-    word = entry.get("verdict", "not yet")
-    return NOT_YET if word == "not yet" else f'<span class="{word}">{word}</span>'
+    word = entry["verdict"]
+    return f'<span class="{word.replace(" ", "-")}">{word}</span>'
 
 
 def summary() -> str:
     """A line for each paper."""
-    from ufsim.reproduce.claims import load_claims
-    from ufsim.reproduce.report import PAPERS, PROFILES
+    return summary_table(scorecard())
+
+
+def summary_table(entries: dict[str, Entry], folder: str = "") -> str:
+    """How many claims of each paper are firm, fragile, missed and not judged yet; pages of papers are in `folder`."""
+    from ufsim.reproduce.claims import VERDICTS, load_claims
+    from ufsim.reproduce.report import PAPERS
 
     rows = []
+    everything: list[str] = []
     for paper, title in PAPERS.items():
-        entries = [scorecard().get(claim.id, {}) for claim in load_claims() if claim.paper == paper]
-        if not entries:  # a question that no paper asks
+        words = [entries[claim.id]["verdict"] for claim in load_claims() if claim.paper == paper]
+        if not words:  # a question that no paper asks
             continue
-        words = [entry.get("verdict", "not yet") for entry in entries]
-        counts = [str(words.count(word)) for word in ("hit", "miss", "not yet")]
-        rows.append([f"[{title.split(':')[0]}]({paper}.md)", title.split(": ", 1)[1], code(PROFILES[paper]), *counts])
-    return table(("paper", "what", "profile", "hits>", "misses>", "not measured>"), rows)
+        everything += words
+        name, what = title.split(": ", 1)
+        rows.append([f"[{name}]({folder}{paper}.md)", what, *(str(words.count(word)) for word in VERDICTS)])
+    rows.append(["all", "", *(str(everything.count(word)) for word in VERDICTS)])
+    return table(("paper", "what", *(f"{word}>" for word in VERDICTS)), rows)
 
 
 def figures(paper: str) -> str:

@@ -239,7 +239,16 @@ def reproduce(
         str | None, typer.Argument(metavar="[PAPER[/FIGURE]]", help="A paper or a figure, such as hpb or hpb/f6.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points: a minute or two instead of many.")] = False,
-    scorecard: Annotated[bool, typer.Option("--scorecard", help="Print all claims with their verdicts.")] = False,
+    scorecard: Annotated[
+        bool, typer.Option("--scorecard", help="Measure with five seeds, and print all claims with their verdicts.")
+    ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Seeds, from --seed on, for claims with chance in them. (default: 5 with --scorecard, else 1)",
+        ),
+    ] = None,
     traces: Annotated[
         Path | None,
         typer.Option(metavar="DIR", envvar="UFSIM_TRACES", help="Directory of the traces: pixel4-hpufs, server, ..."),
@@ -251,14 +260,21 @@ def reproduce(
         "out/reproduce"
     ),
 ) -> None:
-    """Measure the papers' figures again, and check what the papers claim."""
+    """Measure the papers' figures again, and check what the papers claim.
+
+    Results of runs are kept in the directory, so that what was interrupted goes on where it stopped.
+    """
+    from ufsim.reproduce import RunStore
     from ufsim.reproduce import reproduce as make_book
+    from ufsim.reproduce.claims import LEAST_SEEDS
     from ufsim.reproduce.figure import Setting
 
     outputs.ready(out)
-    setting = Setting(quick=quick, traces=traces or default_traces(), **options)
+    seeds = (LEAST_SEEDS if scorecard else 1) if seeds is None else seeds
+    setting = Setting(quick=quick, traces=traces or default_traces(), seeds=seeds, **options)
+    states, store = (StateCache(), RunStore(out / "runs")) if cache else (None, None)
     with CountDisplay("runs") as progress:
-        book = make_book(wish, setting, jobs=jobs, cache=StateCache() if cache else None, progress=progress)
+        book = make_book(wish, setting, jobs=jobs, cache=states, store=store, progress=progress)
     try:
         written = f"report: {book.write(out)}"
     except outputs.Unwritten as error:
@@ -274,9 +290,7 @@ def reproduce(
 
 def print_book(console: Screen, book: "Book", *, scorecard: bool) -> None:
     """Prints the claims that were measured, or all, and the figures that were left out."""
-    console.print(tables.claims_table(book.outcomes if scorecard else [o for o in book.outcomes if o.parts]))
-    for value in book.unlisted:
-        say(f"{value.part.claim}, without a verdict: {value.text}, {value.part.part}")
+    console.print(tables.claims_table(book.outcomes if scorecard else [o for o in book.outcomes if o.measured]))
     for drawn in book.figures:
         if drawn.missing:
             say(f"{drawn.figure.id}: {drawn.missing}")

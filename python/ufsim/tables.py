@@ -170,26 +170,35 @@ def formats_table(formats: list[Document]) -> Table:
     return table
 
 
-VERDICT_STYLES = {"hit": "green", "miss": "bold red", "not yet": "dim"}
+VERDICT_STYLES = {"firm": "green", "fragile": "yellow", "miss": "bold red", "not yet": "dim"}
 
 
 def claims_table(outcomes: "Iterable[Outcome]") -> Table:
-    """Claims with the paper's value, the band and what was measured, part by part."""
+    """Claims with the paper's value, the band, what was measured under each reading, and the verdict."""
+    from ufsim.reproduce.claims import counted
+
     outcomes = list(outcomes)
-    hits = sum(outcome.verdict == "hit" for outcome in outcomes)
-    measured = sum(outcome.verdict != "not yet" for outcome in outcomes)
-    title = f"{hits} of {measured} claims measured are hit"
-    if measured < len(outcomes):
-        title += f", {len(outcomes) - measured} are not measured"
+    title = f"{counted(outcome.verdict for outcome in outcomes)} claims"
     table = Table(box=box.SIMPLE, title=title, title_justify="left", pad_edge=False)
-    for heading in ("claim", "paper", "band", "measured", ""):
-        table.add_column(heading, no_wrap=heading in ("claim", "band", ""))
+    for heading in ("claim", "paper", "band", "measured", "verdict"):
+        table.add_column(heading, no_wrap=heading in ("claim", "band", "verdict"))
     for outcome in outcomes:
-        cells = Text()
-        for index, part in enumerate(outcome.parts):
-            what = f"{part.part}: " if part.part else ""
-            style = "" if outcome.holds(part) else VERDICT_STYLES["miss"]
-            cells.append("\n" if index else "").append(what).append(outcome.text(part), style=style)
         verdict = Text(outcome.verdict, style=VERDICT_STYLES[outcome.verdict])
-        table.add_row(outcome.claim.id, outcome.claim.paper_value(), outcome.claim.band_text(), cells, verdict)
+        claim = outcome.claim
+        table.add_row(claim.id, claim.paper_value(), claim.band_text(), readings_text(outcome), verdict)
     return table
+
+
+def readings_text(outcome: "Outcome") -> Text:
+    """What was measured of a claim: a line for each part, below the reading's name where there are several."""
+    cells = Text()
+    for reading in outcome.readings if outcome.measured else []:
+        if len(outcome.readings) > 1 or not reading.parts:
+            cells.append("\n" if cells else "").append(reading.name, style="italic")
+        if not reading.parts:
+            cells.append(": not measured", style=VERDICT_STYLES["not yet"])
+        for part in reading.parts:
+            what = f"{part.name}: " if part.name else ""
+            style = "" if part.in_band else VERDICT_STYLES["miss"]
+            cells.append("\n" if cells else "").append(what).append(part.text, style=style)
+    return cells

@@ -1,6 +1,5 @@
 """The documentation: it builds without a warning, needs nothing from elsewhere, and what it tells to type works."""
 
-import importlib
 import json
 import os
 import re
@@ -9,11 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ufsim as package
 from conftest import ROOT, Command
+from ufsim.reproduce import claims
+from ufsim.reproduce.intervals import Interval
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -194,31 +196,65 @@ def test_python_examples_run(path: Path, workplace: Path) -> None:
         assert done.returncode == 0, f"{path.name}, example {number + 1}:\n{block}\n{done.stderr}"
 
 
-def test_a_scorecard_keeps_what_was_measured_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def card(version: str, verdicts: dict[str, str], quick: bool = False) -> Path:
-        claims = [{"id": name, "verdict": verdict, "measured": []} for name, verdict in verdicts.items()]
-        path = tmp_path / f"{version}.json"
-        path.write_text(json.dumps({"ufsim": version, "quick": quick, "seed": 1, "claims": claims}))
-        return path
-
-    kept = tmp_path / "data" / "scorecard.json"
-    monkeypatch.setattr(scorecard, "KEPT", kept)
-    first = card("1", {"a": "hit", "b": "not yet", "c": "miss"})
-    second = card("2", {"a": "not yet", "b": "not yet", "c": "hit"})
-    monkeypatch.setattr(sys, "argv", ["scorecard.py", str(first), str(second)])
-    scorecard.main()
-    claims = {entry["id"]: (entry["verdict"], entry.get("version")) for entry in json.loads(kept.read_text())["claims"]}
-    assert claims == {"a": ("hit", "1"), "b": ("not yet", None), "c": ("hit", "2")}
-    monkeypatch.setattr(sys, "argv", ["scorecard.py", str(card("3", {"a": "miss"}, quick=True))])
-    with pytest.raises(SystemExit, match="--quick"):
-        scorecard.main()
+def card(version: str, verdicts: dict[str, str], *, quick: bool = False, seeds: int = 5) -> dict[str, Any]:
+    """A scorecard with these verdicts, as `ufsim reproduce` writes it."""
+    claims = [
+        {"id": name, "verdict": verdict, "readings": [{"parts": [] if verdict == "not yet" else [{}]}]}
+        for name, verdict in verdicts.items()
+    ]
+    return {"ufsim": version, "quick": quick, "seed": 1, "seeds": seeds, "claims": claims}
 
 
-def test_the_scorecard_knows_every_claim() -> None:
-    claims = importlib.import_module("ufsim.reproduce.claims").load_claims()
-    kept = json.loads(scorecard.KEPT.read_text())["claims"]
-    assert [entry["id"] for entry in kept] == [claim.id for claim in claims]
-    assert all(entry.get("version") for entry in kept if entry["verdict"] != "not yet")
+def test_a_scorecard_keeps_what_was_measured_before() -> None:
+    first = card("1", {"a": "firm", "b": "not yet", "c": "miss"})
+    second = card("2", {"a": "not yet", "b": "not yet", "c": "fragile"}, seeds=6)
+    both = scorecard.merged(scorecard.merged({"claims": []}, first, "first"), second, "second")
+    claims = {entry["id"]: (entry["verdict"], entry.get("version"), entry.get("seeds")) for entry in both["claims"]}
+    assert claims == {"a": ("firm", "1", 5), "b": ("not yet", None, None), "c": ("fragile", "2", 6)}
+    for refused, told in ((card("3", {}, quick=True), "--quick"), (card("3", {}, seeds=4), "4 seeds; the scorecard")):
+        with pytest.raises(SystemExit, match=told):
+            scorecard.merged(both, refused, "third")
+
+
+def test_the_scorecard_knows_every_claim_and_its_readings() -> None:
+    kept = json.loads(scorecard.SCORECARD.read_text())["claims"]
+    assert [entry["id"] for entry in kept] == [claim.id for claim in claims.load_claims()]
+    for entry, claim in zip(kept, claims.load_claims(), strict=True):
+        assert [reading["name"] for reading in entry["readings"]] == list(claim.readings), claim.id
+        assert (entry["band"] and tuple(entry["band"])) == claim.band, claim.id
+        assert entry["verdict"] == "not yet" or entry["version"], claim.id
+
+
+def test_verdicts_of_the_scorecard_follow_from_its_values() -> None:
+    for entry in json.loads(scorecard.SCORECARD.read_text())["claims"]:
+        readings = [
+            claims.Reading(reading["name"], [kept_part(entry["id"], part) for part in reading["parts"]])
+            for reading in entry["readings"]
+        ]
+        assert entry["verdict"] == claims.verdict(readings), entry["id"]
+
+
+def kept_part(name: str, part: dict[str, Any]) -> claims.Part:
+    """A part of a claim as it was before it was written."""
+    pooled = not part["values"]
+    given = part["interval"] if pooled else None
+    interval = given and Interval(*given, part["coverage_percent"])
+    samples = [
+        claims.Sample(
+            int(seed),
+            claims.Measured(name, value, seeds=part["seeds"] if pooled else 1, interval=interval),
+            part["chance"],
+        )
+        for seed, value in ({"1": part["value"]} if pooled else part["values"]).items()
+    ]
+    return claims.Part(part["part"], part["band"], "", samples)
+
+
+def test_readme_has_the_verdicts_of_the_scorecard() -> None:
+    text = scorecard.README.read_text()
+    entries = json.loads(scorecard.SCORECARD.read_text())["claims"]
+    assert scorecard.with_table(text, entries) == text, "scripts/scorecard.py brings it up to date"
+    assert "| firm | fragile | miss | not yet |" in text
 
 
 def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:

@@ -5,20 +5,18 @@
 
 import html
 import json
-import math
 import os
-import tomllib
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from conftest import ROOT, Command
-from ufsim import ConfigError
+from ufsim import ConfigError, _core
 from ufsim.reproduce import (
-    Book,
-    Claim,
-    Measured,
+    RunStore,
     hp_ufs_hpb,
     hpbvalve,
     hpbvalve_result,
@@ -26,15 +24,20 @@ from ufsim.reproduce import (
     load_claims,
     reproduce,
 )
-from ufsim.reproduce.claims import Outcome
-from ufsim.reproduce.figure import Drawn, Missing, Run, Setting
+from ufsim.reproduce.book import planned
+from ufsim.reproduce.figure import Missing, Point, Run, Setting
+from ufsim.reproduce.intervals import Value
 from ufsim.reproduce.map_plus import LOADS
+from ufsim.reproduce.measuring import Means, in_order, key, measured
 from ufsim.reproduce.registry import FIGURES, select
-from ufsim.reproduce.report import report_html, unlisted_html
+from ufsim.reproduce.report import report_html
+from ufsim.reproduce.store import name_of
+from ufsim.spec import Spec
 
 pytestmark = pytest.mark.slow
 
 GOLDEN = ROOT / "tests" / "golden"
+SCORECARD = ROOT / "docs" / "data" / "scorecard.json"
 # Figures that take seconds: no device has to be aged for them.
 SUBSET = (
     *("hp-ufs/t1", "hp-ufs/f6", "hp-ufs/f11", "hp-ufs/segments", "hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9"),
@@ -42,56 +45,20 @@ SUBSET = (
     *("msftl/s33", "msftl/f4"),
     *("hpbvalve/f5", "hpbvalve/f15"),
 )
+# Claims of these figures that --quick measures by the same runs as the whole book, if for fewer points.
+SAME_RUNS = {
+    *("hp-ufs.f6.randwrite-16g", "hp-ufs.f6.cache-20mb", "hp-ufs.f11.segments-dominate"),
+    *("hpb.f6.random-read", "hpb.f7.neutral", "map-plus.t1.sequences", "map-plus.t2.rb-vs-bs", "map-plus.f6.waiting"),
+    "msftl.s33.directory",
+}
 # The same of figures that replay real traces.
 WITH_TRACES = ("map-plus/f2", "map-plus/f8", "map-plus/f9", "map-plus/f12", "map-plus/f14")
 
 
-def claim(band: tuple[float, float] | None = (1.0, 8.0)) -> Claim:
-    return Claim("a.b.c", "a", "Fig. 1", "a claim", 4.0, "gain_pct", band, "")
-
-
-def test_a_claim_is_hit_only_if_every_part_is() -> None:
-    def verdict(*parts: Measured) -> str:
-        return Outcome(claim(), list(parts)).verdict
-
-    assert verdict() == "not yet"
-    assert verdict(Measured("a.b.c", 1.0), Measured("a.b.c", 8.0)) == "hit"
-    assert verdict(Measured("a.b.c", 0.9)) == "miss"
-    assert verdict(Measured("a.b.c", 5.0), Measured("a.b.c", 8.1)) == "miss"
-    assert verdict(Measured("a.b.c", 12.0, band=(10, 15))) == "hit"
-    assert verdict(Measured("a.b.c", True), Measured("a.b.c", False)) == "miss"
-    assert verdict(Measured("a.b.c", float("nan"))) == "miss"
-
-
-def test_the_claims_are_those_of_the_shared_data(shared: Path) -> None:
-    ours = tomllib.loads((ROOT / "python" / "ufsim" / "data" / "claims.toml").read_text())
-    assert ours == tomllib.loads((shared / "claims" / "claims.toml").read_text())
-
-
-def test_every_claim_of_a_paper_with_figures_belongs_to_one() -> None:
-    papers = {figure.paper for figure in FIGURES}
-    wanted = [claim.id for claim in load_claims() if claim.paper in papers]
-    measured = [name for figure in FIGURES for name in figure.claims]
-    assert sorted(measured) == sorted(wanted)
+def test_every_figure_has_a_name_and_tells_its_mechanism() -> None:
     assert len({figure.id for figure in FIGURES}) == len(FIGURES)
     for figure in FIGURES:
         assert len(figure.caption) > 80, f"{figure.id}: a caption tells the mechanism"
-
-
-def test_unlisted_claims_have_a_value_and_no_verdict() -> None:
-    listed = {claim.id for claim in load_claims()}
-    units = {name: unit for figure in FIGURES for name, unit in figure.unlisted.items()}
-    assert not listed & set(units), "what the data lists belongs to `claims`, where it gets a verdict"
-    assert set(units.values()) <= {claim.unit for claim in load_claims()}
-    of = next(figure for figure in FIGURES if figure.unlisted)
-    name, unit = next(iter(of.unlisted.items()))
-    drawn = Drawn(of, measured=[Measured(name, 28.4, "told"), Measured(of.claims[0], 1.0)])
-    book = Book([drawn], Setting())
-    (value,) = book.unlisted
-    assert (value.part.value, value.unit, value.text) == (28.4, unit, "28.4%")
-    assert [outcome.claim.id for outcome in book.outcomes if outcome.parts] == [of.claims[0]]
-    assert json.loads(book.to_json())["unlisted"] == [{"id": name, "part": "told", "value": 28.4, "unit": unit}]
-    assert name in unlisted_html(book.unlisted)
 
 
 def phone_runs(launch_ms: list[float]) -> pd.DataFrame:
@@ -143,17 +110,22 @@ def test_kills_are_compared_by_sequence_and_spared_apps_are_none() -> None:
     (figure,) = select("hpbvalve/f16")
     names = ("ufs", "foam", hpbvalve.RESERVED, "hpbvalve")
     counts = ([1, 1, 2], [4, 5, 3], [6, 6, 8], [1, 2, 0])
-    measured = figure.measure(runs(dict(zip(names, counts, strict=True))))
-    values = [(part.claim.removeprefix("hpbvalve.f16."), part.value) for part in measured[:4]]
+    values_of = figure.measure(runs(dict(zip(names, counts, strict=True))))
+    values = [(part.claim.removeprefix("hpbvalve.f16."), part.value) for part in values_of[:4]]
     assert values == [("kills", 75.0), ("kills-vs-ufs", 3.0), ("kills", 85.0), ("kills-vs-ufs", 5.0)]
     none = figure.measure(runs({name: [0, 0, 0] for name in names}))
-    assert [part.value for part in none[:4]] == [False] * 4, "without kills there is nothing to compare"
+    assert [part.value for part in none[:4]] == [None] * 4, "without kills there is nothing to compare"
+    assert [part.seeds for part in values_of] == [3] * len(values_of)
+    ratio = values_of[3].interval
+    # Without one of the three sequences 14 of 3, 14 of 3 and 12 of 2: 4.667 twice and 6; Student's t is 4.303.
+    assert ratio is not None and ratio.coverage_percent == 95
+    assert (ratio.high - 5) / 4.303 == pytest.approx((2 / 3 * (2 * 0.4444**2 + 0.8889**2)) ** 0.5, rel=1e-3)
 
 
 def test_games_that_are_never_loaded_again_have_no_loading_to_compare() -> None:
     (figure,) = select("hpbvalve/f13")
 
-    def loading(warm: bool) -> float | bool:
+    def loading(warm: bool) -> Value:
         def listed(scheme: int) -> str:
             cold = {"loading_ms": None if warm else 1000.0 + scheme, "start": "warm" if warm else "cold"}
             once = [{"app": app, "launch_ms": 500.0 + scheme, **cold} for app in hpbvalve.APPS]
@@ -165,35 +137,90 @@ def test_games_that_are_never_loaded_again_have_no_loading_to_compare() -> None:
         names = ("ideal", "hpbvalve", "foam", "ufs")
         rows = [(name, seed, listed(20 * at)) for at, name in enumerate(names) for seed in range(3)]
         frame = pd.DataFrame(rows, columns=["scheme", "seed", "uses"]).assign(memory_mib=256, launch_ms=1.0)
-        (value,) = (part.value for part in figure.measure(frame) if part.part.startswith("of loading"))
+        (value,) = (part.value for part in figure.measure(frame) if part.part == "of loading")
         return value
 
-    assert (loading(warm=True), loading(warm=False)) == (False, 50.0)
+    assert (loading(warm=True), loading(warm=False)) == (None, 50.0)
 
 
 def test_switches_are_compared_app_by_app() -> None:
     (figure,) = select("hpbvalve/f13")
     apps = {"ideal": [100.0, 200.0], "hpbvalve": [103.0, 201.0], "foam": [108.0, 204.0]}
 
-    def verdicts(**other: list[float]) -> list[float | bool]:
+    def verdicts(**other: list[float]) -> list[Value]:
         warm = pd.DataFrame(apps | other, index=["FB", "TW"])
         return [part.value for part in hpbvalve_result.switching(warm)]
 
     assert verdicts() == [True, True, True]
     assert verdicts(hpbvalve=[103.0, 205.0]) == [False, True, False]
     assert verdicts(hpbvalve=[107.0, 201.0]) == [True, False, True]
-    assert "hpbvalve.f13.switching" in figure.unlisted
+    assert "hpbvalve.f13.switching" in figure.claims
 
 
-def test_an_interval_is_that_of_the_mean() -> None:
-    # The jackknife of a mean is its standard error: by hand, values 1, 2, 3, 4 have s = 1.291, s / 2 = 0.6455.
-    by_seed = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "n": [1.0] * 4})
-    told = hpbvalve.interval(by_seed, lambda sums: float(sums["a"] / sums["n"]))
-    assert told == f", 95% interval {2.5 - 2.145 * 0.6455:.2f} .. {2.5 + 2.145 * 0.6455:.2f}"
-    lonely = pd.DataFrame({"a": [3.0, 4.0], "n": [0.0, 2.0]})
-    none = hpbvalve.interval(lonely, lambda sums: float(sums["a"] / sums["n"]) if sums["n"] else math.nan)
-    assert "no 95% interval" in none
-    assert hpbvalve.interval(by_seed.head(1), lambda sums: float(sums["a"])) == ""
+def test_further_seeds_run_what_claims_need_and_nothing_else(traces: Path) -> None:
+    setting = Setting(seeds=3, traces=traces)
+    for figure in FIGURES:
+        points = planned(figure, setting).points
+        repeated = bool(figure.claims) and figure.chance == "seed"
+        assert list(points) == ([1, 2, 3] if repeated else [1]), figure.id
+        for seed in list(points)[1:]:
+            assert {run.spec.seed for run in points[seed] if isinstance(run, Run)} == {seed}, figure.id
+            assert len(points[seed]) <= len(points[1]), figure.id
+
+
+def test_runs_that_begin_with_the_same_aged_state_follow_each_other(traces: Path) -> None:
+    setting = Setting(seeds=2, traces=traces)
+    runs = [run for figure in select("hp-ufs") for own in planned(figure, setting).points.values() for run in own]
+    ordered = in_order({key(run): run for run in runs}).values()
+    states = [_core.age_key(run.spec.to_json()) for run in ordered if isinstance(run, Run) and run.spec.age is not None]
+    changes = sum(before != after for before, after in pairwise(states))
+    assert changes == len(set(states)) - 1 and len(states) > len(set(states))
+
+
+def nothing() -> dict[str, int]:
+    return {}
+
+
+def test_a_result_is_named_by_what_it_depends_on(tmp_path: Path) -> None:
+    trace, other = tmp_path / "a", tmp_path / "b"
+    for path in (trace, other):
+        path.write_text("the same requests")
+    spec = Spec(workload=str(trace), scheme="ufs")
+    names = [
+        name_of(Run({}, changed))
+        for changed in (spec, replace(spec, workload=str(other)), replace(spec, seed=2), replace(spec, scheme="hpb"))
+    ]
+    assert names[0] == names[1], "the file's contents count, not its place"
+    assert len(set(names)) == 3
+    assert name_of(Run({"label": 1}, spec)) == names[0], "labels are the figure's"
+    assert name_of(Point({}, nothing)) is None, "a point that does not say what it depends on is made each time"
+    points = [Point({}, nothing, inputs={"pages": pages}) for pages in (1, 2)]
+    assert len({name_of(point) for point in points}) == 2
+
+
+def test_what_was_interrupted_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def point(number: int, fails: bool) -> Point:
+        def measure() -> dict[str, int]:
+            if fails:
+                raise KeyboardInterrupt
+            made.append(number)
+            return {"value": number}
+
+        return Point({"number": number}, measure, inputs={"number": number})
+
+    store = RunStore(tmp_path / "runs")
+    points = [point(number, fails=number == 2) for number in range(4)]
+    assert set(measured(points[:2], Means(1, store=store))) == {key(one) for one in points[:2]}
+    again = [point(number, fails=False) for number in range(4)]
+    rows = measured(again, Means(2, store=store))
+    assert sorted(row["value"] for row in rows.values()) == [0, 1, 2, 3]
+    assert sorted(made) == [0, 1, 2, 3], "the first two were not measured again"
+    damaged = next((tmp_path / "runs").glob("*.json"))
+    damaged.write_text("{")
+    measured(again, Means(1, store=store))
+    assert len(made) == 5, "a damaged result is made again"
 
 
 def test_a_wish_names_a_paper_or_a_figure() -> None:
@@ -238,10 +265,11 @@ def quick_books() -> list:
 
 def compare_with_golden(books: list, file: str) -> None:
     measured = {
-        f"{outcome.claim.id} [{part.part}]": part.value
+        f"{outcome.claim.id} [{at}: {part.name}]": part.value
         for book in books
         for outcome in book.outcomes
-        for part in outcome.parts
+        for at, reading in enumerate(outcome.readings)
+        for part in reading.parts
     }
     if "UFSIM_BLESS" in os.environ:
         (GOLDEN / file).write_text(json.dumps(measured, indent=2) + "\n")
@@ -249,6 +277,18 @@ def compare_with_golden(books: list, file: str) -> None:
     assert measured.keys() == golden.keys()
     for name, value in measured.items():
         assert value == pytest.approx(golden[name], rel=1e-12), name
+
+
+def test_a_subset_of_the_book_gives_the_values_of_the_committed_scorecard(quick_books: list) -> None:
+    committed = {entry["id"]: entry for entry in json.loads(SCORECARD.read_text())["claims"]}
+    compared = set()
+    for outcome in (outcome for book in quick_books for outcome in book.outcomes if outcome.claim.id in SAME_RUNS):
+        for reading, entry in zip(outcome.readings, committed[outcome.claim.id]["readings"], strict=True):
+            kept = {part["part"]: part["values"]["1"] for part in entry["parts"]}
+            for part in reading.parts:
+                assert part.values[1] == pytest.approx(kept[part.name], rel=1e-12), f"{outcome.claim.id}, {part.name}"
+                compared.add(outcome.claim.id)
+    assert compared == SAME_RUNS
 
 
 def test_a_subset_of_the_book_gives_its_golden_values(quick_books: list) -> None:
@@ -282,7 +322,9 @@ def test_the_command_line_prints_the_scorecard(ufsim: Command, tmp_path: Path) -
     assert "map-plus" not in shown.stdout
     document = json.loads(ufsim("reproduce", "hpb/f7", "--quick", "--verify", "--json", "--out", tmp_path).stdout)
     verdicts = {entry["id"]: entry["verdict"] for entry in document["claims"]}
-    assert verdicts["hpb.f7.neutral"] in ("hit", "miss") and verdicts["map-plus.f9.read"] == "not yet"
+    assert verdicts["hpb.f7.neutral"] == "not yet", "one seed gives no verdict"
+    (reading,) = next(entry["readings"] for entry in document["claims"] if entry["id"] == "hpb.f7.neutral")
+    assert reading["name"] == "as set up" and reading["in_band"] is True and reading["interval"] is None
     wrong = ufsim("reproduce", "hpx")
     assert wrong.returncode == 1 and "no figure or paper 'hpx'" in wrong.stderr
 

@@ -6,12 +6,16 @@ Glossary:
   reproduced (`claims`; the data is `ufsim/data/claims.toml`).
 - **figure**: runs, a drawing, a caption that tells the mechanism, and the claims that it measures (`figure`).
 - **book**: the figures asked for, measured, drawn, and put into one HTML file (`book`, `report`).
-- **verdict**: hit, miss, or not yet measured. A claim with several parts is hit only if all parts are.
+- **reading**: a way of measuring a claim that a fair reader of the paper would accept. It may have several parts.
+- **verdict**: firm, fragile, miss, or not yet; given in `claims` and nowhere else, from the medians of all seeds under
+  every reading and their intervals (`intervals`).
+- **store**: results of runs on disk, so that an interrupted reproduction goes on (`store`, `measuring`).
 
-A figure is a module-level object in `hp_ufs` or `hpb`, and one line in `registry`.
+A figure is a module-level object in a module of its paper, and one line in `registry`.
 """
 
 from ufsim.reproduce.book import Book, reproduce
 from ufsim.reproduce.claims import Claim, Measured, Verdict, load_claims
+from ufsim.reproduce.store import RunStore
 
-__all__ = ["Book", "Claim", "Measured", "Verdict", "load_claims", "reproduce"]
+__all__ = ["Book", "Claim", "Measured", "RunStore", "Verdict", "load_claims", "reproduce"]

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from ufsim import _core, outputs
-from ufsim.documents import parse
-from ufsim.reproduce.claims import Outcome, Unlisted, outcomes
-from ufsim.reproduce.figure import Drawn, Figure, Missing, Point, Run, Setting, columns
+from ufsim.reproduce.claims import Outcome, Place, Sample, load_claims, numbered, outcomes
+from ufsim.reproduce.figure import Drawn, Figure, Missing, Point, Run, Setting
+from ufsim.reproduce.measuring import Means, Progress, key, measured
 from ufsim.reproduce.registry import FIGURES, select
-from ufsim.results import Result
+from ufsim.reproduce.store import RunStore
 from ufsim.spec import check_range
-from ufsim.states import StateCache, simulated
-
-# runs done, runs in all
-Progress = Callable[[int, int], None]
+from ufsim.states import StateCache
 
 
 @dataclass(frozen=True)
@@ -35,18 +30,8 @@ class Book:
     @cached_property
     def outcomes(self) -> list[Outcome]:
         """Every claim of the five papers."""
-        judged = [p for drawn in self.figures for p in drawn.measured if p.claim not in drawn.figure.unlisted]
-        return outcomes(judged)
-
-    @cached_property
-    def unlisted(self) -> list[Unlisted]:
-        """What was measured of claims that the data does not list."""
-        return [value for drawn in self.figures for value in self.unlisted_of(drawn)]
-
-    def unlisted_of(self, drawn: Drawn) -> list[Unlisted]:
-        """The same of one figure."""
-        units = drawn.figure.unlisted
-        return [Unlisted(part, units[part.claim]) for part in drawn.measured if part.claim in units]
+        samples = [sample for drawn in self.figures for sample in drawn.samples]
+        return outcomes(samples, {place: why for drawn in self.figures for place, why in left_out(drawn).items()})
 
     def outcomes_of(self, figure: Figure) -> list[Outcome]:
         """The claims that a figure measures."""
@@ -59,9 +44,9 @@ class Book:
             "ufsim": _core.__version__,
             "quick": self.setting.quick,
             "seed": self.setting.seed,
+            "seeds": self.setting.seeds,
             "missing": missing,
             "claims": [outcome.to_dict() for outcome in self.outcomes],
-            "unlisted": [value.to_dict() for value in self.unlisted],
         }
 
     def to_json(self) -> str:
@@ -92,39 +77,77 @@ class Book:
         return report
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What is run for a figure: points for each seed, or why there are none."""
+
+    figure: Figure
+    points: dict[int, Sequence[Run | Point]]
+    missing: str = ""
+
+
 def reproduce(
     wish: str | None = None,
     setting: Setting | None = None,
     *,
     jobs: int | None = None,
     cache: StateCache | None = None,
+    store: RunStore | None = None,
     progress: Progress | None = None,
 ) -> Book:
     """Reproduces all figures, those of a paper ("hpb"), or one ("hpb/f6"), `jobs` runs at a time.
 
-    The book is the same for every number of jobs. Figures that need data which is not there say so and are left out.
+    The book is the same for every number of jobs, and whether or not some results are in the `store` already. Figures
+    that need data which is not there say so and are left out.
     """
     setting = setting or Setting()
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     check_range("jobs", jobs, 1, 1024)
-    plans: list[tuple[Figure, Sequence[Run | Point], str]] = []
-    for figure in select(wish):
-        try:
-            plans.append((figure, [_verified(point, setting) for point in figure.runs(setting)], ""))
-        except Missing as missing:
-            plans.append((figure, [], str(missing)))
-    points = _measure_all([point for _, points, _ in plans for point in points], jobs, cache, progress)
-    return Book([_drawn(figure, ours, points, why) for figure, ours, why in plans], setting)
+    check_range("seeds", setting.seeds, 1, 1000)
+    plans = [planned(figure, setting) for figure in select(wish)]
+    points = [point for plan in plans for own in plan.points.values() for point in own]
+    rows = measured(points, Means(jobs, cache, store, progress))
+    return Book([_drawn(plan, rows) for plan in plans], setting)
 
 
-def _drawn(figure: Figure, ours: Sequence[Run | Point], columns_of: dict[str, dict[str, Any]], missing: str) -> Drawn:
+def planned(figure: Figure, setting: Setting) -> Plan:
+    """The points of a figure. Of seeds beyond the first only what its claims need, if chance changes them."""
+    try:
+        points = {setting.seed: figure.runs(setting)}
+        if figure.claims and figure.chance == "seed":
+            needed = figure.judged or figure.runs
+            others = range(setting.seed + 1, setting.seed + setting.seeds)
+            points |= {seed: needed(replace(setting, seed=seed)) for seed in others}
+    except Missing as missing:
+        return Plan(figure, {}, str(missing))
+    return Plan(figure, {seed: [_verified(point, setting) for point in own] for seed, own in points.items()})
+
+
+def left_out(drawn: Drawn) -> dict[Place, str]:
+    """Readings of a figure's claims that are not measured, each with the reason."""
+    if not drawn.missing:
+        return dict(drawn.figure.unmeasured)
+    own = [claim for claim in load_claims() if claim.id in drawn.figure.claims]
+    return {(claim.id, at): drawn.missing for claim in own for at, _ in numbered(claim)}
+
+
+def _drawn(plan: Plan, rows: dict[str, dict[str, Any]]) -> Drawn:
     import pandas as pd
 
-    if missing:
-        return Drawn(figure, missing)
-    frame = pd.DataFrame([{**point.labels, **columns_of[_key(point)]} for point in ours])
-    labels = tuple(ours[0].labels)
-    return Drawn(figure, frame=frame, labels=labels, drawing=figure.draw(frame), measured=figure.measure(frame))
+    figure = plan.figure
+    if plan.missing:
+        return Drawn(figure, plan.missing)
+    frames = {
+        seed: pd.DataFrame([{**point.labels, **rows[key(point)]} for point in own]) for seed, own in plan.points.items()
+    }
+    samples = [
+        Sample(seed, value, figure.chance != "none")
+        for seed, frame in frames.items()
+        for value in figure.measure(frame)
+    ]
+    first = next(iter(plan.points))
+    frame, labels = frames[first], tuple(plan.points[first][0].labels)
+    return Drawn(figure, frame=frame, labels=labels, drawing=figure.draw(frame), samples=samples)
 
 
 def _verified(point: Run | Point, setting: Setting) -> Run | Point:
@@ -132,52 +155,6 @@ def _verified(point: Run | Point, setting: Setting) -> Run | Point:
     if isinstance(point, Point) or not setting.verify:
         return point
     return replace(point, spec=replace(point.spec, verify=True))
-
-
-def _key(point: Run | Point) -> str:
-    """Equal for runs that give the same result, so that figures share them."""
-    if isinstance(point, Run):
-        return point.spec.to_json()
-    return f"{point.measure} {sorted(point.labels.items())}"
-
-
-def _measure_all(
-    points: list[Run | Point], jobs: int, cache: StateCache | None, progress: Progress | None
-) -> dict[str, dict[str, Any]]:
-    """The columns of every point, by key; the first failure, or an interrupt, stops all of them."""
-    unique = {_key(point): point for point in points}
-    done: dict[str, dict[str, Any]] = {}
-    cancelled, guard = threading.Event(), threading.Lock()
-
-    def watch(*_: object) -> None:
-        if cancelled.is_set():
-            raise KeyboardInterrupt
-
-    def measure(key: str, point: Run | Point) -> None:
-        if cancelled.is_set():
-            return
-        if isinstance(point, Run):
-            point.spec.check()
-            document = simulated(cache, point.spec, watch, lambda begun: _core.simulate(begun.to_json(), watch))
-            row = columns(Result(parse(document)))
-        else:
-            row = point.measure()
-        with guard:
-            done[key] = row
-            if progress is not None:
-                progress(len(done), len(unique))
-
-    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="ufsim") as pool:
-        futures = [pool.submit(measure, key, point) for key, point in unique.items()]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-        finally:
-            cancelled.set()
-    for future in futures:
-        error = future.exception()
-        if error is not None and not isinstance(error, KeyboardInterrupt):
-            raise error
-    return done
 
 
 __all__ = ["FIGURES", "Book", "reproduce"]

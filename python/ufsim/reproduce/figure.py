@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ufsim.results import Result, latency_value
 from ufsim.spec import Spec
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
-    from ufsim.reproduce.claims import Measured
+    from ufsim.reproduce.claims import Measured, Place, Sample
 
 Label = str | int | float
+# What another seed changes: what is drawn by chance; nothing; or nothing by itself, for the figure's points have seeds
+# of their own, which it pools (`Measured.interval`).
+Chance = Literal["seed", "none", "own"]
 
 
 # Where traces come from, by the first part of their path.
@@ -40,11 +43,13 @@ class Missing(Exception):
 class Setting:
     """How a book is made. `quick` asks for less: fewer points, the same claims where they can be measured.
 
-    With `verify` every run ends with a read-back of all that its device holds; the book is the same.
+    With `verify` every run ends with a read-back of all that its device holds; the book is the same. Claims with chance
+    in them are measured with so many `seeds`, from `seed` on; drawings show the first.
     """
 
     quick: bool = False
     seed: int = 1
+    seeds: int = 1
     traces: Path | None = None
     verify: bool = False
 
@@ -70,10 +75,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Point:
-    """A point that no ordinary run gives: `measure` returns its columns."""
+    """A point that no ordinary run gives: `measure` returns its columns, which hang on nothing but `inputs`.
+
+    Without `inputs` it is quick, and never kept.
+    """
 
     labels: Mapping[str, Label]
     measure: Callable[[], dict[str, Any]]
+    inputs: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -81,9 +90,9 @@ class Figure:
     """A figure of a paper.
 
     `caption` tells the mechanism in a sentence or two; `paper_shows` what the paper's own figure says. `runs` gives the
-    points; `draw` and `measure` get them as a data frame with one row for each, the labels first. `unlisted` names
-    claims that are measured though `data/claims.toml` does not list them, each with its unit: they have a value in the
-    report, and no verdict.
+    points; `draw` and `measure` get them as a data frame with one row for each, the labels first. `chance` says what
+    another seed changes. Of a further seed only `judged` is run, if a figure draws more than its claims need.
+    `unmeasured` names readings of its claims that are not measured, each with the reason.
     """
 
     id: str
@@ -94,7 +103,9 @@ class Figure:
     draw: Callable[[pd.DataFrame], Drawing]
     measure: Callable[[pd.DataFrame], list[Measured]] = lambda frame: []
     claims: tuple[str, ...] = ()
-    unlisted: Mapping[str, str] = field(default_factory=dict)
+    chance: Chance = "seed"
+    judged: Callable[[Setting], Sequence[Run | Point]] | None = None
+    unmeasured: Mapping[Place, str] = field(default_factory=dict)
 
     @property
     def paper(self) -> str:
@@ -104,14 +115,14 @@ class Figure:
 
 @dataclass
 class Drawn:
-    """A figure of a book: its data, its drawing, and what was measured; or why there is none."""
+    """A figure of a book: its data with the first seed, its drawing, what was measured; or why there is none."""
 
     figure: Figure
     missing: str = ""
     frame: pd.DataFrame | None = None
     labels: tuple[str, ...] = ()
     drawing: Drawing | None = None
-    measured: list[Measured] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
 
     @cached_property
     def svg(self) -> str:

@@ -59,6 +59,12 @@ def _f6_runs(setting: Setting) -> list[Run]:
     ]
 
 
+def _f6_judged(setting: Setting) -> list[Run]:
+    """Runs that the claims need: the schemes over all ranges, and an unlimited cache at 16 GiB."""
+    needed = [run for run in _f6_runs(setting) if run.labels["cache"] in (str(CACHE), "unlimited")]
+    return [run for run in needed if run.labels["cache"] == str(CACHE) or run.labels["range_gib"] == 16]
+
+
 def megabytes(cache: Hashable) -> int:
     """The size that a column of caches is named after; "unlimited" is the largest."""
     return int(str(cache)) if str(cache).isdigit() else 10**6
@@ -97,8 +103,10 @@ def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
     no_better = bool((schemes["hpb"] <= 1.03 * schemes["ufs"]).all())
     visible = cell(sizes, 32, str(CACHE)) < 0.95 * cell(sizes, 16, str(CACHE))
     shape, cache = "hp-ufs.f6.range-shape", "hp-ufs.f6.cache-20mb"
+    gain = (schemes["hp-ufs"] / schemes["hpb"] - 1) * 100
+    told = "by range in GiB: " + ", ".join(f"{gib} {value:.1f}" for gib, value in gain.items())
     return [
-        Measured("hp-ufs.f6.randwrite-16g", (cell(schemes, 16, "hp-ufs") / cell(schemes, 16, "hpb") - 1) * 100),
+        Measured("hp-ufs.f6.randwrite-16g", float(gain.loc[16]), told=told),
         Measured(shape, near, "HP-UFS within 10% of Ideal up to 16 GiB"),
         Measured(shape, falls, "UFS and HPB fall as the range grows"),
         Measured(shape, no_better, "HPB no better than UFS"),
@@ -118,6 +126,12 @@ F6 = Figure(
     ),
     paper_shows="HP-UFS up to 77% over HPB at 16 GiB and near Ideal; with 20 MB of cache it falls beyond 20 GiB.",
     runs=_f6_runs,
+    judged=_f6_judged,
+    unmeasured={
+        ("hp-ufs.f6.randwrite-16g", 1): (
+            "firmware `segment-log` writes a map flush back in the order of its log; it has no other order yet"
+        )
+    },
     draw=_f6_draw,
     measure=_f6_measure,
     claims=("hp-ufs.f6.randwrite-16g", "hp-ufs.f6.range-shape", "hp-ufs.f6.cache-20mb"),
@@ -157,11 +171,11 @@ def _t1_measure(frame: pd.DataFrame) -> list[Measured]:
     row = frame.iloc[0]
     # The device has 15% more flash than addresses, which the paper's round numbers leave out.
     parts = [
-        Measured("hp-ufs.t1.memory", bool(abs(row[column] / size - 1) <= 0.2), f"{name}: {row[column]:,.0f} bytes")
+        Measured("hp-ufs.t1.memory", bool(abs(row[column] / size - 1) <= 0.2), name, f"{row[column]:,.0f} bytes")
         for column, (name, size) in TABLES.items()
     ]
     reach = row["mappings_bytes"] / 4096 * 4 / 1024
-    return [*parts, Measured("hp-ufs.t1.memory", bool(19 <= reach <= 20), f"20 MB of segments reach {reach:.1f} GiB")]
+    return [*parts, Measured("hp-ufs.t1.memory", bool(19 <= reach <= 20), "reach of 20 MB", f"{reach:.1f} GiB")]
 
 
 T1 = Figure(
@@ -283,16 +297,30 @@ def _f7_draw(frame: pd.DataFrame) -> Drawing:
 
 def _f7_measure(frame: pd.DataFrame) -> list[Measured]:
     table = iterations(frame)
-    stable = table.iloc[4:]
-    means = stable.mean()
+    gains = {since: _gain(table.iloc[since - 1 :]) for since in (2, 5)}
+    told = f"mean of iterations 2 to {ITERATIONS}; of 5 to {ITERATIONS} {gains[5]:.1f}%"
+    orders = [part for reading, since in enumerate((2, 5)) for part in _order(table, since, reading)]
+    return [Measured("hp-ufs.f7.gc", gains[2], told=told), *orders]
+
+
+def _gain(rows: pd.DataFrame) -> float:
+    """Gain of HP-UFS over HPB in the mean of some iterations, in per cent."""
+    means = rows.mean()
+    return float((means["hp-ufs"] / means["hpb"] - 1) * 100)
+
+
+def _order(table: pd.DataFrame, since: int, reading: int) -> list[Measured]:
+    """What the claim says of the order, with the iterations from `since` on as those with GC."""
+    claim, rows = "hp-ufs.f7.order", table.iloc[since - 1 :]
+    means = rows.mean()
     order = bool(means["ufs"] <= 1.01 * means["hpb"] and means["hpb"] < means["hp-ufs"] < means["ideal"])
     first = bool((table.iloc[0] >= 0.99 * table.max()).all())
-    level = bool(((stable.max() - stable.min()) / means < 0.1).all())
+    away = (rows / means - 1).abs().max() * 100
+    told = "furthest from the mean, in per cent: " + ", ".join(f"{name} {value:.1f}" for name, value in away.items())
     return [
-        Measured("hp-ufs.f7.gc", float((means["hp-ufs"] / means["hpb"] - 1) * 100), "iterations 5 to 8"),
-        Measured("hp-ufs.f7.order", order, "UFS <= HPB < HP-UFS < Ideal"),
-        Measured("hp-ufs.f7.order", first, "fastest in the first iteration"),
-        Measured("hp-ufs.f7.order", level, "stable once GC runs"),
+        Measured(claim, order, "UFS <= HPB < HP-UFS < Ideal", reading=reading),
+        Measured(claim, first, "fastest in the first iteration", reading=reading),
+        Measured(claim, bool((away <= 10).all()), f"stable from iteration {since} on", told, reading=reading),
     ]
 
 
@@ -332,7 +360,11 @@ def _f11_runs(setting: Setting) -> list[Point]:
     by_segments = [(segments, 32768) for segments in (SEGMENTS[::5] if setting.quick else SEGMENTS)]
     by_pages = [(4096, pages) for pages in (PAGES[::3] if setting.quick else PAGES)]
     return [
-        Point({"segments": segments, "pages": pages}, partial(recovery, segments, pages))
+        Point(
+            {"segments": segments, "pages": pages},
+            partial(recovery, segments, pages),
+            inputs={"recovery": [segments, pages]},
+        )
         for segments, pages in dict.fromkeys(by_segments + by_pages)
     ]
 
@@ -365,11 +397,10 @@ def _f11_measure(frame: pd.DataFrame) -> list[Measured]:
     by_segments = total[32768, 32768] - total[1024, 32768]
     by_pages = total[4096, 32768] - total[4096, 4096]
     return [
-        Measured("hp-ufs.f11.recovery", float(total[32768, 32768]), "32768 segments, 8 log blocks"),
         Measured(
             "hp-ufs.f11.segments-dominate",
             bool(by_segments > 2 * by_pages),
-            f"{by_segments:.0f} ms more for segments, {by_pages:.0f} ms more for pages",
+            told=f"{by_segments:.0f} ms more for segments, {by_pages:.0f} ms more for pages",
         ),
     ]
 
@@ -386,6 +417,14 @@ F11 = Figure(
     draw=_f11_draw,
     measure=_f11_measure,
     claims=("hp-ufs.f11.recovery", "hp-ufs.f11.segments-dominate"),
+    chance="none",
+    unmeasured={
+        ("hp-ufs.f11.recovery", 0): (
+            "the device that is cut here was filled with eleven log blocks allowed instead of eight, for writeback "
+            "begins two below the limit, and with less host memory at first than later; a filling under the profile's "
+            "own limits is not built yet"
+        )
+    },
 )
 
 FIGURES = (T1, T1_SRAM, F6, F7, F11)

@@ -77,7 +77,11 @@ def _runs(setting: Setting) -> list[Run | Point]:
         for size in ("4 KiB", "1 KiB")
     ]
     recoveries = [
-        Point({"like": "f11", "range_gib": 128, "scheme": "hp-ufs", "parts": size}, partial(recovery, int(size[0])))
+        Point(
+            {"like": "f11", "range_gib": 128, "scheme": "hp-ufs", "parts": size},
+            partial(recovery, int(size[0])),
+            inputs={"recovery": int(size[0])},
+        )
         for size in SIZES[:3]
     ]
     return [*writes, *([] if setting.quick else gc), *recoveries]

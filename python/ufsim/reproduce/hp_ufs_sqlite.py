@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,13 @@ TAIL_MISS = (
     "waits for in the authors' emulator the paper does not say"
 )
 
+# Transactions of INSERT, and the job with so many of them. The paper does not say how many its authors ran.
+LENGTHS = {
+    1000: "hp-ufs-f8-insert-1000.toml",
+    3000: "hp-ufs-f8-sqlite.toml",
+    10000: "hp-ufs-f8-insert-10000.toml",
+}
+DRAWN = 3000
 OPERATIONS = ("insert", "update", "delete", "select")
 STATISTICS = {"mean": "average", "p999": "99.9th percentile"}
 
@@ -41,26 +50,34 @@ def spec(name: str, state: str, scheme: str, setting: Setting) -> Spec:
     )
 
 
-def _runs(name: str, setting: Setting) -> list[Run]:
+def _runs(jobs: Mapping[int, str], setting: Setting, schemes: Sequence[str] = SCHEMES) -> list[Run]:
+    """A job for each length of INSERT, in each state of the device; one of them if it has to be quick."""
     return [
-        Run({"state": state, "scheme": scheme}, spec(name, state, scheme, setting))
+        Run({"state": state, "transactions": length, "scheme": scheme}, spec(name, state, scheme, setting))
         for state in STATES
         if not (setting.quick and state == "GC")
-        for scheme in SCHEMES
+        for length, name in jobs.items()
+        if not (setting.quick and length != DRAWN)
+        for scheme in schemes
     ]
 
 
+def _judged(setting: Setting) -> list[Run]:
+    return _runs(LENGTHS, setting, ("hpb", "hp-ufs"))
+
+
 def latency(frame: pd.DataFrame, state: str, statistic: str) -> pd.DataFrame:
-    """Latency in ns: a row for each operation, a column for each scheme."""
-    rows = frame[frame["state"] == state].set_index("scheme").loc[list(SCHEMES)]
+    """Latency in ns of the length that is drawn: a row for each operation, a column for each scheme."""
+    rows = frame[(frame["state"] == state) & (frame["transactions"] == DRAWN)].set_index("scheme").loc[list(SCHEMES)]
     names = {f"op_{operation}_{statistic}_ns": operation.upper() for operation in OPERATIONS}
     return rows[list(names)].rename(columns=names).T
 
 
-def cut(frame: pd.DataFrame, state: str, statistic: str, operation: str) -> float:
-    """By how much HP-UFS cuts a latency of HPB, in per cent."""
-    table = latency(frame, state, statistic)
-    return (1 - cell(table, operation, "hp-ufs") / cell(table, operation, "hpb")) * 100
+def cuts(frame: pd.DataFrame, state: str, statistic: str, operation: str) -> dict[int, float]:
+    """By how much HP-UFS cuts a latency of HPB, in per cent, by transactions."""
+    rows = frame[frame["state"] == state]
+    table = rows.pivot(index="transactions", columns="scheme", values=f"op_{operation}_{statistic}_ns")
+    return {int(str(length)): float(value) for length, value in ((1 - table["hp-ufs"] / table["hpb"]) * 100).items()}
 
 
 def _draw_latencies(frame: pd.DataFrame) -> Drawing:
@@ -84,15 +101,16 @@ def _draw_latencies(frame: pd.DataFrame) -> Drawing:
 
 
 def _measure(frame: pd.DataFrame) -> list[Measured]:
+    tails, selects = (cuts(frame, "no GC", *of) for of in (("p999", "insert"), ("mean", "select")))
     measured = [
-        Measured("hp-ufs.f8.insert-tail-nogc", cut(frame, "no GC", "p999", "INSERT"), reason=TAIL_MISS),
-        Measured("hp-ufs.f8.select-neutral", cut(frame, "no GC", "mean", "SELECT"), "average"),
+        Measured("hp-ufs.f8.insert-tail-nogc", value, f"{length:,} transactions", reason=TAIL_MISS)
+        for length, value in tails.items()
     ]
+    measured.append(Measured("hp-ufs.f8.select-neutral", selects[DRAWN], f"average of {DRAWN:,}"))
     if "GC" in states(frame):
-        measured += [
-            Measured("hp-ufs.f8.insert-avg-gc", cut(frame, "GC", "mean", "INSERT")),
-            Measured("hp-ufs.f8.insert-tail-gc", cut(frame, "GC", "p999", "INSERT")),
-        ]
+        for claim, statistic in (("hp-ufs.f8.insert-avg-gc", "mean"), ("hp-ufs.f8.insert-tail-gc", "p999")):
+            by_length = cuts(frame, "GC", statistic, "insert")
+            measured += [Measured(claim, value, reading=list(LENGTHS).index(at)) for at, value in by_length.items()]
     return measured
 
 
@@ -109,7 +127,8 @@ F8 = Figure(
         "INSERT, HP-UFS against HPB: 99.9th percentile up to 39% lower without GC; with GC the average up to 37% and "
         "the 99.9th percentile up to 88% lower. SELECT gains nothing without GC."
     ),
-    runs=partial(_runs, "hp-ufs-f8-sqlite.toml"),
+    runs=partial(_runs, LENGTHS),
+    judged=_judged,
     draw=_draw_latencies,
     measure=_measure,
     claims=(
@@ -131,24 +150,13 @@ F8_BARRIERS = Figure(
         "without GC it hardly differs from scheme to scheme, and the tail only where a map flush comes among them."
     ),
     paper_shows="Nothing of the kind: it does not say how the volume was mounted, and the scripts say nobarrier.",
-    runs=partial(_runs, "hp-ufs-f8-barriers.toml"),
+    runs=partial(_runs, {DRAWN: "hp-ufs-f8-barriers.toml"}),
     draw=_draw_latencies,
 )
 
-# Transactions of INSERT, and the job with so many of them.
-LENGTHS = {
-    1000: "hp-ufs-f8-insert-1000.toml",
-    3000: "hp-ufs-f8-sqlite.toml",
-    10000: "hp-ufs-f8-insert-10000.toml",
-}
-
 
 def _length_runs(setting: Setting) -> list[Run]:
-    return [
-        Run({"transactions": length, "scheme": scheme}, spec(name, "GC", scheme, setting))
-        for length, name in LENGTHS.items()
-        for scheme in SCHEMES
-    ]
+    return [run for run in _runs(LENGTHS, replace(setting, quick=False)) if run.labels["state"] == "GC"]
 
 
 def _length_draw(frame: pd.DataFrame) -> Drawing:

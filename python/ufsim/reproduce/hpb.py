@@ -146,8 +146,9 @@ def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
     gain = gains(pairs(frame, "chunk_kib"))
     # Neighbours may be level within what one more or one less map read changes.
     shrinks = all(later < earlier + 2 for earlier, later in zip(gain, gain.iloc[1:], strict=False))
+    told = ", ".join(f"{chunk} KiB {value:.1f}" for chunk, value in gain.items())
     return [
-        Measured("hpb.f9.chunk-size", shrinks, "shrinks with the chunk"),
+        Measured("hpb.f9.chunk-size", shrinks, "shrinks with the chunk", told),
         Measured(
             "hpb.f9.chunk-size", bool(gain.iloc[-1] < gain.iloc[0] / 4), "512 KiB: less than a quarter of 4 KiB's"
         ),

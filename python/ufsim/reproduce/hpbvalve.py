@@ -8,8 +8,8 @@ size of HPB; its uses, kills and samples over time stand as JSON in its row.
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ufsim.columns import PROVENANCE
@@ -18,12 +18,15 @@ from ufsim.palette import scheme_colours
 from ufsim.phones import Study, phone
 from ufsim.reproduce import draw
 from ufsim.reproduce.figure import Point, Setting, job
+from ufsim.reproduce.intervals import jackknife
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from ufsim.reproduce.claims import Measured
 
 PROFILE = "hpbvalve"
 APPS = ("AP", "CR", "GI", "FB", "IG", "TW", "AB", "FBM", "UB")
@@ -56,6 +59,8 @@ SETTINGS = {RESERVED: ("foam", {"scheme.foam.reserved_mib": "all"})}
 # to another, and all schemes have the same twenty.
 REPEATS = 20
 OUTLIERS = 5
+# Column of runs of which the outliers have been left out.
+KEPT = "kept"
 LEGEND = (
     "AP, CR, GI: the games Asphalt 9, Clash Royale, Genshin Impact; FB, IG, TW: Facebook, Instagram, Twitter; AB: "
     "Airbnb, FBM: Facebook Messenger, UB: Uber."
@@ -121,11 +126,13 @@ def points(setting: Setting, schemes: Sequence[str], sizes: Sequence[int] = (MEM
     return [
         Point(
             {"scheme": scheme, "memory_mib": size, "seed": seed},
-            PhoneRun(scheme, size, seed, scenario, setting.verify, timeline=seed == setting.seed),
+            run,
+            inputs={**asdict(run), "workload": scenario, "scenario": "", "settings": SETTINGS.get(scheme)},
         )
         for scheme in schemes
         for size in (sizes if scheme not in ("ufs", "ideal") else (MEMORY_MIB,))
         for seed in range(setting.seed, setting.seed + (1 if setting.quick else REPEATS))
+        for run in [PhoneRun(scheme, size, seed, scenario, setting.verify, timeline=seed == setting.seed)]
     ]
 
 
@@ -135,42 +142,55 @@ def comparison(setting: Setting) -> list[Point]:
 
 
 def kept(frame: pd.DataFrame) -> pd.DataFrame:
-    """The runs without outliers: five of twenty sequences are left out.
+    """The runs without outliers: five of twenty sequences are left out. Runs of which this was done are all kept.
 
     The paper does not say how it tells them. Here a sequence is as far out as its mean launch time is from the median
     of the twenty, as a share of it, on average over the figure's schemes and sizes; all of these lose the same ones.
     """
+    if KEPT in frame.columns:
+        return frame
     cases = frame.pivot_table(index="seed", columns=["scheme", "memory_mib"], values="launch_ms")
     away = (cases / cases.median() - 1).abs().mean(axis=1)
-    return frame[~frame["seed"].isin(away.nlargest(len(away) * OUTLIERS // REPEATS).index)]
+    left = frame[~frame["seed"].isin(away.nlargest(len(away) * OUTLIERS // REPEATS).index)]
+    return left.assign(**{KEPT: True})
 
 
-def interval(by_seed: pd.DataFrame, value: Callable[[pd.Series], float]) -> str:
-    """The 95% interval of a value of the sums over sequences (rows), by the jackknife; "" for a single one."""
-    count = len(by_seed)
-    if count < 2:
-        return ""
-    whole = by_seed.sum()
-    without = [value(whole - own) for _, own in by_seed.iterrows()]
-    mean = sum(without) / count
-    error = ((count - 1) / count * sum((each - mean) ** 2 for each in without)) ** 0.5
-    if not math.isfinite(error):
-        return ", no 95% interval: without one of the sequences there is nothing to compare with"
-    # Student's t for 14 degrees of freedom, of fifteen sequences.
-    low, high = (value(whole) + sign * 2.145 * error for sign in (-1, 1))
-    return f", 95% interval {low:.2f} .. {high:.2f}"
+def pooled(measure: Callable[[pd.DataFrame], list[Measured]]) -> Callable[[pd.DataFrame], list[Measured]]:
+    """What a figure measures from all sequences that are kept, each value with its interval.
+
+    As in the paper, the uses of all sequences are put together. What chance does to a value, the values without each of
+    the sequences tell (`intervals.jackknife`).
+    """
+
+    def from_sequences(frame: pd.DataFrame) -> list[Measured]:
+        runs = kept(frame)
+        seeds = list(dict.fromkeys(runs["seed"]))
+        without = [measure(runs[runs["seed"] != seed]) for seed in seeds] if len(seeds) > 1 else []
+        return [
+            replace(value, seeds=len(seeds), interval=jackknife(value.value, [own[at].value for own in without]))
+            for at, value in enumerate(measure(runs))
+        ]
+
+    return from_sequences
 
 
 def expanded(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     """The uses, kills or samples of all runs that are kept, with scheme and size of each."""
     import pandas as pd
 
-    parts = []
-    for _, run in kept(frame).iterrows():
-        part = pd.DataFrame(parse_list(run[column]))
-        part["scheme"], part["memory_mib"], part["seed"] = run["scheme"], run["memory_mib"], run["seed"]
-        parts.append(part)
+    parts = [
+        table_of(run[column]).assign(scheme=run["scheme"], memory_mib=run["memory_mib"], seed=run["seed"])
+        for _, run in kept(frame).iterrows()
+    ]
     return pd.concat(parts, ignore_index=True)
+
+
+@lru_cache(maxsize=2048)
+def table_of(text: str) -> pd.DataFrame:
+    """Rows that stand as JSON in a cell of a frame. The same ones are asked for again and again."""
+    import pandas as pd
+
+    return pd.DataFrame(parse_list(text))
 
 
 def uses(frame: pd.DataFrame, *, first: bool = False) -> pd.DataFrame:

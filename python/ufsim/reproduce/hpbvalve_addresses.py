@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ufsim.documents import parse_list
@@ -45,7 +45,9 @@ class FirstUse:
 
 
 def _runs(setting: Setting) -> list[Point]:
-    return [Point({"app": app}, FirstUse(app, setting.seed, setting.verify)) for app in APPS]
+    uses = [FirstUse(app, setting.seed, setting.verify) for app in APPS]
+    scenario = job("hpbvalve-quick.toml")
+    return [Point({"app": use.app}, use, inputs={**asdict(use), "workload": scenario}) for use in uses]
 
 
 def _draw(frame: pd.DataFrame) -> Drawing:

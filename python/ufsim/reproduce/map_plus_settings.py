@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Run, Setting
-from ufsim.reproduce.map_plus import LOADS, by_load, listed, loads, spec
+from ufsim.reproduce.map_plus import LOADS, by_load, listed, loads, spec, unqueued
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,11 +48,20 @@ def _curves(axes: Axes, table: pd.DataFrame, x_label: str, y_label: str) -> None
     axes.set_ylabel(y_label)
 
 
+# How requests come to the device, by reading of the claim.
+REPLAYS = ("queue of 128", "no queue")
+# A worst case has risen from here on.
+RISE = 1.01
+
+
 def _f12_runs(setting: Setting) -> list[Run]:
-    return _sweep("deadline", "scheme.*.deadline_us", DEADLINES, setting, 1000)
+    queued = _sweep("deadline", "scheme.*.deadline_us", DEADLINES, setting, 1000)
+    runs = [Run({**run.labels, "replay": REPLAYS[0]}, run.spec) for run in queued]
+    return runs + [Run({**run.labels, "replay": REPLAYS[1]}, unqueued(run.spec)) for run in queued]
 
 
 def _f12_draw(frame: pd.DataFrame) -> Drawing:
+    frame = frame[frame["replay"] == REPLAYS[0]]
     figure, (left, right) = draw.canvas(columns=2, width=5.4)
     _curves(left, swept(frame, "deadline", "all_mean_ns", 0), "deadline (ms)", "average latency over that with 0 ms")
     _curves(right, swept(frame, "deadline", "all_max_ns", 0), "deadline (ms)", "worst latency over that with 0 ms")
@@ -61,30 +70,42 @@ def _f12_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f12_measure(frame: pd.DataFrame) -> list[Measured]:
+    replays = [frame[frame["replay"] == replay] for replay in REPLAYS]
+    return [part for reading, own in enumerate(replays) for part in _deadlines(own, reading)]
+
+
+def _deadlines(frame: pd.DataFrame, reading: int) -> list[Measured]:
+    """What the claim says of deadlines, from the runs of one reading."""
     mean = swept(frame, "deadline", "all_mean_ns", 0)
     worst = swept(frame, "deadline", "all_max_ns", 10)
     falls = mean.index[mean[50] < 1]
     rest = (1 - mean[100] / mean[50]) * 100
     cut = (1 - mean[50].mean()) * 100
-    rises = worst.index[worst[100] > 1]
+    rises = worst.index[worst[100] >= RISE]
     claim = "map-plus.f12.deadline"
     return [
         Measured(
             claim,
             bool(len(falls) > len(mean) / 2),
-            f"average lower with 50 ms than with 0 on {len(falls)} of {len(mean)}, by {cut:.1f}% in the mean",
+            "average lower with 50 ms than with 0 on most",
+            f"on {len(falls)} of {len(mean)}, by {cut:.1f}% in the mean",
+            reading=reading,
             reason=f"over that with 0 ms: {listed(mean[50], 2)}",
         ),
         Measured(
             claim,
             bool(rest.mean() < 2),
-            f"from 50 to 100 ms it falls by {rest.mean():.1f}% more",
+            "from 50 to 100 ms it falls by less than 2% more",
+            f"by {rest.mean():.1f}%",
+            reading=reading,
             reason=f"by trace: {listed(rest, 1)}",
         ),
         Measured(
             claim,
             bool(len(rises) > len(worst) / 2),
-            f"worst longer with 100 ms than with 10 on {len(rises)} of {len(worst)}",
+            "worst longer by 1% with 100 ms than with 10 on most",
+            f"on {len(rises)} of {len(worst)}",
+            reading=reading,
             reason=f"over that with 10 ms: {listed(worst[100], 3)}",
         ),
     ]
@@ -104,6 +125,7 @@ F12 = Figure(
     draw=_f12_draw,
     measure=_f12_measure,
     claims=("map-plus.f12.deadline",),
+    chance="none",
 )
 
 
@@ -132,7 +154,8 @@ def _f13_measure(frame: pd.DataFrame) -> list[Measured]:
             Measured(
                 claim,
                 bool(len(level) > len(left) / 2),
-                f"from {at} to {last} {unit} less than 5% shorter on {len(level)} of {len(left)} ({listed(left, 1)})",
+                f"from {at} to {last} {unit} less than 5% shorter on most",
+                f"on {len(level)} of {len(left)} ({listed(left, 1)})",
             )
         )
     return parts
@@ -152,6 +175,7 @@ F13 = Figure(
     draw=_f13_draw,
     measure=_f13_measure,
     claims=("map-plus.f13.saturation",),
+    chance="none",
 )
 
 FIGURES = (F12, F13)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,8 +92,6 @@ def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path) -> None:
 def phone_spec(ftl: str, fill: str, setting: Setting) -> Spec:
     """The traces, one request at a time, on a drive filled before. As in the paper, times are those of user data and
     mappings, unless `fill` is `WITH_GC`."""
-    from dataclasses import replace
-
     timed = fill == WITH_GC
     base = spec(str(phone_trace(setting)), ftl, setting, None if timed else {"what_if.free": "gc"})
     age = "full" if timed else AGES.get(fill, fill)
@@ -131,7 +130,7 @@ def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
     claim = "msftl.f2.update-ratio"
     return [
         Measured(claim, float(ratio[16]), "16 KiB"),
-        Measured(claim, rising, f"rising as the page shrinks: 8 KiB {ratio[8]:.1f}%, 4 KiB {ratio[4]:.1f}%"),
+        Measured(claim, rising, "rising as the page shrinks", f"8 KiB {ratio[8]:.1f}%, 4 KiB {ratio[4]:.1f}%"),
     ]
 
 
@@ -148,6 +147,7 @@ F2 = Figure(
     draw=_f2_draw,
     measure=_f2_measure,
     claims=("msftl.f2.update-ratio",),
+    chance="none",
 )
 
 
@@ -157,6 +157,19 @@ def _phone_runs(setting: Setting) -> list[Run]:
 
 def _response_runs(setting: Setting) -> list[Run]:
     return _runs(("full", WITH_GC) if setting.quick else (*FILLS, WITH_GC), setting)
+
+
+def _response_judged(setting: Setting) -> list[Run]:
+    return _compared(_runs(("full", WITH_GC), setting))
+
+
+def _phone_judged(setting: Setting) -> list[Run]:
+    return _compared(_phone_runs(setting))
+
+
+def _compared(runs: list[Run]) -> list[Run]:
+    """The runs of those FTLs that the claims compare."""
+    return [run for run in runs if run.labels["ftl"] in (BASE, MINI, ONE)]
 
 
 def _runs(fills: Iterable[str], setting: Setting) -> list[Run]:
@@ -172,7 +185,7 @@ def user_and_map(frame: pd.DataFrame) -> pd.DataFrame:
 def by_fill(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     """A row for each fill, a column for each FTL."""
     table = frame.pivot(index="filled", columns="ftl", values=column)
-    return table.reindex(fills_of(frame))[list(FTLS)]
+    return table.reindex(fills_of(frame))[[ftl for ftl in FTLS if ftl in table.columns]]
 
 
 def fills_of(frame: pd.DataFrame) -> list[str]:
@@ -222,23 +235,28 @@ def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
     total, mini = cuts(written, ONE, BASE), cuts(written, ONE, MINI)
     with_gc = cuts(by_fill(frame.assign(written=amounts(frame).sum(axis=1)), "written"), ONE, BASE)
     claim, bands = "msftl.f5.phone-total", {"quarter": (20.0, 45.0), "half": (35.0, 60.0), "full": (40.0, 70.0)}
-    again = ""
-    if REPEATED in total:
-        again = f"; filled with repetition, GC from the first request on: {mini.pop(REPEATED):.1f}"
-        again += f", and {total.pop(REPEATED):.1f}% against Base-DFTL"
     parts = [
         Measured(
             claim,
-            value,
-            f"{fill}, user data and mappings; with what GC has copied {with_gc[fill]:.1f}%",
-            band=bands[fill],
+            total[fill],
+            f"{fill}, user data and mappings",
+            f"with what GC has copied {with_gc[fill]:.1f}%",
+            band=band,
             reason=no_gc(frame, fill) if fill != "full" else "",
         )
-        for fill, value in total.items()
+        for fill, band in bands.items()
+        if fill in total
     ]
+    if REPEATED in total:
+        parts[-1] = replace(parts[-1], told=f"{parts[-1].told}; filled with repetition {total[REPEATED]:.1f}%")
+    told, versus = f"of all fills: {listed(mini)}", "msftl.f5.phone-vs-mini"
     return [
         *parts,
-        Measured("msftl.f5.phone-vs-mini", mini["full"], f"full; of all fills: {listed(mini)}{again}"),
+        *(
+            Measured(versus, mini[fill], told=told, reading=reading)
+            for reading, fill in enumerate(("full", REPEATED))
+            if fill in mini
+        ),
     ]
 
 
@@ -261,6 +279,7 @@ F5 = Figure(
         "paper's three numbers fit together only if GC copies are left out here as well."
     ),
     runs=_phone_runs,
+    judged=_phone_judged,
     draw=_f5_draw,
     measure=_f5_measure,
     claims=("msftl.f5.phone-total", "msftl.f5.phone-vs-mini"),
@@ -322,18 +341,18 @@ def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
         f"{cell(worst, 'full', ONE) / 1e9:.2f} s, nearly all of it for its own data. They come with the first trace, "
         f"before GC sets in. The 99.9th percentile falls by {tail['full']:.1f}%"
     )
-    full = f"full, times of user data and mappings; with GC's time {average[WITH_GC]:.1f}%: {gc_takes(frame)}"
+    told = f"of all: {listed(average)}; mini-page FTL: {listed(cuts(mean, MINI, BASE))}"
+    tails = f"of all: {listed(longest)}; 99.9th percentile: {listed(tail)}"
+    # By reading: every operation takes its time, GC takes none.
+    fills = list(enumerate((WITH_GC, "full")))
     return [
-        Measured(
-            "msftl.f6.avg-response",
-            average["full"],
-            f"{full}; of all: {listed(average)}; mini-page FTL: {listed(cuts(mean, MINI, BASE))}",
+        *(
+            Measured("msftl.f6.avg-response", average[fill], told=told, reading=reading, reason=why)
+            for (reading, fill), why in zip(fills, (gc_takes(frame), ""), strict=True)
         ),
-        Measured(
-            "msftl.f6.worst-response",
-            longest["full"],
-            f"full, times of user data and mappings; of all: {listed(longest)}; 99.9th percentile: {listed(tail)}",
-            reason=why_worst,
+        *(
+            Measured("msftl.f6.worst-response", longest[fill], told=tails, reading=reading, reason=why_worst)
+            for reading, fill in fills
         ),
     ]
 
@@ -355,6 +374,7 @@ F6 = Figure(
         "worst 85.3, 71.6 and 65.1% less for MSFTL-1KiB."
     ),
     runs=_response_runs,
+    judged=_response_judged,
     draw=_f6_draw,
     measure=_f6_measure,
     claims=("msftl.f6.avg-response", "msftl.f6.worst-response"),

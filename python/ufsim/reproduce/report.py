@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from ufsim import _core
 from ufsim.devices import profile_toml
+from ufsim.reproduce.claims import AS_SET_UP, LEAST_SEEDS, VERDICTS, counted
 
 if TYPE_CHECKING:
     from ufsim.reproduce.book import Book
-    from ufsim.reproduce.claims import Outcome, Unlisted
+    from ufsim.reproduce.claims import Outcome, Part, Reading
     from ufsim.reproduce.figure import Drawn
 
 PAPERS = {
@@ -40,7 +41,9 @@ table { border-collapse: collapse; width: 100%; margin: .8rem 0; font-size: .9re
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #e3e8ef; vertical-align: top; }
 td code { white-space: nowrap; }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.hit { color: #1b7837; font-weight: 600; } .miss { color: #b2182b; font-weight: 600; } .not-yet { color: #7a7a7a; }
+.firm { color: #1b7837; font-weight: 600; } .fragile { color: #b35806; font-weight: 600; }
+.miss { color: #b2182b; font-weight: 600; } .not-yet { color: #7a7a7a; } .outside { color: #b2182b; }
+.reading { margin-top: .4rem; font-style: italic; }
 figure { margin: .5rem 0; } figure svg { max-width: 100%; height: auto; } figcaption { max-width: 60rem; }
 .paper { color: #5b6675; } .missing { background: #fff4e5; padding: .6rem .9rem; border-left: 4px solid #e69f00; }
 details { margin: .6rem 0; } pre { background: #f5f7fa; padding: .8rem; overflow-x: auto; font-size: .8rem; }
@@ -57,7 +60,7 @@ def report_html(book: Book) -> str:
         parts.append(f'<h2 id="{paper}">{escape(PAPERS[paper])}</h2>')
         claimed = [outcome for outcome in book.outcomes if outcome.claim.paper == paper]
         parts += [claims_table(claimed)] if claimed else []
-        parts += [figure_html(drawn, book.outcomes_of(drawn.figure), book.unlisted_of(drawn)) for drawn in figures]
+        parts += [figure_html(drawn, book.outcomes_of(drawn.figure)) for drawn in figures]
         parts.append(profile_html(PROFILES[paper]))
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -77,55 +80,79 @@ def report_html(book: Book) -> str:
 def head(book: Book, papers: list[str]) -> str:
     """Title, score and contents."""
     counted = [outcome for outcome in book.outcomes if outcome.claim.paper in papers]
-    hits = sum(outcome.verdict == "hit" for outcome in counted)
-    misses = sum(outcome.verdict == "miss" for outcome in counted)
+    score = ", ".join(
+        f'<span class="{css(word)}">{sum(outcome.verdict == word for outcome in counted)} {word}</span>'
+        for word in VERDICTS
+    )
     quick = " Made with --quick: fewer points than the papers have." if book.setting.quick else ""
     links = "".join(f'<a href="#{paper}">{escape(paper)}</a>' for paper in papers)
     return f"""
 <h1>The papers' figures, measured again</h1>
-<p class="paper">ufsim {escape(_core.__version__)}, seed {book.setting.seed}.{quick}</p>
-<p class="score"><span class="hit">{hits} claims hit</span>, <span class="miss">{misses} missed</span>,
-<span class="not-yet">{len(counted) - hits - misses} not measured</span>, of {len(counted)}.</p>
-<p>A claim is hit if the measured value lies inside its band, with every part of it; one device profile serves all
-claims of a paper. Values of the papers are marked in the drawings in <span class="miss">red</span>.</p>
+<p class="paper">ufsim {escape(_core.__version__)}, {book.setting.seeds} seeds from {book.setting.seed} on.{quick}</p>
+<p class="score">{score}, of {len(counted)} claims.</p>
+<p>A value is the median of all seeds. A claim is <em>firm</em> if it is inside its band under every reading of the
+paper, with every part and the whole interval in brackets; <em>fragile</em> if it is under some readings, or with its
+median only; a <em>miss</em> if it is under none, or if there is nothing to compare. With fewer than {LEAST_SEEDS} seeds
+where chance is involved, and where a reading that decides is not measured, it is <em>not yet</em> judged. One device
+profile serves all claims of a paper. Values of the papers are marked in the drawings in
+<span class="miss">red</span>.</p>
 <nav>{links}</nav>
 """
 
 
 def claims_table(outcomes: list[Outcome]) -> str:
-    """All claims of a paper, each with its parts."""
+    """All claims of a paper, each with its readings and their parts."""
     rows = "".join(claim_rows(outcome) for outcome in outcomes)
+    score = counted(outcome.verdict for outcome in outcomes)
     return (
-        "<table><thead><tr><th>claim</th><th>the paper says</th><th>paper</th><th>band</th><th>measured</th><th></th>"
-        f"</tr></thead><tbody>{rows}</tbody></table>"
+        "<table><thead><tr><th>claim</th><th>the paper says</th><th>paper</th><th>band</th><th>measured</th>"
+        f"<th>{escape(score)}</th></tr></thead><tbody>{rows}</tbody></table>"
     )
 
 
 def claim_rows(outcome: Outcome) -> str:
-    """A claim, with a line for each part that was measured."""
+    """A claim, with its readings."""
     claim = outcome.claim
-    lines = []
-    for part in outcome.parts:
-        band = outcome.band(part)
-        own = f" (band {band[0]:g} .. {band[1]:g})" if part.band and band else ""
-        mark = "hit" if outcome.holds(part) else "miss"
-        reason = f"<br><small>{escape(part.reason)}</small>" if part.reason and mark == "miss" else ""
-        what = f"{escape(part.part)}: " if part.part else ""
-        lines.append(f'<div>{what}<span class="{mark}">{escape(outcome.text(part))}</span>{own}{reason}</div>')
+    readings = "".join(reading_html(reading) for reading in outcome.readings)
     return (
         f"<tr><td><code>{escape(claim.id)}</code><br><small>{escape(claim.where)}</small></td>"
         f"<td>{escape(claim.claim)}</td><td class='number'>{escape(claim.paper_value())}</td>"
-        f"<td class='number'>{escape(claim.band_text())}</td><td>{''.join(lines)}</td>"
+        f"<td class='number'>{escape(claim.band_text())}</td><td>{readings}</td>"
         f"<td>{verdict_html(outcome)}</td></tr>"
     )
 
 
+def reading_html(reading: Reading) -> str:
+    """A reading, with a line for each part that was measured, or why it is not."""
+    title = "" if reading.name == AS_SET_UP else f'<div class="reading">{escape(reading.name)}</div>'
+    if not reading.parts:
+        why = f": {escape(reading.missing)}" if reading.missing else ""
+        return f'{title}<div class="not-yet">not measured{why}</div>'
+    return title + "".join(part_html(part) for part in reading.parts)
+
+
+def part_html(part: Part) -> str:
+    """A part of a claim: its median and interval, what else was measured, and why it is outside."""
+    own = f" (band {part.band[0]:g} .. {part.band[1]:g})" if part.first.band and part.band else ""
+    mark = "" if part.in_band else ' class="outside"'
+    what = f"{escape(part.name)}: " if part.name else ""
+    told = f"<br><small>{escape(part.first.told)}</small>" if part.first.told else ""
+    why = part.first.reason if not part.interval_in_band else ""
+    reason = f"<br><small>{escape(why)}</small>" if why else ""
+    return f"<div>{what}<span{mark}>{escape(part.text)}</span>{own}{told}{reason}</div>"
+
+
 def verdict_html(outcome: Outcome) -> str:
     """A verdict in its colour."""
-    return f'<span class="{outcome.verdict.replace(" ", "-")}">{outcome.verdict}</span>'
+    return f'<span class="{css(outcome.verdict)}">{outcome.verdict}</span>'
 
 
-def figure_html(drawn: Drawn, outcomes: list[Outcome], unlisted: list[Unlisted]) -> str:
+def css(verdict: str) -> str:
+    """The class of a verdict."""
+    return verdict.replace(" ", "-")
+
+
+def figure_html(drawn: Drawn, outcomes: list[Outcome]) -> str:
     """A figure with its caption, its data and the state of its claims."""
     figure = drawn.figure
     title = f"<h3 id='{figure.id.replace('/', '-')}'>{escape(figure.id)}: {escape(figure.title)}</h3>"
@@ -136,19 +163,10 @@ def figure_html(drawn: Drawn, outcomes: list[Outcome], unlisted: list[Unlisted])
     return f"""{title}
 <figure>{svg}
 <figcaption><p>{escape(figure.caption)}</p>
-<p class="paper">The paper: {escape(figure.paper_shows)} {marks}</p>{unlisted_html(unlisted)}</figcaption>
+<p class="paper">The paper: {escape(figure.paper_shows)} {marks}</p></figcaption>
 </figure>
 <details><summary>data</summary>{data_table(drawn)}</details>
 """
-
-
-def unlisted_html(values: list[Unlisted]) -> str:
-    """Values of claims that have no verdict here."""
-    items = "".join(
-        f"<li><code>{escape(value.part.claim)}</code> {escape(value.text)}: {escape(value.part.part)}</li>"
-        for value in values
-    )
-    return f'<p class="paper">Measured besides, without a verdict:</p><ul class="paper">{items}</ul>' if items else ""
 
 
 def data_table(drawn: Drawn) -> str:
