@@ -82,12 +82,13 @@ def formats() -> str:
 
 def profiles() -> str:
     """Every built-in profile with its summary."""
-    import tomllib
-
     import ufsim
+    from ufsim.devices import describe_profile
 
-    devices = ((name, tomllib.loads(ufsim.profile_text(name))["device"]) for name in ufsim.profiles())
-    rows = ([code(name), device["summary"], f"{device['capacity_mib'] / 1024:g}"] for name, device in devices)
+    devices = ((name, describe_profile(name)) for name in ufsim.profiles())
+    rows = (
+        [code(name), device["summary"], f"{device['facts']['usable_bytes'] / (1 << 30):g}"] for name, device in devices
+    )
     return table(("profile", "device", "GiB>"), rows)
 
 

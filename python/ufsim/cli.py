@@ -290,7 +290,9 @@ def reproduce(
 
 def print_book(console: Screen, book: "Book", *, scorecard: bool) -> None:
     """Prints the claims that were measured, or all, and the figures that were left out."""
-    console.print(tables.claims_table(book.outcomes if scorecard else [o for o in book.outcomes if o.measured]))
+    shown = book.outcomes if scorecard else [outcome for outcome in book.outcomes if outcome.measured]
+    if shown:  # a figure may ask what no paper claims
+        console.print(tables.claims_table(shown))
     for drawn in book.figures:
         if drawn.missing:
             say(f"{drawn.figure.id}: {drawn.missing}")
