@@ -2,8 +2,10 @@
 
 For each phone: parameters in `profiles/fits/PHONE.toml` are fitted to all of its traces, and, where one trace can say
 anything about another, to all but one in turn.
-Writes `profiles/PHONE.toml`, what the fit says in `docs/data/calibration/PHONE.json`, and a picture beside it.
-The same traces give the same files. What was evaluated is kept under `out/fits`, so that a stopped fit goes on.
+
+Writes `profiles/PHONE.toml`, what the fit says in `docs/data/calibration/PHONE.json`, a picture beside it, and what was
+fitted without each trace in `python/ufsim/data`. The same traces give the same files. What was evaluated is kept under
+`out/fits`, so that a stopped fit goes on.
 """
 
 import argparse
@@ -104,6 +106,13 @@ def fit(name: str, phone: Phone, traces: Path, evaluations: int | None) -> None:
     data = ROOT / "docs/data/calibration"
     (ROOT / f"profiles/{name}.toml").write_text(profile(phone, done), encoding="utf-8")
     (data / f"{name}.json").write_text(json.dumps(document(done), indent=1) + "\n", encoding="utf-8")
+    if done.folds:  # the report predicts each trace anew from these
+        told = {
+            "profile": phone.device,
+            "set": done.settings,
+            "left_out": {one.left_out: one.values for one in done.folds},
+        }
+        (ROOT / f"python/ufsim/data/folds-{name}.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     done.plot(data / f"{name}.png")
     print_calibration(Console(width=120), done)
 

@@ -8,8 +8,9 @@ import pytest
 
 import ufsim
 from ufsim.devices import describe_profile
-from ufsim.reproduce import phone_gains, reproduce
+from ufsim.reproduce import phone_gains, phone_validation, reproduce
 from ufsim.reproduce.figure import Setting
+from ufsim.reproduce.hp_ufs_apps import APPS
 
 ROOT = Path(__file__).parents[2]
 PHONES = sorted(path.stem for path in (ROOT / "profiles/fits").glob("*.toml"))
@@ -46,6 +47,25 @@ def test_a_phones_fit_still_holds(phone: str, traces: Path) -> None:
     done = ufsim.calibrate(paths, profile=phone, precondition="touched", clean=clean, seeds=1)
     for name, loss in done.losses.items():
         assert loss < DRIFT * told[name], f"{name}: {loss:.3f} now, {told[name]:.3f} when it was fitted"
+
+
+def test_the_report_predicts_what_the_documentation_says(traces: Path) -> None:
+    told = committed("pixel4")
+    kept = phone_validation.folds()
+    assert kept["left_out"] == {one["left_out"]: one["values"] for one in told["left_out"]}
+    assert (kept["profile"], kept["set"]) == (told["profile"], told["set"])
+    book = reproduce("phone/validation", Setting(quick=True, traces=traces), jobs=2)
+    frame = book.figures[0].frame
+    assert frame is not None
+    scores = {(APPS[score["trace"]], score["kind"], score["statistic"]): score for score in told["scores"]}
+    for statistic in phone_validation.PANELS:
+        rows = phone_validation.cells(frame, statistic)
+        assert [row["name"] for row in rows] == ["X reads", "GI reads", "X writes"]
+        for row in rows:
+            app, kind = row["name"].split()
+            score = scores[app, kind.removesuffix("s"), statistic]
+            assert row["recorded"] == pytest.approx(score["recorded"])
+            assert row["simulated"] == pytest.approx(score["simulated"], rel=0.1)
 
 
 def test_the_phones_time_comes_on_top_of_the_flash(traces: Path) -> None:

@@ -20,6 +20,7 @@ from ufsim.reproduce import (
     msftl,
     msftl_phone,
     phone_gains,
+    phone_validation,
 )
 from ufsim.reproduce.figure import Figure
 
@@ -41,6 +42,7 @@ FIGURES: tuple[Figure, ...] = (
     *hpbvalve_study.FIGURES,
     *hpbvalve_result.FIGURES,
     *hpbvalve_beyond.FIGURES,
+    *phone_validation.FIGURES,
     *phone_gains.FIGURES,
 )
 
