@@ -28,7 +28,9 @@ def test_the_demo_runs_on_a_device_in_use_where_schemes_differ(ufsim: Command, t
     process = ufsim("demo", "--no-cache", "--out", tmp_path, seconds=1200)
     assert process.returncode == 0, process.stderr
     comparison = Comparison.from_json((tmp_path / "demo.json").read_text())
-    assert conditions.notes(comparison.results) == []
+    # The device was in use, and GC ran.
+    told = ["recorded latencies are of the recorded times, which a closed replay does not keep"]
+    assert conditions.notes(comparison.results) == told
     gains = {result.scheme: comparison.gain_percent(result) for result in comparison.results}
     assert gains["ideal"] > 20
     assert gains["ufs"] == 0

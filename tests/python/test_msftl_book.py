@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from ufsim import trace_info
-from ufsim.reproduce.claims import Outcome, load_claims
 from ufsim.reproduce.figure import Setting
 from ufsim.reproduce.msftl import FTLS
 from ufsim.reproduce.msftl_phone import F2, F5, F6, FILLS, HEADER, PAUSE_NS, REPEATED, WITH_GC, join
@@ -82,17 +81,16 @@ def without_gc_time() -> pd.DataFrame:
 def test_reductions_follow_from_what_was_written() -> None:
     frame = without_gc_time()
     measured = {part.part.split(",")[0].split(";")[0]: part for part in F5.measure(frame)}
-    claims = {claim.id: claim for claim in load_claims()}
     # User data and mappings: 200 against 110, and on the full drive 240 against 114, or 170 of the mini-page FTL.
     assert measured["quarter"].value == pytest.approx(45.0) and measured["half"].value == pytest.approx(45.0)
     total = next(part for part in F5.measure(frame) if part.part.startswith("full, user"))
     assert total.value == pytest.approx((1 - 114 / 240) * 100)
     # With GC 280 against 154.
-    assert f"{(1 - 154 / 280) * 100:.1f}%" in total.part
+    assert f"{(1 - 154 / 280) * 100:.1f}%" in total.told
     mini = F5.measure(frame)[-1]
     assert (mini.claim, mini.value) == ("msftl.f5.phone-vs-mini", pytest.approx((1 - 114 / 170) * 100))
-    outcome = Outcome(claims["msftl.f5.phone-total"], [total])
-    assert outcome.holds(total)
+    low, high = total.band or (0.0, 0.0)
+    assert low <= total.value <= high
 
 
 def test_a_fill_with_repetition_is_another_reading_beside_the_first(
@@ -108,22 +106,25 @@ def test_a_fill_with_repetition_is_another_reading_beside_the_first(
     first = without_gc_time()
     again = first[first["filled"] == "full"].assign(filled=REPEATED, device_pmt_flush_units=[98, 38, 18, 8])
     measured = F5.measure(pd.concat([first, again]))
-    assert [part.value for part in measured] == [part.value for part in F5.measure(first)]
+    of_first = [part for part in measured if part.reading == 0]
+    assert [part.value for part in of_first] == [part.value for part in F5.measure(first)]
     # 200 and 140 of the two larger against 110.
-    told = (
-        f"GC from the first request on: {(1 - 110 / 140) * 100:.1f}, and {(1 - 110 / 200) * 100:.1f}% against Base-DFTL"
-    )
-    assert told in measured[-1].part
+    (other,) = [part for part in measured if part.reading == 1]
+    assert (other.claim, other.value) == ("msftl.f5.phone-vs-mini", pytest.approx((1 - 110 / 140) * 100))
+    (total,) = [part for part in measured if part.part.startswith("full, user")]
+    assert f"filled with repetition {(1 - 110 / 200) * 100:.1f}%" in total.told
     assert len(F5.draw(pd.concat([first, again])).axes) == 2
 
 
 def test_response_times_are_compared_on_the_full_drive() -> None:
-    average, worst = F6.measure(results())
-    assert average.value == pytest.approx(90.0) and worst.value == pytest.approx(90.0)
-    assert f"mini-page FTL: quarter {50.0:.1f}" in average.part
-    # 2000 against 1100.
-    assert "with GC's time 45.0%: GC copies 0.40 times" in average.part
-    assert "programs of these are 50%, its search 25%, and programs of mappings 25%" in average.part
+    average, average_without, worst, worst_without = F6.measure(results())
+    # 2000 against 1100 with the time of GC, which is the first reading.
+    assert average.value == pytest.approx(45.0) and worst.value == pytest.approx(45.0)
+    assert average_without.value == pytest.approx(90.0) and worst_without.value == pytest.approx(90.0)
+    assert [part.reading for part in (average, average_without, worst, worst_without)] == [0, 1, 0, 1]
+    assert f"mini-page FTL: quarter {50.0:.1f}" in average.told
+    assert "GC copies 0.40 times" in average.reason
+    assert "programs of these are 50%, its search 25%, and programs of mappings 25%" in average.reason
     assert "the longest takes 200.00 s" in worst.reason
 
 
