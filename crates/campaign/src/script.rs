@@ -1,6 +1,7 @@
 //! What happens in a case: a device, and a list of acts. The seed decides all of it before anything runs, so that a
 //! part can be left out without a change of the rest.
 
+use device::MappingKind;
 use host::{AppSignal, RequestOp, SchedulerKind};
 use lab::profile::{Override, Profile, ProfileError, parse_override};
 use lab::{Parts, Preset, schemes};
@@ -113,6 +114,9 @@ impl Script {
         // Each scheme gets whole segments and parts of 1 or 2 KiB, with both paces of GC.
         set.push(("scheme.*.segment_kib", [4, 1, 2][(index % 3) as usize].to_string()));
         set.push(("gc.pace", ["gained", "searched"][(index / 3 % 2) as usize].into()));
+        if preset.parts.mapping == MappingKind::SegmentLog && preset.parts.brings.is_empty() {
+            map_flushes(&mut set, index / 6);
+        }
         let capacity = capacity_units(&set);
         let mut script = Script {
             preset,
@@ -236,6 +240,14 @@ fn scheduler(rng: &mut Rng) -> SchedulerKind {
         0 => SchedulerKind::Noop,
         _ => SchedulerKind::ALL[rng.below(SchedulerKind::ALL.len() as u32) as usize],
     }
+}
+
+/// Ways of flushing the map, for presets that bring none.
+fn map_flushes(set: &mut Vec<(&'static str, String)>, index: u64) {
+    let mode = ["background", "rounds", "pipelined"][(index % 3) as usize];
+    set.push(("scheme.segment-log.flush_mode", mode.into()));
+    set.push(("scheme.segment-log.flush_order", ["address", "log"][(index / 3 % 2) as usize].into()));
+    set.push(("scheme.segment-log.flush_buffers", ["3", "64"][(index / 6 % 2) as usize].into()));
 }
 
 /// A link without time on the wire, or one of three speeds.

@@ -4,7 +4,7 @@
 use ufsim_campaign::Case;
 
 /// Cases without the variable: two of each scheme.
-const FEW: u64 = 26;
+const FEW: u64 = 34;
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "only the numbers of cases come from the environment, and none of them")]

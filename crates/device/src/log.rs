@@ -56,6 +56,8 @@ pub struct Log {
     entries: VecDeque<L2pEntry>,
     /// Number of entries at the front that have been sent to the host.
     sent: usize,
+    /// Entries with numbers up to this one are not extended.
+    closed: Seq,
     index: Index,
 }
 
@@ -66,6 +68,7 @@ impl Log {
             capacity: usize::from(capacity),
             entries: VecDeque::with_capacity(usize::from(capacity)),
             sent: 0,
+            closed: Seq(0),
             index: Index::new(usize::from(capacity)),
         }
     }
@@ -113,6 +116,7 @@ impl Log {
         let Some(last) = self.entries.back_mut() else { return false };
         let n = u32::from(last.len);
         let follows = last.seq.plus(n) == c.seq
+            && last.seq > self.closed
             && last.lpa.offset(n) == c.lpa
             && !c.lpa.0.is_multiple_of(SEGMENT_ENTRIES)
             && last.len < MAX_RUN
@@ -173,11 +177,42 @@ impl Log {
         self.entries.iter()
     }
 
+    /// Closes the log at a number: no entry will have changes both up to it and after it.
+    ///
+    /// # Panics
+    /// If one has. That can not be while the program of the next number is in flight, or when that number has not been
+    /// given out.
+    pub fn close(&mut self, cut: Seq) {
+        assert!(self.entries().all(|entry| entry.seq > cut || entry.last_seq() <= cut), "an entry goes on past {cut}");
+        self.closed = cut;
+    }
+
+    /// The entries with numbers up to `cut`, where the log has been closed, in order of arrival.
+    pub fn entries_up_to(&self, cut: Seq) -> impl Iterator<Item = &L2pEntry> {
+        self.entries().filter(move |entry| entry.seq <= cut)
+    }
+
     /// Drops the change of an address from the index. The room of its entry becomes free with [`Log::clear`].
     pub fn forget(&mut self, lpa: Lpa) {
         if let Some(logged) = self.index.get(lpa) {
             self.index.remove(lpa, logged.seq);
         }
+    }
+
+    /// Drops the changes up to `cut`, where the log has been closed.
+    pub fn forget_up_to(&mut self, cut: Seq) {
+        if self.entries().all(|entry| entry.seq <= cut) {
+            return self.clear();
+        }
+        assert_eq!(self.sent, 0, "a log that a host empties is not flushed");
+        let index = &mut self.index;
+        self.entries.retain(|entry| {
+            let stays = entry.seq > cut;
+            let n = if stays { 0 } else { u32::from(entry.len) };
+            (0..n).for_each(|i| index.remove(entry.lpa.offset(i), entry.seq.plus(i)));
+            stays
+        });
+        self.index.shrink();
     }
 
     /// Empties the log after a map flush.
@@ -464,6 +499,41 @@ mod tests {
         assert_eq!(log.len(), 1, "what was never sent cannot have been applied");
         assert_eq!(log.get(Lpa(1)), None);
         assert!(log.get(Lpa(2)).is_some());
+    }
+
+    /// Of three changes of an address the second is up to the cut. The first is no longer in the index, and the third
+    /// stays.
+    #[test]
+    fn changes_after_a_cut_stay_when_those_before_are_forgotten() {
+        let mut log = Log::new(16);
+        log.push(change(1, 10, 1, None), block);
+        log.push(change(2, 11, 2, None), block);
+        log.push(change(1, 40, 5, None), block);
+        log.push(change(9, 20, 3, None), block);
+        log.close(Seq(3));
+        assert_eq!(
+            log.entries_up_to(Seq(3)).map(|entry| (entry.seq.0, entry.len)).collect::<Vec<_>>(),
+            [(1, 2), (3, 1)]
+        );
+        // It would continue the entry of 9, which is closed.
+        log.push(change(10, 21, 4, None), block);
+        assert_eq!(log.len(), 4);
+        log.forget_up_to(Seq(3));
+        assert_eq!(log.entries().map(|entry| entry.seq.0).collect::<Vec<_>>(), [5, 4]);
+        assert_eq!(
+            [1, 2, 9, 10].map(|lpa| log.get(Lpa(lpa)).map(|logged| logged.seq.0)),
+            [Some(5), None, None, Some(4)]
+        );
+        log.forget_up_to(Seq(5));
+        assert!(log.is_empty() && log.get(Lpa(1)).is_none() && !log.may_change(0..100_000));
+    }
+
+    #[test]
+    #[should_panic(expected = "an entry goes on past 1")]
+    fn a_log_is_not_closed_within_an_entry() {
+        let mut log = Log::new(16);
+        [(1, 10, 1), (2, 11, 2)].map(|(lpa, ppa, seq)| log.push(change(lpa, ppa, seq, None), block));
+        log.close(Seq(1));
     }
 
     #[test]

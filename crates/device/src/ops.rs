@@ -16,10 +16,19 @@ pub const MAX_ITEMS: usize = 4 * MAX_ROW;
 pub enum ProgramReason {
     /// Nothing waits for the program.
     Background,
+    /// A map flush waits for the program, beside commands or as a job that does other things meanwhile.
+    Flush,
     /// The exclusive job waits for the program.
     Job,
     /// The exclusive job waits for the program, which moves a piece without changing it.
     Move,
+}
+
+impl ProgramReason {
+    /// True if the exclusive job waits for the program.
+    pub fn is_of_job(self) -> bool {
+        matches!(self, ProgramReason::Job | ProgramReason::Move)
+    }
 }
 
 /// Purpose of an operation.
@@ -36,6 +45,8 @@ pub enum Purpose {
     SegmentLoad { units: UnitSet },
     /// A read of a map flush or valid page search, or of a metadata GC.
     JobRead { read: JobRead },
+    /// A read of a map flush that does other things meanwhile.
+    FlushRead { place: Ppa },
     /// Read of the victim's pages by GC. Its SRAM buffers go back to the pool at once if the page is not copied.
     GcRead { ppa: Ppa, n: u32 },
     /// Metadata: pieces `items[..n]` of the operation's slot, laid out from `ppa` on by `Meta::placing`.

@@ -20,11 +20,13 @@ pub enum Owner {
     Load,
     /// A segment in an exclusive job, or read by recovery.
     Map,
+    /// A segment in a map flush that commands or GC steps may run beside.
+    Flush,
     /// A page being copied.
     Gc,
 }
 
-const OWNERS: usize = 5;
+const OWNERS: usize = 6;
 
 /// Counts of buffers by owner, and the segment cache.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
@@ -59,7 +61,8 @@ impl Sram {
             // A read always gives its buffers back: it never waits for writes that can not go on.
             Owner::Read => self.reserve / 2,
             // Leaves buffers for map flushes, which rely on getting some, however many commands load segments.
-            Owner::Load => self.reserve / 4,
+            // The same for a valid page search, or metadata that is moved, beside a map flush.
+            Owner::Load | Owner::Flush => self.reserve / 4,
             Owner::Map | Owner::Gc => 0,
         };
         (self.pool - self.in_use).saturating_sub(keep)
@@ -98,6 +101,11 @@ impl Sram {
     #[inline]
     pub fn segment_hit(&mut self, segment: SegmentId) -> Option<&Loaded> {
         self.cache.touch(segment)
+    }
+
+    /// A copy of a cached segment in another buffer. The cached one becomes the most recently used.
+    pub fn copy_segment(&mut self, segment: SegmentId) -> Option<Loaded> {
+        self.cache.copy(segment)
     }
 
     /// True if a segment is cached. Does not count as a use.

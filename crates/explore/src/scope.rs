@@ -47,6 +47,8 @@ pub struct Scope {
     pub depth: usize,
     /// Units of a row, which are programmed at once. With more than one, copies by GC wait for a full row.
     pub row_units: u32,
+    /// Words for parameters of the mapping scheme, besides the usual ones.
+    pub words: &'static [(&'static str, &'static str)],
     /// A promise that the device breaks.
     pub sabotage: Option<Sabotage>,
 }
@@ -66,8 +68,15 @@ impl Scope {
             requests: requests(),
             depth: 2,
             row_units: 1,
+            words: &[],
             sabotage: None,
         }
+    }
+
+    /// `segment-log` with map flushes beside commands, in order of addresses.
+    #[must_use]
+    pub fn flushing_beside(self) -> Scope {
+        Scope { words: &[("flush_mode", "background"), ("flush_order", "address")], ..self }
     }
 
     /// Explorations in which few kinds of requests, or one start, leave so few orders that more of each fit: what the
@@ -113,7 +122,10 @@ impl Scope {
 
     /// A system of this scope with a new device.
     pub fn system(&self) -> System {
-        let device = device_config(self.row_units, self.sabotage);
+        let mut device = device_config(self.row_units, self.sabotage);
+        for (key, word) in self.words {
+            device.mappings.set("*", key, *word).expect("a parameter of some scheme");
+        }
         if let Err(error) = self.scheme.check(&device) {
             panic!("the device of the exploration is not allowed: {error}");
         }

@@ -26,6 +26,21 @@ fn devices_in_use_keep_their_promises() {
     }
 }
 
+/// Whatever happens while a map flush is under way.
+#[test]
+fn map_flushes_beside_commands_keep_their_promises() {
+    let new = |left| Scope::new("segment-log", vec![left]).flushing_beside();
+    let scope = Scope { most: 3000, ..new(Left { requests: 2, cuts: 1 }) };
+    let report = explore(&scope, &mut |_| true);
+    assert_eq!(report.failure, None);
+    assert!(report.states > 1000 * scope.starts.len() as u64, "{report:?}");
+    for scope in Scope::narrow("segment-log") {
+        let most = scope.most.min(5000);
+        let report = explore(&Scope { most, ..scope.flushing_beside() }, &mut |_| true);
+        assert_eq!(report.failure, None);
+    }
+}
+
 #[test]
 fn narrow_scopes_find_what_takes_a_trim_a_flush_or_a_copy_by_gc() {
     for scheme in SCHEMES {

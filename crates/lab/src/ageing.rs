@@ -5,7 +5,7 @@
 //! profile's file: with the times of its flash, firmware thread and link, its driver and host memory, scheduler `noop`,
 //! and the host part of the first preset with its mapping scheme (no booster, but for mapping schemes that need one). A
 //! run may replace all of these for itself. What a run replaces of the rest, shape, SRAM, log, garbage collection, wear
-//! levelling, faults and parameters of the mapping scheme, holds while it ages, too.
+//! levelling, faults and parameters of the mapping scheme, holds while it ages, too. So does what its preset brings.
 //!
 //! Times and the order of commands do decide which page lies where. They are the same for every state that bears one
 //! name, because the ageing run takes them from nowhere else.
@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 
 use host::BoosterKind;
+use params::Default as Given;
 use serde_json::Value;
 
 use crate::aged::{Header, plain};
@@ -34,10 +35,15 @@ const CONDITIONS: [&str; 8] = ["nand", "write_path", "link", "power", "energy", 
 /// # Errors
 /// Everything that is wrong with the machine of `spec`.
 pub(crate) fn ageing(spec: &Spec) -> Result<(Spec, Machine), LabError> {
-    let parts = spec.resolve()?.parts;
+    let Machine { parts, profile } = spec.resolve()?;
+    // What a preset brings with it is taken as if the run replaced it.
+    let own = |key: &str| format!("scheme.{}.{key}", parts.mapping.name());
+    let plain = |value: Given| serde_json::to_value(value.value()).expect("a word, a number or a switch");
+    let brought = profile.brought(parts).map(|(key, value)| (own(key), plain(value)));
+    let replaced = spec.set.iter().map(|(name, value)| (name.clone(), value.clone()));
     let common = Spec {
         scheme: ager(parts).into(),
-        set: spec.set.iter().filter_map(|(name, value)| Some((taken(name, parts)?, value.clone()))).collect(),
+        set: brought.chain(replaced).filter_map(|(name, value)| Some((taken(&name, parts)?, value))).collect(),
         ..asked(spec)
     };
     if let Ok(machine) = common.resolve() {

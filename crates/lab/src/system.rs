@@ -15,6 +15,19 @@ pub struct Parts {
     pub booster: BoosterKind,
     /// The device's mapping scheme.
     pub mapping: MappingKind,
+    /// What the preset gives to parameters of its mapping scheme. Of another mapping scheme it says nothing.
+    pub brings: &'static [Brought],
+}
+
+/// A value that a preset gives to a parameter of its mapping scheme, unless the profile or the run names one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Brought {
+    /// The mapping scheme.
+    pub mapping: MappingKind,
+    /// The parameter.
+    pub key: &'static str,
+    /// Its value.
+    pub value: Given,
 }
 
 /// A named system.
@@ -29,7 +42,11 @@ pub struct Preset {
 }
 
 macro_rules! presets {
-    ($($name:literal = $scheduler:ident + $booster:ident + $mapping:ident: $summary:literal;)+) => {
+    (@brings) => { &[] };
+    (@brings $brings:ident) => { $brings };
+    ($(
+        $name:literal = $scheduler:ident + $booster:ident + $mapping:ident $(with $brings:ident)?: $summary:literal;
+    )+) => {
         /// Every named system, in the order in which reports show them.
         pub const PRESETS: &[Preset] = &[$(Preset {
             name: $name,
@@ -38,6 +55,7 @@ macro_rules! presets {
                 scheduler: SchedulerKind::$scheduler,
                 booster: BoosterKind::$booster,
                 mapping: MappingKind::$mapping,
+                brings: presets!(@brings $($brings)?),
             },
         }),+];
     };
@@ -48,6 +66,10 @@ presets! {
         "DRAM-less UFS: L2P segments cached in SRAM, new mappings logged and flushed to flash";
     "hpb" = Noop + Hpb + SegmentLog:
         "Host Performance Booster (2017): the host caches L2P entries and sends one with a read";
+    "ufs-tuned" = Noop + None + SegmentLog with TUNED:
+        "ufs with map flushes beside commands, sorted by address: the strongest found in the same SRAM";
+    "hpb-tuned" = Noop + Hpb + SegmentLog with TUNED:
+        "hpb with the same map flushes";
     "hpb-linux" = Noop + HpbLinux + SegmentLog:
         "HPB 2.0 as the Linux 6.1 driver does it, with its parameters and counters";
     "foam" = Noop + Foam + SegmentLog:
@@ -75,6 +97,14 @@ presets! {
     "msftl" = Noop + None + Msftl:
         "MSFTL (2020): the same with mapping segments of 1 or 2 KiB, collected until a NAND page is full";
 }
+
+const fn of_segment_log(key: &'static str, value: Given) -> Brought {
+    Brought { mapping: MappingKind::SegmentLog, key, value }
+}
+
+/// What `ufs-tuned` and `hpb-tuned` bring with them.
+const TUNED: &[Brought] =
+    &[of_segment_log("flush_mode", Given::Word("background")), of_segment_log("flush_order", Given::Word("address"))];
 
 /// A value that the paper of a booster gives to a parameter of the mapping scheme below it, which other boosters share.
 #[derive(Clone, Copy, Debug)]
@@ -239,6 +269,8 @@ mod tests {
     fn a_part_can_be_replaced() {
         let parts = spec("hpb", Some("none"), None).resolve().unwrap();
         assert_eq!(parts, SystemSpec::preset("ufs").resolve().unwrap());
+        let parts = spec("hpb-tuned", Some("none"), None).resolve().unwrap();
+        assert_eq!(parts, SystemSpec::preset("ufs-tuned").resolve().unwrap());
         assert!(spec("ufs", None, Some("ideal")).resolve().is_ok());
     }
 
@@ -254,6 +286,19 @@ mod tests {
             (scheduler, "scheduler = \"cfq\"", SchedulerKind::NAMES),
         ] {
             assert_eq!(told(spec), format!("{what}: must be one of {}", names.join(", ")));
+        }
+    }
+
+    #[test]
+    fn what_presets_bring_is_allowed() {
+        for preset in schemes() {
+            for brought in preset.parts.brings {
+                assert_eq!(brought.mapping, preset.parts.mapping, "{}", preset.name);
+                let schemes = crate::profile::schemes();
+                let of_scheme = schemes.iter().find(|s| s.name == brought.mapping.name()).expect("a scheme");
+                let field = of_scheme.fields.iter().find(|field| field.key == brought.key).expect("a parameter");
+                assert!(field.kind.admits(&brought.value.value()), "{}", brought.key);
+            }
         }
     }
 

@@ -14,22 +14,30 @@ fn with_each_system(kind: MappingKind, body: impl Fn(Rig, &str)) {
 fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
     let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts.mapping == kind).collect();
     assert!(!presets.is_empty(), "mapping scheme {} is in no preset", kind.name());
-    for &kib in segment_sizes(kind) {
-        let size = parse_override(&format!("scheme.*.segment_kib={kib}")).expect("a well formed override");
-        let set: Vec<Override> = set.iter().cloned().chain([size]).collect();
+    for settings in settings(kind) {
+        let own = settings.split(' ').filter(|text| !text.is_empty());
+        let own = own.map(|text| parse_override(&format!("scheme.{text}")).expect("a well formed override"));
+        let set: Vec<Override> = set.iter().cloned().chain(own).collect();
         let profile = Profile::load("tiny", &set).expect("an embedded profile");
         for preset in &presets {
-            let name = format!("{}, segments in parts of {kib} KiB", preset.name);
-            body(Rig::new(&profile, preset.parts, Nanos::from_micros(3)), &name);
+            body(Rig::new(&profile, preset.parts, Nanos::from_micros(3)), &format!("{} {settings}", preset.name));
         }
     }
 }
 
-/// Sizes of the parts in which a scheme can write segments, in KiB.
-fn segment_sizes(kind: MappingKind) -> &'static [u32] {
+/// Parameters of a scheme, beside those that presets bring: parts in which it can write segments, and ways of flushing.
+fn settings(kind: MappingKind) -> &'static [&'static str] {
     match kind {
-        MappingKind::SegmentLog | MappingKind::HpUfs => &[4, 2, 1],
-        _ => &[4],
+        MappingKind::SegmentLog => &[
+            "",
+            "*.segment_kib=2",
+            "*.segment_kib=1",
+            "*.flush_mode=background",
+            "*.flush_mode=background *.segment_kib=2 *.flush_order=address *.flush_buffers=3",
+            "*.flush_mode=pipelined *.segment_kib=1 *.flush_buffers=5",
+        ],
+        MappingKind::HpUfs => &["", "*.segment_kib=2", "*.segment_kib=1"],
+        _ => &[""],
     }
 }
 

@@ -147,6 +147,14 @@ pub struct Core {
     pub(super) job_ops: u32,
     /// Programs in flight, those that failed and are to be repeated included.
     pub(super) programs: u32,
+    /// True while a map flush runs beside commands.
+    pub(super) flushing: bool,
+    /// For a flush that begins: the first change that is neither in the log nor on flash, if there is one.
+    pub(super) first_unlogged: Option<Seq>,
+    /// Parts of segment bitmaps in programs of a flush that does other things meanwhile.
+    pub(super) bitmaps_in_flight: u32,
+    /// The last change that the segment bitmaps of a flush have.
+    pub(super) bitmaps_have: Seq,
     erasing: Vec<Erasing>,
     /// Units in programs in flight that will need a log entry.
     pub(super) units_to_log: usize,
@@ -206,6 +214,10 @@ impl Core {
             job: None,
             job_ops: 0,
             programs: 0,
+            flushing: false,
+            first_unlogged: None,
+            bitmaps_in_flight: 0,
+            bitmaps_have: Seq(0),
             erasing: Vec::new(),
             units_to_log: 0,
             copies_to_log: 0,
@@ -340,7 +352,7 @@ impl Core {
         }
         self.meta.label(ppa, &items[..n]);
         self.count_pieces(pieces[0], reason, marks.len() as u32);
-        if reason != ProgramReason::Background {
+        if reason.is_of_job() {
             self.job_ops += 1;
         }
         (ppa, n)
@@ -437,7 +449,9 @@ impl Core {
         let from = self.meta.place(programmed.piece());
         let from = match reason {
             ProgramReason::Background => return,
-            ProgramReason::Job if self.cfg.sabotage.is_some() => self.sabotaged_source(unit, from),
+            ProgramReason::Job | ProgramReason::Flush if self.cfg.sabotage.is_some() => {
+                self.sabotaged_source(unit, from)
+            }
             _ => (unit, from),
         };
         self.meta.pages_mut().taken_over(programmed, from);
@@ -464,8 +478,9 @@ impl Core {
             (Kind::Bitmap(_), _) if from.is_some() && self.sabotaged(Sabotage::StaleBitmap) => {
                 from.into_iter().for_each(|from| self.meta.pages_mut().copied(programmed, from));
             }
-            (Kind::Bitmap(sb), _) => {
-                let covered = Covered { erases: self.nand.erase_count(sb), last: Seq(self.next_seq.0 - 1) };
+            (Kind::Bitmap(sb), reason) => {
+                let last = if reason == ProgramReason::Flush { self.bitmaps_have } else { Seq(self.next_seq.0 - 1) };
+                let covered = Covered { erases: self.nand.erase_count(sb), last };
                 self.meta.pages_mut().set_bitmap(programmed, covered);
             }
         }

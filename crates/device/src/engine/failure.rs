@@ -31,6 +31,7 @@ impl<M: Mapping> Firmware<M> {
             }
             Purpose::SegmentLoad { .. }
             | Purpose::JobRead { .. }
+            | Purpose::FlushRead { .. }
             | Purpose::GcRead { .. }
             | Purpose::Recover { .. } => {
                 self.core.repeat(done);
@@ -79,7 +80,7 @@ impl<M: Mapping> Firmware<M> {
 
     fn pieces_failed(&mut self, token: u32, ppa: Ppa, n: u32, reason: ProgramReason) {
         self.core.programs -= 1;
-        self.core.job_ops -= u32::from(reason != ProgramReason::Background);
+        self.core.job_ops -= u32::from(reason.is_of_job());
         let mut placing = self.core.meta.placing();
         for i in 0..n {
             let piece = self.core.ops.piece(token, i);

@@ -2,7 +2,9 @@
 //! matching helper acts, and then `run_until_blocked` does everything that can be done at this time.
 //!
 //! The firmware has one thread. An *exclusive job* (a map flush, a GC step, the collection of metadata superblocks, a
-//! recovery) stops the front end until its operations are done. Commands that are under way continue.
+//! recovery) stops the front end until its operations are done. Commands that are under way continue. A map flush can
+//! also run beside commands ([`Flush::beside_commands`](crate::seat::Flush::beside_commands)). It moves on between
+//! jobs.
 //!
 //! - `core`: flash, SRAM, tables, and the effects of the current call. `lend`: the part of it that a scheme may use.
 //! - `state`: one command per tag. `waiting`: the queues of work that waits.
@@ -28,7 +30,7 @@ mod write;
 use nand::{Completed, Counters, Work};
 use ufs::codec::hpb::SEALED_ENTRY_BYTES;
 use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Notice, PLAIN_ENTRY_BYTES, PiggyBack, Response, Status, Tag};
-use units::{Counter, CounterSet, Lpa, SimTime};
+use units::{Counter, CounterSet, Lpa, Seq, SimTime};
 
 use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
 use self::state::{Firmware, Translation};
@@ -86,6 +88,10 @@ impl<M: Mapping> Firmware<M> {
                 self.core.ops.finish(token);
                 return;
             }
+            Purpose::FlushRead { place } => {
+                let sight = Sight::new(&done, &self.core.nand, self.core.meta.pages());
+                self.map.read_done(&self.core, place, &sight);
+            }
             Purpose::GcRead { ppa, n } => self.gc_read_done(&done, ppa, n),
             Purpose::MetaProgram { ppa, n, reason } => self.pieces_programmed(&done, ppa, n, reason),
             Purpose::Snapshot => self.core.programs -= 1,
@@ -108,6 +114,9 @@ impl<M: Mapping> Firmware<M> {
                     return;
                 }
                 self.core.end_job();
+            }
+            if self.core.flushing {
+                self.advance_flush();
             }
             self.start_commands();
             self.look_up();
@@ -136,13 +145,45 @@ impl<M: Mapping> Firmware<M> {
         if self.core.meta.free() <= META_RESERVE {
             self.core.begin_job(Job::MetaGc);
             self.begin_meta_gc();
-        } else if self.map.wants_flush(&self.core) {
-            self.core.begin_job(Job::MapFlush);
+        } else if self.map.wants_flush(&self.core) && self.begin_map_flush() {
             self.core.stats.map_flushes += 1;
         } else if !self.begin_gc_step() {
             return self.begin_idle_flush();
         }
         true
+    }
+
+    /// Begins a map flush. False if one is under way beside commands, or could not cover anything yet.
+    #[inline(never)]
+    fn begin_map_flush(&mut self) -> bool {
+        if !self.map.beside_commands() {
+            self.core.begin_job(Job::MapFlush);
+            return true;
+        }
+        if self.core.flushing {
+            return false;
+        }
+        self.core.first_unlogged = self.first_unlogged();
+        let cut = self.core.logged_up_to();
+        self.core.flushing = self.core.programs == 0 || self.core.log.entries_up_to(cut).next().is_some();
+        self.core.flushing
+    }
+
+    /// The number of the first change of user data that is neither in the log nor on flash, if there is one: its
+    /// program is in flight.
+    fn first_unlogged(&self) -> Option<Seq> {
+        let in_flight = self.core.ops.in_flight().filter_map(|(_, slot)| match slot.purpose {
+            Purpose::HostProgram { seq, .. } | Purpose::GcProgram { seq, .. } => Some(seq),
+            _ => None,
+        });
+        in_flight.chain(self.failed_rows.iter().map(|row| row.seq)).min()
+    }
+
+    /// Continues the map flush that runs beside commands. No job runs.
+    #[inline(never)]
+    fn advance_flush(&mut self) {
+        self.forget_overtaken_copies();
+        self.core.flushing = !self.map.flush(&mut self.core);
     }
 
     /// Continues a job that has no operation in flight. True when the job is finished.
@@ -174,6 +215,13 @@ impl<M: Mapping> Firmware<M> {
             if own || self.map.piece_programmed(&mut self.core, &programmed) {
                 self.core.piece_moved(piece, place);
             }
+            match kind {
+                Kind::Segment(_) if reason == ProgramReason::Flush => {
+                    self.map.unit_programmed(&mut self.core, &programmed);
+                }
+                Kind::Bitmap(_) if reason == ProgramReason::Flush => self.core.bitmaps_in_flight -= 1,
+                _ => {}
+            }
             if reason != ProgramReason::Move && matches!(kind, Kind::Journal(_)) {
                 self.core.erase_unread();
             }
@@ -184,7 +232,7 @@ impl<M: Mapping> Firmware<M> {
         if reason != ProgramReason::Move {
             self.finish_flushes();
         }
-        if reason != ProgramReason::Background {
+        if reason.is_of_job() {
             self.core.job_ops -= 1;
         }
     }
@@ -327,9 +375,13 @@ impl<M: Mapping> Firmware<M> {
         if self.is_idle() {
             let used = |owner| usize::from(self.core.sram.used(owner));
             let held = self.map.held_map_buffers();
-            for (owner, expected) in
-                [(Owner::Read, 0), (Owner::Map, 0), (Owner::Load, held), (Owner::Gc, self.gc.queue.len())]
-            {
+            for (owner, expected) in [
+                (Owner::Read, 0),
+                (Owner::Map, 0),
+                (Owner::Flush, 0),
+                (Owner::Load, held),
+                (Owner::Gc, self.gc.queue.len()),
+            ] {
                 assert_eq!(used(owner), expected, "SRAM buffers of {owner:?} while nothing is under way");
             }
         }

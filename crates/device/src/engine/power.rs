@@ -107,6 +107,7 @@ impl<M: Mapping> Firmware<M> {
             Some(Job::Recovery) => moment.recovery = true,
             None => {}
         }
+        moment.map_flush |= self.core.flushing;
         moment
     }
 

@@ -83,6 +83,11 @@ impl SegmentCache {
         Some(&self.order[slot].0)
     }
 
+    /// A copy of a cached segment in another buffer. The cached one becomes the most recently used.
+    pub fn copy(&mut self, segment: SegmentId) -> Option<Loaded> {
+        self.touch(segment).map(Loaded::copied)
+    }
+
     /// True if a segment is cached. Does not count as a use.
     #[inline]
     pub fn holds(&self, segment: SegmentId) -> bool {

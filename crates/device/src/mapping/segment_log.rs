@@ -5,6 +5,21 @@
 //! empty superblocks become free. To find the valid pages of a GC victim, the device reads the victim's segment bitmap,
 //! and then the segments that it names.
 //!
+//! `flush_mode` says how a flush proceeds. In `rounds` and `pipelined` it is an exclusive job that begins when no
+//! program is in flight, so it covers the whole log. In `background` it runs beside commands and covers the changes up
+//! to a *cut* (`updates`). Until it ends, its changes stay in the log, which answers for them, and their superblocks
+//! stay log blocks. At the end the changes leave the log. What rests on the order of these steps:
+//!
+//! - Map units become what the table was at the cut, and its number is theirs. So recovery takes them as it takes
+//!   others: only pages and trims with later numbers can change them.
+//! - A program that is still in flight has a number above the cut, so what it commits is newer than all that leaves the
+//!   log.
+//! - A copy that GC has made, and that the host has overtaken, is recognised by the log's newer entry of its address.
+//!   So a flush begins and ends only while no GC step runs, and then copies that wait for a full row and have a newer
+//!   entry are dropped.
+//! - A superblock that GC collects, or that has lost its last page, is erased when the flush ends. The map units that
+//!   have replaced its pages are on flash only then.
+//!
 //! With `segment_kib` below 4 a flush writes only the touched parts of segments, collected until a page is full (MSFTL
 //! Sec. 3.2). A *map unit*, below, is such a part, or a whole segment with `segment_kib` = 4. The segment bitmap of a
 //! superblock has a bit for each map unit and takes as many metadata pages as that needs (`MapUnits::bitmap_parts`).
@@ -16,9 +31,18 @@
 //! `lab/tests/segment_parts.rs` derives parts and bytes of a flush; the figure `hp-ufs/segments` shows gains and
 //! losses.
 
+mod pipeline;
+mod updates;
+
+use std::ops::Range;
+
+use nand::Priority;
 use params::ParamError;
 use ufs::LpaRun;
 use units::{Lpa, Nanos, NoCounters, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
+
+use pipeline::Pipeline;
+use updates::{Order, Updates};
 
 use super::portions::{read_map_units, take_valid};
 use super::rounds;
@@ -29,7 +53,7 @@ use crate::directory::Piece;
 use crate::engine::core::Core;
 use crate::entry_cache::EntryCache;
 use crate::gc::Victim;
-use crate::knowledge::{Loaded, ProgrammedSet, Round, Sharing};
+use crate::knowledge::{Loaded, Programmed, ProgrammedSet, Round, Sharing, Sight};
 use crate::log::Change;
 use crate::map_units::{MapShape, MapUnits};
 use crate::seat::{
@@ -50,6 +74,19 @@ params::params! {
         cached: choice("segments" "entries") = "segments", "HP-UFS authors' prototype: L2P segments";
         /// A map flush starts above this many log entries.
         flush_above_entries: count(32 to 65535) = 1408, "HP-UFS authors' prototype: 1408";
+        /// How a map flush proceeds. "rounds": commands stop; as many map units as the segment cache holds are read,
+        /// then all of them are programmed, and so on. "pipelined": commands stop; a row is programmed as soon as its
+        /// map units have been read, while others are read. "background": the same beside commands; host data wait
+        /// only while the log has no room for them.
+        flush_mode: choice("rounds" "pipelined" "background") = "rounds",
+            "HP-UFS authors' prototype: a map flush stops everything else, and takes 272 segments at a time";
+        /// Order in which a map flush takes the map units with changes: that in which the log names them first, or
+        /// that of their addresses. The index for sorting takes 2 bytes of SRAM for each entry of the log.
+        flush_order: choice("log" "address") = "log", "assumed: the prototype goes through its log";
+        /// Buffers of 4 KiB in which a "pipelined" or "background" flush works; "rounds" takes as many as the segment
+        /// cache has.
+        flush_buffers: count(1 to 65535) = 64,
+            "assumed: two rows of 32 units, or eight of 8, one for each die of the HP-UFS paper's device";
         /// HPB: L2P entries per group (HPB 2.0: subregion); 512 or a multiple of 1024.
         hpb_group_entries: count(512 to 65536) = 1024,
             "assumed: HPB 2.0 leaves the size of a subregion to the device; here one L2P segment, as the HPB driver of \
@@ -86,6 +123,10 @@ params::params! {
 }
 
 impl SegmentLogParams {
+    fn order(&self) -> Order {
+        if self.flush_order == "log" { Order::Log } else { Order::Address }
+    }
+
     fn hpb(&self) -> HpbConfig {
         HpbConfig {
             group_entries: self.hpb_group_entries,
@@ -101,10 +142,17 @@ impl SegmentLogParams {
     }
 }
 
+/// Bytes of an entry of the log.
+const LOG_ENTRY_BYTES: u64 = 16;
+/// Bytes of an entry in the index by which a flush sorts the log.
+const SORT_BYTES: u64 = 2;
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// Waiting for programs in flight, then sorting the log.
+    /// No flush is under way, or one waits for programs in flight.
     Start,
+    /// Map units are on their way through the pipeline.
+    Pipeline,
     /// Reading the next map units.
     Read,
     /// They are in SRAM: change and program them.
@@ -113,37 +161,6 @@ enum Phase {
     Written,
     /// The segment bitmaps of the superblocks concerned are on flash.
     Bitmaps,
-}
-
-/// One effective change of the log.
-#[derive(Clone, Copy, Hash, Debug)]
-struct Update {
-    /// Position of its map unit in the flush.
-    rank: u32,
-    lpa: Lpa,
-    ppa: Option<Ppa>,
-    source: Option<Superblock>,
-    /// False for a copy that the host has overtaken.
-    holds: bool,
-}
-
-/// Sorts updates by rank and address into `sorted`. `starts` has the number of updates of each rank, and is
-/// overwritten. Ranks are dense, so counting takes a fraction of the time of a sort that compares.
-fn order(updates: &[Update], starts: &mut [u32], sorted: &mut Vec<Update>) {
-    let mut next = 0;
-    for start in &mut *starts {
-        next += std::mem::replace(start, next);
-    }
-    sorted.clear();
-    sorted.extend_from_slice(updates);
-    for update in updates {
-        let at = &mut starts[update.rank as usize];
-        sorted[*at as usize] = *update;
-        *at += 1;
-    }
-    for of_unit in sorted.chunk_by_mut(|a, b| a.rank == b.rank) {
-        of_unit.sort_unstable_by_key(|update| update.lpa);
-    }
 }
 
 /// State of the scheme.
@@ -155,18 +172,12 @@ pub struct SegmentLog {
     entries: Option<EntryCache>,
     /// A map flush starts above this many log entries.
     flush_above: usize,
+    mode: Mode,
     phase: Phase,
-    updates: Vec<Update>,
-    /// The updates as the log has them, and where those of each map unit begin, while they are being sorted.
-    unsorted: Vec<Update>,
-    starts: Vec<u32>,
-    /// Per map unit: the last flush that changed it, and its position in that flush. An index of the simulator;
-    /// firmware would sort the log.
-    seen: Vec<(u32, u32)>,
-    flush_number: u32,
+    updates: Updates,
     /// The last change that the flush covers.
     flush_seq: Seq,
-    /// Updates whose map units are on flash already.
+    /// Updates whose map units are on flash already, or in the pipeline.
     done: usize,
     /// End of the updates whose map units are in SRAM.
     round_end: usize,
@@ -175,8 +186,35 @@ pub struct SegmentLog {
     /// Map units in SRAM, and the buffers that they take.
     round: Round,
     held: u16,
+    pipeline: Pipeline,
     /// Superblocks that the log names, or that have lost their last valid page since the last flush.
     concerned: Vec<Superblock>,
+    /// Superblocks that GC has collected during the flush.
+    collected: Vec<Superblock>,
+}
+
+/// How a map flush proceeds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Mode {
+    Rounds,
+    Pipelined,
+    Background,
+}
+
+impl Mode {
+    fn of(own: &SegmentLogParams) -> Mode {
+        match own.flush_mode {
+            "rounds" => Mode::Rounds,
+            "pipelined" => Mode::Pipelined,
+            _ => Mode::Background,
+        }
+    }
+
+    fn pipeline(self, own: &SegmentLogParams) -> Pipeline {
+        // Commands that wait for an exclusive flush wait for these reads. Others wait only for the flush's programs.
+        let reads = if self == Mode::Background { Priority::HostWrite } else { Priority::MapRead };
+        Pipeline::new(own.flush_buffers, reads)
+    }
 }
 
 impl SegmentLog {
@@ -195,42 +233,19 @@ impl SegmentLog {
         }
     }
 
-    /// Collects the changes that hold, sorted by map unit. Map units come in the order in which the log names them
-    /// first, because firmware goes through its log instead of sorting 1536 entries.
-    fn sort_log(&mut self, core: &Core) {
-        self.unsorted.clear();
-        self.starts.clear();
-        let units = core.units();
-        let mut last = None;
-        self.flush_number += 1;
-        for entry in core.log().entries() {
-            for i in 0..u32::from(entry.len) {
-                let (lpa, seq) = (entry.lpa.offset(i), entry.seq.plus(i));
-                if let Some(first) = entry.ppa {
-                    let sb = core.superblock_of(first.offset(i));
-                    self.unflushed.settle(sb, 1);
-                    if last != Some(sb) {
-                        self.concern(sb);
-                        last = Some(sb);
-                    }
-                }
-                let logged = core.log().get(lpa).expect("every logged address is in the index");
-                if logged.seq == seq {
-                    let seen = &mut self.seen[units.of(lpa).index()];
-                    if seen.0 != self.flush_number {
-                        *seen = (self.flush_number, self.starts.len() as u32);
-                        self.starts.push(0);
-                    }
-                    let rank = seen.1;
-                    self.starts[rank as usize] += 1;
-                    self.unsorted.push(Update { rank, lpa, ppa: logged.ppa, source: logged.source, holds: true });
+    /// Collects the changes up to `cut` that hold, sorted by map unit.
+    fn sort_log(&mut self, core: &Core, cut: Seq) {
+        let (concerned, mut last) = (&mut self.concerned, None);
+        self.updates.collect(core, cut, |sb| {
+            if last != Some(sb) {
+                last = Some(sb);
+                if !concerned.contains(&sb) {
+                    concerned.push(sb);
                 }
             }
-        }
-        order(&self.unsorted, &mut self.starts, &mut self.updates);
+        });
         self.done = 0;
-        // No program is in flight, so every change up to this one is in the log or on flash.
-        self.flush_seq = Seq(core.next_seq().0 - 1);
+        self.flush_seq = cut;
     }
 
     /// Brings as many map units into SRAM as there are buffers. True if it has submitted a flash read.
@@ -239,8 +254,9 @@ impl SegmentLog {
         self.round_end = self.done;
         let units = core.units();
         let limit = units.fitting(core.cfg().sram.segment_cache.into()) as usize;
-        while self.round_end < self.updates.len() && self.round.len() < limit {
-            let unit = units.of(self.updates[self.round_end].lpa);
+        let updates = &self.updates.sorted;
+        while self.round_end < updates.len() && self.round.len() < limit {
+            let unit = units.of(updates[self.round_end].lpa);
             // The flush takes over the buffer of a cached map unit.
             let cached = core.take_segment(unit);
             let more = units.buffers(self.round.len() as u32 + 1) as u16 - self.held;
@@ -252,14 +268,15 @@ impl SegmentLog {
                 Some(loaded) => self.round.add_loaded(loaded),
                 None => _ = self.round.add(core.meta().directory(), unit),
             }
-            while let Some(update) = self.updates.get(self.round_end).filter(|update| units.of(update.lpa) == unit) {
+            while let Some(update) = updates.get(self.round_end).filter(|update| units.of(update.lpa) == unit) {
                 core.prefetch_entry(update.lpa);
                 self.round_end += 1;
             }
         }
         assert!(!self.round.is_empty(), "the reserve leaves buffers for a map flush");
-        // One read brings all map units that share a flash unit. They are not sorted by place. Sorting would load the
-        // page register less often for smaller map units, for a reason that has nothing to do with their size.
+        // One read brings all map units that share a flash unit. Their order is that of the flush (`flush_order`), not
+        // that of their places. Sorting by place would load the page register less often for smaller map units, for a
+        // reason that has nothing to do with their size.
         let sharing = if units.is_plain() { Sharing::IfAdjacent } else { Sharing::InOrder };
         core.read_for_flush(&mut self.round, sharing) > 0
     }
@@ -267,22 +284,28 @@ impl SegmentLog {
     fn apply_round(&mut self, core: &mut Core) {
         core.round_arrived(&mut self.round);
         self.old.clear();
-        let addresses = self.updates[self.done..self.round_end].iter().map(|update| update.lpa);
+        let changed = self.done..self.round_end;
+        let addresses = self.updates.sorted[changed.clone()].iter().map(|update| update.lpa);
         core.look_up(&self.round, addresses, &mut self.old);
-        for at in self.done..self.round_end {
-            let (update, old) = (self.updates[at], self.old[at - self.done]);
+        self.settle(core, changed);
+        core.program_map_units(&self.round.pieces());
+    }
+
+    /// Puts updates into their map units, whose entries so far are in `old`.
+    fn settle(&mut self, core: &Core, changed: Range<usize>) {
+        for (at, i) in changed.zip(0..) {
+            let (update, old) = (self.updates.sorted[at], self.old[i]);
             match rounds::settle(core, &mut self.unflushed.valid, old, update.ppa, update.source) {
-                None => self.updates[at].holds = false,
+                None => self.updates.sorted[at].holds = false,
                 Some(Some(sb)) if self.unflushed.valid.get(sb) == 0 => self.concern(sb),
                 Some(_) => {}
             }
         }
-        core.program_map_units(&self.round.pieces());
     }
 
     /// Makes what the round has programmed the content of its map units.
     fn round_content(&mut self, core: &mut Core, programmed: &ProgrammedSet) {
-        let updates = self.updates[self.done..self.round_end].iter();
+        let updates = self.updates.sorted[self.done..self.round_end].iter();
         let changes = updates.filter(|update| update.holds).map(|update| (update.lpa, update.ppa));
         rounds::on_flash(core, &self.round, self.flush_seq, programmed, changes);
     }
@@ -294,14 +317,108 @@ impl SegmentLog {
         self.done = self.round_end;
     }
 
+    /// Moves the pipeline on as far as it goes now. True if all map units are on flash.
+    fn advance_pipeline(&mut self, core: &mut Core) -> bool {
+        while let Some((unit, updates, read)) = self.pipeline.next_read() {
+            let read = read.loaded(core.meta().directory());
+            let loaded = read.get(unit).expect("the unit itself was read");
+            self.look_up(core, loaded, updates.clone());
+            self.settle(core, updates);
+        }
+        while self.done < self.updates.sorted.len() && self.pipeline.takes_one_more(core) {
+            self.enter_next(core);
+        }
+        let last = self.done == self.updates.sorted.len();
+        // Metadata that runs short is collected before more is programmed. An exclusive job has room for a flush.
+        let collects = || self.mode == Mode::Background;
+        while !(collects() && core.metadata_runs_short()) && self.pipeline.program_row(core, last) {}
+        last && self.pipeline.is_empty()
+    }
+
+    /// The next map unit enters the pipeline.
+    fn enter_next(&mut self, core: &mut Core) {
+        let units = core.units();
+        let rest = &self.updates.sorted[self.done..];
+        let unit = units.of(rest[0].lpa);
+        let n = rest.iter().take_while(|update| units.of(update.lpa) == unit).count();
+        let updates = self.done..self.done + n;
+        self.done += n;
+        self.updates.sorted[updates.clone()].iter().for_each(|update| core.prefetch_entry(update.lpa));
+        // The flush copies a cached unit to its own buffer, so that reads find it in the cache as before.
+        match core.cached_copy(unit).or_else(|| core.unwritten(unit)) {
+            Some(loaded) => {
+                self.look_up(core, &loaded, updates.clone());
+                self.settle(core, updates.clone());
+                self.pipeline.enter_changed(unit, updates);
+            }
+            None => self.pipeline.enter_and_read(core, unit, updates),
+        }
+    }
+
+    /// Looks the entries up that updates of a map unit replace.
+    fn look_up(&mut self, core: &Core, loaded: &Loaded, updates: Range<usize>) {
+        let view = core.view(loaded);
+        self.old.clear();
+        self.old.extend(self.updates.sorted[updates].iter().map(|update| view.entry(update.lpa)));
+    }
+
+    /// Makes what the pipeline has programmed the content of a map unit.
+    fn unit_content(&self, core: &mut Core, programmed: &Programmed, updates: Range<usize>) {
+        core.segment_written(programmed, self.flush_seq);
+        for update in self.updates.sorted[updates].iter().filter(|update| update.holds) {
+            core.set_entry(programmed, update.lpa, update.ppa);
+        }
+    }
+
+    /// The segment bitmaps that the flush writes. The log of one flush touches the superblocks that host writes and GC
+    /// fill, rarely one more of each. Without any, the log held only trims of pages that were never written.
+    fn bitmaps(&self, core: &Core) -> Vec<Piece> {
+        self.concerned.iter().flat_map(|&sb| core.meta().bitmap_pieces(sb)).collect()
+    }
+
+    /// A step of a flush with pipeline; as [`Flush::flush`].
+    fn flush_pipelined(&mut self, core: &mut Core) -> bool {
+        if self.phase == Phase::Start {
+            if self.mode == Mode::Pipelined && core.programs_in_flight() > 0 {
+                return false;
+            }
+            let cut = core.logged_up_to();
+            core.close_log(cut);
+            self.sort_log(core, cut);
+            if self.updates.sorted.is_empty() {
+                self.finish(core);
+                return true;
+            }
+            self.phase = Phase::Pipeline;
+        }
+        if self.phase == Phase::Pipeline {
+            if !self.advance_pipeline(core) {
+                return false;
+            }
+            self.phase = Phase::Bitmaps;
+            core.program_bitmaps_beside(&self.bitmaps(core), self.flush_seq);
+        }
+        if core.bitmaps_in_flight() > 0 {
+            return false;
+        }
+        self.finish(core);
+        true
+    }
+
     /// Ends the flush: superblocks that it has emptied become free.
     fn finish(&mut self, core: &mut Core) {
-        core.clear_log();
+        for entry in core.log().entries_up_to(self.flush_seq) {
+            for ppa in entry.ppa.iter().flat_map(|first| (0..u32::from(entry.len)).map(|i| first.offset(i))) {
+                self.unflushed.settle(core.superblock_of(ppa), 1);
+            }
+        }
+        core.forget_changes_up_to(self.flush_seq);
         core.trims_covered(self.flush_seq.plus(1));
-        for sb in std::mem::take(&mut self.concerned) {
+        let collected = std::mem::take(&mut self.collected);
+        for sb in std::mem::take(&mut self.concerned).into_iter().chain(collected.iter().copied()) {
             self.unflushed.retire_if_empty(core, sb);
         }
-        self.unflushed.flush_wanted = false;
+        self.unflushed.flush_ended(core, !collected.is_empty());
         self.phase = Phase::Start;
     }
 }
@@ -359,24 +476,24 @@ impl Scheme for SegmentLog {
             unflushed: Unflushed::new(core),
             entries: sram.entries.then(entries),
             flush_above: own.flush_above_entries as usize,
+            mode: Mode::of(own),
             phase: Phase::Start,
-            updates: Vec::new(),
-            unsorted: Vec::new(),
-            starts: Vec::new(),
-            seen: vec![(0, 0); core.units().count() as usize],
-            flush_number: 0,
+            updates: Updates::new(own.order(), core.units().count()),
             flush_seq: Seq(0),
             done: 0,
             round_end: 0,
             old: Vec::new(),
             round: Round::default(),
             held: 0,
+            pipeline: Mode::of(own).pipeline(own),
             concerned: Vec::new(),
+            collected: Vec::new(),
         }
     }
 
     fn memory(&self, core: &Core) -> MapMemory {
-        let log = u64::from(core.cfg().log.entries) * 16;
+        let entry = LOG_ENTRY_BYTES + if self.updates.is_by_address() { SORT_BYTES } else { 0 };
+        let log = u64::from(core.cfg().log.entries) * entry;
         MapMemory { sram: log + core.meta().table_bytes() + self.unflushed.valid.table_bytes(), dram: 0 }
     }
 }
@@ -490,14 +607,17 @@ impl Flush for SegmentLog {
     }
 
     fn flush(&mut self, core: &mut Core) -> bool {
+        if self.mode != Mode::Rounds {
+            return self.flush_pipelined(core);
+        }
         loop {
             match self.phase {
-                Phase::Start => {
+                Phase::Start | Phase::Pipeline => {
                     if core.programs_in_flight() > 0 {
                         return false;
                     }
-                    self.sort_log(core);
-                    if self.updates.is_empty() {
+                    self.sort_log(core, core.logged_up_to());
+                    if self.updates.sorted.is_empty() {
                         self.finish(core);
                         return true;
                     }
@@ -516,20 +636,16 @@ impl Flush for SegmentLog {
                 }
                 Phase::Written => {
                     self.round_written(core);
-                    if self.done < self.updates.len() {
+                    if self.done < self.updates.sorted.len() {
                         self.phase = Phase::Read;
                         continue;
                     }
                     self.phase = Phase::Bitmaps;
-                    // The log of one flush touches the superblocks that host writes and GC fill, rarely one more of
-                    // each.
-                    let parts = |&sb: &Superblock| core.meta().bitmap_pieces(sb);
-                    let bitmaps: Vec<Piece> = self.concerned.iter().flat_map(parts).collect();
+                    let bitmaps = self.bitmaps(core);
                     core.program_bitmaps(&bitmaps);
                     if !bitmaps.is_empty() {
                         return false;
                     }
-                    // Without bitmaps, the log held only trims of pages that were never written.
                 }
                 Phase::Bitmaps => {
                     self.finish(core);
@@ -538,9 +654,29 @@ impl Flush for SegmentLog {
             }
         }
     }
+
+    fn beside_commands(&self) -> bool {
+        self.mode == Mode::Background
+    }
+
+    fn read_done(&mut self, core: &Core, place: Ppa, sight: &Sight) {
+        self.pipeline.read_done(core, place, sight);
+    }
+
+    /// The segment cache keeps the map unit where it has room, as it does after a round.
+    fn unit_programmed(&mut self, core: &mut Core, programmed: &Programmed) {
+        let done = self.pipeline.programmed(core, SegmentId(programmed.piece().0));
+        self.unit_content(core, programmed, done.updates);
+        core.keep_programmed(programmed);
+    }
 }
 
 impl Reclaim for SegmentLog {
+    /// A search must not find the segment bitmap of its victim at another place than it has read it from.
+    fn gc_ready(&self, core: &Core) -> bool {
+        core.bitmaps_in_flight() == 0
+    }
+
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         self.unflushed.victim(core, named)
     }
@@ -590,6 +726,11 @@ impl Reclaim for SegmentLog {
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
         self.unflushed.collected(core, sb);
+        match self.phase {
+            Phase::Start => self.unflushed.retire_if_empty(core, sb),
+            // Some of its pages may have been replaced only in SRAM so far.
+            _ => self.collected.push(sb),
+        }
     }
 
     fn starved(&mut self, core: &mut Core) {
@@ -605,6 +746,12 @@ impl Recover for SegmentLog {
     fn on_power_loss(&mut self, core: &mut Core, survived: &ProgrammedSet) {
         if self.phase == Phase::Written {
             self.round_content(core, survived);
+        }
+        let mut at = 0;
+        for under_way in self.pipeline.in_programs() {
+            if let Some(programmed) = survived.next(&mut at, Piece::of(under_way.unit)) {
+                self.unit_content(core, programmed, under_way.updates.clone());
+            }
         }
     }
 

@@ -114,13 +114,21 @@ impl Unflushed {
 
     /// All valid pages of the victim have been copied. It becomes free with the next flush. If free superblocks are
     /// short, a flush is wanted now.
-    pub fn collected(&mut self, core: &mut Core, sb: Superblock) {
+    pub fn collected(&mut self, core: &Core, sb: Superblock) {
         self.valid.mark_collected(sb);
+        self.flush_wanted |= Unflushed::is_short(core);
+    }
+
+    fn is_short(core: &Core) -> bool {
         let gc = &core.cfg().gc;
-        if core.blocks().free() <= gc.hurried.min(2 * gc.reserve) {
-            self.flush_wanted = true;
-        }
-        self.retire_if_empty(core, sb);
+        core.blocks().free() <= gc.hurried.min(2 * gc.reserve)
+    }
+
+    /// A flush has ended, which may have made superblocks fit to be collected. Whatever waits for a flush now asks for
+    /// it again, but not GC for a victim that it has `collected` during the flush.
+    pub fn flush_ended(&mut self, core: &Core, collected: bool) {
+        self.flush_wanted = collected && self.valid.await_erase() && Unflushed::is_short(core);
+        self.no_victim_at = None;
     }
 
     /// GC can not go on. A flush is wanted if only that may make superblocks free or fit to be collected, or if the log

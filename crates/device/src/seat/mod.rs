@@ -167,7 +167,7 @@ pub use crate::blocks::{Blocks, State, Stream};
 pub use crate::directory::{Directory, Piece};
 pub use crate::engine::core::{Core, MapPrograms};
 pub use crate::gc::Victim;
-pub use crate::knowledge::{Loaded, LoadedSet, MapView, Programmed, ProgrammedSet, Round, Sharing};
+pub use crate::knowledge::{Loaded, LoadedSet, MapView, Programmed, ProgrammedSet, Round, Sharing, Sight};
 pub use crate::log::{Change, Log, Logged};
 pub use crate::map_units::{MapShape, MapUnits, Numbered, UnitRun, UnitSet};
 pub use crate::meta::{Meta, Placing};

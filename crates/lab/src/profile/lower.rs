@@ -119,6 +119,28 @@ impl Profile {
         )
     }
 
+    /// Checks that pool and tables are within the limit of SRAM, if there is one.
+    fn check_limit(&self, parts: Parts) -> Result<(), String> {
+        let Some(limit) = self.values.sram.limit_kib.count() else { return Ok(()) };
+        let config = self.device_of(parts, [0; 2]);
+        let pool = u64::from(config.sram.pool) * UNIT_BYTES;
+        let tables = Device::new(config, parts.mapping).table_bytes(parts.booster.speaks() == Protocol::Hpb);
+        let kib = |bytes: u64| bytes.div_ceil(1024);
+        super::checks::require(
+            kib(pool + tables) <= u64::from(limit),
+            "sram.limit_kib",
+            limit,
+            format!(
+                "at least {}: the pool takes {}, and the tables of \"{}\" with booster \"{}\" take {}",
+                kib(pool + tables),
+                kib(pool),
+                parts.mapping.name(),
+                parts.booster.name(),
+                kib(tables)
+            ),
+        )
+    }
+
     /// What flash operations take.
     pub(super) fn timing(&self) -> Timing {
         let n = &self.values.nand;
@@ -153,7 +175,7 @@ impl Profile {
     /// Names the key, the value and the allowed range.
     pub fn check_parts(&self, parts: Parts) -> Result<(), ProfileError> {
         let fits = parts.mapping.check(&self.device_config([0; 2])).map_err(|error| error.to_string());
-        let fits = fits.and_then(|()| self.check_tables(parts));
+        let fits = fits.and_then(|()| self.check_tables(parts)).and_then(|()| self.check_limit(parts));
         let fits = fits.and_then(|()| super::checks::check_reorder(&self.values, &self.host_config(parts)));
         fits.map_err(|problem| ProfileError { profile: self.origin.clone(), problem })
     }

@@ -23,9 +23,9 @@ use std::collections::BTreeSet;
 use file::ProfileFile;
 use layers::Layers;
 use names::{fields_of, split, table_for, tables_in, unknown_section};
-use params::{Owners, Table, Value};
+use params::{Default as Given, Owners, Table, Value};
 
-use crate::system::{OF_PAPERS, Parts};
+use crate::system::{OF_PAPERS, OfPaper, Parts};
 
 pub use ceilings::{Ceiling, LIMITS, PATTERNS, Pattern};
 pub use describe::Description;
@@ -84,21 +84,32 @@ impl Profile {
         Ok(profile)
     }
 
-    /// The profile for a system: what the paper of its booster says of the mapping scheme's parameters holds where the
-    /// profile names no value.
+    /// The profile for a system: what the paper of its booster says of the mapping scheme's parameters, and what its
+    /// preset brings, holds where the profile names no value.
     ///
     /// # Panics
-    /// Never: a test checks what papers say.
+    /// Never: tests check what papers say and presets bring.
     #[must_use]
     pub fn for_parts(&self, parts: Parts) -> Profile {
         let mut profile = self.clone();
-        for said in OF_PAPERS.iter().filter(|said| (said.booster, said.mapping) == (parts.booster, parts.mapping)) {
-            let scheme = said.mapping.name();
-            if !self.given.contains(&format!("scheme.{scheme}.{}", said.key)) {
-                profile.values.mappings.set(scheme, said.key, said.value.value()).expect("what papers say is allowed");
-            }
+        for (key, value) in self.brought(parts) {
+            profile
+                .values
+                .mappings
+                .set(parts.mapping.name(), key, value.value())
+                .expect("tests check that it is allowed");
         }
         profile
+    }
+
+    /// The values of the mapping scheme's parameters that a system brings with it, as the profile names none: what the
+    /// paper of its booster says, and then what its preset does.
+    pub(crate) fn brought(&self, parts: Parts) -> impl Iterator<Item = (&'static str, Given)> {
+        let of_paper = move |said: &&OfPaper| (said.booster, said.mapping) == (parts.booster, parts.mapping);
+        let papers = OF_PAPERS.iter().filter(of_paper).map(|said| (said.key, said.value));
+        let brings = parts.brings.iter().filter(move |brought| brought.mapping == parts.mapping);
+        let all = papers.chain(brings.map(|brought| (brought.key, brought.value)));
+        all.filter(move |(key, _)| !self.given.contains(&format!("scheme.{}.{key}", parts.mapping.name())))
     }
 }
 

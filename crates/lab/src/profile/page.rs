@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use units::{Counter, CounterSet};
 
 use super::schema::{Section, schemes, sections};
-use crate::system::OF_PAPERS;
+use crate::system::{Brought, OF_PAPERS, schemes as presets};
 
 /// The documentation of every key, as Markdown.
 pub fn schema_markdown() -> String {
@@ -92,6 +92,12 @@ fn table(name: &str, fields: &[Field]) -> String {
             let booster = said.booster.name();
             default += &format!("; {} with booster `{booster}`", said.value.value());
             source += &format!(" Booster `{booster}`: *{}*", said.source);
+        }
+        for preset in presets() {
+            let own = |brought: &&Brought| brought.mapping.name() == name && brought.key == field.key;
+            for brought in preset.parts.brings.iter().filter(own) {
+                default += &format!("; {} with preset `{}`", brought.value.value(), preset.name);
+            }
         }
         text += &format!("| `{}` | {allowed} | {unit} | {default} | {}{source} |\n", field.key, field.doc);
     }

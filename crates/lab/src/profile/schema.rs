@@ -101,6 +101,9 @@ params! {
         /// metadata, superblocks, those of the mapping scheme), or "all", all SRAM: then tables take their part of the
         /// segment cache, and the pool is smaller by as much.
         covers: choice("pool" "all");
+        /// SRAM that the controller has. A scheme whose pool and tables take more is refused; what they take is among
+        /// the results (`sram_bytes`).
+        limit_kib: count_or("none" 128 to 1048576) = ["none"], "nothing is refused unless a profile or a run says so";
         /// At most this much of the pool holds L2P segments.
         segment_cache_kib: count(4 to 262136);
         /// Part of the pool that host data may never take.

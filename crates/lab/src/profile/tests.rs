@@ -227,6 +227,28 @@ fn tables_are_beside_the_pool_or_take_their_part_of_it() {
     assert!(refused.contains("sram.segment_cache_kib = 1088: must be above ") && refused.ends_with(told), "{refused}");
 }
 
+/// Pool and tables as above.
+#[test]
+fn what_does_not_fit_the_sram_is_refused() {
+    for (scheme, tables, parts) in [
+        ("ufs", 410, "\"segment-log\" with booster \"none\""),
+        ("hpb", 552, "\"segment-log\" with booster \"hpb\""),
+        ("hp-ufs", 469, "\"hp-ufs\" with booster \"hp-ufs\""),
+        ("ideal", 74, "\"ideal\" with booster \"none\""),
+    ] {
+        let all = 1536 + tables;
+        assert_eq!(fits("hp-ufs", &[&format!("sram.limit_kib={all}")], scheme), Ok(()), "{scheme}");
+        let told = format!(
+            "profile hp-ufs: sram.limit_kib = {}: must be at least {all}: the pool takes 1536, and the tables of \
+             {parts} take {tables}",
+            all - 1
+        );
+        assert_eq!(fits("hp-ufs", &[&format!("sram.limit_kib={}", all - 1)], scheme), Err(told));
+        let within = ["sram.limit_kib=1536", "sram.covers=all"];
+        assert_eq!(fits("hp-ufs", &within, scheme), Ok(()), "{scheme}: the pool makes room for the tables");
+    }
+}
+
 #[test]
 fn schemes_check_what_they_need_of_the_device() {
     for (set, scheme, told) in [
@@ -437,4 +459,17 @@ fn a_booster_brings_what_its_paper_says() {
     assert_eq!(published("hp-ufs", "hpb", &set), (4096, "sealed", 0));
     let eager = Profile::load("hp-ufs", &[]).unwrap().values.boosters.Hpb;
     assert_eq!((eager.eager, eager.max_defer_us.count()), (true, None), "groups are read at boot and in idle time");
+}
+
+#[test]
+fn a_preset_brings_its_parameters_unless_the_profile_or_the_run_names_them() {
+    let flushes = |scheme: &str, set: &[&str]| {
+        let set: Vec<Override> = set.iter().map(|text| parse_override(text).unwrap()).collect();
+        let parts = crate::system::SystemSpec::preset(scheme).resolve().unwrap();
+        let own = Profile::load("hp-ufs", &set).unwrap().for_parts(parts).values.mappings.SegmentLog;
+        (own.flush_mode, own.flush_order, own.hpb_group_entries)
+    };
+    assert_eq!(flushes("hpb", &[]), ("rounds", "log", 4096));
+    assert_eq!(flushes("hpb-tuned", &[]), ("background", "address", 4096), "beside what the booster's paper says");
+    assert_eq!(flushes("ufs-tuned", &["scheme.*.flush_order=log"]), ("background", "log", 1024));
 }

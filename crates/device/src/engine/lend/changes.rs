@@ -18,6 +18,22 @@ impl Core {
         self.log.clear();
     }
 
+    /// The number up to which a map flush that begins now knows all changes: they are in the log or on flash. It is the
+    /// last one that was given out, or the one before the first in flight.
+    pub fn logged_up_to(&self) -> Seq {
+        Seq(self.first_unlogged.unwrap_or(self.next_seq()).0 - 1)
+    }
+
+    /// Closes the log at a number: no entry will have changes both up to it and after it.
+    pub fn close_log(&mut self, cut: Seq) {
+        self.log.close(cut);
+    }
+
+    /// Drops the changes up to a number at which the log has been closed. Map units on flash have them.
+    pub fn forget_changes_up_to(&mut self, cut: Seq) {
+        self.log.forget_up_to(cut);
+    }
+
     /// Drops the log's entry of an address.
     pub fn forget_change(&mut self, lpa: Lpa) {
         self.log.forget(lpa);

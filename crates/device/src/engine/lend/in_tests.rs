@@ -32,6 +32,10 @@ impl Core {
         &mut self.trims
     }
 
+    pub fn bitmaps_done_in_test(&mut self) {
+        self.bitmaps_in_flight = 0;
+    }
+
     pub fn take_seq_in_test(&mut self, n: u32) -> Seq {
         self.take_seq(n)
     }

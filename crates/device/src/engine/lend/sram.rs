@@ -3,7 +3,7 @@
 use units::{Lpa, SegmentId};
 
 use crate::engine::core::Core;
-use crate::knowledge::Loaded;
+use crate::knowledge::{Loaded, Programmed};
 use crate::sram::Owner;
 
 impl Core {
@@ -41,6 +41,17 @@ impl Core {
     /// the unit has been changed since it was `loaded`, the changed copy is on flash.
     pub fn keep_segment(&mut self, loaded: &Loaded) {
         self.sram.keep_segment(&self.truth().as_on_flash(loaded.unit()));
+    }
+
+    /// Inserts a map unit that has just been programmed, and is in SRAM still, into the segment cache, if it has room.
+    pub fn keep_programmed(&mut self, programmed: &Programmed) {
+        let unit = SegmentId(programmed.piece().0);
+        self.sram.keep_segment(&self.truth().as_on_flash(unit));
+    }
+
+    /// The copy of a cached map unit that a map flush makes to change it. The unit becomes the most recently used.
+    pub fn cached_copy(&mut self, unit: SegmentId) -> Option<Loaded> {
+        self.sram.copy_segment(unit)
     }
 
     /// Removes a map unit from the segment cache, if it is there. The caller takes over its buffer.

@@ -1,6 +1,6 @@
 //! Pieces of the mapping table.
 
-use nand::Cause;
+use nand::{Cause, Priority, Work};
 use ufs::SegmentState;
 use units::{Lpa, Ppa, SegmentId, Seq};
 
@@ -9,7 +9,7 @@ use crate::engine::core::{Core, META_RESERVE, MapPrograms};
 use crate::knowledge::{Programmed, Round, Sharing, TrimRecord};
 use crate::map_units::MapUnits;
 use crate::meta::Meta;
-use crate::ops::ProgramReason;
+use crate::ops::{ProgramReason, Purpose};
 
 impl Core {
     /// Where the pieces of metadata are, and how they share flash units.
@@ -73,6 +73,36 @@ impl Core {
         let (ppa, taken) = self.program_pieces(pieces, ProgramReason::Background);
         self.stats.segment_writes += taken as u64;
         (ppa, taken)
+    }
+
+    /// Reads the map unit at a place for a map flush that does other things meanwhile. When the read is done, the
+    /// engine calls [`Flush::read_done`](crate::seat::Flush::read_done).
+    pub fn read_beside(&mut self, place: Ppa, priority: Priority) {
+        self.stats.segment_reads += 1;
+        let work = Work::Read { ppa: place, units: self.meta.units().flash_units() };
+        self.submit(work, priority, Cause::MapRead, Purpose::FlushRead { place });
+    }
+
+    /// Programs up to a row of map units for a map flush that does other things meanwhile. Gives the number of units
+    /// taken. When the program is done, the engine calls
+    /// [`Flush::unit_programmed`](crate::seat::Flush::unit_programmed) for each.
+    pub fn program_beside(&mut self, pieces: &[Piece]) -> usize {
+        let (_, taken) = self.program_pieces(pieces, ProgramReason::Flush);
+        self.stats.segment_writes += taken as u64;
+        taken
+    }
+
+    /// Programs segment bitmaps that have the changes up to `last`, for a map flush that does other things meanwhile.
+    pub fn program_bitmaps_beside(&mut self, pieces: &[Piece], last: Seq) {
+        self.bitmaps_in_flight = pieces.len() as u32;
+        self.bitmaps_have = last;
+        self.program_all_pieces(pieces, ProgramReason::Flush);
+    }
+
+    /// Parts of segment bitmaps whose programs are in flight.
+    #[inline]
+    pub fn bitmaps_in_flight(&self) -> u32 {
+        self.bitmaps_in_flight
     }
 
     /// A map unit is on flash, complete up to `seq`.

@@ -399,6 +399,7 @@ impl<S: PieceSize> Reclaim for Flushed<S> {
 
     fn collected(&mut self, core: &mut Core, sb: Superblock) {
         self.unflushed.collected(core, sb);
+        self.unflushed.retire_if_empty(core, sb);
     }
 
     fn starved(&mut self, core: &mut Core) {

@@ -2,9 +2,10 @@
 
 use nand::Geometry;
 
+use super::updates::{Update, order};
 use super::*;
+use crate::blocks::State;
 use crate::config::{LogConfig, SramConfig};
-use crate::knowledge::Programmed;
 use crate::mapping::small;
 
 fn params() -> SegmentLogParams {
@@ -34,6 +35,112 @@ fn write(core: &mut Core, map: &mut SegmentLog, lpa: u32, ppa: u32) {
     let (lpa, ppa, seq) = (Lpa(lpa), Ppa(ppa), core.take_seq_in_test(1));
     map.placed(core.superblock_of(ppa), 1);
     map.committed(core, Commit { lpa, ppa, seq, source: None, newest: true, overtaken: false });
+}
+
+/// The device with a parameter of its own.
+fn device_with(own: SegmentLogParams) -> (Core, SegmentLog) {
+    let cfg = small::config();
+    let core = Core::in_test(cfg.clone(), SegmentLog::map_units(&cfg, &own));
+    let map = SegmentLog::new(&core, &own);
+    (core, map)
+}
+
+/// A change with this number is on flash. Others may have been committed before.
+fn commit(core: &mut Core, map: &mut SegmentLog, seq: u64, (lpa, ppa): (u32, u32), source: Option<u32>) {
+    map.placed(core.superblock_of(Ppa(ppa)), 1);
+    let source = source.map(Superblock);
+    let unit = Commit { lpa: Lpa(lpa), ppa: Ppa(ppa), seq: Seq(seq), source, newest: true, overtaken: false };
+    map.committed(core, unit);
+}
+
+fn flushed(map: &SegmentLog) -> Vec<(u32, Option<u32>)> {
+    map.updates.sorted.iter().map(|update| (update.lpa.0, update.ppa.map(|ppa| ppa.0))).collect()
+}
+
+#[test]
+fn a_flush_takes_map_units_in_the_order_of_the_log_or_of_addresses() {
+    for (flush_order, expected) in [("log", [2100, 2101, 7, 1024]), ("address", [7, 1024, 2100, 2101])] {
+        let (mut core, mut map) = device_with(SegmentLogParams { flush_order, ..params() });
+        [2101, 7, 2100, 1024].iter().zip(0..).for_each(|(&lpa, ppa)| write(&mut core, &mut map, lpa, ppa));
+        map.sort_log(&core, core.logged_up_to());
+        assert_eq!(flushed(&map).iter().map(|(lpa, _)| *lpa).collect::<Vec<_>>(), expected, "{flush_order}");
+    }
+}
+
+/// Changes 1 to 4 are up to the cut. 5 is in flight, 6 and 7 have finished before it.
+#[test]
+fn a_flush_beside_commands_takes_the_table_as_it_was_at_the_cut() {
+    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: "background", ..params() });
+    commit(&mut core, &mut map, 1, (9, 0), None);
+    commit(&mut core, &mut map, 2, (9, 1), None);
+    commit(&mut core, &mut map, 4, (30, 2), Some(70));
+    commit(&mut core, &mut map, 6, (9, 3), None);
+    commit(&mut core, &mut map, 7, (30, 4), None);
+    map.sort_log(&core, Seq(4));
+    assert_eq!(flushed(&map), [(9, Some(1)), (30, Some(2))], "not 6 and 7, which have taken their place in the index");
+    assert_eq!(map.updates.sorted[1].source, Some(Superblock(70)), "whether the copy holds is still to be seen");
+    // A trim after the cut may be lost, and then what it took away has to come back.
+    map.trimmed(&mut core, Lpa(40), 1, Seq(9));
+    commit(&mut core, &mut map, 3, (40, 5), None);
+    map.sort_log(&core, Seq(4));
+    assert_eq!(flushed(&map), [(9, Some(1)), (30, Some(2)), (40, Some(5))]);
+    map.finish(&mut core);
+    assert_eq!(core.log().entries().map(|entry| entry.seq.0).collect::<Vec<_>>(), [6, 7, 9]);
+}
+
+/// Superblock 0 is written up to the cut, 1 partly after it.
+#[test]
+fn a_superblock_stays_a_log_block_until_the_flush_of_its_last_change_ends() {
+    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: "background", ..params() });
+    commit(&mut core, &mut map, 1, (9, 0), None);
+    commit(&mut core, &mut map, 2, (8, 64), None);
+    commit(&mut core, &mut map, 3, (7, 65), None);
+    let blocks = |map: &SegmentLog, core: &Core| map.log_blocks(core).iter().map(|sb| sb.0).collect::<Vec<_>>();
+    map.sort_log(&core, Seq(2));
+    assert_eq!(blocks(&map, &core), [0, 1]);
+    map.finish(&mut core);
+    assert_eq!(blocks(&map, &core), [1]);
+    map.sort_log(&core, Seq(3));
+    map.finish(&mut core);
+    assert_eq!(blocks(&map, &core), []);
+}
+
+/// Four segments that were never written, in rows of one unit and two buffers: each is programmed as soon as a buffer
+/// is free, and the third enters when the first is on flash.
+#[test]
+fn the_pipeline_holds_as_many_map_units_as_it_has_buffers() {
+    let own = SegmentLogParams { flush_mode: "pipelined", flush_buffers: 2, ..params() };
+    let (mut core, mut map) = device_with(own);
+    [0, 1024, 2048, 3072].iter().zip(0..).for_each(|(&lpa, ppa)| write(&mut core, &mut map, lpa, ppa));
+    assert!(!map.flush(&mut core));
+    assert_eq!((map.done, core.buffers_available(Owner::Map)), (2, 32 - 2));
+    let programs = |core: &Core| core.programs_in_flight();
+    // The first program of metadata is the snapshot that a superblock begins with.
+    let before = programs(&core);
+    map.unit_programmed(&mut core, &Programmed::in_test(Piece(0), core.layout().first_ppa(Superblock(82))));
+    assert_eq!(core.buffers_available(Owner::Map), 32 - 1);
+    assert!(!map.flush(&mut core));
+    assert_eq!((map.done, programs(&core) - before, core.buffers_available(Owner::Map)), (3, 1, 32 - 2));
+    assert_eq!(core.meta().pages().inspect(Lpa(0)), (Some(Ppa(0)), Seq(4)), "complete up to the cut");
+}
+
+/// A victim that GC collects during a flush has lost its pages in SRAM alone, until the flush ends.
+#[test]
+fn what_is_collected_during_a_flush_is_erased_after_it() {
+    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: "background", ..params() });
+    let full = core.take_seq_in_test(64);
+    assert_eq!(core.blocks_in_test().open_next(Stream::Gc), Some(Superblock(0)));
+    core.blocks_in_test().place(Stream::Gc, 64, 64, full.plus(63));
+    core.blocks_in_test().programmed(Superblock(0), 64);
+    write(&mut core, &mut map, 5, 200);
+    assert!(!map.flush(&mut core), "a segment is being programmed");
+    map.collected(&mut core, Superblock(0));
+    assert_eq!(core.blocks().state(Superblock(0)), State::Closed);
+    map.unit_programmed(&mut core, &Programmed::in_test(Piece(0), core.layout().first_ppa(Superblock(82))));
+    assert!(!map.flush(&mut core) && !map.gc_ready(&core), "bitmaps are being programmed");
+    core.bitmaps_done_in_test();
+    assert!(map.flush(&mut core) && map.gc_ready(&core));
+    assert_eq!(core.blocks().state(Superblock(0)), State::Erasing);
 }
 
 #[test]
@@ -120,6 +227,15 @@ fn its_tables_take_what_their_entries_take() {
 }
 
 #[test]
+fn an_index_by_address_takes_two_bytes_an_entry() {
+    let sram = |flush_order| {
+        let (core, map) = device_with(SegmentLogParams { flush_order, ..params() });
+        map.memory(&core).sram
+    };
+    assert_eq!(sram("address") - sram("log"), 2 * 128);
+}
+
+#[test]
 fn a_flush_begins_above_the_limit() {
     let (mut core, mut map) = device(small::config());
     // No entry continues the one before.
@@ -134,7 +250,7 @@ fn a_round_has_as_many_segments_as_the_cache_and_a_buffer_for_each() {
     let cfg = small::config();
     let (mut core, mut map) = device(EngineConfig { sram: SramConfig { segment_cache: 2, ..cfg.sram }, ..cfg });
     [0, 1024, 1025, 2048].iter().zip(0..).for_each(|(&lpa, ppa)| write(&mut core, &mut map, lpa, ppa));
-    map.sort_log(&core);
+    map.sort_log(&core, core.logged_up_to());
     assert!(!map.read_round(&mut core), "segments that were never written need no read");
     assert_eq!(map.round.units().collect::<Vec<_>>(), [0, 1].map(SegmentId));
     assert_eq!((map.round_end, map.held, core.buffers_available(Owner::Map)), (3, 2, 32 - 2));
@@ -149,7 +265,7 @@ fn a_superblock_that_keeps_valid_pages_is_not_concerned() {
     // One of two pages in superblock 0 becomes invalid, and the only one in superblock 1.
     write(&mut core, &mut map, 0, 128);
     write(&mut core, &mut map, 2, 129);
-    map.sort_log(&core);
+    map.sort_log(&core, core.logged_up_to());
     map.read_round(&mut core);
     map.apply_round(&mut core);
     assert_eq!(map.concerned, [2, 1].map(Superblock));
@@ -214,16 +330,32 @@ fn after_a_power_cut_a_segment_has_its_changes_if_its_program_survived() {
         put_segment(&mut core, SegmentId(0), &[(7, 1)]);
         map.unflushed.valid.add(Superblock(0));
         write(&mut core, &mut map, 7, 128);
-        map.sort_log(&core);
+        map.sort_log(&core, core.logged_up_to());
         map.read_round(&mut core);
         map.apply_round(&mut core);
         map.phase = Phase::Written;
-        let mut survived = ProgrammedSet::default();
-        if survives {
-            survived.add(Programmed::in_test(Piece::of(SegmentId(0)), core.layout().first_ppa(Superblock(82))));
-        }
-        map.on_power_loss(&mut core, &survived);
-        let expected = if survives { (Some(Ppa(128)), Seq(1)) } else { (Some(Ppa(1)), Seq(0)) };
-        assert_eq!(core.meta().pages().inspect(Lpa(7)), expected);
+        check_power_loss(core, map, survives);
+    }
+}
+
+fn check_power_loss(mut core: Core, mut map: SegmentLog, survives: bool) {
+    let mut survived = ProgrammedSet::default();
+    if survives {
+        survived.add(Programmed::in_test(Piece::of(SegmentId(0)), core.layout().first_ppa(Superblock(82))));
+    }
+    map.on_power_loss(&mut core, &survived);
+    let expected = if survives { (Some(Ppa(128)), Seq(1)) } else { (Some(Ppa(1)), Seq(0)) };
+    assert_eq!(core.meta().pages().inspect(Lpa(7)), expected);
+}
+
+#[test]
+fn after_a_power_cut_a_segment_in_the_pipeline_has_its_changes_if_its_program_survived() {
+    for survives in [true, false] {
+        let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: "background", ..params() });
+        put_segment(&mut core, SegmentId(0), &[(7, 1)]);
+        map.unflushed.valid.add(Superblock(0));
+        write(&mut core, &mut map, 7, 128);
+        assert!(!map.flush(&mut core), "the segment is in the cache, and its program is under way");
+        check_power_loss(core, map, survives);
     }
 }
