@@ -121,14 +121,14 @@ impl Profile {
 
     /// Checks that pool and tables are within the limit of SRAM, if there is one.
     fn check_limit(&self, parts: Parts) -> Result<(), String> {
-        let Some(limit) = self.values.sram.limit_kib.count() else { return Ok(()) };
+        let Some(limit) = self.values.sram_limit.total_kib.count() else { return Ok(()) };
         let config = self.device_of(parts, [0; 2]);
         let pool = u64::from(config.sram.pool) * UNIT_BYTES;
         let tables = Device::new(config, parts.mapping).table_bytes(parts.booster.speaks() == Protocol::Hpb);
         let kib = |bytes: u64| bytes.div_ceil(1024);
         super::checks::require(
             kib(pool + tables) <= u64::from(limit),
-            "sram.limit_kib",
+            "sram_limit.total_kib",
             limit,
             format!(
                 "at least {}: the pool takes {}, and the tables of \"{}\" with booster \"{}\" take {}",

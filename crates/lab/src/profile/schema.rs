@@ -101,15 +101,21 @@ params! {
         /// metadata, superblocks, those of the mapping scheme), or "all", all SRAM: then tables take their part of the
         /// segment cache, and the pool is smaller by as much.
         covers: choice("pool" "all");
-        /// SRAM that the controller has. A scheme whose pool and tables take more is refused; what they take is among
-        /// the results (`sram_bytes`).
-        limit_kib: count_or("none" 128 to 1048576) = ["none"], "nothing is refused unless a profile or a run says so";
         /// At most this much of the pool holds L2P segments.
         segment_cache_kib: count(4 to 262136);
         /// Part of the pool that host data may never take.
         reserve_kib: count(4 to 65536);
         /// Writes are acknowledged only after their program, as if each had FUA.
         write_through: switch;
+    }
+}
+
+params! {
+    /// How much SRAM there is. A scheme that takes more is refused.
+    pub SramLimit {
+        /// The pool and all tables of a scheme may take this much together. What they take is among the results
+        /// (`sram_bytes`).
+        total_kib: count_or("none" 128 to 1048576) = ["none"], "nothing is refused unless a profile or a run says so";
     }
 }
 
@@ -435,6 +441,7 @@ sections! {
     firmware: Firmware,
     write_path: WritePathSection,
     sram: Sram,
+    sram_limit: SramLimit,
     log: Log,
     gc: Gc,
     wear: Wear,

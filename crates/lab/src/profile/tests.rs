@@ -237,14 +237,14 @@ fn what_does_not_fit_the_sram_is_refused() {
         ("ideal", 74, "\"ideal\" with booster \"none\""),
     ] {
         let all = 1536 + tables;
-        assert_eq!(fits("hp-ufs", &[&format!("sram.limit_kib={all}")], scheme), Ok(()), "{scheme}");
+        assert_eq!(fits("hp-ufs", &[&format!("sram_limit.total_kib={all}")], scheme), Ok(()), "{scheme}");
         let told = format!(
-            "profile hp-ufs: sram.limit_kib = {}: must be at least {all}: the pool takes 1536, and the tables of \
+            "profile hp-ufs: sram_limit.total_kib = {}: must be at least {all}: the pool takes 1536, and the tables of \
              {parts} take {tables}",
             all - 1
         );
-        assert_eq!(fits("hp-ufs", &[&format!("sram.limit_kib={}", all - 1)], scheme), Err(told));
-        let within = ["sram.limit_kib=1536", "sram.covers=all"];
+        assert_eq!(fits("hp-ufs", &[&format!("sram_limit.total_kib={}", all - 1)], scheme), Err(told));
+        let within = ["sram_limit.total_kib=1536", "sram.covers=all"];
         assert_eq!(fits("hp-ufs", &within, scheme), Ok(()), "{scheme}: the pool makes room for the tables");
     }
 }
