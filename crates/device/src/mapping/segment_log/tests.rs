@@ -117,7 +117,8 @@ fn the_pipeline_holds_as_many_map_units_as_it_has_buffers() {
     let programs = |core: &Core| core.programs_in_flight();
     // The first program of metadata is the snapshot that a superblock begins with.
     let before = programs(&core);
-    map.unit_programmed(&mut core, &Programmed::in_test(Piece(0), core.layout().first_ppa(Superblock(82))));
+    let place = core.layout().first_ppa(Superblock(82));
+    map.unit_programmed(&mut core, &Programmed::in_test(Piece(0), place));
     assert_eq!(core.buffers_available(Owner::Map), 32 - 1);
     assert!(!map.flush(&mut core));
     assert_eq!((map.done, programs(&core) - before, core.buffers_available(Owner::Map)), (3, 1, 32 - 2));
@@ -136,7 +137,8 @@ fn what_is_collected_during_a_flush_is_erased_after_it() {
     assert!(!map.flush(&mut core), "a segment is being programmed");
     map.collected(&mut core, Superblock(0));
     assert_eq!(core.blocks().state(Superblock(0)), State::Closed);
-    map.unit_programmed(&mut core, &Programmed::in_test(Piece(0), core.layout().first_ppa(Superblock(82))));
+    let place = core.layout().first_ppa(Superblock(82));
+    map.unit_programmed(&mut core, &Programmed::in_test(Piece(0), place));
     assert!(!map.flush(&mut core) && !map.gc_ready(&core), "bitmaps are being programmed");
     core.bitmaps_done_in_test();
     assert!(map.flush(&mut core) && map.gc_ready(&core));
