@@ -532,7 +532,7 @@ mod tests {
     #[should_panic(expected = "an entry goes on past sequence number 1")]
     fn a_log_is_not_closed_within_an_entry() {
         let mut log = Log::new(16);
-        [(1, 10, 1), (2, 11, 2)].map(|(lpa, ppa, seq)| log.push(change(lpa, ppa, seq, None), block));
+        assert!(log.push(change(1, 10, 1, None), block) && log.push(change(2, 11, 2, None), block));
         log.close(Seq(1));
     }
 

@@ -71,7 +71,7 @@ fn a_collected_victim_wants_a_flush_when_free_superblocks_are_short() {
             let (mut core, mut unflushed) = device(EngineConfig { gc: GcConfig { hurried, reserve, ..cfg.gc }, ..cfg });
             fill(&mut core, free);
             unflushed.valid.add(Superblock(0));
-            unflushed.collected(&mut core, Superblock(0));
+            unflushed.collected(&core, Superblock(0));
             assert_eq!(unflushed.flush_wanted, wanted, "{free} free, hurried at {hurried}, reserve {reserve}");
         }
     }
