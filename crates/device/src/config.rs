@@ -81,6 +81,8 @@ pub struct SramConfig {
     pub reserve: u16,
     /// True if the buffers of the segment cache hold single entries instead. A mapping scheme decides that.
     pub entries: bool,
+    /// Bytes that the own cache of a mapping scheme may take at most; `None`: what its parameters say.
+    pub own_cache: Option<u64>,
 }
 
 /// The L2P log buffer and the log blocks.

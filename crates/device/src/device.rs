@@ -179,6 +179,11 @@ impl Device {
         each!(&self.inner, fw => fw.table_bytes(asks))
     }
 
+    /// Those of these bytes that are the mapping scheme's own cache.
+    pub fn own_cache_bytes(&self) -> u64 {
+        each!(&self.inner, fw => fw.own_cache_bytes())
+    }
+
     /// Counters since power-on.
     pub fn stats(&self) -> DeviceStats {
         each!(&self.inner, fw => fw.stats())

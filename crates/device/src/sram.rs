@@ -170,7 +170,7 @@ mod tests {
 
     fn divided(pool: u16, cache: u16, shape: MapShape) -> Sram {
         Sram::new(
-            &SramConfig { pool, segment_cache: cache, reserve: 2, entries: false },
+            &SramConfig { pool, segment_cache: cache, reserve: 2, entries: false, own_cache: None },
             MapUnits::new(100 * shape.entries, shape),
         )
     }

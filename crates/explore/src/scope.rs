@@ -225,7 +225,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
         idle_flush: Nanos(0),
         write_through: false,
         write_path: WritePathConfig::default(),
-        sram: SramConfig { pool: 24, segment_cache: 2, reserve: 12, entries: false },
+        sram: SramConfig { pool: 24, segment_cache: 2, reserve: 12, entries: false, own_cache: None },
         mappings: mapping_params(),
         log: LogConfig { entries: 48, max_log_blocks: 4 },
         // Few reads at a time: they may end in any order, and copies are programmed in that order.

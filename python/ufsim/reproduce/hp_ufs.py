@@ -201,7 +201,7 @@ def _sram_runs(setting: Setting) -> list[Run]:
     # Without a setting where there need be none, the run is that of Fig. 6, and shared.
     def settings(covers: str, scheme: str) -> dict[str, Value]:
         own = hp_ufs_hpb.settings(scheme)
-        return own if covers == "pool" else {**own, "sram.covers": covers}
+        return own if covers == "all" else {**own, "sram.covers": covers}
 
     return [
         Run(
@@ -249,8 +249,8 @@ T1_SRAM = Figure(
         "Table I gives the controller 1.5 MB. In the authors' prototype these are 384 buffers of 4 KiB, shared by "
         "write data, L2P segments and GC. Tables are beside them: the log buffer, the places of all segments on flash, "
         "states of superblocks; for HP-UFS the bitmaps of log blocks. HPB adds one for the entries that the host "
-        "has, as soon as it asks for some, which it does not in this run of writes. "
-        'With sram.covers = "all" the 1.5 MB hold all tables, these included, and the segment cache is smaller.'
+        "has, as soon as it asks for some, which it does not in this run of writes. In all other figures of this paper "
+        'the 1.5 MB hold all tables (sram.covers = "all"), and the segment cache is smaller.'
     ),
     paper_shows="1.5 MB of controller SRAM, without saying of what.",
     runs=_sram_runs,

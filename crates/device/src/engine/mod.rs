@@ -332,8 +332,13 @@ impl<M: Mapping> Firmware<M> {
 
     /// SRAM beside the pool, for a host that has asked for sealed entries or does `asks`.
     pub fn table_bytes(&self, asks: bool) -> u64 {
-        let MapMemory { sram, .. } = self.map.memory(&self.core);
-        sram + self.core.publisher.table_bytes(asks) + self.core.blocks.table_bytes()
+        let MapMemory { sram, cache, .. } = self.map.memory(&self.core);
+        sram + cache + self.core.publisher.table_bytes(asks) + self.core.blocks.table_bytes()
+    }
+
+    /// SRAM of the mapping scheme's own cache, a part of [`Self::table_bytes`].
+    pub fn own_cache_bytes(&self) -> u64 {
+        self.map.memory(&self.core).cache
     }
 
     /// Counters since power-on.

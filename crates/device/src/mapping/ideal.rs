@@ -67,7 +67,7 @@ impl Scheme for Ideal {
 
     fn memory(&self, _core: &Core) -> MapMemory {
         let dram = 4 * self.table.len() as u64 + 8 * self.bitmap.len() as u64 + self.valid.table_bytes();
-        MapMemory { sram: 0, dram }
+        MapMemory { dram, ..MapMemory::default() }
     }
 }
 

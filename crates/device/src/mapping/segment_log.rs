@@ -413,7 +413,7 @@ impl Scheme for SegmentLog {
     fn memory(&self, core: &Core) -> MapMemory {
         let entry = LOG_ENTRY_BYTES + if self.updates.is_by_address() { SORT_BYTES } else { 0 };
         let log = u64::from(core.cfg().log.entries) * entry;
-        MapMemory { sram: log + core.meta().table_bytes() + self.unflushed.valid.table_bytes(), dram: 0 }
+        MapMemory { sram: log + core.meta().table_bytes() + self.unflushed.valid.table_bytes(), ..MapMemory::default() }
     }
 }
 

@@ -29,7 +29,7 @@ pub fn config() -> EngineConfig {
         idle_flush: us(100),
         write_through: true,
         write_path: WritePathConfig::default(),
-        sram: SramConfig { pool: 32, segment_cache: 1, reserve: 12, entries: false },
+        sram: SramConfig { pool: 32, segment_cache: 1, reserve: 12, entries: false, own_cache: None },
         mappings: (),
         log: LogConfig { entries: 128, max_log_blocks: 8 },
         gc: GcConfig { pace: GcPace::Searched, start: 8, relaxed: 6, hurried: 4, reserve: 2, units_per_step: 64 },

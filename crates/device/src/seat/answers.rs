@@ -97,6 +97,8 @@ pub enum LoadedFor {
 pub struct MapMemory {
     /// Bytes of SRAM in fixed tables.
     pub sram: u64,
+    /// Bytes of SRAM in a cache that is the scheme's own: not that of segments, which lies in the pool.
+    pub cache: u64,
     /// Bytes of DRAM inside the device.
     pub dram: u64,
 }

@@ -40,6 +40,7 @@ impl Profile {
                 segment_cache: buffers(v.sram.segment_cache_kib),
                 reserve: buffers(v.sram.reserve_kib),
                 entries: false,
+                own_cache: None,
             },
             write_through: v.sram.write_through,
             write_path: self.write_path(),
@@ -80,17 +81,24 @@ impl Profile {
     }
 
     /// The device of a system. With `sram.covers = "all"`, what the tables of its scheme take is missing from the
-    /// pool, and there from the segment cache.
+    /// pool, and there from the segment cache. A scheme with a cache of its own has it in place of the segment cache.
     ///
     /// # Panics
     /// If [`Profile::check_parts`] refuses the parts.
     pub fn device_of(&self, parts: Parts, key: [u64; 2]) -> DeviceConfig {
         let config = self.device_config(key);
+        if self.values.sram.covers != "all" {
+            return config;
+        }
         let tables = self.buffers_of_tables(parts);
         let Some(segment_cache) = config.sram.segment_cache.checked_sub(tables) else {
             panic!("no segment cache is left beside {tables} buffers of tables: the parts were not checked");
         };
-        let sram = SramConfig { pool: config.sram.pool - tables, segment_cache, ..config.sram };
+        let own_cache = Some(u64::from(segment_cache) * UNIT_BYTES);
+        let sram = SramConfig { pool: config.sram.pool - tables, segment_cache, own_cache, ..config.sram };
+        let config = DeviceConfig { sram, ..config };
+        let cache = buffers_for(Device::new(config.clone(), parts.mapping).own_cache_bytes());
+        let sram = SramConfig { pool: sram.pool - cache, ..sram };
         DeviceConfig { sram, ..config }
     }
 
@@ -100,8 +108,8 @@ impl Profile {
             return 0;
         }
         let device = Device::new(self.device_config([0; 2]), parts.mapping);
-        let bytes = device.table_bytes(parts.booster.speaks() == Protocol::Hpb);
-        bytes.div_ceil(UNIT_BYTES).try_into().unwrap_or(u16::MAX)
+        let own = device.own_cache_bytes();
+        buffers_for(device.table_bytes(parts.booster.speaks() == Protocol::Hpb) - own)
     }
 
     /// Checks that the segment cache is larger than the tables that take its place.
@@ -115,28 +123,6 @@ impl Profile {
             format!(
                 "above {kib}, the tables of \"{}\" in SRAM, which sram.covers = \"all\" takes from it",
                 parts.mapping.name()
-            ),
-        )
-    }
-
-    /// Checks that pool and tables are within the limit of SRAM, if there is one.
-    fn check_limit(&self, parts: Parts) -> Result<(), String> {
-        let Some(limit) = self.values.sram_limit.total_kib.count() else { return Ok(()) };
-        let config = self.device_of(parts, [0; 2]);
-        let pool = u64::from(config.sram.pool) * UNIT_BYTES;
-        let tables = Device::new(config, parts.mapping).table_bytes(parts.booster.speaks() == Protocol::Hpb);
-        let kib = |bytes: u64| bytes.div_ceil(1024);
-        super::checks::require(
-            kib(pool + tables) <= u64::from(limit),
-            "sram_limit.total_kib",
-            limit,
-            format!(
-                "at least {}: the pool takes {}, and the tables of \"{}\" with booster \"{}\" take {}",
-                kib(pool + tables),
-                kib(pool),
-                parts.mapping.name(),
-                parts.booster.name(),
-                kib(tables)
             ),
         )
     }
@@ -175,7 +161,10 @@ impl Profile {
     /// Names the key, the value and the allowed range.
     pub fn check_parts(&self, parts: Parts) -> Result<(), ProfileError> {
         let fits = parts.mapping.check(&self.device_config([0; 2])).map_err(|error| error.to_string());
-        let fits = fits.and_then(|()| self.check_tables(parts)).and_then(|()| self.check_limit(parts));
+        // What the tables leave has to be enough, too.
+        let fits = fits.and_then(|()| self.check_tables(parts)).and_then(|()| {
+            parts.mapping.check(&self.device_of(parts, [0; 2])).map_err(|error| error.to_string())
+        });
         let fits = fits.and_then(|()| super::checks::check_reorder(&self.values, &self.host_config(parts)));
         fits.map_err(|problem| ProfileError { profile: self.origin.clone(), problem })
     }
@@ -303,6 +292,11 @@ impl Profile {
 }
 
 /// Buffers of 4 KiB; the profile's ranges keep them within 16 bits.
+/// Buffers that so many bytes fill, the last one in part.
+fn buffers_for(bytes: u64) -> u16 {
+    bytes.div_ceil(UNIT_BYTES).try_into().unwrap_or(u16::MAX)
+}
+
 fn buffers(kib: u32) -> u16 {
     (kib / UNIT_KIB) as u16
 }

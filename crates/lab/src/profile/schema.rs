@@ -111,15 +111,6 @@ params! {
 }
 
 params! {
-    /// How much SRAM there is. A scheme that takes more is refused.
-    pub SramLimit {
-        /// The pool and all tables of a scheme may take this much together. What they take is among the results
-        /// (`sram_bytes`).
-        total_kib: count_or("none" 128 to 1048576) = ["none"], "nothing is refused unless a profile or a run says so";
-    }
-}
-
-params! {
     /// The L2P log buffer and the log blocks.
     pub Log {
         /// Capacity in entries of 16 bytes.
@@ -441,7 +432,6 @@ sections! {
     firmware: Firmware,
     write_path: WritePathSection,
     sram: Sram,
-    sram_limit: SramLimit,
     log: Log,
     gc: Gc,
     wear: Wear,

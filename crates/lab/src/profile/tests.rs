@@ -222,31 +222,43 @@ fn tables_are_beside_the_pool_or_take_their_part_of_it() {
         let all = 4 * u64::from(pool) + tables;
         assert!((1533..=1536).contains(&all), "{scheme}: {all} KiB");
     }
-    let refused = fits("hp-ufs", &["sram.covers=all"], "dftl").unwrap_err();
-    let told = "the tables of \"dftl\" in SRAM, which sram.covers = \"all\" takes from it";
-    assert!(refused.contains("sram.segment_cache_kib = 1088: must be above ") && refused.ends_with(told), "{refused}");
+    let refused = fits("hp-ufs", &["sram.covers=all", "sram.segment_cache_kib=408"], "ufs").unwrap_err();
+    let told = "must be above 412, the tables of \"segment-log\" in SRAM, which sram.covers = \"all\" takes from it";
+    assert!(refused.ends_with(told), "{refused}");
 }
 
-/// Pool and tables as above.
+/// The 1.5 MB of Table I hold every scheme's pool, tables, and cache of its own.
 #[test]
-fn what_does_not_fit_the_sram_is_refused() {
-    for (scheme, tables, parts) in [
-        ("ufs", 410, "\"segment-log\" with booster \"none\""),
-        ("hpb", 552, "\"segment-log\" with booster \"hpb\""),
-        ("hp-ufs", 469, "\"hp-ufs\" with booster \"hp-ufs\""),
-        ("ideal", 74, "\"ideal\" with booster \"none\""),
-    ] {
-        let all = 1536 + tables;
-        assert_eq!(fits("hp-ufs", &[&format!("sram_limit.total_kib={all}")], scheme), Ok(()), "{scheme}");
-        let told = format!(
-            "profile hp-ufs: sram_limit.total_kib = {}: must be at least {all}: the pool takes 1536, and the tables of \
-             {parts} take {tables}",
-            all - 1
-        );
-        assert_eq!(fits("hp-ufs", &[&format!("sram_limit.total_kib={}", all - 1)], scheme), Err(told));
-        let within = ["sram_limit.total_kib=1536", "sram.covers=all"];
-        assert_eq!(fits("hp-ufs", &within, scheme), Ok(()), "{scheme}: the pool makes room for the tables");
+fn no_scheme_takes_more_sram_than_the_profile_has() {
+    let profile = Profile::load("hp-ufs", &[]).unwrap();
+    for preset in schemes() {
+        let parts = SystemSpec::preset(preset.name).resolve().unwrap();
+        profile.check_parts(parts).unwrap();
+        let device = Device::new(profile.device_of(parts, [1, 2]), parts.mapping);
+        let asks = parts.booster.speaks() == Protocol::Hpb;
+        let all = device.stats().sram_bytes - device.table_bytes(false) + device.table_bytes(asks);
+        assert!((1530 * 1024..=1536 * 1024).contains(&all), "{}: {all} bytes", preset.name);
     }
+}
+
+/// Its own cache takes the place of the segment cache: 1088 KiB without the tables, in whole buffers.
+#[test]
+fn a_cache_of_its_own_lies_in_the_pool() {
+    for (scheme, kib) in [("dftl", 1088), ("tpftl", 1088), ("sftl", 1088), ("cdftl", 64)] {
+        let set = parse_override(&format!("scheme.{scheme}.cache_kib={kib}")).unwrap();
+        let profile = Profile::load("hp-ufs", &[set]).unwrap();
+        let parts = SystemSpec::preset(scheme).resolve().unwrap();
+        let config = profile.device_of(parts, [1, 2]);
+        let device = Device::new(config.clone(), parts.mapping);
+        let cache = device.own_cache_bytes();
+        assert!(cache <= 4096 * u64::from(config.sram.segment_cache), "{scheme}: {cache}");
+        let left = 384 - config.sram.pool - cache.div_ceil(4096) as u16;
+        assert_eq!(config.sram.segment_cache, 272 - left, "{scheme}: the tables take {left} buffers");
+        let expected = if kib == 64 { 64 * 1024 } else { 4096 * u64::from(config.sram.segment_cache) };
+        assert!((expected - 4096..=expected).contains(&cache), "{scheme}: {cache} of {expected} bytes");
+    }
+    let told = fits("hp-ufs", &["scheme.dftl.cache_kib=4"], "dftl").unwrap_err();
+    assert!(told.contains("scheme.dftl.cache_kib = 4: must be at least "), "{told}");
 }
 
 #[test]

@@ -169,6 +169,17 @@ pub struct Demand<C: EntryCache, const TWO_LEVELS: bool> {
     counters: DemandCounters,
 }
 
+/// Bytes that compressed pages may grow beyond their limit, until a flush has written one.
+fn growth(own: &impl Own) -> u64 {
+    if own.compressed() { UNIT_BYTES } else { 0 }
+}
+
+/// Bytes of the cache in all, except for [`growth`].
+fn cache_bytes(cfg: &EngineConfig, own: &impl Own) -> u64 {
+    let most = cfg.sram.own_cache.map_or(u64::MAX, |most| most.saturating_sub(growth(own)));
+    own.common().cache_bytes().min(most)
+}
+
 /// Bytes for single entries, and for whole translation pages.
 fn division(own: &impl Own, cache_bytes: u64, two_levels: bool) -> (u64, u64) {
     let pages = if two_levels { own.page_bytes(cache_bytes) } else { 0 };
@@ -283,10 +294,10 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Declared for Demand<C, TWO_LEVELS> {
     fn check(cfg: &EngineConfig, own: &Self::Params, table: &str) -> Result<(), ParamError> {
         let pages = u64::from(cfg.capacity_units).div_ceil(own.common().page_entries().into());
         cfg.check_metadata(pages, pages)?;
-        let Some(kib) = own.common().cache_kib.count() else { return Ok(()) };
         // The entries of all writes under way stay in the cache, and as many again must be able to leave it.
         let entries = 2 * u32::from(cfg.sram.pool);
         let least = own.least_bytes(entries, TWO_LEVELS) / 1024;
+        let kib = u32::try_from(cache_bytes(cfg, own) / 1024).unwrap_or(u32::MAX);
         if kib < least {
             let pool = u32::from(cfg.sram.pool) * UNIT_KIB;
             let allowed = format!("at least {least} with sram.pool_kib = {pool}");
@@ -306,7 +317,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Scheme for Demand<C, TWO_LEVELS> {
     }
 
     fn new(core: &Core, own: &C::Own) -> Demand<C, TWO_LEVELS> {
-        Demand::with_cache(core, own, own.common().cache_bytes())
+        Demand::with_cache(core, own, cache_bytes(core.cfg(), own))
     }
 
     fn cache_entries(&self, core: &Core) -> u64 {
@@ -315,11 +326,9 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Scheme for Demand<C, TWO_LEVELS> {
 
     fn memory(&self, core: &Core) -> MapMemory {
         let log = u64::from(core.cfg().log.entries) * 16;
-        let (entries, _) = division(&self.own, self.own.common().cache_bytes(), TWO_LEVELS);
-        // Compressed pages may grow beyond their limit until a flush has written one.
-        let growth = if self.own.compressed() { UNIT_BYTES } else { 0 };
-        let caches = C::sram(&self.own, entries, core.units()) + self.ctp.limit() + growth;
-        MapMemory { sram: caches + log + core.meta().table_bytes() + self.valid.table_bytes(), dram: 0 }
+        let (entries, _) = division(&self.own, cache_bytes(core.cfg(), &self.own), TWO_LEVELS);
+        let cache = C::sram(&self.own, entries, core.units()) + self.ctp.limit() + growth(&self.own);
+        MapMemory { sram: log + core.meta().table_bytes() + self.valid.table_bytes(), cache, dram: 0 }
     }
 }
 

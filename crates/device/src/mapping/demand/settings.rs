@@ -53,7 +53,8 @@ params::params! {
     /// The cached mapping table of the family, in SRAM beside the pool.
     pub DemandParams {
         /// Size of the mapping cache. cdftl: half of it, but at least one page, holds translation pages. "unlimited"
-        /// holds the whole table.
+        /// holds the whole table. With sram.covers = "all" the cache takes at most what other tables leave of
+        /// sram.segment_cache_kib.
         cache_kib: count_or("unlimited" 4 to 2097152) = 1088,
             "assumed: as much as sram.segment_cache_kib of hp-ufs.toml, so that dftl and cdftl can be compared with \
             its schemes";

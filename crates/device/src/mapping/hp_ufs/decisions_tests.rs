@@ -36,7 +36,7 @@ fn respond(core: &mut Core, map: &mut HpUfs) -> PiggyBack {
 fn the_tables_take_sram() {
     let (core, map) = device();
     let sram = 128 * 16 + 4 * (4 + 80 + 2 + 32) + 4 * 4 + 10 * 16 + 80 * 4;
-    assert_eq!(map.memory(&core), MapMemory { sram, dram: 0 });
+    assert_eq!(map.memory(&core), MapMemory { sram, ..MapMemory::default() });
 }
 
 /// After recovery all changes are in segments on flash, so the host begins with the last.

@@ -280,7 +280,7 @@ impl<S: PieceSize> Scheme for Flushed<S> {
 
     fn memory(&self, core: &Core) -> MapMemory {
         let log = u64::from(core.cfg().log.entries) * 16;
-        MapMemory { sram: log + core.meta().table_bytes() + self.unflushed.valid.table_bytes(), dram: 0 }
+        MapMemory { sram: log + core.meta().table_bytes() + self.unflushed.valid.table_bytes(), ..MapMemory::default() }
     }
 }
 

@@ -112,7 +112,7 @@ fn their_tables_take_what_their_entries_take() {
         let (cfg, own) = (config(2), S::Params::default());
         let units = Flushed::<S>::map_units(&cfg, &own);
         let core = Core::in_test(cfg, units);
-        let MapMemory { sram, dram } = Flushed::<S>::new(&core, &own).memory(&core);
+        let MapMemory { sram, dram, .. } = Flushed::<S>::new(&core, &own).memory(&core);
         (sram, dram)
     }
     let with = |pieces: u64| (16 * 128 + 4 * (pieces + 2 + 32) + 2 * 80, 0);

@@ -224,7 +224,7 @@ fn what_is_chosen_by_name_is_published_and_cached() {
 #[test]
 fn its_tables_take_what_their_entries_take() {
     let (core, map) = device(small::config());
-    let MapMemory { sram, dram } = map.memory(&core);
+    let MapMemory { sram, dram, .. } = map.memory(&core);
     assert_eq!((sram, dram), (16 * 128 + 4 * (4 + 80 + 2 + 32) + 4 * 4 + 2 * 80, 0));
 }
 
