@@ -11,11 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from site_papers import SCORECARD, summary_table
+from site_papers import SCORECARD, numbers_table, summary_table
 from ufsim.reproduce.claims import LEAST_SEEDS, counted
 
 README = Path(__file__).parents[1] / "README.md"
-BEGIN, END = "<!-- verdicts: made by scripts/scorecard.py -->\n", "<!-- end of verdicts -->\n"
+VERDICTS = ("<!-- verdicts: made by scripts/scorecard.py -->\n", "<!-- end of verdicts -->\n")
+OPPONENTS = ("<!-- opponents: made by scripts/scorecard.py -->\n", "<!-- end of opponents -->\n")
 
 
 def main() -> None:
@@ -26,7 +27,7 @@ def main() -> None:
     for path in chosen.measured:
         kept = merged(kept, read(path), str(path))
     SCORECARD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    README.write_text(with_table(README.read_text(encoding="utf-8"), kept["claims"]), encoding="utf-8")
+    README.write_text(with_tables(README.read_text(encoding="utf-8"), kept), encoding="utf-8")
     print(f"{SCORECARD.name}: {counted(entry['verdict'] for entry in kept['claims'])}")
 
 
@@ -44,7 +45,8 @@ def merged(kept: dict[str, Any], new: dict[str, Any], name: str) -> dict[str, An
     old = {entry["id"]: entry for entry in kept["claims"]}
     made = {"version": new["ufsim"], "seed": new["seed"], "seeds": new["seeds"]}
     claims = [{**entry, **made} if is_measured(entry) else old.get(entry["id"], entry) for entry in new["claims"]]
-    return {"claims": claims}
+    tables = {name: {"rows": rows, **made} for name, rows in new["tables"].items()}
+    return {"claims": claims, "tables": {**kept.get("tables", {}), **tables}}
 
 
 def is_measured(entry: dict[str, Any]) -> bool:
@@ -52,12 +54,18 @@ def is_measured(entry: dict[str, Any]) -> bool:
     return any(reading["parts"] for reading in entry["readings"])
 
 
-def with_table(text: str, claims: list[dict[str, Any]]) -> str:
-    """README with the table of verdicts by paper that follows from these claims."""
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    entries = {entry["id"]: entry for entry in claims}
-    return f"{before}{BEGIN}\n{summary_table(entries, 'docs/papers/')}\n{END}{after}"
+def with_tables(text: str, scorecard: dict[str, Any]) -> str:
+    """README with the tables that follow from a scorecard."""
+    entries = {entry["id"]: entry for entry in scorecard["claims"]}
+    text = between(text, VERDICTS, summary_table(entries, "docs/papers/"))
+    return between(text, OPPONENTS, numbers_table(scorecard["tables"], "hp-ufs/opponents"))
+
+
+def between(text: str, marks: tuple[str, str], table: str) -> str:
+    """A text with a table between two marks."""
+    begin, end = marks
+    before, _, rest = text.partition(begin)
+    return f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 Presets `ufs-tuned` and `hpb-tuned` bring what this search finds, so that they are the best of a design space and not a
 matter of taste. The search is a grid, each run is deterministic, and all of it is kept in docs/data/flush-search.json.
 
-With `sram.covers = "all"` each setting pays for its tables: a larger log, or places for more and smaller parts of
-segments, leave less for the segment cache. What does not fit is kept with what the profile's check says of it.
+In the profile hp-ufs each setting pays for its tables (`sram.covers = "all"`): places for more and smaller parts of
+segments leave less for the segment cache. What does not fit is kept with what the profile's check says of it.
 
 The first stage measures all settings in random writes over 16 GiB (HP-UFS Fig. 6). The second measures the best of them
 over 4 and 64 GiB, too, and under GC (Fig. 7) on a device of an eighth of the size. The score of a setting is the
@@ -22,13 +22,12 @@ import ufsim
 
 KEPT = Path(__file__).parents[1] / "docs/data/flush-search.json"
 SCHEMES = ("ufs", "hpb")
-COMMON: dict[str, Any] = {"sram.covers": "all"}
 GRID: dict[str, tuple[Any, ...]] = {
     "scheme.segment-log.flush_mode": ("rounds", "pipelined", "background"),
     "scheme.segment-log.flush_order": ("log", "address"),
     "scheme.segment-log.segment_kib": (4, 2, 1),
-    "scheme.segment-log.flush_above_entries": (1408, 1152, 768),
-    "scheme.segment-log.flush_buffers": (16, 64, 128),
+    "scheme.segment-log.flush_above_entries": (1504, 1408, 1152, 768),
+    "scheme.segment-log.flush_buffers": (16, 32, 64, 128),
 }
 # A flush in rounds takes as many buffers as the segment cache has.
 ONLY_IN_A_PIPELINE = "scheme.segment-log.flush_buffers"
@@ -64,7 +63,7 @@ def settings() -> list[dict[str, Any]]:
 
 def throughput(scheme: str, own: dict[str, Any], workload: str, **options: Any) -> float | str:
     """MiB/s of a run, or why the device can not have these settings."""
-    given = {**COMMON, **own, **options.pop("settings", {})}
+    given = {**own, **options.pop("settings", {})}
     try:
         result = ufsim.run(workload, scheme, profile="hp-ufs", settings=given, precondition="none", **options)
     except ufsim.ConfigError as refused:

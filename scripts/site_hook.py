@@ -130,6 +130,7 @@ NAMED: dict[str, Callable[[str], str]] = {
     "drawing": site_drawings.drawing,
     "claims": site_papers.claims,
     "figures": site_papers.figures,
+    "numbers": site_papers.numbers,
     "assumed": site_papers.assumed,
     "mechanisms": site_mechanisms.mechanisms,
     "scores": site_calibration.scores,

@@ -125,6 +125,21 @@ def summary_table(entries: dict[str, Entry], folder: str = "") -> str:
     return table(("paper", "what", *(f"{word}>" for word in VERDICTS)), rows)
 
 
+def numbers(figure: str) -> str:
+    """The numbers that a figure has for readers, from the committed scorecard."""
+    document: dict[str, Any] = json.loads(SCORECARD.read_text(encoding="utf-8"))
+    return numbers_table(document["tables"], figure)
+
+
+def numbers_table(tables: dict[str, Any], figure: str) -> str:
+    """A table of per cents of a scorecard: a line for each row, and which version measured it."""
+    made = tables[figure]
+    columns = list(next(iter(made["rows"].values())))
+    rows = [[name, *(f"{values[column]:.1f}%" for column in columns)] for name, values in made["rows"].items()]
+    found = table(("HP-UFS is better by", *(f"{column}>" for column in columns)), rows)
+    return f"{found}\n\nMeasured by ufsim {made['version']} with seed {made['seed']}."
+
+
 def figures(paper: str) -> str:
     """The figures of a paper that can be measured again, and the mechanism behind each."""
     from ufsim.reproduce.registry import FIGURES

@@ -21,6 +21,8 @@ SOLID, DASHED, DOTTED, DASH_DOT = "-", (0, (5.0, 1.5)), (0, (1.2, 1.2)), (0, (5.
 SCHEME_STYLES = {
     "ufs": SchemeStyle("#666666", "", "o", SOLID),
     "hpb": SchemeStyle("#e69f00", "", "s", SOLID),
+    "ufs-tuned": SchemeStyle("#bbbbbb", "\\\\", "$u$", DASHED),
+    "hpb-tuned": SchemeStyle("#8c510a", "\\\\", "$h$", DASHED),
     "hp-ufs": SchemeStyle("#0072b2", "", "P", SOLID),
     "ideal": SchemeStyle("#009e73", "", "*", SOLID),
     "hpb-linux": SchemeStyle("#ddcc77", "//", "D", DASHED),

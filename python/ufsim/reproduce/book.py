@@ -47,6 +47,9 @@ class Book:
             "seeds": self.setting.seeds,
             "missing": missing,
             "claims": [outcome.to_dict() for outcome in self.outcomes],
+            "tables": {
+                drawn.figure.id: drawn.table.to_dict("index") for drawn in self.figures if drawn.table is not None
+            },
         }
 
     def to_json(self) -> str:

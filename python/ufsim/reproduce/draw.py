@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAPER_COLOUR = "#b2182b"
-NAMES = {"ufs": "UFS", "hpb": "HPB", "hp-ufs": "HP-UFS", "ideal": "Ideal"}
+NAMES = {
+    "ufs": "UFS",
+    "hpb": "HPB",
+    "ufs-tuned": "UFS tuned",
+    "hpb-tuned": "HPB tuned",
+    "hp-ufs": "HP-UFS",
+    "ideal": "Ideal",
+}
 
 
 def canvas(columns: int = 1, rows: int = 1, width: float = 7.5, height: float = 3.6) -> tuple[Figure, list[Axes]]:

@@ -92,7 +92,8 @@ class Figure:
     `caption` tells the mechanism in a sentence or two; `paper_shows` what the paper's own figure says. `runs` gives the
     points; `draw` and `measure` get them as a data frame with one row for each, the labels first. `chance` says what
     another seed changes. Of a further seed only `judged` is run, if a figure draws more than its claims need.
-    `unmeasured` names readings of its claims that are not measured, each with the reason.
+    `unmeasured` names readings of its claims that are not measured, each with the reason. `table` gives numbers that
+    readers want beside the drawing; report, scorecard and docs have them.
     """
 
     id: str
@@ -106,6 +107,7 @@ class Figure:
     chance: Chance = "seed"
     judged: Callable[[Setting], Sequence[Run | Point]] | None = None
     unmeasured: Mapping[Place, str] = field(default_factory=dict)
+    table: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 
     @property
     def paper(self) -> str:
@@ -123,6 +125,11 @@ class Drawn:
     labels: tuple[str, ...] = ()
     drawing: Drawing | None = None
     samples: list[Sample] = field(default_factory=list)
+
+    @cached_property
+    def table(self) -> pd.DataFrame | None:
+        """The figure's numbers for readers, with the first seed."""
+        return self.figure.table(self.frame) if self.figure.table and self.frame is not None else None
 
     @cached_property
     def svg(self) -> str:

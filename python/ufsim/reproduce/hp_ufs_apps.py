@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ufsim.reproduce import draw, hp_ufs_hpb
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Run, Setting, job
-from ufsim.reproduce.hp_ufs import CACHE, SCHEMES
+from ufsim.reproduce.hp_ufs import CACHE, OF_PAPER, SCHEMES
 from ufsim.spec import Replay, Spec
 
 if TYPE_CHECKING:
@@ -107,7 +107,10 @@ def elsewhere(setting: Setting) -> list[Column]:
     return [Column(name, ELSEWHERE, path, clean) for path, name in paths.items() if path.exists()]
 
 
-def _runs_of(columns: Sequence[Column], setting: Setting, replay: Replay = "closed") -> list[Run]:
+def runs_of(
+    columns: Sequence[Column], setting: Setting, replay: Replay = "closed", schemes: Sequence[str] = SCHEMES
+) -> list[Run]:
+    """Each workload in each state of the device under each scheme."""
     return [
         Run(
             {"state": state, "app": column.name, "source": column.source, "scheme": scheme},
@@ -115,18 +118,18 @@ def _runs_of(columns: Sequence[Column], setting: Setting, replay: Replay = "clos
         )
         for state in (("no GC",) if setting.quick else tuple(STATES))
         for column in columns
-        for scheme in SCHEMES
+        for scheme in schemes
     ]
 
 
 def _runs(setting: Setting) -> list[Run]:
     found = [*recorded(setting), *others(setting), *elsewhere(setting)]
     order = (RECORDED, GENERATED, ELSEWHERE)
-    return _runs_of(sorted(found, key=lambda column: order.index(column.source)), setting)
+    return runs_of(sorted(found, key=lambda column: order.index(column.source)), setting)
 
 
 def _judged(setting: Setting) -> list[Run]:
-    return _runs_of(recorded(setting), setting)
+    return runs_of(recorded(setting), setting, schemes=OF_PAPER)
 
 
 def of_claims(frame: pd.DataFrame) -> pd.DataFrame:
@@ -139,7 +142,7 @@ def speed(frame: pd.DataFrame, state: str) -> pd.DataFrame:
     rows = frame[frame["state"] == state]
     table = rows.set_index(["source", "app", "scheme"])["throughput_mib_per_s"].unstack("scheme")
     order = list(dict.fromkeys(zip(rows["source"], rows["app"], strict=True)))
-    table = table.reindex(order)[list(SCHEMES)]
+    table = table.reindex(order)[[scheme for scheme in SCHEMES if scheme in table]]
     return table.div(table["ufs"], axis=0)
 
 
@@ -277,7 +280,7 @@ def _f10_draw(frame: pd.DataFrame) -> Drawing:
         keys = [f"{source} {app} {scheme}" for source, app in apps for scheme in SCHEMES]
         parts = [table.xs(app, level=("source", "app")).reindex(SCHEMES) for app in apps]
         parts = [part / part.loc["ufs"].sum() for part in parts]
-        short = {"ufs": "U", "hpb": "H", "hp-ufs": "P", "ideal": "I"}
+        short = {"ufs": "U", "hpb": "H", "ufs-tuned": "u", "hpb-tuned": "h", "hp-ufs": "P", "ideal": "I"}
         labels = [short[scheme] for _ in apps for scheme in SCHEMES]
         draw.stacked_causes(axes, pd.concat(parts).set_axis(keys), list(zip(keys, labels, strict=True)))
         axes.tick_params(axis="x", labelsize=6.5, length=0)
@@ -288,7 +291,7 @@ def _f10_draw(frame: pd.DataFrame) -> Drawing:
         axes.margins(x=0.01)
         axes.set_title("without GC" if state == "no GC" else "with GC", fontsize=10)
         axes.set_ylabel("NAND time over UFS")
-    panels[-1].set_xlabel("U = UFS, H = HPB, P = HP-UFS, I = Ideal", labelpad=52)
+    panels[-1].set_xlabel("U = UFS, H = HPB, u, h = both tuned, P = HP-UFS, I = Ideal", labelpad=52)
     draw.legend(panels[-1], outside=True)
     return figure
 
@@ -347,7 +350,7 @@ F10 = Figure(
 
 def _timed_runs(setting: Setting) -> list[Run]:
     """Times of generated requests would be invented, and the Nexus 5 had another device: only the recorded ones."""
-    return _runs_of(recorded(setting), setting, "timed")
+    return runs_of(recorded(setting), setting, "timed")
 
 
 def _timed_draw(frame: pd.DataFrame) -> Drawing:

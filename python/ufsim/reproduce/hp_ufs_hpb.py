@@ -18,4 +18,4 @@ SETTINGS: dict[str, Value] = {
 
 def settings(scheme: str) -> dict[str, Value]:
     """What a run of this scheme replaces."""
-    return dict(SETTINGS) if scheme == "hpb" else {}
+    return dict(SETTINGS) if scheme in ("hpb", "hpb-tuned") else {}

@@ -50,7 +50,7 @@ def spec(name: str, state: str, scheme: str, setting: Setting) -> Spec:
     )
 
 
-def _runs(jobs: Mapping[int, str], setting: Setting, schemes: Sequence[str] = SCHEMES) -> list[Run]:
+def runs(jobs: Mapping[int, str], setting: Setting, schemes: Sequence[str] = SCHEMES) -> list[Run]:
     """A job for each length of INSERT, in each state of the device; one of them if it has to be quick."""
     return [
         Run({"state": state, "transactions": length, "scheme": scheme}, spec(name, state, scheme, setting))
@@ -63,7 +63,7 @@ def _runs(jobs: Mapping[int, str], setting: Setting, schemes: Sequence[str] = SC
 
 
 def _judged(setting: Setting) -> list[Run]:
-    return _runs(LENGTHS, setting, ("hpb", "hp-ufs"))
+    return runs(LENGTHS, setting, ("hpb", "hp-ufs"))
 
 
 def latency(frame: pd.DataFrame, state: str, statistic: str) -> pd.DataFrame:
@@ -127,7 +127,7 @@ F8 = Figure(
         "INSERT, HP-UFS against HPB: 99.9th percentile up to 39% lower without GC; with GC the average up to 37% and "
         "the 99.9th percentile up to 88% lower. SELECT gains nothing without GC."
     ),
-    runs=partial(_runs, LENGTHS),
+    runs=partial(runs, LENGTHS),
     judged=_judged,
     draw=_draw_latencies,
     measure=_measure,
@@ -150,13 +150,13 @@ F8_BARRIERS = Figure(
         "without GC it hardly differs from scheme to scheme, and the tail only where a map flush comes among them."
     ),
     paper_shows="Nothing of the kind: it does not say how the volume was mounted, and the scripts say nobarrier.",
-    runs=partial(_runs, {DRAWN: "hp-ufs-f8-barriers.toml"}),
+    runs=partial(runs, {DRAWN: "hp-ufs-f8-barriers.toml"}),
     draw=_draw_latencies,
 )
 
 
 def _length_runs(setting: Setting) -> list[Run]:
-    return [run for run in _runs(LENGTHS, replace(setting, quick=False)) if run.labels["state"] == "GC"]
+    return [run for run in runs(LENGTHS, replace(setting, quick=False)) if run.labels["state"] == "GC"]
 
 
 def _length_draw(frame: pd.DataFrame) -> Drawing:

@@ -5,6 +5,7 @@ from ufsim.reproduce import (
     hp_ufs,
     hp_ufs_apps,
     hp_ufs_beyond,
+    hp_ufs_opponents,
     hp_ufs_segments,
     hp_ufs_sqlite,
     hpb,
@@ -25,6 +26,7 @@ from ufsim.reproduce import (
 from ufsim.reproduce.figure import Figure
 
 FIGURES: tuple[Figure, ...] = (
+    *hp_ufs_opponents.FIGURES,
     *hp_ufs.FIGURES,
     *hp_ufs_sqlite.FIGURES,
     *hp_ufs_apps.FIGURES,

@@ -96,8 +96,18 @@ median only; a <em>miss</em> if it is under none, or if there is nothing to comp
 where chance is involved, and where a reading that decides is not measured, it is <em>not yet</em> judged. One device
 profile serves all claims of a paper. Values of the papers are marked in the drawings in
 <span class="miss">red</span>.</p>
+{"".join(numbers_html(drawn) for drawn in book.figures)}
 <nav>{links}</nav>
 """
+
+
+def numbers_html(drawn: Drawn) -> str:
+    """The numbers that a figure has for readers, if it has any."""
+    if drawn.table is None:
+        return ""
+    shown = drawn.table.to_html(border=0, float_format=lambda value: f"{value:.1f}")
+    link = f"#{drawn.figure.id.replace('/', '-')}"
+    return f"<h3><a href='{link}'>{escape(drawn.figure.title)}</a> (per cent)</h3>{shown}"
 
 
 def claims_table(outcomes: list[Outcome]) -> str:
