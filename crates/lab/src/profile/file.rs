@@ -16,6 +16,7 @@ pub const EMBEDDED: &[(&str, &str)] = &[
     ("nexus5", include_str!("../../../../profiles/nexus5.toml")),
     ("emmc45", include_str!("../../../../profiles/emmc45.toml")),
     ("ufs21", include_str!("../../../../profiles/ufs21.toml")),
+    ("mqsim", include_str!("../../../../profiles/mqsim.toml")),
     ("tiny", include_str!("../../../../profiles/tiny.toml")),
 ];
 
