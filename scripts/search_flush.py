@@ -27,7 +27,7 @@ GRID: dict[str, tuple[Any, ...]] = {
     "scheme.segment-log.flush_order": ("log", "address"),
     "scheme.segment-log.segment_kib": (4, 2, 1),
     "scheme.segment-log.flush_above_entries": (1504, 1408, 1152, 768),
-    "scheme.segment-log.flush_buffers": (16, 32, 64, 128),
+    "scheme.segment-log.flush_buffers": (32, 64, 128, 192, 256),
 }
 # A flush in rounds takes as many buffers as the segment cache has.
 ONLY_IN_A_PIPELINE = "scheme.segment-log.flush_buffers"
@@ -99,6 +99,17 @@ def search(scheme: str, mib: int) -> dict[str, Any]:
     return {"without": base, "points": points, "best": best}
 
 
+def text(found: dict[str, Any]) -> str:
+    """The search as JSON, with a line for each setting that was tried."""
+    schemes = []
+    for name, of_scheme in found["schemes"].items():
+        points = ",\n   ".join(json.dumps(point) for point in of_scheme["points"])
+        others = "".join(f',\n  "{key}": {json.dumps(of_scheme[key])}' for key in ("without", "best"))
+        schemes.append(f' "{name}": {{"points": [\n   {points}]{others}}}')
+    head = ", ".join(f'"{key}": {json.dumps(value)}' for key, value in found.items() if key != "schemes")
+    return f'{{{head}, "schemes": {{\n' + ",\n".join(schemes) + "}}\n"
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     options.add_argument("--full", action="store_true", help="1 GiB for each run, as in the figures, instead of 64 MiB")
@@ -106,7 +117,7 @@ def main() -> None:
     chosen = options.parse_args()
     mib = 1024 if chosen.full else 64
     found = {"ufsim": ufsim.__version__, "mib": mib, "schemes": {name: search(name, mib) for name in SCHEMES}}
-    chosen.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    chosen.out.write_text(text(found), encoding="utf-8")
     for name, of_scheme in found["schemes"].items():
         print(f"{name}: {of_scheme['best']['score']:.3f} with {of_scheme['best']['settings']}")
 

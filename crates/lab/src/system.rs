@@ -67,9 +67,9 @@ presets! {
     "hpb" = Noop + Hpb + SegmentLog:
         "Host Performance Booster (2017): the host caches L2P entries and sends one with a read";
     "ufs-tuned" = Noop + None + SegmentLog with TUNED:
-        "ufs with map flushes beside commands, sorted by address: the strongest found in the same SRAM";
+        "ufs with the fastest map flush found in the same SRAM: overlapping, by address, in parts of segments";
     "hpb-tuned" = Noop + Hpb + SegmentLog with TUNED:
-        "hpb with the same map flushes";
+        "hpb with the same map flush";
     "hpb-linux" = Noop + HpbLinux + SegmentLog:
         "HPB 2.0 as the Linux 6.1 driver does it, with its parameters and counters";
     "foam" = Noop + Foam + SegmentLog:
@@ -102,9 +102,14 @@ const fn of_segment_log(key: &'static str, value: Given) -> Brought {
     Brought { mapping: MappingKind::SegmentLog, key, value }
 }
 
-/// What `ufs-tuned` and `hpb-tuned` bring with them.
-const TUNED: &[Brought] =
-    &[of_segment_log("flush_mode", Given::Word("background")), of_segment_log("flush_order", Given::Word("address"))];
+/// What `ufs-tuned` and `hpb-tuned` bring with them: the best that scripts/search_flush.py has found for either, which a
+/// test compares with docs/data/flush-search.json.
+const TUNED: &[Brought] = &[
+    of_segment_log("flush_mode", Given::Word("pipelined")),
+    of_segment_log("flush_order", Given::Word("address")),
+    of_segment_log("segment_kib", Given::Count(2)),
+    of_segment_log("flush_buffers", Given::Count(256)),
+];
 
 /// A value that the paper of a booster gives to a parameter of the mapping scheme below it, which other boosters share.
 #[derive(Clone, Copy, Debug)]

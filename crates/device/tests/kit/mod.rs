@@ -70,7 +70,7 @@ pub fn tiny() -> DeviceConfig {
         idle_flush: us(1000),
         write_through: false,
         write_path: WritePathConfig::default(),
-        sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24, entries: false },
+        sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24, entries: false, own_cache: None },
         mappings,
         log: LogConfig { entries: 192, max_log_blocks: 6 },
         gc: GcConfig { pace: GcPace::Searched, start: 10, relaxed: 8, hurried: 6, reserve: 3, units_per_step: 64 },

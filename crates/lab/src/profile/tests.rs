@@ -231,7 +231,7 @@ fn tables_are_beside_the_pool_or_take_their_part_of_it() {
 #[test]
 fn no_scheme_takes_more_sram_than_the_profile_has() {
     let profile = Profile::load("hp-ufs", &[]).unwrap();
-    for preset in schemes() {
+    for preset in crate::system::schemes() {
         let parts = SystemSpec::preset(preset.name).resolve().unwrap();
         profile.check_parts(parts).unwrap();
         let device = Device::new(profile.device_of(parts, [1, 2]), parts.mapping);
@@ -257,7 +257,7 @@ fn a_cache_of_its_own_lies_in_the_pool() {
         let expected = if kib == 64 { 64 * 1024 } else { 4096 * u64::from(config.sram.segment_cache) };
         assert!((expected - 4096..=expected).contains(&cache), "{scheme}: {cache} of {expected} bytes");
     }
-    let told = fits("hp-ufs", &["scheme.dftl.cache_kib=4"], "dftl").unwrap_err();
+    let told = fits("hp-ufs", &["scheme.dftl.cache_kib=4", "sram.pool_kib=8192"], "dftl").unwrap_err();
     assert!(told.contains("scheme.dftl.cache_kib = 4: must be at least "), "{told}");
 }
 
@@ -324,12 +324,12 @@ fn the_mapping_cache_must_hold_what_its_scheme_needs() {
 fn segments_in_parts_must_have_room() {
     for kib in ["scheme.*.segment_kib=1", "scheme.*.segment_kib=2", "scheme.*.segment_kib=4"] {
         for scheme in ["hp-ufs", "ufs", "ideal"] {
-            assert_eq!(fits("hp-ufs", &[kib], scheme), Ok(()));
+            assert_eq!(fits("hp-ufs", &[kib, "sram.covers=pool"], scheme), Ok(()));
         }
     }
     // The bitmaps of 9472 superblocks take four pages each instead of one.
-    let few = ["nand.meta_superblocks=16", "scheme.*.segment_kib=1"];
-    assert_eq!((fits("hp-ufs", &few[..1], "ufs"), fits("hp-ufs", &few, "hp-ufs")), (Ok(()), Ok(())));
+    let few = ["sram.covers=pool", "nand.meta_superblocks=16", "scheme.*.segment_kib=1"];
+    assert_eq!((fits("hp-ufs", &few[..2], "ufs"), fits("hp-ufs", &few, "hp-ufs")), (Ok(()), Ok(())));
     let told = fits("hp-ufs", &few, "ufs").unwrap_err();
     assert!(told.starts_with("profile hp-ufs: nand.meta_superblocks = 16: must be at least 23 for "), "{told}");
     // Rows of two units: what other checks ask for, two rows, does not hold four parts.
@@ -482,6 +482,24 @@ fn a_preset_brings_its_parameters_unless_the_profile_or_the_run_names_them() {
         (own.flush_mode, own.flush_order, own.hpb_group_entries)
     };
     assert_eq!(flushes("hpb", &[]), ("rounds", "log", 4096));
-    assert_eq!(flushes("hpb-tuned", &[]), ("background", "address", 4096), "beside what the booster's paper says");
-    assert_eq!(flushes("ufs-tuned", &["scheme.*.flush_order=log"]), ("background", "log", 1024));
+    assert_eq!(flushes("hpb-tuned", &[]), ("pipelined", "address", 4096), "beside what the booster's paper says");
+    assert_eq!(flushes("ufs-tuned", &["scheme.*.flush_order=log"]), ("pipelined", "log", 1024));
+}
+
+/// docs/data/flush-search.json is what scripts/search_flush.py has tried in this profile.
+#[test]
+fn tuned_presets_are_what_the_search_has_found() {
+    let own = |scheme: &str, set: &[String]| {
+        let set: Vec<Override> = set.iter().map(|text| parse_override(text).unwrap()).collect();
+        let parts = SystemSpec::preset(scheme).resolve().unwrap();
+        format!("{:?}", Profile::load("hp-ufs", &set).unwrap().for_parts(parts).values.mappings.SegmentLog)
+    };
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data/flush-search.json");
+    let search: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(kept).unwrap()).unwrap();
+    for scheme in ["ufs", "hpb"] {
+        let best = search["schemes"][scheme]["best"]["settings"].as_object().unwrap();
+        assert_eq!(best.len(), 5, "{best:?}");
+        let set: Vec<String> = best.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        assert_eq!(own(&format!("{scheme}-tuned"), &[]), own(scheme, &set), "{scheme}");
+    }
 }
