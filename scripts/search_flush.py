@@ -1,4 +1,4 @@
-"""Searches the strongest map flush of `segment-log` within the same SRAM: `scripts/search_flush.py [--full]`.
+"""Searches the strongest map flush of `segment-log` within the same SRAM: `scripts/search_flush.py`.
 
 Presets `ufs-tuned` and `hpb-tuned` bring what this search finds, so that they are the best of a design space and not a
 matter of taste. The search is a grid, each run is deterministic, and all of it is kept in docs/data/flush-search.json.
@@ -55,9 +55,7 @@ def settings() -> list[dict[str, Any]]:
     in_rounds = "rounds"
     least = GRID[ONLY_IN_A_PIPELINE][0]
     return [
-        one
-        for one in found
-        if one["scheme.segment-log.flush_mode"] != in_rounds or one[ONLY_IN_A_PIPELINE] == least
+        one for one in found if one["scheme.segment-log.flush_mode"] != in_rounds or one[ONLY_IN_A_PIPELINE] == least
     ]
 
 
@@ -86,15 +84,17 @@ def second_stage(mib: int) -> dict[str, dict[str, Any]]:
 
 def search(scheme: str, mib: int) -> dict[str, Any]:
     """All that is measured of a scheme, and its best settings."""
-    base = {"f6_16g": throughput(scheme, {}, job(16, mib))}
+    base: dict[str, Any] = {"f6_16g": throughput(scheme, {}, job(16, mib))}
     base |= {name: throughput(scheme, {}, **what) for name, what in second_stage(mib).items()}
-    points = [{"settings": own, "f6_16g": throughput(scheme, own, job(16, mib))} for own in settings()]
+    points: list[dict[str, Any]] = [
+        {"settings": own, "f6_16g": throughput(scheme, own, job(16, mib))} for own in settings()
+    ]
     fitting = [point for point in points if isinstance(point["f6_16g"], float)]
     for point in sorted(fitting, key=lambda point: point["f6_16g"], reverse=True)[:BEST]:
         for name, what in second_stage(mib).items():
             point[name] = throughput(scheme, point["settings"], **what)
-        gains = [point[name] / base[name] for name in base if isinstance(point[name], float)]
-        point["score"] = prod(gains) ** (1 / len(gains))
+        if all(isinstance(point[name], float) for name in base):
+            point["score"] = prod(point[name] / base[name] for name in base) ** (1 / len(base))
     best = max((point for point in fitting if "score" in point), key=lambda point: point["score"])
     return {"without": base, "points": points, "best": best}
 
@@ -112,13 +112,12 @@ def text(found: dict[str, Any]) -> str:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    options.add_argument("--full", action="store_true", help="1 GiB for each run, as in the figures, instead of 64 MiB")
+    options.add_argument("--mib", type=int, default=1024, help="writes of each run; the figures have 1024 MiB")
     options.add_argument("--out", type=Path, default=KEPT, help="where the search is kept")
     chosen = options.parse_args()
-    mib = 1024 if chosen.full else 64
-    found = {"ufsim": ufsim.__version__, "mib": mib, "schemes": {name: search(name, mib) for name in SCHEMES}}
-    chosen.out.write_text(text(found), encoding="utf-8")
-    for name, of_scheme in found["schemes"].items():
+    schemes = {name: search(name, chosen.mib) for name in SCHEMES}
+    chosen.out.write_text(text({"ufsim": ufsim.__version__, "mib": chosen.mib, "schemes": schemes}), encoding="utf-8")
+    for name, of_scheme in schemes.items():
         print(f"{name}: {of_scheme['best']['score']:.3f} with {of_scheme['best']['settings']}")
 
 

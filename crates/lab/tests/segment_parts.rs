@@ -19,7 +19,7 @@ const FLUSHES: u64 = 40;
 fn run(segment_kib: u64) -> RunResult {
     let mut spec = tiny("ufs", 1);
     spec.profile = "hp-ufs".into();
-    let set: [(&str, serde_json::Value); 8] = [
+    let set: [(&str, serde_json::Value); 9] = [
         ("device.capacity_mib", CAPACITY_MIB.into()),
         ("nand.data_superblocks", 600.into()),
         ("gc.start_superblocks", 30.into()),
@@ -27,6 +27,8 @@ fn run(segment_kib: u64) -> RunResult {
         ("gc.hurried_superblocks", 28.into()),
         ("gc.reserve_superblocks", 4.into()),
         ("sram.write_through", true.into()),
+        // The same segment cache for all sizes, so that the rounds of a flush are as large.
+        ("sram.covers", "pool".into()),
         ("scheme.*.segment_kib", segment_kib.into()),
     ];
     spec.set = set.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();

@@ -4,7 +4,7 @@ micro-benchmarks and recovery.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -272,7 +272,8 @@ T1_SRAM = Figure(
 ITERATIONS = 8
 
 
-def _f7_runs(setting: Setting) -> list[Run]:
+def gc_runs(setting: Setting, schemes: Sequence[str] = SCHEMES) -> list[Run]:
+    """Random writes on an aged device, in eight iterations."""
     return [
         Run(
             {"scheme": scheme},
@@ -286,12 +287,8 @@ def _f7_runs(setting: Setting) -> list[Run]:
                 age=job("hp-ufs-age-gc"),
             ),
         )
-        for scheme in SCHEMES
+        for scheme in schemes
     ]
-
-
-def _f7_judged(setting: Setting) -> list[Run]:
-    return [run for run in _f7_runs(setting) if run.labels["scheme"] in OF_PAPER]
 
 
 def iterations(frame: pd.DataFrame) -> pd.DataFrame:
@@ -350,8 +347,8 @@ F7 = Figure(
         "device has some free superblocks above the threshold of GC left when the first iterations begin."
     ),
     paper_shows="HP-UFS up to 70% over HPB; all schemes are fastest in iteration 1 and stable from the second.",
-    runs=_f7_runs,
-    judged=_f7_judged,
+    runs=gc_runs,
+    judged=partial(gc_runs, schemes=OF_PAPER),
     draw=_f7_draw,
     measure=_f7_measure,
     claims=("hp-ufs.f7.gc", "hp-ufs.f7.order"),

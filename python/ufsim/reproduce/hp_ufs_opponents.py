@@ -18,12 +18,6 @@ SCHEMES = (*OPPONENTS, "hp-ufs")
 COLOURS = {"over HPB": "#e69f00", "over HPB tuned": "#8c510a"}
 
 
-def _of(experiment: str, runs: list[Run]) -> list[Run]:
-    """Those runs of another figure that have the schemes compared here, with the name of the experiment."""
-    chosen = [run for run in runs if run.labels["scheme"] in SCHEMES]
-    return [replace(run, labels={"experiment": experiment, "load": "", **run.labels}) for run in chosen]
-
-
 def _runs(setting: Setting) -> list[Run]:
     ranges = [
         Run({"experiment": "writes", "load": f"{gib}", "scheme": scheme}, hp_ufs.write_spec(gib, scheme, setting))
@@ -39,7 +33,8 @@ def _runs(setting: Setting) -> list[Run]:
         replace(run, labels={"experiment": f"apps, {run.labels['state']}", "load": run.labels["app"], **run.labels})
         for run in hp_ufs_apps.runs_of(hp_ufs_apps.recorded(setting), setting, schemes=SCHEMES)
     ]
-    gc = [] if setting.quick else _of("writes, GC", hp_ufs.F7.runs(setting))
+    gc = [] if setting.quick else hp_ufs.gc_runs(setting, SCHEMES)
+    gc = [replace(run, labels={"experiment": "writes, GC", "load": "", **run.labels}) for run in gc]
     return [*ranges, *gc, *sqlite, *apps]
 
 

@@ -162,9 +162,9 @@ impl Profile {
     pub fn check_parts(&self, parts: Parts) -> Result<(), ProfileError> {
         let fits = parts.mapping.check(&self.device_config([0; 2])).map_err(|error| error.to_string());
         // What the tables leave has to be enough, too.
-        let fits = fits.and_then(|()| self.check_tables(parts)).and_then(|()| {
-            parts.mapping.check(&self.device_of(parts, [0; 2])).map_err(|error| error.to_string())
-        });
+        let fits = fits
+            .and_then(|()| self.check_tables(parts))
+            .and_then(|()| parts.mapping.check(&self.device_of(parts, [0; 2])).map_err(|error| error.to_string()));
         let fits = fits.and_then(|()| super::checks::check_reorder(&self.values, &self.host_config(parts)));
         fits.map_err(|problem| ProfileError { profile: self.origin.clone(), problem })
     }

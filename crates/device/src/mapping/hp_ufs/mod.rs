@@ -249,7 +249,8 @@ impl Scheme for HpUfs {
     fn memory(&self, core: &Core) -> MapMemory {
         let log = u64::from(core.cfg().log.entries) * 16;
         let collected = self.victims.table_bytes();
-        MapMemory { sram: log + core.meta().table_bytes() + self.log_blocks.table_bytes() + collected, ..MapMemory::default() }
+        let sram = log + core.meta().table_bytes() + self.log_blocks.table_bytes() + collected;
+        MapMemory { sram, ..MapMemory::default() }
     }
 }
 
