@@ -22,6 +22,7 @@ import site_drawings
 import site_explored
 import site_fio
 import site_mechanisms
+import site_mqsim
 import site_mutants
 import site_notebook
 import site_papers
@@ -136,6 +137,7 @@ NAMED: dict[str, Callable[[str], str]] = {
     "scores": site_calibration.scores,
     "fitted": site_calibration.parameters,
     "residuals": site_calibration.residuals,
+    "mqsim": site_mqsim.part,
 }
 
 
