@@ -113,8 +113,11 @@ def test_kills_are_compared_by_sequence_and_spared_apps_are_none() -> None:
     values_of = figure.measure(runs(dict(zip(names, counts, strict=True))))
     values = [(part.claim.removeprefix("hpbvalve.f16."), part.value) for part in values_of[:4]]
     assert values == [("kills", 75.0), ("kills-vs-ufs", 3.0), ("kills", 85.0), ("kills-vs-ufs", 5.0)]
-    none = figure.measure(runs({name: [0, 0, 0] for name in names}))
-    assert [part.value for part in none[:4]] == [None] * 4, "without kills there is nothing to compare"
+    without = runs({name: [0, 0, 0] for name in names})
+    for none in (without, without.assign(kills="[]")):
+        parts = figure.measure(none)
+        assert [part.value for part in parts[:4]] == [None] * 4, "without kills there is nothing to compare"
+        assert [part.value for part in parts[4:]] == [0, False] and not figure.draw(none).axes[0].lines
     assert [part.seeds for part in values_of] == [3] * len(values_of)
     ratio = values_of[3].interval
     # Without one of the three sequences 14 of 3, 14 of 3 and 12 of 2: 4.667 twice and 6; Student's t is 4.303.
@@ -143,6 +146,12 @@ def test_games_that_are_never_loaded_again_have_no_loading_to_compare() -> None:
     assert (loading(warm=True), loading(warm=False)) == (None, 50.0)
 
 
+def test_misses_that_cost_nothing_leave_nothing_to_remove() -> None:
+    table = pd.DataFrame({"foam": [100.0, 200.0], "hpbvalve": [101.0, 202.0], "ideal": [100.0, 200.0]})
+    assert hpbvalve_result.removed(table) is None
+    assert hpbvalve_result.removed(table.assign(ideal=[90.0, 190.0])) == pytest.approx(-15)
+
+
 def test_switches_are_compared_app_by_app() -> None:
     (figure,) = select("hpbvalve/f13")
     apps = {"ideal": [100.0, 200.0], "hpbvalve": [103.0, 201.0], "foam": [108.0, 204.0]}
@@ -154,6 +163,8 @@ def test_switches_are_compared_app_by_app() -> None:
     assert verdicts() == [True, True, True]
     assert verdicts(hpbvalve=[103.0, 205.0]) == [False, True, False]
     assert verdicts(hpbvalve=[107.0, 201.0]) == [True, False, True]
+    assert verdicts(foam=[108.0, float("nan")]) == [True, True, True], "TW is not in the background everywhere"
+    assert verdicts(foam=[float("nan")] * 2) == [None]
     assert "hpbvalve.f13.switching" in figure.claims
 
 

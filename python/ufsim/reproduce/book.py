@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ufsim import _core, outputs
 from ufsim.reproduce.claims import Outcome, Place, Sample, load_claims, numbered, outcomes
@@ -18,6 +18,12 @@ from ufsim.reproduce.registry import FIGURES, select
 from ufsim.reproduce.store import RunStore
 from ufsim.spec import check_range
 from ufsim.states import StateCache
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The columns of points, by their keys.
+Rows = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,9 @@ def reproduce(
     check_range("seeds", setting.seeds, 1, 1000)
     plans = [planned(figure, setting) for figure in select(wish)]
     points = [point for plan in plans for own in plan.points.values() for point in own]
-    rows = measured(points, Means(jobs, cache, store, progress))
+    means = Means(jobs, cache, store, progress)
+    rows = measured(points, means)
+    plans = grown(plans, rows, setting, means)
     return Book([_drawn(plan, rows) for plan in plans], setting)
 
 
@@ -134,15 +142,37 @@ def left_out(drawn: Drawn) -> dict[Place, str]:
     return {(claim.id, at): drawn.missing for claim in own for at, _ in numbered(claim)}
 
 
-def _drawn(plan: Plan, rows: dict[str, dict[str, Any]]) -> Drawn:
+def grown(plans: list[Plan], rows: Rows, setting: Setting, means: Means) -> list[Plan]:
+    """The plans with the points that turn out to be needed, as long as some do. Adds what they give to `rows`."""
+    while wanted := {plan.figure.id: more for plan in plans if (more := _further(plan, rows, setting))}:
+        rows |= measured([point for own in wanted.values() for point in own], means)
+        plans = [_with(plan, wanted.get(plan.figure.id, []), setting.seed) for plan in plans]
+    return plans
+
+
+def _further(plan: Plan, rows: Rows, setting: Setting) -> list[Run | Point]:
+    if plan.missing or plan.figure.further is None:
+        return []
+    frame = _frame(plan.points[setting.seed], rows)
+    return [_verified(point, setting) for point in plan.figure.further(setting, frame)]
+
+
+def _with(plan: Plan, more: Sequence[Run | Point], seed: int) -> Plan:
+    return replace(plan, points=plan.points | {seed: [*plan.points[seed], *more]}) if more else plan
+
+
+def _frame(points: Sequence[Run | Point], rows: Rows) -> pd.DataFrame:
+    """What points have given: a row for each, the labels first."""
     import pandas as pd
 
+    return pd.DataFrame([{**point.labels, **rows[key(point)]} for point in points])
+
+
+def _drawn(plan: Plan, rows: Rows) -> Drawn:
     figure = plan.figure
     if plan.missing:
         return Drawn(figure, plan.missing)
-    frames = {
-        seed: pd.DataFrame([{**point.labels, **rows[key(point)]} for point in own]) for seed, own in plan.points.items()
-    }
+    frames = {seed: _frame(own, rows) for seed, own in plan.points.items()}
     samples = [
         Sample(seed, value, figure.chance != "none")
         for seed, frame in frames.items()

@@ -92,6 +92,7 @@ class Figure:
     `caption` tells the mechanism in a sentence or two; `paper_shows` what the paper's own figure says. `runs` gives the
     points; `draw` and `measure` get them as a data frame with one row for each, the labels first. `chance` says what
     another seed changes. Of a further seed only `judged` is run, if a figure draws more than its claims need.
+    `further` gives the points that are still needed after those in the frame; it is asked until there are none.
     `unmeasured` names readings of its claims that are not measured, each with the reason. `table` gives numbers that
     readers want beside the drawing; report, scorecard and docs have them.
     """
@@ -106,6 +107,7 @@ class Figure:
     claims: tuple[str, ...] = ()
     chance: Chance = "seed"
     judged: Callable[[Setting], Sequence[Run | Point]] | None = None
+    further: Callable[[Setting, pd.DataFrame], Sequence[Run | Point]] | None = None
     unmeasured: Mapping[Place, str] = field(default_factory=dict)
     table: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ufsim.palette import scheme_colours
 from ufsim.reproduce import draw
 from ufsim.reproduce.figure import Figure, Point, Setting
-from ufsim.reproduce.hpbvalve import by_app, expanded, points, uses
+from ufsim.reproduce.hpbvalve import by_app, expanded, killed, points, uses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,15 +24,14 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """By scheme: mean launch in ms, misses in per cent of the foreground's reads, most memory, apps killed."""
     import pandas as pd
 
-    table, kills, samples = uses(frame), expanded(frame, "kills"), expanded(frame, "timeline")
-    killed = kills[~kills["spared"].astype(bool) & (kills["category"] < 3)]
+    table, kills, samples = uses(frame), killed(frame), expanded(frame, "timeline")
     order = list(frame["scheme"])
     sums = table.groupby("scheme")[["reads", "map"]].sum()
     columns = {
         "launch_ms": by_app(table, "launch_ms").mean(),
         "misses_percent": sums["map"] / sums["reads"] * 100,
         "hpb_mib": samples.groupby("scheme")["hpb_mib"].max(),
-        "apps_killed": killed.groupby("scheme").size().reindex(order, fill_value=0),
+        "apps_killed": kills[kills["category"] < 3].groupby("scheme").size().reindex(order, fill_value=0),
     }
     return pd.DataFrame(columns).reindex(order)
 

@@ -1,4 +1,4 @@
-"""HPBvalve (FAST 2023), Sec. 6: launches, loading, misses, hits, kills and memory (Figs. 13 to 17), profile lists."""
+"""HPBvalve (FAST 2023), Sec. 6: launches, loading, misses, hits and memory (Figs. 13 to 15, 17), profile lists."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING
 
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
-from ufsim.reproduce.figure import Figure, Point, Setting
+from ufsim.reproduce.figure import Figure
 from ufsim.reproduce.hpbvalve import (
     APPS,
     COLOURS,
     GAMES,
     LEGEND,
     PAPER_NAMES,
-    RESERVED,
     bars,
     best,
     by_app,
+    chosen,
     comparison,
     cut,
     expanded,
     kept,
+    less,
     listed,
     over,
     points,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 MIB = 1 << 20
+NO_PENALTY = "misses cost UFS+HPB nothing, so that there is nothing to remove"
 
 
 # ---------------------------------------------------------------- Fig. 13
@@ -50,9 +52,10 @@ def _f13_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def removed(table: pd.DataFrame) -> float:
+def removed(table: pd.DataFrame) -> float | None:
     """Share of the time that misses cost UFS+HPB which HPBvalve saves, in per cent, over all apps."""
-    return float((table["foam"] - table["hpbvalve"]).sum() / (table["foam"] - table["ideal"]).sum() * 100)
+    cost = (table["foam"] - table["ideal"]).sum()
+    return float((table["foam"] - table["hpbvalve"]).sum() / cost * 100) if cost > 0 else None
 
 
 def _f13_measure(frame: pd.DataFrame) -> list[Measured]:
@@ -80,6 +83,7 @@ def _f13_measure(frame: pd.DataFrame) -> list[Measured]:
             "hpbvalve.f13.loading",
             removed(launch),
             "of launches",
+            told="" if removed(launch) is not None else NO_PENALTY,
             reason=f"launch in ms, UFS+HPB: {listed(launch['foam'], 0)}; Optimal: {listed(launch['ideal'], 0)}",
         ),
         _loading(loading),
@@ -92,11 +96,9 @@ def _loading(loading: pd.DataFrame) -> Measured:
     """What misses cost the loading of games, which a launch does only if the game does not run yet."""
     claim = "hpbvalve.f13.loading"
     if loading.empty:
-        why = (
-            "in the sequences that are kept no game was loaded again under every system; those left out have most such "
-            "loads"
-        )
-        return Measured(claim, None, "of loading", reason=why)
+        return Measured(claim, None, "of loading", "in the sequences that are kept no game loads twice in every system")
+    if removed(loading) is None:
+        return Measured(claim, None, "of loading", NO_PENALTY)
     valve, foam = listed(over(loading, "hpbvalve")), listed(over(loading, "foam"))
     return Measured(
         claim,
@@ -107,9 +109,13 @@ def _loading(loading: pd.DataFrame) -> Measured:
     )
 
 
-def switching(warm: pd.DataFrame) -> list[Measured]:
-    """What 6.2.1 says of switches to an app that is in the background."""
+def switching(switches: pd.DataFrame) -> list[Measured]:
+    """What 6.2.1 says of switches to an app that is in the background, for apps that every system keeps there."""
     claim = "hpbvalve.f13.switching"
+    warm = switches.dropna()
+    told = "" if len(warm) == len(APPS) else f"; only {', '.join(warm.index)} are there in every system"
+    if warm.empty:
+        return [Measured(claim, None, told="no app is in the background in every system when the user comes back")]
     valve, foam = over(warm, "hpbvalve"), over(warm, "foam")
     faster = warm.index[warm["hpbvalve"] < warm["foam"]]
     return [
@@ -117,7 +123,7 @@ def switching(warm: pd.DataFrame) -> list[Measured]:
             claim,
             len(faster) == len(warm),
             "faster than UFS+HPB for every app",
-            f"for {len(faster)} of {len(warm)}: {listed(cut(warm, 'foam', 'hpbvalve'))}",
+            f"for {len(faster)} of {len(warm)}: {listed(cut(warm, 'foam', 'hpbvalve'))}{told}",
         ),
         Measured(
             claim,
@@ -278,132 +284,13 @@ F15 = Figure(
 )
 
 
-# ---------------------------------------------------------------- Fig. 16
-
-
-def kills_by_scheme(frame: pd.DataFrame) -> pd.DataFrame:
-    """Processes killed by category, a column for each scheme."""
-    kills = expanded(frame, "kills")
-    kills = kills[~kills["spared"].astype(bool)]
-    counts = kills.groupby(["category", "scheme"]).size().unstack(fill_value=0)
-    order = list(dict.fromkeys(frame["scheme"]))
-    return counts.reindex(index=range(7), columns=order, fill_value=0)
-
-
-def reads_over_ufs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Reads of apps in the foreground, in per cent over those under UFS, by app."""
-    sums = uses(frame, first=True).groupby(["app", "scheme"])["reads"].sum().unstack()
-    sums = sums.reindex(list(APPS))
-    return (sums.div(sums["ufs"], axis=0) - 1) * 100
-
-
-def _f16_runs(setting: Setting) -> list[Point]:
-    return points(setting, ("ufs", "foam", RESERVED, "hpbvalve"))
-
-
-def _f16_draw(frame: pd.DataFrame) -> Drawing:
-    figure, (left, right) = draw.canvas(columns=2, width=5.6)
-    counts = kills_by_scheme(frame)
-    counts.index = [str(category + 1) for category in counts.index]
-    bars(left, counts, "kills")
-    left.set_yscale("symlog", linthresh=1)
-    left.set_xlabel("priority, 1 = what the user would miss most")
-    bars(right, reads_over_ufs(frame)[["foam", RESERVED, "hpbvalve"]], "foreground reads over UFS (%)")
-    draw.legend(left)
-    return figure
-
-
-def top_kills(frame: pd.DataFrame) -> pd.DataFrame:
-    """Kills in the top three priorities: a row for each sequence, a column for each scheme."""
-    kills = expanded(frame, "kills")
-    kills = kills[~kills["spared"].astype(bool) & (kills["category"] < 3)]
-    counts = kills.groupby(["seed", "scheme"]).size().unstack(fill_value=0)
-    runs = kept(frame)
-    return counts.reindex(index=runs["seed"].unique(), columns=runs["scheme"].unique(), fill_value=0)
-
-
-def _f16_measure(frame: pd.DataFrame) -> list[Measured]:
-    top, more = top_kills(frame), reads_over_ufs(frame)
-    reads = uses(frame, first=True).groupby(["seed", "scheme"])["reads"].sum().unstack()
-    total = top.sum()
-    told = f"top three priorities in {len(top)} sequences: UFS {total['ufs']}, HPBvalve {total['hpbvalve']}"
-    measured = []
-    for reading, scheme in enumerate(("foam", RESERVED)):
-        name = PAPER_NAMES[scheme]
-        ratio = times(total, by=scheme, of="ufs")
-        told_here = f"{told}, {name} {total[scheme]}"
-        over_ufs = "no ratio to UFS" if ratio is None else f"{ratio:.2f} times UFS (paper: 5)"
-        measured += [
-            Measured("hpbvalve.f16.kills", less(total, by="hpbvalve", of=scheme), name, f"{told_here}; {over_ufs}"),
-            Measured("hpbvalve.f16.kills-vs-ufs", ratio, told=told_here, reading=reading),
-        ]
-    all_reads = reads.sum()
-    valve, foam, reserved = (more_of(all_reads, by=name, of="ufs") for name in ("hpbvalve", "foam", RESERVED))
-    return [
-        *measured,
-        Measured(
-            "hpbvalve.f16.reads",
-            valve,
-            "HPBvalve over UFS, all apps",
-            reason=f"by app: {listed(more['hpbvalve'])}",
-        ),
-        Measured(
-            "hpbvalve.f16.reads",
-            None if foam is None or valve is None else foam > valve,
-            "UFS+HPB more",
-            f"{with_sign(foam)}; with its memory reserved {with_sign(reserved)}",
-            reason=f"by app: {listed(more['foam'])}",
-        ),
-    ]
-
-
-def times(sums: pd.Series, *, by: str, of: str) -> float | None:
-    """How many times the one is the other; nothing if there is nothing to compare with."""
-    return float(sums[by] / sums[of]) if sums[of] else None
-
-
-def more_of(sums: pd.Series, *, by: str, of: str) -> float | None:
-    """By how many per cent the one is above the other."""
-    ratio = times(sums, by=by, of=of)
-    return None if ratio is None else (ratio - 1) * 100
-
-
-def less(sums: pd.Series, *, by: str, of: str) -> float | None:
-    """By how many per cent the one is below the other."""
-    above = more_of(sums, by=by, of=of)
-    return None if above is None else -above
-
-
-def with_sign(percent: float | None) -> str:
-    """A difference as people read it."""
-    return "nothing to compare" if percent is None else f"{percent:+.1f}%"
-
-
-F16 = Figure(
-    id="hpbvalve/f16",
-    title="Kills by priority, and foreground reads",
-    caption=(
-        "UFS+HPB has what it has fetched, whoever is short of memory, until its timer drops it; reserved, its 256 MiB "
-        "from boot on. HPBvalve fetches more, and gives back of it before an app that was used lately is killed. If "
-        "that is less than the kill would free, the killer resumes (6.3). What is killed is read again at its next "
-        "launch. Scales by powers of ten on the left."
-    ),
-    paper_shows="Kills in the top three priorities: UFS+HPB 5 times UFS, HPBvalve 70% fewer; reads: +13% and +5%.",
-    runs=_f16_runs,
-    draw=_f16_draw,
-    measure=pooled(_f16_measure),
-    chance="own",
-    claims=("hpbvalve.f16.kills", "hpbvalve.f16.kills-vs-ufs", "hpbvalve.f16.reads"),
-)
-
-
 # ---------------------------------------------------------------- Fig. 17
 
 
 def _f17_draw(frame: pd.DataFrame) -> Drawing:
     # One of the repeated sequences, whole.
     frame = frame[frame["seed"] == frame["seed"].min()]
-    samples, kills = expanded(frame, "timeline"), expanded(frame, "kills")
+    samples, kills = expanded(frame, "timeline"), chosen(frame)
     figure, axes = draw.canvas(rows=2, width=9.0, height=2.6)
     for each, scheme in zip(axes, ("foam", "hpbvalve"), strict=True):
         own = samples[samples["scheme"] == scheme]
@@ -524,4 +411,4 @@ S63_ENERGY = Figure(
     claims=("hpbvalve.s63.energy",),
 )
 
-FIGURES = (F13, F14, F15, F16, F17, S63, S63_ENERGY)
+FIGURES = (F13, F14, F15, F17, S63, S63_ENERGY)

@@ -23,7 +23,7 @@ from ufsim.reproduce.hpbvalve import (
     best,
     by_app,
     cut,
-    expanded,
+    killed,
     listed,
     points,
     pooled,
@@ -266,8 +266,7 @@ def by_size(table: pd.DataFrame, scheme: str) -> pd.DataFrame:
 
 def kills_by_size(kills: pd.DataFrame, scheme: str) -> pd.DataFrame:
     """Apps and services killed by category, a row for each size of HPB."""
-    kills = sized(kills[~kills["spared"].astype(bool)], scheme)
-    counts = kills.groupby(["memory_mib", "category"]).size().unstack(fill_value=0)
+    counts = sized(kills, scheme).groupby(["memory_mib", "category"]).size().unstack(fill_value=0)
     return counts.reindex(columns=range(7), fill_value=0).sort_index()
 
 
@@ -297,7 +296,7 @@ def _f6_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
-    table, kills = uses(frame, first=True), expanded(frame, "kills")
+    table, kills = uses(frame, first=True), killed(frame)
     return [
         part for scheme in SIZED for part in _tradeoff(scheme, by_size(table, scheme), kills_by_size(kills, scheme))
     ]
@@ -363,7 +362,7 @@ F6 = Figure(
 
 
 def _f7_draw(frame: pd.DataFrame) -> Drawing:
-    kills = expanded(frame, "kills")
+    kills = killed(frame)
     figure, axes = draw.canvas(columns=2, rows=len(SIZED), width=5.0, height=2.6)
     shades = ("#67001f", "#b2182b", "#d6604d", "#f4a582", "#bcbcbc", "#878787", "#4d4d4d")
     for number, scheme in enumerate(SIZED):
