@@ -30,6 +30,11 @@ OF_PAPER = ("ufs", "hpb", "hp-ufs", "ideal")
 SCHEMES = ("ufs", "hpb", "ufs-tuned", "hpb-tuned", "hp-ufs", "ideal")
 # HPB whose map flushes go by address, which is a reading of Fig. 6.
 BY_ADDRESS = "hpb, flush by address"
+# Why HP-UFS gains less over it than the paper says; shown only beside a miss.
+ADDRESS_MISS = (
+    "segments that a flush writes in order of their addresses lie beside each other, so the next flush reads several "
+    "of them with one access to the cells: the same reads take the dies about a third less time"
+)
 RANGES = (1, 2, 4, 8, 16, 32, 64)
 CACHES: tuple[int | str, ...] = (5, 10, 20, 40, "unlimited")
 # The paper's limit of the L2P segment cache.
@@ -123,7 +128,12 @@ def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
     by_address = frame.set_index("scheme").loc[BY_ADDRESS, "throughput_mib_per_s"]
     return [
         Measured("hp-ufs.f6.randwrite-16g", float(gain.loc[16]), told=told),
-        Measured("hp-ufs.f6.randwrite-16g", float(schemes["hp-ufs"].loc[16] / by_address - 1) * 100, reading=1),
+        Measured(
+            "hp-ufs.f6.randwrite-16g",
+            float(schemes["hp-ufs"].loc[16] / by_address - 1) * 100,
+            reading=1,
+            reason=ADDRESS_MISS,
+        ),
         Measured(shape, near, "HP-UFS within 10% of Ideal up to 16 GiB"),
         Measured(shape, falls, "UFS and HPB fall as the range grows"),
         Measured(shape, no_better, "HPB no better than UFS"),
