@@ -22,10 +22,10 @@ pub enum Locality {
     Run,
 }
 
-/// Mean reads in a cluster of a launch. HPBvalve Sec. 6.3: the profile lists of nine apps take 99 KB at 4 bytes per run
-/// of chunks, so they have 25 thousand runs. The nine apps of `apps/` together read 60 thousand times in one cold use
-/// of each (AP 29, GI 11, CR 6, IG 4.4 thousand).
-const LAUNCH_CLUSTER: f64 = 2.4;
+/// Mean reads in a cluster of a launch: 17,868 reads of 1183 chunks in the first starts that Technion's traces of a
+/// Pixel 6a have of PUBG, Genshin Impact and a browser. HPBvalve's lists (Sec. 6.3: 99 KB for nine apps at 4 bytes per
+/// run of chunks) would need about 2; they are a result of the paper, and measured against this.
+const LAUNCH_CLUSTER: f64 = 15.1;
 /// Mean reads in a cluster while an app runs: 18,187 reads of 1250 chunks in the HP-UFS authors' traces of Genshin
 /// Impact, Twitter and Facebook on a Pixel 4. These apps had been launched before.
 const RUN_CLUSTER: f64 = 14.5;
@@ -175,7 +175,7 @@ mod tests {
     /// Sizes are within 5 standard errors of their means; the limit of 64 KiB cuts off a thousandth.
     #[test]
     fn clusters_and_reads_have_their_mean_sizes() {
-        for (locality, cluster, spread) in [(Locality::Launch, LAUNCH_CLUSTER, 0.06), (Locality::Run, RUN_CLUSTER, 1.2)]
+        for (locality, cluster, spread) in [(Locality::Launch, LAUNCH_CLUSTER, 1.3), (Locality::Run, RUN_CLUSTER, 1.2)]
         {
             sized(locality, cluster, spread);
         }

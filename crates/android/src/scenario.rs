@@ -365,7 +365,7 @@ fn lmkd_of(root: &mut Section<'_>) -> Result<Lmkd, ScenarioError> {
 }
 
 fn io_of(root: &mut Section<'_>) -> Result<IoSettings, ScenarioError> {
-    let mut io = IoSettings { parallel: 1, fresh_share: 0.15, nominal_read: Nanos::from_micros(95) };
+    let mut io = IoSettings { parallel: 1, fresh_share: 0.25, nominal_read: Nanos::from_micros(33) };
     settings(root, "io", |section| {
         let Some(s) = section else { return Ok(()) };
         io.parallel = s.whole("parallel_reads", 1..=1024)?.map_or(io.parallel, |value| value as u32);

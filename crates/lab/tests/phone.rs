@@ -94,10 +94,10 @@ fn the_same_scenario_gives_the_same_bytes_and_the_log_changes_nothing() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// HPBvalve Table 1 on a device that has all mappings. The file's times count `io.nominal_read_us` for each read, 95
-/// us. In a cold launch a read takes 80 to 100 us, depending on how many find their page in the page register; a warm
-/// one picks single reads out of the list, which take up to 140 us each without it. So the times of the table come back
-/// to within 20 us for each read of a cold launch (9% of CR's, 7% of IG's) and 45 us for each of a warm one (4%).
+/// HPBvalve Table 1 on a device that has all mappings. The file's times count `io.nominal_read_us` for each read, 33
+/// us: a read of a cold launch takes 18 us from the page register, where two of three find their page, and up to 70
+/// without it. A warm launch picks single reads out of the list, which seldom find it. So the times of the table come
+/// back to within 8 us for each read of a cold launch (3.5% of CR's, 2.7% of IG's) and 40 us for each of a warm one.
 #[test]
 fn table_1_comes_back_from_an_ideal_device() {
     let text = "[phone]\napps = [\"AP\", \"CR\", \"UB\", \"IG\"]\nsequence = [\"AP\", \"CR\", \"UB\", \"IG\"]\n\
@@ -121,7 +121,7 @@ fn table_1_comes_back_from_an_ideal_device() {
         for (cold, ms, reads) in [(true, cold_ms, cold_reads), (false, warm_ms, warm_reads)] {
             let u = of(report, app, cold).next().unwrap();
             let measured = u.launch_ns as f64 / 1e6;
-            let tolerance_ms = reads as f64 * if cold { 0.020 } else { 0.045 };
+            let tolerance_ms = reads as f64 * if cold { 0.008 } else { 0.040 };
             assert!((measured - ms).abs() < tolerance_ms + 1.0, "{app}: {measured} ms, in the table {ms}");
             assert_eq!(u.launch_reads.reads, reads, "{app}");
         }
@@ -163,7 +163,7 @@ fn the_whole_table_may_be_cached_as_far_as_the_phone_has_memory() {
             }
             assert!(least_system > 98 * MIB, "{scheme}: the system keeps {least_system}");
             assert!(fits || !report.kills.is_empty(), "{scheme} with {most}");
-            assert!(most > MIB, "{scheme} takes {most}");
+            assert!(most > MIB / 2, "{scheme} takes {most}");
         }
         std::fs::remove_file(path).unwrap();
     }
