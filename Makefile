@@ -24,8 +24,8 @@ CUTS ?= 1000000
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test docs scorecard reproduce fits wheel wheel-test sdist-test crash soak explore mutants fuzz \
-	check-format check-rust check-clippy check-python quick example install bench format clean
+.PHONY: help demo test docs scorecard reproduce fits flush-search wheel wheel-test sdist-test crash soak explore \
+	mutants fuzz check-format check-rust check-clippy check-python quick example install bench format clean
 
 help:
 	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
@@ -36,6 +36,7 @@ help:
 	@echo "make reproduce  measure the papers' figures again, with five seeds; can be stopped, and goes on later"
 	@echo "make scorecard  the same, and keep the claims for the documentation"
 	@echo "make fits     fit the phones' profiles to recorded latencies again (TRACES=../shared/traces; about an hour)"
+	@echo "make flush-search  find the fastest map flush of ufs-tuned and hpb-tuned again (about five minutes)"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make soak     a million power cuts on all processors (CUTS=1000000); can be stopped, and goes on later"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
@@ -92,6 +93,9 @@ scorecard: reproduce
 
 fits: install
 	$(BIN)/python scripts/fit_profiles.py --traces $(TRACES)
+
+flush-search: install
+	$(BIN)/python scripts/search_flush.py
 
 # The first two take what make install has compiled; the last one compares with it.
 wheel: install
