@@ -98,8 +98,8 @@ OPPONENTS_FIGURE = Figure(
     caption=(
         "HPB's device flushes its map as the authors' prototype does: all else stops, segments are read and written in "
         "rounds, in the order of the log. Nothing in HPB asks for that. Preset hpb-tuned has the map flush that a "
-        "search over this firmware's design space found to be the fastest in the same SRAM. What HP-UFS gains over it is "
-        "what host memory is worth; the rest of its gain over HPB a better flush would give, too."
+        "search over this firmware's design space found to be the fastest in the same SRAM. What HP-UFS gains over it "
+        "is what host memory is worth; the rest of its gain over HPB a better flush would give, too."
     ),
     paper_shows="HP-UFS over HPB alone.",
     runs=_runs,
