@@ -89,8 +89,8 @@ F2 = Figure(
     caption=(
         "Each read of a launch that finds no mapping waits for a flash read of its own. 512 KB of SRAM hold the "
         "entries of 512 MB, and between two uses of an app the others have read more than that. HPB by counts of "
-        "reads fetches a subregion when it has been read eight times, so that a launch with some fifteen reads in 2 MiB "
-        f"finds half of its mappings there. Both policies that the paper may mean by HPB are drawn. {LEGEND}"
+        "reads fetches a subregion when it has been read eight times, so that a launch with some fifteen reads in 2 MiB"
+        f" finds half of its mappings there. Both policies that the paper may mean by HPB are drawn. {LEGEND}"
     ),
     paper_shows=(
         "Optimal is up to 50% below UFS (UB) and up to 43% below UFS+HPB (IG); the mean gaps are 220 and 183 ms."
