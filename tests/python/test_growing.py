@@ -90,7 +90,7 @@ def test_a_figure_gets_samples_until_it_asks_for_no_more(tmp_path: Path) -> None
 def test_figure_16_draws_up_to_its_bound_and_no_further() -> None:
     (figure,) = select("hpbvalve/f16")
     assert figure.further is not None
-    for count, more in ((20, range(27, 47)), (40, range(47, 87)), (80, range(0))):
+    for count, more in ((20, range(27, 47)), (40, range(47, 67)), (60, range(0))):
         rows = [(scheme, 7 + seed) for scheme in hpbvalve_kills.SCHEMES for seed in range(count)]
         uses = [{"app": app, "launch": 1, "reads": 100} for app in hpbvalve.APPS]
         frame = pd.DataFrame(rows, columns=["scheme", "seed"]).assign(

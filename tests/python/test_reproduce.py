@@ -112,6 +112,8 @@ def test_kills_are_compared_by_sequence_and_spared_apps_are_none() -> None:
     counts = ([1, 1, 2], [4, 5, 3], [6, 6, 8], [1, 2, 0])
     values_of = figure.measure(runs(dict(zip(names, counts, strict=True))))
     values = [(part.claim.removeprefix("hpbvalve.f16."), part.value) for part in values_of[:4]]
+    same = runs({name: [1, 1, 2] for name in names})
+    assert str(figure.measure(same)[0].value) == "0.0", "no fewer, and not minus none"
     assert values == [("kills", 75.0), ("kills-vs-ufs", 3.0), ("kills", 85.0), ("kills-vs-ufs", 5.0)]
     without = runs({name: [0, 0, 0] for name in names})
     for none in (without, without.assign(kills="[]")):

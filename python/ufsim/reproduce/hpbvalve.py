@@ -249,7 +249,7 @@ def more_of(sums: pd.Series, *, by: str, of: str) -> float | None:
 def less(sums: pd.Series, *, by: str, of: str) -> float | None:
     """By how many per cent the one is below the other."""
     above = more_of(sums, by=by, of=of)
-    return None if above is None else -above
+    return None if above is None else 0.0 - above
 
 
 def with_sign(percent: float | None) -> str:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("ufs", "foam", RESERVED, "hpbvalve")
 # Most sequences that are drawn for Fig. 16, as a bound of the time it takes.
-MOST_SEQUENCES = 80
+MOST_SEQUENCES = 60
 
 
 def kills_by_scheme(frame: pd.DataFrame) -> pd.DataFrame:

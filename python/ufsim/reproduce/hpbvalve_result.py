@@ -192,7 +192,7 @@ def _f14_measure(frame: pd.DataFrame) -> list[Measured]:
             f"{best(fewer)}; in the first tenth {listed(first, 0)}",
             reason=(
                 "what a game reads while it runs it reads again at its next use, here; only `io.fresh_share` of "
-                "its reads, 15%, go to other places, and these are known after some uses, too. The paper's AP "
+                "its reads, a quarter, go to other places, and these are known after some uses, too. The paper's AP "
                 f"reads more that is new: 45% fewer in the first tenth. All misses by app: {listed(fewer)}"
             ),
         )
