@@ -202,7 +202,7 @@ def card(version: str, verdicts: dict[str, str], *, quick: bool = False, seeds: 
         {"id": name, "verdict": verdict, "readings": [{"parts": [] if verdict == "not yet" else [{}]}]}
         for name, verdict in verdicts.items()
     ]
-    return {"ufsim": version, "quick": quick, "seed": 1, "seeds": seeds, "claims": claims}
+    return {"ufsim": version, "quick": quick, "seed": 1, "seeds": seeds, "claims": claims, "tables": {version: {}}}
 
 
 def test_a_scorecard_keeps_what_was_measured_before() -> None:
@@ -211,6 +211,7 @@ def test_a_scorecard_keeps_what_was_measured_before() -> None:
     both = scorecard.merged(scorecard.merged({"claims": []}, first, "first"), second, "second")
     claims = {entry["id"]: (entry["verdict"], entry.get("version"), entry.get("seeds")) for entry in both["claims"]}
     assert claims == {"a": ("firm", "1", 5), "b": ("not yet", None, None), "c": ("fragile", "2", 6)}
+    assert {name: table["version"] for name, table in both["tables"].items()} == {"1": "1", "2": "2"}
     for refused, told in ((card("3", {}, quick=True), "--quick"), (card("3", {}, seeds=4), "4 seeds; the scorecard")):
         with pytest.raises(SystemExit, match=told):
             scorecard.merged(both, refused, "third")

@@ -3,6 +3,7 @@
 import json
 import math
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -150,8 +151,8 @@ def test_every_claim_belongs_to_a_figure_and_what_it_leaves_out_is_a_reading_of_
 
 
 def test_a_report_shows_readings_verdicts_and_what_is_not_measured() -> None:
-    (figure,) = select("hp-ufs/f6")
     name = "hp-ufs.f6.randwrite-16g"
+    figure = replace(select("hp-ufs/f6")[0], unmeasured={(name, 1): "no flush has this order"})
     samples = [Sample(seed, Measured(name, 60.0 + seed, told="by range")) for seed in range(1, 6)]
     book = Book([Drawn(figure, samples=samples)], Setting(seeds=5))
     (outcome,) = (found for found in book.outcomes if found.measured)
