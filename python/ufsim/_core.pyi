@@ -137,11 +137,19 @@ def crash_case(case: str) -> str:
 def crash_sabotages() -> list[tuple[str, str]]:
     """The promises that a device can be made to break: name, and what the device does, in one line."""
 
-def recovery(segments: int, pages: int, segment_kib: int = 4) -> str:
-    """Times of a recovery of the HP-UFS paper's device in milliseconds, as JSON: `total_ms` and its parts.
+def recovery(segments: int, pages: int, segment_kib: int | None = None) -> str:
+    """A recovery of the HP-UFS paper's device, as JSON: `recovered_segments`, `scanned_pages`, and in milliseconds
+    `total_ms` and its parts.
 
-    Its log blocks hold `pages` (up to 32768) pages of `segments` segments, which are written to flash in parts of
-    `segment_kib` (1, 2 or 4). The interpreter's lock is not held.
+    Its log blocks hold `pages` (up to 32768) pages of `segments` segments. With `segment_kib` (1, 2 or 4) these are
+    written to flash in parts of that size, and tables lie beside the SRAM pool. The interpreter's lock is not held.
+    """
+
+def worst_recovery(unlimited_memory: bool = False) -> str:
+    """The longest recovery of 16 cuts in a run under the limits of profile `hp-ufs`, as `recovery` gives one.
+
+    The run writes every page to another segment; `writes` is the number of these before the cut. With
+    `unlimited_memory` the host may cache all segments. The interpreter's lock is not held.
     """
 
 def trace_formats() -> str:

@@ -353,6 +353,13 @@ impl Rig {
         self.device().check();
     }
 
+    /// Waits until nothing is left to happen, however long that takes.
+    pub fn rest(&mut self) {
+        while self.has_events() {
+            self.step();
+        }
+    }
+
     /// Waits for all requests.
     pub fn wait(&mut self) {
         while !self.outstanding.is_empty() {

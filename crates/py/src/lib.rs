@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use campaign::recovery::{PAGES, SEGMENTS};
+use campaign::recovery::{DeviceStats, PAGES, SEGMENTS};
 use campaign::{CIRCUMSTANCES, Case, Failure, MOMENTS, Report, sabotages};
 use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{JoinSpec, TraceInfo, TraceSpec};
@@ -299,13 +299,13 @@ fn counts(names: &[&str], values: &[u32]) -> serde_json::Map<String, serde_json:
     names.iter().zip(values).map(|(name, &count)| ((*name).to_owned(), count.into())).collect()
 }
 
-/// Times of a recovery of the HP-UFS paper's device, in milliseconds by part, as JSON. `segment_kib` is the profile's
-/// key of that name.
+/// A recovery of the HP-UFS paper's device: what it has found, and its times in milliseconds by part, as JSON. With
+/// `segment_kib`, the profile's key of that name, tables lie beside the SRAM pool.
 #[pyfunction]
-#[pyo3(signature = (segments, pages, segment_kib = 4))]
-fn recovery(py: Python<'_>, segments: u32, pages: u32, segment_kib: u32) -> PyResult<String> {
-    if ![1, 2, 4].contains(&segment_kib) {
-        return Err(ConfigError::new_err(format!("segment_kib is {segment_kib}; allowed: 1, 2 or 4")));
+#[pyo3(signature = (segments, pages, segment_kib = None))]
+fn recovery(py: Python<'_>, segments: u32, pages: u32, segment_kib: Option<u32>) -> PyResult<String> {
+    if let Some(kib) = segment_kib.filter(|kib| ![1, 2, 4].contains(kib)) {
+        return Err(ConfigError::new_err(format!("segment_kib is {kib}; allowed: 1, 2 or 4")));
     }
     if !(1..=SEGMENTS).contains(&segments) {
         return Err(ConfigError::new_err(format!("segments is {segments}; allowed: 1 to {SEGMENTS}")));
@@ -313,17 +313,34 @@ fn recovery(py: Python<'_>, segments: u32, pages: u32, segment_kib: u32) -> PyRe
     if !(segments..=PAGES).contains(&pages) {
         return Err(ConfigError::new_err(format!("pages is {pages}; allowed: {segments} to {PAGES}")));
     }
-    let stats = py.detach(|| campaign::recovery::recovery(segments, pages, segment_kib));
+    Ok(recovered(&py.detach(|| campaign::recovery::recovery(segments, pages, segment_kib))).to_string())
+}
+
+/// The longest recovery of 16 cuts in a run under the limits of profile `hp-ufs`, as `recovery` gives one, and the
+/// writes before that cut. With `unlimited_memory` the host may cache all segments.
+#[pyfunction]
+#[pyo3(signature = (unlimited_memory = false))]
+fn worst_recovery(py: Python<'_>, unlimited_memory: bool) -> String {
+    let settings: &[&str] = if unlimited_memory { &["host.memory_mib=\"unlimited\""] } else { &[] };
+    let worst = py.detach(|| campaign::recovery::worst_cut(settings, 16));
+    let mut found = recovered(&worst.stats);
+    found["writes"] = worst.writes.into();
+    found.to_string()
+}
+
+/// What a recovery has found, and its times in milliseconds.
+fn recovered(stats: &DeviceStats) -> serde_json::Value {
     let ms = |ns: u64| ns as f64 / 1e6;
-    let parts = serde_json::json!({
+    serde_json::json!({
+        "recovered_segments": stats.recovery_segments,
+        "scanned_pages": stats.recovery_units_scanned,
         "total_ms": ms(stats.recovery_ns),
         "directory_ms": ms(stats.recovery_directory_ns),
         "scan_ms": ms(stats.recovery_scan_ns),
         "segment_read_ms": ms(stats.recovery_segment_read_ns),
         "update_ms": ms(stats.recovery_update_ns),
         "segment_write_ms": ms(stats.recovery_segment_write_ns),
-    });
-    Ok(parts.to_string())
+    })
 }
 
 /// The worked examples of MAP+ under the schedulers that it compares, as JSON.
@@ -416,6 +433,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(crash_case, module)?)?;
     module.add_function(wrap_pyfunction!(crash_sabotages, module)?)?;
     module.add_function(wrap_pyfunction!(recovery, module)?)?;
+    module.add_function(wrap_pyfunction!(worst_recovery, module)?)?;
     module.add_function(wrap_pyfunction!(trace_formats, module)?)?;
     module.add_function(wrap_pyfunction!(clean_rules, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;

@@ -1,5 +1,5 @@
 """HP-UFS, "Fully Harnessing the Performance Potential of DRAM-less Mobile Flash Storage" (MSST 2024):
-micro-benchmarks and recovery.
+micro-benchmarks.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ufsim import _core
-from ufsim.documents import Document, parse
 from ufsim.palette import scheme_colours
 from ufsim.reproduce import draw, hp_ufs_hpb
 from ufsim.reproduce.claims import Measured
-from ufsim.reproduce.figure import Figure, Point, Run, Setting, job
+from ufsim.reproduce.figure import Figure, Run, Setting, job
 from ufsim.reproduce.frames import cell
 from ufsim.spec import Setting as Value
 from ufsim.spec import Spec
@@ -364,91 +362,4 @@ F7 = Figure(
     claims=("hp-ufs.f7.gc", "hp-ufs.f7.order"),
 )
 
-SEGMENTS = (1024, 2048, 4096, 8192, 16384, 32768)
-PAGES = (4096, 8192, 16384, 32768)
-PARTS = {
-    "directory": ("metadata directory", "#c6cdd8"),
-    "scan": ("data page scan", "#8896ab"),
-    "segment_read": ("segment read", "#fb6a4a"),
-    "update": ("update", "#fdae6b"),
-    "segment_write": ("segment write", "#cb181d"),
-}
-
-
-def recovery(segments: int, pages: int) -> Document:
-    """Recovery of a device whose log blocks hold so many pages, spread over so many segments."""
-    return parse(_core.recovery(segments, pages))
-
-
-def _f11_runs(setting: Setting) -> list[Point]:
-    by_segments = [(segments, 32768) for segments in (SEGMENTS[::5] if setting.quick else SEGMENTS)]
-    by_pages = [(4096, pages) for pages in (PAGES[::3] if setting.quick else PAGES)]
-    return [
-        Point(
-            {"segments": segments, "pages": pages},
-            partial(recovery, segments, pages),
-            inputs={"recovery": [segments, pages]},
-        )
-        for segments, pages in dict.fromkeys(by_segments + by_pages)
-    ]
-
-
-def _f11_draw(frame: pd.DataFrame) -> Drawing:
-    figure, (left, right) = draw.canvas(columns=2, width=5.2)
-    sides = (
-        (left, frame[frame["pages"] == 32768].sort_values("segments"), "segments", "recovered segments (32768 pages)"),
-        (right, frame[frame["segments"] == 4096].sort_values("pages"), "pages", "scanned pages (4096 segments)"),
-    )
-    top = frame["total_ms"].max() * 1.15
-    for axes, rows, label, x_label in sides:
-        bottoms = [0.0] * len(rows)
-        for part, (name, colour) in PARTS.items():
-            values = rows[f"{part}_ms"].tolist()
-            axes.bar(range(len(rows)), values, bottom=bottoms, color=colour, label=name, width=0.7)
-            bottoms = [low + value for low, value in zip(bottoms, values, strict=True)]
-        axes.set_xticks(range(len(rows)), [str(value) for value in rows[label]])
-        axes.set_ylim(0, max(top, 330))
-        axes.set_xlabel(x_label)
-        axes.set_ylabel("recovery (ms)")
-    worst = frame[frame["pages"] == 32768]["segments"].nunique() - 1
-    draw.paper_points(left, [worst], [300], "paper: about 300 ms")
-    left.legend(fontsize=8, frameon=False, loc="upper left")
-    return figure
-
-
-def _f11_measure(frame: pd.DataFrame) -> list[Measured]:
-    total = frame.set_index(["segments", "pages"])["total_ms"]
-    by_segments = total[32768, 32768] - total[1024, 32768]
-    by_pages = total[4096, 32768] - total[4096, 4096]
-    return [
-        Measured(
-            "hp-ufs.f11.segments-dominate",
-            bool(by_segments > 2 * by_pages),
-            told=f"{by_segments:.0f} ms more for segments, {by_pages:.0f} ms more for pages",
-        ),
-    ]
-
-
-F11 = Figure(
-    id="hp-ufs/f11",
-    title="Recovery after a power cut",
-    caption=(
-        "A scanned page is read once, eight of them with one multi-plane read of a die. A segment is read, changed and "
-        "written, and its reads find the segments in no order. The limit of eight log blocks bounds both."
-    ),
-    paper_shows="About 300 ms in the worst case of 32768 segments; the standard allows 1500 ms.",
-    runs=_f11_runs,
-    draw=_f11_draw,
-    measure=_f11_measure,
-    claims=("hp-ufs.f11.recovery", "hp-ufs.f11.segments-dominate"),
-    chance="none",
-    unmeasured={
-        ("hp-ufs.f11.recovery", 0): (
-            "the device that is cut here was filled with eleven log blocks allowed instead of eight, for writeback "
-            "begins two below the limit, and with less host memory at first than later; a filling under the profile's "
-            "own limits is not built yet"
-        )
-    },
-)
-
-FIGURES = (T1, T1_SRAM, F6, F7, F11)
+FIGURES = (T1, T1_SRAM, F6, F7)

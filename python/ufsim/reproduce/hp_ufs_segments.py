@@ -9,7 +9,8 @@ from ufsim import _core
 from ufsim.documents import Document, parse
 from ufsim.reproduce import draw, hp_ufs_hpb
 from ufsim.reproduce.figure import Figure, Point, Run, Setting, job
-from ufsim.reproduce.hp_ufs import CACHE, ITERATIONS, PARTS
+from ufsim.reproduce.hp_ufs import CACHE, ITERATIONS
+from ufsim.reproduce.hp_ufs_recovery import PARTS
 from ufsim.spec import Setting as Value
 from ufsim.spec import Spec
 
@@ -54,7 +55,7 @@ def _spec(workload: str, scheme: str, size: str, setting: Setting, age: str | No
 
 
 def recovery(segment_kib: int) -> Document:
-    """The worst case of Fig. 11: every page of eight log blocks in another segment, all parts of which are on flash."""
+    """The end of the sweep of Fig. 11: eight log blocks, each page in another segment, all parts of it on flash."""
     return parse(_core.recovery(32768, 32768, segment_kib))
 
 

@@ -6,6 +6,7 @@ from ufsim.reproduce import (
     hp_ufs_apps,
     hp_ufs_beyond,
     hp_ufs_opponents,
+    hp_ufs_recovery,
     hp_ufs_segments,
     hp_ufs_sqlite,
     hpb,
@@ -29,6 +30,7 @@ from ufsim.reproduce.figure import Figure
 FIGURES: tuple[Figure, ...] = (
     *hp_ufs_opponents.FIGURES,
     *hp_ufs.FIGURES,
+    *hp_ufs_recovery.FIGURES,
     *hp_ufs_sqlite.FIGURES,
     *hp_ufs_apps.FIGURES,
     *hp_ufs_segments.FIGURES,
