@@ -290,11 +290,6 @@ impl Pages {
     /// A copy of the entries of these addresses in the newest copies of their map units, packed.
     fn entries(&self, range: Range<u32>) -> Vec<u32> {
         let mut packed = Vec::with_capacity(range.len());
-        self.copy_entries(range, &mut packed);
-        packed
-    }
-
-    fn copy_entries(&self, range: Range<u32>, packed: &mut Vec<u32>) {
         let mut lpa = Lpa(range.start);
         while lpa.0 < range.end {
             let n = (SEGMENT_ENTRIES - lpa.slot() as u32).min(range.end - lpa.0);
@@ -305,6 +300,7 @@ impl Pages {
             }
             lpa = lpa.offset(n);
         }
+        packed
     }
 
     /// Replaces the entries of these addresses, and notes nothing.
@@ -489,19 +485,17 @@ impl MapView<'_> {
         }
     }
 
+    /// True if this is the newest copy of the map unit on flash.
+    #[inline]
+    pub fn is_newest(&self) -> bool {
+        self.older.is_none()
+    }
+
     /// Copies of all entries, packed.
     pub fn entries(&self) -> Vec<u32> {
         match &self.older {
             None => self.pages.entries(self.pages.units.range(self.unit)),
             Some(older) => older.entries.clone(),
-        }
-    }
-
-    /// Puts copies of all entries, packed, behind those of a list.
-    pub fn copy_entries(&self, to: &mut Vec<u32>) {
-        match &self.older {
-            None => self.pages.copy_entries(self.pages.units.range(self.unit), to),
-            Some(older) => to.extend_from_slice(&older.entries),
         }
     }
 

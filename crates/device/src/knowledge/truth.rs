@@ -97,6 +97,14 @@ impl<'a> Truth<'a> {
         self.entry(lpa)
     }
 
+    /// An entry of a translation page in the page cache of `cdftl` or `sftl`, which keeps only what was set there.
+    ///
+    /// The page was read when it came. A map flush changes both.
+    #[inline]
+    pub(crate) fn unchanged_entry(&self, lpa: Lpa) -> Option<Ppa> {
+        self.pages.entry(lpa)
+    }
+
     /// A map unit in the buffer in which the entries of an HPB group are collected.
     ///
     /// Each unit of the group was read, or was in the segment cache when the command began, and was copied to that

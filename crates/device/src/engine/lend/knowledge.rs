@@ -192,6 +192,15 @@ impl Core {
         entries.touch(lpa).then(|| self.truth().cached_entry(lpa))
     }
 
+    /// An entry that has not been set since its translation page came into a page cache. Such a cache keeps only
+    /// entries that were set there.
+    ///
+    /// Only pages that are loaded may come into that cache. What a flush sets on flash must be set there, too.
+    #[inline]
+    pub fn unchanged_entry(&self, lpa: Lpa) -> Option<Ppa> {
+        self.truth().unchanged_entry(lpa)
+    }
+
     /// What only the simulator knows. A scheme reaches it only through the methods of `Core`.
     #[inline]
     pub(in crate::engine) fn truth(&self) -> Truth<'_> {

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 const WORD: u32 = u64::BITS;
 
-/// A set of numbers.
+/// A set of numbers, in a list of words or in an array.
 #[derive(Clone, Hash, Default, Debug)]
-pub struct Bits {
-    words: Vec<u64>,
+pub struct Bits<W = Vec<u64>> {
+    words: W,
 }
 
 impl Bits {
@@ -16,23 +16,31 @@ impl Bits {
     pub fn new(end: u32) -> Bits {
         Bits { words: table::zeroed(end.div_ceil(WORD) as usize) }
     }
+}
 
+impl<W: AsRef<[u64]> + AsMut<[u64]>> Bits<W> {
     /// True if the number is in the set.
     #[inline]
     pub fn contains(&self, at: u32) -> bool {
-        self.words[(at / WORD) as usize] & bit(at) != 0
+        self.words.as_ref()[(at / WORD) as usize] & bit(at) != 0
+    }
+
+    /// Prefetches what the other methods look at for a number.
+    #[inline]
+    pub fn prefetch(&self, at: u32) {
+        table::prefetch(&self.words.as_ref()[(at / WORD) as usize]);
     }
 
     /// Adds a number.
     #[inline]
     pub fn insert(&mut self, at: u32) {
-        self.words[(at / WORD) as usize] |= bit(at);
+        self.words.as_mut()[(at / WORD) as usize] |= bit(at);
     }
 
     /// Takes a number away.
     #[inline]
     pub fn remove(&mut self, at: u32) {
-        self.words[(at / WORD) as usize] &= !bit(at);
+        self.words.as_mut()[(at / WORD) as usize] &= !bit(at);
     }
 
     /// The numbers of a range, in order.
@@ -41,7 +49,7 @@ impl Bits {
         let next = range.start / WORD;
         let last = range.end.div_ceil(WORD);
         // Bits below the range are left out here, those above it by the iterator.
-        let words = if range.is_empty() { &[] } else { &self.words[..last as usize] };
+        let words = if range.is_empty() { &[] } else { &self.words.as_ref()[..last as usize] };
         let bits = words.get(next as usize).map_or(0, |word| word & (u64::MAX << (range.start % WORD)));
         Within { words, at: next, bits, end: range.end }
     }

@@ -163,6 +163,8 @@ impl<O: Own + Debug> EntryCache for Cmt<O> {
             None => self.entries.add(entry),
         };
         self.slots.insert(lpa, slot);
+        // Most entries come for a write, which changes them.
+        self.dirty.prefetch(lpa);
         self.cached[self.units.of(lpa).index()] += 1;
         self.held[PROBATIONARY] += 1;
         self.entries.link_newest(PROBATIONARY, slot);
@@ -184,7 +186,7 @@ impl<O: Own + Debug> EntryCache for Cmt<O> {
 
     fn coldest_dirty(&self, look: usize) -> Option<SegmentId> {
         let first_dirty = self.in_order_of_eviction().take(look).find(|entry| entry.dirty);
-        first_dirty.map(|entry| self.units.of(Lpa(entry.lpa))).or_else(|| self.dirty.pages().first().copied())
+        first_dirty.map(|entry| self.units.of(Lpa(entry.lpa))).or_else(|| self.dirty.pages().next())
     }
 
     #[inline]
@@ -196,6 +198,12 @@ impl<O: Own + Debug> EntryCache for Cmt<O> {
             self.dirty.add(lpa);
         }
         (old, was_dirty)
+    }
+
+    /// The entry tells: whoever asks uses it next.
+    #[inline]
+    fn is_dirty(&self, lpa: Lpa) -> bool {
+        self.slots.of(lpa).is_some_and(|slot| self.entries[slot].dirty)
     }
 
     fn clean(&mut self, lpa: Lpa) {

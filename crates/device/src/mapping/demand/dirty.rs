@@ -1,7 +1,5 @@
 //! Which cached entries differ from flash, by translation page.
 
-use std::collections::BTreeSet;
-
 use units::{Lpa, SegmentId};
 
 use super::bits::Bits;
@@ -15,14 +13,16 @@ pub struct Dirty {
     lpas: Bits,
     /// Number of dirty entries, by translation page.
     counts: Vec<u16>,
-    pages: BTreeSet<SegmentId>,
+    /// Translation pages with dirty entries, and their number.
+    pages: Bits,
+    held: u32,
 }
 
 impl Dirty {
     /// All entries are clean.
     pub fn new(units: MapUnits) -> Dirty {
         let (lpas, counts) = (Bits::new(units.capacity_units()), vec![0; units.count() as usize]);
-        Dirty { units, lpas, counts, pages: BTreeSet::new() }
+        Dirty { units, lpas, counts, pages: Bits::new(units.count()), held: 0 }
     }
 
     /// True if the entry of an address is dirty.
@@ -38,8 +38,15 @@ impl Dirty {
         let unit = self.units.of(lpa);
         self.counts[unit.index()] += 1;
         if self.counts[unit.index()] == 1 {
-            self.pages.insert(unit);
+            self.pages.insert(unit.0);
+            self.held += 1;
         }
+    }
+
+    /// Prefetches what [`Dirty::add`] looks at.
+    #[inline]
+    pub fn prefetch(&self, lpa: Lpa) {
+        self.lpas.prefetch(lpa.0);
     }
 
     /// Takes the entry of an address away. It must be dirty.
@@ -49,7 +56,8 @@ impl Dirty {
         let unit = self.units.of(lpa);
         self.counts[unit.index()] -= 1;
         if self.counts[unit.index()] == 0 {
-            self.pages.remove(&unit);
+            self.pages.remove(unit.0);
+            self.held -= 1;
         }
     }
 
@@ -64,8 +72,14 @@ impl Dirty {
         self.lpas.within(if self.count(unit) > 0 { self.units.range(unit) } else { 0..0 }).map(Lpa)
     }
 
+    /// True if no entry is dirty.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
     /// Translation pages with dirty entries, in order.
-    pub fn pages(&self) -> &BTreeSet<SegmentId> {
-        &self.pages
+    pub fn pages(&self) -> impl Iterator<Item = SegmentId> {
+        self.pages.within(if self.is_empty() { 0..0 } else { 0..self.units.count() }).map(SegmentId)
     }
 }

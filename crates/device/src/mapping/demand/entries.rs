@@ -1,6 +1,5 @@
 //! What a cache of single entries does for the schemes of this family.
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -100,11 +99,6 @@ pub trait EntryCache: Debug {
     /// The translation pages of the dirty entries whose place is one that `named` holds for, in no order, and some of
     /// them several times.
     fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = SegmentId>;
-
-    /// Translation pages with changed entries, in order.
-    fn dirty_units(&self) -> &BTreeSet<SegmentId> {
-        self.dirty().pages()
-    }
 
     /// The next lookups are those of this part of a request, in order.
     fn request(&mut self, rest: LpaRun) {

@@ -117,7 +117,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
         let Some(oldest) = closed.min_by_key(|&sb| (core.blocks().last_seq(sb), sb)) else { return };
         let names = |entry: Option<Ppa>| entry.is_some_and(|ppa| core.superblock_of(ppa) == oldest);
         pages.extend(self.cmt.dirty_pages(|ppa| names(Some(ppa))));
-        let entries = |unit| self.ctp.changed_in(unit).any(|lpa| names(self.ctp.get(lpa).flatten()));
+        let entries = |unit| self.ctp.changed_in(unit).any(|lpa| names(self.ctp.get(core, lpa).flatten()));
         pages.extend(self.ctp.units().filter(|&unit| entries(unit)));
     }
 
@@ -144,7 +144,11 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
             let loaded = self.flush.round.find(unit);
             let in_sram = self.cmt.dirty_in(unit).chain(self.ctp.changed_in(unit));
             let changed = in_sram.chain(logged_in(core, unit));
-            content.extend(changed.map(|lpa| (unit, lpa, self.mapping_of(core, lpa, loaded))));
+            content.extend(changed.map(|lpa| {
+                // It will be set when the page has been programmed.
+                core.prefetch_entry(lpa);
+                (unit, lpa, self.mapping_of(core, lpa, loaded))
+            }));
         }
         let pieces = self.flush.round.pieces();
         self.counters.cmt_page_writes += pieces.len() as u64;
@@ -168,7 +172,6 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
                 core.segment_written(programmed, self.flush.seq);
             }
             self.trimmed.remove(&unit);
-            self.ctp.written(unit);
             core.give_buffers(Owner::Map, 1);
         }
         let content = std::mem::take(&mut self.flush.content);
@@ -180,12 +183,12 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
             } else if self.ctp.forget_change(lpa).is_some() {
                 self.uncount(core, entry);
             }
-            self.ctp.note(lpa, entry);
             // Entries of the same unit are adjacent.
             if last.is_none_or(|last| last.piece() != Piece::of(unit)) {
                 last = programmed.next(&mut at, Piece::of(unit));
             }
             if let Some(programmed) = last {
+                self.ctp.comes_to_flash(core, lpa, entry);
                 core.set_entry(programmed, lpa, entry);
             }
         }

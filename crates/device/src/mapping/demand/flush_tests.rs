@@ -1,7 +1,7 @@
 //! Which pages a flush writes, and what a power cut leaves of them.
 
 use super::*;
-use crate::knowledge::Programmed;
+use crate::knowledge::{Loaded, Programmed};
 use crate::mapping::demand::tests::core;
 use crate::mapping::demand::{Cdftl, Dftl};
 use crate::mapping::small;
@@ -50,10 +50,10 @@ fn changes_in_either_cache_are_written_in_idle_time() {
     let mut map = Cdftl::with_cache(&core, &small::params().Dftl, 8 * 1024);
     let wait = Some(units::Nanos(7));
     map.background = wait;
-    map.ctp.insert(SegmentId(2), |entries| entries.resize(512, 0));
+    map.ctp.insert(&core, &Loaded::assumed(SegmentId(2)));
     map.cmt.insert(Lpa(5), None);
     assert_eq!(map.idle_flush_after(), None);
-    map.ctp.set(Lpa(1030), Some(Ppa(5)));
+    map.ctp.set(&core, Lpa(1030), Some(Ppa(5)));
     assert_eq!(map.idle_flush_after(), wait);
     map.ctp.forget_change(Lpa(1030));
     assert_eq!(map.idle_flush_after(), None);

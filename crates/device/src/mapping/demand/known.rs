@@ -17,13 +17,13 @@ use crate::log::Change;
 
 impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// The entry of an address, if one of the caches holds it.
-    pub(super) fn in_cache(&self, lpa: Lpa) -> Option<Option<Ppa>> {
-        self.cmt.get(lpa).or_else(|| self.ctp.get(lpa))
+    pub(super) fn in_cache(&self, core: &Core, lpa: Lpa) -> Option<Option<Ppa>> {
+        self.cmt.get(lpa).or_else(|| self.ctp.get(core, lpa))
     }
 
     /// The mapping of an address. It must be in a cache, or its translation page must be `loaded`.
     pub(super) fn mapping_of(&self, core: &Core, lpa: Lpa, loaded: Option<&Loaded>) -> Option<Ppa> {
-        self.in_cache(lpa).unwrap_or_else(|| {
+        self.in_cache(core, lpa).unwrap_or_else(|| {
             let loaded = loaded.expect("an address that is in no cache is looked up in its translation page");
             core.over_log(lpa, core.view(loaded).entry(lpa))
         })
@@ -42,7 +42,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
             }
             self.cmt.set(lpa, ppa)
         } else {
-            self.ctp.set(lpa, ppa)
+            self.ctp.set(core, lpa, ppa)
         };
         if counted {
             self.overtaken(core, old, ppa);
@@ -107,8 +107,8 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     }
 
     /// Takes the entry of an address into the entry cache, if the page cache has its translation page.
-    pub(super) fn cache_from_page(&mut self, lpa: Lpa) -> Option<Option<Ppa>> {
-        let entry = self.ctp.get(lpa)?;
+    pub(super) fn cache_from_page(&mut self, core: &Core, lpa: Lpa) -> Option<Option<Ppa>> {
+        let entry = self.ctp.get(core, lpa)?;
         self.cmt.insert(lpa, entry);
         Some(entry)
     }
@@ -116,7 +116,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// Takes the entry of an address into the entry cache, from the page cache or from the translation page, which is
     /// `loaded`.
     pub(super) fn cache(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa) -> Option<Ppa> {
-        if let Some(entry) = self.cache_from_page(lpa) {
+        if let Some(entry) = self.cache_from_page(core, lpa) {
             return entry;
         }
         let (entry, changed) = self.settle(core, loaded, lpa);
@@ -130,13 +130,13 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
 
     /// Takes a translation page that has just been read into the page cache.
     pub(super) fn cache_page(&mut self, core: &mut Core, loaded: &Loaded) {
-        if !self.ctp.insert(loaded.unit(), |entries| core.view(loaded).copy_entries(entries)) {
+        if !self.ctp.insert(core, loaded) {
             return;
         }
         for lpa in logged_in(core, loaded.unit()) {
             let (entry, changed) = self.settle(core, loaded, lpa);
             if changed {
-                self.ctp.set(lpa, entry);
+                self.ctp.set(core, lpa, entry);
                 self.count(core, entry);
             }
         }

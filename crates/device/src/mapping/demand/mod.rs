@@ -51,6 +51,7 @@ mod entries;
 mod flush;
 mod known;
 mod nodes;
+mod page;
 mod room;
 mod search;
 mod settings;
@@ -149,9 +150,9 @@ enum Found {
 pub struct Demand<C: EntryCache, const TWO_LEVELS: bool> {
     cmt: C,
     ctp: Ctp,
-    /// Number of entries, and the pages, that are being loaded.
+    /// Number of entries, and the pages, that are being loaded: one for reads and one for writes.
     loading: u64,
-    loading_pages: BTreeSet<SegmentId>,
+    loading_pages: Vec<SegmentId>,
     /// Announced entries. They are taken in when their translation page is read for another entry.
     expected: BTreeSet<Lpa>,
     /// The miss that is being handled, of reads and of writes. It counts once.
@@ -196,7 +197,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
             cmt: C::new(own, entries, units),
             ctp: Ctp::new(pages, units, own.compressed()),
             loading: 0,
-            loading_pages: BTreeSet::new(),
+            loading_pages: Vec::new(),
             expected: BTreeSet::new(),
             pending_miss: [None; 2],
             valid: ValidCounts::new(core),
@@ -232,7 +233,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
         if held && self.own.compressed() && matches!(access, Access::Read) {
             self.count_lookup(lpa, access, true);
             self.ctp.touch(unit);
-            return Found::Cached(self.ctp.get(lpa).flatten());
+            return Found::Cached(self.ctp.get(core, lpa).flatten());
         }
         let more = match held || !on_flash {
             true => 0,
@@ -247,7 +248,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
         if held {
             self.count_lookup(lpa, access, true);
             self.ctp.touch(unit);
-            return Found::Cached(self.cache_from_page(lpa).flatten());
+            return Found::Cached(self.cache_from_page(core, lpa).flatten());
         }
         // `sftl` always caches whole pages, so also those that begin with this write.
         if TWO_LEVELS && (on_flash || self.own.compressed()) && !self.make_page_room(core, unit) {
@@ -354,11 +355,11 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Translate for Demand<C, TWO_LEVELS> 
     /// Puts the entry that was read into the place that the cache has reserved.
     fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, purpose: LoadedFor) -> Option<Ppa> {
         self.loading -= 1;
-        if self.loading_pages.remove(&loaded.unit()) {
+        if self.page_arrives(loaded.unit()) {
             self.cache_page(core, loaded);
         }
         let by_page = self.own.compressed() && purpose == LoadedFor::Read;
-        let found = self.cmt.get(lpa).or_else(|| if by_page { self.ctp.get(lpa) } else { None });
+        let found = self.cmt.get(lpa).or_else(|| if by_page { self.ctp.get(core, lpa) } else { None });
         let entry = match found {
             Some(entry) => entry,
             None => self.cache(core, loaded, lpa),
@@ -373,7 +374,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Translate for Demand<C, TWO_LEVELS> 
             Found::Unwritten => {
                 self.pending_miss[Access::Write as usize] = None;
                 let unwritten = core.unwritten(core.units().of(lpa)).expect("it was found nowhere");
-                if self.loading_pages.remove(&unwritten.unit()) {
+                if self.page_arrives(unwritten.unit()) {
                     self.cache_page(core, &unwritten);
                 }
                 self.cache(core, &unwritten, lpa);
@@ -431,7 +432,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Absorb for Demand<C, TWO_LEVELS> {
         };
         if !self.is_cached(core, lpa) {
             self.log_change(core, Change { lpa, ppa: Some(ppa), seq, source: Some(source) });
-        } else if self.in_cache(lpa).flatten().is_some_and(|old| core.superblock_of(old) == source) {
+        } else if self.in_cache(core, lpa).flatten().is_some_and(|old| core.superblock_of(old) == source) {
             self.change(core, lpa, Some(ppa));
         }
     }
@@ -488,7 +489,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Flush for Demand<C, TWO_LEVELS> {
     }
 
     fn idle_flush_after(&self) -> Option<Nanos> {
-        let changed = !self.cmt.dirty_units().is_empty() || self.ctp.is_changed();
+        let changed = !self.cmt.dirty().is_empty() || self.ctp.is_changed();
         self.background.filter(|_| changed)
     }
 
@@ -509,7 +510,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Reclaim for Demand<C, TWO_LEVELS> {
     }
 
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
-        match self.in_cache(lpa) {
+        match self.in_cache(core, lpa) {
             Some(entry) => entry == Some(ppa),
             None => core.still_names(lpa, ppa),
         }

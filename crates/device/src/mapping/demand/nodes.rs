@@ -369,7 +369,7 @@ impl EntryCache for Nodes {
     fn coldest_dirty(&self, look: usize) -> Option<SegmentId> {
         let units = self.order.roughly().take(look).map(|node| SegmentId(self.nodes[node as usize].unit));
         let mut dirty = units.filter(|&unit| self.dirty.count(unit) > 0);
-        dirty.next().or_else(|| self.dirty.pages().first().copied())
+        dirty.next().or_else(|| self.dirty.pages().next())
     }
 
     #[inline]

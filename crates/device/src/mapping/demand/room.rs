@@ -30,7 +30,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
                 self.wanted.evict = Some(unit);
                 return false;
             }
-            self.change_page(victim);
+            self.change_page(core, victim);
         }
         self.cmt.remove(victim);
         true
@@ -42,16 +42,16 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
             return;
         }
         if self.cmt.is_dirty(lpa) {
-            self.change_page(lpa);
+            self.change_page(core, lpa);
         }
         self.cmt.remove(lpa);
     }
 
     /// Moves the change of an entry into its cached page. It still differs from flash.
-    fn change_page(&mut self, lpa: Lpa) {
+    fn change_page(&mut self, core: &Core, lpa: Lpa) {
         let entry = self.cmt.get(lpa).flatten();
         self.cmt.clean(lpa);
-        self.ctp.set(lpa, entry);
+        self.ctp.set(core, lpa, entry);
     }
 
     /// Makes room for a translation page.
@@ -66,8 +66,14 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
             }
             self.ctp.remove(victim);
         }
-        self.loading_pages.insert(unit);
+        self.loading_pages.push(unit);
         true
+    }
+
+    /// A translation page has been loaded. True if there is room for it in the page cache, which it may take now.
+    pub(super) fn page_arrives(&mut self, unit: SegmentId) -> bool {
+        let at = self.loading_pages.iter().position(|&loading| loading == unit);
+        at.map(|at| self.loading_pages.swap_remove(at)).is_some()
     }
 
     /// Puts the changed entries of a cached page among the single entries, if they are few. True if the page has no

@@ -27,6 +27,13 @@ fn core_with(written: u32) -> Core {
     core
 }
 
+/// Makes a translation page on flash one without runs.
+pub(super) fn tear(core: &mut Core, unit: SegmentId) {
+    for lpa in core.units().range(unit) {
+        core.meta_in_test().pages_mut().assume_entry(Lpa(lpa), Some(Ppa(3 * lpa)));
+    }
+}
+
 /// Looks an address up as a read does, and loads its translation page if that is needed. Gives the first answer.
 fn read<C: EntryCache, const TWO_LEVELS: bool>(map: &mut Demand<C, TWO_LEVELS>, core: &mut Core, lpa: u32) -> Resolved {
     let answer = map.resolve(core, Lpa(lpa), HostSays::Nothing);
@@ -273,14 +280,15 @@ fn a_page_with_few_changes_leaves_them_behind_and_is_not_written() {
         let mut map = Sftl::with_cache(&core, &own, 12 * 1024);
         read(&mut map, &mut core, 0);
         for lpa in (3..3 + changes).map(Lpa) {
-            map.ctp.set(lpa, Some(Ppa(100)));
+            map.ctp.set(&core, lpa, Some(Ppa(100)));
         }
         while map.cmt.room() > room {
             let lpa = Lpa(1024 + map.cmt.len() as u32);
             map.cmt.insert(lpa, None);
             map.cmt.pin(lpa);
         }
-        assert!(map.ctp.insert(SegmentId(5), |entries| entries.extend((0..512).map(|at| 3 * at + 9))));
+        tear(&mut core, SegmentId(5));
+        assert!(map.ctp.insert(&core, &Loaded::assumed(SegmentId(5))));
         let answer = read(&mut map, &mut core, 512);
         let (noted, unit) = (map.wanted.evict, SegmentId(0));
         assert_eq!((answer == Resolved::NoRoom, noted == Some(unit)), (written, written), "{changes} {room}");
@@ -305,7 +313,7 @@ fn when_a_write_ends_its_entry_goes_into_the_cached_page() {
         let (ppa, seq) = (Ppa(4096), core.take_seq_in_test(1));
         map.committed(&mut core, Commit { lpa: Lpa(7), ppa, seq, source: None, newest: true, overtaken: false });
         assert_eq!((map.cmt.len(), map.ctp.changed_in(SegmentId(0)).count()), (kept, 1 - kept as usize));
-        assert_eq!(map.in_cache(Lpa(7)), Some(Some(ppa)));
+        assert_eq!(map.in_cache(&core, Lpa(7)), Some(Some(ppa)));
     }
 }
 
