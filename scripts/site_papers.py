@@ -137,7 +137,7 @@ def numbers_table(tables: dict[str, Any], figure: str) -> str:
     columns = list(next(iter(made["rows"].values())))
     rows = [[name, *(f"{values[column]:.1f}%" for column in columns)] for name, values in made["rows"].items()]
     found = table(("HP-UFS is better by", *(f"{column}>" for column in columns)), rows)
-    return f"{found}\n\nMeasured by ufsim {made['version']} with seed {made['seed']}."
+    return f"{found.rstrip()}\n\nMeasured by ufsim {made['version']} with seed {made['seed']}."
 
 
 def figures(paper: str) -> str:
