@@ -32,11 +32,8 @@ pub(super) fn run(bytes: &[u8]) {
 }
 
 fn read(file: &[u8], parts: Parts) -> Result<Aged, String> {
-    Aged::read(file, &tiny(), parts, 1)
-}
-
-fn tiny() -> Profile {
-    Profile::load("tiny", &[]).expect("an embedded profile")
+    let tiny = Profile::load("tiny", &[]).expect("an embedded profile");
+    Aged::read(file, &tiny.for_parts(parts), parts, 1)
 }
 
 /// Text of a state, for comparisons.
