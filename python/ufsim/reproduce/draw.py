@@ -58,7 +58,7 @@ def lines(axes: Axes, table: pd.DataFrame, colours: dict[str, str] | None = None
     colours = colours or scheme_colours(list(table.columns))
     for name in table.columns:
         # UFS and HPB often lie on each other: a thicker line shows beneath the other.
-        width = 4.0 if name == "ufs" else 1.6
+        width = 4.0 if name in ("ufs", "ufs-tuned") else 1.6
         colour, label = colours[name], NAMES.get(name, name)
         axes.plot(range(len(table)), table[name], marker="o", ms=4, lw=width, color=colour, label=label)
     axes.set_xticks(range(len(table)), [str(label) for label in table.index])
