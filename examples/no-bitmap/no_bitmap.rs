@@ -60,7 +60,7 @@ impl Scheme for NoBitmap {
     }
 
     fn memory(&self, _core: &Core) -> MapMemory {
-        MapMemory { sram: 0, dram: 4 * self.table.len() as u64 + self.valid.table_bytes() }
+        MapMemory { dram: 4 * self.table.len() as u64 + self.valid.table_bytes(), ..MapMemory::default() }
     }
 }
 
