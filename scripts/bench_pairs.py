@@ -26,7 +26,7 @@ def main() -> None:
     options.add_argument("--threshold", type=float, default=2.0, help="per cent by which a case may be slower")
     options.add_argument("--cpu", action="store_true", help="compare processor time instead of requests per second")
     options.add_argument("--json", type=Path, help="file for all ratios")
-    chosen = options.parse_args()
+    chosen = options.parse_intermixed_args()
 
     pairs: dict[str, list[float]] = {}
     for case in bench_run.cases(chosen.after, chosen.cases):

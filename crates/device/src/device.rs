@@ -155,6 +155,13 @@ impl Device {
         each!(&self.inner, fw => fw.only_reads())
     }
 
+    /// A host is about to read or write at this address. For the caches of the processor that runs the simulator; the
+    /// device learns nothing.
+    #[inline]
+    pub fn prefetch(&self, lpa: Lpa) {
+        each!(&self.inner, fw => fw.prefetch(lpa));
+    }
+
     /// A command arrives at `now`.
     #[inline]
     pub fn command(&mut self, now: SimTime, cmd: Command) {

@@ -357,6 +357,7 @@ impl System {
             RequestOp::Unmap => slot.number = self.oracle.trim_submitted(slot.lpa, slot.len),
             RequestOp::Flush => {}
         }
+        self.stack.device.prefetch(slot.lpa);
         let request = Request { id: ticket.0, op, lpa: slot.lpa, len: slot.len, stamp: slot.number, app: slot.app };
         self.stack.driver.submit(self.stack.now(), request);
     }

@@ -13,6 +13,13 @@ pub fn zeroed<T: Zero>(n: usize) -> Vec<T> {
     table
 }
 
+/// An empty list with room for `n` items. What has not been used takes no memory.
+pub fn with_room<T>(n: usize) -> Vec<T> {
+    let mut list = Vec::with_capacity(n);
+    advise(list.spare_capacity_mut());
+    list
+}
+
 /// `n` atomic zeroes, which can be shared.
 pub fn zeroed_atomics<A: Atomic>(n: usize) -> Vec<A> {
     let mut table = std::mem::ManuallyDrop::new(zeroed::<A::Plain>(n));
@@ -106,6 +113,16 @@ mod tests {
                 last.store(u64::MAX, Relaxed);
                 assert_eq!(wide[n - 1].load(Relaxed), u64::MAX);
             }
+        }
+    }
+
+    #[test]
+    fn lists_with_room_do_not_move() {
+        for n in [0, 1, 3 << 20] {
+            let mut list = super::with_room::<u32>(n);
+            let start = list.as_ptr();
+            list.extend(0..n as u32);
+            assert_eq!((list.as_ptr(), list.len()), (start, n));
         }
     }
 

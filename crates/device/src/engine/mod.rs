@@ -42,6 +42,14 @@ use crate::sram::Owner;
 use crate::stats::DeviceStats;
 
 impl<M: Mapping> Firmware<M> {
+    /// See [`crate::Device::prefetch`].
+    #[inline]
+    pub fn prefetch(&self, lpa: Lpa) {
+        if M::ON_DEMAND && lpa.0 < self.core.capacity_units() {
+            self.map.prefetch(lpa);
+        }
+    }
+
     /// A command arrives from the link.
     pub fn command(&mut self, now: SimTime, cmd: Command) {
         self.core.now = now;

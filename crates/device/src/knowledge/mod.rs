@@ -24,6 +24,7 @@
 
 mod cache;
 mod history;
+mod images;
 mod own_pages;
 mod pages;
 mod proof;

@@ -14,6 +14,7 @@ use live::{SegmentImage, SegmentState, copy_segment, recycle_segment};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use super::history::{Halves, History, OlderCopy};
+use super::images::Images;
 use super::own_pages::{Covered, OwnPages, OwnPiece, Record, Snapshot, TrimRecord};
 use super::proof::{Loaded, PiecesRead, Programmed};
 use crate::directory::Piece;
@@ -36,7 +37,7 @@ pub struct Pages {
     units: MapUnits,
     /// L2P entries that the device has put together, packed, by segment of 1024 addresses, whatever the size of a map
     /// unit.
-    images: Vec<Option<Box<SegmentImage>>>,
+    images: Images,
     /// Whole segments as a host has sent them, for segments without image; empty before the first one. A segment with
     /// neither was never written.
     states: Vec<Option<SegmentState>>,
@@ -56,12 +57,12 @@ pub struct Pages {
 impl Pages {
     /// Pages of a new device: nothing is written.
     pub fn new(units: MapUnits) -> Pages {
-        let images: Vec<_> = (0..units.capacity_units().div_ceil(SEGMENT_ENTRIES)).map(|_| None).collect();
+        let images = Images::new(units.capacity_units().div_ceil(SEGMENT_ENTRIES) as usize);
         Pages {
             units,
             states: Vec::new(),
             newest: vec![Newest::default(); units.count() as usize],
-            history: History::new(images.len()),
+            history: History::new(images.segments()),
             images,
             own: OwnPages::default(),
             labels: Vec::new(),
@@ -111,7 +112,7 @@ impl Pages {
     /// The entry of an address in the newest copy of its map unit.
     #[inline]
     pub(super) fn entry(&self, lpa: Lpa) -> Option<Ppa> {
-        match &self.images[lpa.segment().index()] {
+        match self.images.get(lpa.segment()) {
             Some(image) => Ppa::unpack(image[lpa.slot()]),
             None => self.state(lpa.segment()).and_then(|state| Ppa::unpack(state.entry(lpa.slot()))),
         }
@@ -186,7 +187,7 @@ impl Pages {
     /// Prefetches what [`MapView::entry`] looks at, if the device has put the segment together.
     #[inline]
     pub fn prefetch_entry(&self, lpa: Lpa) {
-        if let Some(image) = &self.images[lpa.segment().index()] {
+        if let Some(image) = self.images.get(lpa.segment()) {
             table::prefetch(&image[lpa.slot()]);
         }
     }
@@ -196,7 +197,7 @@ impl Pages {
     pub fn prefetch(&self, unit: SegmentId) {
         table::prefetch(&self.newest[unit.index()]);
         let segment = Lpa(self.units.range(unit).start).segment();
-        table::prefetch(&self.images[segment.index()]);
+        self.images.prefetch(segment);
         if let Some(state) = self.states.get(segment.index()) {
             table::prefetch(state);
         }
@@ -220,9 +221,9 @@ impl Pages {
     /// Replaces a whole segment by a state that a host has sent, and notes what it was.
     fn replace_by(&mut self, segment: SegmentId, state: SegmentState) {
         if self.states.is_empty() {
-            self.states.resize_with(self.images.len(), || None);
+            self.states.resize_with(self.images.segments(), || None);
         }
-        match (self.images[segment.index()].take(), self.states[segment.index()].take()) {
+        match (self.images.take(segment), self.states[segment.index()].take()) {
             (Some(image), _) => self.note_replaced(segment, image, &state),
             (None, Some(old)) => {
                 if let Some(replaced) = old.replaced_until(&state) {
@@ -294,7 +295,7 @@ impl Pages {
         while lpa.0 < range.end {
             let n = (SEGMENT_ENTRIES - lpa.slot() as u32).min(range.end - lpa.0);
             let slots = lpa.slot()..lpa.slot() + n as usize;
-            match &self.images[lpa.segment().index()] {
+            match self.images.get(lpa.segment()) {
                 Some(image) => packed.extend_from_slice(&image[slots]),
                 None => packed.extend_from_slice(&self.segment(lpa.segment())[slots]),
             }
@@ -317,7 +318,7 @@ impl Pages {
 
     /// A copy of a whole segment.
     pub(super) fn segment(&self, segment: SegmentId) -> Box<SegmentImage> {
-        match (&self.images[segment.index()], self.state(segment)) {
+        match (self.images.get(segment), self.state(segment)) {
             (Some(image), _) => copy_segment(image),
             (None, Some(state)) => state.image(),
             (None, None) => Box::new([0; SEGMENT_ENTRIES as usize]),
@@ -326,12 +327,12 @@ impl Pages {
 
     /// True if a segment was ever written.
     fn is_written(&self, segment: SegmentId) -> bool {
-        self.images[segment.index()].is_some() || self.state(segment).is_some()
+        self.images.has(segment) || self.state(segment).is_some()
     }
 
     /// All segments that were ever written.
     pub(super) fn written_segments(&self) -> impl Iterator<Item = SegmentId> {
-        (0..self.images.len() as u32).map(SegmentId).filter(|&segment| self.is_written(segment))
+        (0..self.images.segments() as u32).map(SegmentId).filter(|&segment| self.is_written(segment))
     }
 
     #[inline]
@@ -342,17 +343,21 @@ impl Pages {
     /// The entries of a segment, for changes.
     #[inline(always)] // A map flush does little else.
     fn image_mut(&mut self, segment: SegmentId) -> &mut SegmentImage {
-        if self.images[segment.index()].is_none() {
+        if !self.images.has(segment) {
             self.make_image(segment);
         }
-        self.images[segment.index()].as_mut().expect("made so above")
+        self.images.get_mut(segment).expect("made so above")
     }
 
     #[cold]
     fn make_image(&mut self, segment: SegmentId) {
-        self.images[segment.index()] = Some(self.segment(segment));
-        if let Some(state) = self.states.get_mut(segment.index()) {
-            *state = None;
+        match self.states.get_mut(segment.index()).and_then(Option::take) {
+            Some(state) => {
+                let image = state.into_image();
+                self.images.insert(segment, &image);
+                recycle_segment(image);
+            }
+            None => self.images.insert(segment, &[0; SEGMENT_ENTRIES as usize]),
         }
     }
 

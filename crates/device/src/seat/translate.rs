@@ -48,8 +48,8 @@ pub trait Translate {
         None
     }
 
-    /// A change of this address is coming. This is a hint for the caches of the processor that runs the simulator; it
-    /// must not change any state.
+    /// A lookup or a change of this address is coming. This is a hint for the caches of the processor that runs the
+    /// simulator; it must not change any state.
     fn prefetch(&self, lpa: Lpa) {
         let _ = lpa;
     }

@@ -137,6 +137,18 @@ impl<O: Own + Debug> EntryCache for Cmt<O> {
     }
 
     #[inline]
+    fn prefetch(&self, lpa: Lpa) {
+        self.slots.prefetch(lpa);
+    }
+
+    #[inline]
+    fn prefetch_entry(&self, lpa: Lpa) {
+        if let Some(slot) = self.slots.of(lpa) {
+            table::prefetch(&self.entries[slot]);
+        }
+    }
+
+    #[inline]
     fn touch(&mut self, lpa: Lpa) -> bool {
         let Some(slot) = self.slots.of(lpa) else { return false };
         if self.protected == 0 {

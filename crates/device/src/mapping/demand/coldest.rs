@@ -12,30 +12,55 @@ pub trait Node {
     fn place(&mut self) -> &mut u32;
 }
 
-/// Numbers of nodes; the one with the lowest average comes first. Nodes know their places.
+/// A node in the heap, with its average. Most comparisons end here, without a look at the node itself.
+#[cfg_attr(feature = "explore", derive(Hash))]
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    sum: u64,
+    len: u32,
+    node: u32,
+}
+
+impl Placed {
+    #[inline]
+    fn of(nodes: &[impl Node], node: u32) -> Placed {
+        let held = &nodes[node as usize];
+        Placed { sum: held.sum(), len: held.len(), node }
+    }
+
+    /// True if this one has the lower average.
+    #[inline]
+    fn is_before(self, other: Placed, nodes: &[impl Node]) -> bool {
+        let left = u128::from(self.sum) * u128::from(other.len);
+        let right = u128::from(other.sum) * u128::from(self.len);
+        let tie = |placed: Placed| nodes[placed.node as usize].tie();
+        left < right || left == right && tie(self) < tie(other)
+    }
+}
+
+/// The nodes; the one with the lowest average comes first. Nodes know their places.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct Coldest {
-    heap: Vec<u32>,
+    heap: Vec<Placed>,
 }
 
 impl Coldest {
     /// The node with the lowest average.
     #[inline]
     pub fn first(&self) -> Option<u32> {
-        self.heap.first().copied()
+        Some(self.heap.first()?.node)
     }
 
     /// All nodes, roughly by average: none comes after one that it is to come before in the tree of the heap.
     pub fn roughly(&self) -> impl Iterator<Item = u32> {
-        self.heap.iter().copied()
+        self.heap.iter().map(|placed| placed.node)
     }
 
     /// Adds a node.
     pub fn push(&mut self, nodes: &mut [impl Node], node: u32) {
-        self.heap.push(node);
-        *nodes[node as usize].place() = self.heap.len() as u32 - 1;
-        self.rise(nodes, self.heap.len() - 1);
+        self.heap.push(Placed::of(nodes, node));
+        self.settle(nodes, self.heap.len() - 1);
     }
 
     /// Takes a node away.
@@ -43,8 +68,7 @@ impl Coldest {
         let at = *nodes[node as usize].place() as usize;
         self.heap.swap_remove(at);
         if at < self.heap.len() {
-            *nodes[self.heap[at] as usize].place() = at as u32;
-            self.moved(nodes, self.heap[at]);
+            self.settle(nodes, at);
         }
     }
 
@@ -52,55 +76,59 @@ impl Coldest {
     #[inline]
     pub fn moved(&mut self, nodes: &mut [impl Node], node: u32) {
         let at = *nodes[node as usize].place() as usize;
-        if self.rise(nodes, at) == at {
-            self.sink(nodes, at);
-        }
+        self.heap[at] = Placed::of(nodes, node);
+        self.settle(nodes, at);
     }
 
-    /// Brings a node forward as far as it belongs. Gives its place.
+    /// Brings the node at a place to where it belongs.
+    fn settle(&mut self, nodes: &mut [impl Node], at: usize) {
+        let placed = self.heap[at];
+        let place = self.rise(nodes, placed, at);
+        let place = if place == at { self.sink(nodes, placed, at) } else { place };
+        self.put(nodes, place, placed);
+    }
+
+    /// Makes room for a node as far to the front as it belongs. Gives its place.
     #[inline]
-    fn rise(&mut self, nodes: &mut [impl Node], mut at: usize) -> usize {
+    fn rise(&mut self, nodes: &mut [impl Node], placed: Placed, mut at: usize) -> usize {
         while at > 0 {
             let above = (at - 1) / 2;
-            if !before(nodes, self.heap[at], self.heap[above]) {
+            if !placed.is_before(self.heap[above], nodes) {
                 break;
             }
-            self.swap(nodes, at, above);
+            self.put(nodes, at, self.heap[above]);
             at = above;
         }
         at
     }
 
-    fn sink(&mut self, nodes: &mut [impl Node], mut at: usize) {
-        loop {
-            let mut least = at;
-            for below in [2 * at + 1, 2 * at + 2] {
-                if below < self.heap.len() && before(nodes, self.heap[below], self.heap[least]) {
-                    least = below;
-                }
+    /// Makes room for a node as far to the back as it belongs. Gives its place.
+    #[inline]
+    fn sink(&mut self, nodes: &mut [impl Node], placed: Placed, mut at: usize) -> usize {
+        while 2 * at + 1 < self.heap.len() {
+            let (left, right) = (2 * at + 1, (2 * at + 2).min(self.heap.len() - 1));
+            // No branch: it would be guessed wrongly every other time.
+            let least = left + usize::from(self.heap[right].is_before(self.heap[left], nodes));
+            if !self.heap[least].is_before(placed, nodes) {
+                break;
             }
-            if least == at {
-                return;
-            }
-            self.swap(nodes, at, least);
+            self.put(nodes, at, self.heap[least]);
             at = least;
         }
+        at
     }
 
     #[inline]
-    fn swap(&mut self, nodes: &mut [impl Node], a: usize, b: usize) {
-        self.heap.swap(a, b);
-        *nodes[self.heap[a] as usize].place() = a as u32;
-        *nodes[self.heap[b] as usize].place() = b as u32;
+    fn put(&mut self, nodes: &mut [impl Node], at: usize, placed: Placed) {
+        self.heap[at] = placed;
+        *nodes[placed.node as usize].place() = at as u32;
     }
 }
 
 /// True if node `a` has a lower average than `b`.
 #[inline]
 pub fn before(nodes: &[impl Node], a: u32, b: u32) -> bool {
-    let (a, b) = (&nodes[a as usize], &nodes[b as usize]);
-    let (left, right) = (u128::from(a.sum()) * u128::from(b.len()), u128::from(b.sum()) * u128::from(a.len()));
-    (left, a.tie()) < (right, b.tie())
+    Placed::of(nodes, a).is_before(Placed::of(nodes, b), nodes)
 }
 
 #[cfg(test)]

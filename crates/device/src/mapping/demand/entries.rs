@@ -33,6 +33,12 @@ pub trait EntryCache: Debug {
     /// The entry of an address, if it is cached.
     fn get(&self, lpa: Lpa) -> Option<Option<Ppa>>;
 
+    /// Prefetches what tells whether the entry of an address is cached.
+    fn prefetch(&self, lpa: Lpa);
+
+    /// Prefetches the entry of an address, if it is cached.
+    fn prefetch_entry(&self, lpa: Lpa);
+
     /// Notes a use of the entry of an address, for replacement. True if the entry is cached.
     fn touch(&mut self, lpa: Lpa) -> bool;
 

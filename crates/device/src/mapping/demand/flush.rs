@@ -128,6 +128,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
         assert!(taken, "the reserve leaves buffers for a map flush");
         self.flush.round.clear();
         for unit in self.flush.todo.drain(..usize::from(n)) {
+            self.cmt.dirty_in(unit).for_each(|lpa| self.cmt.prefetch(lpa));
             match self.ctp.holds(unit) {
                 true => self.flush.round.add_in_scheme_cache(unit),
                 false => _ = self.flush.round.add(core.meta().directory(), unit),
@@ -142,6 +143,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
         core.round_arrived(&mut self.flush.round);
         for unit in self.flush.round.units() {
             let loaded = self.flush.round.find(unit);
+            self.cmt.dirty_in(unit).for_each(|lpa| self.cmt.prefetch_entry(lpa));
             let in_sram = self.cmt.dirty_in(unit).chain(self.ctp.changed_in(unit));
             let changed = in_sram.chain(logged_in(core, unit));
             content.extend(changed.map(|lpa| {

@@ -397,6 +397,11 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Translate for Demand<C, TWO_LEVELS> 
         self.cmt.request(rest);
     }
 
+    #[inline]
+    fn prefetch(&self, lpa: Lpa) {
+        self.cmt.prefetch(lpa);
+    }
+
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
         for lpa in self.in_caches(core) {
             match runs.last_mut() {

@@ -224,6 +224,13 @@ impl Nodes {
         std::iter::successors(at(self.nodes[node as usize].oldest), move |entry| at(entry.newer))
     }
 
+    /// Slot of the oldest entry of the coldest node.
+    #[inline]
+    fn next_to_leave(&self) -> Option<usize> {
+        let coldest = self.nodes[self.order.first()? as usize];
+        Some(coldest.oldest as usize - 1)
+    }
+
     /// The entry of a node that leaves next, if no write needs all of them.
     fn victim_of(&self, node: u32) -> Option<Lpa> {
         let Node { unit, len, .. } = self.nodes[node as usize];
@@ -247,12 +254,13 @@ impl EntryCache for Nodes {
     type Own = TpftlParams;
 
     fn new(own: &TpftlParams, bytes: u64, units: MapUnits) -> Nodes {
+        let bytes = Nodes::sram(own, bytes, units);
         Nodes {
             own: *own,
-            bytes: Nodes::sram(own, bytes, units),
+            bytes,
             taken: 0,
             units,
-            entries: Vec::new(),
+            entries: table::with_room((bytes / u64::from(own.cached_bytes)) as usize),
             free_entries: Vec::new(),
             slot_of: table::zeroed(units.capacity_units() as usize),
             nodes: Vec::new(),
@@ -290,6 +298,18 @@ impl EntryCache for Nodes {
     #[inline]
     fn get(&self, lpa: Lpa) -> Option<Option<Ppa>> {
         Some(Ppa::unpack(self.entries[self.slot(lpa)?].ppa))
+    }
+
+    #[inline]
+    fn prefetch(&self, lpa: Lpa) {
+        table::prefetch(&self.slot_of[lpa.index()]);
+    }
+
+    #[inline]
+    fn prefetch_entry(&self, lpa: Lpa) {
+        if let Some(slot) = self.slot(lpa) {
+            table::prefetch(&self.entries[slot]);
+        }
     }
 
     fn touch(&mut self, lpa: Lpa) -> bool {
@@ -330,6 +350,11 @@ impl EntryCache for Nodes {
             1 => self.order.push(&mut self.nodes, node),
             _ => self.order.moved(&mut self.nodes, node),
         }
+        if let Some(next) = self.next_to_leave() {
+            let leaves = Lpa(self.entries[next].lpa);
+            self.prefetch(leaves);
+            self.dirty.prefetch(leaves);
+        }
     }
 
     fn remove(&mut self, lpa: Lpa) {
@@ -349,11 +374,14 @@ impl EntryCache for Nodes {
             self.free_nodes.push(node);
             self.taken -= u64::from(self.own.node_bytes);
             self.count_nodes(-1);
-            return;
+        } else {
+            self.nodes[node as usize].len -= 1;
+            self.nodes[node as usize].used -= used;
+            self.order.moved(&mut self.nodes, node);
         }
-        self.nodes[node as usize].len -= 1;
-        self.nodes[node as usize].used -= used;
-        self.order.moved(&mut self.nodes, node);
+        if let Some(next) = self.next_to_leave() {
+            table::prefetch(&self.entries[next]);
+        }
     }
 
     /// An entry of the coldest node, or, if writes need all of that, of the coldest one with another.

@@ -35,6 +35,14 @@ impl Slots {
         }
     }
 
+    /// Prefetches what [`Slots::of`] looks at, if that is in memory.
+    #[inline]
+    pub fn prefetch(&self, lpa: Lpa) {
+        if let Slots::Direct(slots) = self {
+            table::prefetch(&slots[lpa.index()]);
+        }
+    }
+
     /// The entry of an address, which is not cached, comes into a slot.
     #[inline]
     pub fn insert(&mut self, lpa: Lpa, slot: u32) {
