@@ -6,19 +6,31 @@ matter of taste. The search is a grid, each run is deterministic, and all of it 
 In the profile hp-ufs each setting pays for its tables (`sram.covers = "all"`): places for more and smaller parts of
 segments leave less for the segment cache. What does not fit is kept with what the profile's check says of it.
 
-The first stage measures all settings in random writes over 16 GiB (HP-UFS Fig. 6). The second measures the best of them
-over 4 and 64 GiB, too, and under GC (Fig. 7) on a device of an eighth of the size. The score of a setting is the
-geometric mean of its throughput over that of the scheme without any setting.
+The first stage measures all settings in random writes over 16 GiB (HP-UFS Fig. 6). The second takes the best two of
+each size of segment parts, so that no size is judged by one workload alone, and measures them at full size: random
+writes over 4 and 64 GiB, under GC (Fig. 7), and the five recorded applications under GC (Fig. 9). The score of a
+setting is the geometric mean of its throughput over that of the scheme without any setting: each of the five workloads
+counts once, and Fig. 9 is the geometric mean of its applications.
 """
 
 import argparse
 import json
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import product
 from math import prod
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import ufsim
+from ufsim.reproduce import hp_ufs, hp_ufs_apps
+from ufsim.reproduce.figure import Setting
+from ufsim.runner import run_all
+from ufsim.spec import Spec
+from ufsim.states import StateCache
 
 KEPT = Path(__file__).parents[1] / "docs/data/flush-search.json"
 SCHEMES = ("ufs", "hpb")
@@ -31,22 +43,14 @@ GRID: dict[str, tuple[Any, ...]] = {
 }
 # A flush in rounds takes as many buffers as the segment cache has.
 ONLY_IN_A_PIPELINE = "scheme.segment-log.flush_buffers"
-# Settings that reach the second stage.
-BEST = 8
-# An eighth of the device of the paper: flash, and thresholds that count superblocks.
-EIGHTH: dict[str, Any] = {
-    "device.capacity_mib": 16_384,
-    "nand.data_superblocks": 1_184,
-    "nand.meta_superblocks": 32,
-    "gc.start_superblocks": 300,
-    "gc.relaxed_superblocks": 225,
-    "gc.hurried_superblocks": 75,
-}
+# Settings of each size of parts that reach the second stage.
+BEST = 2
+PARTS = "scheme.segment-log.segment_kib"
+PROFILE = "hp-ufs"
 
-
-def job(gib: int, mib: int) -> str:
-    """Random writes of so many MiB in all over a range, by 8 jobs of depth 1, as in HP-UFS Figs. 6 and 7."""
-    return f"rw=randwrite bs=4k direct=1 filename=range size={gib}g io_size={mib // 8}m numjobs=8 group_reporting"
+Own = Mapping[str, Any]
+# MiB/s, or why the device can not have these settings.
+Throughput = float | str
 
 
 def settings() -> list[dict[str, Any]]:
@@ -59,44 +63,61 @@ def settings() -> list[dict[str, Any]]:
     ]
 
 
-def throughput(scheme: str, own: dict[str, Any], workload: str, **options: Any) -> float | str:
-    """MiB/s of a run, or why the device can not have these settings."""
-    given = {**own, **options.pop("settings", {})}
+def throughput(specs: list[Spec], own: Own, cache: StateCache | None = None) -> Throughput:
+    """The geometric mean over these runs with these settings besides their own."""
+    given = [replace(spec, profile=PROFILE, settings={**spec.settings, **own}) for spec in specs]
     try:
-        result = ufsim.run(workload, scheme, profile="hp-ufs", settings=given, precondition="none", **options)
+        results = run_all(given, 1, cache=cache)
     except ufsim.ConfigError as refused:
         return str(refused)
-    return float(result.throughput_mib_per_s)
+    return prod(float(result.throughput_mib_per_s) for result in results) ** (1 / len(results))
 
 
-def second_stage(mib: int) -> dict[str, dict[str, Any]]:
-    """What the best are measured under besides, by name."""
-    return {
-        "f6_4g": {"workload": job(4, mib)},
-        "f6_64g": {"workload": job(64, mib)},
-        "f7": {
-            "workload": job(2, mib),
-            "settings": EIGHTH,
-            "age": "rw=randwrite bs=4k direct=1 filename=aged size=11g io_size=14g randrepeat=0 iodepth=16",
-        },
+def writes(scheme: str, gib: int, setting: Setting) -> list[Spec]:
+    """Random writes over a range, as in Fig. 6."""
+    return [hp_ufs.write_spec(gib, scheme, setting)]
+
+
+def measured_besides(scheme: str, own: Own, setting: Setting) -> dict[str, Throughput]:
+    """The second stage, by workload."""
+    apps = hp_ufs_apps.runs_of(hp_ufs_apps.recorded(setting), setting, schemes=[scheme])
+    specs = {
+        "f6_4g": writes(scheme, 4, setting),
+        "f6_64g": writes(scheme, 64, setting),
+        "f7": [run.spec for run in hp_ufs.gc_runs(setting, [scheme])],
+        "f9_gc": [run.spec for run in apps if run.labels["state"] == "GC"],
     }
+    with TemporaryDirectory(prefix="flush-search-") as states:
+        return {name: throughput(of_name, own, StateCache(Path(states))) for name, of_name in specs.items()}
 
 
-def search(scheme: str, mib: int) -> dict[str, Any]:
-    """All that is measured of a scheme, and its best settings."""
-    base: dict[str, Any] = {"f6_16g": throughput(scheme, {}, job(16, mib))}
-    base |= {name: throughput(scheme, {}, **what) for name, what in second_stage(mib).items()}
-    points: list[dict[str, Any]] = [
-        {"settings": own, "f6_16g": throughput(scheme, own, job(16, mib))} for own in settings()
-    ]
+def best_of_each(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The points that reach the second stage."""
     fitting = [point for point in points if isinstance(point["f6_16g"], float)]
-    for point in sorted(fitting, key=lambda point: point["f6_16g"], reverse=True)[:BEST]:
-        for name, what in second_stage(mib).items():
-            point[name] = throughput(scheme, point["settings"], **what)
-        if all(isinstance(point[name], float) for name in base):
-            point["score"] = prod(point[name] / base[name] for name in base) ** (1 / len(base))
-    best = max((point for point in fitting if "score" in point), key=lambda point: point["score"])
-    return {"without": base, "points": points, "best": best}
+    fitting.sort(key=lambda point: point["f6_16g"], reverse=True)
+    return [
+        point for parts in GRID[PARTS] for point in [one for one in fitting if one["settings"][PARTS] == parts][:BEST]
+    ]
+
+
+def search(scheme: str, setting: Setting, each: Callable[..., Any]) -> dict[str, Any]:
+    """All that is measured of a scheme, and its best settings. `each` is a `map`."""
+
+    def first(own: Own) -> dict[str, Any]:
+        return {"settings": own, "f6_16g": throughput(writes(scheme, 16, setting), own)}
+
+    def second(point: dict[str, Any]) -> dict[str, Any]:
+        return {**point, **measured_besides(scheme, point["settings"], setting)}
+
+    points = list(each(first, [{}, *settings()]))
+    chosen = [points[0], *best_of_each(points[1:])]
+    base, *finalists = each(second, chosen)
+    names = [name for name in base if name != "settings"]
+    for point, full in zip(chosen[1:], finalists, strict=True):
+        point |= full
+        point["score"] = prod(point[name] / base[name] for name in names) ** (1 / len(names))
+    best = max(chosen[1:], key=lambda point: point["score"])
+    return {"without": {name: base[name] for name in names}, "points": points[1:], "best": best}
 
 
 def text(found: dict[str, Any]) -> str:
@@ -112,11 +133,12 @@ def text(found: dict[str, Any]) -> str:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    options.add_argument("--mib", type=int, default=1024, help="writes of each run; the figures have 1024 MiB")
+    options.add_argument("--traces", type=Path, required=True, help="directory that holds pixel4-hpufs")
     options.add_argument("--out", type=Path, default=KEPT, help="where the search is kept")
     chosen = options.parse_args()
-    schemes = {name: search(name, chosen.mib) for name in SCHEMES}
-    chosen.out.write_text(text({"ufsim": ufsim.__version__, "mib": chosen.mib, "schemes": schemes}), encoding="utf-8")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        schemes = {name: search(name, Setting(traces=chosen.traces), pool.map) for name in SCHEMES}
+    chosen.out.write_text(text({"ufsim": ufsim.__version__, "schemes": schemes}), encoding="utf-8")
     for name, of_scheme in schemes.items():
         print(f"{name}: {of_scheme['best']['score']:.3f} with {of_scheme['best']['settings']}")
 

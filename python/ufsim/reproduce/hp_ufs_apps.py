@@ -249,8 +249,8 @@ def _why_gap(frame: pd.DataFrame) -> str:
         f"nearly all of it comes under GC: the ageing has spread the device's pages, so that {len(ours)} applications "
         f"change {changed.sum():,.0f} entries in segments of which {CACHE} MB of host memory hold a fifth; "
         f"{ours['host_segment_reads'].sum():,.0f} segments are read for that, and {writes:,.0f} written. "
-        f"{held / more * 100:.0f}% of the time over Ideal's is GC that waits for them and holds the device's front end. "
-        "Host memory without a limit takes less than half of the gap away: segments also have to be written when the "
+        f"{held / more * 100:.0f}% of the time over Ideal's is GC that waits for them and holds the device's front end."
+        " Host memory without a limit takes less than half of the gap away: segments also have to be written when the "
         "log block that they wait for has to go"
     )
 
