@@ -36,7 +36,7 @@ help:
 	@echo "make reproduce  measure the papers' figures again, with five seeds; can be stopped, and goes on later"
 	@echo "make scorecard  the same, and keep the claims for the documentation"
 	@echo "make fits     fit the phones' profiles to recorded latencies again (TRACES=../shared/traces; about an hour)"
-	@echo "make flush-search  find the fastest map flush of ufs-tuned and hpb-tuned again (TRACES=../shared/traces; half an hour)"
+	@echo "make flush-search  find the fastest map flush of ufs-tuned and hpb-tuned again (half an hour)"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make soak     a million power cuts on all processors (CUTS=1000000); can be stopped, and goes on later"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"

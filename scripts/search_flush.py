@@ -6,11 +6,12 @@ matter of taste. The search is a grid, each run is deterministic, and all of it 
 In the profile hp-ufs each setting pays for its tables (`sram.covers = "all"`): places for more and smaller parts of
 segments leave less for the segment cache. What does not fit is kept with what the profile's check says of it.
 
-The first stage measures all settings in random writes over 16 GiB (HP-UFS Fig. 6). The second takes the best two of
-each size of segment parts, so that no size is judged by one workload alone, and measures them at full size: random
-writes over 4 and 64 GiB, under GC (Fig. 7), and the five recorded applications under GC (Fig. 9). The score of a
-setting is the geometric mean of its throughput over that of the scheme without any setting: each of the five workloads
-counts once, and Fig. 9 is the geometric mean of its applications.
+The first stage measures all settings in random writes over 16 GiB (HP-UFS Fig. 6). What takes SRAM from the segment
+cache, parts of segments and buffers, may pay there and cost elsewhere, so the second stage takes the best setting of
+each size of parts and each number of buffers. It measures them at full size: random writes over 4 and 64 GiB, under GC
+(Fig. 7), and the five recorded applications under GC (Fig. 9). The score of a setting is the geometric mean of its
+throughput over that of the scheme without any setting: each of the five workloads counts once, and Fig. 9 is the
+geometric mean of its applications.
 """
 
 import argparse
@@ -43,9 +44,8 @@ GRID: dict[str, tuple[Any, ...]] = {
 }
 # A flush in rounds takes as many buffers as the segment cache has.
 ONLY_IN_A_PIPELINE = "scheme.segment-log.flush_buffers"
-# Settings of each size of parts that reach the second stage.
-BEST = 2
-PARTS = "scheme.segment-log.segment_kib"
+# The best setting with each combination of these reaches the second stage.
+APART = ("scheme.segment-log.segment_kib", ONLY_IN_A_PIPELINE)
 PROFILE = "hp-ufs"
 
 Own = Mapping[str, Any]
@@ -94,10 +94,10 @@ def measured_besides(scheme: str, own: Own, setting: Setting) -> dict[str, Throu
 def best_of_each(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The points that reach the second stage."""
     fitting = [point for point in points if isinstance(point["f6_16g"], float)]
-    fitting.sort(key=lambda point: point["f6_16g"], reverse=True)
-    return [
-        point for parts in GRID[PARTS] for point in [one for one in fitting if one["settings"][PARTS] == parts][:BEST]
-    ]
+    best: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for point in sorted(fitting, key=lambda point: point["f6_16g"]):
+        best[tuple(point["settings"][key] for key in APART)] = point
+    return list(best.values())
 
 
 def search(scheme: str, setting: Setting, each: Callable[..., Any]) -> dict[str, Any]:

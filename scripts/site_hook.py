@@ -95,13 +95,13 @@ def profiles() -> str:
 
 def frames() -> str:
     """Every data frame with its columns."""
-    from ufsim.columns import FRAMES
+    from ufsim.columns import FILES, FRAMES
 
     text = (
         "# Frames\n\nThe data frames of results, comparisons and studies, made from their declarations; "
-        "`ufsim.columns(NAME)` gives the same as a frame.\n"
+        "`ufsim.columns(NAME)` gives the same as a frame. `log` is the file of `ufsim run --log`.\n"
     )
-    for name, columns in FRAMES.items():
+    for name, columns in {**FRAMES, **FILES}.items():
         rows = ([code(one.name), one.dtype, one.unit, one.meaning] for one in columns)
         text += f"\n## {name}\n\n{table(('column', 'type', 'unit', 'meaning'), rows)}"
     return text

@@ -73,6 +73,18 @@ def simulate_logged(
     requests completed after it was full. Otherwise as `simulate`.
     """
 
+def simulate_piecewise(
+    spec_json: str,
+    length: int,
+    sink: Callable[[Columns, list[str]], None],
+    progress: Callable[[int, int | None, int, str], None] | None = None,
+) -> str:
+    """Runs one scheme, and calls `sink` with each `length` requests of its log, and in the end with the rest.
+
+    It gets their columns, in the order of completion, and the names of processes so far, and may stop the run by
+    raising. Otherwise as `simulate`.
+    """
+
 class OpenedTrace:
     """A trace in memory, for many runs."""
 

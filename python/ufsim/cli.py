@@ -13,6 +13,7 @@ import ufsim
 from ufsim import (
     _core,
     cli_calibrate,
+    cli_explain,
     cli_phone,
     cli_profiles,
     cli_trace,
@@ -31,6 +32,7 @@ from ufsim.cli_options import (
     CacheOption,
     JobsOption,
     JsonOption,
+    LogOption,
     NameOption,
     OutOption,
     SchemesOption,
@@ -85,6 +87,7 @@ def options(version: Annotated[bool, typer.Option("--version", help="Print the v
 def run(
     options: Arguments,
     cache: CacheOption = True,
+    log: LogOption = None,
     as_json: JsonOption = False,
     fio_json: Annotated[bool, typer.Option("--fio-json", help="Print the result as fio's JSON.")] = False,
 ) -> None:
@@ -93,7 +96,7 @@ def run(
         raise UsageError("--json and --fio-json exclude each other")
     if fio_json and len(options["workload"]) > 1:
         raise UsageError("--fio-json is for one workload; --json takes several")
-    done = simulate([options.pop("scheme")], options, cache=cache, jobs=None)
+    done = simulate([options.pop("scheme")], options, cache=cache, jobs=None, log=log)
     if fio_json:
         print(json.dumps(parse(done.results[0].to_fio_json()), indent=2))
     elif as_json:
@@ -110,13 +113,14 @@ def compare(
     schemes: SchemesOption = COMPARED,
     cache: CacheOption = True,
     jobs: JobsOption = None,
+    log: LogOption = None,
     as_json: JsonOption = False,
     out: OutOption = None,
     name: NameOption = None,
 ) -> None:
     """Simulate several schemes under the same workload, or under each of several, and compare them."""
     directory = directory_for(out, name, as_json)
-    done = simulate(listed(schemes), options, cache=cache, jobs=jobs)
+    done = simulate(listed(schemes), options, cache=cache, jobs=jobs, log=log)
     stem = name or default_name(done)
     failures = [] if directory is None else write_files(done, directory, stem)
     if as_json:
@@ -207,6 +211,22 @@ def age_device(
         with ProgressDisplay() as progress:
             make_state(spec, out, progress)
         say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+
+
+@app.command(help=cli_explain.HELP)
+def explain(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG.parquet...", exists=True, dir_okay=False)],
+    kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only read, write, flush or trim.")] = None,
+    process: Annotated[str | None, typer.Option(metavar="NAME", help="Only requests of this process.")] = None,
+    slowest: Annotated[int, typer.Option(metavar="N", help="Also list the slowest N requests, one by one.")] = 0,
+    as_json: JsonOption = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory for pictures. (default: out; with --json: none)")
+    ] = None,
+) -> None:
+    """Explain latencies."""
+    directory = out or (None if as_json else Path("out"))
+    cli_explain.explain(logs, kind, process, slowest, directory, as_json=as_json)
 
 
 @app.command()
@@ -400,12 +420,16 @@ def directory_for(out: Path | None, name: str | None, as_json: bool) -> Path | N
     return None if directory is None else outputs.ready(directory)
 
 
-def simulate(names: list[str], options: Arguments, *, cache: bool, jobs: int | None) -> Comparison | Suite:
+def simulate(
+    names: list[str], options: Arguments, *, cache: bool, jobs: int | None, log: Path | None
+) -> Comparison | Suite:
     """Runs the schemes under a progress bar: a comparison or, of several workloads, a suite."""
     states = StateCache() if cache else None
+    if log is not None:
+        outputs.ready(log.parent)
     workloads: list[str] = options.pop("workload")
     with ProgressDisplay() as progress:
-        shared = options | {"schemes": names, "jobs": jobs, "progress": progress, "cache": states}
+        shared = options | {"schemes": names, "jobs": jobs, "progress": progress, "cache": states, "log": log or False}
         return compare_schemes(workloads[0], **shared) if len(workloads) == 1 else compare_schemes(workloads, **shared)
 
 

@@ -28,6 +28,14 @@ SchemesOption = Annotated[
     str, typer.Option(metavar="NAME,...", help="Schemes with commas between, or all; gains are over the first.")
 ]
 CacheOption = Annotated[bool, typer.Option(help="Keep states of aged devices, and use those that are there.")]
+LogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log",
+        metavar="FILE.parquet",
+        help="Also write every request with its stages to this file; FILE-SCHEME.parquet with several schemes.",
+    ),
+]
 JobsOption = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time. (default: one per processor)")]
 OutOption = Annotated[
     Path | None,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TEXT, COUNT, WIDE, REAL, SWITCH, MAYBE = "text", "int64", "uint64", "float64", "bool", "Int64"
+WORD = "category"
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,44 @@ _ENERGY = _columns(
     ("read program erase", COUNT, "operations", "of flash"),
 )
 
+STAGES = {
+    "outside": "until the workload handed it in: all places under way were taken",
+    "block": "in the block layer: plug, merging, processor time, a tag",
+    "driver": "in the driver: scheduler, reorder buffer, a tag of the link, a mapping that is fetched first",
+    "link_down": "until the command and its data were at the device; the link may have had to wake up",
+    "queue": "in the device, while its firmware thread worked on commands that came before",
+    "gc": "in the device, while a step of GC held the front end",
+    "map_flush": "in the device, while a map flush held the front end",
+    "recovery": "in the device, while it rebuilt its mapping after a power cut",
+    "sram": "in the device, for room in SRAM or, of writes, their turn",
+    "map_read": "in the device, for map units that were read from flash, or for lookups that came before",
+    "flash_read": "in the device, for reads of its pages, and for their dies",
+    "program": "in the device, for programs of its pages, or of those that it flushes",
+    "firmware": "in the device, while its firmware thread worked on it",
+    "link_up": "until the response and its data were at the host",
+    "wake": "until the one who asked was woken",
+}
+_LOG = _columns(
+    ("arrival_ns completion_ns", WIDE, "ns", "from the beginning of the workload on"),
+    ("latency_ns", WIDE, "ns", "from arrival to completion"),
+    ("kind", WORD, "", "read, write, flush or trim"),
+    ("lba_units units", WIDE, "4 KiB", "first unit and length on the device"),
+    ("sector", WIDE, "512 B", "first sector, as the workload gave it"),
+    ("bytes", WIDE, "B", "length, as the workload gave it"),
+    ("fua sync meta readahead preflush", SWITCH, "", "flags of the request"),
+    ("process", WORD, "", "who asked; empty where the workload does not say"),
+    ("file line", WIDE, "", "where it stands in the trace"),
+    ("measured", SWITCH, "", "the run's statistics count it"),
+    ("failed", SWITCH, "", "it ended with an error"),
+    ("outcome", WORD, "", "where the mapping of a read came from: host, sram, or map (flash); missing for others"),
+    ("recorded_ns", REAL, "ns", "what the traced device took; missing where that is not known"),
+    ("waiting_ns", REAL, "ns", "until its first command was sent; missing if none was"),
+    *((f"stage_{name}_ns", WIDE, "ns", meaning) for name, meaning in STAGES.items()),
+)
+
+# By what gives the file: columns of files that no frame is made from.
+FILES: Mapping[str, tuple[Column, ...]] = {"log": _LOG}
+
 # By the name of the method that gives the frame.
 FRAMES: Mapping[str, tuple[Column, ...]] = {
     "table": (SCHEME, *_TABLE, *PROVENANCE),
@@ -181,12 +220,14 @@ def columns(frame: str) -> "pd.DataFrame":
     """What the columns of a frame mean: one row for each, indexed by `name`, with `dtype`, `unit` and `meaning`.
 
     `frame` is the name of the method that gives it, such as "latency" or "uses". All frames end with the same columns,
-    which say what was run: `workload`, `profile`, `settings`, `seed`, `version`.
+    which say what was run: `workload`, `profile`, `settings`, `seed`, `version`. "log" stands for the file that
+    `ufsim.run(..., log=FILE)` writes.
     """
     import pandas as pd
 
-    check_choice("frame", frame, FRAMES)
-    declared = [vars(column) for column in FRAMES[frame]]
+    known = {**FRAMES, **FILES}
+    check_choice("frame", frame, known)
+    declared = [vars(column) for column in known[frame]]
     return pd.DataFrame(declared).astype(text_type()).set_index("name")
 
 

@@ -8,10 +8,11 @@ from os import PathLike
 from pathlib import Path
 from typing import SupportsIndex, Unpack, overload
 
-from ufsim import _core
+from ufsim import _core, outputs
 from ufsim.documents import parse
 from ufsim.formats import workload_names
 from ufsim.names import check_range
+from ufsim.request_file import PIECE, RequestFile, log_paths
 from ufsim.request_log import RequestLog, room
 from ufsim.results import Comparison, Result
 from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, RunOptions, Spec, Workload, specs_of
@@ -21,6 +22,9 @@ from ufsim.suite import Suite
 # scheme (after the workload, if there are several), phase ("wait", "age", "precondition", "run" or "verify"),
 # bytes completed, bytes in all if known, simulated nanoseconds
 Progress = Callable[[str, str, int, int | None, int], None]
+
+# Every request of a run: kept in memory, up to a number (True: a million), or written to a file, or not at all (False).
+Log = bool | int | str | PathLike[str]
 
 # States of aged devices: kept in the usual place (True), in a directory, in a cache, or not at all (False).
 Cache = StateCache | bool | str | PathLike[str] | None
@@ -38,7 +42,7 @@ def run(  # type: ignore[overload-overlap]
     *,
     progress: Progress | None = None,
     cache: Cache = True,
-    log: bool | int = False,
+    log: Log = False,
     **options: Unpack[RunOptions],
 ) -> Result: ...
 
@@ -50,7 +54,7 @@ def run(
     *,
     progress: Progress | None = None,
     cache: Cache = True,
-    log: bool | int = False,
+    log: Log = False,
     **options: Unpack[RunOptions],
 ) -> Suite: ...
 
@@ -61,7 +65,7 @@ def run(
     *,
     progress: Progress | None = None,
     cache: Cache = True,
-    log: bool | int = False,
+    log: Log = False,
     **options: Unpack[RunOptions],
 ) -> Result | Suite:
     """Simulates one scheme.
@@ -75,13 +79,15 @@ def run(
     the command line. `cache` names another directory, or is a `StateCache`; `cache=False` ages anew. The result is the
     same.
 
-    With `log` every request is kept for `Result.requests`: up to a million, or as many as it says.
+    With `log` every request is kept for `Result.requests`: up to a million, or as many as it says. If it is the path of
+    a Parquet file, the requests are written there instead, however many, with their stages; `ufsim.columns("log")` says
+    what is in it. There is no such file of several workloads.
 
     Raises `ConfigError` (`OptionError` for an option that has no effect on such a workload), `FileNotFoundError` or
     `SimulationBug`, and `TypeError` for an option that does not exist.
     """
     specs = specs_of("run", workload, scheme, options)
-    results = run_all(specs, 1, progress, states_of(cache), room(log))
+    results = run_with_log(specs, 1, progress, states_of(cache), log)
     return results[0] if isinstance(workload, str | PathLike) else suite_of(specs, results)
 
 
@@ -93,7 +99,7 @@ def compare(  # type: ignore[overload-overlap]
     jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
-    log: bool | int = False,
+    log: Log = False,
     **options: Unpack[RunOptions],
 ) -> Comparison: ...
 
@@ -106,7 +112,7 @@ def compare(
     jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
-    log: bool | int = False,
+    log: Log = False,
     **options: Unpack[RunOptions],
 ) -> Suite: ...
 
@@ -118,7 +124,7 @@ def compare(
     jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
-    log: bool | int = False,
+    log: Log = False,
     **options: Unpack[RunOptions],
 ) -> Comparison | Suite:
     """Simulates several schemes under the same workload, `jobs` at a time (default: one for each processor).
@@ -128,7 +134,7 @@ def compare(
     of aged devices. Otherwise as `run`.
     """
     specs = specs_of("compare", workload, schemes, options)
-    results = run_all(specs, jobs_of(jobs), progress, states_of(cache), room(log))
+    results = run_with_log(specs, jobs_of(jobs), progress, states_of(cache), log)
     suite = suite_of(specs, results)
     return suite[0] if isinstance(workload, str | PathLike) else suite
 
@@ -171,6 +177,25 @@ def run_all(
             return Result(parse(document), RequestLog(*log))
         document = simulated(cache, spec, report, lambda begun: _core.simulate(begun.to_json(), report))
         return Result(parse(document))
+
+    return run_threads(specs, jobs, simulate, progress)
+
+
+def run_with_log(
+    specs: list[Spec], jobs: int, progress: Progress | None, cache: StateCache | None, log: Log
+) -> list[Result]:
+    """Runs `specs` as `run_all`, with a log in memory or in files, if one is wanted."""
+    if not isinstance(log, str | PathLike):
+        return run_all(specs, jobs, progress, cache, room(log))
+    paths = log_paths(Path(log), specs)
+
+    def simulate(spec: Spec, report: Callable[..., None]) -> Result:
+        def logged(begun: Spec) -> str:
+            with RequestFile(beside, spec) as file:
+                return _core.simulate_piecewise(begun.to_json(), PIECE, file.take, report)
+
+        with outputs.replacing(paths[spec.scheme]) as beside:
+            return Result(parse(simulated(cache, spec, report, logged)))
 
     return run_threads(specs, jobs, simulate, progress)
 

@@ -27,6 +27,16 @@ from ufsim.reproduce.hp_ufs_apps import (
 # Table III, and the two workloads that the text adds.
 TABLE_III = {"CR", "GI", "FB", "IN", "X", "GM", "CH", "YT", "Cp", "Cv", "Cpv", "AI", "AU"}
 CAUSES = ("host_write", "map_read", "map_write", "valid_page_search")
+# What reasons of claims are told with.
+COUNTERS = (
+    "device_exclusive_ns",
+    "device_gc_units_programmed",
+    "device_data_units_programmed",
+    "device_gc_victims",
+    "device_search_segment_reads",
+    "device_segment_writes",
+    "host_segment_reads",
+)
 
 
 def folder_of_traces(root: Path, names: list[str], cpus: int = 8) -> Path:
@@ -48,7 +58,10 @@ def frame_of(columns: list[tuple[str, str]]) -> pd.DataFrame:
         if scheme in ("hp-ufs", "ideal"):
             nand["nand_valid_page_search_ns"] = 0.0
         labels = {"state": state, "app": app, "source": source, "scheme": scheme}
-        rows.append(labels | {"throughput_mib_per_s": 100.0 + number**0.5} | nand)
+        counters = {name: float(number + place) for place, name in enumerate(COUNTERS)}
+        rows.append(
+            labels | {"throughput_mib_per_s": 100.0 + number**0.5, "sim_seconds": 1.0 + number} | nand | counters
+        )
     return pd.DataFrame(rows)
 
 

@@ -10,6 +10,7 @@ use crate::engine::power::{Flash, GcCopy, Moment};
 use crate::engine::state::{Firmware, Translation};
 use crate::mapping::{MappingKind, MappingParams, schemes};
 use crate::stats::DeviceStats;
+use crate::stays::Stay;
 
 /// Everything that makes one device, with the parameters of all mapping schemes.
 pub type DeviceConfig = Config<MappingParams>;
@@ -201,6 +202,18 @@ impl Device {
     #[inline]
     pub fn translation(&self, tag: ufs::Tag) -> Translation {
         each!(&self.inner, fw => fw.translation(tag))
+    }
+
+    /// Notes from now on what commands wait for inside the device. For reports only.
+    pub fn note_stays(&mut self) {
+        each!(&mut self.inner, fw => fw.note_stays());
+    }
+
+    /// What the tag's command has waited for, in order, with the end of each stay; nothing without
+    /// [`Device::note_stays`]. Valid when its response arrives at the host, until the tag is used again. A host can not
+    /// ask for it.
+    pub fn stays(&self, tag: ufs::Tag) -> &[(Stay, SimTime)] {
+        each!(&self.inner, fw => fw.stays(tag))
     }
 
     /// Counters that only this mapping scheme has, in the order of [`MappingKind::counters`].

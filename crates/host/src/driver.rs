@@ -318,6 +318,13 @@ impl Driver {
         self.map_fetches
     }
 
+    /// The request whose command is in flight under this tag; `None` for the driver's own commands. To be called before
+    /// the response is handled.
+    pub fn request_in_flight(&self, tag: Tag) -> Option<u32> {
+        let owner = self.tags.sent(tag)?.owner?;
+        Some(self.requests.request(owner.request).id)
+    }
+
     /// The read in flight under this tag; `None` for other commands. For reports; to be called before the response is
     /// handled.
     pub fn read_in_flight(&self, tag: Tag) -> Option<ReadInFlight> {

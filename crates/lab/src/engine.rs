@@ -1,6 +1,7 @@
 //! The engine of a run: a system, new or aged; preconditioning; the workload; the report. Panics of the simulator
 //! become values here.
 
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -20,7 +21,7 @@ use crate::open::{Beneath, JobText, Workload, kind_of, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
 use crate::report::{Context, Start, report};
-use crate::request_log::LoggedRequests;
+use crate::request_log::{Keep, LoggedRequests};
 use crate::result::{RunResult, Verified};
 use crate::run::{Stop, System};
 use crate::spec::Machine;
@@ -47,7 +48,23 @@ pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, Lab
 pub fn simulate_logged(spec: &Spec, most: usize, progress: &mut OnProgress) -> Result<Ran, LabError> {
     let run = Run::of(spec)?;
     let workload = open(spec, run.beneath()?)?;
-    run.go(workload, Some(most), progress)
+    run.go(workload, Some(Logging::First(most)), progress)
+}
+
+/// Runs one simulation, and hands its log of requests over in pieces of so many, so that a run of any length needs no
+/// more memory for the log than a piece.
+///
+/// # Errors
+/// See [`simulate`]; `sink` may stop the run, too.
+pub fn simulate_piecewise(
+    spec: &Spec,
+    length: usize,
+    sink: TableSink,
+    progress: &mut OnProgress,
+) -> Result<RunResult, LabError> {
+    let run = Run::of(spec)?;
+    let workload = open(spec, run.beneath()?)?;
+    run.go(workload, Some(Logging::Pieces(length.max(1), sink)), progress).map(|ran| ran.result)
 }
 
 /// Checks what can be checked of a run without reading a trace or simulating: the machine, and that every option given
@@ -96,6 +113,29 @@ pub struct Ran {
     pub reads: Option<ReadLog>,
     /// The log of requests, if one was wanted, with times from the beginning of the workload on.
     pub requests: Option<RequestTable>,
+}
+
+/// Takes over a piece of a log of requests. It may stop the run.
+pub type TableSink = Box<dyn FnMut(&RequestTable) -> ControlFlow<()> + Send>;
+
+/// The log of requests that is wanted of a run.
+pub(crate) enum Logging {
+    /// Of the first so many, at the end.
+    First(usize),
+    /// Of all, in pieces of so many, as it goes.
+    Pieces(usize, TableSink),
+}
+
+impl Logging {
+    /// The same for the run loop, with times from `start` on.
+    fn keep(self, start: SimTime) -> Keep {
+        match self {
+            Logging::First(most) => Keep::First(most),
+            Logging::Pieces(length, mut sink) => {
+                Keep::Pieces(length, Box::new(move |logged, processes| sink(&table(logged, start, processes))))
+            }
+        }
+    }
 }
 
 /// A log of requests in columns.
@@ -158,24 +198,25 @@ impl Run<'_> {
         })
     }
 
-    /// The whole run of a workload, with a log of at most `most` requests if one is wanted.
+    /// The whole run of a workload, with a log of requests if one is wanted.
     pub(crate) fn go(
         &self,
         mut workload: Workload,
-        most: Option<usize>,
+        log: Option<Logging>,
         progress: &mut OnProgress,
     ) -> Result<Ran, LabError> {
         let (mut system, state) = self.begin(progress)?;
         let plan = self.spec.memory_plan()?;
         system.plan_memory(plan).map_err(|error| misfit(&self.machine.profile, &error))?;
         let source = &mut *workload.source;
-        let ran = self.guarded(|| self.phases(&mut system, source, most, progress));
+        let at_the_end = matches!(log, Some(Logging::First(_)));
+        let ran = self.guarded(|| self.phases(&mut system, source, log, progress));
         let start = match ran.map_err(|bug| with_place(bug, &system))? {
             Ok(start) => start,
             Err(Stop::Interrupted) => return Err(LabError::Interrupted),
             Err(stop) => return Err(with_place(self.bug(&stop.to_string()), &system)),
         };
-        let requests = most.map(|_| table(system.take_log(), start.at, source));
+        let requests = at_the_end.then(|| table(system.take_log(), start.at, source.processes()));
         let (measure, after) = system.outcome();
         if measure.submitted != measure.completed {
             let lost = format!("{} requests submitted, {} completed", measure.submitted, measure.completed);
@@ -264,7 +305,7 @@ impl Run<'_> {
         &self,
         system: &mut System,
         source: &mut dyn Source,
-        most: Option<usize>,
+        log: Option<Logging>,
         progress: &mut OnProgress,
     ) -> Result<Start, Stop> {
         let fill = match self.spec.precondition.as_str() {
@@ -284,11 +325,11 @@ impl Run<'_> {
             requests: measure.unmeasured,
             operations: counters.operations(),
         };
-        if let Some(most) = most {
-            system.log_requests(most);
+        if let Some(log) = log {
+            system.log_requests(log.keep(start.at));
         }
         system.run(source, &mut throttled("run", &self.wall, progress))?;
-        Ok(start)
+        if system.end_log(source.processes()) { Ok(start) } else { Err(Stop::Interrupted) }
     }
 
     /// Turns a panic into a value.
@@ -326,8 +367,8 @@ impl Run<'_> {
     }
 }
 
-fn table(logged: LoggedRequests, start: SimTime, source: &dyn Source) -> RequestTable {
-    RequestTable { columns: logged.columns(start), processes: source.processes().to_vec(), left_out: logged.left_out }
+fn table(logged: LoggedRequests, start: SimTime, processes: &[String]) -> RequestTable {
+    RequestTable { columns: logged.columns(start), processes: processes.to_vec(), left_out: logged.left_out }
 }
 
 /// The fio job that ages a device, and its whole text, with the variables and files that it names.

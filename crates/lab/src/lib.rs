@@ -49,6 +49,7 @@ pub mod run;
 mod series;
 mod spec;
 pub mod stack;
+mod stages;
 pub mod sweep;
 pub mod system;
 mod tags;
@@ -61,7 +62,8 @@ pub use assemble::assemble;
 pub use cache::CacheOf;
 pub use energy::{Energy, EnergyModel};
 pub use engine::{
-    Ran, RequestTable, age, age_header, check, simulate, simulate_logged, simulate_phone, simulate_workload,
+    Ran, RequestTable, TableSink, age, age_header, check, simulate, simulate_logged, simulate_phone,
+    simulate_piecewise, simulate_workload,
 };
 pub use error::LabError;
 pub use fio_json::fio_json;
@@ -73,7 +75,7 @@ pub use options::{Setup, Spec};
 pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
 pub use recording::Recording;
-pub use request_log::{LoggedRequests, RequestRecord};
+pub use request_log::{Keep, LoggedRequests, RequestRecord, Sink};
 pub use result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Named,
     OperationResult, OverTime, PowerResult, PowerStay, RecordedResult, RunResult, Verified, Waf,
@@ -81,6 +83,7 @@ pub use result::{
 pub use run::{Stop, System};
 pub use spec::Machine;
 pub use stack::{OnLink, Stack, Turn};
+pub use stages::{Passage, STAGES, Stage};
 pub use system::{Parts, Preset, SystemSpec, schemes};
 pub use version::VERSION;
 pub use workload::fio::is_inline_job;

@@ -1,9 +1,15 @@
 //! A log of requests, kept when somebody wants it: who asked for what, when, for how long, what the traced device took
-//! for it, and where the mapping of a read came from.
+//! for it, where the time went, and where the mapping of a read came from.
+//!
+//! The log is kept in memory up to a number of requests, or handed over in pieces as it grows, so that a run of any
+//! length needs no more memory for it than one piece.
 //!
 //! Neither driver nor device tell each other where a mapping came from. The laboratory asks both of them, by tag, when
 //! a response arrives at the host. Requests under way are remembered here and not in the run loop's own table, so that
 //! a run without a log pays nothing for it.
+
+use std::fmt;
+use std::ops::ControlFlow;
 
 use device::Translation;
 use host::HostMapping;
@@ -13,6 +19,7 @@ use workload::report::columns::{Column, column};
 use workload::{Flags, Issued, ReadOutcome, Ticket, WorkRequest};
 
 use crate::requests::Slot;
+use crate::stages::{Path, STAGES, Stage};
 
 /// Where the mapping of a command's units came from, by what the two sides of the link say about it.
 pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
@@ -43,6 +50,8 @@ pub struct RequestRecord {
     /// Where the mapping of a read came from; `None` for others, and if the driver refused it, so that no device was
     /// asked.
     pub outcome: Option<ReadOutcome>,
+    /// Time in each stage; together its latency.
+    pub stages: [Nanos; STAGES],
 }
 
 impl RequestRecord {
@@ -69,12 +78,17 @@ impl LoggedRequests {
         let waited =
             |record: &RequestRecord| record.dispatched.map_or(f64::NAN, |at| at.since(record.request.arrival).0 as f64);
         columns.extend([
+            column("lba_units", of().map(|record| record.lpa.0)),
+            column("units", of().map(|record| record.len)),
+            column("completion_ns", of().map(|record| record.completed.since(start).0)),
             column("latency_ns", of().map(|record| record.latency().0)),
             column("waiting_ns", of().map(waited)),
             column("measured", of().map(|record| u8::from(record.measured))),
             column("failed", of().map(|record| u8::from(record.status != Status::Good))),
             column("outcome", of().map(|record| record.outcome.map_or(NO_OUTCOME, |outcome| outcome as u8))),
         ]);
+        let stages = Stage::COLUMNS.into_iter().enumerate();
+        columns.extend(stages.map(|(stage, name)| column(name, of().map(move |record| record.stages[stage].0))));
         columns
     }
 }
@@ -107,39 +121,92 @@ fn bits(flags: Flags) -> u8 {
     [fua, sync, meta, readahead, preflush].iter().rev().fold(0, |bits, &flag| bits << 1 | u8::from(flag))
 }
 
+/// Takes over a piece of a log; the texts are the names of processes so far. It may stop the run.
+pub type Sink = Box<dyn FnMut(LoggedRequests, &[String]) -> ControlFlow<()> + Send>;
+
+/// What becomes of the requests of a log.
+pub enum Keep {
+    /// The first so many are kept.
+    First(usize),
+    /// So many at a time are handed over.
+    Pieces(usize, Sink),
+}
+
+impl fmt::Debug for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Keep::First(most) => write!(f, "First({most})"),
+            Keep::Pieces(length, _) => write!(f, "Pieces({length})"),
+        }
+    }
+}
+
 /// A log of requests while a run goes on.
 #[derive(Debug)]
 pub(crate) struct RequestLog {
-    most: usize,
-    under_way: Vec<Option<WorkRequest>>,
+    keep: Keep,
+    under_way: Vec<Option<(WorkRequest, Path)>>,
     logged: LoggedRequests,
+    stopped: bool,
 }
 
 impl RequestLog {
-    /// An empty log with room for so many requests.
-    pub(crate) fn new(most: usize) -> RequestLog {
-        RequestLog { most, under_way: Vec::new(), logged: LoggedRequests::default() }
+    /// An empty log.
+    pub(crate) fn new(keep: Keep) -> RequestLog {
+        RequestLog { keep, under_way: Vec::new(), logged: LoggedRequests::default(), stopped: false }
     }
 
-    /// Remembers a request that is being submitted.
-    pub(crate) fn entered(&mut self, issued: &Issued) {
+    /// Remembers a request that the workload hands in now.
+    pub(crate) fn entered(&mut self, issued: &Issued, now: SimTime) {
         let place = issued.ticket.index();
         if self.under_way.len() <= place {
             self.under_way.resize(place + 1, None);
         }
-        self.under_way[place] = Some(issued.request);
+        let mut path = Path::from(issued.request.arrival);
+        path.extend(Stage::Outside, now);
+        self.under_way[place] = Some((issued.request, path));
+    }
+
+    /// The path of a request that is under way; `None` if it was submitted before the log began.
+    pub(crate) fn path(&mut self, ticket: Ticket) -> Option<&mut Path> {
+        self.under_way.get_mut(ticket.index())?.as_mut().map(|(_, path)| path)
     }
 
     /// Logs a request that completes now. One that was submitted before the log began is not in it.
-    pub(crate) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime) {
-        let Some(request) = self.under_way.get_mut(ticket.index()).and_then(Option::take) else { return };
-        if self.logged.records.len() == self.most {
+    pub(crate) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
+        let Some((request, mut path)) = self.under_way.get_mut(ticket.index()).and_then(Option::take) else { return };
+        if let Keep::First(most) = self.keep
+            && self.logged.records.len() == most
+        {
             self.logged.left_out += 1;
             return;
         }
+        path.extend(Stage::Wake, now);
         let Slot { measured, lpa, len, dispatched, status, outcome, .. } = *slot;
-        let record = RequestRecord { request, measured, lpa, len, dispatched, completed: now, status, outcome };
+        let stages = path.spent();
+        let record = RequestRecord { request, measured, lpa, len, dispatched, completed: now, status, outcome, stages };
         self.logged.records.push(record);
+        if let Keep::Pieces(length, _) = self.keep
+            && self.logged.records.len() == length
+        {
+            self.hand_over(processes);
+        }
+    }
+
+    /// Hands over what has not been handed over yet, if the log is to be handed over at all.
+    #[inline(never)]
+    pub(crate) fn hand_over(&mut self, processes: &[String]) {
+        if let Keep::Pieces(_, sink) = &mut self.keep
+            && !self.logged.records.is_empty()
+        {
+            let piece = std::mem::take(&mut self.logged);
+            self.stopped |= self.stopped || sink(piece, processes).is_break();
+        }
+    }
+
+    /// True if whoever takes the log wants no more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped
     }
 
     /// What has been logged so far; the next call gives what comes after.

@@ -35,9 +35,10 @@ use crate::digest;
 use crate::measure::{Measure, Snapshot};
 use crate::memory_plan::MemoryPlan;
 use crate::oracle::{Oracle, Violation};
-use crate::request_log::{self, LoggedRequests, RequestLog};
+use crate::request_log::{self, Keep, LoggedRequests, RequestLog};
 use crate::requests::{Requests, Slot};
 use crate::stack::{Stack, Turn};
+use crate::stages::{Path, Stage};
 use crate::sweep::Sweep;
 
 /// The caller of a run is asked after every this many events whether to go on.
@@ -134,10 +135,19 @@ impl System {
         self.memory_due.len()
     }
 
-    /// Keeps a log of requests that are submitted from now on, of at most so many.
-    pub fn log_requests(&mut self, most: usize) {
+    /// Keeps a log of requests that are submitted from now on.
+    pub fn log_requests(&mut self, keep: Keep) {
         self.notes_outcomes = true;
-        self.log = Some(Box::new(RequestLog::new(most)));
+        self.stack.note_passages();
+        self.log = Some(Box::new(RequestLog::new(keep)));
+    }
+
+    /// Hands over the rest of a log that is handed over in pieces. False if whoever takes it wants no more.
+    pub fn end_log(&mut self, processes: &[String]) -> bool {
+        self.log.as_mut().is_none_or(|log| {
+            log.hand_over(processes);
+            !log.is_stopped()
+        })
     }
 
     /// The log of requests so far; the next call gives what comes after.
@@ -173,7 +183,8 @@ impl System {
                     self.stack.device.stats(),
                     self.stack.driver.stats()
                 );
-                if watch(source.progress(), self.stack.now()).is_break() {
+                let stopped = self.log.as_ref().is_some_and(|log| log.is_stopped());
+                if stopped || watch(source.progress(), self.stack.now()).is_break() {
                     return Err(Stop::Interrupted);
                 }
             }
@@ -212,6 +223,7 @@ impl System {
             Some(Turn::Response(tag)) => {
                 if self.notes_outcomes {
                     self.note_translation(tag);
+                    self.note_response(tag);
                 }
                 self.stack.deliver(tag);
             }
@@ -228,6 +240,13 @@ impl System {
             let slot = self.requests.get(Ticket(read.request));
             slot.outcome = slot.outcome.max(Some(outcome));
         }
+    }
+
+    /// For the log of requests: what the request of this tag has waited for until now.
+    fn note_response(&mut self, tag: Tag) {
+        let (Some(log), Some(id)) = (&mut self.log, self.stack.driver.request_in_flight(tag)) else { return };
+        let (passage, stays, now) = (self.stack.passage(tag), self.stack.device.stays(tag), self.stack.now());
+        each_path(log, &mut self.requests, Ticket(id), |path| path.responded(passage, stays, now));
     }
 
     /// The host's turn: ended requests to the workload, new ones to the driver, commands to the link.
@@ -257,7 +276,7 @@ impl System {
                         self.begin_measuring();
                     }
                     if let Some(log) = &mut self.log {
-                        log.entered(issued);
+                        log.entered(issued, self.stack.now());
                     }
                     let slot = self.requests.enter(issued);
                     self.measure.submitted(slot, issued.request.is_aligned());
@@ -294,7 +313,7 @@ impl System {
         source.take_riders(&mut self.riders);
         for rider in &self.riders {
             if let Some(log) = &mut self.log {
-                log.entered(rider);
+                log.entered(rider, self.stack.now());
             }
             let slot = self.requests.enter(rider);
             self.measure.submitted(slot, rider.request.is_aligned());
@@ -346,6 +365,9 @@ impl System {
     /// Hands a request, or the flush before it, to the driver.
     #[inline(always)]
     fn submit(&mut self, ticket: Ticket) {
+        if let Some(log) = &mut self.log {
+            each_path(log, &mut self.requests, ticket, |path| path.extend(Stage::Block, self.stack.now()));
+        }
         let slot = self.requests.get(ticket);
         let op = slot.driver_op();
         match op {
@@ -390,6 +412,9 @@ impl System {
     fn hand_back(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
         while let Some(completion) = self.stack.driver.completion() {
             let ticket = Ticket(completion.id);
+            if let Some(log) = &mut self.log {
+                each_path(log, &mut self.requests, ticket, |path| path.extend(Stage::Driver, self.stack.now()));
+            }
             let slot = self.requests.get(ticket);
             slot.dispatched = slot.dispatched.or(completion.dispatched);
             if self.faulty && has_excuse(slot, completion.status, &self.stack.device) {
@@ -450,7 +475,7 @@ impl System {
             source.read_outcome(ticket, outcome);
         }
         if let Some(log) = &mut self.log {
-            log.completed(ticket, slot, self.stack.now());
+            log.completed(ticket, slot, self.stack.now(), source.processes());
         }
         self.requests.leave(ticket);
         source.completed(ticket, self.stack.now());
@@ -503,6 +528,16 @@ impl System {
     /// Events so far.
     pub fn events(&self) -> u64 {
         self.stack.events()
+    }
+}
+
+/// For the log of requests: the paths of a request and of those that are merged with it.
+#[inline(never)]
+fn each_path(log: &mut RequestLog, requests: &mut Requests, leader: Ticket, mut change: impl FnMut(&mut Path)) {
+    for ticket in std::iter::successors(Some(leader), |&ticket| requests.get(ticket).rider) {
+        if let Some(path) = log.path(ticket) {
+            change(path);
+        }
     }
 }
 

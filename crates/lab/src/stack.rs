@@ -11,6 +11,7 @@ use units::SimTime;
 
 use crate::cache::CacheOf;
 use crate::queue::EventQueue;
+use crate::stages::Passage;
 use crate::tags::ByTag;
 
 /// What can happen.
@@ -50,6 +51,9 @@ pub struct OnLink {
     pub partial: u32,
 }
 
+/// Numbers that a tag may have.
+const TAGS: usize = 1 << u8::BITS;
+
 /// A driver and a device on a link.
 pub struct Stack {
     /// The host's end.
@@ -63,6 +67,8 @@ pub struct Stack {
     device_at: SimTime,
     queue: EventQueue<Event>,
     responses: ByTag<Response>,
+    /// When commands went to the device, by tag; `None` if nobody wants to know.
+    passages: Option<Box<[Passage; TAGS]>>,
     now: SimTime,
     events: u64,
     /// Earliest pending [`Event::Caller`] and [`Event::Driver`], so that the queue does not fill with copies.
@@ -81,6 +87,7 @@ impl Stack {
             device_at: SimTime::START,
             queue: EventQueue::default(),
             responses: ByTag::default(),
+            passages: None,
             now: SimTime::START,
             events: 0,
             caller_wake: None,
@@ -92,6 +99,20 @@ impl Stack {
     #[must_use]
     pub fn with_power(self, config: PowerConfig) -> Stack {
         Stack { power: config.any().then(|| Box::new(Power::new(config, self.now))), ..self }
+    }
+
+    /// Notes from now on when commands go to the device, and what they wait for there.
+    pub fn note_passages(&mut self) {
+        self.device.note_stays();
+        self.passages = Some(Box::new([Passage::default(); TAGS]));
+    }
+
+    /// When the command of a tag, whose response has just come to the host, went to the device.
+    ///
+    /// # Panics
+    /// Without [`Stack::note_passages`].
+    pub fn passage(&self, tag: Tag) -> Passage {
+        self.passages.as_ref().expect("passages are noted")[usize::from(tag.0)]
     }
 
     /// The time now.
@@ -130,6 +151,9 @@ impl Stack {
                 self.send_commands();
             }
             Event::CommandAtDevice(tag) => {
+                if let Some(passages) = &mut self.passages {
+                    passages[usize::from(tag.0)].arrived = at;
+                }
                 self.device.command(at, self.driver.fetch(tag));
                 self.schedule_device();
             }
@@ -156,6 +180,9 @@ impl Stack {
     #[inline(always)]
     pub fn send_commands(&mut self) {
         while let Some(tag) = self.driver.issue(self.now, &CacheOf(&self.device)) {
+            if let Some(passages) = &mut self.passages {
+                passages[usize::from(tag.0)].sent = self.now;
+            }
             let up = if self.power.is_some() { self.wake_link() } else { self.now };
             let at = self.link.send_down(up, wire_bytes(self.driver.command(tag)));
             self.queue.push(at, Event::CommandAtDevice(tag));

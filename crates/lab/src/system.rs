@@ -108,7 +108,7 @@ const TUNED: &[Brought] = &[
     of_segment_log("flush_mode", Given::Word("pipelined")),
     of_segment_log("flush_order", Given::Word("address")),
     of_segment_log("segment_kib", Given::Count(2)),
-    of_segment_log("flush_buffers", Given::Count(256)),
+    of_segment_log("flush_buffers", Given::Count(128)),
 ];
 
 /// A value that the paper of a booster gives to a parameter of the mapping scheme below it, which other boosters share.

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::request;
-use ufsim_lab::{Machine, RequestRecord, Spec, assemble};
+use ufsim_lab::{Keep, Machine, RequestRecord, Spec, assemble};
 use workload::{ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// A GiB: twice as many entries as SRAM holds, and 512 subregions.
@@ -34,7 +34,7 @@ fn run(spec: &Spec, reads: Vec<WorkRequest>) -> Vec<RequestRecord> {
     let requests: Vec<WorkRequest> = writes.chain(flush).chain(reads).collect();
     let Machine { parts, profile } = spec.resolve().expect("a preset on an embedded profile");
     let mut system = assemble(&profile, parts, 1).expect("the profile's own settings");
-    system.log_requests(requests.len());
+    system.log_requests(Keep::First(requests.len()));
     let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
     let mode = ReplayMode::Closed { depth: 1, per_file: false };
     let mut source = Replay::new(Arc::new(trace), mode, profile.capacity_units()).expect("it fits");

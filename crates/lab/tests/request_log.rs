@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{request, tiny};
-use ufsim_lab::{LoggedRequests, Machine, RequestRecord, Snapshot, assemble};
+use ufsim_lab::{Keep, LoggedRequests, Machine, RequestRecord, STAGES, Snapshot, Stage, assemble, schemes};
 use units::Nanos;
 use workload::{Flags, ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
@@ -18,21 +18,22 @@ fn requests(count: u32) -> Vec<WorkRequest> {
     writes.chain(reads).collect()
 }
 
-fn run(scheme: &str, requests: Vec<WorkRequest>, most: Option<usize>) -> (LoggedRequests, Snapshot) {
+fn run(scheme: &str, requests: Vec<WorkRequest>, keep: Option<Keep>) -> (LoggedRequests, Snapshot) {
     let Machine { parts, profile } = tiny(scheme, 1).resolve().expect("a preset on an embedded profile");
     let mut system = assemble(&profile, parts, 1).expect("the profile's own settings");
-    if let Some(most) = most {
-        system.log_requests(most);
+    if let Some(keep) = keep {
+        system.log_requests(keep);
     }
     let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
     let mode = ReplayMode::Closed { depth: 4, per_file: false };
     let mut source = Replay::new(Arc::new(trace), mode, profile.capacity_units()).expect("it fits");
     system.run(&mut source, &mut |_, _| std::ops::ControlFlow::Continue(())).expect("nothing fails");
+    system.end_log(&[]);
     (system.take_log(), system.outcome().1)
 }
 
 /// Room for more requests than any test has.
-const ALL: Option<usize> = Some(100_000);
+const ALL: Option<Keep> = Some(Keep::First(100_000));
 
 fn reads(log: LoggedRequests) -> Vec<RequestRecord> {
     log.records.into_iter().filter(|record| record.request.op == WorkOp::Read).collect()
@@ -90,7 +91,7 @@ fn no_log_is_kept_unless_it_is_wanted() {
 #[test]
 fn a_full_log_counts_what_it_leaves_out() {
     let (all, _) = run("ufs", requests(500), ALL);
-    let (some, _) = run("ufs", requests(500), Some(600));
+    let (some, _) = run("ufs", requests(500), Some(Keep::First(600)));
     assert_eq!((some.records.len(), some.left_out), (600, 412));
     assert_eq!(some.records, all.records[..600]);
 }
@@ -108,4 +109,47 @@ fn a_record_has_what_the_trace_says_of_the_request() {
     assert_eq!((record.request.phone_latency, record.outcome), (Some(Nanos(777)), None));
     assert_eq!((u64::from(record.lpa.0) * 8, u64::from(record.len) * 4096), (request.sector, request.bytes));
     assert!(record.dispatched.is_some_and(|at| at >= record.request.arrival && at < record.completed));
+}
+
+/// Requests of every kind, many of which overlap.
+fn mixed(count: u32) -> Vec<WorkRequest> {
+    let mut rng = Rng::from_seed(5);
+    let one = |i: u32| match (i % 61, rng.below(3)) {
+        (60, _) => request(WorkOp::Flush, 0, 0),
+        (30, _) => request(WorkOp::Trim, rng.below(32_000), 64),
+        (_, 0) => request(WorkOp::Write, rng.below(32_000), 1 + rng.below(300)),
+        _ => request(WorkOp::Read, rng.below(32_000), 1 + rng.below(300)),
+    };
+    (0..count).map(one).collect()
+}
+
+#[test]
+fn stages_add_up_to_the_latency_of_every_request() {
+    for preset in schemes() {
+        let (log, _) = run(preset.name, [requests(0), mixed(3_000)].concat(), ALL);
+        let mut together = [0; STAGES];
+        for record in &log.records {
+            let sum: u64 = record.stages.iter().map(|stage| stage.0).sum();
+            assert_eq!(sum, record.latency().0, "{}: {record:?}", preset.name);
+            record.stages.iter().zip(&mut together).for_each(|(stage, sum)| *sum += stage.0);
+        }
+        for stage in [Stage::LinkDown, Stage::FlashRead, Stage::Program, Stage::Firmware, Stage::LinkUp] {
+            assert!(together[stage as usize] > 0, "{}: {stage:?}", preset.name);
+        }
+        assert_eq!(log.records.len(), 512 + 3_000, "{}", preset.name);
+    }
+}
+
+#[test]
+fn a_log_in_pieces_has_the_same_records() {
+    let (all, _) = run("hp-ufs", requests(500), ALL);
+    let (sender, pieces) = std::sync::mpsc::channel();
+    let sink = move |piece: LoggedRequests, _: &[String]| {
+        sender.send(piece.records).expect("the test waits for it");
+        std::ops::ControlFlow::Continue(())
+    };
+    let (rest, _) = run("hp-ufs", requests(500), Some(Keep::Pieces(100, Box::new(sink))));
+    let pieces: Vec<Vec<RequestRecord>> = pieces.iter().collect();
+    assert_eq!(pieces.iter().map(Vec::len).collect::<Vec<_>>(), [vec![100; 10], vec![12]].concat());
+    assert_eq!((pieces.concat(), rest.records.len()), (all.records, 0));
 }

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use campaign::recovery::{DeviceStats, PAGES, SEGMENTS};
 use campaign::{CIRCUMSTANCES, Case, Failure, MOMENTS, Report, sabotages};
@@ -158,6 +159,36 @@ fn simulate_logged<'py>(
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     let ran = watched(py, progress, |on_progress| lab::simulate_logged(&spec, most, on_progress))?;
     logged(py, ran)
+}
+
+/// Runs one scheme, and calls `sink` with each `length` requests of its log: columns, and names of processes so far.
+#[pyfunction]
+#[pyo3(signature = (spec_json, length, sink, progress=None))]
+fn simulate_piecewise(
+    py: Python<'_>,
+    spec_json: &str,
+    length: usize,
+    sink: Py<PyAny>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let spec = Spec::from_json(spec_json).map_err(exception)?;
+    let raised = Arc::new(Mutex::new(None));
+    let kept = Arc::clone(&raised);
+    let sink = Box::new(move |table: &lab::RequestTable| {
+        let taken = Python::attach(|py| sink.call1(py, (dictionary(py, &table.columns)?, &table.processes)).map(drop));
+        match taken {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                *kept.lock().expect("nobody panics with the lock") = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    let ran = watched(py, progress, |on_progress| lab::simulate_piecewise(&spec, length, sink, on_progress));
+    if let Some(error) = raised.lock().expect("nobody panics with the lock").take() {
+        return Err(error);
+    }
+    serde_json::to_string(&ran?).map_err(config_error)
 }
 
 /// A trace in memory, for many runs.
@@ -423,6 +454,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profile_toml, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_logged, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate_piecewise, module)?)?;
     module.add_class::<OpenedTrace>()?;
     module.add_function(wrap_pyfunction!(simulate_phone, module)?)?;
     module.add_function(wrap_pyfunction!(age, module)?)?;

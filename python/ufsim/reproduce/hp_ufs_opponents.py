@@ -100,9 +100,8 @@ OPPONENTS_FIGURE = Figure(
         "rounds, in the order of the log. Nothing in HPB asks for that. Preset hpb-tuned has the map flush that a "
         "search over this firmware's design space found to be the fastest in the same SRAM. What HP-UFS gains over it "
         "under random writes is what host memory is worth; the rest of its gain over HPB a better flush would give, "
-        "too. The search ran under random writes, with GC on a smaller device. Its segments in parts of 2 KiB leave "
-        "less SRAM to cache them, so under applications with GC, where segments are read to find valid pages, it is no "
-        "stronger than the authors' HPB."
+        "too. Its segments in parts of 2 KiB and its buffers leave less SRAM to cache segments, so under applications "
+        "with GC, where segments are read to find valid pages, it is about as fast as the authors' HPB."
     ),
     paper_shows="HP-UFS over HPB alone.",
     runs=_runs,

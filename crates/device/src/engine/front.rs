@@ -39,6 +39,9 @@ impl<M: Mapping> Firmware<M> {
         slot.freed = cmd.freed;
         slot.data.put(cmd.data);
         self.incoming.push_back(tag);
+        if let Some(stays) = &mut self.stays {
+            stays.begin(tag);
+        }
     }
 
     /// Starts commands as the firmware thread gets to them. A command keeps the thread busy from its start on; that

@@ -24,6 +24,7 @@ mod read;
 mod recover;
 mod rows;
 pub(crate) mod state;
+mod stays;
 mod waiting;
 mod write;
 
@@ -40,6 +41,7 @@ use crate::ops::{ProgramReason, Purpose};
 use crate::seat::{MapMemory, Mapping};
 use crate::sram::Owner;
 use crate::stats::DeviceStats;
+use crate::stays::Stay;
 
 impl<M: Mapping> Firmware<M> {
     /// See [`crate::Device::prefetch`].
@@ -55,6 +57,9 @@ impl<M: Mapping> Firmware<M> {
         self.core.now = now;
         self.arrive(cmd);
         self.run_until_blocked();
+        if self.stays.is_some() {
+            self.update_stays();
+        }
     }
 
     /// An event that the device asked to be woken for is due.
@@ -71,6 +76,9 @@ impl<M: Mapping> Firmware<M> {
             DeviceEvent::Quiet => self.lookups.quiet_over(),
         }
         self.run_until_blocked();
+        if self.stays.is_some() {
+            self.update_stays();
+        }
     }
 
     #[inline(always)]
@@ -273,6 +281,9 @@ impl<M: Mapping> Firmware<M> {
         // One thread makes all answers, so they leave in the order in which they were made.
         self.answered = self.answered.max(self.core.now + cmd.cost + cmd.sealing);
         let at = self.answered;
+        if let Some(stays) = &mut self.stays {
+            stays.answered(tag, self.core.now, at);
+        }
         let mut responses = std::mem::take(&mut self.core.effects.responses);
         responses.push((at, BLANK));
         if let Some((_, response)) = responses.last_mut() {
@@ -283,6 +294,11 @@ impl<M: Mapping> Firmware<M> {
             self.map.respond(&mut self.core, response);
         }
         self.core.effects.responses = responses;
+    }
+
+    /// What the command of a tag has waited for, if that is noted.
+    pub fn stays(&self, tag: Tag) -> &[(Stay, SimTime)] {
+        self.stays.as_ref().map_or(&[], |stays| stays.of(tag.0))
     }
 
     /// Wakes and responses that calls have asked for. The caller takes them out.

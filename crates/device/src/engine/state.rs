@@ -11,6 +11,7 @@ use super::waiting::{FailedRow, Flushing, Loads, Lookups, MetaGc, Pack, WaitingR
 use crate::config::EngineConfig;
 use crate::gc::Gc;
 use crate::seat::Mapping;
+use crate::stays::Stays;
 use crate::write_path::WritePath;
 
 /// A command between its arrival and its response.
@@ -93,6 +94,8 @@ pub struct Firmware<M: Mapping> {
     pub(super) recovery: Option<Box<Recovery>>,
     /// Rows whose program has failed.
     pub(super) failed_rows: VecDeque<FailedRow>,
+    /// What commands wait for; `None` if nobody wants to know.
+    pub(super) stays: Option<Box<Stays>>,
     /// Order of the oldest queued unit when the idle timer was set.
     pub(super) idle_mark: Option<u64>,
 }
@@ -144,6 +147,7 @@ impl<M: Mapping> Firmware<M> {
             meta_gc: MetaGc::default(),
             recovery: None,
             failed_rows: VecDeque::new(),
+            stays: None,
             idle_mark: None,
             core,
         }

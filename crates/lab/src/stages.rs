@@ -1,0 +1,160 @@
+//! Where the time of a request goes, stage by stage, for the log of requests.
+//!
+//! - **Stage**: a part of the way from the workload to the flash and back ([`Stage`]).
+//! - **Path**: the stages of one request. Each moment between its arrival and its completion belongs to exactly one
+//!   stage, so the stages add up to its latency to the nanosecond.
+//! - **Passage**: when a command was sent, and when it was at the device.
+//! - **Stay**: what it waited for in between, inside the device ([`Stay`]).
+//!
+//! A request may take several commands, which overlap. A moment belongs to the command whose response comes next: the
+//! path is extended when a response arrives at the host, by what that command did since the response before. So the
+//! stages tell what the request waited for, not what its commands took in all.
+
+use device::Stay;
+use units::{Nanos, SimTime};
+
+/// Declares the stages with their names as columns.
+macro_rules! stages {
+    ($($(#[$doc:meta])* $stage:ident = $name:literal,)+) => {
+        /// A stage of a request.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Stage {
+            $($(#[$doc])* $stage,)+
+        }
+
+        impl Stage {
+            /// Columns of a log, in the order of the stages.
+            pub const COLUMNS: [&str; [$($name),+].len()] = [$(concat!("stage_", $name, "_ns")),+];
+        }
+    };
+}
+stages! {
+    /// It had arrived, and the workload had not handed it in: all places under way were taken.
+    Outside = "outside",
+    /// The block layer: plugging, merging, processor time, a tag.
+    Block = "block",
+    /// The driver: scheduler, reorder buffer, tags of the link, and mappings that were fetched before the command.
+    Driver = "driver",
+    /// The command and its data went to the device; the link may have had to wake up.
+    LinkDown = "link_down",
+    /// The firmware thread worked on commands that came before.
+    Queue = "queue",
+    /// A step of GC held the device's front end.
+    Gc = "gc",
+    /// A map flush held it.
+    MapFlush = "map_flush",
+    /// The mapping was rebuilt after a power cut.
+    Recovery = "recovery",
+    /// There was no room in SRAM, or it was not the write's turn.
+    Sram = "sram",
+    /// A map unit was read from flash, or lookups came before.
+    MapRead = "map_read",
+    /// Its pages were read from flash, or waited for their dies.
+    FlashRead = "flash_read",
+    /// Its pages, or those that it flushes, were programmed.
+    Program = "program",
+    /// The firmware thread worked on the command.
+    Firmware = "firmware",
+    /// The response and its data came to the host.
+    LinkUp = "link_up",
+    /// The driver had all responses, and the one who asked had not been woken.
+    Wake = "wake",
+}
+
+impl From<Stay> for Stage {
+    fn from(stay: Stay) -> Stage {
+        match stay {
+            Stay::Queue => Stage::Queue,
+            Stay::Gc => Stage::Gc,
+            Stay::MapFlush => Stage::MapFlush,
+            Stay::Recovery => Stage::Recovery,
+            Stay::Sram => Stage::Sram,
+            Stay::MapRead => Stage::MapRead,
+            Stay::FlashRead => Stage::FlashRead,
+            Stay::Program => Stage::Program,
+            Stay::Firmware => Stage::Firmware,
+        }
+    }
+}
+
+/// Number of stages.
+pub const STAGES: usize = Stage::COLUMNS.len();
+
+/// When a command went to the device.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Passage {
+    /// The driver sent it.
+    pub sent: SimTime,
+    /// It was at the device.
+    pub arrived: SimTime,
+}
+
+/// The stages of a request that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Path {
+    /// Everything before belongs to a stage.
+    until: SimTime,
+    spent: [Nanos; STAGES],
+}
+
+impl Path {
+    /// The path of a request that arrived at a time.
+    pub fn from(arrival: SimTime) -> Path {
+        Path { until: arrival, spent: [Nanos::ZERO; STAGES] }
+    }
+
+    /// The time up to `at` was spent in a stage, as far as it belongs to none yet.
+    pub fn extend(&mut self, stage: Stage, at: SimTime) {
+        if at > self.until {
+            self.spent[stage as usize] += at.since(self.until);
+            self.until = at;
+        }
+    }
+
+    /// A response came to the host at `now`. The last of the command's stays in the device ended when it left.
+    pub fn responded(&mut self, passage: Passage, stays: &[(Stay, SimTime)], now: SimTime) {
+        self.extend(Stage::Driver, passage.sent);
+        self.extend(Stage::LinkDown, passage.arrived);
+        stays.iter().for_each(|&(stay, end)| self.extend(stay.into(), end));
+        self.extend(Stage::LinkUp, now);
+    }
+
+    /// Time in each stage.
+    pub fn spent(&self) -> [Nanos; STAGES] {
+        self.spent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ns: u64) -> SimTime {
+        SimTime::START + Nanos(ns)
+    }
+
+    #[test]
+    fn two_commands_share_the_time_by_their_responses() {
+        let mut path = Path::from(at(100));
+        path.extend(Stage::Outside, at(110));
+        path.extend(Stage::Block, at(110));
+        let stays = [(Stay::Queue, at(128)), (Stay::FlashRead, at(149)), (Stay::Firmware, at(150))];
+        path.responded(Passage { sent: at(115), arrived: at(120) }, &stays, at(160));
+        // It was on the link while the first was in the device.
+        let stays = [(Stay::Gc, at(170)), (Stay::Program, at(180))];
+        path.responded(Passage { sent: at(118), arrived: at(165) }, &stays, at(181));
+        path.extend(Stage::Wake, at(185));
+        let spent = path.spent().map(|time| time.0);
+        let sum = |stage: Stage| spent[stage as usize];
+        assert_eq!([Stage::Outside, Stage::Block, Stage::Driver, Stage::LinkDown].map(sum), [10, 0, 5, 5 + 5]);
+        assert_eq!([Stage::Queue, Stage::FlashRead, Stage::Firmware].map(sum), [8, 21, 1]);
+        assert_eq!([Stage::Gc, Stage::Program, Stage::LinkUp, Stage::Wake].map(sum), [5, 10, 10 + 1, 4]);
+        assert_eq!(spent.iter().sum::<u64>(), 85);
+    }
+
+    #[test]
+    fn columns_are_named_after_the_stages() {
+        assert_eq!(Stage::COLUMNS[Stage::LinkDown as usize], "stage_link_down_ns");
+        assert_eq!(Stage::COLUMNS[Stage::Wake as usize], "stage_wake_ns");
+    }
+}

@@ -1,0 +1,162 @@
+//! Hand-made cases for the stages of requests: a known wait is found in its stage, with its length.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod common;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use common::{request, tiny};
+use ufsim_lab::profile::parse_override;
+use ufsim_lab::{Keep, Machine, RequestRecord, STAGES, Stage, assemble};
+use units::SimTime;
+use workload::{Flags, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
+
+/// Times of the profile in nanoseconds.
+const READ: u64 = 60_000;
+const PROGRAM: u64 = 550_000;
+const SEGMENT_READ: u64 = 25_000;
+const COMMAND: u64 = 1_000;
+/// 4 KiB at 800 MiB/s, and at 2200 MiB/s of the link.
+const UNIT_ON_BUS: u64 = 4096 * 1_000_000_000 / (800 << 20);
+const UNIT_ON_LINK: u64 = 4096 * 1_000_000_000 / (2_200 << 20);
+/// A message of 32 bytes: its cost and its bytes.
+const UPIU: u64 = 500 + UPIU_ON_LINK;
+const UPIU_ON_LINK: u64 = 32 * 1_000_000_000 / (2_200 << 20);
+
+/// The requests that come last under a scheme, with these settings, at their times after a device at rest.
+fn last(scheme: &str, sets: &[&str], before: Vec<WorkRequest>, requests: Vec<WorkRequest>) -> Vec<RequestRecord> {
+    let mut spec = tiny(scheme, 1);
+    for set in sets {
+        let (key, value) = parse_override(set).expect("a well formed override");
+        spec.set.insert(key, serde_json::to_value(value).expect("a plain value"));
+    }
+    let Machine { parts, profile } = spec.resolve().expect("a preset on an embedded profile");
+    let mut system = assemble(&profile, parts, 1).expect("the profile's own settings");
+    let mut run = |requests: Vec<WorkRequest>, mode: ReplayMode| {
+        let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
+        let mut source = Replay::new(Arc::new(trace), mode, profile.capacity_units()).expect("it fits");
+        system.run(&mut source, &mut |_, _| ControlFlow::Continue(())).expect("nothing fails");
+        system.settle(&mut source).expect("nothing fails");
+    };
+    run(before, ReplayMode::Closed { depth: 8, per_file: false });
+    system.log_requests(Keep::First(usize::MAX));
+    let source = |requests| {
+        let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
+        Replay::new(Arc::new(trace), ReplayMode::Timed, profile.capacity_units()).expect("it fits")
+    };
+    system.run(&mut source(requests), &mut |_, _| ControlFlow::Continue(())).expect("nothing fails");
+    system.take_log().records
+}
+
+/// A request this many nanoseconds after the workload began.
+fn at(ns: u64, op: WorkOp, unit: u64, units: u64) -> WorkRequest {
+    WorkRequest { arrival: SimTime(ns), ..request(op, unit, units) }
+}
+
+/// A write that is acknowledged only when it is on flash.
+fn fua(ns: u64, unit: u64) -> WorkRequest {
+    WorkRequest { flags: Flags { fua: true, ..Flags::default() }, ..at(ns, WorkOp::Write, unit, 1) }
+}
+
+/// The range that is read, written and flushed before.
+fn written(units: u64) -> Vec<WorkRequest> {
+    let writes = (0..units).step_by(32).map(|unit| request(WorkOp::Write, unit, 32));
+    writes.chain([request(WorkOp::Flush, 0, 0)]).collect()
+}
+
+/// Stages that took time, in nanoseconds.
+fn spent(record: &RequestRecord) -> Vec<(&'static str, u64)> {
+    let stages = (0..STAGES).map(|stage| (Stage::COLUMNS[stage], record.stages[stage].0));
+    stages.filter(|&(_, ns)| ns > 0).collect()
+}
+
+fn ns(record: &RequestRecord, stage: Stage) -> u64 {
+    record.stages[stage as usize].0
+}
+
+/// At most a few nanoseconds apart, for times that are rounded on their way.
+fn near(found: u64, expected: u64) -> bool {
+    found.abs_diff(expected) <= 4
+}
+
+#[test]
+fn a_read_on_an_idle_device_is_flash_firmware_and_link() {
+    let read = last("ideal", &[], written(4096), vec![at(0, WorkOp::Read, 100, 1)])[0];
+    let names: Vec<_> = spent(&read).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["stage_link_down_ns", "stage_flash_read_ns", "stage_firmware_ns", "stage_link_up_ns"]);
+    assert!(near(ns(&read, Stage::FlashRead), READ + UNIT_ON_BUS), "{:?}", spent(&read));
+    assert_eq!(ns(&read, Stage::Firmware), COMMAND);
+    // The data has a header, too.
+    let up = UPIU + UPIU_ON_LINK + UNIT_ON_LINK;
+    assert!(near(ns(&read, Stage::LinkDown), UPIU) && near(ns(&read, Stage::LinkUp), up), "{:?}", spent(&read));
+}
+
+#[test]
+fn a_segment_that_is_not_in_sram_is_a_map_read() {
+    // 64 KiB of segments are cached; this one was flushed first and has left.
+    let read = last("ufs", &[], written(32_768), vec![at(0, WorkOp::Read, 100, 1)])[0];
+    assert!(near(ns(&read, Stage::MapRead), SEGMENT_READ + UNIT_ON_BUS), "{:?}", spent(&read));
+    assert!(near(ns(&read, Stage::FlashRead), READ + UNIT_ON_BUS), "{:?}", spent(&read));
+    // In the demand schemes the entry is looked up.
+    let read = last("dftl", &["scheme.dftl.cache_kib=16"], written(32_768), vec![at(0, WorkOp::Read, 100, 1)])[0];
+    assert!(near(ns(&read, Stage::MapRead), SEGMENT_READ + UNIT_ON_BUS), "{:?}", spent(&read));
+}
+
+#[test]
+fn a_command_waits_for_the_firmware_thread() {
+    let reads = vec![at(0, WorkOp::Read, 100, 1), at(0, WorkOp::Read, 200, 1)];
+    let found = last("ideal", &["firmware.command_ns=9000"], written(4096), reads);
+    let second = found.iter().find(|read| read.lpa.0 == 200).expect("it was read");
+    // Both were sent at once, and the second one came later by its bytes.
+    assert!(near(ns(second, Stage::Queue), 9_000 - UPIU_ON_LINK), "{:?}", spent(second));
+    assert!(near(ns(second, Stage::LinkDown), UPIU + UPIU_ON_LINK), "{:?}", spent(second));
+}
+
+#[test]
+fn writes_wait_for_sram_and_forced_ones_for_programs() {
+    // The rest of its NAND page is padding.
+    let write = last("ideal", &[], written(32), vec![fua(0, 7)])[0];
+    assert!(near(ns(&write, Stage::Program), PROGRAM + 2 * UNIT_ON_BUS), "{:?}", spent(&write));
+    assert_eq!(ns(&write, Stage::Sram), 0);
+    // 256 KiB of SRAM; the rest of 1 MiB waits for programs of what came before.
+    let writes = (0..8).map(|i| at(0, WorkOp::Write, 32 * i, 32)).collect();
+    let found = last("ideal", &[], vec![], writes);
+    let last = found.last().expect("eight writes");
+    assert!(ns(last, Stage::Sram) > PROGRAM && ns(last, Stage::Program) == 0, "{:?}", spent(last));
+}
+
+#[test]
+fn a_flush_of_the_map_holds_what_comes() {
+    // 600 scattered writes need flushes of a log with 128 entries, and a read every 20 us meets them.
+    let writes = (0..600).map(|i| at(5_000 * i, WorkOp::Write, i * 7919 % 32_768, 1));
+    let reads = (0..150).map(|i| at(20_000 * i + 1, WorkOp::Read, 100, 1));
+    let mut requests: Vec<_> = writes.chain(reads).collect();
+    requests.sort_by_key(|request| request.arrival);
+    let held = |scheme| {
+        let found = last(scheme, &[], written(32_768), requests.clone());
+        found.iter().map(|record| ns(record, Stage::MapFlush)).max().unwrap_or_default()
+    };
+    assert!(held("ufs") > SEGMENT_READ, "{}", held("ufs"));
+    assert_eq!(held("ideal"), 0);
+}
+
+#[test]
+fn a_step_of_gc_holds_what_comes() {
+    let overwrites = (0..40_000).map(|i| at(20_000 * i, WorkOp::Write, i * 7919 % 32_768, 1)).collect();
+    let found = last("ideal", &[], written(32_768), overwrites);
+    let held = found.iter().map(|record| ns(record, Stage::Gc)).max().unwrap_or_default();
+    assert!(held > READ, "{held}");
+    assert!(found.iter().all(|record| ns(record, Stage::MapFlush) == 0));
+}
+
+#[test]
+fn the_hosts_time_is_in_its_stages() {
+    let sets = ["host_time.read_submit_ns=11000", "host_time.read_complete_ns=48000"];
+    let read = last("ideal", &sets, written(4096), vec![at(0, WorkOp::Read, 100, 1)])[0];
+    assert_eq!((ns(&read, Stage::Block), ns(&read, Stage::Wake)), (11_000, 48_000));
+    // Two tags are taken by reads that came before, so that the third read stays in the driver.
+    let reads = (0..3).map(|i| at(0, WorkOp::Read, 100 + i, 1)).collect();
+    let found = last("ideal", &["host.tags=2", "host.internal_tags=1"], written(4096), reads);
+    assert!(ns(&found[2], Stage::Driver) > READ, "{:?}", spent(&found[2]));
+}

@@ -1,0 +1,95 @@
+"""`ufsim explain`: what requests waited for, in words and as a picture."""
+
+import json
+from pathlib import Path
+
+from rich import box
+from rich.table import Table
+
+import ufsim
+from ufsim import outputs
+from ufsim.explain import PERCENTILES, PLURALS, Band, Log, in_words, made_of, slowest
+from ufsim.formats import duration
+from ufsim.names import check_range
+from ufsim.screen import Screen
+
+
+def explain(
+    paths: list[Path], kind: str | None, process: str | None, count: int, out: Path | None, *, as_json: bool
+) -> None:
+    """Prints what bands of latencies are made of, for each log, and the slowest requests; draws the bands."""
+    check_range("slowest", count, 0, 100_000)
+    directory = None if out is None else outputs.ready(out)
+    logs = [Log(path) for path in paths]
+    kinds = [kind] if kind is not None else [one for one in logs[0].kinds() if all(one in log.kinds() for log in logs)]
+    found = {one: {name(log, logs): log.bands(log.chosen(one, process)) for log in logs} for one in kinds}
+    worst = {name(log, logs): slowest(log.chosen(kind, process), count) for log in logs} if count else {}
+    if as_json:
+        print(json.dumps({"ufsim": ufsim.__version__, "bands": as_document(found), "slowest": worst}, indent=2))
+    else:
+        tell(found, worst)
+    if directory is not None:
+        from ufsim.explain_plots import explain_figure
+
+        pictures = {
+            directory / f"{paths[0].stem}-{PLURALS[one]}.png": explain_figure(bands, one)
+            for one, bands in found.items()
+            if all(bands.values())
+        }
+        failures = outputs.write((path, figure.savefig) for path, figure in pictures.items())
+        if failures:
+            raise outputs.Unwritten(failures, printed=True)
+        if not as_json:
+            for path in pictures:
+                print(f"picture: {path}")
+
+
+def name(log: Log, logs: list[Log]) -> str:
+    """What a log is called: its scheme, or its file where schemes repeat."""
+    schemes = [one.scheme for one in logs]
+    return log.scheme if schemes.count(log.scheme) == 1 else f"{log.scheme} ({log.path.stem})"
+
+
+def tell(found: dict[str, dict[str, list[Band]]], worst: dict[str, list[dict[str, object]]]) -> None:
+    """Prints the bands and the slowest requests."""
+    screen = Screen()
+    for kind, of_logs in found.items():
+        for log, bands in of_logs.items():
+            screen.print(band_table(f"{log}: {PLURALS[kind]}", bands))
+            if bands:
+                screen.print(f"{in_words(bands[-1], kind)}\n", highlight=False)
+    for log, requests in worst.items():
+        screen.print(f"{log}: the slowest requests", highlight=False)
+        for request in requests:
+            stages = request["stages"]
+            assert isinstance(stages, dict)
+            parts = ", ".join(f"{stage} {duration(ns)}" for stage, ns in stages.items())
+            where = f"{request['units']} units at {request['lba_units']}"
+            took = f"{request['kind']} of {where}, {duration(int(str(request['latency_ns'])))}"
+            screen.print(f"  {took} from {int(str(request['arrival_ns'])) / 1e9:.6f} s on: {parts}", highlight=False)
+
+
+def band_table(title: str, bands: list[Band]) -> Table:
+    """A row for each band."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("requests")
+    for name in ("number", "up to", "mean"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("made of")
+    for band in bands:
+        table.add_row(band.name, f"{band.requests:,}", duration(band.to_ns), duration(band.mean_ns), made_of(band))
+    return table
+
+
+def as_document(found: dict[str, dict[str, list[Band]]]) -> dict[str, dict[str, list[dict[str, object]]]]:
+    """The bands for other programs."""
+    return {
+        kind: {log: [vars(band) | {"name": band.name} for band in bands] for log, bands in of_logs.items()}
+        for kind, of_logs in found.items()
+    }
+
+
+HELP = (
+    "Explain latencies: what each band of requests waited for, by logs that run or compare --log has written. "
+    f"Bands end at {', '.join(f'{one:g}' for one in PERCENTILES)} per cent of the requests of a kind."
+)

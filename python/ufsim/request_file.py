@@ -1,0 +1,121 @@
+"""Logs of requests of any length: a Parquet file that grows while the run goes on.
+
+A row is a request, in the order of completion. The columns are those of `ufsim.columns("log")`, which the file
+also explains itself: each field has its `unit` and `meaning`, and the file says what was run. A run needs memory for
+`PIECE` rows, whatever its length. The file takes its place only when the run has ended.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ufsim import _core
+from ufsim.columns import FILES, REAL, SWITCH, WIDE, WORD, Column
+from ufsim.request_log import FLAGS, KINDS, OUTCOMES, Columns, arrays
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ufsim.spec import Spec
+
+# Requests that are handed over at a time: a row group of the file.
+PIECE = 1 << 17
+ENDING = ".parquet"
+# Columns of the core that are places in a list of words, and the words.
+WORDS = {"kind": KINDS, "outcome": OUTCOMES}
+SWITCHES = ("measured", "failed")
+# The key of the file's own metadata under which it says what was run.
+WHAT_WAS_RUN = b"ufsim"
+
+
+def log_paths(path: Path, specs: "Sequence[Spec]") -> dict[str, Path]:
+    """The file of each scheme: `path` itself, or with several schemes FILE-SCHEME.parquet.
+
+    Raises `ConfigError` for a path that does not say what it is, and with several workloads.
+    """
+    if path.suffix != ENDING:
+        raise _core.ConfigError(f"log = '{path}': must be the path of a file that ends with {ENDING}")
+    if len({spec.workload for spec in specs}) > 1:
+        raise _core.ConfigError(f"log = '{path}': must be True or a number with several workloads, not a file")
+    if len(specs) == 1:
+        return {specs[0].scheme: path}
+    return {spec.scheme: path.with_stem(f"{path.stem}-{spec.scheme}") for spec in specs}
+
+
+class RequestFile:
+    """Writes a log; `take` is what the core calls with each piece."""
+
+    def __init__(self, path: Path, spec: "Spec") -> None:
+        import pyarrow.parquet as parquet
+
+        self._schema = schema(spec)
+        self._writer = parquet.ParquetWriter(path, self._schema, compression="zstd")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+
+    def take(self, columns: Columns, processes: list[str]) -> None:
+        """Writes a piece."""
+        import pyarrow as pa
+
+        values = table_columns(columns, processes)
+        self._writer.write_table(pa.table([values[field.name] for field in self._schema], schema=self._schema))
+
+
+def schema(spec: "Spec") -> "pa.Schema":
+    """The columns of a log with their units and meanings, and what the run is."""
+    import pyarrow as pa
+
+    run = {name: getattr(spec, name) for name in ("scheme", "workload", "profile", "seed")}
+    run |= {"settings": {key: str(value) for key, value in spec.settings.items()}, "version": _core.__version__}
+    return pa.schema([field(column) for column in FILES["log"]], {WHAT_WAS_RUN: json.dumps(run)})
+
+
+def field(column: Column) -> "pa.Field":
+    """A column of the file."""
+    import pyarrow as pa
+
+    words = pa.dictionary(pa.int32(), pa.string())
+    types = {WIDE: pa.uint64(), REAL: pa.float64(), SWITCH: pa.bool_(), WORD: words}
+    metadata = {"unit": column.unit, "meaning": column.meaning}
+    return pa.field(column.name, types[column.dtype], metadata=metadata)
+
+
+def table_columns(columns: Columns, processes: list[str]) -> "dict[str, pa.Array]":
+    """The core's columns as the file has them."""
+    import numpy as np
+    import pyarrow as pa
+
+    found = arrays(columns)
+    flags = found.pop("flags")
+    values = {name: pa.array((flags >> bit & 1).astype(bool)) for bit, name in enumerate(FLAGS)}
+    names = {**{name: list(words) for name, words in WORDS.items()}, "process": processes or [""]}
+    for name, array in found.items():
+        if name in names:
+            # A place behind the last word stands for none.
+            places = pa.array(array.astype(np.int32), mask=array >= len(names[name]))
+            values[name] = pa.DictionaryArray.from_arrays(places, pa.array(names[name], pa.string()))
+        elif name in SWITCHES:
+            values[name] = pa.array(array.astype(bool))
+        elif array.dtype.kind == "f":
+            values[name] = pa.array(array, mask=np.isnan(array))
+        else:
+            values[name] = pa.array(array.astype(np.uint64))
+    return values
+
+
+def what_was_run(schema: "pa.Schema") -> dict[str, Any]:
+    """What a log says of its run; raises `ValueError` if it is no log."""
+    said = (schema.metadata or {}).get(WHAT_WAS_RUN)
+    missing = [column.name for column in FILES["log"] if column.name not in schema.names]
+    if said is None or missing:
+        raise ValueError("it does not say what was run" if said is None else f"it has no column '{missing[0]}'")
+    run: dict[str, Any] = json.loads(said)
+    return run

@@ -1,0 +1,114 @@
+"""`ufsim explain`: what bands of latencies are made of."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+import ufsim as package
+from conftest import Command
+from ufsim.explain import COLUMNS, Log, in_words, made_of, slowest
+from ufsim.explain_plots import STAGE_COLOURS, explain_figure
+
+JOB = "rw=randrw rwmixread=50 bs=16k iodepth=8 size=64m io_size=24m"
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Logs of two schemes."""
+    folder = tmp_path_factory.mktemp("logs")
+    package.compare(JOB, ["ufs", "ideal"], profile="tiny", log=folder / "log.parquet")
+    return [folder / f"log-{scheme}.parquet" for scheme in ("ufs", "ideal")]
+
+
+def made(path: Path, latencies: list[int], stages: dict[str, list[int]]) -> Path:
+    """A log with these latencies of reads and these stages, made by hand from one that was written."""
+    package.run("rw=randread bs=4k size=1m io_size=" + f"{4 * len(latencies)}k", "ideal", profile="tiny", log=path)
+    table = parquet.read_table(path)
+    values = {"latency_ns": latencies, **{column: [0] * len(latencies) for column in COLUMNS.values()}}
+    values |= {COLUMNS[stage]: times for stage, times in stages.items()}
+    for name, numbers in values.items():
+        table = table.set_column(
+            table.schema.get_field_index(name), table.schema.field(name), pa.array(numbers, pa.uint64())
+        )
+    parquet.write_table(table, path)
+    return path
+
+
+def test_bands_are_cut_at_percentiles_and_add_up(tmp_path: Path) -> None:
+    """Of 1000 requests one takes 10 ms in a map flush; the others take 100 us in the flash."""
+    flash = [100_000] * 999 + [100_000]
+    held = [0] * 999 + [9_900_000]
+    latencies = [a + b for a, b in zip(flash, held, strict=True)]
+    log = Log(made(tmp_path / "log.parquet", latencies, {"flash_read": flash, "map_flush": held}))
+    bands = log.bands(log.chosen("read"))
+    assert [(band.name, band.requests) for band in bands] == [
+        ("fastest 50%", 500), ("50 to 90%", 400), ("90 to 99%", 90), ("99 to 99.9%", 9), ("slowest 0.1%", 1)
+    ]  # fmt: skip
+    assert bands[0].shares() == {"flash_read": 1.0}
+    assert bands[-1].shares() == {"map_flush": pytest.approx(0.99), "flash_read": pytest.approx(0.01)}
+    assert made_of(bands[-1]) == "map flush 99%"
+    told = in_words(bands[-1], "read")
+    assert told.startswith("slowest 0.1% of reads, 10.0 ms in the mean: 99% in the device, while a map flush held")
+    [worst] = slowest(log.chosen("read"), 1)
+    assert (worst["latency_ns"], worst["stages"]) == (10_000_000, {"map_flush": 9_900_000, "flash_read": 100_000})
+
+
+def test_bands_of_a_run_hold_every_measured_request(logs: list[Path]) -> None:
+    for path in logs:
+        log = Log(path)
+        for kind in log.kinds():
+            rows = log.chosen(kind)
+            bands = log.bands(rows)
+            assert sum(band.requests for band in bands) == len(rows)
+            for band in bands:
+                assert sum(band.stages.values()) == pytest.approx(band.mean_ns)
+            total = sum(band.mean_ns * band.requests for band in bands)
+            assert total == pytest.approx(rows["latency_ns"].sum())
+
+
+def test_the_command_tells_and_draws(ufsim: Command, logs: list[Path], tmp_path: Path) -> None:
+    done = ufsim("explain", *logs, "--slowest", 2, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "ufs: reads" in done.stdout and "ideal: writes" in done.stdout and "slowest 0.1%" in done.stdout
+    assert done.stdout.count(" of 4 units at ") == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log-ufs-reads.png", "log-ufs-writes.png"]
+    found = json.loads(ufsim("explain", *logs, "--json", "--kind", "write", "--slowest", 1).stdout)
+    assert set(found["bands"]) == {"write"} and set(found["slowest"]) == {"ufs", "ideal"}
+    band = found["bands"]["write"]["ufs"][-1]
+    assert sum(band["stages"].values()) == pytest.approx(band["mean_ns"])
+
+
+def test_a_bar_has_a_part_for_each_stage_that_took_time(logs: list[Path]) -> None:
+    log = Log(logs[0])
+    bands = log.bands(log.chosen("write"))
+    figure = explain_figure({"ufs": bands}, "write")
+    heights = [patch.get_height() for patch in figure.axes[0].patches]
+    assert sum(heights) == pytest.approx(len(bands))
+    assert set(STAGE_COLOURS) == set(COLUMNS) and len(set(STAGE_COLOURS.values())) == len(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda path: path.write_text("no log"), "must be a .parquet file that `ufsim run --log` has written"),
+        (lambda path: pd.DataFrame({"a": [1]}).to_parquet(path), "it does not say what was run"),
+    ],
+)
+def test_a_file_that_is_no_log_is_refused(ufsim: Command, tmp_path: Path, change: object, told: str) -> None:
+    path = tmp_path / "log.parquet"
+    assert callable(change)
+    change(path)
+    done = ufsim("explain", path)
+    assert done.returncode == 1 and told in done.stderr.replace("\n", " "), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_a_log_has_not_is_said(ufsim: Command, logs: list[Path]) -> None:
+    done = ufsim("explain", logs[0], "--kind", "trim")
+    assert done.returncode == 1 and "kind is 'trim'; allowed: read, write" in done.stderr
+    done = ufsim("explain", logs[0], "--slowest", "-1")
+    assert done.returncode == 1 and "slowest is -1" in done.stderr

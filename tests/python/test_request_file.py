@@ -1,0 +1,112 @@
+"""Logs of requests in Parquet files: `ufsim run --log`."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+import ufsim as package
+from conftest import Command
+from ufsim.columns import FILES, columns
+from ufsim.request_file import PIECE
+
+JOB = "rw=randrw rwmixread=50 bs=16k iodepth=8 size=32m io_size={size}"
+STAGES = [column.name for column in FILES["log"] if column.name.startswith("stage_")]
+
+
+def logged(path: Path, scheme: str = "hp-ufs", size: str = "8m") -> package.Result:
+    """A run on the tiny device that writes its log to a file."""
+    return package.run(JOB.format(size=size), scheme, profile="tiny", log=path)
+
+
+@pytest.mark.parametrize("scheme", ["ufs", "hp-ufs", "msftl", "tpftl"])
+def test_stages_of_every_request_add_up_to_its_latency(tmp_path: Path, scheme: str) -> None:
+    result = logged(tmp_path / "log.parquet", scheme)
+    frame = parquet.read_table(tmp_path / "log.parquet").to_pandas()
+    assert (frame[STAGES].sum(axis=1) == frame["latency_ns"]).all()
+    assert (frame["completion_ns"] - frame["arrival_ns"] == frame["latency_ns"]).all()
+    assert frame["measured"].sum() == result.completed
+    assert (frame[["stage_firmware_ns", "stage_link_down_ns", "stage_link_up_ns"]].sum() > 0).all()
+    assert frame["completion_ns"].is_monotonic_increasing
+    assert (frame["units"] * 4096 == frame["bytes"]).all()
+
+
+def test_a_log_has_the_declared_columns_and_says_what_was_run(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    package.run(JOB.format(size="1m"), "ufs", profile="tiny", seed=3, settings={"firmware.command_ns": 700}, log=path)
+    schema = parquet.read_schema(path)
+    assert schema.names == [column.name for column in FILES["log"]] == list(columns("log").index)
+    assert schema.field("latency_ns").metadata == {b"unit": b"ns", b"meaning": b"from arrival to completion"}
+    run = json.loads(schema.metadata[b"ufsim"])
+    assert (run["scheme"], run["seed"], run["version"]) == ("ufs", 3, package.__version__)
+    assert run["settings"] == {"firmware.command_ns": "700"}
+    kinds = set(parquet.read_table(path)["kind"].to_pylist())
+    assert kinds == {"read", "write"}
+
+
+def test_a_long_log_comes_in_pieces_and_is_the_same_as_in_memory(tmp_path: Path) -> None:
+    """A run needs memory for a piece only; here the last piece is not full."""
+    path, job = tmp_path / "log.parquet", "rw=randread bs=4k iodepth=8 size=1m io_size=600m"
+    package.run(job, "ideal", profile="tiny", log=path)
+    file = parquet.ParquetFile(path)
+    count = 600 << 8
+    rows = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+    assert rows == [PIECE, count - PIECE]
+    kept = package.run(job, "ideal", profile="tiny", log=count).requests()
+    assert np.array_equal(kept["latency_ns"], file.read(["latency_ns"])["latency_ns"])
+
+
+def test_schemes_that_are_compared_have_files_of_their_own(tmp_path: Path) -> None:
+    both = [
+        package.compare(
+            JOB.format(size="2m"), ["ufs", "ideal"], profile="tiny", jobs=jobs, log=tmp_path / f"{jobs}.parquet"
+        )
+        for jobs in (1, 2)
+    ]
+    assert both[0]["ufs"].digest == both[1]["ufs"].digest
+    found = sorted(path.name for path in tmp_path.iterdir())
+    assert found == [f"{jobs}-{scheme}.parquet" for jobs in (1, 2) for scheme in ("ideal", "ufs")]
+    for scheme in ("ufs", "ideal"):
+        one, two = (tmp_path / f"{jobs}-{scheme}.parquet" for jobs in (1, 2))
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_the_command_writes_the_file(ufsim: Command, tmp_path: Path) -> None:
+    done = ufsim("run", JOB.format(size="1m"), "--scheme", "hpb", "--profile", "tiny", "--log", tmp_path / "l.parquet")
+    assert done.returncode == 0, done.stderr
+    assert parquet.read_table(tmp_path / "l.parquet").num_rows == 64
+
+
+@pytest.mark.parametrize(
+    ("workloads", "name", "told"),
+    [
+        (["a"], "log.csv", "must be the path of a file that ends with .parquet"),
+        (["a", "b"], "log.parquet", "must be True or a number with several workloads, not a file"),
+    ],
+)
+def test_what_can_not_be_a_log_is_said_before_anything_runs(
+    tmp_path: Path, workloads: list[str], name: str, told: str
+) -> None:
+    jobs = [f"rw=write bs=4k size=1m name={workload}" for workload in workloads]
+    with pytest.raises(package.ConfigError, match=re.escape(told)):
+        package.run(jobs, "ufs", profile="tiny", log=tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_fails_leaves_no_log(tmp_path: Path) -> None:
+    with pytest.raises(package.ConfigError):
+        package.run("rw=write bs=4k size=100g", "ufs", profile="tiny", log=tmp_path / "log.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parquet.ParquetWriter, "write_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        logged(tmp_path / "log.parquet")
+    assert not list(tmp_path.iterdir())
