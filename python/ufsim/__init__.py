@@ -26,6 +26,7 @@ from ufsim.traces import trace_convert, trace_formats, trace_info, trace_join, t
 if TYPE_CHECKING:
     from ufsim import plots
     from ufsim.calibration import Calibration, calibrate
+    from ufsim.sweeps import Sweep, sweep
 
 __all__ = [
     "Calibration",
@@ -39,6 +40,7 @@ __all__ = [
     "StateError",
     "Study",
     "Suite",
+    "Sweep",
     "__version__",
     "calibrate",
     "columns",
@@ -50,6 +52,7 @@ __all__ = [
     "profiles",
     "run",
     "schemes",
+    "sweep",
     "trace_convert",
     "trace_formats",
     "trace_info",
@@ -66,4 +69,6 @@ def __getattr__(name: str) -> Any:
         return import_module("ufsim.plots")
     if name in ("calibrate", "Calibration"):
         return getattr(import_module("ufsim.calibration"), name)
+    if name in ("sweep", "Sweep"):
+        return getattr(import_module("ufsim.sweeps"), name)
     raise AttributeError(f"module 'ufsim' has no attribute '{name}'")

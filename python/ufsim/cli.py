@@ -15,6 +15,7 @@ from ufsim import (
     cli_calibrate,
     cli_phone,
     cli_profiles,
+    cli_sweep,
     cli_trace,
     comparison_tables,
     conditions,
@@ -70,6 +71,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_trace.app, name="trace")
+app.add_typer(cli_sweep.app, name="sweep")
 
 
 @app.callback(invoke_without_command=True)
