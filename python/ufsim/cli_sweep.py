@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 import ufsim
-from ufsim.cli_options import CacheOption, JobsOption, JsonOption
+from ufsim.cli_options import CacheOption, JobsOption, JsonOption, UsageError
 from ufsim.exits import Exit
 from ufsim.progress import CountDisplay
 from ufsim.screen import Screen, say
@@ -39,6 +39,15 @@ app = typer.Typer(
 )
 
 OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for the results.")]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dask", metavar="tcp://HOST:PORT", help="Run the points on the workers of this Dask scheduler instead."
+    ),
+]
+ShipOption = Annotated[
+    bool, typer.Option("--ship", help="Send files and aged states to the workers, which share no directories.")
+]
 
 
 @app.command("run")
@@ -47,6 +56,8 @@ def run(
     out: OutOption,
     jobs: JobsOption = None,
     cache: CacheOption = True,
+    dask: DaskOption = None,
+    ship: ShipOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run every point of a grid, and write DIR/results.parquet. The word `run` may be left out.
@@ -55,8 +66,9 @@ def run(
     """
     from ufsim.sweeps import sweep
 
+    exclude(dask, jobs, ship)
     with CountDisplay("points") as display:
-        done = sweep(grid, out, jobs=jobs, cache=cache, progress=display)
+        done = sweep(grid, out, jobs=jobs, cache=cache, dask=dask, ship=ship, progress=display)
     if as_json:
         print(json.dumps(document(done), indent=2))
     else:
@@ -97,6 +109,14 @@ def show(
     print_sweep(Screen(), sweep, y)
     for name in drawn:
         say(f"picture: {place / f'{name}.png'}")
+
+
+def exclude(dask: str | None, jobs: int | None, ship: bool) -> None:
+    """Refuses options that have no effect beside each other."""
+    if dask is not None and jobs is not None:
+        raise UsageError("--jobs and --dask exclude each other: the cluster's workers say how many runs there are")
+    if ship and dask is None:
+        raise UsageError("--ship needs --dask")
 
 
 def document(sweep: "Sweep") -> dict[str, Any]:

@@ -25,6 +25,7 @@ from ufsim.kept import RunStore
 from ufsim.runner import jobs_of
 from ufsim.states import StateCache
 from ufsim.sweeps import table
+from ufsim.sweeps.dask_run import Cluster, execute_on
 from ufsim.sweeps.execute import Progress, execute
 from ufsim.sweeps.failures import Failure
 from ufsim.sweeps.finished import Sweep
@@ -40,6 +41,8 @@ def sweep(
     *,
     jobs: SupportsIndex | None = None,
     cache: StateCache | bool = True,
+    dask: str | None = None,
+    ship: bool = False,
     progress: Progress | None = None,
 ) -> Sweep:
     """Runs every point of a grid, and writes `out/results.parquet` when all are done.
@@ -48,6 +51,9 @@ def sweep(
     (default: one for each processor). Each point's result is kept in `out/points`, so that the same call goes on where
     the last one was stopped. Aged states are made once, and kept as `ufsim.run` keeps them; with `cache=False` only as
     long as the sweep goes on.
+
+    `dask` is the address of a Dask scheduler, `tcp://HOST:PORT`, on whose workers the points are run instead. These
+    find files and aged states under the same paths as this machine, unless `ship` sends them.
 
     A point that fails stops no other: `Sweep.failures` has it, and `results.partial.parquet` the rows of the others.
     Raises `ConfigError` for a grid that is wrong, before anything is run.
@@ -61,7 +67,11 @@ def sweep(
     store = RunStore(directory / "points")
     left = [point for point in once(points) if store.read(point.name) is None]
     with states(cache, directory) as kept:
-        failures = execute(left, store, kept, count, progress)
+        if dask is None:
+            failures = execute(left, store, kept, count, progress)
+        else:
+            cluster = Cluster(dask, None if ship else kept.directory)
+            failures = execute_on(cluster, left, store, progress)
     documents = {point.name: found for point in points if (found := store.read(point.name)) is not None}
     frame = table.frame_of(read, points, documents)
     path = table.write(frame, directory, whole=not failures)

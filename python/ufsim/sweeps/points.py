@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,15 @@ class Point:
         """The name of the aged state that the point begins with; nothing if it begins with a new device."""
         return None if self.spec.age is None else _core.age_key(self.spec.to_json())
 
-    def document(self, report: str) -> Document:
-        """The result that is kept: the same bytes wherever and however fast the run was."""
+    def document(self, report: str, paths: Mapping[str, str] | None = None) -> Document:
+        """The result that is kept: the same bytes wherever and however fast the run was.
+
+        `paths` has the files by option where the machine that made the run had them, if it was another.
+        """
         document = {name: value for name, value in parse(report).items() if name not in WALL}
         for option, said in self.said.items():
             document[option] = said
-            there = located(str(getattr(self.spec, option)))
+            there = (paths or {}).get(option) or located(str(getattr(self.spec, option)))
             document["warnings"] = [text.replace(there, said) for text in document["warnings"]]
         return document
 
