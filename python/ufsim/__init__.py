@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ufsim import plots
     from ufsim.calibration import Calibration, calibrate
     from ufsim.sweeps import Sweep, sweep
+    from ufsim.tuning import Tuned, tune
 
 __all__ = [
     "Calibration",
@@ -41,6 +42,7 @@ __all__ = [
     "Study",
     "Suite",
     "Sweep",
+    "Tuned",
     "__version__",
     "calibrate",
     "columns",
@@ -58,6 +60,7 @@ __all__ = [
     "trace_info",
     "trace_join",
     "trace_to_scenario",
+    "tune",
 ]
 
 
@@ -71,4 +74,6 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("ufsim.calibration"), name)
     if name in ("sweep", "Sweep"):
         return getattr(import_module("ufsim.sweeps"), name)
+    if name in ("tune", "Tuned"):
+        return getattr(import_module("ufsim.tuning"), name)
     raise AttributeError(f"module 'ufsim' has no attribute '{name}'")

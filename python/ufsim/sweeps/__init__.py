@@ -13,11 +13,9 @@
     >>> sweep.means()[["scheme", "throughput_mib_per_s", "throughput_mib_per_s_ci95"]]  # doctest: +SKIP
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, SupportsIndex
 
 from ufsim import outputs
@@ -25,12 +23,12 @@ from ufsim.kept import RunStore
 from ufsim.runner import jobs_of
 from ufsim.states import StateCache
 from ufsim.sweeps import table
-from ufsim.sweeps.dask_run import Cluster, execute_on
-from ufsim.sweeps.execute import Progress, execute
+from ufsim.sweeps.execute import Progress
 from ufsim.sweeps.failures import Failure
 from ufsim.sweeps.finished import Sweep
 from ufsim.sweeps.grid import Grid, grid_of, read_grid
-from ufsim.sweeps.points import once, points_of
+from ufsim.sweeps.means import Means
+from ufsim.sweeps.points import points_of
 
 __all__ = ["Failure", "Grid", "Progress", "Sweep", "sweep"]
 
@@ -60,31 +58,15 @@ def sweep(
     """
     read = grid_of(grid) if isinstance(grid, Mapping) else read_grid(grid)
     points = points_of(read)
-    count = jobs_of(jobs)
+    means = Means(jobs_of(jobs), cache, dask, ship)
     directory = outputs.ready(Path(out))
     for name in (table.WHOLE, table.PARTIAL):
         (directory / name).unlink(missing_ok=True)
     store = RunStore(directory / "points")
-    left = [point for point in once(points) if store.read(point.name) is None]
-    with states(cache, directory) as kept:
-        if dask is None:
-            failures = execute(left, store, kept, count, progress)
-        else:
-            cluster = Cluster(dask, None if ship else kept.directory)
-            failures = execute_on(cluster, left, store, progress)
+    left = means.left(points, store)
+    with means.states(directory) as states:
+        failures = means.run(left, store, states, progress)
     documents = {point.name: found for point in points if (found := store.read(point.name)) is not None}
     frame = table.frame_of(read, points, documents)
     path = table.write(frame, directory, whole=not failures)
     return Sweep(frame, failures, path, len(left))
-
-
-@contextmanager
-def states(cache: StateCache | bool, directory: Path) -> Iterator[StateCache]:
-    """Where aged states are kept: in a cache, in the usual one, or in a folder that is there as long as the sweep."""
-    if isinstance(cache, StateCache):
-        yield cache
-    elif cache:
-        yield StateCache()
-    else:
-        with TemporaryDirectory(prefix=".states-", dir=directory) as folder:
-            yield StateCache(Path(folder))
