@@ -251,15 +251,12 @@ def test_means_have_intervals_by_student() -> None:
 def test_axes_explain_what_an_analysis_of_variance_gives_them() -> None:
     rows = [{"a": a, "b": b, "c": c, "y": 3.0 * a + b} for a in range(3) for b in range(3) for c in "xyz"]
     found = statistics.shares(pd.DataFrame(rows), ["a", "b", "c"], [], "y")
-    # Variances are 9 to 1; of what lies within the 3 groups of 9 rows, chance would put 2/24 between them.
     assert list(found) == ["a", "b", "c"]
-    assert found["a"] == pytest.approx(0.9 - 2 * 0.1 / 24)
-    assert found["b"] == pytest.approx(0.1 - 2 * 0.9 / 24)
-    assert found["c"] == 0.0
+    assert found == pytest.approx({"a": 0.9, "b": 0.1, "c": 0.0})
     flat = pd.DataFrame({"a": [1, 2, 3], "y": [0.1, 0.1, 0.1]})
     assert statistics.shares(flat, ["a"], [], "y") == {"a": 0.0}
     drawn_rows = pd.DataFrame([{"a": place / 100, "y": place / 100} for place in range(100)])
-    # Ten groups of a straight line leave a hundredth of the variance within them.
+    # Ten groups of a straight line leave a hundredth of the variance within them, and chance would be 9/90 of that.
     within = (1 - 1 / 100) / (1 - 1 / 10000)
     expected = 1 - (1 - within) - 9 * (1 - within) / 90
     assert statistics.shares(drawn_rows, ["a"], ["a"], "y")["a"] == pytest.approx(expected)

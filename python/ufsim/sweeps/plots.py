@@ -34,6 +34,8 @@ BOUND = "ideal"
 # Units that names of axes end with.
 UNITS = {"_mib": "MiB", "_kib": "KiB", "_us": "µs", "_ns": "ns", "_ms": "ms"}
 MIB = 1 << 20
+# Numbers of which the largest is more than so many times the smallest are drawn by their logarithm.
+FAR_APART = 16
 
 
 def pictures(
@@ -163,7 +165,7 @@ def placed(own: "pd.DataFrame", frame: "pd.DataFrame", x: str, axes: Axes) -> di
     """Where the values of an axis lie: numbers at their places, far apart ones by logarithm, texts one by one."""
     values = list(dict.fromkeys(frame[x]))
     if is_numeric(frame, x):
-        if min(values) > 0 and max(values) / min(values) >= 16:
+        if min(values) > 0 and max(values) > FAR_APART * min(values):
             axes.set_xscale("log", base=2)
         if len(values) <= 8:
             axes.set_xticks(values, [f"{value:g}" for value in values])
@@ -248,7 +250,9 @@ def pareto(sweep: Sweep, y: str, by: str | None) -> Figure:
         real = own[own[by].astype(str) != BOUND] if by else own
         edge = real.iloc[front(list(real[COST]), [better(y) * value for value in real[y]])]
         axes.plot(edge[COST] / MIB, edge[y] * factor, drawstyle="steps-post", color="black", lw=0.7, ls=":", zorder=0)
-        axes.set_xscale("symlog", linthresh=max(1 / 64, float(frame[COST][frame[COST] > 0].min()) / MIB))
+        taken = frame[COST][frame[COST] > 0] / MIB
+        if taken.max() > FAR_APART * taken.min():
+            axes.set_xscale("symlog", linthresh=float(taken.min()))
         axes.set_xlabel("host DRAM used (MiB)")
         axes.set_ylim(bottom=0)
         axes.label_outer()

@@ -43,16 +43,18 @@ def shares(frame: "pd.DataFrame", axes: Sequence[str], drawn: Sequence[str], y: 
     """Which share of the variance of column `y` each axis explains alone (first order), the largest first.
 
     The rows are put into k groups by the value of the axis. With SSt the sum of squares around the mean of all n rows,
-    and SSw that around the means of the groups, the share is
+    and SSw that around the means of the groups, the share is the main effect of an analysis of variance,
 
-        (SSt - SSw - (k - 1) SSw / (n - k)) / SSt,   not below 0,
+        (SSt - SSw) / SSt.
 
-    which is the main effect of an analysis of variance, less what chance gives k groups (Kelley's epsilon squared,
-    1935). Drawn axes with many values are cut into up to 10 groups of neighbours of the same size. What all shares
-    leave to 1 is interaction of axes, and chance.
+    It is exact where every value meets the same values of all other axes, as in a grid. Values of drawn axes do not:
+    they are cut into up to 10 groups of neighbours of the same size, and what chance gives k groups, (k - 1) SSw /
+    (n - k), is taken off (Kelley's epsilon squared, 1935), but not below 0. What all shares leave to 1 is interaction
+    of axes, and chance.
     """
     known = frame[frame[y].notna()]
-    found = {axis: share(groups_of(known, axis, axis in drawn), [float(value) for value in known[y]]) for axis in axes}
+    values = [float(value) for value in known[y]]
+    found = {axis: share(groups_of(known, axis, axis in drawn), values, axis in drawn) for axis in axes}
     return dict(sorted(found.items(), key=lambda entry: -entry[1]))
 
 
@@ -67,7 +69,7 @@ def groups_of(frame: "pd.DataFrame", axis: str, drawn: bool) -> list[Any]:
     return [rank[value] for value in values]
 
 
-def share(groups: Sequence[Any], values: Sequence[float]) -> float:
+def share(groups: Sequence[Any], values: Sequence[float], drawn: bool) -> float:
     """The share of the variance that lies between groups: see `shares`."""
     count = len(values)
     if count == 0:
@@ -80,7 +82,7 @@ def share(groups: Sequence[Any], values: Sequence[float]) -> float:
     if total <= 1e-24 * math.fsum(value * value for value in values):
         return 0.0
     within = math.fsum(squares(own) for own in members.values())
-    chance = (len(members) - 1) * within / (count - len(members)) if count > len(members) else 0.0
+    chance = (len(members) - 1) * within / (count - len(members)) if drawn and count > len(members) else 0.0
     return max(0.0, (total - within - chance) / total)
 
 
