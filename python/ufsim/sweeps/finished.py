@@ -32,7 +32,8 @@ class Sweep:
     @classmethod
     def read(cls, directory: str | PathLike[str]) -> "Sweep":
         """The sweep of a directory, as `ufsim sweep` has written it."""
-        return cls(table.read(Path(directory)), path=Path(directory) / table.WHOLE)
+        path = table.place(Path(directory))
+        return cls(table.read(path), path=path)
 
     @property
     def axes(self) -> list[str]:

@@ -86,13 +86,18 @@ def write(frame: "pd.DataFrame", directory: Path, *, whole: bool) -> Path:
     return path
 
 
-def read(directory: Path) -> "pd.DataFrame":
-    """The rows of a directory, whole or not. Raises `ConfigError` if there are none."""
-    import pandas as pd
-
+def place(directory: Path) -> Path:
+    """The file with the rows of a directory, whole or not. Raises `ConfigError` if there is none."""
     for name in (WHOLE, PARTIAL):
         if (directory / name).is_file():
-            return pd.read_parquet(directory / name, engine="pyarrow")
+            return directory / name
     raise _core.ConfigError(
         f"{directory}: no {WHOLE} in it; `ufsim sweep GRID --out {directory}` makes it, or goes on where it was stopped"
     )
+
+
+def read(path: Path) -> "pd.DataFrame":
+    """The rows of a file."""
+    import pandas as pd
+
+    return pd.read_parquet(path, engine="pyarrow")
