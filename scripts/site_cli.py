@@ -33,8 +33,10 @@ def commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     if below is None:
         yield name, command
         return
+    # The name of a group's default command is left out.
+    default = getattr(command, "default", None)
     for word, found in below.items():
-        yield from commands(f"{name} {word}", found)
+        yield from commands(name if word == default else f"{name} {word}", found)
 
 
 def section(name: str, command: Any) -> str:

@@ -26,6 +26,8 @@ from ufsim.traces import trace_convert, trace_formats, trace_info, trace_join, t
 if TYPE_CHECKING:
     from ufsim import plots
     from ufsim.calibration import Calibration, calibrate
+    from ufsim.sweeps import Sweep, sweep
+    from ufsim.tuning import Tuned, tune
 
 __all__ = [
     "Calibration",
@@ -39,6 +41,8 @@ __all__ = [
     "StateError",
     "Study",
     "Suite",
+    "Sweep",
+    "Tuned",
     "__version__",
     "calibrate",
     "columns",
@@ -50,11 +54,13 @@ __all__ = [
     "profiles",
     "run",
     "schemes",
+    "sweep",
     "trace_convert",
     "trace_formats",
     "trace_info",
     "trace_join",
     "trace_to_scenario",
+    "tune",
 ]
 
 
@@ -66,4 +72,8 @@ def __getattr__(name: str) -> Any:
         return import_module("ufsim.plots")
     if name in ("calibrate", "Calibration"):
         return getattr(import_module("ufsim.calibration"), name)
+    if name in ("sweep", "Sweep"):
+        return getattr(import_module("ufsim.sweeps"), name)
+    if name in ("tune", "Tuned"):
+        return getattr(import_module("ufsim.tuning"), name)
     raise AttributeError(f"module 'ufsim' has no attribute '{name}'")

@@ -16,7 +16,9 @@ from ufsim import (
     cli_explain,
     cli_phone,
     cli_profiles,
+    cli_sweep,
     cli_trace,
+    cli_tune,
     comparison_tables,
     conditions,
     devices,
@@ -72,6 +74,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_trace.app, name="trace")
+app.add_typer(cli_sweep.app, name="sweep")
 
 
 @app.callback(invoke_without_command=True)
@@ -249,6 +252,26 @@ def calibrate(
     work = {"seeds": seeds, "leave_one_out": leave_one_out, "evaluations": evaluations, "keep": keep, "jobs": jobs}
     done = cli_calibrate.run(traces, options, fit, **work)
     cli_calibrate.finish(done, out, picture, as_json=as_json)
+
+
+@app.command()
+def tune(
+    task: cli_tune.TaskArgument,
+    out: cli_tune.OutOption,
+    runs: cli_tune.RunsOption = None,
+    jobs: JobsOption = None,
+    cache: CacheOption = True,
+    dask: cli_sweep.DaskOption = None,
+    ship: cli_sweep.ShipOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Search the values of profile keys that serve an aim best, such as the shortest p99, within a budget of runs.
+
+    Results of runs are kept in the directory: the same command goes on where the last one was stopped.
+    """
+    cli_sweep.exclude(dask, jobs, ship)
+    done = cli_tune.run(task, out, runs=runs, jobs=jobs, cache=cache, dask=dask, ship=ship)
+    cli_tune.finish(done, as_json=as_json)
 
 
 @app.command()

@@ -12,6 +12,7 @@ class Exit(IntEnum):
     FAILED_REQUESTS = 3
     NOT_WRITTEN = 4
     BROKEN_PROMISE = 5
+    FAILED_POINTS = 6
     INTERNAL = 70
     INTERRUPTED = 130
     READER_GONE = 141
@@ -34,6 +35,7 @@ MEANINGS = {
     Exit.FAILED_REQUESTS: "The run is complete and its results are written, but the device failed requests.",
     Exit.NOT_WRITTEN: "A file or standard output could not be written. Tables are printed all the same.",
     Exit.BROKEN_PROMISE: "`ufsim crash` has found a device that breaks a promise.",
+    Exit.FAILED_POINTS: "Points of a sweep or trials of a search have failed; the results of the others are kept.",
     Exit.INTERNAL: (
         "A defect of ufsim, such as a read that gave wrong data, during the run or in the read-back of `--verify`. The "
         "message says how to repeat it; please report it."

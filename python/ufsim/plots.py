@@ -147,8 +147,8 @@ def lines(
             axes.plot(own.index, own["mean"], color=style.colour, ls=style.dashes, marker=style.marker, label=name)
             if (own.high > own.low).any():
                 axes.fill_between(own.index, own.low, own.high, color=style.colour, alpha=0.25, lw=0)
-        axes.set_xlabel(_axis_name(x, _declared_unit(x)))
-        axes.set_ylabel(_axis_name(y, _unit(y)[0]))
+        axes.set_xlabel(axis_name(x, declared_unit(x)))
+        axes.set_ylabel(axis_name(y, drawn_unit(y)[0]))
         _legend(axes)
     return axes
 
@@ -188,7 +188,7 @@ def bars(
             if labels:
                 texts = ["" if value != value else number(value) for value in own["mean"]]
                 axes.bar_label(drawn, texts, padding=2, fontsize="small", rotation=90 if groups else 0)
-        _finish_bars(axes, list(styles), places if groups else None, _axis_name(y, _unit(y)[0]))
+        _finish_bars(axes, list(styles), places if groups else None, axis_name(y, drawn_unit(y)[0]))
     return axes
 
 
@@ -221,7 +221,7 @@ def time_series(source: Result | ResultSet, y: str = "mib_per_s", kind: str = "a
     frame = pd.concat([result.time_series() for result in _results(source)], ignore_index=True)
     check_choice("kind", kind, ["all", *dict.fromkeys(frame.kind)])
     frame = frame if kind == "all" else frame[frame.kind == kind]
-    unit, factor = _unit(y)
+    unit, factor = drawn_unit(y)
     styles = scheme_styles(frame.scheme)
     with _drawing(ax, len(styles)) as axes:
         for place, (scheme, style) in enumerate(styles.items()):
@@ -229,7 +229,7 @@ def time_series(source: Result | ResultSet, y: str = "mib_per_s", kind: str = "a
             look: dict[str, Any] = {"color": style.colour, "ls": style.dashes, "lw": _width(place)}
             axes.plot(values.index, values, label=scheme, drawstyle="steps-post", **look)
         axes.set_xlabel("simulated time (s)")
-        axes.set_ylabel(_axis_name(y, unit))
+        axes.set_ylabel(axis_name(y, unit))
         axes.set_ylim(bottom=0)
         _legend(axes)
     return axes
@@ -311,7 +311,7 @@ def _statistics(flat: "pd.DataFrame", keys: list[str], y: str, band: str) -> "pd
     values = flat.assign(**{key: flat[key].astype(str) for key in keys[:1]})
     if len(keys) > 1 and flat[keys[1]].dtype.kind not in "iuf":
         values = values.assign(**{keys[1]: flat[keys[1]].astype(str)})
-    table = values.groupby(keys, sort=True)[y].agg(["mean", "min", "max", "std"]).astype(float) * _unit(y)[1]
+    table = values.groupby(keys, sort=True)[y].agg(["mean", "min", "max", "std"]).astype(float) * drawn_unit(y)[1]
     spread = table["std"].fillna(0) * (band == "std")
     ends = {"low": table["mean"] - spread, "high": table["mean"] + spread}
     if band == "range":
@@ -319,17 +319,18 @@ def _statistics(flat: "pd.DataFrame", keys: list[str], y: str, band: str) -> "pd
     return table[["mean"]].assign(**ends)
 
 
-def _unit(column: str) -> tuple[str, float]:
+def drawn_unit(column: str) -> tuple[str, float]:
     """The unit in which a declared column is drawn, and the factor to it."""
-    unit = _declared_unit(column)
+    unit = declared_unit(column)
     return DRAWN_UNITS.get(unit, (unit, 1.0))
 
 
-def _declared_unit(column: str) -> str:
+def declared_unit(column: str) -> str:
+    """The unit of a column that is declared; nothing for others."""
     return next((one.unit for frame in FRAMES.values() for one in frame if one.name == column), "")
 
 
-def _axis_name(column: str, unit: str) -> str:
+def axis_name(column: str, unit: str) -> str:
     """`read_p999_ns` is "read p99.9 (µs)"."""
     endings = ("_mib_per_s", "_per_s", "_ns", "_ms", "_s", "_percent", "_mib", "_bytes", "_j")
     plain = next((column.removesuffix(end) for end in endings if column.endswith(end)), column)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from ufsim.kept import RunStore
 from ufsim.reproduce import book as making
 from ufsim.reproduce import hpbvalve, hpbvalve_kills
 from ufsim.reproduce.claims import Measured
@@ -14,7 +15,6 @@ from ufsim.reproduce.intervals import Interval
 from ufsim.reproduce.measuring import Means
 from ufsim.reproduce.measuring import measured as measured_now
 from ufsim.reproduce.registry import select
-from ufsim.reproduce.store import RunStore
 
 # In the claims its band is 45 to 95.
 KILLS = "hpbvalve.f16.kills"

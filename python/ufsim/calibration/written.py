@@ -11,15 +11,19 @@ from ufsim.devices import describe_profile
 
 
 def profile_text(
-    profile: str, settings: Mapping[str, Setting], fitted: Mapping[str, tuple[int, str]], folder: Path
+    profile: str,
+    settings: Mapping[str, Setting],
+    fitted: Mapping[str, tuple[Setting, str]],
+    folder: Path,
+    made: str = "fitted",
 ) -> str:
-    """A profile that extends another with fitted values, each with its source, as a file of `folder` has it.
+    """A profile that extends another with values that were found, each with its source, as a file of `folder` has it.
 
-    `fitted` has value and source by key; `settings` are values that held during the fit.
+    `fitted` has value and source by key; `settings` are values that held meanwhile; `made` is what its name says.
     """
     parent = describe_profile(profile)
     known = {entry["key"]: entry["value"] for entry in parent["values"]}
-    sections: dict[str, dict[str, Setting]] = {"device": {"name": f"{parent['name']}, fitted"}}
+    sections: dict[str, dict[str, Setting]] = {"device": {"name": f"{parent['name']}, {made}"}}
     sources: dict[str, dict[str, str]] = {"sources": {}, "assumed": {}}
     for key, (value, source) in fitted.items():
         put(sections, key, value)
@@ -27,7 +31,7 @@ def profile_text(
     for key, setting in settings.items():
         if str(known.get(key)) != str(setting):
             put(sections, key, setting)
-            sources["assumed"][key] = "chosen for the fit"
+            sources["assumed"][key] = f"chosen while it was {made}"
     lines = [f"extends = {json.dumps(extended(profile, folder))}"]
     for section, values in sections.items():
         lines += ["", f"[{section}]", *(f"{key} = {toml(value)}" for key, value in values.items())]

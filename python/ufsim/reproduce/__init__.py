@@ -14,8 +14,8 @@ Glossary:
 A figure is a module-level object in a module of its paper, and one line in `registry`.
 """
 
+from ufsim.kept import RunStore
 from ufsim.reproduce.book import Book, reproduce
 from ufsim.reproduce.claims import Claim, Measured, Verdict, load_claims
-from ufsim.reproduce.store import RunStore
 
 __all__ = ["Book", "Claim", "Measured", "RunStore", "Verdict", "load_claims", "reproduce"]

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ufsim import _core, outputs
+from ufsim.kept import RunStore
 from ufsim.reproduce.claims import Outcome, Place, Sample, load_claims, numbered, outcomes
 from ufsim.reproduce.figure import Drawn, Figure, Missing, Point, Run, Setting
 from ufsim.reproduce.measuring import Means, Progress, key, measured
 from ufsim.reproduce.registry import FIGURES, select
-from ufsim.reproduce.store import RunStore
 from ufsim.spec import check_range
 from ufsim.states import StateCache
 

@@ -14,16 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median, median_low
 
+from ufsim.student import NORMAL, STUDENT
+
 # A number, whether something holds, or nothing where there is nothing to compare.
 Value = float | bool | None
 
 WANTED_PERCENT = 95.0
-# Student's t for a two-sided 95% with so many degrees of freedom; beyond the last the normal distribution's is near.
-STUDENT = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
-    *(2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
-NORMAL = 1.96
 
 
 @dataclass(frozen=True)

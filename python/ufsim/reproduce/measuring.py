@@ -10,8 +10,9 @@ from typing import Any
 
 from ufsim import _core
 from ufsim.documents import Document, parse
+from ufsim.kept import RunStore
 from ufsim.reproduce.figure import Point, Run, columns
-from ufsim.reproduce.store import RunStore, name_of
+from ufsim.reproduce.store import name_of
 from ufsim.results import Result
 from ufsim.states import StateCache, simulated
 

@@ -1,0 +1,41 @@
+"""Results of runs on disk, one file for each: whatever was interrupted goes on where it stopped.
+
+A file appears when it is complete, under the name that `ufsim.inputs` gives its inputs. Removing it makes it anew.
+"""
+
+import json
+import logging
+from pathlib import Path
+
+from ufsim import outputs
+from ufsim.documents import Document, parse
+
+log = logging.getLogger("ufsim")
+
+
+class RunStore:
+    """A directory of results."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = outputs.ready(directory)
+
+    def read(self, name: str) -> Document | None:
+        """A result, if it is there. One that cannot be read is made again."""
+        path = self.path(name)
+        try:
+            return parse(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            log.warning("%s: %s; the run is made again", path, error)
+            return None
+
+    def write(self, name: str, document: Document) -> None:
+        """Keeps a result. Raises `ufsim.outputs.Unwritten` if it cannot."""
+        failures = outputs.write([(self.path(name), outputs.text(json.dumps(document) + "\n"))])
+        if failures:
+            raise outputs.Unwritten(failures)
+
+    def path(self, name: str) -> Path:
+        """Where a result is or would be kept."""
+        return self.directory / f"{name}.json"

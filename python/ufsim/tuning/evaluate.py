@@ -1,0 +1,97 @@
+"""Evaluates values of parameters: runs with every seed, and their means."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ufsim import _core
+from ufsim._options import Setting
+from ufsim.frames import table_row
+from ufsim.kept import RunStore
+from ufsim.results import Result
+from ufsim.states import StateCache
+from ufsim.student import half_width
+from ufsim.suite import mean_operation
+from ufsim.sweeps.failures import Failure
+from ufsim.sweeps.grid import Axis, Fields
+from ufsim.sweeps.means import Means
+from ufsim.sweeps.points import Point, points_of
+from ufsim.tuning.task import Task
+
+Values = dict[str, Setting]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What values of parameters gave: means over seeds by column, half of their 95% intervals, or why there is none."""
+
+    means: dict[str, float]
+    halves: dict[str, float | None]
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where runs are made and kept."""
+
+    task: Task
+    means: Means
+    store: RunStore
+    states: StateCache
+
+    def measured(self, batch: Sequence[Fields]) -> list[Measured]:
+        """What each of these fields of a run gives, beside those that all have in common."""
+        asked: list[list[Point] | str] = [self._points(fields) for fields in batch]
+        points = [point for own in asked if not isinstance(own, str) for point in own]
+        failures = self.means.run(self.means.left(points, self.store), self.store, self.states)
+        return [Measured({}, {}, own) if isinstance(own, str) else self._of(own, failures) for own in asked]
+
+    def _points(self, fields: Fields) -> list[Point] | str:
+        """A point for each seed, or why the device refuses these values."""
+        grid = replace(
+            self.task.grid,
+            fixed={**self.task.grid.fixed, **fields},
+            axes=(Axis("seed", self.task.seeds),),
+        )
+        try:
+            return points_of(grid)
+        except _core.ConfigError as error:
+            return str(error).removeprefix(f"{grid.source}: ")
+
+    def _of(self, points: Sequence[Point], failures: Sequence[Failure]) -> Measured:
+        failed = {failure.point.name: failure for failure in failures}
+        rows = []
+        for point in points:
+            if point.name in failed:
+                return Measured({}, {}, failed[point.name].error)
+            document = self.store.read(point.name)
+            if document is None:
+                raise _core.ConfigError(f"{self.store.path(point.name)}: it has been removed meanwhile")
+            result = Result(document)
+            rows.append({**table_row(result, result), "operation_mean_ns": mean_operation(result)})
+        wanted = [self.task.column, *([self.task.keep.column] if self.task.keep else [])]
+        columns = {name: [row[name] for row in rows] for name in dict.fromkeys((*wanted, *BESIDE))}
+        known = {name: [float(value) for value in own] for name, own in columns.items() if None not in own}
+        for name in wanted:
+            if name not in known:
+                return Measured({}, {}, f"the runs have no {name}")
+        return Measured(
+            {name: sum(own) / len(own) for name, own in known.items()},
+            {name: half_width(own) for name, own in known.items()},
+        )
+
+
+# Told of every trial, whatever the aim.
+BESIDE = ("throughput_mib_per_s", "read_p99_ns", "write_p99_ns", "waf_total", "host_dram_bytes")
+
+
+def without_profile(fields: Fields) -> Fields:
+    """Fields of a run without the profile and its keys."""
+    return {name: value for name, value in fields.items() if name != "profile" and "." not in name}
+
+
+def profile_of(task: Task) -> str:
+    """The profile that a search begins with: its name, or the path of its file."""
+    name = str(task.grid.fixed.get("profile", "hp-ufs"))
+    beside = None if task.grid.folder is None else Path(task.grid.folder) / name
+    return str(beside) if beside is not None and beside.exists() else name
