@@ -25,7 +25,7 @@ class Means:
 
     def left(self, points: Sequence[Point], store: RunStore) -> list[Point]:
         """The points without a result, each run once."""
-        return [point for point in once(points) if store.read(point.name) is None]
+        return once(point for point in points if store.read(point.name) is None)
 
     def run(
         self, points: Sequence[Point], store: RunStore, states: StateCache, progress: Progress | None = None

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ class Point:
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.labels.items()) or "the only point"
 
-    @property
+    @cached_property
     def state(self) -> str | None:
         """The name of the aged state that the point begins with; nothing if it begins with a new device."""
         return None if self.spec.age is None else _core.age_key(self.spec.to_json())
