@@ -5,6 +5,8 @@ otherwise). A scheduler that dies costs what was under way: the sweep waits for 
 again that have no result. Results are kept here, as soon as they arrive.
 """
 
+import asyncio
+import concurrent.futures
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -26,6 +28,9 @@ ANSWER_SECONDS = 10.0
 RETURN_SECONDS = 300.0
 # So many times a scheduler may be lost without a single result in between.
 MOST_LOSSES = 5
+
+# What becomes of a finished point whose result is fetched while the scheduler dies.
+GONE = (OSError, TimeoutError, asyncio.CancelledError, concurrent.futures.CancelledError)
 
 log = logging.getLogger("ufsim")
 
@@ -112,7 +117,12 @@ def outcomes(client: Any, cluster: Cluster, points: Sequence[Point]) -> Iterator
     for future in distributed.as_completed(list(futures.values()), loop=client.loop):
         name = names[future.key]
         if future.status == "finished":
-            yield name, future.result()
+            try:
+                outcome = future.result()
+            except GONE:
+                lost += 1
+                continue
+            yield name, outcome
         elif future.status == "error":
             error = future.exception()
             if not isinstance(error, distributed.KilledWorker):
