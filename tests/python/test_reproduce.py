@@ -49,7 +49,7 @@ SUBSET = (
 SAME_RUNS = {
     *("hp-ufs.f6.randwrite-16g", "hp-ufs.f6.cache-20mb", "hp-ufs.f11.segments-dominate"),
     *("hpb.f6.random-read", "hpb.f7.neutral", "map-plus.t1.sequences", "map-plus.t2.rb-vs-bs", "map-plus.f6.waiting"),
-    "msftl.s33.directory",
+    *("msftl.s33.directory", "hp-ufs.f11.recovery"),
 }
 # The same of figures that replay real traces.
 WITH_TRACES = ("map-plus/f2", "map-plus/f8", "map-plus/f9", "map-plus/f12", "map-plus/f14")
