@@ -147,7 +147,9 @@ def _f16_measure(frame: pd.DataFrame) -> list[Measured]:
 
 def _why_kills(total: pd.Series) -> str:
     """Why HPB's memory decides about few kills."""
-    due = (1 - total["ufs"] / total[RESERVED]) * 100
+    due = less(total, by="ufs", of=RESERVED)
+    if due is None:
+        return "nobody of high priority is killed"
     return (
         f"what apps take decides who is killed: without any memory for HPB {total['ufs']} are killed, with 256 MiB of "
         f"12 GB reserved {total[RESERVED]}, so these are due to HPB for {due:.0f}% and nobody can spare more. With its "
