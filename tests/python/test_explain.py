@@ -110,5 +110,7 @@ def test_a_file_that_is_no_log_is_refused(ufsim: Command, tmp_path: Path, change
 def test_what_a_log_has_not_is_said(ufsim: Command, logs: list[Path]) -> None:
     done = ufsim("explain", logs[0], "--kind", "trim")
     assert done.returncode == 1 and "kind is 'trim'; allowed: read, write" in done.stderr
+    done = ufsim("explain", logs[0], "--process", "nobody")
+    assert done.returncode == 1 and "process is 'nobody'; allowed:" in done.stderr
     done = ufsim("explain", logs[0], "--slowest", "-1")
     assert done.returncode == 1 and "slowest is -1" in done.stderr

@@ -10,6 +10,8 @@
 //!   ([`System::read_back`]).
 //! - **measured**: what the report is about. Preconditioning and warm-up are simulated in the same way, and the
 //!   counters and the time of the report begin with the first measured request.
+//! - **stage**: a part of a request's way, such as a map flush that held it up ([`Stage`]); only a log of requests
+//!   has them.
 //! - **digest**: a fingerprint of every completion and counter; equal digests mean equal runs.
 //!
 //! # Contract

@@ -200,7 +200,7 @@ impl RequestLog {
             && !self.logged.records.is_empty()
         {
             let piece = std::mem::take(&mut self.logged);
-            self.stopped |= self.stopped || sink(piece, processes).is_break();
+            self.stopped = self.stopped || sink(piece, processes).is_break();
         }
     }
 

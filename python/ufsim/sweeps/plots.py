@@ -152,11 +152,17 @@ def lines(sweep: Sweep, y: str, x: str, by: str | None) -> Figure:
             axes.plot(ordered["at"], middle, label=name, **look)
             axes.fill_between(ordered["at"], middle - half, middle + half, color=style.colour, alpha=0.25, lw=0)
         axes.set_xlabel(label(x))
+    return finished(figure, axis_name(y, scale), styles if by else {})
+
+
+def finished(figure: Figure, measured: str, styles: Sequence[str] | dict[str, Any]) -> Figure:
+    """Lets panels begin at 0, says what is measured beside the first, and names the looks below them."""
+    for axes in figure.axes:
         axes.set_ylim(bottom=0)
         axes.label_outer()
         axes.xaxis.label.set_visible(True)
-    figure.axes[0].set_ylabel(axis_name(y, scale))
-    if by:
+    figure.axes[0].set_ylabel(measured)
+    if styles:
         names_below(figure, styles)
     return figure
 
@@ -254,13 +260,7 @@ def pareto(sweep: Sweep, y: str, by: str | None) -> Figure:
         if taken.max() > FAR_APART * taken.min():
             axes.set_xscale("symlog", linthresh=float(taken.min()))
         axes.set_xlabel("host DRAM used (MiB)")
-        axes.set_ylim(bottom=0)
-        axes.label_outer()
-        axes.xaxis.label.set_visible(True)
-    figure.axes[0].set_ylabel(axis_name(y, scale))
-    if by:
-        names_below(figure, styles)
-    return figure
+    return finished(figure, axis_name(y, scale), styles if by else {})
 
 
 def sensitivity(sweep: Sweep, y: str) -> Figure:
