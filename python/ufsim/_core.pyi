@@ -1,7 +1,10 @@
 """The compiled part: conversions around the Rust crate `lab`, no logic of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
+from typing import Any
+
+import numpy as np
 
 __version__: str
 """Version, and the fingerprint of the sources that decide what a simulation does."""
@@ -76,14 +79,29 @@ def simulate_logged(
 def simulate_piecewise(
     spec_json: str,
     length: int,
-    sink: Callable[[Columns, list[str]], None],
+    sink: Callable[[LogPiece, list[str]], None],
     progress: Callable[[int, int | None, int, str], None] | None = None,
 ) -> str:
     """Runs one scheme, and calls `sink` with each `length` requests of its log, and in the end with the rest.
 
-    It gets their columns, in the order of completion, and the names of processes so far, and may stop the run by
-    raising. Otherwise as `simulate`.
+    It gets them in the order of completion, and the names of processes so far, and may stop the run by raising.
+    Otherwise as `simulate`.
     """
+
+class LogPiece:
+    """A part of a log of requests. Its memory goes back to the run when it is no longer used."""
+
+    def __len__(self) -> int:
+        """Number of requests."""
+
+class LogRows:
+    """Makes columns of parts of a log. It keeps its memory from part to part."""
+
+    def fill(self, piece: LogPiece, arrays: Sequence[np.ndarray[Any, np.dtype[np.uint8]]]) -> None:
+        """Writes the columns of a part to arrays, which have the order of `log_columns` and the size of the rows."""
+
+def log_columns() -> list[tuple[str, str]]:
+    """The columns of a log of requests: names, and types as numpy spells them."""
 
 class OpenedTrace:
     """A trace in memory, for many runs."""

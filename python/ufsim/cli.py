@@ -222,6 +222,9 @@ def explain(
     kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only read, write, flush or trim.")] = None,
     process: Annotated[str | None, typer.Option(metavar="NAME", help="Only requests of this process.")] = None,
     slowest: Annotated[int, typer.Option(metavar="N", help="Also list the slowest N requests, one by one.")] = 0,
+    what_if: Annotated[
+        bool, typer.Option("--what-if", help="Also run each again twice: with GC, and with mapping, taking no time.")
+    ] = False,
     as_json: JsonOption = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Directory for pictures. (default: out; with --json: none)")
@@ -229,7 +232,7 @@ def explain(
 ) -> None:
     """Explain latencies."""
     directory = out or (None if as_json else Path("out"))
-    cli_explain.explain(logs, kind, process, slowest, directory, as_json=as_json)
+    cli_explain.explain(logs, kind, process, slowest, directory, what_if=what_if, as_json=as_json)
 
 
 @app.command()

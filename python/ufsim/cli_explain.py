@@ -2,32 +2,55 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from rich import box
 from rich.table import Table
 
 import ufsim
 from ufsim import outputs
-from ufsim.explain import PERCENTILES, PLURALS, Band, Log, in_words, made_of, slowest
+from ufsim.explain import FREE, PERCENTILES, PLURALS, Band, Log, if_free, in_words, made_of, slowest
 from ufsim.formats import duration
 from ufsim.names import check_range
+from ufsim.progress import ProgressDisplay
 from ufsim.screen import Screen
+
+# Bands by kind of request and log.
+Found = dict[str, dict[str, list[Band]]]
+STYLE: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": box.SIMPLE_HEAD, "pad_edge": False}
 
 
 def explain(
-    paths: list[Path], kind: str | None, process: str | None, count: int, out: Path | None, *, as_json: bool
+    paths: list[Path],
+    kind: str | None,
+    process: str | None,
+    count: int,
+    out: Path | None,
+    *,
+    what_if: bool,
+    as_json: bool,
 ) -> None:
-    """Prints what bands of latencies are made of, for each log, and the slowest requests; draws the bands."""
+    """Prints what bands of latencies are made of, for each log, and the slowest requests; draws the bands.
+
+    With `what_if` it runs everything again with work that takes no time.
+    """
     check_range("slowest", count, 0, 100_000)
     directory = None if out is None else outputs.ready(out)
     logs = [Log(path) for path in paths]
     kinds = [kind] if kind is not None else [one for one in logs[0].kinds() if all(one in log.kinds() for log in logs)]
     found = {one: {name(log, logs): log.bands(log.chosen(one, process)) for log in logs} for one in kinds}
     worst = {name(log, logs): slowest(log.chosen(kind, process), count) for log in logs} if count else {}
+    freed = run_again(logs, kinds, process) if what_if else {}
     if as_json:
-        print(json.dumps({"ufsim": ufsim.__version__, "bands": as_document(found), "slowest": worst}, indent=2))
+        document = {"ufsim": ufsim.__version__, "bands": as_document(found), "slowest": worst}
+        if what_if:
+            document["what_if"] = {free: as_document(bands) for free, bands in freed.items()}
+        print(json.dumps(document, indent=2))
     else:
         tell(found, worst)
+        if what_if:
+            tell_freed(found, freed)
     if directory is not None:
         from ufsim.explain_plots import explain_figure
 
@@ -50,7 +73,33 @@ def name(log: Log, logs: list[Log]) -> str:
     return log.scheme if schemes.count(log.scheme) == 1 else f"{log.scheme} ({log.path.stem})"
 
 
-def tell(found: dict[str, dict[str, list[Band]]], worst: dict[str, list[dict[str, object]]]) -> None:
+def run_again(logs: list[Log], kinds: list[str], process: str | None) -> dict[str, Found]:
+    """The bands of the same runs with work that takes no time, by that work."""
+    freed: dict[str, Found] = {free: {kind: {} for kind in kinds} for free in FREE}
+    with TemporaryDirectory(prefix="ufsim-") as folder, ProgressDisplay() as progress:
+        for log in logs:
+            for free, other in if_free(log, Path(folder), progress=progress).items():
+                for kind in kinds:
+                    freed[free][kind][name(log, logs)] = other.bands(other.chosen(kind, process))
+    return freed
+
+
+def tell_freed(found: Found, freed: dict[str, Found]) -> None:
+    """Prints the means of the bands beside those of the runs with work that takes no time."""
+    screen = Screen()
+    for kind, of_logs in found.items():
+        for log, bands in of_logs.items():
+            table = Table(title=f"{log}: {PLURALS[kind]}, mean latency if work took no time", **STYLE)
+            table.add_column("requests")
+            for told in ("as it is", *FREE.values()):
+                table.add_column(told, justify="right", no_wrap=True)
+            for place, band in enumerate(bands):
+                others = [freed[free][kind][log][place] for free in FREE]
+                table.add_row(band.name, *(duration(one.mean_ns) for one in (band, *others)))
+            screen.print(table)
+
+
+def tell(found: Found, worst: dict[str, list[dict[str, object]]]) -> None:
     """Prints the bands and the slowest requests."""
     screen = Screen()
     for kind, of_logs in found.items():
@@ -71,7 +120,7 @@ def tell(found: dict[str, dict[str, list[Band]]], worst: dict[str, list[dict[str
 
 def band_table(title: str, bands: list[Band]) -> Table:
     """A row for each band."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, **STYLE)
     table.add_column("requests")
     for name in ("number", "up to", "mean"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -81,7 +130,7 @@ def band_table(title: str, bands: list[Band]) -> Table:
     return table
 
 
-def as_document(found: dict[str, dict[str, list[Band]]]) -> dict[str, dict[str, list[dict[str, object]]]]:
+def as_document(found: Found) -> dict[str, dict[str, list[dict[str, object]]]]:
     """The bands for other programs."""
     return {
         kind: {log: [vars(band) | {"name": band.name} for band in bands] for log, bands in of_logs.items()}

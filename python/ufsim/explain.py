@@ -2,6 +2,9 @@
 
 A **band** is a part of the requests of a kind by latency: those between two percentiles. What a band is made of are the
 means of its stages, which add up to its mean latency.
+
+What would be if some work took no time is another run of the same (`if_free`), whose bands stand beside those of the
+log.
 """
 
 from collections.abc import Sequence
@@ -15,6 +18,7 @@ from ufsim.formats import duration
 from ufsim.names import check_choice
 from ufsim.request_file import ENDING, what_was_run
 from ufsim.request_log import KINDS
+from ufsim.runner import Cache, Progress, run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +28,9 @@ PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 # Stages that take less of a band's time are summed up.
 MINOR = 0.03
 PLURALS = {"read": "reads", "write": "writes", "flush": "flushes", "trim": "trims"}
+# Work that takes no time in another run, and what that is called.
+FREE = {"gc": "GC free", "mapping": "mapping free"}
+WHAT_IF = "what_if.free"
 COLUMNS = {stage: f"stage_{stage}_ns" for stage in STAGES}
 
 
@@ -117,6 +124,24 @@ def band(rows: "pd.DataFrame", low: float, high: float) -> Band:
         mean_ns=float(rows["latency_ns"].mean()),
         stages=dict(sorted(means.items(), key=lambda item: -item[1])),
     )
+
+
+def if_free(log: Log, folder: Path, cache: Cache = True, progress: Progress | None = None) -> dict[str, Log]:
+    """Logs of what was run, each with some work that takes no time (`FREE`). They are written to `folder`.
+
+    Raises `ConfigError` for a log of another version, because it would not be the same run.
+    """
+    if log.run["version"] != _core.__version__:
+        told = f"must be of this version, {_core.__version__}, not {log.run['version']}, to be run again"
+        raise _core.ConfigError(f"log '{log.path}': {told}")
+    options = log.run["options"]
+    found = {}
+    for free in FREE:
+        path = folder / f"{log.path.stem}-{free}{ENDING}"
+        settings = {**options["settings"], WHAT_IF: free}
+        run(**{**options, "settings": settings}, cache=cache, progress=progress, log=path)
+        found[free] = Log(path)
+    return found
 
 
 def made_of(of: Band) -> str:

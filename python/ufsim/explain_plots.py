@@ -10,17 +10,26 @@ from ufsim.explain import PLURALS, Band, plain
 from ufsim.formats import duration
 
 # Grey: the way there and back; blue: waiting outside the device; red: mapping; violet: GC; green: the data itself.
+# Waits for dies are pale.
 STAGE_COLOURS = {
     "outside": "#9ecae1",
     "block": "#4292c6",
     "driver": "#08519c",
+    "fetch": "#dd3497",
     "link_down": "#d9d9d9",
     "queue": "#fdd0a2",
     "gc": "#756bb1",
+    "meta_gc": "#54278f",
     "map_flush": "#cb181d",
     "recovery": "#a6761d",
     "sram": "#fd8d3c",
     "map_read": "#fb6a4a",
+    "die_host_read": "#c7e9c0",
+    "die_host_write": "#a1d99b",
+    "die_map_read": "#fcbba1",
+    "die_map_write": "#fcae91",
+    "die_gc": "#bcbddc",
+    "die_erase": "#9e9ac8",
     "flash_read": "#41ab5d",
     "program": "#006d2c",
     "firmware": "#525252",
@@ -53,7 +62,7 @@ def draw_bands(axes: Axes, bands: Sequence[Band]) -> None:
         for stage, share in ((stage, band.shares().get(stage, 0.0)) for stage in STAGES):
             axes.bar(place, share, bottom=bottom, color=STAGE_COLOURS[stage], width=0.82, edgecolor="white", lw=0.4)
             if share >= NAMED:
-                dark = stage in ("driver", "gc", "map_flush", "program", "firmware")
+                dark = stage in ("driver", "fetch", "gc", "meta_gc", "map_flush", "program", "firmware")
                 text = f"{plain(stage)}\n{duration(band.stages[stage])}"
                 axes.text(
                     place, bottom + share / 2, text, ha="center", va="center", fontsize=7.5,

@@ -2,27 +2,39 @@
 
 A row is a request, in the order of completion. The columns are those of `ufsim.columns("log")`, which the file
 also explains itself: each field has its `unit` and `meaning`, and the file says what was run. A run needs memory for
-`PIECE` rows, whatever its length. The file takes its place only when the run has ended.
+some pieces of `PIECE` rows, whatever its length. The file takes its place only when the run has ended.
 """
 
 import json
+import threading
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from queue import Queue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ufsim import _core
 from ufsim.columns import FILES, REAL, SWITCH, WIDE, WORD, Column
-from ufsim.request_log import FLAGS, KINDS, OUTCOMES, Columns, arrays
+from ufsim.request_log import FLAGS, KINDS, OUTCOMES
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from ufsim.spec import Spec
 
+    Arrays = dict[str, np.ndarray[Any, Any]]
+
 # Requests that are handed over at a time: a row group of the file.
 PIECE = 1 << 17
+# Pieces that wait to be written; each takes about 40 MB.
+WAITING = 2
 ENDING = ".parquet"
+# Columns with few values; for the others a dictionary of the values would cost more than it saves.
+FEW = ("kind", "process", "outcome", "bytes", "units", "measured", "failed")
+# Columns whose smallest and largest values the file has for each row group, so that readers can skip some.
+TIMES = ["arrival_ns", "completion_ns", "latency_ns"]
 # Columns of the core that are places in a list of words, and the words.
 WORDS = {"kind": KINDS, "outcome": OUTCOMES}
 SWITCHES = ("measured", "failed")
@@ -45,13 +57,24 @@ def log_paths(path: Path, specs: "Sequence[Spec]") -> dict[str, Path]:
 
 
 class RequestFile:
-    """Writes a log; `take` is what the core calls with each piece."""
+    """Writes a log; `take` is what the core calls with each piece.
+
+    A thread of its own makes rows of the file from a piece, so that the run need not wait for it as long as it keeps
+    up. At most `WAITING` pieces wait for it.
+    """
 
     def __init__(self, path: Path, spec: "Spec") -> None:
         import pyarrow.parquet as parquet
 
         self._schema = schema(spec)
-        self._writer = parquet.ParquetWriter(path, self._schema, compression="zstd")
+        words = [name for name in self._schema.names if name in FEW]
+        self._writer = parquet.ParquetWriter(
+            path, self._schema, compression="zstd", use_dictionary=words, write_statistics=TIMES
+        )
+        self._pieces: Queue[tuple[_core.LogPiece, list[str]] | None] = Queue(WAITING)
+        self._failed: BaseException | None = None
+        self._thread = threading.Thread(target=self._write, name=f"log {path.name}", daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> Self:
         return self
@@ -59,14 +82,45 @@ class RequestFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._writer.close()
+        self._pieces.put(None)
+        self._thread.join()
+        try:
+            self._writer.close()
+        except BaseException as failed:
+            self._failed = self._failed or failed
+        if self._failed and error is None:
+            raise self._failed
 
-    def take(self, columns: Columns, processes: list[str]) -> None:
-        """Writes a piece."""
+    def take(self, piece: _core.LogPiece, processes: list[str]) -> None:
+        """Has a piece written; raises what an earlier one has raised."""
+        if self._failed:
+            raise self._failed
+        self._pieces.put((piece, processes))
+
+    def _write(self) -> None:
+        """Writes pieces until there are no more. After a failure it only takes them, so that nobody waits for ever."""
+        rows, arrays = _core.LogRows(), empty()
+        while (piece := self._pieces.get()) is not None:
+            if self._failed is None:
+                try:
+                    self._add(rows, *piece, arrays)
+                except BaseException as failed:
+                    self._failed = failed
+
+    def _add(self, rows: _core.LogRows, piece: _core.LogPiece, processes: list[str], arrays: "Arrays") -> None:
         import pyarrow as pa
 
-        values = table_columns(columns, processes)
+        part = {name: array[: len(piece)] for name, array in arrays.items()}
+        rows.fill(piece, [array.view("u1") for array in part.values()])
+        values = table_columns(part, processes)
         self._writer.write_table(pa.table([values[field.name] for field in self._schema], schema=self._schema))
+
+
+def empty() -> "Arrays":
+    """Arrays for the columns of a piece."""
+    import numpy as np
+
+    return {name: np.zeros(PIECE, dtype) for name, dtype in _core.log_columns()}
 
 
 def schema(spec: "Spec") -> "pa.Schema":
@@ -75,6 +129,7 @@ def schema(spec: "Spec") -> "pa.Schema":
 
     run = {name: getattr(spec, name) for name in ("scheme", "workload", "profile", "seed")}
     run |= {"settings": {key: str(value) for key, value in spec.settings.items()}, "version": _core.__version__}
+    run["options"] = asdict(spec)
     return pa.schema([field(column) for column in FILES["log"]], {WHAT_WAS_RUN: json.dumps(run)})
 
 
@@ -88,16 +143,15 @@ def field(column: Column) -> "pa.Field":
     return pa.field(column.name, types[column.dtype], metadata=metadata)
 
 
-def table_columns(columns: Columns, processes: list[str]) -> "dict[str, pa.Array]":
+def table_columns(rows: "Arrays", processes: list[str]) -> "dict[str, pa.Array]":
     """The core's columns as the file has them."""
     import numpy as np
     import pyarrow as pa
 
-    found = arrays(columns)
-    flags = found.pop("flags")
+    flags = rows["flags"]
     values = {name: pa.array((flags >> bit & 1).astype(bool)) for bit, name in enumerate(FLAGS)}
     names = {**{name: list(words) for name, words in WORDS.items()}, "process": processes or [""]}
-    for name, array in found.items():
+    for name, array in rows.items():
         if name in names:
             # A place behind the last word stands for none.
             places = pa.array(array.astype(np.int32), mask=array >= len(names[name]))
@@ -107,7 +161,7 @@ def table_columns(columns: Columns, processes: list[str]) -> "dict[str, pa.Array
         elif array.dtype.kind == "f":
             values[name] = pa.array(array, mask=np.isnan(array))
         else:
-            values[name] = pa.array(array.astype(np.uint64))
+            values[name] = pa.array(array.astype(np.uint64, copy=False))
     return values
 
 

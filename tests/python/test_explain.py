@@ -114,3 +114,39 @@ def test_what_a_log_has_not_is_said(ufsim: Command, logs: list[Path]) -> None:
     assert done.returncode == 1 and "process is 'nobody'; allowed:" in done.stderr
     done = ufsim("explain", logs[0], "--slowest", "-1")
     assert done.returncode == 1 and "slowest is -1" in done.stderr
+
+
+def test_what_if_runs_it_again_with_free_work(ufsim: Command, tmp_path: Path) -> None:
+    """Writes under GC: without the time of GC they wait less, and the log itself stays as it is."""
+    job = "rw=randwrite bs=4k iodepth=8 size=100m io_size=200m"
+    package.run(job, "ufs", profile="tiny", seed=4, log=tmp_path / "log.parquet")
+    done = ufsim("explain", tmp_path / "log.parquet", "--what-if", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert list(document["what_if"]) == ["gc", "mapping"]
+    of = {name: bands["write"]["ufs"] for name, bands in document["what_if"].items()}
+    charged = document["bands"]["write"]["ufs"]
+    assert [band["requests"] for band in of["gc"]] == [band["requests"] for band in charged]
+    assert charged[-1]["stages"]["meta_gc"] > of["mapping"][-1]["stages"]["meta_gc"] > 0
+    assert of["mapping"][-1]["mean_ns"] < charged[-1]["mean_ns"]
+    told = ufsim("explain", tmp_path / "log.parquet", "--what-if", "--out", tmp_path)
+    assert "GC free" in told.stdout and "mapping free" in told.stdout, told.stdout
+
+
+def test_a_log_of_another_version_is_not_run_again(ufsim: Command, tmp_path: Path) -> None:
+    path = made(tmp_path / "log.parquet", [100], {"flash_read": [100]})
+    table = parquet.read_table(path)
+    run = json.loads(table.schema.metadata[b"ufsim"]) | {"version": "0.0.1"}
+    parquet.write_table(table.replace_schema_metadata({b"ufsim": json.dumps(run)}), path)
+    done = ufsim("explain", path, "--what-if", "--out", tmp_path)
+    assert done.returncode == 1 and "must be of this version" in done.stderr
+
+
+def test_the_tail_of_fig_7_under_gc_is_named(tmp_path: Path) -> None:
+    """HP-UFS Fig. 7 on a small device: what makes p99.9 are steps of GC that hold the front end."""
+    job = "rw=randwrite bs=4k iodepth=1 numjobs=8 size=12m io_size=24m group_reporting"
+    package.run(job, "hp-ufs", profile="tiny", precondition="touched", log=tmp_path / "log.parquet")
+    log = Log(tmp_path / "log.parquet")
+    bands = log.bands(log.chosen("write"))
+    print(in_words(bands[-1], "write"))
+    assert next(iter(bands[-1].shares())) == "gc"

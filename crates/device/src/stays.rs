@@ -1,9 +1,15 @@
 //! What commands wait for inside the device, for reports. No firmware has this; a host can not ask for it.
 //!
 //! Each command in the device is in one [`Stay`] at any time, and its stays follow each other without a gap. Which one
-//! it is in follows from the queues and jobs of the firmware whenever time goes on (`engine/stays.rs`). A command of
-//! many units may wait for several things at once; it counts as waiting for the first of them in the order of `Stay`.
+//! it is in follows from the queues and jobs of the firmware (`engine/stays.rs`), which say whose place has changed. A
+//! command of many units may wait for several things at once; it counts as waiting for the first of them in the order
+//! of `Stay`.
+//!
+//! A stay that waits for flash ends when an operation does. Then the flash says what this operation has waited for on
+//! its die, and that part of the stay becomes [`Stay::Die`]. The causes stand there in their own order: their lengths
+//! are exact, their order in time is not kept.
 
+use nand::{Cause, Wait};
 use units::SimTime;
 
 /// What a command waits for.
@@ -11,8 +17,10 @@ use units::SimTime;
 pub enum Stay {
     /// The firmware thread, which works on commands that came before.
     Queue,
-    /// The front end, which a step of GC holds, of metadata too.
+    /// The front end, which a step of GC holds.
     Gc,
+    /// The front end, which the collection of metadata holds.
+    MetaGc,
     /// The front end, which a map flush holds.
     MapFlush,
     /// The mapping, which is rebuilt after a power cut.
@@ -21,24 +29,37 @@ pub enum Stay {
     Sram,
     /// A map unit that is read from flash, or lookups that come before.
     MapRead,
-    /// Reads of its pages: the dies' turn and the reads.
+    /// Reads of its pages.
     FlashRead,
     /// Programs of its pages, or of those that it flushes.
     Program,
     /// The firmware thread, which works on the command.
     Firmware,
+    /// A die that had other operations to do, for this cause.
+    Die(Cause),
+}
+
+impl Stay {
+    fn is_for_flash(self) -> bool {
+        matches!(self, Stay::MapRead | Stay::FlashRead | Stay::Program)
+    }
 }
 
 /// The stays of the commands under way, by tag.
 #[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub struct Stays {
-    /// Tags of commands in the device.
-    under_way: Vec<u8>,
-    /// What each of them waits for now.
+    /// What each command waits for now.
     now: [Stay; TAGS],
     /// What each has waited for before, with the end of each stay.
     ended: Vec<Vec<(Stay, SimTime)>>,
+    /// Commands that may have got to another stay in the present event.
+    pub(crate) moved: Vec<u8>,
+    /// Who holds the front end, and the command that is accepted next, with whether it waits for a map unit. Other
+    /// commands than those of `moved` change their stay only when these do.
+    pub(crate) front: (Option<Stay>, Option<(u8, bool)>),
+    /// The flash operation that ends in the present event.
+    pub(crate) operation: Option<Wait>,
 }
 
 /// Numbers that a tag may have.
@@ -47,25 +68,26 @@ const TAGS: usize = 1 << u8::BITS;
 impl Stays {
     /// Nothing under way.
     pub fn new() -> Stays {
-        Stays { under_way: Vec::new(), now: [Stay::Queue; TAGS], ended: vec![Vec::new(); TAGS] }
+        let ended = vec![Vec::new(); TAGS];
+        Stays { now: [Stay::Queue; TAGS], ended, moved: Vec::new(), front: (None, None), operation: None }
     }
 
     /// A command has come.
     pub fn begin(&mut self, tag: u8) {
-        self.under_way.push(tag);
+        self.moved.push(tag);
         self.now[usize::from(tag)] = Stay::Queue;
         self.ended[usize::from(tag)].clear();
     }
 
-    /// Tags of commands in the device.
-    pub fn under_way(&self) -> &[u8] {
-        &self.under_way
+    /// What a command waits for now.
+    pub fn now(&self, tag: u8) -> Stay {
+        self.now[usize::from(tag)]
     }
 
-    /// From `time` on a command waits for this.
+    /// From `time` on a command waits for this. Where it goes on to wait for flash, it waits for another operation.
     pub fn note(&mut self, tag: u8, stay: Stay, time: SimTime) {
         let before = std::mem::replace(&mut self.now[usize::from(tag)], stay);
-        if before != stay {
+        if before != stay || self.operation.is_some() && stay.is_for_flash() {
             self.end(tag, before, time);
         }
     }
@@ -73,15 +95,26 @@ impl Stays {
     /// A command is answered at `time`, and its response leaves at `left`.
     pub fn answered(&mut self, tag: u8, time: SimTime, left: SimTime) {
         self.end(tag, self.now[usize::from(tag)], time);
-        self.end(tag, Stay::Firmware, left);
-        self.under_way.retain(|&other| other != tag);
+        self.ended[usize::from(tag)].push((Stay::Firmware, left));
     }
 
     fn end(&mut self, tag: u8, stay: Stay, time: SimTime) {
-        self.ended[usize::from(tag)].push((stay, time));
+        let ended = &mut self.ended[usize::from(tag)];
+        if let Some(wait) = self.operation.filter(|_| stay.is_for_flash()) {
+            ended.push((stay, wait.submitted));
+            let mut until = wait.submitted;
+            for (cause, behind) in Cause::ALL.into_iter().zip(wait.behind) {
+                until = until + behind;
+                if behind.0 > 0 {
+                    ended.push((Stay::Die(cause), until));
+                }
+            }
+        }
+        ended.push((stay, time));
     }
 
-    /// What a command has waited for, in order, with the end of each stay. They may have no length.
+    /// What a command has waited for, in order, with the end of each stay. A stay whose end does not lie behind the
+    /// end before has no length.
     pub fn of(&self, tag: u8) -> &[(Stay, SimTime)] {
         &self.ended[usize::from(tag)]
     }

@@ -17,6 +17,8 @@ struct Active {
     status: Status,
     /// True if the booster has parked a part of the request until it had the mapping.
     parked: bool,
+    /// For reports: since when a part of the request has waited until the booster can plan it; `None` if none waits.
+    waits_since: Option<SimTime>,
     /// When the first command was sent.
     dispatched: Option<SimTime>,
     /// Contents so far, if the request needs more than one command.
@@ -39,6 +41,7 @@ impl RequestTable {
             open_units: units,
             status: Status::Good,
             parked: false,
+            waits_since: None,
             dispatched: None,
             contents: Vec::new(),
         };
@@ -60,18 +63,25 @@ impl RequestTable {
         &self.active[index as usize].request
     }
 
-    /// The request with this index, of which a command is sent now.
+    /// The request with this index, of which a command is sent now, and since when that has waited for the booster.
     #[inline]
-    pub fn send(&mut self, index: u32, now: SimTime) -> &Request {
+    pub fn send(&mut self, index: u32, now: SimTime) -> (&Request, Option<SimTime>) {
         let active = &mut self.active[index as usize];
         active.dispatched.get_or_insert(now);
-        &active.request
+        (&active.request, active.waits_since.take())
+    }
+
+    /// Notes that a part of this request waits for a command of the booster.
+    #[inline]
+    pub fn wait(&mut self, index: u32, now: SimTime) {
+        self.active[index as usize].waits_since.get_or_insert(now);
     }
 
     /// Notes that a part of this request waits for its mapping.
     #[inline]
-    pub fn park(&mut self, index: u32) {
+    pub fn park(&mut self, index: u32, now: SimTime) {
         self.active[index as usize].parked = true;
+        self.wait(index, now);
     }
 
     /// True if a part of this request has waited for its mapping.
@@ -138,7 +148,7 @@ impl Active {
 /// Times are no part of the state; see [`Completion`].
 impl Hash for Active {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Active { request, open_units, status, parked, dispatched: _, contents } = self;
+        let Active { request, open_units, status, parked, waits_since: _, dispatched: _, contents } = self;
         (request, open_units, status, parked, contents).hash(state);
     }
 }

@@ -14,7 +14,7 @@ use crate::booster::{AnyBooster, Apps, Booster, HostMemory, Internal, OwnCommand
 use crate::config::{HostConfig, HostConfigError};
 use crate::knowledge::Knowledge;
 use crate::knowledge::view::{Blind, CacheView};
-use crate::request::{Completion, HostMapping, Part, ReadInFlight, Request, RequestOp};
+use crate::request::{Completion, HostMapping, Noted, Part, ReadInFlight, Request, RequestOp};
 use crate::sched::registry::SchedulerKind;
 use crate::sched::{AnyScheduler, Batch};
 use crate::stats::HostStats;
@@ -49,6 +49,8 @@ pub struct Driver {
     limit: u64,
     /// Commands that have fetched mappings.
     map_fetches: u64,
+    /// Since when the part of the last user command had waited for the booster.
+    waited: Noted,
     stats: HostStats,
 }
 
@@ -82,6 +84,7 @@ impl Driver {
             pressed_to: u64::MAX,
             limit,
             map_fetches: 0,
+            waited: Noted::default(),
             stats: HostStats::default(),
             config,
             info,
@@ -184,8 +187,11 @@ impl Driver {
             let waiting = part.request;
             match self.booster.plan(now, &mut part, self.config.max_transfer_units) {
                 Step::Send { op, units } => return Some(self.send_user(now, part, op, units)),
-                Step::InternalFirst => self.ready.push_front(part),
-                Step::Park => self.requests.park(waiting),
+                Step::InternalFirst => {
+                    self.requests.wait(waiting, now);
+                    self.ready.push_front(part);
+                }
+                Step::Park => self.requests.park(waiting, now),
             }
         }
         if !self.tags.any_free() {
@@ -339,6 +345,12 @@ impl Driver {
         Some(ReadInFlight { request: self.requests.request(owner.request).id, mapping })
     }
 
+    /// Since when the part of the user command that was issued last had waited for the booster: until its mapping was
+    /// in the host's cache, or had been asked for. `None` if it did not have to wait. For reports.
+    pub fn waited_since(&self) -> Option<SimTime> {
+        self.waited.0
+    }
+
     /// Counters and sizes of the driver.
     pub fn stats(&self) -> HostStats {
         let mut stats = self.stats;
@@ -399,7 +411,8 @@ impl Driver {
         if self.reorders && part.op != RequestOp::Flush {
             self.knowledge.accessed(part.lpa, units);
         }
-        let request = self.requests.send(part.request, now);
+        let (request, waited) = self.requests.send(part.request, now);
+        self.waited = Noted(waited);
         let offset = if part.op == RequestOp::Flush { 0 } else { part.lpa.0 - request.lpa.0 };
         let data = match part.op {
             RequestOp::Write { .. } => DataOut::Stamp(request.stamp),

@@ -56,6 +56,14 @@ impl Hash for Completion {
     }
 }
 
+/// A time for reports. It is no part of a state, because nothing depends on it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Noted(pub Option<SimTime>);
+
+impl Hash for Noted {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
 /// What the driver knew of the mapping of a read when it sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostMapping {

@@ -10,7 +10,7 @@
 use std::ops::ControlFlow;
 use std::process::Command;
 
-use ufsim_lab::{RunResult, Spec, Workload, simulate_workload};
+use ufsim_lab::{Piece, RunResult, Spec, Workload, simulate_piecewise, simulate_workload};
 use workload::fio::JobFile;
 
 struct Case {
@@ -22,6 +22,8 @@ struct Case {
     memory: Option<&'static str>,
     /// Options of one fio job, or a job file.
     job: &'static str,
+    /// With a log of all requests. It is handed over and dropped, so that only noting it is measured.
+    logged: bool,
 }
 
 const RANDOM_WRITE: &str = "rw=randwrite bs=4k iodepth=8 size=16g";
@@ -59,7 +61,11 @@ io_size=16g
 ";
 
 const fn case(name: &'static str, scheme: &'static str, precondition: &'static str, job: &'static str) -> Case {
-    Case { name, scheme, profile: "hp-ufs", precondition, memory: None, job }
+    Case { name, scheme, profile: "hp-ufs", precondition, memory: None, job, logged: false }
+}
+
+const fn logged(name: &'static str, scheme: &'static str, precondition: &'static str, job: &'static str) -> Case {
+    Case { logged: true, ..case(name, scheme, precondition, job) }
 }
 
 const CASES: &[Case] = &[
@@ -79,6 +85,9 @@ const CASES: &[Case] = &[
     case("randread-16g-cdftl", "cdftl", "footprint", RANDOM_READ),
     case("randread-16g-tpftl", "tpftl", "footprint", RANDOM_READ),
     case("randread-16g-sftl", "sftl", "footprint", RANDOM_READ),
+    logged("logged-randwrite-hp-ufs", "hp-ufs", "none", RANDOM_WRITE),
+    logged("logged-randread-hp-ufs", "hp-ufs", "footprint", RANDOM_READ),
+    logged("logged-randread-ufs", "ufs", "footprint", RANDOM_READ),
     case("precondition-100g", "hp-ufs", "none", "rw=write bs=4k iodepth=16 size=100g"),
     case("ageing-100g-hp-ufs", "hp-ufs", "none", AGEING),
     case("ageing-100g-ideal", "ideal", "none", AGEING),
@@ -127,6 +136,12 @@ fn run(case: &Case) -> RunResult {
     let profile = spec.resolve().expect("a valid specification").profile;
     if let Some(memory) = case.memory {
         spec.set.insert("host.memory_mib".into(), memory.into());
+    }
+    if case.logged {
+        spec.workload = case.job.into();
+        let sink = Box::new(|_: Piece, _: &[String]| ControlFlow::Continue(()));
+        let ran = simulate_piecewise(&spec, 1 << 17, sink, &mut |_| ControlFlow::Continue(()));
+        return ran.expect("a run without errors");
     }
     let text = match case.job.contains('[') {
         true => case.job.to_owned(),

@@ -1,7 +1,6 @@
 //! The engine of a run: a system, new or aged; preconditioning; the workload; the report. Panics of the simulator
 //! become values here.
 
-use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -21,7 +20,7 @@ use crate::open::{Beneath, JobText, Workload, kind_of, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
 use crate::report::{Context, Start, report};
-use crate::request_log::{Keep, LoggedRequests};
+use crate::request_log::{Keep, LoggedRequests, Sink};
 use crate::result::{RunResult, Verified};
 use crate::run::{Stop, System};
 use crate::spec::Machine;
@@ -59,7 +58,7 @@ pub fn simulate_logged(spec: &Spec, most: usize, progress: &mut OnProgress) -> R
 pub fn simulate_piecewise(
     spec: &Spec,
     length: usize,
-    sink: TableSink,
+    sink: Sink,
     progress: &mut OnProgress,
 ) -> Result<RunResult, LabError> {
     let run = Run::of(spec)?;
@@ -115,15 +114,12 @@ pub struct Ran {
     pub requests: Option<RequestTable>,
 }
 
-/// Takes over a piece of a log of requests. It may stop the run.
-pub type TableSink = Box<dyn FnMut(&RequestTable) -> ControlFlow<()> + Send>;
-
 /// The log of requests that is wanted of a run.
 pub(crate) enum Logging {
     /// Of the first so many, at the end.
     First(usize),
     /// Of all, in pieces of so many, as it goes.
-    Pieces(usize, TableSink),
+    Pieces(usize, Sink),
 }
 
 impl Logging {
@@ -131,9 +127,7 @@ impl Logging {
     fn keep(self, start: SimTime) -> Keep {
         match self {
             Logging::First(most) => Keep::First(most),
-            Logging::Pieces(length, mut sink) => {
-                Keep::Pieces(length, Box::new(move |logged, processes| sink(&table(logged, start, processes))))
-            }
+            Logging::Pieces(length, sink) => Keep::Pieces { length, start, sink },
         }
     }
 }

@@ -64,8 +64,8 @@ pub use assemble::assemble;
 pub use cache::CacheOf;
 pub use energy::{Energy, EnergyModel};
 pub use engine::{
-    Ran, RequestTable, TableSink, age, age_header, check, simulate, simulate_logged, simulate_phone,
-    simulate_piecewise, simulate_workload,
+    Ran, RequestTable, age, age_header, check, simulate, simulate_logged, simulate_phone, simulate_piecewise,
+    simulate_workload,
 };
 pub use error::LabError;
 pub use fio_json::fio_json;
@@ -77,7 +77,7 @@ pub use options::{Setup, Spec};
 pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
 pub use recording::Recording;
-pub use request_log::{Keep, LoggedRequests, RequestRecord, Sink};
+pub use request_log::{Keep, LoggedRequests, Piece, RequestRecord, Sink, log_columns};
 pub use result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Named,
     OperationResult, OverTime, PowerResult, PowerStay, RecordedResult, RunResult, Verified, Waf,

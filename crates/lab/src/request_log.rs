@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use device::Translation;
 use host::HostMapping;
@@ -73,24 +74,28 @@ pub struct LoggedRequests {
 impl LoggedRequests {
     /// A row for each request, with times in nanoseconds from `start` on.
     pub fn columns(&self, start: SimTime) -> Vec<Column> {
-        let of = || self.records.iter();
-        let mut columns = request_columns(of().map(|record| &record.request), start);
-        let waited =
-            |record: &RequestRecord| record.dispatched.map_or(f64::NAN, |at| at.since(record.request.arrival).0 as f64);
-        columns.extend([
-            column("lba_units", of().map(|record| record.lpa.0)),
-            column("units", of().map(|record| record.len)),
-            column("completion_ns", of().map(|record| record.completed.since(start).0)),
-            column("latency_ns", of().map(|record| record.latency().0)),
-            column("waiting_ns", of().map(waited)),
-            column("measured", of().map(|record| u8::from(record.measured))),
-            column("failed", of().map(|record| u8::from(record.status != Status::Good))),
-            column("outcome", of().map(|record| record.outcome.map_or(NO_OUTCOME, |outcome| outcome as u8))),
-        ]);
-        let stages = Stage::COLUMNS.into_iter().enumerate();
-        columns.extend(stages.map(|(stage, name)| column(name, of().map(move |record| record.stages[stage].0))));
-        columns
+        columns(&self.records, start)
     }
+}
+
+fn columns(records: &[RequestRecord], start: SimTime) -> Vec<Column> {
+    let of = || records.iter();
+    let mut columns = request_columns(of().map(|record| &record.request), start);
+    let waited =
+        |record: &RequestRecord| record.dispatched.map_or(f64::NAN, |at| at.since(record.request.arrival).0 as f64);
+    columns.extend([
+        column("lba_units", of().map(|record| record.lpa.0)),
+        column("units", of().map(|record| record.len)),
+        column("completion_ns", of().map(|record| record.completed.since(start).0)),
+        column("latency_ns", of().map(|record| record.latency().0)),
+        column("waiting_ns", of().map(waited)),
+        column("measured", of().map(|record| u8::from(record.measured))),
+        column("failed", of().map(|record| u8::from(record.status != Status::Good))),
+        column("outcome", of().map(|record| record.outcome.map_or(NO_OUTCOME, |outcome| outcome as u8))),
+    ]);
+    let stages = Stage::COLUMNS.into_iter().enumerate();
+    columns.extend(stages.map(|(stage, name)| column(name, of().map(move |record| record.stages[stage].0))));
+    columns
 }
 
 /// Stands in the column `outcome` for requests without one, after the outcomes in the order of [`ReadOutcome`].
@@ -121,22 +126,78 @@ fn bits(flags: Flags) -> u8 {
     [fua, sync, meta, readahead, preflush].iter().rev().fold(0, |bits, &flag| bits << 1 | u8::from(flag))
 }
 
+/// A part of a log that has been handed over.
+///
+/// Whoever has it makes columns of it, perhaps in a thread of its own, because that takes as long as the simulation of
+/// its requests. When it is dropped, its memory goes back to the log.
+#[derive(Debug)]
+pub struct Piece {
+    records: Vec<RequestRecord>,
+    start: SimTime,
+    back: Sender<Vec<RequestRecord>>,
+}
+
+impl Piece {
+    /// Records that become rows together: as many as fit a cache of a processor, because each column looks at all of
+    /// them.
+    const BLOCK: usize = 512;
+
+    /// Number of requests.
+    #[expect(clippy::len_without_is_empty, reason = "no piece is empty")]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Its columns, a row for each request. They take the place of those of another piece.
+    pub fn columns(&self, to: &mut Vec<Column>) {
+        if to.is_empty() {
+            *to = log_columns();
+        }
+        to.iter_mut().for_each(|column| column.bytes.clear());
+        for block in self.records.chunks(Piece::BLOCK) {
+            let rows = columns(block, self.start);
+            to.iter_mut().zip(&rows).for_each(|(column, more)| column.bytes.extend_from_slice(&more.bytes));
+        }
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        let mut records = std::mem::take(&mut self.records);
+        records.clear();
+        // The run may be over; then nobody needs it.
+        let _ = self.back.send(records);
+    }
+}
+
+/// The columns of a log, without rows.
+pub fn log_columns() -> Vec<Column> {
+    columns(&[], SimTime::START)
+}
+
 /// Takes over a piece of a log; the texts are the names of processes so far. It may stop the run.
-pub type Sink = Box<dyn FnMut(LoggedRequests, &[String]) -> ControlFlow<()> + Send>;
+pub type Sink = Box<dyn FnMut(Piece, &[String]) -> ControlFlow<()> + Send>;
 
 /// What becomes of the requests of a log.
 pub enum Keep {
     /// The first so many are kept.
     First(usize),
-    /// So many at a time are handed over.
-    Pieces(usize, Sink),
+    /// All are handed over, so many at a time.
+    Pieces {
+        /// Requests of a piece; the last one may be shorter.
+        length: usize,
+        /// From when on times count.
+        start: SimTime,
+        /// Who gets them.
+        sink: Sink,
+    },
 }
 
 impl fmt::Debug for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Keep::First(most) => write!(f, "First({most})"),
-            Keep::Pieces(length, _) => write!(f, "Pieces({length})"),
+            Keep::Pieces { length, .. } => write!(f, "Pieces({length})"),
         }
     }
 }
@@ -147,13 +208,16 @@ pub(crate) struct RequestLog {
     keep: Keep,
     under_way: Vec<Option<(WorkRequest, Path)>>,
     logged: LoggedRequests,
+    /// Memory of pieces that comes back.
+    spare: (Sender<Vec<RequestRecord>>, Receiver<Vec<RequestRecord>>),
     stopped: bool,
 }
 
 impl RequestLog {
     /// An empty log.
     pub(crate) fn new(keep: Keep) -> RequestLog {
-        RequestLog { keep, under_way: Vec::new(), logged: LoggedRequests::default(), stopped: false }
+        let logged = LoggedRequests::default();
+        RequestLog { keep, under_way: Vec::new(), logged, spare: channel(), stopped: false }
     }
 
     /// Remembers a request that the workload hands in now.
@@ -174,19 +238,21 @@ impl RequestLog {
 
     /// Logs a request that completes now. One that was submitted before the log began is not in it.
     pub(crate) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
-        let Some((request, mut path)) = self.under_way.get_mut(ticket.index()).and_then(Option::take) else { return };
+        let Some(place) = self.under_way.get_mut(ticket.index()) else { return };
+        let Some((request, path)) = place else { return };
+        path.extend(Stage::Wake, now);
+        let (request, stages) = (*request, path.spent());
+        *place = None;
         if let Keep::First(most) = self.keep
             && self.logged.records.len() == most
         {
             self.logged.left_out += 1;
             return;
         }
-        path.extend(Stage::Wake, now);
         let Slot { measured, lpa, len, dispatched, status, outcome, .. } = *slot;
-        let stages = path.spent();
         let record = RequestRecord { request, measured, lpa, len, dispatched, completed: now, status, outcome, stages };
         self.logged.records.push(record);
-        if let Keep::Pieces(length, _) = self.keep
+        if let Keep::Pieces { length, .. } = self.keep
             && self.logged.records.len() == length
         {
             self.hand_over(processes);
@@ -196,10 +262,12 @@ impl RequestLog {
     /// Hands over what has not been handed over yet, if the log is to be handed over at all.
     #[inline(never)]
     pub(crate) fn hand_over(&mut self, processes: &[String]) {
-        if let Keep::Pieces(_, sink) = &mut self.keep
+        if let Keep::Pieces { sink, start, .. } = &mut self.keep
             && !self.logged.records.is_empty()
         {
-            let piece = std::mem::take(&mut self.logged);
+            let (back, spare) = &self.spare;
+            let records = std::mem::replace(&mut self.logged.records, spare.try_recv().unwrap_or_default());
+            let piece = Piece { records, start: *start, back: back.clone() };
             self.stopped = self.stopped || sink(piece, processes).is_break();
         }
     }

@@ -365,7 +365,9 @@ impl System {
     /// Hands a request, or the flush before it, to the driver.
     #[inline(always)]
     fn submit(&mut self, ticket: Ticket) {
-        if let Some(log) = &mut self.log {
+        if let Some(log) = &mut self.log
+            && self.block.is_some()
+        {
             each_path(log, &mut self.requests, ticket, |path| path.extend(Stage::Block, self.stack.now()));
         }
         let slot = self.requests.get(ticket);
@@ -412,7 +414,9 @@ impl System {
     fn hand_back(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
         while let Some(completion) = self.stack.driver.completion() {
             let ticket = Ticket(completion.id);
-            if let Some(log) = &mut self.log {
+            if let Some(log) = &mut self.log
+                && completion.dispatched.is_none()
+            {
                 each_path(log, &mut self.requests, ticket, |path| path.extend(Stage::Driver, self.stack.now()));
             }
             let slot = self.requests.get(ticket);

@@ -181,7 +181,8 @@ impl Stack {
     pub fn send_commands(&mut self) {
         while let Some(tag) = self.driver.issue(self.now, &CacheOf(&self.device)) {
             if let Some(passages) = &mut self.passages {
-                passages[usize::from(tag.0)].sent = self.now;
+                let fetching = self.driver.waited_since().unwrap_or(self.now);
+                passages[usize::from(tag.0)] = Passage { fetching, sent: self.now, ..Passage::default() };
             }
             let up = if self.power.is_some() { self.wake_link() } else { self.now };
             let at = self.link.send_down(up, wire_bytes(self.driver.command(tag)));
@@ -294,6 +295,7 @@ fn device_work(queue: &EventQueue<Event>, last: SimTime) -> DeviceWork {
 
 #[cfg(test)]
 mod tests {
+    use device::Stay;
     use host::{Request, RequestOp};
     use units::{AppId, Lpa, Nanos};
 
@@ -301,13 +303,18 @@ mod tests {
     use crate::profile::{Profile, parse_override};
     use crate::system::schemes;
 
-    fn stack() -> Stack {
+    fn profile() -> Profile {
         let set = parse_override("link.down_mib_per_s=100").expect("a well formed override");
-        let profile = Profile::load("tiny", &[set]).expect("a value within its limits");
-        let parts = schemes()[0].parts;
-        let device = Device::new(profile.device_config([3, 5]), parts.mapping);
-        let driver = Driver::new(profile.host_config(parts), device.info());
-        Stack::new(driver, Link::new(profile.link_config()), device)
+        Profile::load("tiny", &[set]).expect("a value within its limits")
+    }
+
+    fn driver(device: &Device) -> Driver {
+        Driver::new(profile().host_config(schemes()[0].parts), device.info())
+    }
+
+    fn stack() -> Stack {
+        let device = Device::new(profile().device_config([3, 5]), schemes()[0].parts.mapping);
+        Stack::new(driver(&device), Link::new(profile().link_config()), device)
     }
 
     fn submit(stack: &mut Stack, op: RequestOp, len: u32) {
@@ -330,6 +337,36 @@ mod tests {
         let Some(Turn::Response(tag)) = turn else { panic!("{turn:?}") };
         stack.deliver(tag);
         assert!(stack.driver.completion().is_some());
+    }
+
+    #[test]
+    fn what_comes_while_the_mapping_is_rebuilt_waits_for_that() {
+        let mut stack = stack();
+        for _ in 0..200 {
+            submit(&mut stack, RequestOp::Write { fua: true }, 8);
+            while stack.driver.pop_completion().is_none() {
+                if let Some(Turn::Response(tag)) = stack.step() {
+                    stack.deliver(tag);
+                }
+            }
+        }
+        let mut stack = stack.reboot(&mut |_| 0);
+        stack.driver = driver(&stack.device);
+        stack.note_passages();
+        submit(&mut stack, RequestOp::Read, 1);
+        let mut ready = None;
+        let turns = std::iter::from_fn(|| {
+            let turn = stack.step();
+            if stack.device.is_ready() {
+                ready.get_or_insert(stack.now());
+            }
+            turn
+        });
+        let Some(Turn::Response(tag)) = turns.into_iter().find(|turn| *turn != Turn::None) else { panic!("no answer") };
+        let ready = ready.expect("it has recovered");
+        let arrived = stack.passage(tag).arrived;
+        assert_eq!(stack.device.stays(tag)[..2], [(Stay::Queue, arrived), (Stay::Recovery, ready)]);
+        assert!(ready > arrived);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! stages tell what the request waited for, not what its commands took in all.
 
 use device::Stay;
+use nand::Cause;
 use units::{Nanos, SimTime};
 
 /// Declares the stages with their names as columns.
@@ -33,14 +34,18 @@ stages! {
     Outside = "outside",
     /// The block layer: plugging, merging, processor time, a tag.
     Block = "block",
-    /// The driver: scheduler, reorder buffer, tags of the link, and mappings that were fetched before the command.
+    /// The driver: scheduler, reorder buffer, tags of the link.
     Driver = "driver",
+    /// The driver had to get the mapping into the host's cache first: a fetch, and what had to leave for it.
+    Fetch = "fetch",
     /// The command and its data went to the device; the link may have had to wake up.
     LinkDown = "link_down",
     /// The firmware thread worked on commands that came before.
     Queue = "queue",
     /// A step of GC held the device's front end.
     Gc = "gc",
+    /// The collection of metadata held it.
+    MetaGc = "meta_gc",
     /// A map flush held it.
     MapFlush = "map_flush",
     /// The mapping was rebuilt after a power cut.
@@ -49,7 +54,19 @@ stages! {
     Sram = "sram",
     /// A map unit was read from flash, or lookups came before.
     MapRead = "map_read",
-    /// Its pages were read from flash, or waited for their dies.
+    /// Their dies had other operations to do: reads of the host,
+    DieHostRead = "die_host_read",
+    /// programs of what the host wrote,
+    DieHostWrite = "die_host_write",
+    /// reads of the mapping,
+    DieMapRead = "die_map_read",
+    /// programs of the mapping,
+    DieMapWrite = "die_map_write",
+    /// operations of GC,
+    DieGc = "die_gc",
+    /// erases.
+    DieErase = "die_erase",
+    /// Its pages were read from flash.
     FlashRead = "flash_read",
     /// Its pages, or those that it flushes, were programmed.
     Program = "program",
@@ -66,6 +83,7 @@ impl From<Stay> for Stage {
         match stay {
             Stay::Queue => Stage::Queue,
             Stay::Gc => Stage::Gc,
+            Stay::MetaGc => Stage::MetaGc,
             Stay::MapFlush => Stage::MapFlush,
             Stay::Recovery => Stage::Recovery,
             Stay::Sram => Stage::Sram,
@@ -73,6 +91,21 @@ impl From<Stay> for Stage {
             Stay::FlashRead => Stage::FlashRead,
             Stay::Program => Stage::Program,
             Stay::Firmware => Stage::Firmware,
+            Stay::Die(cause) => Stage::behind(cause),
+        }
+    }
+}
+
+impl Stage {
+    /// A die had other operations to do for this cause.
+    fn behind(cause: Cause) -> Stage {
+        match cause {
+            Cause::HostRead => Stage::DieHostRead,
+            Cause::HostWrite => Stage::DieHostWrite,
+            Cause::MapRead | Cause::Recovery => Stage::DieMapRead,
+            Cause::MapWrite => Stage::DieMapWrite,
+            Cause::GcRead | Cause::GcWrite | Cause::ValidPageSearch => Stage::DieGc,
+            Cause::Erase => Stage::DieErase,
         }
     }
 }
@@ -83,6 +116,8 @@ pub const STAGES: usize = Stage::COLUMNS.len();
 /// When a command went to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Passage {
+    /// The driver began to get its mapping into the host's cache; the time at which it was sent if it need not.
+    pub fetching: SimTime,
     /// The driver sent it.
     pub sent: SimTime,
     /// It was at the device.
@@ -113,7 +148,8 @@ impl Path {
 
     /// A response came to the host at `now`. The last of the command's stays in the device ended when it left.
     pub fn responded(&mut self, passage: Passage, stays: &[(Stay, SimTime)], now: SimTime) {
-        self.extend(Stage::Driver, passage.sent);
+        self.extend(Stage::Driver, passage.fetching);
+        self.extend(Stage::Fetch, passage.sent);
         self.extend(Stage::LinkDown, passage.arrived);
         stays.iter().for_each(|&(stay, end)| self.extend(stay.into(), end));
         self.extend(Stage::LinkUp, now);
@@ -138,16 +174,18 @@ mod tests {
         let mut path = Path::from(at(100));
         path.extend(Stage::Outside, at(110));
         path.extend(Stage::Block, at(110));
-        let stays = [(Stay::Queue, at(128)), (Stay::FlashRead, at(149)), (Stay::Firmware, at(150))];
-        path.responded(Passage { sent: at(115), arrived: at(120) }, &stays, at(160));
+        let die = Stay::Die(Cause::GcWrite);
+        let stays = [(Stay::Queue, at(128)), (die, at(139)), (Stay::FlashRead, at(149)), (Stay::Firmware, at(150))];
+        path.responded(Passage { fetching: at(112), sent: at(115), arrived: at(120) }, &stays, at(160));
         // It was on the link while the first was in the device.
         let stays = [(Stay::Gc, at(170)), (Stay::Program, at(180))];
-        path.responded(Passage { sent: at(118), arrived: at(165) }, &stays, at(181));
+        path.responded(Passage { fetching: at(118), sent: at(118), arrived: at(165) }, &stays, at(181));
         path.extend(Stage::Wake, at(185));
         let spent = path.spent().map(|time| time.0);
         let sum = |stage: Stage| spent[stage as usize];
-        assert_eq!([Stage::Outside, Stage::Block, Stage::Driver, Stage::LinkDown].map(sum), [10, 0, 5, 5 + 5]);
-        assert_eq!([Stage::Queue, Stage::FlashRead, Stage::Firmware].map(sum), [8, 21, 1]);
+        assert_eq!([Stage::Outside, Stage::Block, Stage::Driver].map(sum), [10, 0, 2]);
+        assert_eq!([Stage::Fetch, Stage::LinkDown].map(sum), [3, 5 + 5]);
+        assert_eq!([Stage::Queue, Stage::DieGc, Stage::FlashRead, Stage::Firmware].map(sum), [8, 11, 10, 1]);
         assert_eq!([Stage::Gc, Stage::Program, Stage::LinkUp, Stage::Wake].map(sum), [5, 10, 10 + 1, 4]);
         assert_eq!(spent.iter().sum::<u64>(), 85);
     }

@@ -3,11 +3,14 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use common::{request, tiny};
-use ufsim_lab::{Keep, LoggedRequests, Machine, RequestRecord, STAGES, Snapshot, Stage, assemble, schemes};
-use units::Nanos;
+use ufsim_lab::{
+    Keep, LoggedRequests, Machine, Piece, RequestRecord, STAGES, Snapshot, Stage, assemble, log_columns, schemes,
+};
+use units::{Nanos, SimTime};
 use workload::{Flags, ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// Writes all units, then reads single ones at random.
@@ -27,7 +30,7 @@ fn run(scheme: &str, requests: Vec<WorkRequest>, keep: Option<Keep>) -> (LoggedR
     let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
     let mode = ReplayMode::Closed { depth: 4, per_file: false };
     let mut source = Replay::new(Arc::new(trace), mode, profile.capacity_units()).expect("it fits");
-    system.run(&mut source, &mut |_, _| std::ops::ControlFlow::Continue(())).expect("nothing fails");
+    system.run(&mut source, &mut |_, _| ControlFlow::Continue(())).expect("nothing fails");
     system.end_log(&[]);
     (system.take_log(), system.outcome().1)
 }
@@ -141,15 +144,24 @@ fn stages_add_up_to_the_latency_of_every_request() {
 }
 
 #[test]
-fn a_log_in_pieces_has_the_same_records() {
+fn a_log_in_pieces_has_the_same_rows() {
     let (all, _) = run("hp-ufs", requests(500), ALL);
-    let (sender, pieces) = std::sync::mpsc::channel();
-    let sink = move |piece: LoggedRequests, _: &[String]| {
-        sender.send(piece.records).expect("the test waits for it");
-        std::ops::ControlFlow::Continue(())
-    };
-    let (rest, _) = run("hp-ufs", requests(500), Some(Keep::Pieces(100, Box::new(sink))));
-    let pieces: Vec<Vec<RequestRecord>> = pieces.iter().collect();
-    assert_eq!(pieces.iter().map(Vec::len).collect::<Vec<_>>(), [vec![100; 10], vec![12]].concat());
-    assert_eq!((pieces.concat(), rest.records.len()), (all.records, 0));
+    for (length, pieces) in [(100, 11), (512, 2), (600, 2), (5_000, 1)] {
+        let (sender, found) = std::sync::mpsc::channel();
+        let sink = move |piece: Piece, _: &[String]| {
+            sender.send(piece).expect("the test waits for it");
+            ControlFlow::Continue(())
+        };
+        let keep = Keep::Pieces { length, start: SimTime::START, sink: Box::new(sink) };
+        let (rest, _) = run("hp-ufs", requests(500), Some(keep));
+        let found: Vec<Piece> = found.iter().collect();
+        assert_eq!((found.len(), rest.records.len()), (pieces, 0), "{length}");
+        assert!(found[..pieces - 1].iter().all(|piece| piece.len() == length));
+        let (mut whole, mut rows) = (log_columns(), Vec::new());
+        for piece in &found {
+            piece.columns(&mut rows);
+            whole.iter_mut().zip(&rows).for_each(|(column, more)| column.bytes.extend(&more.bytes));
+        }
+        assert_eq!(whole, all.columns(SimTime::START), "{length}");
+    }
 }

@@ -15,6 +15,7 @@ use workload::{Flags, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
 /// Times of the profile in nanoseconds.
 const READ: u64 = 60_000;
 const PROGRAM: u64 = 550_000;
+const ERASE: u64 = 5_000_000;
 const SEGMENT_READ: u64 = 25_000;
 const COMMAND: u64 = 1_000;
 /// 4 KiB at 800 MiB/s, and at 2200 MiB/s of the link.
@@ -159,4 +160,104 @@ fn the_hosts_time_is_in_its_stages() {
     let reads = (0..3).map(|i| at(0, WorkOp::Read, 100 + i, 1)).collect();
     let found = last("ideal", &["host.tags=2", "host.internal_tags=1"], written(4096), reads);
     assert!(ns(&found[2], Stage::Driver) > READ, "{:?}", spent(&found[2]));
+}
+
+/// Reads of different units at the same time, until one of them has waited in this stage.
+fn pair_that_meets(stage: Stage) -> RequestRecord {
+    let pairs = (1..512).map(|other| {
+        let reads = vec![at(0, WorkOp::Read, 100, 1), at(0, WorkOp::Read, 100 + other, 1)];
+        *last("ideal", &[], written(4096), reads).last().expect("two reads")
+    });
+    let mut met = pairs.filter(|read| ns(read, stage) > 0);
+    met.next().expect("there are fewer dies than units")
+}
+
+#[test]
+fn a_read_waits_for_its_die_behind_another_read() {
+    let second = pair_that_meets(Stage::DieHostRead);
+    // The first one was started by the firmware thread one command before.
+    let wait = READ + UNIT_ON_BUS - COMMAND;
+    assert!(near(ns(&second, Stage::DieHostRead), wait), "{:?}", spent(&second));
+    // The row may have been in the page register; then only the bus takes time.
+    assert!(ns(&second, Stage::FlashRead) <= READ + UNIT_ON_BUS, "{:?}", spent(&second));
+}
+
+#[test]
+fn a_read_waits_for_its_die_behind_a_program() {
+    let pairs =
+        (0..512).map(|unit| last("ideal", &[], written(4096), vec![fua(0, 7), at(300_000, WorkOp::Read, unit, 1)]));
+    let mut met = pairs.filter(|pair| pair.iter().any(|record| ns(record, Stage::DieHostWrite) > 0));
+    let found = met.next().expect("the program is on one of the dies");
+    let (write, read) = (&found[0], &found[1]);
+    let programmed = write.completed.0 - ns(write, Stage::LinkUp) - ns(write, Stage::Firmware);
+    let came = read.request.arrival.0 + ns(read, Stage::LinkDown);
+    assert_eq!(ns(read, Stage::DieHostWrite), programmed - came, "{:?}", spent(read));
+    assert!(near(ns(read, Stage::FlashRead), READ + UNIT_ON_BUS), "{:?}", spent(read));
+}
+
+/// Single writes all over the device, one every 100 us, and reads between them.
+fn reads_beside_writes(scheme: &str, count: u64) -> Vec<RequestRecord> {
+    let writes = (0..count).map(|i| at(100_000 * i, WorkOp::Write, i * 7919 % 32_768, 1));
+    let reads = (0..count).map(|i| at(100_000 * i + 50_000, WorkOp::Read, i * 6007 % 32_768, 1));
+    let mut all: Vec<_> = writes.chain(reads).collect();
+    all.sort_by_key(|request| request.arrival);
+    let found = last(scheme, &[], written(32_768), all);
+    found.into_iter().filter(|record| record.request.op == WorkOp::Read).collect()
+}
+
+/// The longest time in a stage.
+fn longest(records: &[RequestRecord], stage: Stage) -> u64 {
+    records.iter().map(|record| ns(record, stage)).max().unwrap_or_default()
+}
+
+#[test]
+fn a_read_waits_for_its_die_behind_gc_and_erases() {
+    let reads = reads_beside_writes("ideal", 12_000);
+    // An erase is never interrupted, and a die has no second one. Some read meets its first tenth.
+    let erase = longest(&reads, Stage::DieErase);
+    assert!(erase <= ERASE && erase > ERASE / 10 * 9, "{erase}");
+    assert_eq!(longest(&reads, Stage::DieMapRead), 0);
+    // A step of GC holds what comes. Only a read that was under way before it, here for a map unit, meets its
+    // operations on a die.
+    assert_eq!(longest(&reads, Stage::DieGc), 0);
+    let reads = reads_beside_writes("dftl", 12_000);
+    let gc = longest(&reads, Stage::DieGc);
+    assert!(gc > READ, "{gc}");
+}
+
+#[test]
+fn a_read_waits_for_its_die_behind_the_mapping() {
+    let reads = reads_beside_writes("dftl", 2_000);
+    let (read, write) = (longest(&reads, Stage::DieMapRead), longest(&reads, Stage::DieMapWrite));
+    assert!(read > 0 && read <= 4 * (READ + UNIT_ON_BUS), "{read}");
+    assert!(write > 0 && write <= PROGRAM + 4 * UNIT_ON_BUS, "{write}");
+}
+
+#[test]
+fn a_read_waits_for_its_segment_in_the_host() {
+    // The host has memory for fewer than 256 segments, so the first one has left when the last has been written.
+    let sets =
+        ["host.memory_mib=1", "device.capacity_mib=2048", "nand.data_superblocks=2304", "nand.meta_superblocks=32"];
+    let touched = || (0..400).map(|segment| request(WorkOp::Write, 1024 * segment, 1));
+    let before = || touched().chain([request(WorkOp::Flush, 0, 0)]).collect();
+    let read = last("hp-ufs", &sets, before(), vec![at(0, WorkOp::Read, 0, 1)])[0];
+    // A command there, the segment from flash, a command's time of the firmware, the segment back.
+    let fetch = UPIU + SEGMENT_READ + UNIT_ON_BUS + COMMAND + UPIU + UPIU_ON_LINK + UNIT_ON_LINK;
+    // Each of five transfers is rounded.
+    assert!(ns(&read, Stage::Fetch).abs_diff(fetch) <= 10, "{fetch} {:?}", spent(&read));
+    assert_eq!((ns(&read, Stage::MapRead), ns(&read, Stage::Driver)), (0, 0), "{:?}", spent(&read));
+    let known = last("hp-ufs", &sets, before(), vec![at(0, WorkOp::Read, 1024 * 399, 1)])[0];
+    assert_eq!(ns(&known, Stage::Fetch), 0, "{:?}", spent(&known));
+}
+
+#[test]
+fn the_collection_of_metadata_holds_what_comes() {
+    // Scattered writes under a log of 128 entries write segments again and again.
+    let reads = reads_beside_writes("ufs", 12_000);
+    let (held, gc) = (longest(&reads, Stage::MetaGc), longest(&reads, Stage::Gc));
+    // It waits for the erase of a superblock, or of some.
+    assert!(held > ERASE / 2 && held < 4 * ERASE, "{held}");
+    assert!(gc > READ, "{gc}");
+    let ideal = reads_beside_writes("ideal", 12_000);
+    assert!(longest(&ideal, Stage::MetaGc) < ERASE / 2, "{}", longest(&ideal, Stage::MetaGc));
 }

@@ -110,6 +110,7 @@ mod stored;
 mod timeline;
 mod timing;
 mod versions;
+mod waits;
 
 pub use completed::Completed;
 pub use counters::Counters;
@@ -120,3 +121,4 @@ pub use geometry::{CellType, Geometry, Layout, Place};
 pub use nand::{Blind, Nand};
 pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
 pub use timing::{CellTiming, Timing};
+pub use waits::Wait;

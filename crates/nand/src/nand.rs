@@ -12,6 +12,7 @@ use crate::op::{Kind, NandEvent, Op, Sensed, Spare, Work};
 use crate::state::{Mark, State};
 use crate::timeline::{Task, Timeline};
 use crate::timing::Timing;
+use crate::waits::Wait;
 
 /// A flash array: dies behind channels, and what is programmed on them. A new array is erased.
 ///
@@ -230,6 +231,17 @@ impl Nand {
     /// way, and no program has been submitted since.
     pub fn is_erased(&self, superblock: Superblock) -> bool {
         self.state.is_erased(superblock)
+    }
+
+    /// Notes from now on what operations wait for.
+    pub fn note_waits(&mut self) {
+        self.timeline.note_waits();
+    }
+
+    /// What the operation that has completed last had waited for; `None` if that is not noted.
+    #[inline]
+    pub fn last_wait(&self) -> Option<&Wait> {
+        self.timeline.last_wait()
     }
 
     /// Operations submitted and not finished.

@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use units::{Nanos, Ppa, SimTime};
 
 use crate::op::{Kind, NandEvent, Op, Priority};
+use crate::waits::{Wait, Waits};
 
 /// An operation with everything that decides its timing.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +90,8 @@ pub(crate) struct Timeline {
     /// Submitted operations that have not finished, and free slots.
     slab: Vec<InFlight>,
     free: Vec<Slot>,
+    /// For reports; `None` until somebody wants them.
+    waits: Option<Box<Waits>>,
 }
 
 /// Operations that fit a queue before it grows for the first time.
@@ -111,7 +114,19 @@ impl Timeline {
             channels: (0..channels).map(|_| Channel { transfer: None, waiting: waiting() }).collect(),
             slab: Vec::with_capacity(QUEUE_CAPACITY),
             free: Vec::with_capacity(QUEUE_CAPACITY),
+            waits: None,
         }
+    }
+
+    /// Notes from now on what operations wait for.
+    pub fn note_waits(&mut self) {
+        self.waits = Some(Box::new(Waits::new(self.dies.len())));
+    }
+
+    /// The wait of the operation that has ended last; `None` if waits are not noted.
+    #[inline]
+    pub fn last_wait(&self) -> Option<&Wait> {
+        self.waits.as_ref().map(|waits| waits.last())
     }
 
     /// Number of submitted operations that have not finished.
@@ -140,6 +155,9 @@ impl Timeline {
                 (self.slab.len() - 1) as Slot
             }
         };
+        if self.waits.is_some() {
+            self.note_submitted(now, die, slot);
+        }
         let state = &mut self.dies[die as usize];
         if let Phase::Idle = state.phase {
             self.start(now, die as u16, slot, wakes);
@@ -234,6 +252,9 @@ impl Timeline {
         entry.started = now;
         state.sensed = sense;
         state.running = slot;
+        if let Some(waits) = &mut self.waits {
+            waits.started(die, slot);
+        }
         let channel_first = match entry.task.op.work.kind() {
             Kind::Read => entry.register_hit,
             Kind::Program => true,
@@ -280,6 +301,9 @@ impl Timeline {
         let slot = state.running;
         let InFlight { task, started, register_hit } = &self.slab[slot as usize];
         let finished = Finished { op: task.op, started: *started, register_hit: *register_hit };
+        if let Some(waits) = &mut self.waits {
+            waits.ended(die, slot, task.op.cause, now.since(*started));
+        }
         self.free.push(slot);
         if state.waiting == 0 {
             state.phase = Phase::Idle;
@@ -292,6 +316,15 @@ impl Timeline {
             self.start(now, die, next, wakes);
         }
         finished
+    }
+
+    #[inline(never)]
+    fn note_submitted(&mut self, now: SimTime, die: u32, slot: Slot) {
+        let working = !self.die_idle(die);
+        let running = working.then(|| self.running(die as u16)).map(|op| (op.task.op.cause, now.since(op.started)));
+        if let Some(waits) = &mut self.waits {
+            waits.submitted(now, die, slot, running);
+        }
     }
 
     #[inline]

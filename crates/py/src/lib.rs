@@ -10,6 +10,7 @@ use campaign::{CIRCUMSTANCES, Case, Failure, MOMENTS, Report, sabotages};
 use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{JoinSpec, TraceInfo, TraceSpec};
 use lab::{Column, LabError, OnProgress, Ran, RunResult, Spec};
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -174,8 +175,8 @@ fn simulate_piecewise(
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     let raised = Arc::new(Mutex::new(None));
     let kept = Arc::clone(&raised);
-    let sink = Box::new(move |table: &lab::RequestTable| {
-        let taken = Python::attach(|py| sink.call1(py, (dictionary(py, &table.columns)?, &table.processes)).map(drop));
+    let sink = Box::new(move |piece: lab::Piece, processes: &[String]| {
+        let taken = Python::attach(|py| sink.call1(py, (LogPiece(piece), processes)).map(drop));
         match taken {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -189,6 +190,50 @@ fn simulate_piecewise(
         return Err(error);
     }
     serde_json::to_string(&ran?).map_err(config_error)
+}
+
+/// A part of a log of requests.
+#[pyclass(frozen)]
+struct LogPiece(lab::Piece);
+
+#[pymethods]
+impl LogPiece {
+    /// Number of requests.
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Makes columns of parts of a log. It keeps its memory from part to part.
+#[pyclass(frozen)]
+#[derive(Default)]
+struct LogRows(Mutex<Vec<Column>>);
+
+#[pymethods]
+impl LogRows {
+    #[new]
+    fn new() -> LogRows {
+        LogRows::default()
+    }
+
+    /// Writes the columns of a part to arrays of bytes, which have the order of `log_columns` and the size that the
+    /// rows take.
+    fn fill(&self, py: Python<'_>, piece: &LogPiece, arrays: Vec<PyBuffer<u8>>) -> PyResult<()> {
+        let mut columns = std::mem::take(&mut *self.0.lock().expect("nobody panics with the lock"));
+        py.detach(|| piece.0.columns(&mut columns));
+        if arrays.len() != columns.len() {
+            return Err(PyValueError::new_err(format!("{} arrays for {} columns", arrays.len(), columns.len())));
+        }
+        arrays.iter().zip(&columns).try_for_each(|(array, column)| array.copy_from_slice(py, &column.bytes))?;
+        *self.0.lock().expect("nobody panics with the lock") = columns;
+        Ok(())
+    }
+}
+
+/// The columns of a log of requests: names, and types as numpy spells them.
+#[pyfunction]
+fn log_columns() -> Vec<(&'static str, &'static str)> {
+    lab::log_columns().iter().map(|column| (column.name, column.dtype)).collect()
 }
 
 /// A trace in memory, for many runs.
@@ -455,6 +500,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_logged, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_piecewise, module)?)?;
+    module.add_function(wrap_pyfunction!(log_columns, module)?)?;
+    module.add_class::<LogPiece>()?;
+    module.add_class::<LogRows>()?;
     module.add_class::<OpenedTrace>()?;
     module.add_function(wrap_pyfunction!(simulate_phone, module)?)?;
     module.add_function(wrap_pyfunction!(age, module)?)?;

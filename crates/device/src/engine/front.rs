@@ -58,6 +58,7 @@ impl<M: Mapping> Firmware<M> {
             }
             self.thread_until = self.core.now + self.command_cost(tag);
             self.incoming.pop_front();
+            self.moved(tag);
             self.start(tag);
         }
     }
@@ -230,6 +231,7 @@ impl<M: Mapping> Firmware<M> {
     fn retry_metadata(&mut self) {
         while self.core.sram.available(Owner::Load) > 0 {
             let Some(tag) = self.waiting_metadata.pop_front() else { return };
+            self.moved(tag);
             self.metadata(tag);
         }
     }

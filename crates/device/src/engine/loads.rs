@@ -103,6 +103,7 @@ impl<M: Mapping> Firmware<M> {
         // Consecutive pages become one flash read, as for segments that are in SRAM already.
         let mut run: Option<(u8, Run)> = None;
         for waiter in load.waiters.drain(..) {
+            self.waiter_moved(&waiter);
             match waiter {
                 Waiter::Unit { tag, i } => {
                     self.lookups.read_load_done();
@@ -183,6 +184,7 @@ impl<M: Mapping> Firmware<M> {
 
     fn next_group(&mut self) {
         let Some(tag) = self.loads.group_queue.pop_front() else { return };
+        self.moved(tag);
         let Op::HpbReadBuffer { group } = self.commands[usize::from(tag)].op else {
             unreachable!("tag {tag} waits for a group without asking for one");
         };

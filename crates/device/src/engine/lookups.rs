@@ -25,6 +25,7 @@ impl<M: Mapping> Firmware<M> {
                 }
             } else {
                 self.lookups.reads.pop_front();
+                self.moved(tag);
                 self.read_part_done(tag);
             }
         }

@@ -83,6 +83,9 @@ impl<M: Mapping> Firmware<M> {
 
     #[inline(always)]
     fn finish_op(&mut self, done: Completed) {
+        if self.stays.is_some() {
+            self.note_operation();
+        }
         let done = match done.failed() {
             false => done,
             true => match self.operation_failed(done) {

@@ -97,6 +97,7 @@ impl<M: Mapping> Firmware<M> {
         let read = WaitingRead { tag, first, ppa, n };
         if !self.waiting_reads.is_empty() || !self.submit_read(read) {
             self.waiting_reads.push_back(read);
+            self.moved(read.tag);
         }
     }
 
@@ -115,6 +116,7 @@ impl<M: Mapping> Firmware<M> {
         while let Some(&read) = self.waiting_reads.front() {
             if self.submit_read(read) {
                 self.waiting_reads.pop_front();
+                self.moved(read.tag);
             } else if !self.submit_part(read) {
                 return;
             }

@@ -11,18 +11,66 @@ use crate::stays::{Stay, Stays};
 impl<M: Mapping> Firmware<M> {
     /// Notes from now on what commands wait for.
     pub fn note_stays(&mut self) {
+        self.core.nand.note_waits();
         self.stays = Some(Box::new(Stays::new()));
+    }
+
+    /// A command may wait for something else from now on.
+    #[inline(always)]
+    pub(super) fn moved(&mut self, tag: u8) {
+        if let Some(stays) = &mut self.stays
+            && stays.moved.last() != Some(&tag)
+        {
+            stays.moved.push(tag);
+        }
+    }
+
+    /// Commands that wait for a map unit move when it has been read.
+    pub(super) fn waiter_moved(&mut self, waiter: &Waiter<M::Awaited>) {
+        match *waiter {
+            Waiter::Unit { tag, .. } | Waiter::Command { tag, .. } => self.moved(tag),
+            Waiter::Write { .. } => self.ordered.front().copied().into_iter().for_each(|tag| self.moved(tag)),
+        }
+    }
+
+    /// An operation of the flash ends in the present event.
+    #[inline(never)]
+    pub(super) fn note_operation(&mut self) {
+        if let Some(stays) = &mut self.stays {
+            stays.operation = self.core.nand.last_wait().copied();
+        }
     }
 
     /// Notes what commands wait for until the next event.
     #[inline(never)]
     pub(super) fn update_stays(&mut self) {
         let Some(mut stays) = self.stays.take() else { return };
-        for place in 0..stays.under_way().len() {
-            let tag = stays.under_way()[place];
-            stays.note(tag, self.stay_of(tag), self.core.now);
+        let front = (self.held_by(), self.ordered.front().map(|&tag| (tag, self.lookups.write_loading)));
+        self.note_moved(&mut stays);
+        // What follows is not the work of the operation.
+        stays.operation = None;
+        let before = std::mem::replace(&mut stays.front, front);
+        if before.0 != front.0 {
+            stays.moved.extend(self.incoming.iter().chain(&self.ordered));
+        } else if before.1 != front.1 {
+            stays.moved.extend([before.1, front.1].into_iter().flatten().map(|(tag, _)| tag));
         }
+        self.note_moved(&mut stays);
+        debug_assert!(self.stays_hold(&stays), "a command has moved, and nobody has said so");
         self.stays = Some(stays);
+    }
+
+    fn note_moved(&self, stays: &mut Stays) {
+        while let Some(tag) = stays.moved.pop() {
+            if self.commands[usize::from(tag)].active {
+                stays.note(tag, self.stay_of(tag), self.core.now);
+            }
+        }
+    }
+
+    fn stays_hold(&self, stays: &Stays) -> bool {
+        let under_way = (0..=u8::MAX).zip(&self.commands).filter(|(_, command)| command.active);
+        under_way.into_iter().all(|(tag, _)| stays.now(tag) == self.stay_of(tag))
     }
 
     fn stay_of(&self, tag: u8) -> Stay {
@@ -34,7 +82,10 @@ impl<M: Mapping> Firmware<M> {
             let looks_up = first && self.lookups.write_loading;
             return self.held_by().unwrap_or(if looks_up { Stay::MapRead } else { Stay::Sram });
         }
-        if self.waiting_metadata.contains(&tag) || self.waiting_reads.iter().any(|read| read.tag == tag) {
+        if self.waiting_metadata.contains(&tag)
+            || self.loads.group_queue.contains(&tag)
+            || self.waiting_reads.iter().any(|read| read.tag == tag)
+        {
             return Stay::Sram;
         }
         if self.lookups.reads.iter().any(|&(reader, _)| reader == tag) || self.waits_for_load(tag) {
@@ -50,7 +101,8 @@ impl<M: Mapping> Firmware<M> {
     fn held_by(&self) -> Option<Stay> {
         self.core.job.map(|job| match job {
             Job::MapFlush => Stay::MapFlush,
-            Job::Gc | Job::MetaGc => Stay::Gc,
+            Job::Gc => Stay::Gc,
+            Job::MetaGc => Stay::MetaGc,
             Job::Recovery => Stay::Recovery,
         })
     }

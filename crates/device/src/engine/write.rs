@@ -50,6 +50,7 @@ impl<M: Mapping> Firmware<M> {
                 return;
             }
             self.ordered.pop_front();
+            self.moved(tag);
             if let Some(path) = &mut self.write_path {
                 path.accepted();
             }
