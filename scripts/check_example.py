@@ -2,10 +2,12 @@
 
 The sources are copied to target/worked-example, and there the example is added as a reader would add it: its file, its
 registration, its preset. The conformance tests of the scheme run, and twenty cases of the power-cut campaign. The copy
-has a target directory of its own: cargo takes crates at the same place of two workspaces for the same.
+has a target directory of its own: cargo takes crates at the same place of two workspaces for the same. What comes from
+outside of the workspace is the same in both, and is not built again.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -36,9 +38,37 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
     begun = time.monotonic()
     copy_sources(COPY, edited())
+    share_foreign(ROOT / "target" / "debug", TARGET / "debug")
     cargo("test", "-p", "ufsim-testkit", "--test", "conformance", "NoBitmap")
     cargo("run", "-p", "ufsim-campaign", "--example", "cases", "--", "no-bitmap", str(CASES))
     print(f"example: {time.monotonic() - begun:.0f} s")
+
+
+def share_foreign(built: Path, to: Path) -> None:
+    """Links what has been built of crates from outside of the workspace to another target directory, if that is new.
+
+    Cargo names what belongs to a unit of work by its hash: the folder of its fingerprint, its files, its build script.
+    """
+    if to.exists() or not (built / ".fingerprint").is_dir():
+        return
+    own = {member["name"] for member in json.loads(metadata())["packages"]}
+    units = [path.name.rpartition("-") for path in (built / ".fingerprint").iterdir()]
+    foreign = {digest for name, _, digest in units if name not in own}
+    for folder in (".fingerprint", "build", "deps"):
+        (to / folder).mkdir(parents=True)
+        for path in (built / folder).iterdir():
+            if path.name.split(".")[0].rpartition("-")[2] not in foreign:
+                continue
+            if path.is_dir():
+                shutil.copytree(path, to / folder / path.name, copy_function=shutil.copy2)
+            else:
+                os.link(path, to / folder / path.name)
+
+
+def metadata() -> str:
+    """What cargo says of the workspace's own packages."""
+    command = ["cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"]
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def edited() -> dict[str, str]:
