@@ -99,7 +99,8 @@ def frames() -> str:
 
     text = (
         "# Frames\n\nThe data frames of results, comparisons and studies, made from their declarations; "
-        "`ufsim.columns(NAME)` gives the same as a frame. `log` is the file of `ufsim run --log`.\n"
+        "`ufsim.columns(NAME)` gives the same as a frame. `log` and `series` are the files of `ufsim run --log` and "
+        "`ufsim run --series`.\n"
     )
     for name, columns in {**FRAMES, **FILES}.items():
         rows = ([code(one.name), one.dtype, one.unit, one.meaning] for one in columns)

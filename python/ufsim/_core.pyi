@@ -67,26 +67,29 @@ def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], Non
 # A column has its type as numpy spells it, and its values.
 Columns = dict[str, tuple[str, bytes]]
 
-def simulate_logged(
-    spec_json: str, most: int, progress: Callable[[int, int | None, int, str], None] | None = None
-) -> tuple[str, tuple[Columns, list[str], int]]:
-    """Runs one scheme: its result as JSON, and a log of at most `most` requests.
+# A log of requests: its columns, a row for each request in the order of completion; the names of processes; and how
+# many requests completed after it was full.
+Logged = tuple[Columns, list[str], int]
 
-    The log is its columns, a row for each request in the order of completion; the names of processes; and how many
-    requests completed after it was full. Otherwise as `simulate`.
-    """
-
-def simulate_piecewise(
+def simulate_observed(
     spec_json: str,
-    length: int,
-    sink: Callable[[LogPiece, list[str]], None],
     progress: Callable[[int, int | None, int, str], None] | None = None,
-) -> str:
-    """Runs one scheme, and calls `sink` with each `length` requests of its log, and in the end with the rest.
+    *,
+    keep: int | None = None,
+    log: tuple[int, Callable[[LogPiece, list[str]], None]] | None = None,
+    timeline: tuple[str | PathLike[str], str, int] | None = None,
+    series: tuple[str, Callable[[Columns], None]] | None = None,
+) -> tuple[str, Logged | None]:
+    """Runs one scheme: its result as JSON, and a log of at most `keep` requests, if one is to be kept.
 
-    It gets them in the order of completion, and the names of processes so far, and may stop the run by raising.
-    Otherwise as `simulate`.
+    `log`: each so many requests, and in the end the rest, are handed over in the order of completion, with the names of
+    processes so far. `timeline`: a file of Perfetto's format, the window (`FROM..TO`), and how many events it may have.
+    `series`: a step, and what some rows at a time are handed over to. Whoever takes something may stop the run by
+    raising. Otherwise as `simulate`.
     """
+
+def check_observed(window: str, step: str) -> None:
+    """Raises `ConfigError` if the window of a timeline or the step of a series can not be read."""
 
 class LogPiece:
     """A part of a log of requests. Its memory goes back to the run when it is no longer used."""
@@ -117,8 +120,8 @@ class OpenedTrace:
 
     def simulate(
         self, spec_json: str, most: int, progress: Callable[[int, int | None, int, str], None] | None = None
-    ) -> tuple[str, tuple[Columns, list[str], int]]:
-        """As `simulate_logged`, with this trace in place of the spec's workload."""
+    ) -> tuple[str, Logged]:
+        """As `simulate`, with this trace in place of the spec's workload, and a log of at most `most` requests."""
 
 def simulate_phone(
     spec_json: str,

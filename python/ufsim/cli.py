@@ -38,7 +38,11 @@ from ufsim.cli_options import (
     NameOption,
     OutOption,
     SchemesOption,
+    SeriesOption,
+    StepOption,
+    TimelineOption,
     UsageError,
+    WindowOption,
     takes,
 )
 from ufsim.crash import crash as run_campaign
@@ -46,6 +50,7 @@ from ufsim.crash import failure_lines
 from ufsim.documents import parse
 from ufsim.exits import Exit
 from ufsim.formats import workload_name
+from ufsim.observe import Observed
 from ufsim.progress import CountDisplay, ProgressDisplay
 from ufsim.results import Comparison, Result
 from ufsim.runner import Progress
@@ -91,6 +96,10 @@ def run(
     options: Arguments,
     cache: CacheOption = True,
     log: LogOption = None,
+    timeline: TimelineOption = None,
+    timeline_window: WindowOption = None,
+    series: SeriesOption = None,
+    step: StepOption = None,
     as_json: JsonOption = False,
     fio_json: Annotated[bool, typer.Option("--fio-json", help="Print the result as fio's JSON.")] = False,
 ) -> None:
@@ -99,7 +108,8 @@ def run(
         raise UsageError("--json and --fio-json exclude each other")
     if fio_json and len(options["workload"]) > 1:
         raise UsageError("--fio-json is for one workload; --json takes several")
-    done = simulate([options.pop("scheme")], options, cache=cache, jobs=None, log=log)
+    observed = Observed(log or False, timeline, timeline_window, series, step)
+    done = simulate([options.pop("scheme")], options, cache=cache, jobs=None, observed=observed)
     if fio_json:
         print(json.dumps(parse(done.results[0].to_fio_json()), indent=2))
     elif as_json:
@@ -117,13 +127,18 @@ def compare(
     cache: CacheOption = True,
     jobs: JobsOption = None,
     log: LogOption = None,
+    timeline: TimelineOption = None,
+    timeline_window: WindowOption = None,
+    series: SeriesOption = None,
+    step: StepOption = None,
     as_json: JsonOption = False,
     out: OutOption = None,
     name: NameOption = None,
 ) -> None:
     """Simulate several schemes under the same workload, or under each of several, and compare them."""
     directory = directory_for(out, name, as_json)
-    done = simulate(listed(schemes), options, cache=cache, jobs=jobs, log=log)
+    observed = Observed(log or False, timeline, timeline_window, series, step)
+    done = simulate(listed(schemes), options, cache=cache, jobs=jobs, observed=observed)
     stem = name or default_name(done)
     failures = [] if directory is None else write_files(done, directory, stem)
     if as_json:
@@ -447,15 +462,15 @@ def directory_for(out: Path | None, name: str | None, as_json: bool) -> Path | N
 
 
 def simulate(
-    names: list[str], options: Arguments, *, cache: bool, jobs: int | None, log: Path | None
+    names: list[str], options: Arguments, *, cache: bool, jobs: int | None, observed: Observed
 ) -> Comparison | Suite:
     """Runs the schemes under a progress bar: a comparison or, of several workloads, a suite."""
     states = StateCache() if cache else None
-    if log is not None:
-        outputs.ready(log.parent)
+    for path in observed.files.values():
+        outputs.ready(path.parent)
     workloads: list[str] = options.pop("workload")
     with ProgressDisplay() as progress:
-        shared = options | {"schemes": names, "jobs": jobs, "progress": progress, "cache": states, "log": log or False}
+        shared = options | vars(observed) | {"schemes": names, "jobs": jobs, "progress": progress, "cache": states}
         return compare_schemes(workloads[0], **shared) if len(workloads) == 1 else compare_schemes(workloads, **shared)
 
 

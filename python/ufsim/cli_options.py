@@ -36,6 +36,33 @@ LogOption = Annotated[
         help="Also write every request with its stages to this file; FILE-SCHEME.parquet with several schemes.",
     ),
 ]
+TimelineOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.pftrace",
+        help="Also write what dies, channels, link and firmware did, for the Perfetto UI; FILE-SCHEME.pftrace with "
+        "several schemes.",
+    ),
+]
+WindowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--timeline-window",
+        metavar="FROM..TO",
+        help="The part of the run that the timeline shows, such as 2s..2.5s after the workload began. (default: all)",
+    ),
+]
+SeriesOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.parquet",
+        help="Also write throughput, latencies, WAF, caches and queues for each interval of a step; "
+        "FILE-SCHEME.parquet with several schemes.",
+    ),
+]
+StepOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Length of an interval of the series. (default: 100ms)")
+]
 JobsOption = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time. (default: one per processor)")]
 OutOption = Annotated[
     Path | None,

@@ -205,8 +205,41 @@ _LOG = _columns(
     *((f"stage_{name}_ns", WIDE, "ns", meaning) for name, meaning in STAGES.items()),
 )
 
+_LATENCIES = "mean p50 p99 p999 max"
+_SERIES = _columns(
+    ("at_ns", WIDE, "ns", "start of an interval, from the first measured request on"),
+    ("interval_ns", WIDE, "ns", "its length: the step, and less for the last one"),
+    ("requests", WIDE, "requests", "measured, that completed in it"),
+    ("reads writes flushes trims", WIDE, "requests", "of these, by kind"),
+    ("read_bytes write_bytes", WIDE, "B", "bytes that these asked for"),
+    ("iops", REAL, "1/s", "requests per second"),
+    ("mib_per_s", REAL, "MiB/s", "bytes read and written per second"),
+    (
+        " ".join(f"{kind}{name}_ns" for kind in ("", "read_", "write_") for name in _LATENCIES.split()),
+        REAL,
+        "ns",
+        "latency of all requests, of reads, of writes that completed in it; missing where none did",
+    ),
+    ("queue_depth", REAL, "requests", "under way, as a mean over time"),
+    ("queue_depth_max", WIDE, "requests", "under way at most"),
+    ("host_hits sram_hits map_misses", WIDE, "requests", f"reads {_READS}"),
+    ("host_hit_ratio sram_hit_ratio", REAL, "", "share of these reads (0 to 1); missing where none completed"),
+    ("host_units_written", WIDE, "4 KiB", "units that the device has taken from the host"),
+    (
+        "data_units_programmed map_units_programmed gc_units_programmed",
+        WIDE,
+        "4 KiB",
+        "units programmed: data of the host with padding, mapping table and other metadata, copies of GC",
+    ),
+    ("waf", REAL, "", "units programmed per unit that the host wrote; missing where it wrote none"),
+    ("free_superblocks", WIDE, "superblocks", "of data, at the end of the interval"),
+    ("log_entries", WIDE, "entries", "in the device's L2P log, at the end"),
+    ("sram_buffers", WIDE, "buffers", "of the device's SRAM in use, cached segments not counted, at the end"),
+    ("host_cache_bytes", WIDE, "B", "memory of the host that the scheme takes, at the end"),
+)
+
 # By what gives the file: columns of files that no frame is made from.
-FILES: Mapping[str, tuple[Column, ...]] = {"log": _LOG}
+FILES: Mapping[str, tuple[Column, ...]] = {"log": _LOG, "series": _SERIES}
 
 # By the name of the method that gives the frame.
 FRAMES: Mapping[str, tuple[Column, ...]] = {
@@ -228,8 +261,8 @@ def columns(frame: str) -> "pd.DataFrame":
     """What the columns of a frame mean: one row for each, indexed by `name`, with `dtype`, `unit` and `meaning`.
 
     `frame` is the name of the method that gives it, such as "latency" or "uses". All frames end with the same columns,
-    which say what was run: `workload`, `profile`, `settings`, `seed`, `version`. "log" stands for the file that
-    `ufsim.run(..., log=FILE)` writes.
+    which say what was run: `workload`, `profile`, `settings`, `seed`, `version`. "log" and "series" stand for
+    the files that `ufsim.run(..., log=FILE, series=FILE)` writes.
     """
     import pandas as pd
 

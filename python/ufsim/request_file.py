@@ -7,7 +7,6 @@ some pieces of `PIECE` rows, whatever its length. The file takes its place only 
 
 import json
 import threading
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from queue import Queue
@@ -40,20 +39,6 @@ WORDS = {"kind": KINDS, "outcome": OUTCOMES}
 SWITCHES = ("measured", "failed")
 # The key of the file's own metadata under which it says what was run.
 WHAT_WAS_RUN = b"ufsim"
-
-
-def log_paths(path: Path, specs: "Sequence[Spec]") -> dict[str, Path]:
-    """The file of each scheme: `path` itself, or with several schemes FILE-SCHEME.parquet.
-
-    Raises `ConfigError` for a path that does not say what it is, and with several workloads.
-    """
-    if path.suffix != ENDING:
-        raise _core.ConfigError(f"log = '{path}': must be the path of a file that ends with {ENDING}")
-    if len({spec.workload for spec in specs}) > 1:
-        raise _core.ConfigError(f"log = '{path}': must be True or a number with several workloads, not a file")
-    if len(specs) == 1:
-        return {specs[0].scheme: path}
-    return {spec.scheme: path.with_stem(f"{path.stem}-{spec.scheme}") for spec in specs}
 
 
 class RequestFile:
@@ -123,14 +108,14 @@ def empty() -> "Arrays":
     return {name: np.zeros(PIECE, dtype) for name, dtype in _core.log_columns()}
 
 
-def schema(spec: "Spec") -> "pa.Schema":
-    """The columns of a log with their units and meanings, and what the run is."""
+def schema(spec: "Spec", file: str = "log") -> "pa.Schema":
+    """The columns of a file of `FILES` with their units and meanings, and what the run is."""
     import pyarrow as pa
 
     run = {name: getattr(spec, name) for name in ("scheme", "workload", "profile", "seed")}
     run |= {"settings": {key: str(value) for key, value in spec.settings.items()}, "version": _core.__version__}
     run["options"] = asdict(spec)
-    return pa.schema([field(column) for column in FILES["log"]], {WHAT_WAS_RUN: json.dumps(run)})
+    return pa.schema([field(column) for column in FILES[file]], {WHAT_WAS_RUN: json.dumps(run)})
 
 
 def field(column: Column) -> "pa.Field":

@@ -8,12 +8,12 @@ from os import PathLike
 from pathlib import Path
 from typing import SupportsIndex, Unpack, overload
 
-from ufsim import _core, outputs
+from ufsim import _core
 from ufsim.documents import parse
 from ufsim.formats import workload_names
 from ufsim.names import check_range
-from ufsim.request_file import PIECE, RequestFile, log_paths
-from ufsim.request_log import RequestLog, room
+from ufsim.observe import Log, Observed, PathText
+from ufsim.request_log import RequestLog
 from ufsim.results import Comparison, Result
 from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, RunOptions, Spec, Workload, specs_of
 from ufsim.states import StateCache, simulated
@@ -22,9 +22,6 @@ from ufsim.suite import Suite
 # scheme (after the workload, if there are several), phase ("wait", "age", "precondition", "run" or "verify"),
 # bytes completed, bytes in all if known, simulated nanoseconds
 Progress = Callable[[str, str, int, int | None, int], None]
-
-# Every request of a run: kept in memory, up to a number (True: a million), or written to a file, or not at all (False).
-Log = bool | int | str | PathLike[str]
 
 # States of aged devices: kept in the usual place (True), in a directory, in a cache, or not at all (False).
 Cache = StateCache | bool | str | PathLike[str] | None
@@ -43,6 +40,10 @@ def run(  # type: ignore[overload-overlap]
     progress: Progress | None = None,
     cache: Cache = True,
     log: Log = False,
+    timeline: PathText | None = None,
+    timeline_window: str | None = None,
+    series: PathText | None = None,
+    step: str | None = None,
     **options: Unpack[RunOptions],
 ) -> Result: ...
 
@@ -55,6 +56,10 @@ def run(
     progress: Progress | None = None,
     cache: Cache = True,
     log: Log = False,
+    timeline: PathText | None = None,
+    timeline_window: str | None = None,
+    series: PathText | None = None,
+    step: str | None = None,
     **options: Unpack[RunOptions],
 ) -> Suite: ...
 
@@ -66,6 +71,10 @@ def run(
     progress: Progress | None = None,
     cache: Cache = True,
     log: Log = False,
+    timeline: PathText | None = None,
+    timeline_window: str | None = None,
+    series: PathText | None = None,
+    step: str | None = None,
     **options: Unpack[RunOptions],
 ) -> Result | Suite:
     """Simulates one scheme.
@@ -83,11 +92,16 @@ def run(
     a Parquet file, the requests are written there instead, however many, with their stages; `ufsim.columns("log")` says
     what is in it. There is no such file of several workloads.
 
+    `timeline` is the path of a file for the Perfetto UI (.pftrace), with all that dies, channels, link and firmware do;
+    `timeline_window` is a part of the run, such as "2s..2.5s". `series` is the path of a Parquet file with a row for
+    each interval of a `step`, such as "10ms" (default: 100ms); `ufsim.columns("series")` says what is in it.
+
     Raises `ConfigError` (`OptionError` for an option that has no effect on such a workload), `FileNotFoundError` or
     `SimulationBug`, and `TypeError` for an option that does not exist.
     """
     specs = specs_of("run", workload, scheme, options)
-    results = run_with_log(specs, 1, progress, states_of(cache), log)
+    observed = Observed(log, timeline, timeline_window, series, step)
+    results = run_observed(specs, 1, progress, states_of(cache), observed)
     return results[0] if isinstance(workload, str | PathLike) else suite_of(specs, results)
 
 
@@ -100,6 +114,10 @@ def compare(  # type: ignore[overload-overlap]
     progress: Progress | None = None,
     cache: Cache = True,
     log: Log = False,
+    timeline: PathText | None = None,
+    timeline_window: str | None = None,
+    series: PathText | None = None,
+    step: str | None = None,
     **options: Unpack[RunOptions],
 ) -> Comparison: ...
 
@@ -113,6 +131,10 @@ def compare(
     progress: Progress | None = None,
     cache: Cache = True,
     log: Log = False,
+    timeline: PathText | None = None,
+    timeline_window: str | None = None,
+    series: PathText | None = None,
+    step: str | None = None,
     **options: Unpack[RunOptions],
 ) -> Suite: ...
 
@@ -125,6 +147,10 @@ def compare(
     progress: Progress | None = None,
     cache: Cache = True,
     log: Log = False,
+    timeline: PathText | None = None,
+    timeline_window: str | None = None,
+    series: PathText | None = None,
+    step: str | None = None,
     **options: Unpack[RunOptions],
 ) -> Comparison | Suite:
     """Simulates several schemes under the same workload, `jobs` at a time (default: one for each processor).
@@ -134,7 +160,8 @@ def compare(
     of aged devices. Otherwise as `run`.
     """
     specs = specs_of("compare", workload, schemes, options)
-    results = run_with_log(specs, jobs_of(jobs), progress, states_of(cache), log)
+    observed = Observed(log, timeline, timeline_window, series, step)
+    results = run_observed(specs, jobs_of(jobs), progress, states_of(cache), observed)
     suite = suite_of(specs, results)
     return suite[0] if isinstance(workload, str | PathLike) else suite
 
@@ -161,41 +188,27 @@ def states_of(cache: Cache) -> StateCache | None:
 
 
 def run_all(
-    specs: list[Spec],
-    jobs: int,
-    progress: Progress | None = None,
-    cache: StateCache | None = None,
-    most_logged: int = 0,
+    specs: list[Spec], jobs: int, progress: Progress | None = None, cache: StateCache | None = None
 ) -> list[Result]:
     """Runs `specs` in threads; the first failure, or an interrupt, stops all of them."""
-
-    def simulate(spec: Spec, report: Callable[..., None]) -> Result:
-        if most_logged:
-            document, log = simulated(
-                cache, spec, report, lambda begun: _core.simulate_logged(begun.to_json(), most_logged, report)
-            )
-            return Result(parse(document), RequestLog(*log))
-        document = simulated(cache, spec, report, lambda begun: _core.simulate(begun.to_json(), report))
-        return Result(parse(document))
-
-    return run_threads(specs, jobs, simulate, progress)
+    return run_observed(specs, jobs, progress, cache, Observed())
 
 
-def run_with_log(
-    specs: list[Spec], jobs: int, progress: Progress | None, cache: StateCache | None, log: Log
+def run_observed(
+    specs: list[Spec], jobs: int, progress: Progress | None, cache: StateCache | None, observed: Observed
 ) -> list[Result]:
-    """Runs `specs` as `run_all`, with a log in memory or in files, if one is wanted."""
-    if not isinstance(log, str | PathLike):
-        return run_all(specs, jobs, progress, cache, room(log))
-    paths = log_paths(Path(log), specs)
+    """Runs `specs` as `run_all`, and keeps what is wanted of them beside their results."""
+    observed.check(specs)
 
     def simulate(spec: Spec, report: Callable[..., None]) -> Result:
-        def logged(begun: Spec) -> str:
-            with RequestFile(beside, spec) as file:
-                return _core.simulate_piecewise(begun.to_json(), PIECE, file.take, report)
+        with observed.of(spec, alone=len(specs) == 1) as asked:
 
-        with outputs.replacing(paths[spec.scheme]) as beside:
-            return Result(parse(simulated(cache, spec, report, logged)))
+            def core(begun: Spec) -> "tuple[str, _core.Logged | None]":
+                text = begun.to_json()
+                return _core.simulate_observed(text, report, **asked) if asked else (_core.simulate(text, report), None)
+
+            document, log = simulated(cache, spec, report, core)
+        return Result(parse(document), RequestLog(*log) if log else None)
 
     return run_threads(specs, jobs, simulate, progress)
 

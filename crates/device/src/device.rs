@@ -4,6 +4,7 @@ use nand::Counters;
 use ufs::{Command, DeviceInfo};
 use units::{Counter, Lpa, Seq, SimTime};
 
+use crate::activity::{Activity, Levels};
 use crate::config::Config;
 use crate::engine::core::{DeviceEvent, Effects};
 use crate::engine::power::{Flash, GcCopy, Moment};
@@ -214,6 +215,39 @@ impl Device {
     /// ask for it.
     pub fn stays(&self, tag: ufs::Tag) -> &[(Stay, SimTime)] {
         each!(&self.inner, fw => fw.stays(tag))
+    }
+
+    /// Notes from now on what flash and firmware are busy with, or no more. For reports only.
+    pub fn note_activity(&mut self, wanted: bool) {
+        each!(&mut self.inner, fw => fw.note_activity(wanted));
+    }
+
+    /// Takes out the activities that have ended since the last call, in the order in which they were noted: those of
+    /// the firmware thread when they begin. Tags are those of commands that have not been answered, or whose responses
+    /// have not arrived at the host.
+    pub fn take_activity(&mut self, into: &mut Vec<Activity>) {
+        each!(&mut self.inner, fw => fw.take_activity(into));
+    }
+
+    /// The activities that go on at `now`, as if they ended then, with or without [`Device::note_activity`]. Those of
+    /// the firmware thread are noted when they begin.
+    pub fn activity_under_way(&self, now: SimTime) -> Vec<Activity> {
+        each!(&self.inner, fw => fw.activity_under_way(now))
+    }
+
+    /// The sizes of its flash array.
+    pub fn geometry(&self) -> &nand::Geometry {
+        each!(&self.inner, fw => fw.geometry())
+    }
+
+    /// Flash operations submitted and not finished. For reports only.
+    pub fn operations_in_flight(&self) -> u32 {
+        each!(&self.inner, fw => fw.operations_in_flight())
+    }
+
+    /// How full queues and buffers are. For reports only.
+    pub fn levels(&self) -> Levels {
+        each!(&self.inner, fw => fw.levels())
     }
 
     /// Counters that only this mapping scheme has, in the order of [`MappingKind::counters`].

@@ -25,6 +25,7 @@
 //! wants done later stands in [`Device::effects`]. It decides only from its SRAM, from flash it has read (and been
 //! charged for), and from what the host sent.
 
+mod activity;
 mod blocks;
 mod buffer;
 mod concerned;
@@ -56,6 +57,7 @@ mod unit_writes;
 mod validity;
 mod write_path;
 
+pub use activity::{Activity, Levels, Origin, Work};
 pub use config::{Config, EngineConfig, GcConfig, GcPace, LogConfig, SramConfig};
 pub use device::{Device, DeviceConfig, Unpowered};
 pub use engine::core::{DeviceEvent, Effects};

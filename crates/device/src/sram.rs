@@ -26,7 +26,8 @@ pub enum Owner {
     Gc,
 }
 
-const OWNERS: usize = 6;
+/// Number of owners.
+pub const OWNERS: usize = 6;
 
 /// Counts of buffers by owner, and the segment cache.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]

@@ -324,6 +324,11 @@ impl Driver {
         self.map_fetches
     }
 
+    /// Commands that have been sent and not answered.
+    pub fn commands_in_flight(&self) -> u32 {
+        self.tags.in_flight()
+    }
+
     /// The request whose command is in flight under this tag; `None` for the driver's own commands. To be called before
     /// the response is handled.
     pub fn request_in_flight(&self, tag: Tag) -> Option<u32> {

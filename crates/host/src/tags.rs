@@ -70,6 +70,11 @@ impl TagTable {
         self.free != 0 && self.users < self.user_limit
     }
 
+    /// Commands in flight.
+    pub fn in_flight(&self) -> u32 {
+        (self.all & !self.free).count_ones()
+    }
+
     /// Largest number of commands in flight. The lowest free tag is taken first, so the highest tag ever taken gives
     /// it.
     pub fn peak(&self) -> u32 {

@@ -10,7 +10,7 @@
 use std::ops::ControlFlow;
 use std::process::Command;
 
-use ufsim_lab::{Piece, RunResult, Spec, Workload, simulate_piecewise, simulate_workload};
+use ufsim_lab::{Logging, Observe, Piece, RunResult, Spec, Workload, simulate_observed, simulate_workload};
 use workload::fio::JobFile;
 
 struct Case {
@@ -140,8 +140,9 @@ fn run(case: &Case) -> RunResult {
     if case.logged {
         spec.workload = case.job.into();
         let sink = Box::new(|_: Piece, _: &[String]| ControlFlow::Continue(()));
-        let ran = simulate_piecewise(&spec, 1 << 17, sink, &mut |_| ControlFlow::Continue(()));
-        return ran.expect("a run without errors");
+        let observe = Observe::logging(Logging::Pieces(1 << 17, sink));
+        let ran = simulate_observed(&spec, observe, &mut |_| ControlFlow::Continue(()));
+        return ran.expect("a run without errors").result;
     }
     let text = match case.job.contains('[') {
         true => case.job.to_owned(),

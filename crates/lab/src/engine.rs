@@ -16,6 +16,7 @@ use crate::ageing::{aged_with, ageing};
 use crate::assemble::{assemble, misfit};
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
+use crate::observe::{SeriesTo, TimelineTo, Wanted};
 use crate::open::{Beneath, JobText, Workload, kind_of, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
@@ -37,33 +38,18 @@ const ENTRY_BYTES: u64 = 8;
 pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, LabError> {
     let run = Run::of(spec)?;
     let workload = open(spec, run.beneath()?)?;
-    run.go(workload, None, progress).map(|ran| ran.result)
+    run.go(workload, Observe::default(), progress).map(|ran| ran.result)
 }
 
-/// Runs one simulation, and keeps a log of at most `most` requests.
+/// Runs one simulation, and keeps what is wanted beside its result.
 ///
 /// # Errors
-/// See [`simulate`].
-pub fn simulate_logged(spec: &Spec, most: usize, progress: &mut OnProgress) -> Result<Ran, LabError> {
+/// See [`simulate`], and [`LabError::Output`] if a timeline can not be written; those who take a log or a series may
+/// stop the run, too.
+pub fn simulate_observed(spec: &Spec, observe: Observe, progress: &mut OnProgress) -> Result<Ran, LabError> {
     let run = Run::of(spec)?;
     let workload = open(spec, run.beneath()?)?;
-    run.go(workload, Some(Logging::First(most)), progress)
-}
-
-/// Runs one simulation, and hands its log of requests over in pieces of so many, so that a run of any length needs no
-/// more memory for the log than a piece.
-///
-/// # Errors
-/// See [`simulate`]; `sink` may stop the run, too.
-pub fn simulate_piecewise(
-    spec: &Spec,
-    length: usize,
-    sink: Sink,
-    progress: &mut OnProgress,
-) -> Result<RunResult, LabError> {
-    let run = Run::of(spec)?;
-    let workload = open(spec, run.beneath()?)?;
-    run.go(workload, Some(Logging::Pieces(length.max(1), sink)), progress).map(|ran| ran.result)
+    run.go(workload, observe, progress)
 }
 
 /// Checks what can be checked of a run without reading a trace or simulating: the machine, and that every option given
@@ -83,7 +69,7 @@ pub fn check(spec: &Spec) -> Result<WorkloadKind, LabError> {
 /// # Errors
 /// See [`simulate`].
 pub fn simulate_workload(spec: &Spec, workload: Workload, progress: &mut OnProgress) -> Result<RunResult, LabError> {
-    Run::of(spec)?.go(workload, None, progress).map(|ran| ran.result)
+    Run::of(spec)?.go(workload, Observe::default(), progress).map(|ran| ran.result)
 }
 
 /// Runs a scenario of a phone, and keeps every read if `keep_reads`.
@@ -100,7 +86,7 @@ pub fn simulate_phone(spec: &Spec, keep_reads: bool, progress: &mut OnProgress) 
     if keep_reads {
         workload.source.keep_reads();
     }
-    run.go(workload, None, progress)
+    run.go(workload, Observe::default(), progress)
 }
 
 /// What a run gives.
@@ -114,11 +100,30 @@ pub struct Ran {
     pub requests: Option<RequestTable>,
 }
 
+/// What is wanted of a run beside its result. It changes nothing in the run.
+#[derive(Default)]
+pub struct Observe {
+    /// A log of requests.
+    pub log: Option<Logging>,
+    /// A timeline.
+    pub timeline: Option<TimelineTo>,
+    /// A series at a chosen step.
+    pub series: Option<SeriesTo>,
+}
+
+impl Observe {
+    /// Nothing but a log.
+    pub fn logging(log: Logging) -> Observe {
+        Observe { log: Some(log), ..Observe::default() }
+    }
+}
+
 /// The log of requests that is wanted of a run.
-pub(crate) enum Logging {
+pub enum Logging {
     /// Of the first so many, at the end.
     First(usize),
-    /// Of all, in pieces of so many, as it goes.
+    /// Of all, in pieces of so many (at least one), as it goes: a run of any length needs no more memory for the log
+    /// than some pieces.
     Pieces(usize, Sink),
 }
 
@@ -127,7 +132,7 @@ impl Logging {
     fn keep(self, start: SimTime) -> Keep {
         match self {
             Logging::First(most) => Keep::First(most),
-            Logging::Pieces(length, sink) => Keep::Pieces { length, start, sink },
+            Logging::Pieces(length, sink) => Keep::Pieces { length: length.max(1), start, sink },
         }
     }
 }
@@ -192,25 +197,29 @@ impl Run<'_> {
         })
     }
 
-    /// The whole run of a workload, with a log of requests if one is wanted.
+    /// The whole run of a workload, with what is wanted beside its result.
     pub(crate) fn go(
         &self,
         mut workload: Workload,
-        log: Option<Logging>,
+        observe: Observe,
         progress: &mut OnProgress,
     ) -> Result<Ran, LabError> {
         let (mut system, state) = self.begin(progress)?;
         let plan = self.spec.memory_plan()?;
         system.plan_memory(plan).map_err(|error| misfit(&self.machine.profile, &error))?;
         let source = &mut *workload.source;
-        let at_the_end = matches!(log, Some(Logging::First(_)));
-        let ran = self.guarded(|| self.phases(&mut system, source, log, progress));
+        let at_the_end = matches!(observe.log, Some(Logging::First(_)));
+        let ran = self.guarded(|| self.phases(&mut system, source, observe, progress));
         let start = match ran.map_err(|bug| with_place(bug, &system))? {
             Ok(start) => start,
-            Err(Stop::Interrupted) => return Err(LabError::Interrupted),
+            Err(Stop::Interrupted) => {
+                let unwritten = system.take_observers().map(|observers| observers.finish(None, system.now()));
+                return Err(unwritten.and_then(Result::err).map_or(LabError::Interrupted, unwritten_timeline));
+            }
             Err(stop) => return Err(with_place(self.bug(&stop.to_string()), &system)),
         };
         let requests = at_the_end.then(|| table(system.take_log(), start.at, source.processes()));
+        let observers = system.take_observers();
         let (measure, after) = system.outcome();
         if measure.submitted != measure.completed {
             let lost = format!("{} requests submitted, {} completed", measure.submitted, measure.completed);
@@ -223,6 +232,8 @@ impl Run<'_> {
         }
         let mut own = source.report();
         let reads = own.reads.take();
+        let observed = observers.map(|observers| observers.finish(own.phone.as_ref(), after.at));
+        let notice = observed.transpose().map_err(unwritten_timeline)?.flatten();
         let idle_seed = self.idle_seed(&workload, state.as_ref().map(|state| state.age.as_str()));
         let Machine { parts, profile } = &self.machine;
         let context = Context {
@@ -238,6 +249,7 @@ impl Run<'_> {
                 .chain(profile.what_if())
                 .chain(idle_seed)
                 .chain(unchanged_memory(system.memory_changes_left()))
+                .chain(notice)
                 .collect(),
         };
         let mut result = report(measure, &after, context);
@@ -299,7 +311,7 @@ impl Run<'_> {
         &self,
         system: &mut System,
         source: &mut dyn Source,
-        log: Option<Logging>,
+        observe: Observe,
         progress: &mut OnProgress,
     ) -> Result<Start, Stop> {
         let fill = match self.spec.precondition.as_str() {
@@ -319,10 +331,13 @@ impl Run<'_> {
             requests: measure.unmeasured,
             operations: counters.operations(),
         };
+        let Observe { log, timeline, series } = observe;
         if let Some(log) = log {
             system.log_requests(log.keep(start.at));
         }
+        system.observe(Wanted { timeline, series });
         system.run(source, &mut throttled("run", &self.wall, progress))?;
+        system.end_observation(source.processes());
         if system.end_log(source.processes()) { Ok(start) } else { Err(Stop::Interrupted) }
     }
 
@@ -398,6 +413,10 @@ fn with_place(error: LabError, system: &System) -> LabError {
         LabError::Bug(text) => LabError::Bug(format!("event {} at {}: {text}", system.events(), system.now())),
         other => other,
     }
+}
+
+fn unwritten_timeline(error: std::io::Error) -> LabError {
+    LabError::Output(format!("the timeline: {error}"))
 }
 
 /// Says that limits of host memory were never used.

@@ -24,6 +24,7 @@ mod ageing;
 mod assemble;
 mod cache;
 mod digest;
+mod duration;
 mod energy;
 mod engine;
 mod error;
@@ -32,6 +33,7 @@ mod fio_json;
 mod kind;
 mod measure;
 mod memory_plan;
+mod observe;
 mod open;
 mod opened;
 pub mod options;
@@ -64,13 +66,14 @@ pub use assemble::assemble;
 pub use cache::CacheOf;
 pub use energy::{Energy, EnergyModel};
 pub use engine::{
-    Ran, RequestTable, age, age_header, check, simulate, simulate_logged, simulate_phone, simulate_piecewise,
+    Logging, Observe, Ran, RequestTable, age, age_header, check, simulate, simulate_observed, simulate_phone,
     simulate_workload,
 };
 pub use error::LabError;
 pub use fio_json::fio_json;
 pub use kind::WorkloadKind;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
+pub use observe::{RowSink, SeriesTo, TimelineTo, Window, parse_step};
 pub use open::Workload;
 pub use opened::{OpenedTrace, simulate_trace};
 pub use options::{Setup, Spec};

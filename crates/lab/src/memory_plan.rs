@@ -9,12 +9,11 @@ use std::collections::VecDeque;
 use serde_json::Value;
 use units::{MIB, Nanos, SimTime};
 
+use crate::duration::time;
 use crate::error::LabError;
 
 /// Most MiB of a limit; also of the profile's `host.memory_mib`.
 const MOST_MIB: u64 = 65_536;
-/// Units of time, the longer names first.
-const UNITS: [(&str, u64); 4] = [("min", 60_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("s", 1_000_000_000)];
 const ALLOWED: &str = "must be MIB, or MIB,TIME=MIB,... with rising times such as 500ms, 10s or 2min; \
                        MIB is 1..=65536 or unlimited";
 
@@ -55,14 +54,6 @@ fn limit(text: &str) -> Option<Option<u64>> {
         "unlimited" => Some(None),
         _ => text.parse().ok().filter(|mib| (1..=MOST_MIB).contains(mib)).map(Some),
     }
-}
-
-/// A number with its unit; more than 0.
-fn time(text: &str) -> Option<Nanos> {
-    let (number, each) = UNITS.iter().find_map(|&(unit, each)| Some((text.strip_suffix(unit)?, each)))?;
-    let number: f64 = number.trim().parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0)?;
-    let nanos = number * each as f64;
-    (1.0..1e18).contains(&nanos).then_some(Nanos(nanos.round() as u64))
 }
 
 impl MemoryPlan {

@@ -6,7 +6,7 @@ use units::SimTime;
 use workload::Trace;
 use workload::report::columns::Column;
 
-use crate::engine::{Logging, Ran, Run};
+use crate::engine::{Logging, Observe, Ran, Run};
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
 use crate::open::{kind_of, on_device, read_trace};
@@ -57,5 +57,5 @@ pub fn simulate_trace(
     spec.check_effects(WorkloadKind::Trace)?;
     let run = Run::of(spec)?;
     let workload = on_device(trace.trace.clone(), spec, run.beneath()?)?;
-    run.go(workload, Some(Logging::First(most)), progress)
+    run.go(workload, Observe::logging(Logging::First(most)), progress)
 }

@@ -26,7 +26,7 @@ pub struct Slot {
     pub lpa: Lpa,
     /// Units; 0 for a flush.
     pub len: u32,
-    /// The oracle's number, of writes and trims.
+    /// The oracle's number, of writes and trims; 0 until they are submitted.
     pub number: u32,
     /// Bytes as the workload asked for them.
     pub bytes: u64,
@@ -87,7 +87,7 @@ impl Requests {
         slot.arrival = request.arrival;
         slot.phone_latency = request.phone_latency;
         (slot.dispatched, slot.rider) = (None, None);
-        slot.outcome = None;
+        (slot.outcome, slot.number) = (None, 0);
         slot.fault_injected = false;
         (slot.status, slot.content) = (Status::Good, 0);
         slot.busy = true;

@@ -34,6 +34,7 @@ use self::faults::{failed, has_excuse};
 use crate::digest;
 use crate::measure::{Measure, Snapshot};
 use crate::memory_plan::MemoryPlan;
+use crate::observe::{Observers, Wanted};
 use crate::oracle::{Oracle, Violation};
 use crate::request_log::{self, Keep, LoggedRequests, RequestLog};
 use crate::requests::{Requests, Slot};
@@ -77,6 +78,8 @@ pub struct System {
     notes_outcomes: bool,
     /// The log of requests, if it is wanted.
     log: Option<Box<RequestLog>>,
+    /// Those who look on, if anybody does.
+    observers: Option<Box<Observers>>,
     reads_to_note: Vec<Ticket>,
     /// The source merges neighbouring requests.
     merges: bool,
@@ -103,6 +106,7 @@ impl System {
             measure: Measure::default(),
             notes_outcomes: false,
             log: None,
+            observers: None,
             reads_to_note: Vec::new(),
             merges: false,
             riders: Vec::new(),
@@ -142,6 +146,23 @@ impl System {
         self.log = Some(Box::new(RequestLog::new(keep)));
     }
 
+    /// Shows the workload that begins now to observers.
+    pub(crate) fn observe(&mut self, wanted: Wanted) {
+        self.observers = Observers::new(wanted, &mut self.stack);
+    }
+
+    /// The workload has ended: observers have seen everything.
+    pub(crate) fn end_observation(&mut self, processes: &[String]) {
+        if let Some(observers) = &mut self.observers {
+            observers.end(&mut self.stack, &mut self.requests, processes);
+        }
+    }
+
+    /// Those who have looked on.
+    pub(crate) fn take_observers(&mut self) -> Option<Box<Observers>> {
+        self.observers.take()
+    }
+
     /// Hands over the rest of a log that is handed over in pieces. False if whoever takes it wants no more.
     pub fn end_log(&mut self, processes: &[String]) -> bool {
         self.log.as_mut().is_none_or(|log| {
@@ -164,7 +185,8 @@ impl System {
     /// If requests are outstanding and nothing is left to happen, or nothing completes any more.
     pub fn run(&mut self, source: &mut dyn Source, watch: &mut Watch) -> Result<(), Stop> {
         self.source_done = false;
-        self.notes_outcomes = self.log.is_some() || source.wants_read_outcomes();
+        let observed = self.observers.as_ref().is_some_and(|observers| observers.want_outcomes());
+        self.notes_outcomes = self.log.is_some() || observed || source.wants_read_outcomes();
         self.merges = source.merges();
         self.measure.name_groups(source.groups());
         self.host_turn(source)?;
@@ -183,8 +205,9 @@ impl System {
                     self.stack.device.stats(),
                     self.stack.driver.stats()
                 );
+                let failed = self.observers.as_ref().is_some_and(|observers| observers.have_failed());
                 let stopped = self.log.as_ref().is_some_and(|log| log.is_stopped());
-                if stopped || watch(source.progress(), self.stack.now()).is_break() {
+                if failed || stopped || watch(source.progress(), self.stack.now()).is_break() {
                     return Err(Stop::Interrupted);
                 }
             }
@@ -213,6 +236,9 @@ impl System {
     /// The next event.
     #[inline(always)]
     fn step(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
+        if self.observers.is_some() {
+            self.look(source);
+        }
         let turn = self.stack.step();
         if self.faulty {
             self.note_faults();
@@ -231,8 +257,18 @@ impl System {
         self.host_turn(source)
     }
 
-    /// For the log of requests and for sources that want to know: asks both ends of the link how the command has been
-    /// translated.
+    /// Shows observers what has happened up to the next event.
+    #[inline(never)]
+    fn look(&mut self, source: &dyn Source) {
+        if let Some(observers) = &mut self.observers
+            && let Some(next) = self.stack.next_time()
+        {
+            observers.look(&mut self.stack, &mut self.requests, next, source.processes());
+        }
+    }
+
+    /// For the log of requests, a series, and sources that want to know: asks both ends of the link how the command has
+    /// been translated.
     #[inline(never)]
     fn note_translation(&mut self, tag: Tag) {
         if let Some(read) = self.stack.driver.read_in_flight(tag) {
@@ -278,6 +314,9 @@ impl System {
                     if let Some(log) = &mut self.log {
                         log.entered(issued, self.stack.now());
                     }
+                    if let Some(observers) = &mut self.observers {
+                        observers.entered(issued, self.stack.now());
+                    }
                     let slot = self.requests.enter(issued);
                     self.measure.submitted(slot, issued.request.is_aligned());
                     let empty = slot.len == 0 && slot.kind != WorkOp::Flush;
@@ -315,6 +354,9 @@ impl System {
             if let Some(log) = &mut self.log {
                 log.entered(rider, self.stack.now());
             }
+            if let Some(observers) = &mut self.observers {
+                observers.entered(rider, self.stack.now());
+            }
             let slot = self.requests.enter(rider);
             self.measure.submitted(slot, rider.request.is_aligned());
             self.measure.merged += u64::from(rider.measured);
@@ -328,6 +370,9 @@ impl System {
     #[inline(never)]
     fn begin_measuring(&mut self) {
         self.measure.begin(self.stack.now(), self.snapshot(), self.requests.outstanding());
+        if let Some(observers) = &mut self.observers {
+            observers.begin_measuring(self.stack.now(), &self.measure.before.device);
+        }
         self.memory_due = self.memory_plan.from(self.stack.now());
         self.memory_turn();
     }
@@ -480,6 +525,9 @@ impl System {
         }
         if let Some(log) = &mut self.log {
             log.completed(ticket, slot, self.stack.now(), source.processes());
+        }
+        if let Some(observers) = &mut self.observers {
+            observers.completed(ticket, slot, self.stack.now(), source.processes());
         }
         self.requests.leave(ticket);
         source.completed(ticket, self.stack.now());

@@ -4,7 +4,7 @@
 use device::{Device, DeviceEvent};
 use host::Driver;
 use ufs::{
-    DeviceWork, Link, Power, PowerAccount, PowerConfig, PowerState, Response, Tag, Waker, wire_bytes,
+    DeviceWork, Link, Power, PowerAccount, PowerConfig, PowerSpan, PowerState, Response, Tag, Waker, wire_bytes,
     wire_bytes_response,
 };
 use units::SimTime;
@@ -51,6 +51,19 @@ pub struct OnLink {
     pub partial: u32,
 }
 
+/// A message on the wire, for reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// It goes to the host.
+    pub up: bool,
+    /// Its command.
+    pub op: &'static str,
+    /// When its first byte left.
+    pub began: SimTime,
+    /// When its last byte left.
+    pub ended: SimTime,
+}
+
 /// Numbers that a tag may have.
 const TAGS: usize = 1 << u8::BITS;
 
@@ -69,6 +82,8 @@ pub struct Stack {
     responses: ByTag<Response>,
     /// When commands went to the device, by tag; `None` if nobody wants to know.
     passages: Option<Box<[Passage; TAGS]>>,
+    /// Messages that have been put on the link; `None` if nobody wants to know.
+    messages: Option<Vec<Message>>,
     now: SimTime,
     events: u64,
     /// Earliest pending [`Event::Caller`] and [`Event::Driver`], so that the queue does not fill with copies.
@@ -88,6 +103,7 @@ impl Stack {
             queue: EventQueue::default(),
             responses: ByTag::default(),
             passages: None,
+            messages: None,
             now: SimTime::START,
             events: 0,
             caller_wake: None,
@@ -105,6 +121,34 @@ impl Stack {
     pub fn note_passages(&mut self) {
         self.device.note_stays();
         self.passages = Some(Box::new([Passage::default(); TAGS]));
+    }
+
+    /// Notes from now on what link, flash and firmware are busy with, or no more.
+    pub fn note_traffic(&mut self, wanted: bool) {
+        self.device.note_activity(wanted);
+        self.power.iter_mut().for_each(|power| power.note_spans(wanted));
+        self.messages = wanted.then(Vec::new);
+    }
+
+    /// Takes out the messages that have been put on the link since the last call; each direction in the order of time.
+    pub fn take_messages(&mut self, into: &mut Vec<Message>) {
+        self.messages.iter_mut().for_each(|messages| into.append(messages));
+    }
+
+    /// True if link and device have power states.
+    pub fn has_power_states(&self) -> bool {
+        self.power.is_some()
+    }
+
+    /// The stays in power states that have ended since the last call.
+    pub fn take_power_spans(&mut self) -> Vec<PowerSpan> {
+        self.power.iter_mut().flat_map(|power| power.take_spans()).collect()
+    }
+
+    /// The stays in power states since then, as if the last of them ended at `at`, before the next event.
+    pub fn open_power_spans(&self, at: SimTime) -> Vec<PowerSpan> {
+        let work = device_work(&self.queue, self.device_at);
+        self.power.iter().flat_map(|power| power.open_spans(at, work)).collect()
     }
 
     /// When the command of a tag, whose response has just come to the host, went to the device.
@@ -185,7 +229,12 @@ impl Stack {
                 passages[usize::from(tag.0)] = Passage { fetching, sent: self.now, ..Passage::default() };
             }
             let up = if self.power.is_some() { self.wake_link() } else { self.now };
-            let at = self.link.send_down(up, wire_bytes(self.driver.command(tag)));
+            let bytes = wire_bytes(self.driver.command(tag));
+            let at = self.link.send_down(up, bytes);
+            if let Some(messages) = &mut self.messages {
+                let (op, sent) = (self.driver.command(tag).op.name(), self.link.leaves_down(at, bytes));
+                messages.push(Message { up: false, op, began: sent.start, ended: sent.end });
+            }
             self.queue.push(at, Event::CommandAtDevice(tag));
         }
         if let Some(at) = self.driver.next_wake()
@@ -232,7 +281,12 @@ impl Stack {
         for (at, response) in effects.responses.drain(..) {
             // The device hands responses over in the order of their times, so the link can be booked ahead.
             let tag = response.tag;
-            let at = self.link.send_up(at, wire_bytes_response(&response));
+            let bytes = wire_bytes_response(&response);
+            let at = self.link.send_up(at, bytes);
+            if let Some(messages) = &mut self.messages {
+                let (op, sent) = (self.driver.command(tag).op.name(), self.link.leaves_up(at, bytes));
+                messages.push(Message { up: true, op, began: sent.start, ended: sent.end });
+            }
             self.responses.put(tag, response);
             self.queue.push(at, Event::ResponseAtHost(tag));
         }

@@ -109,6 +109,7 @@ mod state;
 mod stored;
 mod timeline;
 mod timing;
+mod usage;
 mod versions;
 mod waits;
 
@@ -121,4 +122,5 @@ pub use geometry::{CellType, Geometry, Layout, Place};
 pub use nand::{Blind, Nand};
 pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
 pub use timing::{CellTiming, Timing};
+pub use usage::{Resource, Usage};
 pub use waits::Wait;

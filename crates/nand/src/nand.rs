@@ -12,6 +12,7 @@ use crate::op::{Kind, NandEvent, Op, Sensed, Spare, Work};
 use crate::state::{Mark, State};
 use crate::timeline::{Task, Timeline};
 use crate::timing::Timing;
+use crate::usage::Usage;
 use crate::waits::Wait;
 
 /// A flash array: dies behind channels, and what is programmed on them. A new array is erased.
@@ -31,6 +32,8 @@ pub struct Nand {
     faults: Option<Injector>,
     /// For tests: half written units that count as whole.
     pub(crate) blind: Option<Blind>,
+    /// What dies and channels were used for; `None` if nobody wants to know.
+    pub(crate) usage: Option<Vec<Usage>>,
 }
 
 /// For tests: what an array takes for whole although it is half written.
@@ -58,6 +61,7 @@ impl Nand {
             counters: Counters::default(),
             faults: None,
             blind: None,
+            usage: None,
         }
     }
 
@@ -136,6 +140,9 @@ impl Nand {
         event: NandEvent,
         wakes: &mut Vec<(SimTime, E)>,
     ) -> Option<Completed> {
+        if self.usage.is_some() {
+            self.note_transfer(event);
+        }
         let finished = self.timeline.wake(now, event, wakes)?;
         let work = finished.op.work;
         let failed = self.faults.as_mut().is_some_and(|faults| faults.fails(work.kind()));
@@ -148,6 +155,9 @@ impl Nand {
             self.fail(work);
         }
         self.counters.count(&finished.op, now - finished.started, finished.register_hit);
+        if self.usage.is_some() {
+            self.note_operation(finished.op, finished.started, now);
+        }
         Some(Completed::new(finished.op, failed))
     }
 

@@ -215,6 +215,22 @@ impl Timeline {
         running.chain(queued).map(|&slot| &self.slab[slot as usize].task.op)
     }
 
+    /// The transfer on a channel: its operation, its beginning and its end.
+    pub fn transfer(&self, channel: u16) -> Option<(&Op, SimTime, SimTime)> {
+        let (die, end) = self.channels[usize::from(channel)].transfer?;
+        let task = &self.running(die).task;
+        Some((&task.op, SimTime(end.0 - task.transfer.0), end))
+    }
+
+    /// The operations that have started and not finished: die, operation, and when it started.
+    pub fn started(&self) -> impl Iterator<Item = (u16, &Op, SimTime)> {
+        let working = (0u16..).zip(&self.dies).filter(|(_, die)| !matches!(die.phase, Phase::Idle));
+        working.map(|(number, die)| {
+            let InFlight { task, started, .. } = &self.slab[die.running as usize];
+            (number, &task.op, *started)
+        })
+    }
+
     /// Drops all operations and empties the page registers.
     pub fn power_cut(&mut self, now: SimTime) -> Lost {
         let mut lost = Lost::default();

@@ -9,7 +9,7 @@ use campaign::recovery::{DeviceStats, PAGES, SEGMENTS};
 use campaign::{CIRCUMSTANCES, Case, Failure, MOMENTS, Report, sabotages};
 use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{JoinSpec, TraceInfo, TraceSpec};
-use lab::{Column, LabError, OnProgress, Ran, RunResult, Spec};
+use lab::{Column, LabError, Logging, Observe, OnProgress, Ran, RunResult, SeriesTo, Spec, TimelineTo};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -139,57 +139,74 @@ fn dictionary<'py>(py: Python<'py>, columns: &[Column]) -> PyResult<Bound<'py, P
     Ok(dictionary)
 }
 
-/// A result as JSON, and the log of requests: columns, names of processes, and how many were left out.
-type Logged<'py> = (String, (Bound<'py, PyDict>, Vec<String>, u64));
+/// A log of requests: columns, names of processes, and how many were left out.
+type LogColumns<'py> = (Bound<'py, PyDict>, Vec<String>, u64);
 
-fn logged(py: Python<'_>, ran: Ran) -> PyResult<Logged<'_>> {
-    let json = serde_json::to_string(&ran.result).map_err(config_error)?;
-    let table = ran.requests.expect("a log was asked for");
-    Ok((json, (dictionary(py, &table.columns)?, table.processes, table.left_out)))
+fn logged(py: Python<'_>, table: lab::RequestTable) -> PyResult<LogColumns<'_>> {
+    Ok((dictionary(py, &table.columns)?, table.processes, table.left_out))
 }
 
-/// Runs one scheme, and keeps a log of at most `most` requests.
+/// What a caller's function has raised; it stops the run.
+type Raised = Arc<Mutex<Option<PyErr>>>;
+
+/// Calls a function of the caller's. What it raises is kept.
+fn hand_over(raised: &Raised, call: impl for<'py> FnOnce(Python<'py>) -> PyResult<()>) -> ControlFlow<()> {
+    match Python::attach(call) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            *raised.lock().expect("nobody panics with the lock") = Some(error);
+            ControlFlow::Break(())
+        }
+    }
+}
+
+/// Runs one scheme, and keeps what is wanted beside its result. `keep`: a log of so many requests. `log`: length of its
+/// pieces, and what takes them. `timeline`: path, window and most events. `series`: step, and what takes its rows.
 #[pyfunction]
-#[pyo3(signature = (spec_json, most, progress=None))]
-fn simulate_logged<'py>(
+#[pyo3(signature = (spec_json, progress=None, *, keep=None, log=None, timeline=None, series=None))]
+fn simulate_observed<'py>(
     py: Python<'py>,
     spec_json: &str,
-    most: usize,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Logged<'py>> {
+    keep: Option<usize>,
+    log: Option<(usize, Py<PyAny>)>,
+    timeline: Option<(PathBuf, String, u64)>,
+    series: Option<(String, Py<PyAny>)>,
+) -> PyResult<(String, Option<LogColumns<'py>>)> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
-    let ran = watched(py, progress, |on_progress| lab::simulate_logged(&spec, most, on_progress))?;
-    logged(py, ran)
-}
-
-/// Runs one scheme, and calls `sink` with each `length` requests of its log: columns, and names of processes so far.
-#[pyfunction]
-#[pyo3(signature = (spec_json, length, sink, progress=None))]
-fn simulate_piecewise(
-    py: Python<'_>,
-    spec_json: &str,
-    length: usize,
-    sink: Py<PyAny>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
-    let spec = Spec::from_json(spec_json).map_err(exception)?;
-    let raised = Arc::new(Mutex::new(None));
-    let kept = Arc::clone(&raised);
-    let sink = Box::new(move |piece: lab::Piece, processes: &[String]| {
-        let taken = Python::attach(|py| sink.call1(py, (LogPiece(piece), processes)).map(drop));
-        match taken {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                *kept.lock().expect("nobody panics with the lock") = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+    let raised = Raised::default();
+    let pieces = log.map(|(length, sink)| {
+        let raised = Arc::clone(&raised);
+        let take = move |piece: lab::Piece, processes: &[String]| {
+            hand_over(&raised, |py| sink.call1(py, (LogPiece(piece), processes)).map(drop))
+        };
+        Logging::Pieces(length, Box::new(take))
     });
-    let ran = watched(py, progress, |on_progress| lab::simulate_piecewise(&spec, length, sink, on_progress));
+    let series = series.map(|(step, sink)| {
+        let raised = Arc::clone(&raised);
+        let take = move |rows: &[Column]| hand_over(&raised, |py| sink.call1(py, (dictionary(py, rows)?,)).map(drop));
+        SeriesTo::new(&step, Box::new(take))
+    });
+    let timeline = timeline.map(|(path, window, most)| TimelineTo::file(&path, &window, most, &spec));
+    let observe = Observe {
+        log: keep.map(Logging::First).or(pieces),
+        timeline: timeline.transpose().map_err(exception)?,
+        series: series.transpose().map_err(exception)?,
+    };
+    let ran = watched(py, progress, |on_progress| lab::simulate_observed(&spec, observe, on_progress));
     if let Some(error) = raised.lock().expect("nobody panics with the lock").take() {
         return Err(error);
     }
-    serde_json::to_string(&ran?).map_err(config_error)
+    let Ran { result, requests, .. } = ran?;
+    let json = serde_json::to_string(&result).map_err(config_error)?;
+    Ok((json, requests.map(|table| logged(py, table)).transpose()?))
+}
+
+/// Checks a timeline's window and a series' step without simulating.
+#[pyfunction]
+fn check_observed(window: &str, step: &str) -> PyResult<()> {
+    lab::Window::parse(window).map_err(exception)?;
+    lab::parse_step(step).map(drop).map_err(exception)
 }
 
 /// A part of a log of requests.
@@ -267,10 +284,11 @@ impl OpenedTrace {
         spec_json: &str,
         most: usize,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<Logged<'py>> {
+    ) -> PyResult<(String, LogColumns<'py>)> {
         let spec = Spec::from_json(spec_json).map_err(exception)?;
         let ran = watched(py, progress, |on_progress| lab::simulate_trace(&spec, &self.0, most, on_progress))?;
-        logged(py, ran)
+        let json = serde_json::to_string(&ran.result).map_err(config_error)?;
+        Ok((json, logged(py, ran.requests.expect("a log was asked for"))?))
     }
 }
 
@@ -498,8 +516,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profile_description, module)?)?;
     module.add_function(wrap_pyfunction!(profile_toml, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate_logged, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate_piecewise, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate_observed, module)?)?;
+    module.add_function(wrap_pyfunction!(check_observed, module)?)?;
     module.add_function(wrap_pyfunction!(log_columns, module)?)?;
     module.add_class::<LogPiece>()?;
     module.add_class::<LogRows>()?;

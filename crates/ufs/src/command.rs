@@ -60,6 +60,26 @@ pub enum BitmapFor {
 }
 
 impl Op {
+    /// What it is called in reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Read { .. } => "read",
+            Op::HpbRead { .. } => "HPB read",
+            Op::MappedRead { .. } => "mapped read",
+            Op::Write { .. } => "write",
+            Op::Flush => "flush",
+            Op::Unmap { .. } => "unmap",
+            Op::HpbReadBuffer { .. } => "HPB read buffer",
+            Op::HpbInactivate { .. } => "HPB inactivate",
+            Op::SegmentRead { .. } => "segment read",
+            Op::SegmentWrite { .. } => "segment write",
+            Op::EntryTransfer => "entry transfer",
+            Op::ValidBitmap { .. } => "valid bitmap",
+            Op::CacheQuery => "cache query",
+            Op::BatchNotice { .. } => "batch notice",
+        }
+    }
+
     /// True for commands that read, write or order the user's data; false for those that only exchange metadata.
     pub fn is_user(&self) -> bool {
         !matches!(

@@ -26,6 +26,6 @@ pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters};
 pub use info::{DeviceInfo, PLAIN_ENTRY_BYTES};
 pub use link::{Link, LinkConfig, wire_bytes, wire_bytes_response};
 pub use live::{SegmentImage, SegmentState};
-pub use power::{DeviceWork, OtherUse, Power, PowerAccount, PowerConfig, PowerState, Waker};
+pub use power::{DeviceWork, OtherUse, Power, PowerAccount, PowerConfig, PowerSpan, PowerState, Waker};
 pub use protocol::Protocol;
 pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Recommendation, Response, Status};

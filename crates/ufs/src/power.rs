@@ -255,6 +255,17 @@ impl PowerAccount {
     }
 }
 
+/// A stay in a state, for reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PowerSpan {
+    /// The state.
+    pub state: PowerState,
+    /// When it began.
+    pub began: SimTime,
+    /// When it ended, or will end; or until when it was seen.
+    pub ended: SimTime,
+}
+
 /// Who wakes a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waker {
@@ -286,6 +297,8 @@ pub struct Power {
     last_exit: Nanos,
     /// Up to `idle_since`, or to `up_at`.
     closed: PowerAccount,
+    /// Stays up to there; `None` if nobody wants to know.
+    spans: Option<Vec<PowerSpan>>,
 }
 
 impl Power {
@@ -301,9 +314,46 @@ impl Power {
             up_at: now,
             last_exit: Nanos::ZERO,
             closed: PowerAccount::default(),
+            spans: None,
         };
         power.draw();
         power
+    }
+
+    /// Notes stays that end from now on, or no more.
+    pub fn note_spans(&mut self, wanted: bool) {
+        self.spans = wanted.then(Vec::new);
+    }
+
+    /// The stays that have been noted since the last call, in the order of time.
+    pub fn take_spans(&mut self) -> impl Iterator<Item = PowerSpan> + '_ {
+        self.spans.iter_mut().flat_map(|spans| spans.drain(..))
+    }
+
+    /// The stays since the last one that was noted, as if the last of them ended now.
+    pub fn open_spans(&self, now: SimTime, work: DeviceWork) -> Vec<PowerSpan> {
+        if self.is_behind(now) {
+            let mut power = self.clone();
+            power.note_spans(true);
+            power.catch_up(now, || work);
+            let caught_up: Vec<_> = power.take_spans().collect();
+            return caught_up.into_iter().chain(power.open_spans(now, work)).collect();
+        }
+        match self.under_way {
+            0 => self.idle_spans(now, work).collect(),
+            _ => vec![PowerSpan { state: PowerState::Busy, began: self.up_at, ended: self.up_at.max(now) }],
+        }
+    }
+
+    /// The stays of the idle time until `now`.
+    fn idle_spans(&self, now: SimTime, work: DeviceWork) -> impl Iterator<Item = PowerSpan> {
+        let way = self.config.way_down(self.idle_since, work);
+        let begun = (0..way.len).take_while(move |&i| way.steps[i].1 <= now);
+        begun.map(move |i| {
+            let (state, began) = way.steps[i];
+            let next = if i + 1 < way.len { way.steps[i + 1].1 } else { NEVER };
+            PowerSpan { state, began, ended: next.min(now) }
+        })
     }
 
     /// A command is to go out. Gives the time from which on the link can carry it.
@@ -327,6 +377,9 @@ impl Power {
         self.under_way -= 1;
         if self.under_way == 0 {
             self.closed.add(PowerState::Busy, now.since(self.up_at));
+            if let Some(spans) = &mut self.spans {
+                spans.push(PowerSpan { state: PowerState::Busy, began: self.up_at, ended: now });
+            }
             self.idle_since = now;
             self.draw();
         }
@@ -464,6 +517,23 @@ impl Power {
             }
         }
         self.closed = account;
+        if self.spans.is_some() {
+            self.note_idle_time(now, settled, work);
+        }
+    }
+
+    /// Notes the stays from the beginning of an idle time until `now`, the rest of a way down until `settled`, and the
+    /// way up.
+    #[inline(never)]
+    fn note_idle_time(&mut self, now: SimTime, settled: SimTime, work: DeviceWork) {
+        let mut stays: Vec<_> = self.idle_spans(now, work).collect();
+        if let Some(last) = stays.last_mut() {
+            last.ended = settled;
+        }
+        if self.up_at > settled {
+            stays.push(PowerSpan { state: PowerState::Waking, began: settled, ended: self.up_at });
+        }
+        self.spans.iter_mut().for_each(|spans| spans.append(&mut stays));
     }
 
     /// The state that is reached at `at`.

@@ -299,3 +299,36 @@ fn a_command_waits_for_the_rest_of_a_wake_that_something_else_began() {
     assert_eq!((account.waited_commands, account.waited_ns), (1, 26));
     assert_eq!(account.ns.iter().sum::<u64>(), at + 50);
 }
+
+proptest! {
+    #[test]
+    fn spans_follow_each_other_and_last_as_long_as_the_account_says(
+        pauses in prop::collection::vec((0_u64..20_000, 1_u64..500), 1..30),
+        seed in 0_u64..1000,
+        rest in 0_u64..20_000,
+    ) {
+        let other_use = Some(OtherUse { percent: 50, within: Nanos(2000) });
+        let config = PowerConfig { clkgate_jitter: Nanos(300), other_use, seed, ..LADDER };
+        let mut power = Power::new(config, SimTime(0));
+        power.note_spans(true);
+        let mut now = SimTime(0);
+        for (pause, busy) in pauses {
+            now = now + Nanos(pause);
+            now = power.send(now, Waker::Request, || QUIET) + Nanos(busy);
+            power.answered(now);
+        }
+        now = now + Nanos(rest);
+        let mut spans: Vec<_> = power.take_spans().collect();
+        spans.extend(power.open_spans(now, QUIET));
+        spans.iter_mut().for_each(|span| span.ended = span.ended.min(now));
+        let mut lasted = [0; 7];
+        let mut until = SimTime(0);
+        for span in spans {
+            prop_assert_eq!(span.began, until);
+            lasted[span.state as usize] += span.ended.since(span.began).0;
+            until = span.ended;
+        }
+        prop_assert_eq!(until, now);
+        prop_assert_eq!(lasted, times(&power.account(now, QUIET)));
+    }
+}

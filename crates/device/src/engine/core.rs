@@ -4,6 +4,7 @@ use nand::{Blind, Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
 use ufs::{LpaRun, Response};
 use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
+use crate::activity::Activities;
 use crate::blocks::{Blocks, Stream};
 use crate::buffer::WriteBuffer;
 use crate::config::{EngineConfig, HpbConfig};
@@ -164,8 +165,10 @@ pub struct Core {
     pub(super) job_reads: JobReads,
     /// Map units that programs of the exclusive job have put on flash.
     pub(super) programmed: ProgrammedSet,
+    /// What flash and firmware have been busy with.
+    pub(super) activities: Activities,
     next_seq: Seq,
-    job_began: SimTime,
+    pub(super) job_began: SimTime,
 }
 
 impl Core {
@@ -223,6 +226,7 @@ impl Core {
             copies_to_log: 0,
             job_reads: JobReads::default(),
             programmed: ProgrammedSet::default(),
+            activities: Activities::default(),
             next_seq: Seq(1),
             job_began: SimTime::START,
             layout,
@@ -539,7 +543,9 @@ impl Core {
     /// Ends the exclusive job.
     pub(super) fn end_job(&mut self) {
         assert_eq!(self.job_ops, 0, "a job ended with operations in flight");
-        self.job = None;
+        if let Some(job) = self.job.take() {
+            self.activities.note(job.into(), self.job_began, self.now);
+        }
         self.stats.exclusive_ns += (self.now - self.job_began).0;
     }
 

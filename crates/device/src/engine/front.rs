@@ -6,6 +6,7 @@ use units::{Lpa, Nanos, Ppa};
 use super::core::DeviceEvent;
 use super::state::{Firmware, Pending, Translation};
 use super::waiting::Then;
+use crate::activity::Work;
 use crate::sabotage::Sabotage;
 use crate::seat::{Answer, HostRole, HostSays, Mapping};
 use crate::sram::Owner;
@@ -59,6 +60,10 @@ impl<M: Mapping> Firmware<M> {
             self.thread_until = self.core.now + self.command_cost(tag);
             self.incoming.pop_front();
             self.moved(tag);
+            if self.core.activities.are_wanted() {
+                let work = Work::Command(self.commands[usize::from(tag)].op);
+                self.core.activities.note(work, self.core.now, self.thread_until);
+            }
             self.start(tag);
         }
     }
@@ -156,7 +161,9 @@ impl<M: Mapping> Firmware<M> {
     pub(super) fn work_on_seals(&mut self, tag: u8, seals: u32) {
         let cost = Nanos(self.core.publisher.config().seal_cost.0 * u64::from(seals));
         self.commands[usize::from(tag)].sealing += cost;
-        self.thread_until = self.thread_until.max(self.core.now) + cost;
+        let free = self.thread_until.max(self.core.now);
+        self.thread_until = free + cost;
+        self.core.activities.note(Work::Seals, free, self.thread_until);
         self.core.stats.sealing_ns += cost.0;
     }
 

@@ -8,9 +8,11 @@
 //!
 //! - `core`: flash, SRAM, tables, and the effects of the current call. `lend`: the part of it that a scheme may use.
 //! - `state`: one command per tag. `waiting`: the queues of work that waits.
+//! - `stays`, `activity`: what is noted for reports.
 //! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`: programming of user data.
 //! - `collect`: GC and metadata GC. `failure`: operations that fail. `power`, `recover`: loss of power, and recovery.
 
+mod activity;
 mod batch;
 mod collect;
 pub(crate) mod core;
@@ -28,13 +30,14 @@ mod stays;
 mod waiting;
 mod write;
 
-use nand::{Completed, Counters, Work};
+use nand::{Completed, Counters};
 use ufs::codec::hpb::SEALED_ENTRY_BYTES;
 use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Notice, PLAIN_ENTRY_BYTES, PiggyBack, Response, Status, Tag};
 use units::{Counter, CounterSet, Lpa, Seq, SimTime};
 
 use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
 use self::state::{Firmware, Translation};
+use crate::activity::Work;
 use crate::knowledge::{Programmed, Sight};
 use crate::meta::Kind;
 use crate::ops::{ProgramReason, Purpose};
@@ -66,11 +69,17 @@ impl<M: Mapping> Firmware<M> {
     pub fn wake(&mut self, now: SimTime, event: DeviceEvent) {
         self.core.now = now;
         match event {
-            DeviceEvent::Nand(event) => match self.core.nand_wake(event) {
-                Some(done) => self.finish_op(done),
-                // A phase has ended, but no operation: the firmware sees no change.
-                None => return,
-            },
+            DeviceEvent::Nand(event) => {
+                let done = self.core.nand_wake(event);
+                if self.core.activities.are_wanted() {
+                    self.note_flash();
+                }
+                match done {
+                    Some(done) => self.finish_op(done),
+                    // A phase has ended, but no operation: the firmware sees no change.
+                    None => return,
+                }
+            }
             DeviceEvent::Firmware => self.thread_wake = false,
             DeviceEvent::IdleFlush => self.idle_timer(),
             DeviceEvent::Quiet => self.lookups.quiet_over(),
@@ -102,7 +111,7 @@ impl<M: Mapping> Firmware<M> {
             Purpose::JobRead { read } => {
                 self.core.job_ops -= 1;
                 let sight = Sight::new(&done, &self.core.nand, self.core.meta.pages());
-                let metadata = matches!(done.work(), Work::Read { ppa, .. } if self.core.meta.is_metadata(ppa));
+                let metadata = matches!(done.work(), nand::Work::Read { ppa, .. } if self.core.meta.is_metadata(ppa));
                 self.core.job_reads.complete(read, &sight, metadata);
                 self.core.ops.finish(token);
                 return;
@@ -185,6 +194,7 @@ impl<M: Mapping> Firmware<M> {
         self.core.first_unlogged = self.first_unlogged();
         let cut = self.core.logged_up_to();
         self.core.flushing = self.core.programs == 0 || self.core.log.entries_up_to(cut).next().is_some();
+        self.core.activities.flush_began = self.core.now;
         self.core.flushing
     }
 
@@ -203,6 +213,10 @@ impl<M: Mapping> Firmware<M> {
     fn advance_flush(&mut self) {
         self.forget_overtaken_copies();
         self.core.flushing = !self.map.flush(&mut self.core);
+        if !self.core.flushing {
+            let began = self.core.activities.flush_began;
+            self.core.activities.note(Work::FlushBeside, began, self.core.now);
+        }
     }
 
     /// Continues a job that has no operation in flight. True when the job is finished.

@@ -1,0 +1,363 @@
+//! A timeline of a run, as a file of Perfetto's trace format: what dies, channels, link and firmware were busy with,
+//! how full queues and buffers were, and the requests.
+//!
+//! Times count from the beginning of the workload. What overlaps the window is in it. What has begun before is cut off;
+//! what goes on at the end, or when there are so many events as were allowed, has no end in the file. The rest of the
+//! run notes nothing.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use device::{Activity, Origin, Work};
+use nand::Resource;
+use ufs::PowerSpan;
+use units::{Nanos, SimTime};
+use workload::report::phone::PhoneReport;
+use workload::{Issued, Ticket, WorkOp};
+
+use super::names::{NAMES, power_name, work_name};
+use super::trace_file::{Name, Slice, Told, TraceFile};
+use super::tracks::{COUNTERS, Track, Values, values};
+use super::window::Window;
+use crate::error::LabError;
+use crate::options::Spec;
+use crate::requests::{Requests, Slot};
+use crate::stack::{Message, Stack};
+
+/// What is wanted of a timeline, and where it goes.
+pub struct TimelineTo {
+    /// The file.
+    pub out: Box<dyn Write + Send>,
+    /// The part of the run that is wanted.
+    pub window: Window,
+    /// Events at most.
+    pub most: u64,
+    /// What the run is called in it.
+    pub name: String,
+}
+
+/// Bytes that are written at a time.
+const CHUNK: usize = 1 << 20;
+
+impl TimelineTo {
+    /// A timeline of `spec` in a new file.
+    ///
+    /// # Errors
+    /// [`LabError::Config`] for a `window` that is none, [`LabError::Output`] if the file can not be made.
+    pub fn file(path: &Path, window: &str, most: u64, spec: &Spec) -> Result<TimelineTo, LabError> {
+        let window = Window::parse(window)?;
+        let file = File::create(path).map_err(|error| LabError::Output(format!("{}: {error}", path.display())))?;
+        let name = format!("{}: {}", spec.scheme, spec.workload);
+        Ok(TimelineTo { out: Box::new(BufWriter::with_capacity(CHUNK, file)), window, most, name })
+    }
+}
+
+impl fmt::Debug for TimelineTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TimelineTo({:?}, at most {})", self.window, self.most)
+    }
+}
+
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+struct Entered {
+    at: SimTime,
+    /// Its number among all requests.
+    number: u64,
+}
+
+/// After the end of every timeline.
+const LATER: SimTime = SimTime(u64::MAX);
+
+/// Flows of writes have numbers of their own: those that stand for the data.
+const OF_WRITE: u64 = 1 << 62;
+
+/// A timeline that is being written.
+pub(super) struct Timeline {
+    file: TraceFile,
+    start: SimTime,
+    window: Range<SimTime>,
+    most: u64,
+    /// It is between the borders of its window.
+    open: bool,
+    /// When it ended; `None` until then.
+    ended: Option<SimTime>,
+    /// It ended because there were too many events.
+    full: bool,
+    counters: Option<Values>,
+    requests: Vec<Option<Entered>>,
+    /// Rows of requests that the file has.
+    rows: usize,
+    entered: u64,
+    activities: Vec<Activity>,
+    messages: Vec<Message>,
+}
+
+impl Timeline {
+    /// An empty timeline of a workload that begins now.
+    pub fn new(to: TimelineTo, stack: &mut Stack) -> Timeline {
+        let start = stack.now();
+        let window = to.window.from(start);
+        let open = window.start <= start;
+        stack.note_traffic(open);
+        let mut file = TraceFile::new(to.out, &to.name, NAMES.to_vec());
+        let geometry = stack.device.geometry();
+        let fixed = [Track::Host, Track::Link, Track::Firmware, Track::Flash, Track::Down, Track::Up, Track::Thread];
+        let jobs = [Track::Jobs, Track::Beside];
+        let counters = (0..COUNTERS.len() as u32).map(Track::Counter);
+        let channels = (0..geometry.channels).map(Track::Channel);
+        let dies = (0..geometry.dies()).map(Track::Die);
+        let state = stack.has_power_states().then_some(Track::State);
+        let tracks = fixed.into_iter().chain(jobs).chain(state).chain(counters).chain(channels).chain(dies);
+        tracks.for_each(|track| file.track(track));
+        Timeline {
+            file,
+            start,
+            window,
+            most: to.most,
+            open,
+            ended: None,
+            full: false,
+            counters: None,
+            requests: Vec::new(),
+            rows: 0,
+            entered: 0,
+            activities: Vec::new(),
+            messages: Vec::new(),
+        }
+    }
+
+    /// True if nothing more is noted.
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Why the file can not be written.
+    pub fn failure(&self) -> Option<&std::io::Error> {
+        self.file.failure()
+    }
+
+    /// The workload hands in a request now.
+    pub fn entered(&mut self, issued: &Issued, now: SimTime) {
+        let place = issued.ticket.index();
+        if self.requests.len() <= place {
+            self.requests.resize(place + 1, None);
+        }
+        self.entered += 1;
+        self.requests[place] = Some(Entered { at: now, number: self.entered });
+    }
+
+    /// A request completes now.
+    pub fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
+        let Some(entered) = self.requests.get_mut(ticket.index()).and_then(Option::take) else { return };
+        if self.open {
+            self.request(ticket, entered, slot, Some(now), processes);
+        }
+    }
+
+    /// A request that has ended, or goes on.
+    fn request(&mut self, ticket: Ticket, entered: Entered, slot: &Slot, ended: Option<SimTime>, processes: &[String]) {
+        while self.rows <= ticket.index() {
+            self.file.track(Track::Requests(self.rows as u32));
+            self.rows += 1;
+        }
+        let process = processes.get(usize::from(slot.app.0)).filter(|name| !name.is_empty());
+        let mut told = vec![Told::Number("lba_units", slot.lpa.0.into()), Told::Number("units", slot.len.into())];
+        told.extend(ended.map(|ended| Told::Number("latency_ns", ended.since(slot.arrival).0)));
+        told.extend(process.map(|process| Told::Text("process", process)));
+        let flows = [entered.number, OF_WRITE | u64::from(slot.number)];
+        let submitted_write = slot.kind == WorkOp::Write && slot.number > 0;
+        let flows = if submitted_write { &flows[..] } else { &flows[..1] };
+        let (track, name) = (Track::Requests(ticket.0), Name::Known(slot.kind.name()));
+        self.slice(entered.at..ended.unwrap_or(LATER), Slice { flows, told: &told, ..Slice::of(track, name) });
+    }
+
+    /// Everything of the event before the one at `next` is done.
+    pub fn look(&mut self, stack: &mut Stack, requests: &mut Requests, next: SimTime, processes: &[String]) {
+        if self.ended.is_some() {
+            return;
+        }
+        if self.open {
+            self.drain(stack);
+            self.count(stack, requests, stack.now());
+        } else if next >= self.window.start {
+            self.open = true;
+            stack.note_traffic(true);
+            self.count(stack, requests, self.window.start.max(stack.now()));
+        }
+        self.full = self.file.events() >= self.most;
+        if self.full {
+            self.end(stack, requests, stack.now(), processes);
+        } else if next >= self.window.end {
+            self.end(stack, requests, self.window.end, processes);
+        }
+    }
+
+    /// Ends the timeline at `at`, before the next event.
+    pub fn end(&mut self, stack: &mut Stack, requests: &mut Requests, at: SimTime, processes: &[String]) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.window.end = self.window.end.min(at);
+        if self.open {
+            self.drain(stack);
+            for activity in stack.device.activity_under_way(at) {
+                self.activity(&Activity { ended: LATER, ..activity }, stack);
+            }
+            let spans = stack.open_power_spans(at);
+            for (place, &span) in (1..).zip(&spans) {
+                self.power(if place == spans.len() { PowerSpan { ended: LATER, ..span } } else { span });
+            }
+            for (place, entered) in std::mem::take(&mut self.requests).into_iter().enumerate() {
+                let ticket = Ticket(place as u32);
+                if let Some(entered) = entered {
+                    self.request(ticket, entered, requests.get(ticket), None, processes);
+                }
+            }
+            // So that the timeline lasts until here.
+            self.counters = None;
+            self.count(stack, requests, at);
+            stack.note_traffic(false);
+        }
+        self.ended = Some(at.max(self.window.start));
+    }
+
+    /// The apps of a phone, which are known in the end.
+    pub fn apps(&mut self, report: &PhoneReport) {
+        let mut name = String::new();
+        self.file.track(Track::Apps);
+        for used in &report.uses {
+            let began = self.start + Nanos(used.at_ns);
+            let how = if used.cold { "cold" } else { "warm" };
+            let told = [Told::Text("start", how), Told::Number("launch_ns", used.launch_ns)];
+            let slice = Slice { told: &told, ..Slice::of(Track::Apps, Name::Text(&used.app)) };
+            self.slice(began..began + Nanos(used.duration_ns), slice);
+        }
+        for kill in report.kills.iter().filter(|kill| !kill.spared) {
+            let at = self.start + Nanos(kill.at_ns);
+            if self.window.contains(&at) {
+                name.clear();
+                name.extend(["killed: ", &kill.app]);
+                self.file.instant(Track::Apps, Name::Text(&name), at.since(self.start).0);
+            }
+        }
+    }
+
+    /// Writes what is left, and says what is left out.
+    ///
+    /// # Errors
+    /// If the file can not be written.
+    pub fn finish(self, run_ended: SimTime) -> std::io::Result<Option<String>> {
+        let end = self.ended.unwrap_or(run_ended).since(self.start);
+        let seconds = |time: Nanos| time.0 as f64 / 1e9;
+        let events = self.file.events();
+        let notice = if self.full {
+            Some(format!(
+                "the timeline ends at {:.6} s of {:.6} s, after {events} events; --timeline-window (timeline_window) \
+                 takes another part of the run",
+                seconds(end),
+                seconds(run_ended.since(self.start))
+            ))
+        } else if !self.open {
+            Some(format!(
+                "the timeline is empty: the run ended after {:.6} s, before --timeline-window (timeline_window)",
+                seconds(run_ended.since(self.start))
+            ))
+        } else {
+            None
+        };
+        self.file.finish()?;
+        Ok(notice)
+    }
+
+    /// What has been noted since the last look.
+    fn drain(&mut self, stack: &mut Stack) {
+        let mut activities = std::mem::take(&mut self.activities);
+        stack.device.take_activity(&mut activities);
+        activities.drain(..).for_each(|activity| self.activity(&activity, stack));
+        self.activities = activities;
+        let mut messages = std::mem::take(&mut self.messages);
+        stack.take_messages(&mut messages);
+        for Message { up, op, began, ended } in messages.drain(..) {
+            let track = if up { Track::Up } else { Track::Down };
+            self.slice(began..ended, Slice::of(track, Name::Known(op)));
+        }
+        self.messages = messages;
+        stack.take_power_spans().into_iter().for_each(|span| self.power(span));
+    }
+
+    fn power(&mut self, span: PowerSpan) {
+        self.slice(span.began..span.ended, Slice::of(Track::State, Name::Known(power_name(span.state))));
+    }
+
+    fn activity(&mut self, activity: &Activity, stack: &Stack) {
+        let &Activity { ref work, began, ended } = activity;
+        let name = Name::Known(work_name(work));
+        match work {
+            Work::Flash(Resource::Channel(channel), ..) => {
+                self.slice(began..ended, Slice::of(Track::Channel(u32::from(*channel)), name));
+            }
+            Work::Flash(Resource::Die(die), op, origins) => {
+                let flows: Vec<u64> = origins.iter().filter_map(|origin| self.flow(*origin, stack)).collect();
+                let track = Track::Die(u32::from(*die));
+                let told = [Told::Number("units", op.work.units().into())];
+                self.slice(began..ended, Slice { flows: &flows, told: &told, ..Slice::of(track, name) });
+            }
+            // Seals may cost nothing.
+            Work::Command(_) | Work::Seals if began == ended => {}
+            Work::Command(_) | Work::Seals => self.slice(began..ended, Slice::of(Track::Thread, name)),
+            Work::FlushBeside => self.slice(began..ended, Slice::of(Track::Beside, name)),
+            Work::MapFlush | Work::Gc | Work::MetaGc | Work::Recovery => {
+                self.slice(began..ended, Slice::of(Track::Jobs, name));
+            }
+        }
+    }
+
+    /// The number of the flow of a request.
+    fn flow(&self, origin: Origin, stack: &Stack) -> Option<u64> {
+        match origin {
+            Origin::Write(stamp) => Some(OF_WRITE | u64::from(stamp)),
+            Origin::Command(tag) => {
+                let request = stack.driver.request_in_flight(tag)?;
+                let entered = self.requests.get(Ticket(request).index())?;
+                entered.map(|entered| entered.number)
+            }
+        }
+    }
+
+    /// Adds a slice as far as it lies within the window.
+    fn slice(&mut self, lasts: Range<SimTime>, slice: Slice) {
+        let Range { start, end } = &self.window;
+        let before = lasts.end < *start || lasts.end == *start && lasts.start < *start;
+        if !before && lasts.start < *end {
+            let since = |at: SimTime| at.since(self.start).0;
+            let ended = (lasts.end <= *end).then(|| since(lasts.end));
+            self.file.slice(&Slice { began: since(lasts.start.max(*start)), ended, ..slice });
+        }
+    }
+
+    /// Adds the counters that have changed.
+    fn count(&mut self, stack: &Stack, requests: &Requests, now: SimTime) {
+        let host = [
+            u64::from(requests.outstanding()),
+            u64::from(stack.driver.commands_in_flight()),
+            stack.driver.memory_bytes(),
+        ];
+        let all = values(host, u64::from(stack.device.operations_in_flight()), &stack.device.levels());
+        let before = self.counters.replace(all);
+        for (place, value) in all.into_iter().enumerate() {
+            if before.is_none_or(|before| before[place] != value) {
+                self.file.value(place, value, now.since(self.start).0);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Timeline({:?}, {} events)", self.window, self.file.events())
+    }
+}

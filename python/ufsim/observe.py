@@ -1,0 +1,79 @@
+"""What is kept of a run beside its result: a log of requests, a timeline, a series at a chosen step.
+
+Each goes to a file of its own, which takes its place only when the run has ended. Of several schemes each has its own:
+FILE-SCHEME with the ending of FILE.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ufsim import _core, outputs
+from ufsim.request_file import PIECE, RequestFile
+from ufsim.request_log import room
+from ufsim.series_file import SeriesFile
+
+if TYPE_CHECKING:
+    from ufsim.spec import Spec
+
+PathText = str | PathLike[str]
+# Every request of a run: kept in memory, up to a number (True: a million), or written to a file, or not at all (False).
+Log = bool | int | PathText
+
+# Events of a timeline: a file of some 300 MB, which the Perfetto UI can still open.
+MOST_EVENTS = 5_000_000
+WHOLE_RUN = ".."
+STEP = "100ms"
+ENDINGS = {"log": ".parquet", "timeline": ".pftrace", "series": ".parquet"}
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What is wanted."""
+
+    log: Log = False
+    timeline: PathText | None = None
+    timeline_window: str | None = None
+    series: PathText | None = None
+    step: str | None = None
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that are wanted, by what they hold."""
+        given = {"log": self.log, "timeline": self.timeline, "series": self.series}
+        return {what: Path(path) for what, path in given.items() if isinstance(path, str | PathLike)}
+
+    def check(self, specs: "Sequence[Spec]") -> None:
+        """Raises `ConfigError` for what can not be had of these runs."""
+        for what, path in self.files.items():
+            if path.suffix != ENDINGS[what]:
+                raise _core.ConfigError(f"{what} = '{path}': must be the path of a file that ends with {ENDINGS[what]}")
+            if len({spec.workload for spec in specs}) > 1:
+                told = "True or a number with several workloads, not a file" if what == "log" else "of one workload"
+                raise _core.ConfigError(f"{what} = '{path}': must be {told}")
+        if self.timeline is None and self.timeline_window is not None:
+            raise _core.OptionError("--timeline-window (timeline_window) has no effect without --timeline (timeline)")
+        if self.series is None and self.step is not None:
+            raise _core.OptionError("--step (step) has no effect without --series (series)")
+        _core.check_observed(self.timeline_window or WHOLE_RUN, self.step or STEP)
+
+    @contextmanager
+    def of(self, spec: "Spec", *, alone: bool) -> "Iterator[dict[str, Any]]":
+        """What the core is asked for, for one run of several or the only one; the files are complete at the end."""
+        with ExitStack() as open_files:
+            asked: dict[str, Any] = {}
+            for what, path in self.files.items():
+                own = path if alone else path.with_stem(f"{path.stem}-{spec.scheme}")
+                beside = open_files.enter_context(outputs.replacing(own))
+                if what == "log":
+                    asked["log"] = (PIECE, open_files.enter_context(RequestFile(beside, spec)).take)
+                elif what == "series":
+                    asked["series"] = (self.step or STEP, open_files.enter_context(SeriesFile(beside, spec)).take)
+                else:
+                    asked["timeline"] = (beside, self.timeline_window or WHOLE_RUN, MOST_EVENTS)
+            if not isinstance(self.log, str | PathLike) and room(self.log):
+                asked["keep"] = room(self.log)
+            yield asked
