@@ -336,8 +336,12 @@ impl Power {
             let mut power = self.clone();
             power.note_spans(true);
             power.catch_up(now, || work);
-            let caught_up: Vec<_> = power.take_spans().collect();
-            return caught_up.into_iter().chain(power.open_spans(now, work)).collect();
+            let mut spans: Vec<_> = power.take_spans().collect();
+            // What something else wakes may be on its way up; that was noted when it began.
+            if power.idle_since <= now {
+                spans.extend(power.open_spans(now, work));
+            }
+            return spans;
         }
         match self.under_way {
             0 => self.idle_spans(now, work).collect(),
