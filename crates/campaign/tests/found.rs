@@ -7,9 +7,11 @@ use ufsim_campaign::Case;
 ///   written. The device has forgotten which superblocks have failed programs; it accepted writes and waited for ever.
 /// - 122558: of three writes of an address under `ideal`, the second was on flash before the first, and the third was
 ///   buffered. The first became the mapping, a flush of trims wrote that, and a cut took the third.
+/// - 16056: a device that was worn out refused a write, and could write again before its answer was there, because the
+///   host had told it of a superblock without valid pages. The campaign took the refusal for a lie.
 #[test]
 fn what_was_found_stays_found() {
-    for seed in [70_656, 122_558] {
+    for seed in [70_656, 122_558, 16_056] {
         Case::new(seed).run_as_it_is().unwrap_or_else(|failure| panic!("{failure:?}"));
     }
 }

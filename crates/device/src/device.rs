@@ -137,9 +137,15 @@ impl Device {
         each!(&mut self.inner, fw => fw.take_failed_reads())
     }
 
-    /// True if so few spare superblocks are left that the device only reads.
+    /// True if so few spare superblocks are left that the device only reads. It writes again when some come free: a
+    /// host that keeps the mapping may tell it of one without valid pages.
     pub fn is_read_only(&self) -> bool {
         each!(&self.inner, fw => fw.is_read_only())
+    }
+
+    /// True if superblocks have been given up because a program or an erase has failed. No other device refuses writes.
+    pub fn has_lost_superblocks(&self) -> bool {
+        each!(&self.inner, fw => fw.has_lost_superblocks())
     }
 
     /// What the device is doing now.

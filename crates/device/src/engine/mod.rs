@@ -339,6 +339,11 @@ impl<M: Mapping> Firmware<M> {
         self.core.is_read_only()
     }
 
+    /// See [`crate::Device::has_lost_superblocks`].
+    pub fn has_lost_superblocks(&self) -> bool {
+        self.core.blocks.lost() > 0
+    }
+
     /// True if no program and no erase is in flight.
     pub fn only_reads(&self) -> bool {
         self.core.nand.only_reads()

@@ -185,7 +185,7 @@ impl Bench {
         let (op, stamp) = self.in_flight.remove(&response.tag.0).expect("a response answers a command in flight");
         self.free_tags.push_back(response.tag.0);
         // A device that only reads refuses a write of one unit as a whole.
-        let refused = response.status == Status::WriteProtected && self.device.is_read_only();
+        let refused = response.status == Status::WriteProtected && self.device.has_lost_superblocks();
         if refused && matches!(op, Op::Write { len: 1, .. }) {
             return;
         }

@@ -24,11 +24,12 @@ impl System {
 }
 
 /// True if flash that was made to fail explains the end of this request: a fault was injected into a page that the read
-/// was about, or the device has too few superblocks left to accept a write or trim.
+/// was about, or the device had too few superblocks left to accept a write or trim.
 pub(super) fn has_excuse(slot: &Slot, status: Status, device: &Device) -> bool {
     match (slot.driver_op(), status) {
         (RequestOp::Read, Status::UnrecoveredRead) => slot.fault_injected,
-        (RequestOp::Write { .. } | RequestOp::Unmap, Status::WriteProtected) => device.is_read_only(),
+        // It may write again by now.
+        (RequestOp::Write { .. } | RequestOp::Unmap, Status::WriteProtected) => device.has_lost_superblocks(),
         _ => false,
     }
 }
