@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use units::SEGMENT_ENTRIES;
@@ -31,13 +31,15 @@ const UNDO: u32 = 16;
 const PLACES: u32 = 2;
 
 /// Words in the head of a slot. They are used together, so they are stored together.
-const HEAD_WORDS: usize = MOMENTS + PLACES as usize;
+const HEAD_WORDS: usize = NAMES + 2 * PLACES as usize;
 /// Word of the head: number of changes so far.
 const CHANGES: usize = 0;
 /// Word of the head: one bit for each place, set while a state without its own copy uses it.
 const IN_USE: usize = 1;
 /// Words of the head from here on: the moments of the states, by place.
 const MOMENTS: usize = 2;
+/// Words of the head from here on: the names of the states, by place, with the lower half first.
+const NAMES: usize = MOMENTS + PLACES as usize;
 
 struct Shared {
     /// [`ENTRIES`] words per slot.
@@ -49,15 +51,11 @@ struct Shared {
     heads: Vec<AtomicU32>,
     /// Copies, by the name of their state.
     kept: Mutex<BTreeMap<u64, Box<SegmentImage>>>,
-    /// Length of `kept`, readable without the lock.
-    kept_count: AtomicUsize,
 }
 
 /// Segments that change, one per slot. Their states can be taken without a copy.
 pub struct LiveSegments {
     shared: Arc<Shared>,
-    /// The name of the state at each place of each slot.
-    names: Vec<u64>,
     /// Name of the next state.
     next: u64,
 }
@@ -98,6 +96,14 @@ impl Shared {
         self.head(place / PLACES)[MOMENTS + (place % PLACES) as usize].load(Relaxed)
     }
 
+    /// The name of the state that has taken a place last.
+    #[inline]
+    fn name(&self, place: u32) -> u64 {
+        let word = NAMES + 2 * (place % PLACES) as usize;
+        let head = self.head(place / PLACES);
+        u64::from(head[word + 1].load(Relaxed)) << 32 | u64::from(head[word].load(Relaxed))
+    }
+
     /// The entries of a slot before the change with number `moment`.
     fn at(&self, slot: u32, moment: u32) -> Box<SegmentImage> {
         let mut image = copy_segment(&[0; ENTRIES]);
@@ -121,9 +127,8 @@ impl LiveSegments {
             undo: table::zeroed_atomics(n * UNDO as usize),
             heads: table::zeroed_atomics(n * HEAD_WORDS),
             kept: Mutex::default(),
-            kept_count: AtomicUsize::new(0),
         };
-        LiveSegments { shared: Arc::new(shared), names: vec![0; n * PLACES as usize], next: 0 }
+        LiveSegments { shared: Arc::new(shared), next: 0 }
     }
 
     /// An entry.
@@ -142,7 +147,6 @@ impl LiveSegments {
     #[inline]
     pub fn prefetch_state(&self, slot: u32) {
         table::prefetch(&self.shared.head(slot)[0]);
-        table::prefetch(&self.names[(slot * PLACES) as usize]);
     }
 
     /// A copy of all entries of a slot.
@@ -184,7 +188,9 @@ impl LiveSegments {
         head[MOMENTS + free as usize].store(head[CHANGES].load(Relaxed), Relaxed);
         let (place, name) = (slot * PLACES + free, self.next);
         self.next += 1;
-        self.names[place as usize] = name;
+        let word = NAMES + 2 * free as usize;
+        head[word].store(name as u32, Relaxed);
+        head[word + 1].store((name >> 32) as u32, Relaxed);
         SegmentState { shared: Arc::clone(&self.shared), place, name, taken: false }
     }
 
@@ -198,9 +204,8 @@ impl LiveSegments {
         }
         let mut kept = shared.kept();
         for place in (0..PLACES).filter(|&i| in_use >> i & 1 != 0).map(|i| slot * PLACES + i) {
-            kept.insert(self.names[place as usize], shared.at(slot, shared.moment(place)));
+            kept.insert(shared.name(place), shared.at(slot, shared.moment(place)));
         }
-        shared.kept_count.store(kept.len(), Relaxed);
     }
 }
 
@@ -216,9 +221,16 @@ impl SegmentState {
         self.place / PLACES
     }
 
+    /// True if the state has a copy of its own. Its place may belong to another state since.
+    #[inline]
+    fn has_own(&self) -> bool {
+        let in_use = self.shared.head(self.slot())[IN_USE].load(Relaxed);
+        in_use >> (self.place % PLACES) & 1 == 0 || self.shared.name(self.place) != self.name
+    }
+
     /// A copy of all entries.
     pub fn image(&self) -> Box<SegmentImage> {
-        if self.shared.kept_count.load(Relaxed) > 0
+        if self.has_own()
             && let Some(own) = self.shared.kept().get(&self.name)
         {
             return copy_segment(own);
@@ -239,13 +251,7 @@ impl SegmentState {
 
     /// Takes the copy out, if the state has one.
     fn take_own(&self) -> Option<Box<SegmentImage>> {
-        if self.shared.kept_count.load(Relaxed) == 0 {
-            return None;
-        }
-        let mut kept = self.shared.kept();
-        let own = kept.remove(&self.name)?;
-        self.shared.kept_count.store(kept.len(), Relaxed);
-        Some(own)
+        if self.has_own() { self.shared.kept().remove(&self.name) } else { None }
     }
 
     /// Prefetches what [`SegmentState::replaced_until`] looks at: the changes before this state of its segment.
@@ -265,11 +271,8 @@ impl SegmentState {
         if !Arc::ptr_eq(&self.shared, &later.shared) || self.slot() != later.slot() {
             return None;
         }
-        if shared.kept_count.load(Relaxed) > 0 {
-            let kept = shared.kept();
-            if kept.contains_key(&self.name) || kept.contains_key(&later.name) {
-                return None;
-            }
+        if self.has_own() || later.has_own() {
+            return None;
         }
         let (slot, moment) = (self.slot(), shared.moment(self.place));
         let changes = shared.moment(later.place).wrapping_sub(moment);
@@ -283,7 +286,7 @@ impl SegmentState {
     /// An entry.
     pub fn entry(&self, at: usize) -> u32 {
         let shared = &*self.shared;
-        if shared.kept_count.load(Relaxed) > 0
+        if self.has_own()
             && let Some(own) = shared.kept().get(&self.name)
         {
             return own[at];
