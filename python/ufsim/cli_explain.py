@@ -10,7 +10,7 @@ from rich.table import Table
 
 import ufsim
 from ufsim import outputs
-from ufsim.explain import FREE, PERCENTILES, PLURALS, Band, Log, if_free, in_words, made_of, slowest
+from ufsim.explain import FREE, PERCENTILES, PLURALS, Band, Log, if_free, in_words, made_of
 from ufsim.formats import duration
 from ufsim.names import check_range
 from ufsim.progress import ProgressDisplay
@@ -40,7 +40,7 @@ def explain(
     logs = [Log(path) for path in paths]
     kinds = [kind] if kind is not None else [one for one in logs[0].kinds() if all(one in log.kinds() for log in logs)]
     found = {one: {name(log, logs): log.bands(log.chosen(one, process)) for log in logs} for one in kinds}
-    worst = {name(log, logs): slowest(log.chosen(kind, process), count) for log in logs} if count else {}
+    worst = {name(log, logs): log.slowest(log.chosen(kind, process), count) for log in logs} if count else {}
     freed = run_again(logs, kinds, process) if what_if else {}
     if as_json:
         document = {"ufsim": ufsim.__version__, "bands": as_document(found), "slowest": worst}

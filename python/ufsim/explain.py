@@ -21,7 +21,9 @@ from ufsim.request_log import KINDS
 from ufsim.runner import Cache, Progress, run
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
 
 # Ends of the bands that are shown if nobody asks for others, in per cent.
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
@@ -58,12 +60,58 @@ class Band:
         return {stage: ns / self.mean_ns for stage, ns in self.stages.items() if ns > 0 and self.mean_ns > 0}
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """Measured requests of a log, the fastest first: their rows in the file, and their latencies in nanoseconds."""
+
+    rows: "Array"
+    latency_ns: "Array"
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
 class Log:
-    """A log that has been written to a file."""
+    """A log that has been written to a file.
+
+    Of all requests only latency, kind and process are kept. The stages are read when they are asked for, a part of the
+    file after the other, so that a log of tens of millions of requests fits the memory.
+
+    Raises `ConfigError` for a file that is no such log.
+    """
 
     def __init__(self, path: Path) -> None:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
         self.path = path
-        self.run, self.requests = read(path)
+        try:
+            self._file = parquet.ParquetFile(path)
+            self.run = what_was_run(self._file.schema_arrow)
+        except (pa.ArrowInvalid, ValueError) as error:
+            told = f"must be a {ENDING} file that `ufsim run --log` has written"
+            raise _core.ConfigError(f"log '{path}': {told}: {error}") from error
+        self._processes: list[str] = []
+        parts = [self._heads(group) for group in range(self._file.num_row_groups)]
+        columns = zip(*parts, strict=True) if parts else [[np.zeros(0)]] * 4
+        self._latency, self._kind, self._process, self._measured = (np.concatenate(list(part)) for part in columns)
+        if not self._measured.any():
+            raise _core.ConfigError(f"log '{path}': must have requests that were measured")
+
+    def _heads(self, group: int) -> "tuple[Array, Array, Array, Array]":
+        """Of each request in a part of the file: latency, place in `KINDS`, place in `_processes` or -1, measured."""
+        import numpy as np
+
+        table = self._file.read_row_group(group, ["latency_ns", "kind", "process", "measured"]).unify_dictionaries()
+        kinds = table["kind"].to_pandas().cat
+        kind = np.array([*map(KINDS.index, kinds.categories), -1], np.int8)[kinds.codes]
+        names = table["process"].to_pandas().cat
+        for name in names.categories:
+            if name not in self._processes:
+                self._processes.append(name)
+        process = np.array([*map(self._processes.index, names.categories), -1], np.int32)[names.codes]
+        return table["latency_ns"].to_numpy(), kind, process, table["measured"].to_numpy()
 
     @property
     def scheme(self) -> str:
@@ -72,56 +120,92 @@ class Log:
 
     def kinds(self) -> list[str]:
         """Kinds of requests that were measured."""
-        present = set(self.requests["kind"].unique())
-        return [kind for kind in KINDS if kind in present]
+        present = set(self._kind[self._measured].tolist())
+        return [kind for place, kind in enumerate(KINDS) if place in present]
 
-    def chosen(self, kind: str | None = None, process: str | None = None) -> "pd.DataFrame":
-        """Measured requests of a kind and a process, the fastest first."""
-        rows = self.requests
+    def chosen(self, kind: str | None = None, process: str | None = None) -> Chosen:
+        """Measured requests of a kind and a process."""
+        import numpy as np
+
+        taken = self._measured
         if kind is not None:
             check_choice("kind", kind, self.kinds())
-            rows = rows[rows["kind"] == kind]
+            taken = taken & (self._kind == KINDS.index(kind))
         if process is not None:
-            check_choice("process", process, sorted(set(rows["process"].dropna().astype(str))))
-            rows = rows[rows["process"] == process]
-        return rows.sort_values("latency_ns", kind="stable")
+            names = [self._processes[place] for place in np.unique(self._process[self._measured]) if place >= 0]
+            check_choice("process", process, sorted(names))
+            taken = taken & (self._process == self._processes.index(process))
+        rows = np.flatnonzero(taken)
+        rows = rows[np.argsort(self._latency[rows], kind="stable")]
+        return Chosen(rows, self._latency[rows])
 
-    def bands(self, rows: "pd.DataFrame", percentiles: Sequence[float] = PERCENTILES) -> list[Band]:
-        """The bands of requests that are sorted by latency; those without a request are left out."""
+    def bands(self, chosen: Chosen, percentiles: Sequence[float] = PERCENTILES) -> list[Band]:
+        """The bands of requests; those without a request are left out."""
+        import numpy as np
+
         ends = [0.0, *percentiles, 100.0]
-        places = [round(end / 100 * len(rows)) for end in ends]
-        spans = zip(ends, ends[1:], places, places[1:], strict=False)
-        return [band(rows.iloc[first:last], low, high) for low, high, first, last in spans if last > first]
+        places = [round(end / 100 * len(chosen)) for end in ends]
+        spans = [span for span in zip(ends, ends[1:], places, places[1:], strict=False) if span[3] > span[2]]
+        # The number of its band for each row of the file, from 1 on; 0 stands for none.
+        number = np.zeros(len(self._latency), np.int8)
+        for place, (_, _, first, last) in enumerate(spans, 1):
+            number[chosen.rows[first:last]] = place
+        sums = self._sums(number, len(spans))
+        return [
+            band(chosen.latency_ns[first:last], low, high, {stage: sums[stage][place] for stage in COLUMNS})
+            for place, (low, high, first, last) in enumerate(spans, 1)
+        ]
+
+    def _sums(self, number: "Array", bands: int) -> "dict[str, Array]":
+        """Time in each stage by number of a band."""
+        import numpy as np
+
+        sums = {stage: np.zeros(bands + 1) for stage in COLUMNS}
+        first = 0
+        for group in range(self._file.num_row_groups):
+            table = self._file.read_row_group(group, list(COLUMNS.values()))
+            of = number[first : first + len(table)]
+            for stage, column in COLUMNS.items():
+                sums[stage] += np.bincount(of, table[column].to_numpy(), bands + 1)
+            first += len(table)
+        return sums
+
+    def slowest(self, chosen: Chosen, count: int) -> list[dict[str, Any]]:
+        """The slowest requests, the slowest first, with the stages that took time in nanoseconds."""
+        facts = ["arrival_ns", "latency_ns", "kind", "lba_units", "units"]
+        wanted = chosen.rows[::-1][:count].tolist()
+        found: dict[int, dict[str, Any]] = {}
+        first = 0
+        for group in range(self._file.num_row_groups):
+            length = self._file.metadata.row_group(group).num_rows
+            here = [row for row in wanted if first <= row < first + length]
+            if here:
+                table = self._file.read_row_group(group, [*facts, *COLUMNS.values()])
+                rows = table.take([row - first for row in here]).to_pylist()
+                found |= dict(zip(here, rows, strict=True))
+            first += length
+        return [
+            {name: found[row][name] for name in facts}
+            | {"stages": longest_first({stage: found[row][name] for stage, name in COLUMNS.items()})}
+            for row in wanted
+        ]
 
 
-def read(path: Path) -> "tuple[dict[str, Any], pd.DataFrame]":
-    """What was run, and the measured requests; raises `ConfigError` for a file that is no such log."""
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    try:
-        run = what_was_run(parquet.read_schema(path))
-    except (pa.ArrowInvalid, ValueError) as error:
-        told = f"must be a {ENDING} file that `ufsim run --log` has written"
-        raise _core.ConfigError(f"log '{path}': {told}: {error}") from error
-    needed = ["arrival_ns", "latency_ns", "kind", "process", "lba_units", "units", "outcome", *COLUMNS.values()]
-    frame = pd.read_parquet(path, columns=needed, filters=[("measured", "==", True)])
-    if frame.empty:
-        raise _core.ConfigError(f"log '{path}': must have requests that were measured")
-    return run, frame
+def longest_first(stages: dict[str, int]) -> dict[str, int]:
+    """Stages that took time."""
+    return dict(sorted(((stage, ns) for stage, ns in stages.items() if ns > 0), key=lambda item: -item[1]))
 
 
-def band(rows: "pd.DataFrame", low: float, high: float) -> Band:
-    """What these requests, sorted by latency, are made of."""
-    means = {stage: float(rows[column].mean()) for stage, column in COLUMNS.items()}
+def band(latency_ns: "Array", low: float, high: float, sums: "dict[str, float]") -> Band:
+    """What requests with these latencies, the fastest first, are made of."""
+    means = {stage: float(total) / len(latency_ns) for stage, total in sums.items()}
     return Band(
         low=low,
         high=high,
-        requests=len(rows),
-        from_ns=int(rows["latency_ns"].iloc[0]),
-        to_ns=int(rows["latency_ns"].iloc[-1]),
-        mean_ns=float(rows["latency_ns"].mean()),
+        requests=len(latency_ns),
+        from_ns=int(latency_ns[0]),
+        to_ns=int(latency_ns[-1]),
+        mean_ns=float(latency_ns.mean()),
         stages=dict(sorted(means.items(), key=lambda item: -item[1])),
     )
 
@@ -160,13 +244,3 @@ def in_words(of: Band, kind: str) -> str:
 def plain(stage: str) -> str:
     """A stage for people."""
     return stage.replace("_", " ")
-
-
-def slowest(rows: "pd.DataFrame", count: int) -> list[dict[str, Any]]:
-    """The slowest requests, the slowest first, with the stages that took time in nanoseconds."""
-    found = []
-    for row in rows.iloc[::-1].head(count).to_dict("records"):
-        stages = {stage: int(row[column]) for stage, column in COLUMNS.items() if row[column] > 0}
-        facts = {name: row[name] for name in ("arrival_ns", "latency_ns", "kind", "lba_units", "units")}
-        found.append({**facts, "stages": dict(sorted(stages.items(), key=lambda item: -item[1]))})
-    return found

@@ -10,7 +10,7 @@ import pytest
 
 import ufsim as package
 from conftest import Command
-from ufsim.explain import COLUMNS, Log, in_words, made_of, slowest
+from ufsim.explain import COLUMNS, Log, in_words, made_of
 from ufsim.explain_plots import STAGE_COLOURS, explain_figure
 
 JOB = "rw=randrw rwmixread=50 bs=16k iodepth=8 size=64m io_size=24m"
@@ -53,7 +53,7 @@ def test_bands_are_cut_at_percentiles_and_add_up(tmp_path: Path) -> None:
     assert made_of(bands[-1]) == "map flush 99%"
     told = in_words(bands[-1], "read")
     assert told.startswith("slowest 0.1% of reads, 10.0 ms in the mean: 99% in the device, while a map flush held")
-    [worst] = slowest(log.chosen("read"), 1)
+    [worst] = log.slowest(log.chosen("read"), 1)
     assert (worst["latency_ns"], worst["stages"]) == (10_000_000, {"map_flush": 9_900_000, "flash_read": 100_000})
 
 
@@ -67,7 +67,7 @@ def test_bands_of_a_run_hold_every_measured_request(logs: list[Path]) -> None:
             for band in bands:
                 assert sum(band.stages.values()) == pytest.approx(band.mean_ns)
             total = sum(band.mean_ns * band.requests for band in bands)
-            assert total == pytest.approx(rows["latency_ns"].sum())
+            assert total == pytest.approx(rows.latency_ns.sum())
 
 
 def test_the_command_tells_and_draws(ufsim: Command, logs: list[Path], tmp_path: Path) -> None:
@@ -148,5 +148,4 @@ def test_the_tail_of_fig_7_under_gc_is_named(tmp_path: Path) -> None:
     package.run(job, "hp-ufs", profile="tiny", precondition="touched", log=tmp_path / "log.parquet")
     log = Log(tmp_path / "log.parquet")
     bands = log.bands(log.chosen("write"))
-    print(in_words(bands[-1], "write"))
     assert next(iter(bands[-1].shares())) == "gc"
