@@ -163,7 +163,7 @@ _ENERGY = _columns(
 )
 
 STAGES = {
-    "outside": "until the workload handed it in: all places under way were taken",
+    "outside": "until the workload handed it in: for neighbours to be merged with, or for a place",
     "block": "in the block layer: plug, merging, processor time, a tag",
     "driver": "in the driver: scheduler, reorder buffer, a tag of the link",
     "fetch": "in the driver, until the mapping was in the host's cache: what had to leave for it, and its fetch",

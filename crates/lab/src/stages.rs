@@ -30,7 +30,7 @@ macro_rules! stages {
     };
 }
 stages! {
-    /// It had arrived, and the workload had not handed it in: all places under way were taken.
+    /// It had arrived, and the workload had not handed it in: it waited for neighbours to be merged with, or a place.
     Outside = "outside",
     /// The block layer: plugging, merging, processor time, a tag.
     Block = "block",

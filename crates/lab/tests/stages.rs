@@ -9,8 +9,8 @@ use std::sync::Arc;
 use common::{request, tiny};
 use ufsim_lab::profile::parse_override;
 use ufsim_lab::{Keep, Machine, RequestRecord, STAGES, Stage, assemble};
-use units::SimTime;
-use workload::{Flags, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
+use units::{Nanos, SimTime};
+use workload::{Flags, MergeLimits, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
 
 /// Times of the profile in nanoseconds.
 const READ: u64 = 60_000;
@@ -27,6 +27,26 @@ const UPIU_ON_LINK: u64 = 32 * 1_000_000_000 / (2_200 << 20);
 
 /// The requests that come last under a scheme, with these settings, at their times after a device at rest.
 fn last(scheme: &str, sets: &[&str], before: Vec<WorkRequest>, requests: Vec<WorkRequest>) -> Vec<RequestRecord> {
+    last_of(scheme, sets, before, requests, false)
+}
+
+/// A plug of 50 us.
+const LIMITS: MergeLimits = MergeLimits {
+    bytes: 512 << 10,
+    segments: 128,
+    plug_requests: 16,
+    plug_gap: Nanos(50_000),
+    plug_sync_gap: Nanos(50_000),
+};
+
+/// The same, with neighbours merged if `merge`.
+fn last_of(
+    scheme: &str,
+    sets: &[&str],
+    before: Vec<WorkRequest>,
+    requests: Vec<WorkRequest>,
+    merge: bool,
+) -> Vec<RequestRecord> {
     let mut spec = tiny(scheme, 1);
     for set in sets {
         let (key, value) = parse_override(set).expect("a well formed override");
@@ -44,7 +64,8 @@ fn last(scheme: &str, sets: &[&str], before: Vec<WorkRequest>, requests: Vec<Wor
     system.log_requests(Keep::First(usize::MAX));
     let source = |requests| {
         let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
-        Replay::new(Arc::new(trace), ReplayMode::Timed, profile.capacity_units()).expect("it fits")
+        let source = Replay::new(Arc::new(trace), ReplayMode::Timed, profile.capacity_units()).expect("it fits");
+        if merge { source.merging(&LIMITS) } else { source }
     };
     system.run(&mut source(requests), &mut |_, _| ControlFlow::Continue(())).expect("nothing fails");
     system.take_log().records
@@ -260,4 +281,14 @@ fn the_collection_of_metadata_holds_what_comes() {
     assert!(gc > READ, "{gc}");
     let ideal = reads_beside_writes("ideal", 12_000);
     assert!(longest(&ideal, Stage::MetaGc) < ERASE / 2, "{}", longest(&ideal, Stage::MetaGc));
+}
+
+#[test]
+fn a_request_that_is_merged_waits_outside_for_its_neighbours() {
+    let writes = || vec![at(0, WorkOp::Write, 100, 1), at(10_000, WorkOp::Write, 101, 1)];
+    let merged = last_of("ideal", &[], written(4096), writes(), true);
+    assert_eq!([ns(&merged[0], Stage::Outside), ns(&merged[1], Stage::Outside)], [10_000, 0], "{merged:?}");
+    assert_eq!(merged[0].completed, merged[1].completed);
+    let apart = last("ideal", &[], written(4096), writes());
+    assert_eq!(ns(&apart[0], Stage::Outside), 0);
 }
