@@ -21,7 +21,6 @@ import site_demo
 import site_drawings
 import site_explored
 import site_fio
-import site_log
 import site_mechanisms
 import site_mqsim
 import site_mutants
@@ -123,7 +122,6 @@ PLAIN: dict[str, Callable[[], str]] = {
     "papers": site_papers.summary,
     "speed": site_speed.page_tables,
     "soak": site_soak.tables,
-    "logcost": site_log.costs,
     "demo": site_demo.table_and_picture,
     "explored": site_explored.made,
     "mutants": site_mutants.tables,
