@@ -19,6 +19,7 @@ import site_calibration
 import site_cli
 import site_demo
 import site_drawings
+import site_explained
 import site_explored
 import site_fio
 import site_mechanisms
@@ -122,6 +123,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "papers": site_papers.summary,
     "speed": site_speed.page_tables,
     "soak": site_soak.tables,
+    "explainedf7": site_explained.bands,
     "demo": site_demo.table_and_picture,
     "explored": site_explored.made,
     "mutants": site_mutants.tables,
