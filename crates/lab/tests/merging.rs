@@ -6,20 +6,12 @@ mod common;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use common::{closed, request, tiny};
+use common::{LIMITS, closed, request, tiny};
 use host::SchedulerKind;
 use proptest::prelude::*;
 use ufsim_lab::{RunResult, Spec, Workload, schemes, simulate, simulate_workload};
-use units::{Nanos, SimTime};
+use units::SimTime;
 use workload::{Flags, MergeLimits, ProcessId, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
-
-const LIMITS: MergeLimits = MergeLimits {
-    bytes: 512 << 10,
-    segments: 128,
-    plug_requests: 16,
-    plug_gap: Nanos(50_000),
-    plug_sync_gap: Nanos(50_000),
-};
 
 /// Units of the tiny device.
 const CAPACITY: u64 = 32_768;

@@ -6,11 +6,11 @@ mod common;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use common::{request, tiny};
+use common::{LIMITS, request, tiny};
 use ufsim_lab::profile::parse_override;
 use ufsim_lab::{Keep, Machine, RequestRecord, STAGES, Stage, assemble};
-use units::{Nanos, SimTime};
-use workload::{Flags, MergeLimits, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
+use units::SimTime;
+use workload::{Flags, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
 
 /// Times of the profile in nanoseconds.
 const READ: u64 = 60_000;
@@ -29,15 +29,6 @@ const UPIU_ON_LINK: u64 = 32 * 1_000_000_000 / (2_200 << 20);
 fn last(scheme: &str, sets: &[&str], before: Vec<WorkRequest>, requests: Vec<WorkRequest>) -> Vec<RequestRecord> {
     last_of(scheme, sets, before, requests, false)
 }
-
-/// A plug of 50 us.
-const LIMITS: MergeLimits = MergeLimits {
-    bytes: 512 << 10,
-    segments: 128,
-    plug_requests: 16,
-    plug_gap: Nanos(50_000),
-    plug_sync_gap: Nanos(50_000),
-};
 
 /// The same, with neighbours merged if `merge`.
 fn last_of(

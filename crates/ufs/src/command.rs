@@ -60,7 +60,7 @@ pub enum BitmapFor {
 }
 
 impl Op {
-    /// What it is called in reports.
+    /// What it is called in reports and errors.
     pub fn name(&self) -> &'static str {
         match self {
             Op::Read { .. } => "read",
@@ -70,11 +70,11 @@ impl Op {
             Op::Flush => "flush",
             Op::Unmap { .. } => "unmap",
             Op::HpbReadBuffer { .. } => "HPB read buffer",
-            Op::HpbInactivate { .. } => "HPB inactivate",
+            Op::HpbInactivate { .. } => "HPB write buffer",
             Op::SegmentRead { .. } => "segment read",
-            Op::SegmentWrite { .. } => "segment write",
+            Op::SegmentWrite { .. } => "segment writeback",
             Op::EntryTransfer => "entry transfer",
-            Op::ValidBitmap { .. } => "valid bitmap",
+            Op::ValidBitmap { .. } => "valid page bitmap",
             Op::CacheQuery => "cache query",
             Op::BatchNotice { .. } => "batch notice",
         }

@@ -4,8 +4,18 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ufsim_lab::{LabError, RunResult, Spec, Workload, simulate_workload};
-use units::SimTime;
-use workload::{Flags, ProcessId, Replay, ReplayMode, StreamId, Trace, WorkOp, WorkRequest};
+use units::{Nanos, SimTime};
+use workload::{Flags, MergeLimits, ProcessId, Replay, ReplayMode, StreamId, Trace, WorkOp, WorkRequest};
+
+/// How far neighbours are merged: a plug of 50 us.
+#[allow(dead_code, reason = "few tests merge")]
+pub const LIMITS: MergeLimits = MergeLimits {
+    bytes: 512 << 10,
+    segments: 128,
+    plug_requests: 16,
+    plug_gap: Nanos(50_000),
+    plug_sync_gap: Nanos(50_000),
+};
 
 /// Sectors in a unit.
 const SECTORS: u64 = 8;

@@ -96,29 +96,9 @@ fn decode_segment(data: Reader<'_>) -> Result<Box<SegmentImage>, DecodeError> {
     Ok(image)
 }
 
-/// Name of an operation for errors.
-fn name(op: &Op) -> &'static str {
-    match op {
-        Op::Read { .. } => "read",
-        Op::HpbRead { .. } => "HPB read",
-        Op::MappedRead { .. } => "mapped read",
-        Op::Write { .. } => "write",
-        Op::Flush => "flush",
-        Op::Unmap { .. } => "unmap",
-        Op::HpbReadBuffer { .. } => "HPB read buffer",
-        Op::HpbInactivate { .. } => "HPB write buffer",
-        Op::SegmentRead { .. } => "segment read",
-        Op::SegmentWrite { .. } => "segment writeback",
-        Op::EntryTransfer => "entry transfer",
-        Op::ValidBitmap { .. } => "valid page bitmap",
-        Op::CacheQuery => "cache query",
-        Op::BatchNotice { .. } => "batch notice",
-    }
-}
-
 /// The data that `op` sends.
 pub(super) fn out(op: &Op, data: &DataOut) -> Result<Payload, EncodeError> {
-    let refuse = |allowed| Err(EncodeError::Data { op: name(op), allowed });
+    let refuse = |allowed| Err(EncodeError::Data { op: op.name(), allowed });
     match (op, data) {
         (Op::Write { len: 1.., .. }, DataOut::Stamp(stamp)) => {
             Ok(Payload { bytes: stamp.to_be_bytes().to_vec(), stand_in: true })
@@ -239,7 +219,7 @@ pub(super) fn data_in(op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<(Payl
         (Op::CacheQuery, DataIn::Runs(runs)) => Payload::exact(mapplus::runs(runs, mapplus::MAX_CACHED_RUNS)?),
         _ => {
             let allowed = "data of the kind that it reads, or none";
-            return Err(EncodeError::Data { op: name(op), allowed });
+            return Err(EncodeError::Data { op: op.name(), allowed });
         }
     };
     let real = real_bytes(payload.bytes.len(), payload.stand_in);
