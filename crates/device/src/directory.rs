@@ -1,5 +1,7 @@
 //! The directory: the place on flash of every piece of metadata.
 
+use std::ops::Range;
+
 use units::{Ppa, SegmentId};
 
 /// A piece of metadata, by number: map units, then the bitmaps of data superblocks, then the parts of two records, then
@@ -60,8 +62,42 @@ impl Directory {
         places.filter_map(|(piece, &packed)| Some((piece, Ppa::unpack(packed)?)))
     }
 
+    /// The pieces at these places, each with its place. Looks at all places, so it has to be fast at each.
+    pub fn among(&self, places: Range<Ppa>) -> impl Iterator<Item = (Piece, Ppa)> {
+        let (first, n) = (Ppa::pack(Some(places.start)), places.end.0 - places.start.0);
+        // A piece that is not on flash has number 0, which is before every place.
+        let within = move |packed: u32| packed.wrapping_sub(first) < n;
+        const AT_ONCE: usize = 32;
+        let chunks = (0..).step_by(AT_ONCE).zip(self.places.chunks(AT_ONCE));
+        // One test for many pieces, most of which are elsewhere, is done without a branch for each.
+        let hits = chunks.filter(move |(_, chunk)| chunk.iter().fold(false, |any, &packed| any | within(packed)));
+        let pieces = hits.flat_map(|(begin, chunk)| (begin..).map(Piece).zip(chunk));
+        pieces.filter_map(move |(piece, &packed)| Some((piece, Ppa::unpack(packed).filter(|_| within(packed))?)))
+    }
+
     /// A copy of all places, packed, by piece.
     pub fn to_packed(&self) -> Vec<u32> {
         self.places.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_pieces_among_places_are_those_on_flash_there(
+            places in prop::collection::vec(0u32..60, 1..200),
+            (first, n) in (0u32..50, 0u32..20),
+        ) {
+            let directory = Directory::restored(places);
+            let there = first..first + n;
+            let expected: Vec<_> = directory.on_flash().filter(|(_, ppa)| there.contains(&ppa.0)).collect();
+            let among: Vec<_> = directory.among(Ppa(there.start)..Ppa(there.end)).collect();
+            prop_assert_eq!(among, expected);
+        }
     }
 }

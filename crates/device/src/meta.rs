@@ -429,8 +429,7 @@ impl Meta {
             .min_by_key(|&i| (self.valid[(self.closed[i].0 - self.first) as usize], self.closed[i]))?;
         let sb = self.closed.swap_remove(at);
         let first = self.layout.first_ppa(sb);
-        let places = first.0..first.0 + self.layout.superblock_units();
-        let in_sb = self.directory.on_flash().filter(|(_, ppa)| places.contains(&ppa.0));
+        let in_sb = self.directory.among(first..first.offset(self.layout.superblock_units()));
         // Whole numbers are sorted in less time than pairs.
         let mut keys: Vec<u64> = in_sb.map(|(piece, ppa)| u64::from(ppa.0) << 32 | u64::from(piece.0)).collect();
         keys.sort_unstable();

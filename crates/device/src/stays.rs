@@ -73,10 +73,19 @@ impl Stays {
     }
 
     /// A command has come.
+    #[inline(never)]
     pub fn begin(&mut self, tag: u8) {
         self.moved.push(tag);
         self.now[usize::from(tag)] = Stay::Queue;
         self.ended[usize::from(tag)].clear();
+    }
+
+    /// The command of this tag goes on or begins to wait in the present event.
+    #[inline(never)]
+    pub fn moved(&mut self, tag: u8) {
+        if self.moved.last() != Some(&tag) {
+            self.moved.push(tag);
+        }
     }
 
     /// What a command waits for now.
@@ -93,6 +102,7 @@ impl Stays {
     }
 
     /// A command is answered at `time`, and its response leaves at `left`.
+    #[inline(never)]
     pub fn answered(&mut self, tag: u8, time: SimTime, left: SimTime) {
         self.end(tag, self.now[usize::from(tag)], time);
         self.ended[usize::from(tag)].push((Stay::Firmware, left));

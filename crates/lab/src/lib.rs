@@ -44,6 +44,7 @@ pub mod profile;
 mod progress;
 mod queue;
 mod recording;
+mod records;
 mod report;
 mod request_log;
 mod requests;
@@ -80,7 +81,8 @@ pub use options::{Setup, Spec};
 pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
 pub use recording::Recording;
-pub use request_log::{Keep, LoggedRequests, Piece, RequestRecord, Sink, log_columns};
+pub use records::RequestRecord;
+pub use request_log::{Keep, LoggedRequests, Piece, Sink, log_columns};
 pub use result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Named,
     OperationResult, OverTime, PowerResult, PowerStay, RecordedResult, RunResult, Verified, Waf,

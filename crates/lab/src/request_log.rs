@@ -15,12 +15,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use device::Translation;
 use host::HostMapping;
 use ufs::Status;
-use units::{Lpa, Nanos, SimTime};
+use units::SimTime;
 use workload::report::columns::{Column, column};
 use workload::{Flags, Issued, ReadOutcome, Ticket, WorkRequest};
 
+use crate::records::{Records, RequestRecord};
 use crate::requests::Slot;
-use crate::stages::{Path, STAGES, Stage};
+use crate::stages::{Path, Stage};
 
 /// Where the mapping of a command's units came from, by what the two sides of the link say about it.
 pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
@@ -28,37 +29,6 @@ pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
         (HostMapping::Fetched, _) | (_, Translation { map_reads: 1.., .. }) => ReadOutcome::Map,
         (HostMapping::Known, Translation { refused: false, .. }) => ReadOutcome::Host,
         _ => ReadOutcome::Sram,
-    }
-}
-
-/// A request that has completed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RequestRecord {
-    /// As the workload gave it; its latency counts from its arrival.
-    pub request: WorkRequest,
-    /// Whether the run's statistics count it.
-    pub measured: bool,
-    /// First 4 KiB unit.
-    pub lpa: Lpa,
-    /// Length in 4 KiB units.
-    pub len: u32,
-    /// When its first command was sent; `None` if none was.
-    pub dispatched: Option<SimTime>,
-    /// When it completed.
-    pub completed: SimTime,
-    /// How it ended.
-    pub status: Status,
-    /// Where the mapping of a read came from; `None` for others, and if the driver refused it, so that no device was
-    /// asked.
-    pub outcome: Option<ReadOutcome>,
-    /// Time in each stage; together its latency.
-    pub stages: [Nanos; STAGES],
-}
-
-impl RequestRecord {
-    /// From its arrival to its completion.
-    pub fn latency(&self) -> Nanos {
-        self.completed.since(self.request.arrival)
     }
 }
 
@@ -132,9 +102,9 @@ fn bits(flags: Flags) -> u8 {
 /// its requests. When it is dropped, its memory goes back to the log.
 #[derive(Debug)]
 pub struct Piece {
-    records: Vec<RequestRecord>,
+    records: Records,
     start: SimTime,
-    back: Sender<Vec<RequestRecord>>,
+    back: Sender<Records>,
 }
 
 impl Piece {
@@ -154,8 +124,15 @@ impl Piece {
             *to = log_columns();
         }
         to.iter_mut().for_each(|column| column.bytes.clear());
-        for block in self.records.chunks(Piece::BLOCK) {
-            let rows = columns(block, self.start);
+        let mut records = self.records.iter();
+        let mut block = Vec::with_capacity(Piece::BLOCK);
+        loop {
+            block.clear();
+            block.extend(records.by_ref().take(Piece::BLOCK));
+            if block.is_empty() {
+                return;
+            }
+            let rows = columns(&block, self.start);
             to.iter_mut().zip(&rows).for_each(|(column, more)| column.bytes.extend_from_slice(&more.bytes));
         }
     }
@@ -202,58 +179,69 @@ impl fmt::Debug for Keep {
     }
 }
 
+/// A request under way. Its place is used again, so that little has to be written for the next one.
+#[derive(Clone, Debug)]
+struct UnderWay {
+    /// `None` if there is none, or none of the log.
+    request: Option<WorkRequest>,
+    path: Path,
+}
+
 /// A log of requests while a run goes on.
 #[derive(Debug)]
 pub(crate) struct RequestLog {
     keep: Keep,
-    under_way: Vec<Option<(WorkRequest, Path)>>,
-    logged: LoggedRequests,
+    under_way: Vec<UnderWay>,
+    records: Records,
+    left_out: u64,
     /// Memory of pieces that comes back.
-    spare: (Sender<Vec<RequestRecord>>, Receiver<Vec<RequestRecord>>),
+    spare: (Sender<Records>, Receiver<Records>),
     stopped: bool,
 }
 
 impl RequestLog {
     /// An empty log.
     pub(crate) fn new(keep: Keep) -> RequestLog {
-        let logged = LoggedRequests::default();
-        RequestLog { keep, under_way: Vec::new(), logged, spare: channel(), stopped: false }
+        let (under_way, records) = (Vec::new(), Records::default());
+        RequestLog { keep, under_way, records, left_out: 0, spare: channel(), stopped: false }
     }
 
     /// Remembers a request that the workload hands in now.
+    #[inline(never)]
     pub(crate) fn entered(&mut self, issued: &Issued, now: SimTime) {
         let place = issued.ticket.index();
         if self.under_way.len() <= place {
-            self.under_way.resize(place + 1, None);
+            let path = Path::from(SimTime::START);
+            self.under_way.resize(place + 1, UnderWay { request: None, path });
         }
-        let mut path = Path::from(issued.request.arrival);
+        let UnderWay { request, path } = &mut self.under_way[place];
+        *request = Some(issued.request);
+        path.restart(issued.request.arrival);
         path.extend(Stage::Outside, now);
-        self.under_way[place] = Some((issued.request, path));
     }
 
     /// The path of a request that is under way; `None` if it was submitted before the log began.
     pub(crate) fn path(&mut self, ticket: Ticket) -> Option<&mut Path> {
-        self.under_way.get_mut(ticket.index())?.as_mut().map(|(_, path)| path)
+        let UnderWay { request, path } = self.under_way.get_mut(ticket.index())?;
+        request.is_some().then_some(path)
     }
 
     /// Logs a request that completes now. One that was submitted before the log began is not in it.
+    #[inline(never)]
     pub(crate) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
-        let Some(place) = self.under_way.get_mut(ticket.index()) else { return };
-        let Some((request, path)) = place else { return };
+        let Some(UnderWay { request: place, path }) = self.under_way.get_mut(ticket.index()) else { return };
+        let Some(request) = place else { return };
         path.extend(Stage::Wake, now);
-        let (request, stages) = (*request, path.spent());
-        *place = None;
         if let Keep::First(most) = self.keep
-            && self.logged.records.len() == most
+            && self.records.len() == most
         {
-            self.logged.left_out += 1;
-            return;
+            self.left_out += 1;
+        } else {
+            self.records.push(request, slot, path, now);
         }
-        let Slot { measured, lpa, len, dispatched, status, outcome, .. } = *slot;
-        let record = RequestRecord { request, measured, lpa, len, dispatched, completed: now, status, outcome, stages };
-        self.logged.records.push(record);
+        *place = None;
         if let Keep::Pieces { length, .. } = self.keep
-            && self.logged.records.len() == length
+            && self.records.len() == length
         {
             self.hand_over(processes);
         }
@@ -263,10 +251,10 @@ impl RequestLog {
     #[inline(never)]
     pub(crate) fn hand_over(&mut self, processes: &[String]) {
         if let Keep::Pieces { sink, start, .. } = &mut self.keep
-            && !self.logged.records.is_empty()
+            && self.records.len() > 0
         {
             let (back, spare) = &self.spare;
-            let records = std::mem::replace(&mut self.logged.records, spare.try_recv().unwrap_or_default());
+            let records = std::mem::replace(&mut self.records, spare.try_recv().unwrap_or_default());
             let piece = Piece { records, start: *start, back: back.clone() };
             self.stopped = self.stopped || sink(piece, processes).is_break();
         }
@@ -279,7 +267,9 @@ impl RequestLog {
 
     /// What has been logged so far; the next call gives what comes after.
     pub(crate) fn take(&mut self) -> LoggedRequests {
-        std::mem::take(&mut self.logged)
+        let records = self.records.iter().collect();
+        self.records.clear();
+        LoggedRequests { records, left_out: std::mem::take(&mut self.left_out) }
     }
 }
 

@@ -279,6 +279,7 @@ impl System {
     }
 
     /// For the log of requests: what the request of this tag has waited for until now.
+    #[inline(never)]
     fn note_response(&mut self, tag: Tag) {
         let (Some(log), Some(id)) = (&mut self.log, self.stack.driver.request_in_flight(tag)) else { return };
         let (passage, stays, now) = (self.stack.passage(tag), self.stack.device.stays(tag), self.stack.now());

@@ -125,25 +125,42 @@ pub struct Passage {
 }
 
 /// The stages of a request that is under way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// Everything before belongs to a stage.
     until: SimTime,
+    /// The stages that took time: bit by stage.
+    taken: u32,
+    /// Their times; for the other stages nothing that means anything. Few take time, so most of this is never touched.
     spent: [Nanos; STAGES],
 }
+
+// There is a bit for each stage.
+const _: () = assert!(STAGES <= u32::BITS as usize);
 
 impl Path {
     /// The path of a request that arrived at a time.
     pub fn from(arrival: SimTime) -> Path {
-        Path { until: arrival, spent: [Nanos::ZERO; STAGES] }
+        Path { until: arrival, taken: 0, spent: [Nanos::ZERO; STAGES] }
+    }
+
+    /// Makes this the path of another request.
+    #[inline]
+    pub fn restart(&mut self, arrival: SimTime) {
+        (self.until, self.taken) = (arrival, 0);
     }
 
     /// The time up to `at` was spent in a stage, as far as it belongs to none yet.
+    #[inline]
     pub fn extend(&mut self, stage: Stage, at: SimTime) {
-        if at > self.until {
-            self.spent[stage as usize] += at.since(self.until);
-            self.until = at;
+        if at <= self.until {
+            return;
         }
+        let time = &mut self.spent[stage as usize];
+        let before = if self.taken >> stage as u32 & 1 != 0 { *time } else { Nanos::ZERO };
+        *time = before + at.since(self.until);
+        self.taken |= 1 << stage as u32;
+        self.until = at;
     }
 
     /// A response came to the host at `now`. The last of the command's stays in the device ended when it left.
@@ -155,10 +172,34 @@ impl Path {
         self.extend(Stage::LinkUp, now);
     }
 
-    /// Time in each stage.
-    pub fn spent(&self) -> [Nanos; STAGES] {
-        self.spent
+    /// The stages that took time, a bit for each.
+    #[inline]
+    pub fn taken(&self) -> u32 {
+        self.taken
     }
+
+    /// Their times, in order of the stages.
+    #[inline]
+    pub fn times(&self) -> impl Iterator<Item = Nanos> {
+        stages_of(self.taken).map(|stage| self.spent[stage])
+    }
+}
+
+/// The stages that have a bit, in order.
+#[inline]
+pub fn stages_of(mut bits: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let stage = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(stage)
+    })
+}
+
+/// Time in each stage, from what [`Path::taken`] and [`Path::times`] have given.
+pub fn spread(taken: u32, times: &[Nanos]) -> [Nanos; STAGES] {
+    let mut spent = [Nanos::ZERO; STAGES];
+    stages_of(taken).zip(times).for_each(|(stage, &time)| spent[stage] = time);
+    spent
 }
 
 #[cfg(test)]
@@ -181,13 +222,20 @@ mod tests {
         let stays = [(Stay::Gc, at(170)), (Stay::Program, at(180))];
         path.responded(Passage { fetching: at(118), sent: at(118), arrived: at(165) }, &stays, at(181));
         path.extend(Stage::Wake, at(185));
-        let spent = path.spent().map(|time| time.0);
-        let sum = |stage: Stage| spent[stage as usize];
+        let spent = |path: &Path| spread(path.taken(), &path.times().collect::<Vec<_>>()).map(|time| time.0);
+        let sum = |stage: Stage| spent(&path)[stage as usize];
         assert_eq!([Stage::Outside, Stage::Block, Stage::Driver].map(sum), [10, 0, 2]);
         assert_eq!([Stage::Fetch, Stage::LinkDown].map(sum), [3, 5 + 5]);
         assert_eq!([Stage::Queue, Stage::DieGc, Stage::FlashRead, Stage::Firmware].map(sum), [8, 11, 10, 1]);
         assert_eq!([Stage::Gc, Stage::Program, Stage::LinkUp, Stage::Wake].map(sum), [5, 10, 10 + 1, 4]);
-        assert_eq!(spent.iter().sum::<u64>(), 85);
+        assert_eq!(spent(&path).iter().sum::<u64>(), 85);
+        path.restart(at(200));
+        path.extend(Stage::Gc, at(203));
+        assert_eq!(
+            (spent(&path)[Stage::Gc as usize], spent(&path).iter().sum::<u64>()),
+            (3, 3),
+            "nothing is left over"
+        );
     }
 
     #[test]

@@ -21,8 +21,10 @@ impl<T> ByTag<T> {
     /// If the tag has one already.
     #[inline]
     pub fn put(&mut self, tag: Tag, item: T) {
-        let old = self.items[usize::from(tag.0)].replace(item);
-        assert!(old.is_none(), "tag {} is in use twice", tag.0);
+        let place = &mut self.items[usize::from(tag.0)];
+        // Asked first, so that there is nothing to drop.
+        assert!(place.is_none(), "tag {} is in use twice", tag.0);
+        *place = Some(item);
     }
 
     /// The item of a tag.

@@ -48,6 +48,7 @@ impl Waits {
     }
 
     /// An operation starts.
+    #[inline(never)]
     pub fn started(&mut self, die: u16, slot: u32) {
         // Operations that were under way before the first call of `submitted` have no place.
         let Some(wait) = self.waits.get_mut(slot as usize) else { return };
@@ -56,6 +57,7 @@ impl Waits {
     }
 
     /// An operation ends, after so much time since its start.
+    #[inline(never)]
     pub fn ended(&mut self, die: u16, slot: u32, cause: Cause, took: Nanos) {
         self.worked[usize::from(die)][cause.index()] += took;
         self.last = self.waits.get(slot as usize).copied().unwrap_or(Wait::NONE);

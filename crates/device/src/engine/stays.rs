@@ -18,10 +18,8 @@ impl<M: Mapping> Firmware<M> {
     /// A command may wait for something else from now on.
     #[inline(always)]
     pub(super) fn moved(&mut self, tag: u8) {
-        if let Some(stays) = &mut self.stays
-            && stays.moved.last() != Some(&tag)
-        {
-            stays.moved.push(tag);
+        if let Some(stays) = &mut self.stays {
+            stays.moved(tag);
         }
     }
 
@@ -73,28 +71,37 @@ impl<M: Mapping> Firmware<M> {
         under_way.into_iter().all(|(tag, _)| stays.now(tag) == self.stay_of(tag))
     }
 
+    /// What a command waits for. Each kind of command can be in some of the queues only.
     fn stay_of(&self, tag: u8) -> Stay {
         if self.incoming.contains(&tag) {
             return self.held_by().unwrap_or(Stay::Queue);
         }
-        if self.ordered.contains(&tag) {
-            let first = self.ordered.front() == Some(&tag);
-            let looks_up = first && self.lookups.write_loading;
-            return self.held_by().unwrap_or(if looks_up { Stay::MapRead } else { Stay::Sram });
-        }
-        if self.waiting_metadata.contains(&tag)
-            || self.loads.group_queue.contains(&tag)
-            || self.waiting_reads.iter().any(|read| read.tag == tag)
-        {
-            return Stay::Sram;
-        }
-        if self.lookups.reads.iter().any(|&(reader, _)| reader == tag) || self.waits_for_load(tag) {
-            return Stay::MapRead;
-        }
         match self.commands[usize::from(tag)].op {
-            Op::Write { .. } | Op::Flush | Op::Unmap { .. } | Op::SegmentWrite { .. } => Stay::Program,
+            Op::Read { .. } | Op::HpbRead { .. } | Op::MappedRead { .. } => self.stay_of_read(tag),
+            Op::Write { .. } | Op::Flush | Op::Unmap { .. } => self.stay_of_ordered(tag),
+            _ if self.waiting_metadata.contains(&tag) || self.loads.group_queue.contains(&tag) => Stay::Sram,
+            _ if self.waits_for_load(tag) => Stay::MapRead,
+            Op::SegmentWrite { .. } => Stay::Program,
             _ => Stay::FlashRead,
         }
+    }
+
+    fn stay_of_read(&self, tag: u8) -> Stay {
+        if self.waiting_reads.iter().any(|read| read.tag == tag) {
+            Stay::Sram
+        } else if self.lookups.reads.iter().any(|&(reader, _)| reader == tag) || self.waits_for_load(tag) {
+            Stay::MapRead
+        } else {
+            Stay::FlashRead
+        }
+    }
+
+    fn stay_of_ordered(&self, tag: u8) -> Stay {
+        if !self.ordered.contains(&tag) {
+            return Stay::Program;
+        }
+        let looks_up = self.lookups.write_loading && self.ordered.front() == Some(&tag);
+        self.held_by().unwrap_or(if looks_up { Stay::MapRead } else { Stay::Sram })
     }
 
     /// The job that keeps commands from being started or accepted.

@@ -45,11 +45,13 @@ impl Images {
         Some(&self.entries.as_chunks().0[place as usize])
     }
 
-    /// A segment for changes, if it is here.
+    /// A segment that is here, for changes.
+    ///
+    /// # Panics
+    /// If it is not here.
     #[inline(always)] // A map flush does little else.
-    pub fn get_mut(&mut self, segment: SegmentId) -> Option<&mut SegmentImage> {
-        let place = self.place[segment.index()].checked_sub(1)?;
-        Some(&mut self.entries.as_chunks_mut().0[place as usize])
+    pub fn held_mut(&mut self, segment: SegmentId) -> &mut SegmentImage {
+        &mut self.entries.as_chunks_mut().0[self.place[segment.index()].wrapping_sub(1) as usize]
     }
 
     /// Adds a segment that is not here.
@@ -97,7 +99,7 @@ mod tests {
         assert_eq!(images.take(SegmentId(2)).map(|image| image[1023]), Some(7));
         assert_eq!((images.take(SegmentId(2)), images.take(SegmentId(1))), (None, None));
         images.insert(SegmentId(1), &[0; SEGMENT_ENTRIES as usize]);
-        images.get_mut(SegmentId(1)).expect("just inserted")[5] = 9;
+        images.held_mut(SegmentId(1))[5] = 9;
         let seen = |segment| images.get(SegmentId(segment)).map(|image| (image[5], image[6]));
         assert_eq!([seen(0), seen(1), seen(2)], [Some((8, 8)), Some((9, 0)), None]);
         assert!(images.has(SegmentId(1)) && !images.has(SegmentId(2)) && images.segments() == 3);

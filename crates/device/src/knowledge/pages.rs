@@ -346,7 +346,7 @@ impl Pages {
         if !self.images.has(segment) {
             self.make_image(segment);
         }
-        self.images.get_mut(segment).expect("made so above")
+        self.images.held_mut(segment)
     }
 
     #[cold]

@@ -365,7 +365,7 @@ impl JobReads {
     }
 
     /// A read is done. A failed one covers nothing. `metadata` is true if it has read metadata.
-    #[inline]
+    #[inline(always)] // A map flush does little else.
     pub fn complete(&mut self, read: JobRead, sight: &Sight, metadata: bool) {
         if let (Work::Read { ppa, units }, false) = (sight.read.work(), sight.read.failed()) {
             let mark = if metadata { sight.mark(ppa, units) } else { None };

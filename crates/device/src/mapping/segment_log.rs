@@ -327,8 +327,9 @@ impl SegmentLog {
     /// Ends the flush: superblocks that it has emptied become free.
     fn finish(&mut self, core: &mut Core) {
         for entry in core.log().entries_up_to(self.flush_seq) {
-            for ppa in entry.ppa.iter().flat_map(|first| (0..u32::from(entry.len)).map(|i| first.offset(i))) {
-                self.unflushed.settle(core.superblock_of(ppa), 1);
+            let Some(first) = entry.ppa else { continue };
+            for i in 0..u32::from(entry.len) {
+                self.unflushed.settle(core.superblock_of(first.offset(i)), 1);
             }
         }
         core.forget_changes_up_to(self.flush_seq);

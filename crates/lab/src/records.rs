@@ -1,0 +1,101 @@
+//! Requests that have completed, stored in little memory.
+//!
+//! A request takes few of all stages, so a store has the times of those that it took, and no zeros. A log of a fast run
+//! writes hundreds of megabytes a second otherwise, and these drive what the simulation uses out of the processor's
+//! caches.
+
+use ufs::Status;
+use units::{Lpa, Nanos, SimTime};
+use workload::{ReadOutcome, WorkRequest};
+
+use crate::requests::Slot;
+use crate::stages::{Path, STAGES, spread};
+
+/// A request that has completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestRecord {
+    /// As the workload gave it; its latency counts from its arrival.
+    pub request: WorkRequest,
+    /// Whether the run's statistics count it.
+    pub measured: bool,
+    /// First 4 KiB unit.
+    pub lpa: Lpa,
+    /// Length in 4 KiB units.
+    pub len: u32,
+    /// When its first command was sent; `None` if none was.
+    pub dispatched: Option<SimTime>,
+    /// When it completed.
+    pub completed: SimTime,
+    /// How it ended.
+    pub status: Status,
+    /// Where the mapping of a read came from; `None` for others, and if the driver refused it, so that no device was
+    /// asked.
+    pub outcome: Option<ReadOutcome>,
+    /// Time in each stage; together its latency.
+    pub stages: [Nanos; STAGES],
+}
+
+impl RequestRecord {
+    /// From its arrival to its completion.
+    pub fn latency(&self) -> Nanos {
+        self.completed.since(self.request.arrival)
+    }
+}
+
+/// A record without the times of its stages.
+#[derive(Debug)]
+struct Entry {
+    request: WorkRequest,
+    measured: bool,
+    status: Status,
+    outcome: Option<ReadOutcome>,
+    lpa: Lpa,
+    len: u32,
+    dispatched: Option<SimTime>,
+    completed: SimTime,
+    /// The stages that took time: bit by stage.
+    taken: u32,
+}
+
+/// Records in the order in which they were added.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    entries: Vec<Entry>,
+    /// The times of the stages that took time, one request after another, each in order of the stages.
+    times: Vec<Nanos>,
+}
+
+impl Records {
+    /// Number of requests.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Adds a request that completes at `completed` and has gone this path.
+    #[inline]
+    pub fn push(&mut self, request: &WorkRequest, slot: &Slot, path: &Path, completed: SimTime) {
+        let Slot { measured, lpa, len, dispatched, status, outcome, .. } = *slot;
+        let (request, taken) = (*request, path.taken());
+        self.times.extend(path.times());
+        self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, taken });
+    }
+
+    /// Forgets all of them; the memory stays.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.times.clear();
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = RequestRecord> {
+        let mut times = &self.times[..];
+        self.entries.iter().map(move |entry| {
+            let (of_entry, later) = times.split_at(entry.taken.count_ones() as usize);
+            times = later;
+            let &Entry { request, measured, status, outcome, lpa, len, dispatched, completed, taken } = entry;
+            let stages = spread(taken, of_entry);
+            RequestRecord { request, measured, lpa, len, dispatched, completed, status, outcome, stages }
+        })
+    }
+}
