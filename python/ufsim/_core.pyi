@@ -21,6 +21,25 @@ class StateError(ConfigError):
 class SimulationBug(RuntimeError):
     """A check inside the simulator failed; the message tells how to repeat the run."""
 
+class Server:
+    """A running server of live devices. `ufsim.live.Server` says what it takes."""
+
+    def __init__(self, wanted_json: str) -> None: ...
+    def wait(self, seconds: float) -> bool:
+        """Waits so many seconds at most. True if the server is to end."""
+
+    def control(self, command_json: str) -> str:
+        """Does a command of the control socket: JSON to JSON."""
+
+    def port(self) -> int | None:
+        """The TCP port, if there is one."""
+
+    def end(self) -> None:
+        """Ends the server in an ordinary way. Raises `SimulationBug` if a device has stopped before."""
+
+def replay_arrivals(spec_json: str, path: str | PathLike[str]) -> str:
+    """Repeats a log of arrivals on a new device: the state afterwards, as JSON."""
+
 def schemes() -> list[dict[str, str]]:
     """Presets: dictionaries with `name`, `scheduler`, `booster`, `mapping`, `summary`."""
 

@@ -40,7 +40,7 @@ class Options:
             "help": "Scheduler instead of the scheme's.",
             "flag": "--scheduler",
             "metavar": "NAME",
-            "commands": ("run", "compare", "calibrate"),
+            "commands": ("run", "compare", "calibrate", "serve"),
         },
     )
     booster: str | None = field(
@@ -67,7 +67,7 @@ class Options:
             "help": "Device profile, or the path of its file: see `ufsim profiles`.",
             "flag": "--profile",
             "metavar": "NAME|FILE",
-            "commands": ("run", "compare", "phone", "age", "calibrate"),
+            "commands": ("run", "compare", "phone", "age", "calibrate", "serve"),
         },
     )
     replay: Replay | None = field(
@@ -138,7 +138,7 @@ class Options:
             "flag": "--seed",
             "metavar": "N",
             "range": (0, 18446744073709551615),
-            "commands": ("run", "compare", "phone", "age", "reproduce", "calibrate"),
+            "commands": ("run", "compare", "phone", "age", "reproduce", "calibrate", "serve"),
         },
     )
     host_memory_mib: int | str | None = field(
@@ -159,7 +159,7 @@ class Options:
             "help": "Overrides a profile key; repeatable.",
             "flag": "--set",
             "metavar": "SECTION.KEY=VALUE",
-            "commands": ("run", "compare", "phone", "age", "profiles", "calibrate"),
+            "commands": ("run", "compare", "phone", "age", "profiles", "calibrate", "serve"),
         },
     )
     precondition: Precondition = field(

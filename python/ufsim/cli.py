@@ -16,6 +16,7 @@ from ufsim import (
     cli_explain,
     cli_phone,
     cli_profiles,
+    cli_serve,
     cli_sweep,
     cli_trace,
     cli_tune,
@@ -248,6 +249,49 @@ def explain(
     """Explain latencies."""
     directory = out or (None if as_json else Path("out"))
     cli_explain.explain(logs, kind, process, slowest, directory, what_if=what_if, as_json=as_json)
+
+
+@app.command()
+@takes("serve")
+def serve(
+    options: Arguments,
+    socket: cli_serve.SocketOption,
+    scheme: cli_serve.ServeSchemesOption = DEFAULT_SCHEME,
+    clock: cli_serve.ClockOption = cli_serve.Clock.REAL,
+    speed: cli_serve.SpeedOption = None,
+    store: cli_serve.StoreOption = None,
+    log: cli_serve.ArrivalsOption = None,
+    control: cli_serve.ControlOption = None,
+    tcp: cli_serve.PortOption = None,
+    read_only: cli_serve.ReadOnlyOption = False,
+) -> None:
+    """Serve live devices as NBD exports, to real programs. Prints ready when clients can connect."""
+    more = {"store": store, "log": log, "control": control, "tcp_port": tcp, "read_only": read_only}
+    cli_serve.serve(scheme, socket, clock, speed, options | more)
+
+
+@app.command()
+@takes("serve")
+def replay(
+    options: Arguments,
+    log: cli_serve.LogArgument,
+    scheme: Annotated[str, typer.Option(metavar="NAME", help="Scheme: see `ufsim schemes`.")] = DEFAULT_SCHEME,
+    as_json: JsonOption = False,
+) -> None:
+    """Repeat in simulation what serve --log has written: with the same options the same happens, digest included."""
+    cli_serve.replay(log, scheme, options, as_json=as_json)
+
+
+@app.command()
+def ctl(
+    path: cli_serve.PathArgument,
+    command: cli_serve.DoArgument,
+    value: cli_serve.ValueArgument = None,
+    export: cli_serve.ExportOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Control a server: counters and latencies, a power cut, the limit of host memory, its end."""
+    cli_serve.ctl(path, command, value, export, as_json=as_json)
 
 
 @app.command()

@@ -1,7 +1,7 @@
 //! The device from outside: one type over the firmware of every registered mapping scheme.
 
 use nand::Counters;
-use ufs::{Command, DeviceInfo};
+use ufs::{Command, Content, DeviceInfo};
 use units::{Counter, Lpa, Seq, SimTime};
 
 use crate::activity::{Activity, Levels};
@@ -135,6 +135,17 @@ impl Device {
     /// kept until somebody takes them.
     pub fn take_failed_reads(&mut self) -> Vec<Lpa> {
         each!(&mut self.inner, fw => fw.take_failed_reads())
+    }
+
+    /// Notes from now on which host data has come to flash. For who stores the data beside the device.
+    pub fn note_programmed(&mut self) {
+        each!(&mut self.inner, fw => fw.note_programmed());
+    }
+
+    /// Host data that has come to flash since [`Device::note_programmed`], in the order of that; the caller takes it
+    /// out. No power cut takes it any more. `None` if nobody wanted to know. A host can not ask for it.
+    pub fn programmed(&mut self) -> Option<&mut Vec<Content>> {
+        each!(&mut self.inner, fw => fw.programmed())
     }
 
     /// True if so few spare superblocks are left that the device only reads. It writes again when some come free: a

@@ -8,6 +8,7 @@ use workload::named_seed;
 use crate::error::LabError;
 use crate::profile::Profile;
 use crate::run::System;
+use crate::stack::Stack;
 use crate::system::Parts;
 
 /// Builds a system from a profile. `seed` decides the key with which an HPB device seals entries.
@@ -15,19 +16,25 @@ use crate::system::Parts;
 /// # Errors
 /// If the driver's settings do not fit the device.
 pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, LabError> {
-    let device_config = profile.device_of(parts, sealing_key(seed));
-    let faulty = device_config.faults.any();
-    let device = Device::new(device_config, parts.mapping);
-    let config = profile.host_config(parts);
-    let info = device.info();
-    config.check(&info).map_err(|error| misfit(profile, &error))?;
-    let mut system = System::new(Driver::new(config, info), Link::new(profile.link_config()), device)
-        .with_power(profile.power_config(seed))
-        .with_host_time(profile.block_config(seed));
+    let faulty = profile.device_of(parts, sealing_key(seed)).faults.any();
+    let mut system = System::of(assemble_stack(profile, parts, seed)?).with_host_time(profile.block_config(seed));
     if faulty {
         system.allow_faults();
     }
     Ok(system)
+}
+
+/// Builds driver, link and device from a profile, for who has a run loop of his own.
+///
+/// # Errors
+/// If the driver's settings do not fit the device.
+pub fn assemble_stack(profile: &Profile, parts: Parts, seed: u64) -> Result<Stack, LabError> {
+    let device = Device::new(profile.device_of(parts, sealing_key(seed)), parts.mapping);
+    let config = profile.host_config(parts);
+    let info = device.info();
+    config.check(&info).map_err(|error| misfit(profile, &error))?;
+    let stack = Stack::new(Driver::new(config, info), Link::new(profile.link_config()), device);
+    Ok(stack.with_power(profile.power_config(seed)))
 }
 
 /// The driver's settings do not fit the device.

@@ -63,8 +63,9 @@ mod version;
 
 pub use aged::Aged;
 pub use ageing::check_ageing;
-pub use assemble::assemble;
+pub use assemble::{assemble, assemble_stack};
 pub use cache::CacheOf;
+pub use digest::{Digest, of_data};
 pub use energy::{Energy, EnergyModel};
 pub use engine::{
     Logging, Observe, Ran, RequestTable, age, age_header, check, simulate, simulate_observed, simulate_phone,

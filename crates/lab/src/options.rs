@@ -208,7 +208,7 @@ options! {
     scheme: text, cli "--scheme" "NAME" [run age calibrate],
         echo String = |run| run.spec.scheme.clone(), "Preset.";
     /// Scheduler instead of the scheme's.
-    scheduler: name, cli "--scheduler" "NAME" [run compare calibrate],
+    scheduler: name, cli "--scheduler" "NAME" [run compare calibrate serve],
         echo String = |run| run.parts.scheduler.name().into(), "Host I/O scheduler.";
     /// Booster instead of the scheme's.
     booster: name, cli "--booster" "NAME" [run],
@@ -217,7 +217,7 @@ options! {
     mapping: name, cli "--mapping" "NAME" [run],
         echo String = |run| run.parts.mapping.name().into(), "Device mapping scheme.";
     /// Device profile, or the path of its file: see `ufsim profiles`.
-    profile: text = "hp-ufs", cli "--profile" "NAME|FILE" [run compare phone age calibrate],
+    profile: text = "hp-ufs", cli "--profile" "NAME|FILE" [run compare phone age calibrate serve],
         echo String = |run| run.spec.profile.clone(), "Name or path of the profile.";
     /// Traces and generated workloads: replayed at their times (timed), the same into a queue of the depth, outside of
     /// which others wait uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
@@ -242,7 +242,7 @@ options! {
     repeat: count_if_any(1 to 100_000), cli "--repeat" "N" [run compare], on [Trace Generated], usually "1",
         echo Option<u32> = |run| run.spec.repeat, "How often the trace was replayed, if more than once was asked for.";
     /// Seed of everything random.
-    seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age reproduce calibrate],
+    seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age reproduce calibrate serve],
         echo u64 = |run| run.spec.seed, "Seed.";
     /// Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib. With ',TIME=MIB'
     /// behind it, it changes during the run: '20,10s=5,30s=20'.
@@ -250,7 +250,7 @@ options! {
         echo Option<String> = |run| run.spec.memory_over_time(),
         "The limit of host memory as it was asked for, if it changes during the run.";
     /// Overrides a profile key; repeatable.
-    set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age profiles calibrate],
+    set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age profiles calibrate serve],
         echo BTreeMap<String, String> =
             |run| run.overrides.iter().map(|(key, v)| (key.clone(), v.to_string())).collect(),
         "Replaced values of the profile.";

@@ -97,9 +97,14 @@ pub struct System {
 impl System {
     /// A system at time 0.
     pub fn new(driver: Driver, link: Link, device: Device) -> System {
-        let capacity = device.info().capacity_units;
+        System::of(Stack::new(driver, link, device))
+    }
+
+    /// A system of a stack at time 0.
+    pub(crate) fn of(stack: Stack) -> System {
+        let capacity = stack.device.info().capacity_units;
         System {
-            stack: Stack::new(driver, link, device),
+            stack,
             block: None,
             oracle: Oracle::new(capacity),
             requests: Requests::default(),

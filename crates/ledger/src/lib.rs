@@ -11,6 +11,7 @@
 //!   given.
 //! - **A flush** makes durable, for each address, the newest version that was acknowledged before the flush was
 //!   submitted. **FUA** makes its own version durable. A durable version makes all older ones impossible.
+//! - **A unit that has come to flash** is durable, flush or not: for who is told of programs.
 //! - **A power cut** leaves, address by address, the durable version or any newer one that had been submitted. Which
 //!   one it is, the first read tells; then it is durable.
 //! - **A failed write** may have been written in part: its version is one that was submitted and never acknowledged.
@@ -49,7 +50,8 @@ impl Version {
         }
     }
 
-    fn number(self) -> u32 {
+    /// The number of the request that made it.
+    pub fn number(self) -> u32 {
         self.0 & !TRIM
     }
 
@@ -127,6 +129,17 @@ impl Expected {
     }
 }
 
+/// A version has become durable. All versions up to another, and not that one, are impossible from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settled {
+    /// The unit.
+    pub unit: u32,
+    /// The version that is durable.
+    pub durable: Version,
+    /// Number of the last version that has become impossible or durable.
+    pub until: u32,
+}
+
 /// What each unit may hold, by the rule above.
 #[derive(Clone, Debug)]
 pub struct Ledger {
@@ -138,12 +151,36 @@ pub struct Ledger {
     /// Acknowledged and not yet durable, in the order of acknowledgement.
     acked: VecDeque<Ack>,
     acknowledgements: u64,
+    /// What has been settled, in this order, for who stores the data; `None` if nobody wants to know.
+    settled: Option<Vec<Settled>>,
+    /// So many acknowledgements may be kept before those are looked for that no longer matter.
+    crowded: usize,
 }
+
+/// Acknowledgements that are kept without a look at whether they matter.
+const FEW_ACKS: usize = 4096;
 
 impl Ledger {
     /// A new device of `units` units.
     pub fn new(units: u32) -> Ledger {
-        Ledger { present: vec![0; units as usize], open: BTreeMap::new(), acked: VecDeque::new(), acknowledgements: 0 }
+        Ledger {
+            present: vec![0; units as usize],
+            open: BTreeMap::new(),
+            acked: VecDeque::new(),
+            acknowledgements: 0,
+            settled: None,
+            crowded: FEW_ACKS,
+        }
+    }
+
+    /// Notes from now on what is settled.
+    pub fn note_settled(&mut self) {
+        self.settled.get_or_insert_default();
+    }
+
+    /// What has been settled since the last call, in this order.
+    pub fn take_settled(&mut self) -> Vec<Settled> {
+        self.settled.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Units of the device.
@@ -172,6 +209,35 @@ impl Ledger {
         if !durable {
             self.acked.push_back(Ack { order: self.acknowledgements, span, version });
         }
+    }
+
+    /// A write of this unit has come to flash.
+    pub fn programmed(&mut self, lpa: Lpa, version: Version) {
+        self.at_least(lpa.0, version);
+        self.make_durable(lpa.0, version);
+        if self.acked.len() > self.crowded {
+            self.forget_acks();
+        }
+    }
+
+    /// Forgets acknowledgements of what is durable: a host that never flushes would gather them for ever.
+    fn forget_acks(&mut self) {
+        let open = &self.open;
+        self.acked.retain(|ack| {
+            let mut newer = open.range(ack.span.units()).map(|(_, open)| open.durable.number());
+            newer.any(|durable| durable < ack.version.number())
+        });
+        self.crowded = FEW_ACKS.max(2 * self.acked.len());
+    }
+
+    /// The version of a unit that no power cut can take.
+    pub fn durable(&self, lpa: Lpa) -> Version {
+        self.open.get(&lpa.0).map_or(Version(self.present[lpa.index()]), |open| open.durable)
+    }
+
+    /// True if a unit holds zeroes and nothing else can come.
+    pub fn is_blank(&self, lpa: Lpa) -> bool {
+        Version(self.present[lpa.index()]).stamp() == 0 && !self.open.contains_key(&lpa.0)
     }
 
     /// Number of acknowledgements so far, for a flush that is being submitted.
@@ -235,8 +301,7 @@ impl Ledger {
 
     /// True if a newer version than the write of this stamp is durable.
     pub fn is_past(&self, lpa: Lpa, stamp: u32) -> bool {
-        let durable = self.open.get(&lpa.0).map_or(Version(self.present[lpa.index()]), |open| open.durable);
-        durable.number() > stamp
+        self.durable(lpa).number() > stamp
     }
 
     fn at_least(&mut self, unit: u32, version: Version) {
@@ -251,6 +316,8 @@ impl Ledger {
         if version.number() > open.durable.number() {
             open.durable = version;
             open.newer.retain(|candidate| candidate.version.number() > version.number());
+            let settled = Settled { unit, durable: version, until: version.number() };
+            self.settled.as_mut().into_iter().for_each(|all| all.push(settled));
         }
         self.close(unit);
     }
@@ -263,6 +330,8 @@ impl Ledger {
         if last.number() > end.version.number() {
             return;
         }
+        let settled = Settled { unit, durable: first, until: end.version.number() };
+        self.settled.as_mut().into_iter().for_each(|all| all.push(settled));
         open.durable = first;
         open.newer.retain(|candidate| !candidate.unknown);
         self.close(unit);
@@ -279,7 +348,7 @@ impl Ledger {
 /// counts only as long as another content is possible.
 impl Hash for Ledger {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Ledger { present, open, acked, acknowledgements } = self;
+        let Ledger { present, open, acked, acknowledgements, settled: _, crowded: _ } = self;
         let number = |unit: usize, stamp: u32| if open.contains_key(&(unit as u32)) { present[unit] } else { stamp };
         let stamps = present.iter().map(|&version| Version(version).stamp());
         stamps.enumerate().for_each(|(unit, stamp)| number(unit, stamp).hash(state));

@@ -1,6 +1,8 @@
 //! The Python module `ufsim._core`. Conversions only: names and types of Python to those of `lab` and back, and its
 //! errors to exceptions. What each function does is told in `_core.pyi` and in `lab`.
 
+mod serve;
+
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -522,6 +524,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LogPiece>()?;
     module.add_class::<LogRows>()?;
     module.add_class::<OpenedTrace>()?;
+    module.add_class::<serve::Server>()?;
+    module.add_function(wrap_pyfunction!(serve::replay_arrivals, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_phone, module)?)?;
     module.add_function(wrap_pyfunction!(age, module)?)?;
     module.add_function(wrap_pyfunction!(age_key, module)?)?;

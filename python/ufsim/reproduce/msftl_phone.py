@@ -232,15 +232,14 @@ def no_gc(frame: pd.DataFrame, fill: str) -> str:
 
 def little_left(frame: pd.DataFrame) -> str:
     """Why there is less to save against the mini-page FTL after a fill with repetition."""
-    table = amounts(frame).assign(filled=frame["filled"])[frame["ftl"] == MINI].set_index("filled")
-    shares = table[[GC, MAP]].div(table[USER], axis=0)
-    once, repeated = shares.loc["full"], shares.loc[REPEATED]
-    most = cut(1.0, 1.0 + repeated[MAP])
+    shares = amounts(frame).assign(filled=frame["filled"])[frame["ftl"] == MINI].set_index("filled")
+    copied, mapped = shares[GC] / shares[USER], shares[MAP] / shares[USER]
+    left = float(mapped.loc[REPEATED])
     return (
-        f"places that were filled twice leave emptier victims, so GC copies {repeated[GC]:.2f} times the user data "
-        f"and not {once[GC]:.2f} times, as with each chunk once. Mappings of the mini-page FTL are then "
-        f"{repeated[MAP] * 100:.1f}% of the user data, and not {once[MAP] * 100:.1f}%: an FTL that wrote no mappings "
-        f"at all would save {most:.1f}%"
+        f"places that were filled twice leave emptier victims, so GC copies {copied.loc[REPEATED]:.2f} times the user "
+        f"data and not {copied.loc['full']:.2f} times, as with each chunk once. Mappings of the mini-page FTL are then "
+        f"{left * 100:.1f}% of the user data, and not {mapped.loc['full'] * 100:.1f}%: an FTL that wrote no mappings "
+        f"at all would save {cut(1.0, 1.0 + left):.1f}%"
     )
 
 

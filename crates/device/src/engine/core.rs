@@ -1,7 +1,7 @@
 //! What every part of the firmware works on: flash, SRAM, tables, and the effects of the current call.
 
 use nand::{Blind, Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
-use ufs::{LpaRun, Response};
+use ufs::{Content, LpaRun, Response};
 use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 use crate::activity::Activities;
@@ -131,6 +131,9 @@ pub struct Core {
     /// Units whose page could not be read because a fault was injected, for an observer; see
     /// [`Device::take_failed_reads`](crate::Device::take_failed_reads).
     pub(super) failed_reads: Vec<Lpa>,
+    /// Host data that has come to flash, for an observer; `None` if there is none. See
+    /// [`Device::programmed`](crate::Device::programmed).
+    pub(super) host_programs: Option<Vec<Content>>,
     /// Time of the current call.
     pub(super) now: SimTime,
     /// True if a command has arrived during the map flush that is under way.
@@ -208,6 +211,7 @@ impl Core {
             map_programs: MapPrograms::default(),
             effects: Effects::default(),
             failed_reads: Vec::new(),
+            host_programs: None,
             now: SimTime::START,
             command_waits: false,
             waiting_sources: Vec::new(),

@@ -32,7 +32,9 @@ mod write;
 
 use nand::{Completed, Counters};
 use ufs::codec::hpb::SEALED_ENTRY_BYTES;
-use ufs::{Command, DataIn, DeviceInfo, HpbNotice, Notice, PLAIN_ENTRY_BYTES, PiggyBack, Response, Status, Tag};
+use ufs::{
+    Command, Content, DataIn, DeviceInfo, HpbNotice, Notice, PLAIN_ENTRY_BYTES, PiggyBack, Response, Status, Tag,
+};
 use units::{Counter, CounterSet, Lpa, Seq, SimTime};
 
 use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
@@ -332,6 +334,16 @@ impl<M: Mapping> Firmware<M> {
     /// Units whose page could not be read because a fault was injected.
     pub fn take_failed_reads(&mut self) -> Vec<Lpa> {
         std::mem::take(&mut self.core.failed_reads)
+    }
+
+    /// Notes from now on which host data has come to flash.
+    pub fn note_programmed(&mut self) {
+        self.core.host_programs.get_or_insert_default();
+    }
+
+    /// Host data that has come to flash; `None` if nobody wanted to know.
+    pub fn programmed(&mut self) -> Option<&mut Vec<Content>> {
+        self.core.host_programs.as_mut()
     }
 
     /// True if so few spare superblocks are left that the device only reads.

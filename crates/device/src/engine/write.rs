@@ -1,6 +1,6 @@
 //! Writes, flushes and trims: acceptance into the write buffer in order, programming of rows, completion.
 
-use ufs::{DataOut, LpaRun, Op};
+use ufs::{Content, DataOut, LpaRun, Op};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
 
 use super::core::DeviceEvent;
@@ -314,6 +314,10 @@ impl<M: Mapping> Firmware<M> {
         self.core.sram.give(Owner::Write, n as u16);
         for i in 0..n {
             let id = self.core.ops.buf(token, i);
+            if let Some(programs) = &mut self.core.host_programs {
+                let (lpa, stamp) = self.core.buffer.unit(id);
+                programs.push(Content { lpa, stamp });
+            }
             let unit = self.core.buffer.finish(id);
             let commit = Commit {
                 lpa: unit.lpa,

@@ -37,6 +37,8 @@ targets! {
     fio_job;
     /// Descriptions of generated workloads: the parser, and the traces of small ones.
     generated;
+    /// What a client of the NBD server sends: the handshake, and requests in each form.
+    nbd;
     /// Scenarios of phones, their first steps, and sessions that become scenarios.
     phone;
     /// Device profiles and overrides: the parser, the checks, and a system built from the accepted ones.

@@ -1,0 +1,168 @@
+//! The log of arrivals: what has come to a device and when, as a trace in ufsim's own CSV. Its simulated times decide
+//! everything that happens, so a device that gets the same arrivals does the same.
+//!
+//! A line `# origin: ...` in its place tells what else was done to the device: `cut at NS`, `memory NS BYTES`. For
+//! commands that take traces these are remarks, and the rest is a trace like others. Data is not in it.
+
+use std::io::{self, BufRead, Write};
+
+use thiserror::Error;
+use units::SimTime;
+
+use crate::UNIT;
+use crate::ask::Ask;
+use crate::engine::Engine;
+
+const HEADER: &str = "time_ns,op,device,sector,bytes,flags,latency_ns,process";
+const REMARK: &str = "# origin: ";
+const SECTOR: u64 = 512;
+const UNIT_SECTORS: u64 = UNIT as u64 / SECTOR;
+
+/// Where a log goes.
+pub struct ArrivalLog {
+    to: Box<dyn Write + Send>,
+    /// Why it has ended early.
+    failed: Option<io::Error>,
+}
+
+impl ArrivalLog {
+    /// Begins a log.
+    ///
+    /// # Errors
+    /// If its first line cannot be written.
+    pub fn new(mut to: Box<dyn Write + Send>) -> io::Result<ArrivalLog> {
+        writeln!(to, "{HEADER}")?;
+        Ok(ArrivalLog { to, failed: None })
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        if self.failed.is_none()
+            && let Err(error) = writeln!(self.to, "{line}")
+        {
+            self.failed = Some(error);
+        }
+    }
+
+    /// A request arrives.
+    pub(crate) fn arrived(&mut self, at: SimTime, ask: &Ask) {
+        let (first, len) = ask.span();
+        let (op, sector, bytes) = (Ask::KINDS[ask.kind()], u64::from(first) * UNIT_SECTORS, len * UNIT as u64);
+        let fua = matches!(ask, Ask::Write { fua: true, .. } | Ask::Trim { fua: true, .. });
+        self.line(format_args!("{},{op},live,{sector},{bytes},{},,", at.0, if fua { "fua" } else { "" }));
+    }
+
+    /// The power is cut.
+    pub(crate) fn cut(&mut self, at: SimTime) {
+        self.line(format_args!("{REMARK}cut at {}", at.0));
+    }
+
+    /// The limit of host memory changes.
+    pub(crate) fn memory(&mut self, at: SimTime, bytes: u64) {
+        self.line(format_args!("{REMARK}memory {} {bytes}", at.0));
+    }
+
+    /// Writes what is still in memory.
+    ///
+    /// # Errors
+    /// If that, or anything before, could not be written.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.to.flush(),
+        }
+    }
+}
+
+/// Why a log cannot be replayed.
+#[derive(Debug, Error)]
+pub enum ReplayError {
+    /// The file has said no.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// A line is not what a server writes.
+    #[error("line {0}: {1}")]
+    Line(usize, String),
+    /// The caller asked for it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Engine {
+    /// Repeats what a log tells, and goes on until everything has ended. Data is zeroes. `goes_on` is asked now and
+    /// then.
+    ///
+    /// # Errors
+    /// If it is no log of arrivals, or does not fit the device, or does not go on.
+    ///
+    /// # Panics
+    /// See [`Engine::step`].
+    pub fn replay(&mut self, log: impl BufRead, mut goes_on: impl FnMut() -> bool) -> Result<(), ReplayError> {
+        for (number, line) in (1..).zip(log.lines()) {
+            let line = line?;
+            if number % ASK_EVERY == 0 && !goes_on() {
+                return Err(ReplayError::Interrupted);
+            }
+            let told = |what: &str| ReplayError::Line(number, what.into());
+            if number == 1 {
+                if line != HEADER {
+                    return Err(told("must be the header of ufsim's CSV, as ufsim serve --log writes it"));
+                }
+                continue;
+            }
+            if let Some(remark) = line.strip_prefix(REMARK) {
+                self.repeat(remark).map_err(|what| told(&what))?;
+                continue;
+            }
+            let (at, ask) = arrival(&line).ok_or_else(|| told("must be a request of a log of arrivals"))?;
+            if at < self.now() {
+                return Err(told("its time is before that of the line above it"));
+            }
+            self.submit(at, 0, ask);
+            while self.answer().is_some() {}
+        }
+        while self.is_busy() {
+            self.step();
+            while self.answer().is_some() {}
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, remark: &str) -> Result<(), String> {
+        let words: Vec<&str> = remark.split(' ').collect();
+        let number = |word: &str| word.parse::<u64>().map_err(|error| format!("{word}: {error}"));
+        match words[..] {
+            ["cut", "at", at] => self.cut(SimTime(number(at)?)),
+            ["memory", at, bytes] => {
+                self.set_memory(SimTime(number(at)?), number(bytes)?).map_err(|error| error.to_string())?;
+            }
+            _ => return Err("must be a remark of a log of arrivals".into()),
+        }
+        Ok(())
+    }
+}
+
+fn arrival(line: &str) -> Option<(SimTime, Ask)> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let &[at, op, _, sector, bytes, flags, _, _] = &fields[..] else { return None };
+    let (at, sector, bytes): (u64, u64, u64) = (at.parse().ok()?, sector.parse().ok()?, bytes.parse().ok()?);
+    let first = u32::try_from(sector / UNIT_SECTORS).ok()?;
+    let len = u32::try_from(bytes / UNIT as u64).ok()?;
+    let whole = sector.is_multiple_of(UNIT_SECTORS) && bytes.is_multiple_of(UNIT as u64);
+    let fua = flags == "fua";
+    if !whole || !(fua || flags.is_empty()) {
+        return None;
+    }
+    let ask = match op {
+        "read" => Ask::Read { first, len },
+        "write" if bytes <= MAX_WRITE => Ask::Write { first, data: vec![0; bytes as usize], fua },
+        "trim" => Ask::Trim { first, len, fua },
+        "flush" => Ask::Flush,
+        _ => return None,
+    };
+    Some((SimTime(at), ask))
+}
+
+/// Lines after which the caller is asked whether to go on.
+const ASK_EVERY: usize = 1 << 14;
+/// No server accepts longer writes.
+const MAX_WRITE: u64 = 1 << 30;

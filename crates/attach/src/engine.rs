@@ -1,0 +1,456 @@
+//! The run loop: read this page first.
+//!
+//! ```text
+//!   ask --submit--> driver --command--> link --> device --> flash
+//!                     ^                            |  '-- programmed --> contents --> store
+//!   answer <--done----'--------response--- link <--'
+//! ```
+//!
+//! It differs from the loop of the laboratory in that nobody yields the next request: a caller brings it, with the time
+//! at which it arrives. All events up to that time are handled before it, so what happens depends on nothing but the
+//! arrivals.
+
+use std::collections::VecDeque;
+
+use host::{Completion, HostConfig, Request, RequestOp};
+use lab::{Digest, Machine, Stack, Turn, assemble_stack, of_data};
+use ledger::{Span, Version};
+use ufs::Status;
+use units::{AppId, Lpa, SimTime};
+use workload::Rng;
+
+use crate::UNIT;
+use crate::arrivals::ArrivalLog;
+use crate::ask::{Answer, Ask, Failure};
+use crate::contents::Contents;
+use crate::stats::Tally;
+use crate::store::Store;
+
+/// More events than any legitimate pause has: the firmware or the driver goes round in circles.
+const STUCK_AFTER: u64 = 2_000_000;
+/// Numbers of versions have 31 bits.
+const LAST_STAMP: u32 = (1 << 31) - 1;
+
+/// A request under way.
+#[derive(Debug)]
+struct Under {
+    token: u64,
+    /// Index into [`Ask::KINDS`].
+    kind: usize,
+    op: RequestOp,
+    span: Span,
+    /// Its number, of writes and trims.
+    stamp: u32,
+    arrival: SimTime,
+    /// A flush follows, when this has ended.
+    flush_follows: bool,
+    /// Acknowledgements before a flush.
+    until: u64,
+}
+
+impl Under {
+    fn version(&self) -> Option<Version> {
+        Version::made_by(&self.request(0))
+    }
+
+    fn request(&self, id: u32) -> Request {
+        let &Under { op, span: Span { lpa, len }, stamp, .. } = self;
+        Request { id, op, lpa, len, stamp, app: AppId::SYSTEM }
+    }
+}
+
+/// A device that answers requests from outside.
+pub struct Engine {
+    /// `None` only while the power is off.
+    pub(crate) stack: Option<Stack>,
+    pub(crate) driver_config: HostConfig,
+    pub(crate) contents: Contents,
+    under: Vec<Option<Under>>,
+    free: Vec<u32>,
+    /// Requests that wait until the device has recovered.
+    pub(crate) waiting: Vec<u32>,
+    /// Since when the device recovers.
+    pub(crate) recovering: Option<SimTime>,
+    last_stamp: u32,
+    done: VecDeque<Answer>,
+    /// Everything up to here has been handled.
+    horizon: SimTime,
+    pub(crate) last_completion: u64,
+    pub(crate) dice: Rng,
+    pub(crate) tally: Tally,
+    digest: Digest,
+    pub(crate) log: Option<ArrivalLog>,
+}
+
+impl Engine {
+    /// A new device of a machine. If the store has data, the device is filled with it, in simulated time.
+    ///
+    /// # Errors
+    /// If the driver's settings do not fit the device.
+    pub fn new(machine: &Machine, seed: u64, store: Box<dyn Store>) -> Result<Engine, lab::LabError> {
+        let Machine { parts, profile } = machine;
+        let mut stack = assemble_stack(profile, *parts, seed)?;
+        stack.device.note_programmed();
+        let contents = Contents::new(stack.device.info().capacity_units, store);
+        let mut engine = Engine {
+            stack: Some(stack),
+            driver_config: profile.host_config(*parts),
+            contents,
+            under: Vec::new(),
+            free: Vec::new(),
+            waiting: Vec::new(),
+            recovering: None,
+            last_stamp: 0,
+            done: VecDeque::new(),
+            horizon: SimTime::START,
+            last_completion: 0,
+            dice: Rng::from_seed(workload::named_seed(seed, "power cut", 0)),
+            tally: Tally::new(),
+            digest: Digest::default(),
+            log: None,
+        };
+        engine.refill();
+        Ok(engine)
+    }
+
+    /// Logs what arrives from now on. A device that was filled from a store is not what a replay begins with.
+    ///
+    /// # Errors
+    /// If the device is not new.
+    pub fn log_arrivals(&mut self, log: ArrivalLog) -> Result<(), &'static str> {
+        if self.last_stamp > 0 {
+            return Err("a log of arrivals begins with a new device, and this one has data from its store");
+        }
+        self.log = Some(log);
+        Ok(())
+    }
+
+    pub(crate) fn stack(&mut self) -> &mut Stack {
+        self.stack.as_mut().expect("the power is on between calls")
+    }
+
+    /// Driver, link and device, for reports.
+    pub fn stack_ref(&self) -> &Stack {
+        self.stack.as_ref().expect("the power is on between calls")
+    }
+
+    /// The device's size in units.
+    pub fn units(&self) -> u32 {
+        self.contents.units()
+    }
+
+    /// Everything up to this time has been handled.
+    pub fn now(&self) -> SimTime {
+        self.horizon
+    }
+
+    /// When the next event is due; `None` if nothing is left to happen.
+    pub fn next_time(&self) -> Option<SimTime> {
+        self.stack_ref().next_time()
+    }
+
+    /// Requests that have not been answered.
+    pub fn outstanding(&self) -> usize {
+        self.under.len() - self.free.len()
+    }
+
+    /// True if something goes on that somebody waits for: requests, or a recovery.
+    pub fn is_busy(&self) -> bool {
+        self.outstanding() > 0 || self.recovering.is_some()
+    }
+
+    /// A fingerprint of everything that has ended: kind, range, status, data and time, in order.
+    pub fn digest(&self) -> String {
+        self.digest.hex()
+    }
+
+    /// The next request that has ended.
+    pub fn answer(&mut self) -> Option<Answer> {
+        self.done.pop_front()
+    }
+
+    /// Requests that have ended and wait to be taken.
+    pub fn answers(&self) -> usize {
+        self.done.len()
+    }
+
+    /// Handles everything up to a time.
+    ///
+    /// # Panics
+    /// See [`Engine::step`].
+    pub fn run_until(&mut self, at: SimTime) {
+        while self.next_time().is_some_and(|next| next <= at) {
+            self.step();
+        }
+        self.horizon = self.horizon.max(at);
+    }
+
+    /// Lets the clock of the stack come to a time. What arrives then has been preceded by all events of that time.
+    pub(crate) fn arrive(&mut self, at: SimTime) {
+        let at = at.max(self.horizon);
+        self.run_until(at);
+        let stack = self.stack();
+        if stack.now() < at {
+            stack.wake_caller(at);
+            let turn = stack.step();
+            assert_eq!(turn, Some(Turn::Caller), "everything before was handled");
+        }
+    }
+
+    /// A request arrives at a time; if that has passed, now. `token` is the asker's number for it.
+    ///
+    /// # Panics
+    /// See [`Engine::step`].
+    pub fn submit(&mut self, at: SimTime, token: u64, ask: Ask) {
+        self.arrive(at);
+        if let Some(log) = &mut self.log {
+            log.arrived(self.horizon, &ask);
+        }
+        let (kind, (first, len)) = (ask.kind(), ask.span());
+        if let Err(failure) = self.check(&ask) {
+            self.tally.refused(kind);
+            let answer = Answer { token, result: Err(failure), at: self.horizon, latency: units::Nanos::ZERO };
+            return self.done.push_back(answer);
+        }
+        let span = Span { lpa: Lpa(first), len: len as u32 };
+        let op = match ask {
+            Ask::Read { .. } => RequestOp::Read,
+            Ask::Write { fua, .. } => RequestOp::Write { fua },
+            Ask::Trim { .. } => RequestOp::Unmap,
+            Ask::Flush => RequestOp::Flush,
+        };
+        let stamp = if matches!(kind, 1 | 2) { self.take_stamp() } else { 0 };
+        let flush_follows = matches!(ask, Ask::Trim { fua: true, .. });
+        if let Ask::Write { data, .. } = ask {
+            self.contents.write_submitted(span, stamp, data);
+        } else if op == RequestOp::Unmap {
+            self.contents.trim_submitted(span, stamp);
+        }
+        let arrival = self.horizon;
+        let id = self.enter(Under { token, kind, op, span, stamp, arrival, flush_follows, until: 0 });
+        if self.recovering.is_some() {
+            self.waiting.push(id);
+        } else {
+            self.begin(id);
+            self.host_turn();
+        }
+    }
+
+    fn check(&mut self, ask: &Ask) -> Result<(), Failure> {
+        let (first, len) = ask.span();
+        let whole = !matches!(ask, Ask::Write { data, .. } if !data.len().is_multiple_of(UNIT));
+        let inside = len > 0 && u64::from(first) + len <= u64::from(self.units());
+        if *ask != Ask::Flush && !(whole && inside) {
+            return Err(Failure::OutOfRange);
+        }
+        let changes = matches!(ask, Ask::Write { .. } | Ask::Trim { .. });
+        if changes && self.last_stamp == LAST_STAMP {
+            return Err(Failure::NoSpace);
+        }
+        // What the store has refused is still in memory; more must not come to it.
+        if matches!(ask, Ask::Write { .. }) { self.contents.save_all() } else { Ok(()) }
+    }
+
+    fn take_stamp(&mut self) -> u32 {
+        self.last_stamp += 1;
+        self.last_stamp
+    }
+
+    fn enter(&mut self, under: Under) -> u32 {
+        match self.free.pop() {
+            Some(id) => {
+                self.under[id as usize] = Some(under);
+                id
+            }
+            None => {
+                self.under.push(Some(under));
+                self.under.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Hands a request to the driver.
+    pub(crate) fn begin(&mut self, id: u32) {
+        let Engine { stack, contents, under, .. } = self;
+        let stack = stack.as_mut().expect("the power is on between calls");
+        let under = under[id as usize].as_mut().expect("the request is under way");
+        match under.op {
+            RequestOp::Read => contents.read_submitted(id, under.span),
+            RequestOp::Flush => under.until = contents.acknowledgements(),
+            RequestOp::Write { .. } | RequestOp::Unmap => {}
+        }
+        stack.driver.submit(stack.now(), under.request(id));
+    }
+
+    /// Handles the next event.
+    ///
+    /// # Panics
+    /// If nothing is left to happen, or nothing completes any more, or the device gives wrong data: defects of the
+    /// simulator.
+    pub fn step(&mut self) {
+        let stack = self.stack.as_mut().expect("the power is on between calls");
+        let turn = stack.step().expect("requests are under way, but nothing will ever happen");
+        self.horizon = self.horizon.max(stack.now());
+        if let Some(programmed) = stack.device.programmed().filter(|programmed| !programmed.is_empty()) {
+            self.contents.programmed(programmed.drain(..));
+        }
+        if self.under.len() > self.free.len() && stack.events() - self.last_completion > STUCK_AFTER {
+            panic!("nothing completes: {:?}, {:?}", stack.device.stats(), stack.driver.stats());
+        }
+        match turn {
+            Turn::None if self.recovering.is_some() => self.attach_if_ready(),
+            Turn::None => {}
+            Turn::Caller => self.host_turn(),
+            Turn::Response(tag) => {
+                stack.deliver(tag);
+                self.host_turn();
+            }
+        }
+    }
+
+    /// Completions to the asker, commands to the link, until there is neither.
+    pub(crate) fn host_turn(&mut self) {
+        loop {
+            while let Some(completion) = self.stack().driver.pop_completion() {
+                self.completed(&completion);
+            }
+            self.stack().send_commands();
+            if self.stack().driver.completion().is_none() {
+                return;
+            }
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        let id = completion.id;
+        self.last_completion = self.stack().events();
+        let under = self.under[id as usize].take().expect("a request completes once");
+        let (span, now) = (under.span, self.stack_ref().now());
+        self.digest.word((under.kind as u64) << 32 | u64::from(span.lpa.0));
+        self.digest.word((completion.status as u64) << 32 | u64::from(span.len));
+        self.digest.word(of_data(&completion.data));
+        self.digest.word(now.0);
+        let result = self.result_of(id, &under, completion);
+        if under.flush_follows && result.is_ok() {
+            let flush = Under { op: RequestOp::Flush, flush_follows: false, ..under };
+            self.under[id as usize] = Some(flush);
+            return self.begin(id);
+        }
+        self.free.push(id);
+        self.answered(&under, result);
+    }
+
+    fn result_of(&mut self, id: u32, under: &Under, completion: &Completion) -> Result<Vec<u8>, Failure> {
+        let span = under.span;
+        match (completion.status, under.op) {
+            (Status::Good, RequestOp::Read) => return self.contents.read_done(id, &completion.data),
+            (Status::Good, RequestOp::Flush) => {
+                self.contents.flushed(under.until);
+                self.contents.save_all()?;
+            }
+            (Status::Good, RequestOp::Write { .. } | RequestOp::Unmap) => {
+                let durable = under.op == RequestOp::Write { fua: true };
+                let version = under.version().expect("a write or a trim makes a version");
+                self.contents.acked(span, version, durable);
+                if durable {
+                    self.contents.save_all()?;
+                }
+            }
+            (Status::UnrecoveredRead, RequestOp::Read) => {
+                self.contents.read_failed(id);
+                self.stack().device.take_failed_reads();
+                return Err(Failure::Unreadable);
+            }
+            (Status::WriteProtected, _) => return Err(Failure::ReadOnly),
+            (status, op) => panic!("{op:?} of {span:?} ended with {status:?}"),
+        }
+        Ok(Vec::new())
+    }
+
+    fn answered(&mut self, under: &Under, result: Result<Vec<u8>, Failure>) {
+        let at = self.horizon;
+        let latency = at.since(under.arrival);
+        self.tally.answered(under.kind, under.span.len, latency, result.is_ok());
+        if under.token != INTERNAL {
+            self.done.push_back(Answer { token: under.token, result, at, latency });
+        }
+    }
+
+    /// Every request under way ends without having been done.
+    pub(crate) fn fail_all(&mut self, failure: Failure) {
+        for id in 0..self.under.len() {
+            if let Some(under) = self.under[id].take() {
+                self.free.push(id as u32);
+                self.answered(&under, Err(failure));
+            }
+        }
+        self.waiting.clear();
+    }
+
+    /// Writes to a new device what the store has, then flushes, so that nothing of it is pending.
+    fn refill(&mut self) {
+        for (first, len) in self.contents.held() {
+            for begin in (first..first + len).step_by(REFILL_UNITS as usize) {
+                let span = Span { lpa: Lpa(begin), len: REFILL_UNITS.min(first + len - begin) };
+                let stamp = self.take_stamp();
+                self.contents.refill(span, stamp);
+                self.internal(1, RequestOp::Write { fua: false }, span, stamp);
+                while self.outstanding() > REFILL_DEPTH {
+                    self.step();
+                }
+            }
+        }
+        if self.last_stamp > 0 {
+            self.internal(3, RequestOp::Flush, Span { lpa: Lpa(0), len: 0 }, 0);
+        }
+        while self.outstanding() > 0 {
+            self.step();
+        }
+        self.tally = Tally::new();
+    }
+
+    fn internal(&mut self, kind: usize, op: RequestOp, span: Span, stamp: u32) {
+        let arrival = self.horizon;
+        let under = Under { token: INTERNAL, kind, op, span, stamp, arrival, flush_follows: false, until: 0 };
+        let id = self.enter(under);
+        self.begin(id);
+        self.host_turn();
+    }
+
+    /// Runs of `len` units from `first` on that hold data or none: number of units, and whether they are a hole.
+    pub fn extents(&self, first: u32, len: u32, most: usize) -> Vec<(u32, bool)> {
+        let mut extents: Vec<(u32, bool)> = Vec::new();
+        for unit in first..first + len {
+            let hole = self.contents.is_hole(unit);
+            let found = extents.len();
+            match extents.last_mut() {
+                Some((run, same)) if *same == hole => *run += 1,
+                _ if found == most => break,
+                _ => extents.push((1, hole)),
+            }
+        }
+        extents
+    }
+
+    /// An ordinary end: everything that was written comes to flash, and the store to disk.
+    ///
+    /// # Errors
+    /// If the store cannot keep it.
+    pub fn close(mut self) -> std::io::Result<()> {
+        while self.recovering.is_some() {
+            self.step();
+        }
+        self.internal(3, RequestOp::Flush, Span { lpa: Lpa(0), len: 0 }, 0);
+        while self.outstanding() > 0 {
+            self.step();
+        }
+        let logged = self.log.take().map_or(Ok(()), ArrivalLog::finish);
+        self.contents.close().and(logged)
+    }
+}
+
+/// The token of requests of the engine itself.
+const INTERNAL: u64 = u64::MAX;
+/// Units of each write that fills a device, and how many of these are under way.
+const REFILL_UNITS: u32 = 128;
+const REFILL_DEPTH: usize = 8;

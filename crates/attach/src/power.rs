@@ -1,0 +1,87 @@
+//! Power cuts, and what else is done to a device from outside.
+
+use host::{Driver, HostConfigError};
+use units::{Nanos, SimTime};
+
+use crate::ask::Failure;
+use crate::engine::Engine;
+
+impl Engine {
+    /// Cuts the power at a time, and switches it on at once. Requests under way fail, what was only in SRAM is lost,
+    /// and the device recovers. Requests that come meanwhile wait.
+    ///
+    /// # Panics
+    /// See [`Engine::step`].
+    pub fn cut(&mut self, at: SimTime) {
+        self.arrive(at);
+        let now = self.now();
+        if let Some(log) = &mut self.log {
+            log.cut(now);
+        }
+        self.fail_all(Failure::PowerCut);
+        self.contents.power_cut();
+        let stack = self.stack.take().expect("the power is on between calls");
+        let dice = &mut self.dice;
+        let mut stack = stack.reboot(&mut |n| dice.below(u64::from(n)) as u32);
+        stack.device.note_programmed();
+        self.last_completion = stack.events();
+        self.recovering = Some(stack.now());
+        self.stack = Some(stack);
+        self.tally.cuts += 1;
+        self.attach_if_ready();
+    }
+
+    /// Attaches a driver to a device that has recovered, and hands it the requests that have waited.
+    pub(crate) fn attach_if_ready(&mut self) {
+        let Some(since) = self.recovering.filter(|_| self.stack_ref().device.is_ready()) else { return };
+        self.recovering = None;
+        let config = self.driver_config;
+        let stack = self.stack();
+        stack.driver = Driver::after_power_cut(config, stack.device.info(), stack.device.applied());
+        let recovery = stack.now().since(since);
+        self.tally.recovery = recovery;
+        self.last_completion = self.stack().events();
+        for id in std::mem::take(&mut self.waiting) {
+            self.begin(id);
+        }
+        self.host_turn();
+    }
+
+    /// False while the device recovers.
+    pub fn is_ready(&self) -> bool {
+        self.recovering.is_none()
+    }
+
+    /// How long the last recovery has taken, in simulated time.
+    pub fn last_recovery(&self) -> Nanos {
+        self.tally.recovery
+    }
+
+    /// Sets the limit of the driver's memory at a time, also for drivers after power cuts.
+    ///
+    /// # Errors
+    /// If the booster cannot work with it; then nothing changes.
+    ///
+    /// # Panics
+    /// See [`Engine::step`].
+    pub fn set_memory(&mut self, at: SimTime, bytes: u64) -> Result<(), HostConfigError> {
+        self.arrive(at);
+        let ready = self.is_ready();
+        let stack = self.stack();
+        if ready {
+            stack.driver.set_memory_limit(stack.now(), bytes)?;
+        } else {
+            // The driver of before the cut waits to be replaced; nothing must come of it any more.
+            stack.driver.check_memory_limit(bytes)?;
+        }
+        self.driver_config.memory_limit_bytes = Some(bytes);
+        let now = self.now();
+        if let Some(log) = &mut self.log {
+            log.memory(now, bytes);
+        }
+        if ready {
+            self.host_turn();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! A server of live devices: conversions around crate `serve`.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use ::serve::{Command, Export, Options, ServeError};
+use attach::{ArrivalLog, EndError, Engine, FileStore, MemoryStore, Pace, Store};
+use lab::{LabError, Spec};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use serde::Deserialize;
+
+use crate::{ConfigError, SimulationBug, config_error, exception};
+
+/// What to serve, and how: JSON of the command line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// Specifications of runs, whose workload nobody looks at: their scheme names the export.
+    specs: Vec<Spec>,
+    /// The file that keeps the data of the only export.
+    store: Option<PathBuf>,
+    /// The file that gets a log of its arrivals.
+    log: Option<PathBuf>,
+    socket: PathBuf,
+    control: Option<PathBuf>,
+    tcp_port: Option<u16>,
+    /// Simulated seconds in a second; none for the free clock.
+    speed: Option<f64>,
+    read_only: bool,
+}
+
+/// A running server.
+#[pyclass(module = "ufsim._core")]
+pub struct Server {
+    /// `None` after its end.
+    inner: Mutex<Option<::serve::Server>>,
+}
+
+fn engine(spec: &Spec, store: Option<&Path>, log: Option<&Path>) -> Result<Export, LabError> {
+    let machine = spec.resolve()?;
+    let description = format!("{} on profile {}", spec.scheme, machine.profile.origin);
+    let store: Box<dyn Store> = match store {
+        None => Box::new(MemoryStore::new()),
+        Some(path) => {
+            let opened = FileStore::open(path, machine.profile.capacity_units());
+            Box::new(opened.map_err(|error| LabError::State(error.to_string()))?)
+        }
+    };
+    let mut engine = Engine::new(&machine, spec.seed, store)?;
+    if let Some(path) = log {
+        let failed = |what: &dyn std::fmt::Display| LabError::Output(format!("{}: {what}", path.display()));
+        let file = File::create(path).map_err(|error| failed(&error))?;
+        let log = ArrivalLog::new(Box::new(BufWriter::new(file))).map_err(|error| failed(&error))?;
+        engine.log_arrivals(log).map_err(|what| LabError::Config(what.into()))?;
+    }
+    Ok(Export { name: spec.scheme.clone(), description, read_only: false, engine })
+}
+
+fn failed(error: ServeError) -> PyErr {
+    match error {
+        ServeError::Socket(..) => ConfigError::new_err(error.to_string()),
+        ServeError::Thread(_) | ServeError::Device(EndError::Store(_)) => PyOSError::new_err(error.to_string()),
+        ServeError::Device(EndError::Defect(text)) => SimulationBug::new_err(text),
+    }
+}
+
+#[pymethods]
+impl Server {
+    #[new]
+    fn new(py: Python<'_>, wanted_json: &str) -> PyResult<Server> {
+        let wanted: Wanted = serde_json::from_str(wanted_json).map_err(config_error)?;
+        let Wanted { specs, store, log, socket, control, tcp_port, speed, read_only } = wanted;
+        let pace = speed.map_or(Pace::Free, |speed| Pace::Real { speed });
+        for (what, given) in [("store", &store), ("log", &log)] {
+            if given.is_some() && specs.len() != 1 {
+                return Err(config_error(format!("{what}: it is that of one scheme, and there are {}", specs.len())));
+            }
+        }
+        let options = Options { socket, tcp_port, control, pace };
+        let server = py.detach(|| {
+            let exports = specs.iter().map(|spec| engine(spec, store.as_deref(), log.as_deref()));
+            let exports = exports.collect::<Result<Vec<_>, _>>().map_err(exception)?;
+            let exports = exports.into_iter().map(|export| Export { read_only, ..export }).collect();
+            ::serve::Server::start(exports, &options).map_err(failed)
+        })?;
+        Ok(Server { inner: Mutex::new(Some(server)) })
+    }
+
+    /// Waits so many seconds at most. True if the server is to end.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
+        let most = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
+        py.detach(|| self.with(|server| server.wait(most)).unwrap_or(true))
+    }
+
+    /// Does a command of the control socket: JSON to JSON.
+    fn control(&self, py: Python<'_>, command_json: &str) -> PyResult<String> {
+        let command: Command = serde_json::from_str(command_json).map_err(config_error)?;
+        let reply = py.detach(|| self.with(|server| server.control(&command)));
+        let reply = reply.ok_or_else(|| config_error("the server has ended"))?;
+        serde_json::to_string(&reply).map_err(config_error)
+    }
+
+    /// The TCP port, if there is one.
+    fn port(&self) -> Option<u16> {
+        self.with(|server| server.port()).flatten()
+    }
+
+    /// Ends the server in an ordinary way.
+    fn end(&self, py: Python<'_>) -> PyResult<()> {
+        let server = self.inner.lock().ok().and_then(|mut server| server.take());
+        py.detach(|| server.map_or(Ok(()), ::serve::Server::end)).map_err(failed)
+    }
+}
+
+impl Server {
+    fn with<T>(&self, act: impl FnOnce(&::serve::Server) -> T) -> Option<T> {
+        self.inner.lock().ok()?.as_ref().map(act)
+    }
+}
+
+/// Repeats a log of arrivals on a new device: the state afterwards, as JSON.
+#[pyfunction]
+pub fn replay_arrivals(py: Python<'_>, spec_json: &str, path: PathBuf) -> PyResult<String> {
+    let spec = Spec::from_json(spec_json).map_err(exception)?;
+    let mut raised = None;
+    let told = |what: &dyn std::fmt::Display| ConfigError::new_err(format!("{}: {what}", path.display()));
+    let replayed = py.detach(|| {
+        let mut engine = engine(&spec, None, None).map_err(exception)?.engine;
+        let log = BufReader::new(File::open(&path).map_err(|error| told(&error))?);
+        let goes_on = || Python::attach(|py| py.check_signals()).map_err(|error| raised = Some(error)).is_ok();
+        engine.replay(log, goes_on).map_err(|error| told(&error))?;
+        Ok::<_, PyErr>(engine.stats())
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    serde_json::to_string(&replayed?).map_err(config_error)
+}

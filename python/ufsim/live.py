@@ -1,0 +1,156 @@
+"""Live devices: a server of NBD exports, and the control socket of a server that runs elsewhere."""
+
+import json
+import socket
+from collections.abc import Sequence
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any, Self
+
+from ufsim import _core
+from ufsim.names import check_range
+from ufsim.spec import Spec, scheme_names
+
+# A reply comes when the device has recovered, on the real clock; slow ones take their time.
+PATIENCE_S = 600.0
+
+
+class _Commands:
+    """What can be asked of a server."""
+
+    def do(self, command: str, **arguments: Any) -> dict[str, Any]:
+        """Does a command, and gives its reply. Raises `ConfigError` if it is refused."""
+        reply: dict[str, Any] = self._exchange({"do": command} | arguments)
+        if not reply["ok"]:
+            raise _core.ConfigError(reply["error"])
+        return reply
+
+    def _exchange(self, command: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def stats(self, export: str | None = None) -> dict[str, Any]:
+        """Counters and latencies of each export."""
+        exports: dict[str, Any] = self.do("stats", export=export)["exports"]
+        return exports
+
+    def cut(self, export: str | None = None) -> dict[str, int]:
+        """Cuts the power, and waits for the recovery: how long it has taken, in simulated nanoseconds, by export."""
+        took: dict[str, int] = self.do("cut", export=export)["recovery_ns"]
+        return took
+
+    def set_memory(self, mib: int, export: str | None = None) -> None:
+        """Sets the limit of host memory."""
+        check_range("memory_mib", mib, 1, 65_536)
+        self.do("memory", export=export, mib=mib)
+
+    def quit(self) -> None:
+        """Ends the server in an ordinary way."""
+        self.do("quit")
+
+
+class Control(_Commands):
+    """The control socket of a server."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(PATIENCE_S)
+        try:
+            self._socket.connect(fspath(path))
+        except OSError as error:
+            self._socket.close()
+            raise OSError(error.errno, f"no server: {error.strerror}", fspath(path)) from error
+        self._lines = self._socket.makefile("rb")
+
+    def _exchange(self, command: dict[str, Any]) -> Any:
+        self._socket.sendall(json.dumps(command).encode() + b"\n")
+        line = self._lines.readline()
+        if not line:
+            raise ConnectionResetError("the server has ended")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """Closes the connection; the server goes on."""
+        self._lines.close()
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Server(_Commands):
+    """Serves live devices, one for each scheme, until `end`.
+
+    `store` is a file that keeps the data of the only scheme; without it, data is in memory and ends with the server.
+    `log` is a file that gets every arrival, as a trace; `replay` repeats it.
+    `speed` is the number of simulated seconds in a second; `None` is the free clock. Other options are those of a run.
+    """
+
+    def __init__(
+        self,
+        schemes: str | Sequence[str],
+        path: str | PathLike[str],
+        *,
+        speed: float | None = 1.0,
+        store: str | PathLike[str] | None = None,
+        log: str | PathLike[str] | None = None,
+        control: str | PathLike[str] | None = None,
+        tcp_port: int | None = None,
+        read_only: bool = False,
+        **options: Any,
+    ) -> None:
+        if speed is not None and not 0.001 <= speed <= 1000:
+            raise _core.ConfigError(f"speed = {speed}: must be 0.001..=1000")
+        if tcp_port is not None:
+            check_range("tcp_port", tcp_port, 0, 65_535)
+        specs = [Spec(scheme=scheme, workload="", **options) for scheme in scheme_names(schemes)]
+        wanted = {
+            "specs": [json.loads(spec.to_json()) for spec in specs],
+            "store": None if store is None else fspath(store),
+            "log": None if log is None else fspath(log),
+            "socket": fspath(path),
+            "control": None if control is None else fspath(control),
+            "tcp_port": tcp_port,
+            "speed": speed,
+            "read_only": read_only,
+        }
+        self._server = _core.Server(json.dumps(wanted))
+
+    @property
+    def port(self) -> int | None:
+        """The TCP port, if there is one."""
+        return self._server.port()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits so many seconds at most. True if the server is to end."""
+        return self._server.wait(seconds)
+
+    def _exchange(self, command: dict[str, Any]) -> Any:
+        return json.loads(self._server.control(json.dumps(command)))
+
+    def end(self) -> None:
+        """Ends in an ordinary way: requests under way are answered, and everything comes to flash."""
+        self._server.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+
+def replay(log: str | PathLike[str], scheme: str, **options: Any) -> dict[str, Any]:
+    """Repeats a server's log of arrivals on a new device. Gives its state afterwards, in the form of `stats`.
+
+    With the scheme, the profile and the options of that server, the same happens: its digest is the same.
+    """
+    stats: dict[str, Any] = json.loads(
+        _core.replay_arrivals(Spec(scheme=scheme, workload="", **options).to_json(), fspath(log))
+    )
+    return stats

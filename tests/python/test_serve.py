@@ -1,0 +1,212 @@
+"""Live devices: `ufsim serve` and `ufsim ctl` as processes, and the same in Python, with a small client of its own."""
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import ufsim
+from ufsim.live import Control, Server, replay
+
+BLOCK = 4096
+READ, WRITE, DISC, FLUSH = 0, 1, 2, 3
+UFSIM = [sys.executable, "-c", "from ufsim.cli import main; main()"]
+
+
+class Client:
+    """A client that asks for one thing after the other."""
+
+    open: ClassVar[list[socket.socket]] = []
+
+    def __init__(self, path: Path, export: str = "") -> None:
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.open.append(self.socket)
+        self.socket.settimeout(60)
+        self.socket.connect(str(path))
+        assert self.take(18)[:16] == b"NBDMAGICIHAVEOPT"
+        name = export.encode()
+        self.socket.sendall(struct.pack(">I", 3) + b"IHAVEOPT" + struct.pack(">II", 1, len(name)) + name)
+        self.size, self.flags = struct.unpack(">QH", self.take(10))
+
+    def take(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            piece = self.socket.recv(count - len(data))
+            if not piece:
+                raise ConnectionError
+            data += piece
+        return data
+
+    def ask(self, kind: int, offset: int = 0, length: int = 0, data: bytes = b"", flags: int = 0) -> int:
+        """The error number."""
+        header = struct.pack(">IHHQQI", 0x25609513, flags, kind, 7, offset, length)
+        self.socket.sendall(header + data)
+        magic, error, cookie = struct.unpack(">IIQ", self.take(16))
+        assert (magic, cookie) == (0x67446698, 7)
+        return int(error)
+
+    def write(self, block: int, data: bytes, flags: int = 0) -> None:
+        assert self.ask(WRITE, block * BLOCK, len(data), data, flags) == 0
+
+    def read(self, block: int, blocks: int = 1) -> bytes:
+        assert self.ask(READ, block * BLOCK, blocks * BLOCK) == 0
+        return self.take(blocks * BLOCK)
+
+
+@pytest.fixture(autouse=True)
+def clients() -> Iterator[None]:
+    """Closes them."""
+    yield
+    while Client.open:
+        Client.open.pop().close()
+
+
+@contextmanager
+def serving(place: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    command = [*UFSIM, "serve", "--profile", "tiny", "--socket", str(place / "s"), "--control", str(place / "c")]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def ctl(place: Path, *words: str) -> str:
+    done = subprocess.run([*UFSIM, "ctl", str(place / "c"), *words], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Names of sockets are short."""
+    assert len(str(tmp_path)) < 100
+    return tmp_path
+
+
+def test_a_server_is_used_controlled_and_ended(place: Path) -> None:
+    with serving(place, "--scheme", "ufs,hp-ufs", "--clock", "free") as process:
+        client = Client(place / "s", "hp-ufs")
+        client.write(3, b"x" * 2 * BLOCK, flags=1)
+        client.write(9, b"y" * BLOCK)
+        assert client.read(3, 2) == b"x" * 2 * BLOCK
+        assert client.ask(READ, 5, BLOCK) == 22
+        told = json.loads(ctl(place, "stats", "--json"))["exports"]
+        assert told["hp-ufs"]["requests"]["write"]["done"] == 2
+        assert told["ufs"]["requests"]["write"]["done"] == 0
+        assert "recovered in" in ctl(place, "cut", "--export", "hp-ufs")
+        with pytest.raises(ConnectionError):
+            client.read(3)
+        assert Client(place / "s", "hp-ufs").read(3) == b"x" * BLOCK
+        assert "1 failed" not in ctl(place, "stats")
+        ctl(place, "memory", "2", "--export", "hp-ufs")
+        ctl(place, "quit")
+        assert process.wait(30) == 0
+    assert not (place / "s").exists() and not (place / "c").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_an_ordinary_end(place: Path, number: signal.Signals) -> None:
+    with serving(place, "--clock", "real", "--store", str(place / "data")) as process:
+        client = Client(place / "s")
+        client.write(7, b"z" * BLOCK)
+        process.send_signal(number)
+        assert process.wait(30) == 0
+    with serving(place, "--store", str(place / "data")):
+        assert Client(place / "s").read(7) == b"z" * BLOCK
+
+
+def test_what_was_flushed_survives_kills(place: Path) -> None:
+    expected: dict[int, bytes] = {}
+    for turn in range(4):
+        with serving(place, "--clock", "free", "--store", str(place / "data")) as process:
+            client = Client(place / "s")
+            for block, data in expected.items():
+                assert client.read(block) == data
+            for i in range(60):
+                block, data = (i * 37 + turn * 11) % 200, os.urandom(BLOCK)
+                client.write(block, data)
+                expected[block] = data
+            assert client.ask(FLUSH) == 0
+            for i in range(20):
+                client.write(300 + i, os.urandom(BLOCK))
+            process.send_signal(signal.SIGKILL)
+            process.wait(30)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--scheme", "nonsense"], "scheme = "),
+        (["--scheme", "ufs,hpb", "--store", "data"], "store: it is that of one scheme, and there are 2"),
+        (["--clock", "free", "--speed", "2"], "--speed is for --clock real"),
+        (["--speed", "0"], "speed = 0.0: must be 0.001..=1000"),
+        (["--store", __file__], "is no store of ufsim"),
+        (["--tcp", "70000"], "tcp_port"),
+    ],
+)
+def test_wrong_options_are_told(place: Path, options: list[str], told: str) -> None:
+    command = [*UFSIM, "serve", "--profile", "tiny", "--socket", str(place / "s"), *options]
+    before = Path(__file__).read_bytes()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode in (1, 2) and told in done.stderr, done.stderr
+    assert Path(__file__).read_bytes() == before
+
+
+def test_a_server_in_python(place: Path) -> None:
+    with Server("ufs", place / "s", speed=None, profile="tiny", control=place / "c", read_only=True) as server:
+        client = Client(place / "s")
+        assert client.flags & 2
+        assert client.ask(WRITE, 0, BLOCK, bytes(BLOCK)) == 1
+        with Control(place / "c") as control:
+            assert control.stats()["ufs"]["connections"] == 1
+            assert control.cut()["ufs"] > 0
+            with pytest.raises(ufsim.ConfigError, match="no export"):
+                control.stats("hpb")
+            with pytest.raises(ufsim.ConfigError, match="no command"):
+                control.do("dance")
+        assert server.stats()["ufs"]["cuts"] == 1
+        with pytest.raises(ufsim.ConfigError, match=r"s: .*in use"):
+            Server("ufs", place / "s", profile="tiny")
+    with pytest.raises(OSError, match="no server"):
+        Control(place / "c")
+
+
+def test_the_real_clock_is_not_early(place: Path) -> None:
+    with Server("ufs", place / "s", speed=0.02, profile="tiny") as server:
+        client = Client(place / "s")
+        client.write(0, b"x" * BLOCK, flags=1)
+        before = server.stats()["ufs"]["requests"]["read"]["done"]
+        began = time.monotonic_ns()
+        client.read(0)
+        took = time.monotonic_ns() - began
+        read = server.stats()["ufs"]["requests"]["read"]
+        assert read["done"] == before + 1
+        assert took >= read["latency"]["max_ns"] * 0.999 / 0.02
+
+
+def test_a_log_of_arrivals_is_repeated_and_is_a_trace(place: Path) -> None:
+    with Server("hp-ufs", place / "s", speed=None, profile="tiny", log=place / "log.csv") as server:
+        client = Client(place / "s")
+        for i in range(50):
+            client.write(i * 7, b"x" * BLOCK, flags=i % 2)
+            client.read(i * 7)
+        stats = server.stats()["hp-ufs"]
+    again = replay(place / "log.csv", "hp-ufs", profile="tiny")
+    assert (again["digest"], again["requests"]) == (stats["digest"], stats["requests"])
+    result = ufsim.run(str(place / "log.csv"), "hp-ufs", profile="tiny", precondition="none")
+    assert result.completed == 100
+    (place / "log.csv").write_text("something else\n")
+    with pytest.raises(ufsim.ConfigError, match="line 1: must be the header"):
+        replay(place / "log.csv", "hp-ufs", profile="tiny")
