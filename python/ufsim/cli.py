@@ -290,7 +290,7 @@ def ctl(
     export: cli_serve.ExportOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Control a server: counters and latencies, a power cut, the limit of host memory, its end."""
+    """Control a server: counters and latencies, a power cut, the limit of host memory, faults of flash, its end."""
     cli_serve.ctl(path, command, value, export, as_json=as_json)
 
 

@@ -16,6 +16,8 @@ from ufsim.formats import duration
 from ufsim.live import Control, Server
 from ufsim.screen import Screen, say
 
+# Kinds of flash operations that can fail.
+FAULTS = ("read", "program", "erase")
 # Between two looks whether a signal has come.
 LOOK_S = 0.1
 
@@ -33,6 +35,7 @@ class Do(StrEnum):
     STATS = "stats"
     CUT = "cut"
     MEMORY = "memory"
+    FAULTS = "faults"
     QUIT = "quit"
 
 
@@ -64,8 +67,14 @@ PortOption = Annotated[
 ]
 ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Refuse writes and trims.")]
 PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="The control socket.")]
-DoArgument = Annotated[Do, typer.Argument(metavar="COMMAND", help="stats, cut, memory or quit.")]
-ValueArgument = Annotated[int | None, typer.Argument(metavar="[MIB]", help="The limit of host memory.")]
+DoArgument = Annotated[Do, typer.Argument(metavar="COMMAND", help="stats, cut, memory, faults or quit.")]
+ValueArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[MIB|FAULTS]",
+        help="memory: the limit in MiB; faults: failing flash operations of a million, as read=1000,program=0,erase=0.",
+    ),
+]
 ExportOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only this export. (default: all)")]
 
 
@@ -95,13 +104,12 @@ class Asked:
         self.to_end = True
 
 
-def ctl(path: Path, command: Do, value: int | None, export: str | None, *, as_json: bool) -> None:
+def ctl(path: Path, command: Do, value: str | None, export: str | None, *, as_json: bool) -> None:
     """Does a command of the control socket and prints what comes of it."""
-    if (command is Do.MEMORY) != (value is not None):
-        raise UsageError("memory takes a number of MiB, and nothing else takes a value")
+    arguments: dict[str, Any] = {} if command is Do.QUIT else {"export": export}
+    arguments |= taken(command, value)
     with Control(path) as control:
-        arguments = {} if command is Do.QUIT else {"export": export}
-        reply = control.do(command.value, **arguments | ({} if value is None else {"mib": value}))
+        reply = control.do(command.value, **arguments)
     if as_json:
         print(json.dumps({"ufsim": ufsim.__version__} | reply, indent=2))
     elif command is Do.CUT:
@@ -109,6 +117,31 @@ def ctl(path: Path, command: Do, value: int | None, export: str | None, *, as_js
             say(f"{name}: power cut; recovered in {duration(took)}")
     elif command is Do.STATS:
         tell(reply["exports"])
+
+
+def taken(command: Do, value: str | None) -> dict[str, int]:
+    """What a command takes, from the words of the command line."""
+    match command:
+        case Do.MEMORY if value is not None and value.isascii() and value.isdigit():
+            return {"mib": int(value)}
+        case Do.MEMORY:
+            raise UsageError("memory takes a number of MiB")
+        case Do.FAULTS:
+            return rates(value or "")
+        case _ if value is not None:
+            raise UsageError(f"{command.value} takes no value")
+    return {}
+
+
+def rates(words: str) -> dict[str, int]:
+    """Rates of faults, by kind of operation."""
+    found: dict[str, int] = {}
+    for word in filter(None, words.split(",")):
+        kind, _, number = word.partition("=")
+        if kind not in FAULTS or kind in found or not (number.isascii() and number.isdigit()):
+            raise UsageError(f"'{word}': faults are read=N, program=N, erase=N, each once, of a million operations")
+        found[kind] = int(number)
+    return found
 
 
 def replay(log: Path, scheme: str, options: dict[str, Any], *, as_json: bool) -> None:

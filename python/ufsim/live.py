@@ -43,6 +43,12 @@ class _Commands:
         check_range("memory_mib", mib, 1, 65_536)
         self.do("memory", export=export, mib=mib)
 
+    def set_faults(self, *, read: int = 0, program: int = 0, erase: int = 0, export: str | None = None) -> None:
+        """From now on so many of a million flash operations fail."""
+        rates = {"read": read, "program": program, "erase": erase}
+        checked = {kind: check_range(kind, rate, 0, 100_000) for kind, rate in rates.items()}
+        self.do("faults", export=export, **checked)
+
     def quit(self) -> None:
         """Ends the server in an ordinary way."""
         self.do("quit")

@@ -62,6 +62,13 @@ class Client:
         assert self.ask(READ, block * BLOCK, blocks * BLOCK) == 0
         return self.take(blocks * BLOCK)
 
+    def tries(self, block: int) -> int:
+        """The error number of a read."""
+        error = self.ask(READ, block * BLOCK, BLOCK)
+        if error == 0:
+            self.take(BLOCK)
+        return error
+
 
 @pytest.fixture(autouse=True)
 def clients() -> Iterator[None]:
@@ -111,6 +118,11 @@ def test_a_server_is_used_controlled_and_ended(place: Path) -> None:
         assert Client(place / "s", "hp-ufs").read(3) == b"x" * BLOCK
         assert "1 failed" not in ctl(place, "stats")
         ctl(place, "memory", "2", "--export", "hp-ufs")
+        ctl(place, "faults", "read=100000", "--export", "hp-ufs")
+        again = Client(place / "s", "hp-ufs")
+        assert {again.tries(3) for _ in range(200)} == {0, 5}
+        ctl(place, "faults", "--export", "hp-ufs")
+        assert {again.tries(3) for _ in range(200)} == {0}
         ctl(place, "quit")
         assert process.wait(30) == 0
     assert not (place / "s").exists() and not (place / "c").exists()

@@ -1,11 +1,13 @@
 //! The log of arrivals: what has come to a device and when, as a trace in ufsim's own CSV. Its simulated times decide
 //! everything that happens, so a device that gets the same arrivals does the same.
 //!
-//! A line `# origin: ...` in its place tells what else was done to the device: `cut at NS`, `memory NS BYTES`. For
-//! commands that take traces these are remarks, and the rest is a trace like others. Data is not in it.
+//! A line `# origin: ...` in its place tells what else was done to the device: `cut at NS`, `memory NS BYTES`, `faults NS
+//! READS PROGRAMS ERASES` (those that fail of a million). For commands that take traces these are remarks, and the rest
+//! is a trace like others. Data is not in it.
 
 use std::io::{self, BufRead, Write};
 
+use nand::Faults;
 use thiserror::Error;
 use units::SimTime;
 
@@ -59,6 +61,13 @@ impl ArrivalLog {
     /// The limit of host memory changes.
     pub(crate) fn memory(&mut self, at: SimTime, bytes: u64) {
         self.line(format_args!("{REMARK}memory {} {bytes}", at.0));
+    }
+
+    /// Flash operations begin to fail, or stop to.
+    pub(crate) fn faults(&mut self, at: SimTime, faults: Faults) {
+        let Faults { read_per_million, program_per_million, erase_per_million, .. } = faults;
+        let rates = format_args!("{read_per_million} {program_per_million} {erase_per_million}");
+        self.line(format_args!("{REMARK}faults {} {rates}", at.0));
     }
 
     /// Writes what is still in memory.
@@ -134,6 +143,13 @@ impl Engine {
             ["cut", "at", at] => self.cut(SimTime(number(at)?)),
             ["memory", at, bytes] => {
                 self.set_memory(SimTime(number(at)?), number(bytes)?).map_err(|error| error.to_string())?;
+            }
+            ["faults", at, reads, programs, erases] => {
+                let rate = |word: &str| word.parse::<u32>().map_err(|error| format!("{word}: {error}"));
+                let (read_per_million, program_per_million) = (rate(reads)?, rate(programs)?);
+                let erase_per_million = rate(erases)?;
+                let faults = Faults { seed: 0, read_per_million, program_per_million, erase_per_million };
+                self.set_faults(SimTime(number(at)?), faults);
             }
             _ => return Err("must be a remark of a log of arrivals".into()),
         }

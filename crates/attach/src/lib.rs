@@ -37,6 +37,7 @@ pub use arrivals::{ArrivalLog, ReplayError};
 pub use ask::{Answer, Ask, Failure};
 pub use clock::{Clock, Pace};
 pub use engine::Engine;
+pub use nand::Faults;
 pub use runner::{EndError, Gone, Mailbox, Runner, Sender};
 pub use stats::{KindStats, Percentiles, Stats};
 pub use store::file::FileStore;

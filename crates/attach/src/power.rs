@@ -1,6 +1,7 @@
 //! Power cuts, and what else is done to a device from outside.
 
 use host::{Driver, HostConfigError};
+use nand::Faults;
 use units::{Nanos, SimTime};
 
 use crate::ask::Failure;
@@ -45,6 +46,21 @@ impl Engine {
             self.begin(id);
         }
         self.host_turn();
+    }
+
+    /// From a time on, flash operations fail at these rates; with rates of 0 none fails any more. Which ones follows
+    /// from the device's seed and from what was done to it before; the seed in `faults` is not looked at.
+    ///
+    /// # Panics
+    /// See [`Engine::step`].
+    pub fn set_faults(&mut self, at: SimTime, faults: Faults) {
+        self.arrive(at);
+        let now = self.now();
+        if let Some(log) = &mut self.log {
+            log.faults(now, faults);
+        }
+        let seed = self.dice.bits();
+        self.stack().device.set_faults(Faults { seed, ..faults });
     }
 
     /// False while the device recovers.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use lab::{Machine, Spec, schemes};
+use nand::Faults;
 use ufsim_attach::{ArrivalLog, Ask, Engine, Failure, MemoryStore, UNIT};
 use units::{Nanos, SimTime};
 use workload::Rng;
@@ -185,6 +186,57 @@ fn many_cuts_lose_nothing_that_was_flushed() {
     }
 }
 
+fn faults(read: u32, program: u32) -> Faults {
+    Faults { read_per_million: read, program_per_million: program, ..Faults::default() }
+}
+
+#[test]
+fn reads_that_fail_give_no_data_and_lose_none() {
+    for scheme in ["ufs", "hpb", "hp-ufs"] {
+        let mut bench = Bench::new(scheme, 3);
+        for _ in 0..4 {
+            bench.engine.set_faults(bench.at, faults(100_000, 0));
+            (0..200).for_each(|_| bench.ask());
+            bench.rest();
+            bench.engine.set_faults(bench.at, Faults::default());
+            bench.flush();
+            bench.cut();
+        }
+        let stats = bench.engine.stats();
+        assert!(stats.requests["read"].failed > 10, "{scheme}: {}", stats.requests["read"].failed);
+        assert_eq!(stats.requests["write"].failed, 0);
+    }
+}
+
+/// A device whose superblocks are worn out is read-only: it refuses writes in words, and keeps what it has.
+#[test]
+fn programs_that_fail_end_in_a_device_that_only_reads() {
+    let mut engine = engine("hp-ufs");
+    engine.set_faults(SimTime::START, faults(0, 100_000));
+    let mut kept = BTreeMap::new();
+    let refused = (1..100_000u64).find(|&token| {
+        let first = (token % 300) as u32;
+        engine.submit(engine.now(), token, Ask::Write { first, data: page(token), fua: true });
+        while engine.is_busy() {
+            engine.step();
+        }
+        let answer = engine.answer().expect("one answer");
+        if answer.result.is_ok() {
+            kept.insert(first, token);
+        }
+        answer.result.is_err_and(|failure| failure == Failure::ReadOnly)
+    });
+    assert!(refused.is_some(), "it never wore out");
+    for (first, token) in kept {
+        engine.submit(engine.now(), token, Ask::Read { first, len: 1 });
+        while engine.is_busy() {
+            engine.step();
+        }
+        let answer = engine.answer().expect("one answer");
+        assert_eq!(value(&answer.result.expect("a read")), token);
+    }
+}
+
 /// What waits for a full row is only in SRAM.
 #[test]
 fn a_cut_takes_what_was_not_flushed_and_leaves_what_was() {
@@ -343,9 +395,11 @@ fn a_log_of_arrivals_repeats_the_run() {
         bench.cut();
         bench.at = bench.engine.now();
         bench.engine.set_memory(bench.at, 1 << 20).expect("a limit that will do");
+        bench.engine.set_faults(bench.at, faults(20_000, 0));
         (0..200).for_each(|_| bench.ask());
         bench.rest();
         let stats = bench.engine.stats();
+        assert!(stats.requests["read"].failed > 0);
         bench.engine.close().expect("memory");
         let log = written.0.lock().expect("one thread").clone();
         let mut again = engine(scheme);

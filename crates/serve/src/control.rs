@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 
-use attach::{Percentiles, Stats};
+use attach::{Faults, Percentiles, Stats};
 use serde::{Deserialize, Serialize};
 
 use crate::server::{Exported, Shared};
@@ -22,9 +22,22 @@ pub enum Command {
     Cut { export: Option<String> },
     /// Sets the limit of host memory.
     Memory { export: Option<String>, mib: u64 },
+    /// From now on so many of a million flash operations fail; none, if nothing else is said.
+    Faults {
+        export: Option<String>,
+        #[serde(default)]
+        read: u32,
+        #[serde(default)]
+        program: u32,
+        #[serde(default)]
+        erase: u32,
+    },
     /// Ends the server in an ordinary way.
     Quit {},
 }
+
+/// The highest rate of faults, that of a profile.
+const MOST_PER_MILLION: u32 = 100_000;
 
 /// The state of an export.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -79,7 +92,10 @@ pub fn serve(stream: Stream, shared: &Shared) -> std::io::Result<()> {
 /// Does a command.
 pub fn run(command: &Command, shared: &Shared) -> Reply {
     let name = match command {
-        Command::Stats { export } | Command::Cut { export } | Command::Memory { export, .. } => export.as_deref(),
+        Command::Stats { export }
+        | Command::Cut { export }
+        | Command::Memory { export, .. }
+        | Command::Faults { export, .. } => export.as_deref(),
         Command::Quit {} => {
             shared.quit();
             return Reply::Done { ok: true };
@@ -94,6 +110,7 @@ pub fn run(command: &Command, shared: &Shared) -> Reply {
     match command {
         Command::Cut { .. } => cut(&exports, shared),
         Command::Memory { mib, .. } => memory(&exports, *mib),
+        &Command::Faults { read, program, erase, .. } => faults(&exports, [read, program, erase]),
         _ => stats(&exports, shared),
     }
 }
@@ -129,6 +146,22 @@ fn memory(exports: &[&Exported], mib: u64) -> Reply {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Reply::error(format!("{}: {error}", export.offer.name)),
             Err(gone) => return Reply::error(gone),
+        }
+    }
+    Reply::Done { ok: true }
+}
+
+fn faults(exports: &[&Exported], rates: [u32; 3]) -> Reply {
+    for (name, rate) in ["read", "program", "erase"].into_iter().zip(rates) {
+        if rate > MOST_PER_MILLION {
+            return Reply::error(format!("{name} = {rate}: must be 0..={MOST_PER_MILLION} of a million"));
+        }
+    }
+    let [read_per_million, program_per_million, erase_per_million] = rates;
+    let faults = Faults { seed: 0, read_per_million, program_per_million, erase_per_million };
+    for export in exports {
+        if let Err(gone) = export.sender.with(move |engine, at| engine.set_faults(at, faults)) {
+            return Reply::error(gone);
         }
     }
     Reply::Done { ok: true }
