@@ -18,6 +18,7 @@ from ufsim import (
     cli_profiles,
     cli_serve,
     cli_sweep,
+    cli_top,
     cli_trace,
     cli_tune,
     comparison_tables,
@@ -263,11 +264,12 @@ def serve(
     log: cli_serve.ArrivalsOption = None,
     control: cli_serve.ControlOption = None,
     tcp: cli_serve.PortOption = None,
+    metrics: cli_serve.MetricsOption = None,
     read_only: cli_serve.ReadOnlyOption = False,
 ) -> None:
     """Serve live devices as NBD exports, to real programs. Prints ready when clients can connect."""
     more = {"store": store, "log": log, "control": control, "tcp_port": tcp, "read_only": read_only}
-    cli_serve.serve(scheme, socket, clock, speed, options | more)
+    cli_serve.serve(scheme, socket, clock, speed, metrics, options | more)
 
 
 @app.command()
@@ -290,8 +292,22 @@ def ctl(
     export: cli_serve.ExportOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Control a server: counters and latencies, a power cut, the limit of host memory, faults of flash, its end."""
+    """Control a server: counters, latencies and metrics, a power cut, host memory, faults of flash, its end."""
     cli_serve.ctl(path, command, value, export, as_json=as_json)
+
+
+@app.command()
+def top(
+    path: cli_serve.PathArgument,
+    interval: cli_top.IntervalOption = cli_top.INTERVAL_S,
+    export: cli_serve.ExportOption = None,
+    once: cli_top.OnceOption = False,
+) -> None:
+    """Watch a server on a terminal: rates of its exports, hit ratio, GC, host DRAM. Ctrl-C or q ends it.
+
+    If the server ends first, it says so, with status 1.
+    """
+    cli_top.top(path, interval, export, once=once)
 
 
 @app.command()

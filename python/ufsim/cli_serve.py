@@ -2,6 +2,9 @@
 
 import json
 import signal
+import sys
+import time
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -10,10 +13,11 @@ from typing import Annotated, Any
 import typer
 
 import ufsim
-from ufsim import live
+from ufsim import live, metrics
 from ufsim.cli_options import UsageError
 from ufsim.formats import duration
 from ufsim.live import Control, Server
+from ufsim.metrics_server import MetricsServer
 from ufsim.screen import Screen, say
 
 # Kinds of flash operations that can fail.
@@ -36,6 +40,7 @@ class Do(StrEnum):
     CUT = "cut"
     MEMORY = "memory"
     FAULTS = "faults"
+    METRICS = "metrics"
     QUIT = "quit"
 
 
@@ -65,9 +70,13 @@ ControlOption = Annotated[Path | None, typer.Option(metavar="PATH", help="Contro
 PortOption = Annotated[
     int | None, typer.Option("--tcp", metavar="PORT", help="Also listen on this port of 127.0.0.1; 0: any.")
 ]
+MetricsOption = Annotated[
+    int | None,
+    typer.Option("--metrics", metavar="PORT", help="Metrics for Prometheus on this port of 127.0.0.1; 0: any."),
+]
 ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Refuse writes and trims.")]
 PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="The control socket.")]
-DoArgument = Annotated[Do, typer.Argument(metavar="COMMAND", help="stats, cut, memory, faults or quit.")]
+DoArgument = Annotated[Do, typer.Argument(metavar="COMMAND", help="stats, cut, memory, faults, metrics or quit.")]
 ValueArgument = Annotated[
     str | None,
     typer.Argument(
@@ -78,18 +87,26 @@ ValueArgument = Annotated[
 ExportOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only this export. (default: all)")]
 
 
-def serve(schemes: str, path: Path, clock: Clock, speed: float | None, options: dict[str, Any]) -> None:
+def serve(
+    schemes: str, path: Path, clock: Clock, speed: float | None, metrics_port: int | None, options: dict[str, Any]
+) -> None:
     """Serves until Ctrl-C, SIGTERM or `ufsim ctl PATH quit`; each of them is an ordinary end."""
     if clock is Clock.FREE and speed is not None:
         raise UsageError("--speed is for --clock real")
     pace = None if clock is Clock.FREE else 1.0 if speed is None else speed
     asked = Asked()
-    with Server([one for one in schemes.split(",") if one], path, speed=pace, **options) as server:
+    with ExitStack() as until_the_end:
+        server = until_the_end.enter_context(
+            Server([one for one in schemes.split(",") if one], path, speed=pace, **options)
+        )
         if server.port is not None:
             say(f"nbd://127.0.0.1:{server.port}")
+        if metrics_port is not None:
+            say(until_the_end.enter_context(MetricsServer(server.stats, metrics_port)).url)
         print("ready", flush=True)
-        while not asked.to_end and not server.wait(LOOK_S):
-            pass
+        # Who waits inside of the server keeps other threads out of it, such as the one for metrics.
+        while not asked.to_end and not server.wait(0):
+            time.sleep(LOOK_S)
 
 
 class Asked:
@@ -108,7 +125,12 @@ def ctl(path: Path, command: Do, value: str | None, export: str | None, *, as_js
     """Does a command of the control socket and prints what comes of it."""
     arguments: dict[str, Any] = {} if command is Do.QUIT else {"export": export}
     arguments |= taken(command, value)
+    if command is Do.METRICS and as_json:
+        raise UsageError("metrics have a format of their own: --json is for the other commands")
     with Control(path) as control:
+        if command is Do.METRICS:
+            sys.stdout.write(metrics.exposition(control.stats(export))[0].decode())
+            return
         reply = control.do(command.value, **arguments)
     if as_json:
         print(json.dumps({"ufsim": ufsim.__version__} | reply, indent=2))

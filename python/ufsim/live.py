@@ -68,9 +68,12 @@ class Control(_Commands):
         self._lines = self._socket.makefile("rb")
 
     def _exchange(self, command: dict[str, Any]) -> Any:
-        self._socket.sendall(json.dumps(command).encode() + b"\n")
-        line = self._lines.readline()
-        if not line:
+        try:
+            self._socket.sendall(json.dumps(command).encode() + b"\n")
+            line = self._lines.readline()
+        except (BrokenPipeError, ConnectionResetError):
+            line = b""
+        if not line.endswith(b"\n"):
             raise ConnectionResetError("the server has ended")
         return json.loads(line)
 

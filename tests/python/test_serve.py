@@ -79,12 +79,15 @@ def clients() -> Iterator[None]:
 
 
 @contextmanager
-def serving(place: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+def serving(place: Path, *options: str, said: list[str] | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A server that is ready. `said` gets the addresses that it prints before."""
     command = [*UFSIM, "serve", "--profile", "tiny", "--socket", str(place / "s"), "--control", str(place / "c")]
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
+            while (line := process.stdout.readline()) != "ready\n":
+                assert said is not None and "://" in line, line
+                said.append(line.strip())
             yield process
         finally:
             process.kill()

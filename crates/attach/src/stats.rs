@@ -12,6 +12,8 @@ use crate::engine::Engine;
 
 /// Significant decimal digits of recorded latencies.
 const DIGITS: u8 = 3;
+/// Leading binary digits that latencies of the same class have in common: they lie within 1/32 of each other.
+const CLASS_DIGITS: u32 = 6;
 
 fn histogram() -> Histogram<u64> {
     Histogram::new(DIGITS).expect("3 digits are allowed")
@@ -86,6 +88,21 @@ impl Percentiles {
     }
 }
 
+/// The longest latency in the class of one.
+fn end_of_class(ns: u64) -> u64 {
+    let digits = u64::BITS - ns.leading_zeros();
+    ns | ((1 << digits.saturating_sub(CLASS_DIGITS)) - 1)
+}
+
+/// How many latencies each class has, by its longest. Classes are wider than the histogram's, and share their ends.
+fn classes(times: &Histogram<u64>) -> BTreeMap<u64, u64> {
+    let mut counts = BTreeMap::new();
+    for of in times.iter_recorded() {
+        *counts.entry(end_of_class(of.value_iterated_to())).or_insert(0) += of.count_at_value();
+    }
+    counts
+}
+
 /// Requests of a kind since the device was attached.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KindStats {
@@ -97,6 +114,9 @@ pub struct KindStats {
     pub bytes: u64,
     /// Simulated latencies of those that have ended well.
     pub latency: Percentiles,
+    /// How many of these latencies there are in each class, by the longest that it takes, in nanoseconds. What is in a
+    /// class has the 6 leading binary digits in common. Differences tell the latencies of an interval.
+    pub latency_classes: BTreeMap<u64, u64>,
 }
 
 /// The state of a live device.
@@ -132,6 +152,11 @@ pub struct Stats {
     pub device: BTreeMap<&'static str, u64>,
     /// Flash operations since power-on by cause and kind, without those that were none.
     pub flash: BTreeMap<String, u64>,
+    /// Time during which flash operations have occupied dies since power-on by cause, summed over dies, in nanoseconds,
+    /// without those that took none. An operation counts when it ends.
+    pub flash_busy_ns: BTreeMap<&'static str, u64>,
+    /// Dies of the flash.
+    pub dies: u32,
     /// Fingerprint of everything that has ended.
     pub digest: String,
 }
@@ -165,6 +190,8 @@ impl Engine {
             host: host.fields().chain(named(stack.driver.scheme_counters())).collect(),
             device: device.fields().chain(named(stack.device.scheme_counters())).collect(),
             flash: self.flash(),
+            flash_busy_ns: self.flash_busy(),
+            dies: stack.device.geometry().dies(),
             digest: self.digest(),
         }
     }
@@ -175,6 +202,12 @@ impl Engine {
         let named = pairs.map(|(cause, kind)| (format!("{}.{}", cause.name(), kind.name()), counters.ops(cause, kind)));
         named.filter(|(_, count)| *count > 0).collect()
     }
+
+    fn flash_busy(&self) -> BTreeMap<&'static str, u64> {
+        let counters = self.stack_ref().device.nand_counters();
+        let named = Cause::ALL.iter().map(|&cause| (cause.name(), counters.busy_ns(cause)));
+        named.filter(|(_, busy)| *busy > 0).collect()
+    }
 }
 
 impl Tally {
@@ -184,7 +217,29 @@ impl Tally {
             failed: of.failed,
             bytes: of.units * crate::UNIT as u64,
             latency: Percentiles::of(&of.latency),
+            latency_classes: classes(&of.latency),
         };
         Ask::KINDS.into_iter().zip(self.kinds.iter().map(told)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_have_every_latency_once_and_are_narrow() {
+        let mut times = histogram();
+        let recorded: Vec<u64> = (0..3000).map(|n| n * n * 17 + n).collect();
+        recorded.iter().for_each(|&time| times.record(time).unwrap());
+        let counts = classes(&times);
+        assert_eq!(counts.values().sum::<u64>(), 3000);
+        let mut begin = 0;
+        for (&end, &count) in &counts {
+            let inside = recorded.iter().filter(|&&time| begin <= time && time <= end);
+            assert_eq!(inside.clone().count() as u64, count, "{begin}..={end}");
+            assert!(inside.clone().all(|time| end - time <= time / 32), "{begin}..={end}");
+            begin = end + 1;
+        }
     }
 }
