@@ -1,9 +1,9 @@
 //! The log of arrivals: what has come to a device and when, as a trace in ufsim's own CSV. Its simulated times decide
 //! everything that happens, so a device that gets the same arrivals does the same.
 //!
-//! A line `# origin: ...` in its place tells what else was done to the device: `cut at NS`, `memory NS BYTES`, `faults NS
-//! READS PROGRAMS ERASES` (those that fail of a million). For commands that take traces these are remarks, and the rest
-//! is a trace like others. Data is not in it.
+//! A line `# origin: ...` in its place tells what else was done to the device: `cut at NS`, `memory NS BYTES`, or
+//! `faults NS READS PROGRAMS ERASES` (those that fail of a million). For commands that take traces these are remarks,
+//! and the rest is a trace like others. Data is not in it.
 
 use std::io::{self, BufRead, Write};
 
