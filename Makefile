@@ -17,6 +17,9 @@ EXPLORE_SECONDS ?= 900
 # Folder of the traces that make fits needs.
 TRACES ?= ../shared/traces
 
+# Least length of make soak-device.
+MINUTES ?= 20
+
 # Power cuts of make soak.
 CUTS ?= 1000000
 
@@ -24,7 +27,7 @@ CUTS ?= 1000000
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: test-device
+.PHONY: clients test-device soak-device
 .PHONY: help demo test docs scorecard reproduce fits flush-search wheel wheel-test sdist-test crash soak explore \
 	mutants fuzz check-format check-rust check-clippy check-python quick example install bench format clean
 
@@ -41,6 +44,7 @@ help:
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make soak     a million power cuts on all processors (CUTS=1000000); can be stopped, and goes on later"
 	@echo "make test-device  fio, qemu and libnbd on live devices; installs them as root (Debian)"
+	@echo "make soak-device  20 minutes of fio on a live device with 30 power cuts and 3 kills of its server (MINUTES=20)"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
 	@echo "make mutants  does a test fail when the firmware is changed? (many hours; goes on where it was stopped)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
@@ -121,9 +125,15 @@ explore:
 	cargo run --locked --release -p ufsim-explore -- --seconds $(EXPLORE_SECONDS) --json out/explore.json
 
 # Programs that use live devices; root installs them, others have to have them.
-test-device: install
-	@if [ "$$(id -u)" = 0 ]; then apt-get install -y --no-install-recommends fio qemu-utils libnbd-bin; fi
+clients:
+	@if [ "$$(id -u)" = 0 ] && ! command -v fio qemu-io nbdinfo | awk 'END { exit NR < 3 }'; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends fio qemu-utils libnbd-bin; fi
+
+test-device: install clients
 	UFSIM_CLIENTS=all $(BIN)/pytest -rs tests/python/test_serve.py tests/python/test_clients.py
+
+soak-device: install clients
+	$(BIN)/python scripts/device_soak.py --minutes $(MINUTES)
 
 mutants: .venv/.packages
 	$(BIN)/python scripts/mutants.py $(ONLY)

@@ -6,6 +6,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from ufsim.live import Server
 
 PACKAGES = {"fio": "fio", "qemu-io": "qemu-utils", "nbdinfo": "libnbd-bin", "nbdcopy": "libnbd-bin"}
 MIB = 1 << 20
+SOAK = Path(__file__).parents[2] / "scripts/device_soak.py"
 
 
 def run(*words: str, folder: Path | None = None) -> str:
@@ -102,3 +104,13 @@ def test_libnbd_lists_and_copies(tmp_path: Path) -> None:
             assert not any(copied.read())
         assert "base:allocation" in run("nbdinfo", uri(tmp_path / "s", "hp-ufs"))
         assert "hole" in run("nbdinfo", "--map", uri(tmp_path / "s", "hp-ufs"))
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_soak_finds_what_a_missing_flush_loses(wrong: bool) -> None:
+    options = ["--minutes", "0", "--cuts", "1", "--kills", "1", "--profile", "tiny", "--area", "4"]
+    command = [sys.executable, str(SOAK), *options, *(["--no-flush"] if wrong else [])]
+    run("fio", "--version")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == (1 if wrong else 0), done.stdout + done.stderr
+    assert ("verify" in done.stderr) if wrong else ("1 power cuts, 1 kills" in done.stdout)
