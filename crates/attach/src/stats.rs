@@ -144,7 +144,8 @@ pub struct Stats {
     pub hit_ratio: Option<f64>,
     /// Flash units programmed for a unit that the host has written; none if it has written nothing.
     pub waf: Option<f64>,
-    /// Host DRAM that cached mappings take, in bytes.
+    /// Host DRAM that the booster takes, in bytes: cached mappings, and what it keeps beside them. The limit is for
+    /// the former alone (`dram_bytes_used` of `host`).
     pub host_dram_bytes: u64,
     /// Counters of the driver, its scheduler and its booster since power-on.
     pub host: BTreeMap<&'static str, u64>,

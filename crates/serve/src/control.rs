@@ -36,7 +36,7 @@ pub enum Command {
     Quit {},
 }
 
-/// The highest rate of faults, that of a profile.
+/// The highest rate of faults: the same as in section `faults` of a profile.
 const MOST_PER_MILLION: u32 = 100_000;
 
 /// The state of an export.
