@@ -119,8 +119,11 @@ class LogPiece:
 class LogRows:
     """Makes columns of parts of a log. It keeps its memory from part to part."""
 
-    def fill(self, piece: LogPiece, arrays: Sequence[np.ndarray[Any, np.dtype[np.uint8]]]) -> None:
-        """Writes the columns of a part to arrays, which have the order of `log_columns` and the size of the rows."""
+    def fill(self, piece: LogPiece, arrays: Sequence[np.ndarray[Any, np.dtype[np.uint8]]]) -> list[str]:
+        """Writes the columns of a part to arrays, which have the order of `log_columns` and the size of the rows.
+
+        Does not write to those for columns that are zero in each row, and gives their names.
+        """
 
 def log_columns() -> list[tuple[str, str]]:
     """The columns of a log of requests: names, and types as numpy spells them."""

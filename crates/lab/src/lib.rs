@@ -31,6 +31,7 @@ mod error;
 pub mod examples;
 mod fio_json;
 mod kind;
+mod log_columns;
 mod measure;
 mod memory_plan;
 mod observe;
@@ -74,6 +75,7 @@ pub use engine::{
 pub use error::LabError;
 pub use fio_json::fio_json;
 pub use kind::WorkloadKind;
+pub use log_columns::log_columns;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
 pub use observe::{RowSink, SeriesTo, TimelineTo, Window, parse_step};
 pub use open::Workload;
@@ -83,7 +85,7 @@ pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
 pub use recording::Recording;
 pub use records::RequestRecord;
-pub use request_log::{Keep, LoggedRequests, Piece, Sink, log_columns};
+pub use request_log::{Keep, LoggedRequests, Piece, Sink};
 pub use result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Named,
     OperationResult, OverTime, PowerResult, PowerStay, RecordedResult, RunResult, Verified, Waf,

@@ -9,10 +9,10 @@ use workload::report::columns::Column;
 use crate::engine::{Logging, Observe, Ran, Run};
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
+use crate::log_columns::request_columns;
 use crate::open::{kind_of, on_device, read_trace};
 use crate::options::Spec;
 use crate::progress::OnProgress;
-use crate::request_log::request_columns;
 
 /// A trace in memory.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use units::{Lpa, Nanos, SimTime};
 use workload::{ReadOutcome, WorkRequest};
 
 use crate::requests::Slot;
-use crate::stages::{Path, STAGES, spread};
+use crate::stages::{Path, STAGES, spread, stages_of};
 
 /// A request that has completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,19 +42,19 @@ impl RequestRecord {
     }
 }
 
-/// A record without the times of its stages.
+/// A [`RequestRecord`] without the times of its stages.
 #[derive(Debug)]
-struct Entry {
-    request: WorkRequest,
-    measured: bool,
-    status: Status,
-    outcome: Option<ReadOutcome>,
-    lpa: Lpa,
-    len: u32,
-    dispatched: Option<SimTime>,
-    completed: SimTime,
+pub(crate) struct Entry {
+    pub request: WorkRequest,
+    pub measured: bool,
+    pub status: Status,
+    pub outcome: Option<ReadOutcome>,
+    pub lpa: Lpa,
+    pub len: u32,
+    pub dispatched: Option<SimTime>,
+    pub completed: SimTime,
     /// The stages that took time: bit by stage.
-    taken: u32,
+    pub taken: u32,
 }
 
 /// Records in the order in which they were added.
@@ -79,6 +79,24 @@ impl Records {
         let (request, taken) = (*request, path.taken());
         self.times.extend(path.times());
         self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, taken });
+    }
+
+    /// Adds a record.
+    pub fn add(&mut self, record: &RequestRecord) {
+        let RequestRecord { request, measured, lpa, len, dispatched, completed, status, outcome, stages } = *record;
+        let taken = (0..STAGES).filter(|&stage| stages[stage] > Nanos::ZERO).fold(0, |taken, stage| taken | 1 << stage);
+        self.times.extend(stages_of(taken).map(|stage| stages[stage]));
+        self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, taken });
+    }
+
+    /// All of them, without the times of their stages.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The times of the stages that took time, one request after another, each in order of the stages.
+    pub fn times(&self) -> impl Iterator<Item = Nanos> {
+        self.times.iter().copied()
     }
 
     /// Forgets all of them; the memory stays.

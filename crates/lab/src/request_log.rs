@@ -14,11 +14,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use device::Translation;
 use host::HostMapping;
-use ufs::Status;
 use units::SimTime;
-use workload::report::columns::{Column, column};
-use workload::{Flags, Issued, ReadOutcome, Ticket, WorkRequest};
+use workload::report::columns::Column;
+use workload::{Issued, ReadOutcome, Ticket, WorkRequest};
 
+use crate::log_columns::{fill, log_columns};
 use crate::records::{Records, RequestRecord};
 use crate::requests::Slot;
 use crate::stages::{Path, Stage};
@@ -44,56 +44,13 @@ pub struct LoggedRequests {
 impl LoggedRequests {
     /// A row for each request, with times in nanoseconds from `start` on.
     pub fn columns(&self, start: SimTime) -> Vec<Column> {
-        columns(&self.records, start)
+        let mut records = Records::default();
+        self.records.iter().for_each(|record| records.add(record));
+        let mut columns = log_columns();
+        fill(&mut columns, &records, start);
+        columns.iter_mut().for_each(|column| column.bytes.resize(self.records.len() * column.width(), 0));
+        columns
     }
-}
-
-fn columns(records: &[RequestRecord], start: SimTime) -> Vec<Column> {
-    let of = || records.iter();
-    let mut columns = request_columns(of().map(|record| &record.request), start);
-    let waited =
-        |record: &RequestRecord| record.dispatched.map_or(f64::NAN, |at| at.since(record.request.arrival).0 as f64);
-    columns.extend([
-        column("lba_units", of().map(|record| record.lpa.0)),
-        column("units", of().map(|record| record.len)),
-        column("completion_ns", of().map(|record| record.completed.since(start).0)),
-        column("latency_ns", of().map(|record| record.latency().0)),
-        column("waiting_ns", of().map(waited)),
-        column("measured", of().map(|record| u8::from(record.measured))),
-        column("failed", of().map(|record| u8::from(record.status != Status::Good))),
-        column("outcome", of().map(|record| record.outcome.map_or(NO_OUTCOME, |outcome| outcome as u8))),
-    ]);
-    let stages = Stage::COLUMNS.into_iter().enumerate();
-    columns.extend(stages.map(|(stage, name)| column(name, of().map(move |record| record.stages[stage].0))));
-    columns
-}
-
-/// Stands in the column `outcome` for requests without one, after the outcomes in the order of [`ReadOutcome`].
-const NO_OUTCOME: u8 = 3;
-
-/// What a workload says of its requests, in columns: times in nanoseconds from `start` on. Flags are bits in the order
-/// of [`Flags`]; a recorded latency that is not known is NaN.
-pub(crate) fn request_columns<'a>(
-    requests: impl Iterator<Item = &'a WorkRequest> + Clone,
-    start: SimTime,
-) -> Vec<Column> {
-    let recorded = |request: &WorkRequest| request.phone_latency.map_or(f64::NAN, |latency| latency.0 as f64);
-    vec![
-        column("arrival_ns", requests.clone().map(|request| request.arrival.since(start).0)),
-        column("kind", requests.clone().map(|request| request.op as u8)),
-        column("sector", requests.clone().map(|request| request.sector)),
-        column("bytes", requests.clone().map(|request| request.bytes)),
-        column("flags", requests.clone().map(|request| bits(request.flags))),
-        column("process", requests.clone().map(|request| request.process.0)),
-        column("file", requests.clone().map(|request| request.stream.0)),
-        column("line", requests.clone().map(|request| request.line)),
-        column("recorded_ns", requests.map(recorded)),
-    ]
-}
-
-fn bits(flags: Flags) -> u8 {
-    let Flags { fua, sync, meta, readahead, preflush } = flags;
-    [fua, sync, meta, readahead, preflush].iter().rev().fold(0, |bits, &flag| bits << 1 | u8::from(flag))
 }
 
 /// A part of a log that has been handed over.
@@ -108,33 +65,16 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Records that become rows together: as many as fit a cache of a processor, because each column looks at all of
-    /// them.
-    const BLOCK: usize = 512;
-
     /// Number of requests.
     #[expect(clippy::len_without_is_empty, reason = "no piece is empty")]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Its columns, a row for each request. They take the place of those of another piece.
-    pub fn columns(&self, to: &mut Vec<Column>) {
-        if to.is_empty() {
-            *to = log_columns();
-        }
-        to.iter_mut().for_each(|column| column.bytes.clear());
-        let mut records = self.records.iter();
-        let mut block = Vec::with_capacity(Piece::BLOCK);
-        loop {
-            block.clear();
-            block.extend(records.by_ref().take(Piece::BLOCK));
-            if block.is_empty() {
-                return;
-            }
-            let rows = columns(&block, self.start);
-            to.iter_mut().zip(&rows).for_each(|(column, more)| column.bytes.extend_from_slice(&more.bytes));
-        }
+    /// Its columns, a row for each request, in the place of what is there, which are [`log_columns`] or columns of
+    /// another piece. A column without bytes is zero in each row.
+    pub fn columns(&self, to: &mut [Column]) {
+        fill(to, &self.records, self.start);
     }
 }
 
@@ -145,11 +85,6 @@ impl Drop for Piece {
         // The run may be over; then nobody needs it.
         let _ = self.back.send(records);
     }
-}
-
-/// The columns of a log, without rows.
-pub fn log_columns() -> Vec<Column> {
-    columns(&[], SimTime::START)
 }
 
 /// Takes over a piece of a log; the texts are the names of processes so far. It may stop the run.
@@ -276,22 +211,6 @@ impl RequestLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn flags_are_bits_in_the_order_of_their_declaration() {
-        let none = Flags::default();
-        for (flags, expected) in [
-            (none, 0),
-            (Flags { fua: true, ..none }, 1),
-            (Flags { sync: true, ..none }, 2),
-            (Flags { meta: true, ..none }, 4),
-            (Flags { readahead: true, ..none }, 8),
-            (Flags { preflush: true, ..none }, 16),
-        ] {
-            assert_eq!(bits(flags), expected, "{flags:?}");
-        }
-        assert!((ReadOutcome::Map as u8) < NO_OUTCOME);
-    }
 
     #[test]
     fn a_mapping_is_the_hosts_only_if_the_device_took_it() {

@@ -157,10 +157,15 @@ fn a_log_in_pieces_has_the_same_rows() {
         let found: Vec<Piece> = found.iter().collect();
         assert_eq!((found.len(), rest.records.len()), (pieces, 0), "{length}");
         assert!(found[..pieces - 1].iter().all(|piece| piece.len() == length));
-        let (mut whole, mut rows) = (log_columns(), Vec::new());
+        let (mut whole, mut rows) = (log_columns(), log_columns());
+        let mut count = 0;
         for piece in &found {
             piece.columns(&mut rows);
-            whole.iter_mut().zip(&rows).for_each(|(column, more)| column.bytes.extend(&more.bytes));
+            count += piece.len();
+            for (column, more) in whole.iter_mut().zip(&rows) {
+                column.bytes.extend(&more.bytes);
+                column.bytes.resize(count * column.width(), 0);
+            }
         }
         assert_eq!(whole, all.columns(SimTime::START), "{length}");
     }

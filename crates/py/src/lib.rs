@@ -236,16 +236,23 @@ impl LogRows {
     }
 
     /// Writes the columns of a part to arrays of bytes, which have the order of `log_columns` and the size that the
-    /// rows take.
-    fn fill(&self, py: Python<'_>, piece: &LogPiece, arrays: Vec<PyBuffer<u8>>) -> PyResult<()> {
+    /// rows take. Does not write to those for columns that are zero in each row, and gives their names.
+    fn fill(&self, py: Python<'_>, piece: &LogPiece, arrays: Vec<PyBuffer<u8>>) -> PyResult<Vec<&'static str>> {
+        // Taken out, so that nobody waits for the lock and has Python's.
         let mut columns = std::mem::take(&mut *self.0.lock().expect("nobody panics with the lock"));
-        py.detach(|| piece.0.columns(&mut columns));
+        if columns.is_empty() {
+            columns = lab::log_columns();
+        }
         if arrays.len() != columns.len() {
             return Err(PyValueError::new_err(format!("{} arrays for {} columns", arrays.len(), columns.len())));
         }
-        arrays.iter().zip(&columns).try_for_each(|(array, column)| array.copy_from_slice(py, &column.bytes))?;
+        py.detach(|| piece.0.columns(&mut columns));
+        let (zero, written): (Vec<_>, Vec<_>) =
+            arrays.iter().zip(&*columns).partition(|(_, column)| column.bytes.is_empty());
+        written.iter().try_for_each(|(array, column)| array.copy_from_slice(py, &column.bytes))?;
+        let zero = zero.iter().map(|(_, column)| column.name).collect();
         *self.0.lock().expect("nobody panics with the lock") = columns;
-        Ok(())
+        Ok(zero)
     }
 }
 

@@ -1,0 +1,114 @@
+//! The columns of a log of requests.
+
+use ufs::Status;
+use units::SimTime;
+use workload::report::columns::{Cell, Column, column};
+use workload::{Flags, WorkRequest};
+
+use crate::records::{Entry, Records};
+use crate::stages::{Stage, stages_of};
+
+/// Records that become rows together: as many as fit a cache of a processor, because each column looks at all of them.
+const BLOCK: usize = 512;
+
+/// Stands in the column `outcome` for requests without one, after the outcomes in the order of
+/// [`workload::ReadOutcome`].
+const NO_OUTCOME: u8 = 3;
+
+/// The columns of a log, without rows.
+pub fn log_columns() -> Vec<Column> {
+    let mut columns = plain_columns(&[], SimTime::START);
+    columns.extend(Stage::COLUMNS.map(|name| column(name, std::iter::empty::<u64>())));
+    columns
+}
+
+/// Puts rows for records in the place of those in columns of a log, with times in nanoseconds from `start` on. A column
+/// without bytes is zero in each row, as most stages are: nobody need write, read or copy these.
+pub(crate) fn fill(columns: &mut [Column], records: &Records, start: SimTime) {
+    columns.iter_mut().for_each(|column| column.bytes.clear());
+    let (plain, stages) = columns.split_at_mut(columns.len() - Stage::COLUMNS.len());
+    for block in records.entries().chunks(BLOCK) {
+        let rows = plain_columns(block, start);
+        plain.iter_mut().zip(&rows).for_each(|(column, more)| column.bytes.extend_from_slice(&more.bytes));
+    }
+    fill_stages(stages, records);
+}
+
+fn fill_stages(stages: &mut [Column], records: &Records) {
+    let taken = records.entries().iter().fold(0, |taken, entry| taken | entry.taken);
+    stages_of(taken).for_each(|stage| stages[stage].bytes.resize(records.len() * size_of::<u64>(), 0));
+    let mut times = records.times();
+    for (row, entry) in records.entries().iter().enumerate() {
+        for (stage, time) in stages_of(entry.taken).zip(&mut times) {
+            stages[stage].bytes[row * size_of::<u64>()..][..size_of::<u64>()].copy_from_slice(&time.0.to_le_bytes());
+        }
+    }
+}
+
+/// All columns but those of the stages.
+fn plain_columns(entries: &[Entry], start: SimTime) -> Vec<Column> {
+    fn of<C: Cell>(name: &'static str, entries: &[Entry], value: impl Fn(&Entry) -> C) -> Column {
+        column(name, entries.iter().map(value))
+    }
+    let mut columns = request_columns(entries.iter().map(|entry| &entry.request), start);
+    let waited = |entry: &Entry| entry.dispatched.map_or(f64::NAN, |at| at.since(entry.request.arrival).0 as f64);
+    columns.extend([
+        of("lba_units", entries, |entry| entry.lpa.0),
+        of("units", entries, |entry| entry.len),
+        of("completion_ns", entries, |entry| entry.completed.since(start).0),
+        of("latency_ns", entries, |entry| entry.completed.since(entry.request.arrival).0),
+        of("waiting_ns", entries, waited),
+        of("measured", entries, |entry| u8::from(entry.measured)),
+        of("failed", entries, |entry| u8::from(entry.status != Status::Good)),
+        of("outcome", entries, |entry| entry.outcome.map_or(NO_OUTCOME, |outcome| outcome as u8)),
+    ]);
+    columns
+}
+
+/// What a workload says of its requests, in columns: times in nanoseconds from `start` on. Flags are bits in the order
+/// of [`Flags`]; a recorded latency that is not known is NaN.
+pub(crate) fn request_columns<'a>(
+    requests: impl Iterator<Item = &'a WorkRequest> + Clone,
+    start: SimTime,
+) -> Vec<Column> {
+    let recorded = |request: &WorkRequest| request.phone_latency.map_or(f64::NAN, |latency| latency.0 as f64);
+    vec![
+        column("arrival_ns", requests.clone().map(|request| request.arrival.since(start).0)),
+        column("kind", requests.clone().map(|request| request.op as u8)),
+        column("sector", requests.clone().map(|request| request.sector)),
+        column("bytes", requests.clone().map(|request| request.bytes)),
+        column("flags", requests.clone().map(|request| bits(request.flags))),
+        column("process", requests.clone().map(|request| request.process.0)),
+        column("file", requests.clone().map(|request| request.stream.0)),
+        column("line", requests.clone().map(|request| request.line)),
+        column("recorded_ns", requests.map(recorded)),
+    ]
+}
+
+fn bits(flags: Flags) -> u8 {
+    let Flags { fua, sync, meta, readahead, preflush } = flags;
+    [fua, sync, meta, readahead, preflush].iter().rev().fold(0, |bits, &flag| bits << 1 | u8::from(flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use workload::ReadOutcome;
+
+    use super::*;
+
+    #[test]
+    fn flags_are_bits_in_the_order_of_their_declaration() {
+        let none = Flags::default();
+        for (flags, expected) in [
+            (none, 0),
+            (Flags { fua: true, ..none }, 1),
+            (Flags { sync: true, ..none }, 2),
+            (Flags { meta: true, ..none }, 4),
+            (Flags { readahead: true, ..none }, 8),
+            (Flags { preflush: true, ..none }, 16),
+        ] {
+            assert_eq!(bits(flags), expected, "{flags:?}");
+        }
+        assert!((ReadOutcome::Map as u8) < NO_OUTCOME);
+    }
+}
