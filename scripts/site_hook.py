@@ -22,6 +22,7 @@ import site_drawings
 import site_explained
 import site_explored
 import site_fio
+import site_log
 import site_mechanisms
 import site_mqsim
 import site_mutants
@@ -121,6 +122,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "formats": formats,
     "profiles": profiles,
     "papers": site_papers.summary,
+    "logcost": site_log.costs,
     "speed": site_speed.page_tables,
     "soak": site_soak.tables,
     "explainedf7": site_explained.bands,
