@@ -23,6 +23,11 @@ READ, WRITE, DISC, FLUSH = 0, 1, 2, 3
 UFSIM = [sys.executable, "-c", "from ufsim.cli import main; main()"]
 
 
+def header(kind: int, offset: int, length: int, flags: int = 0) -> bytes:
+    """A request without its data."""
+    return struct.pack(">IHHQQI", 0x25609513, flags, kind, 7, offset, length)
+
+
 class Client:
     """A client that asks for one thing after the other."""
 
@@ -49,8 +54,11 @@ class Client:
 
     def ask(self, kind: int, offset: int = 0, length: int = 0, data: bytes = b"", flags: int = 0) -> int:
         """The error number."""
-        header = struct.pack(">IHHQQI", 0x25609513, flags, kind, 7, offset, length)
-        self.socket.sendall(header + data)
+        self.socket.sendall(header(kind, offset, length, flags) + data)
+        return self.reply()
+
+    def reply(self) -> int:
+        """The error number in the next reply, which is simple."""
         magic, error, cookie = struct.unpack(">IIQ", self.take(16))
         assert (magic, cookie) == (0x67446698, 7)
         return int(error)
@@ -225,3 +233,66 @@ def test_a_log_of_arrivals_is_repeated_and_is_a_trace(place: Path) -> None:
     (place / "log.csv").write_text("something else\n")
     with pytest.raises(ufsim.ConfigError, match="line 1: must be the header"):
         replay(place / "log.csv", "hp-ufs", profile="tiny")
+
+
+def test_two_hundred_clients_at_a_time(place: Path) -> None:
+    with serving(place, "--scheme", "hp-ufs", "--clock", "free"):
+        many = [Client(place / "s") for _ in range(200)]
+        # One asks for much and reads nothing of it: the others do not wait for it.
+        slow = Client(place / "s")
+        slow.socket.sendall(b"".join(header(READ, 0, 1 << 20) for _ in range(64)))
+        for number, client in enumerate(many):
+            client.socket.sendall(header(WRITE, number * BLOCK, BLOCK) + bytes([number]) * BLOCK)
+        assert [client.reply() for client in many] == [0] * 200
+        for number, client in enumerate(many):
+            # What another one has written.
+            client.socket.sendall(header(READ, (number + 1) % 200 * BLOCK, BLOCK))
+        for number, client in enumerate(many):
+            assert client.reply() == 0
+            assert client.take(BLOCK) == bytes([(number + 1) % 200]) * BLOCK
+        # Half of them leave in the middle of a write; what they began changes nothing.
+        for number, client in enumerate(many[::2]):
+            client.socket.sendall(header(WRITE, 2 * number * BLOCK, BLOCK) + b"!" * 100)
+            client.socket.close()
+        slow.socket.close()
+        assert [many[1].read(number) for number in range(200)] == [bytes([number]) * BLOCK for number in range(200)]
+        until = time.monotonic() + 30
+        with Control(place / "c") as control:
+            while (open_now := control.stats()["hp-ufs"]["connections"]) != 100:
+                assert time.monotonic() < until, open_now
+                time.sleep(0.05)
+
+
+def test_a_full_disk_fails_writes_and_keeps_what_was_flushed(place: Path) -> None:
+    if os.environ.get("UFSIM_CLIENTS") != "device":
+        pytest.skip("make test-device mounts a small file system")
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    disk = place / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "ufsim", str(disk)], check=True)
+    options = ["--scheme", "hp-ufs", "--clock", "free", "--store", str(disk / "data")]
+    try:
+        with serving(place, *options):
+            client, written = Client(place / "s"), 0
+            while (error := client.ask(WRITE, written * BLOCK, BLOCK, filled(written), flags=1)) == 0:
+                written += 1
+            assert (error, 0 < written < 1024) == (28, True)
+            # Reads go on, and so do writes once there is room.
+            assert [client.read(block) for block in range(written)] == [filled(block) for block in range(written)]
+            assert client.ask(WRITE, written * BLOCK, BLOCK, filled(written), flags=1) == 28
+            subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
+            assert client.ask(WRITE, written * BLOCK, BLOCK, filled(written), flags=1) == 0
+            while client.ask(WRITE, written * BLOCK, BLOCK, filled(written), flags=1) == 0:
+                written += 1
+        # It was killed on a full disk.
+        with serving(place, *options):
+            client = Client(place / "s")
+            assert [client.read(block) for block in range(written)] == [filled(block) for block in range(written)]
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def filled(block: int) -> bytes:
+    """A block that is like no other."""
+    return struct.pack(">I", block) * (BLOCK // 4)
