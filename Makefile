@@ -19,7 +19,7 @@ TRACES ?= ../shared/traces
 
 # Programs that use live devices, and the Debian packages that have them.
 CLIENTS := fio qemu-io nbdfuse sqlite3 fusermount3 mkfs.ext4 mkfs.xfs mkfs.btrfs
-CLIENT_PACKAGES := fio qemu-utils libnbd-bin sqlite3 fuse3 e2fsprogs xfsprogs btrfs-progs
+CLIENT_PACKAGES := fio qemu-utils libnbd-bin sqlite3 fuse3 e2fsprogs xfsprogs btrfs-progs postgresql
 
 # Least length of make soak-device.
 MINUTES ?= 20
@@ -47,7 +47,7 @@ help:
 	@echo "make flush-search  find the fastest map flush of ufs-tuned and hpb-tuned again (half an hour)"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make soak     a million power cuts on all processors (CUTS=1000000); can be stopped, and goes on later"
-	@echo "make test-device  fio, qemu, libnbd, file systems on live devices; installs what they need as root (Debian)"
+	@echo "make test-device  fio, qemu, libnbd, file systems, PostgreSQL on live devices; installs what they need as root (Debian)"
 	@echo "make soak-device  20 minutes of fio on a live device with 30 power cuts and 3 kills of its server (MINUTES=20)"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
 	@echo "make mutants  does a test fail when the firmware is changed? (many hours; goes on where it was stopped)"
@@ -130,11 +130,13 @@ explore:
 
 # Programs that use live devices; root installs them, others have to have them.
 clients:
-	@if [ "$$(id -u)" = 0 ] && ! command -v $(CLIENTS) | awk 'END { exit NR < $(words $(CLIENTS)) }'; then \
+	@missing=; for program in $(CLIENTS); do command -v $$program > /dev/null || missing=yes; done; \
+	ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || missing=yes; \
+	if [ "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CLIENT_PACKAGES); fi
 
 test-device: install clients
-	UFSIM_CLIENTS=device $(BIN)/pytest -rs $(addprefix tests/python/test_,serve.py clients.py filesystems.py)
+	UFSIM_CLIENTS=device $(BIN)/pytest -rs $(addprefix tests/python/test_,serve.py clients.py filesystems.py postgres.py)
 
 soak-device: install clients
 	$(BIN)/python scripts/device_soak.py --minutes $(MINUTES)
