@@ -47,7 +47,7 @@ help:
 	@echo "make flush-search  find the fastest map flush of ufs-tuned and hpb-tuned again (half an hour)"
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make soak     a million power cuts on all processors (CUTS=1000000); can be stopped, and goes on later"
-	@echo "make test-device  fio, qemu, libnbd, file systems, PostgreSQL on live devices; installs what they need as root (Debian)"
+	@echo "make test-device  fio, qemu, libnbd, file systems, PostgreSQL on live devices; root installs them (Debian)"
 	@echo "make soak-device  20 minutes of fio on a live device with 30 power cuts and 3 kills of its server (MINUTES=20)"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
 	@echo "make mutants  does a test fail when the firmware is changed? (many hours; goes on where it was stopped)"

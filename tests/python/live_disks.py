@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+from ufsim.live import Server
 
 # How to make and how to check them; checks change nothing.
 SYSTEMS = {
@@ -88,3 +90,28 @@ def check(folder: Path, system: str) -> None:
     """Has the file system's own program look at it."""
     with block_device(folder) as loop:
         run(*SYSTEMS[system][1], loop)
+
+
+def insert_until_cut(shell: list[str], first: int, server: Server, after: int) -> int:
+    """Inserts numbers into table `t`, each in a transaction, and cuts the power after so many.
+
+    Gives the last one that was committed. `shell` takes statements and prints what they return.
+    """
+
+    def insert(row: int) -> str:
+        return f"insert into t values ({row}) returning x;\n"
+
+    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(shell, stdin=pipe, stdout=pipe, stderr=nothing, text=True, bufsize=1) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        committed = first
+        with suppress(BrokenPipeError):
+            for row in range(first + 1, first + after + 1):
+                process.stdin.write(insert(row))
+                committed = int(process.stdout.readline())
+            # The next ones are under way when the power goes.
+            process.stdin.write("".join(map(insert, range(first + after + 1, first + after + 200))))
+            server.cut()
+        process.kill()
+    return committed

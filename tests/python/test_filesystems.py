@@ -5,13 +5,11 @@ Only `make test-device` does it; `live_disks` says how.
 
 import hashlib
 import shutil
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from live_disks import SYSTEMS, block_device, check, mounted, needs, run
+from live_disks import SYSTEMS, block_device, check, insert_until_cut, mounted, needs, run
 from ufsim.live import Server
 
 TREE = Path(__file__).parents[2] / "crates/device"
@@ -54,11 +52,12 @@ def test_what_was_committed_survives_power_cuts(tmp_path: Path, system: str) -> 
         with block_device(tmp_path) as loop:
             run(*SYSTEMS[system][0], loop)
         with mounted(tmp_path) as place:
-            run("sqlite3", place / "base", "pragma journal_mode=wal; create table t(x integer primary key, y)")
+            run("sqlite3", place / "base", "pragma journal_mode=wal; create table t(x integer primary key)")
         committed = 0
         for turn in range(CUTS):
             with mounted(tmp_path) as place:
-                committed = insert_until_cut(place / "base", committed, server, after=40 + 13 * turn)
+                shell = ["sqlite3", "-batch", str(place / "base"), "-cmd", "pragma synchronous=full"]
+                committed = insert_until_cut(shell, committed, server, after=40 + 13 * turn)
             with mounted(tmp_path) as place:
                 told = run(
                     "sqlite3", place / "base", "pragma integrity_check; select coalesce(max(x), 0), count(*) from t"
@@ -69,26 +68,3 @@ def test_what_was_committed_survives_power_cuts(tmp_path: Path, system: str) -> 
             assert last == count >= committed, f"{count} rows, the last is {last}; {committed} were committed"
             check(tmp_path, system)
             committed = last
-
-
-def insert_until_cut(base: Path, first: int, server: Server, after: int) -> int:
-    """Inserts row after row, each a transaction, and cuts the power after so many: the last that was committed."""
-    command = ["sqlite3", "-batch", str(base)]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=quiet, text=True, bufsize=1
-    ) as shell:
-        assert shell.stdin is not None
-        assert shell.stdout is not None
-        committed = first
-        with suppress(BrokenPipeError):
-            shell.stdin.write("pragma synchronous=full;\n")
-            for row in range(first + 1, first + after + 1):
-                shell.stdin.write(f"insert into t values ({row}, hex(randomblob(500))); select {row};\n")
-                committed = int(shell.stdout.readline())
-            # The next ones are under way when the power goes.
-            rows = range(first + after + 1, first + after + 200)
-            shell.stdin.write("".join(f"insert into t values ({row}, hex(randomblob(500)));\n" for row in rows))
-            server.cut()
-        shell.kill()
-    return committed

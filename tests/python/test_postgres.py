@@ -1,4 +1,4 @@
-"""PostgreSQL on ext4 on a live device, with its own benchmark, and with power cuts. Only `make test-device` does it."""
+"""PostgreSQL on ext4 on a live device, with its own benchmark and with power cuts: a part of `make test-device`."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from live_disks import SYSTEMS, block_device, check, mounted, needs, run, until
+from live_disks import SYSTEMS, block_device, check, insert_until_cut, mounted, needs, run, until
 from ufsim.live import Server
 
 # Where Debian has the programs; few of them are where a shell looks.
@@ -96,7 +96,7 @@ def test_what_was_committed_survives_power_cuts(folder: Path) -> None:
         committed, paid = 0, 400
         for turn in range(CUTS):
             with mounted(folder), pytest.raises(subprocess.CalledProcessError), base.started():
-                committed = insert_until_cut(base, committed, server, after=60 + 17 * turn)
+                committed = insert_until_cut(base.client("psql", "-Atq"), committed, server, after=60 + 17 * turn)
                 raise subprocess.CalledProcessError(1, "the power is gone")
             with mounted(folder):
                 with base.started():
@@ -111,27 +111,3 @@ def test_what_was_committed_survives_power_cuts(folder: Path) -> None:
                 base.sound()
             check(folder, "ext4")
             committed = last
-
-
-def insert_until_cut(base: Postgres, first: int, server: Server, after: int) -> int:
-    """Inserts row after row, each a transaction, and cuts the power after so many: the last that was committed."""
-    with subprocess.Popen(
-        base.client("psql", "-Atq"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        bufsize=1,
-    ) as shell:
-        assert shell.stdin is not None
-        assert shell.stdout is not None
-        committed = first
-        for row in range(first + 1, first + after + 1):
-            shell.stdin.write(f"insert into t values ({row}) returning x;\n")
-            committed = int(shell.stdout.readline())
-        # The next ones are under way when the power goes.
-        rows = range(first + after + 1, first + after + 100)
-        shell.stdin.write("".join(f"insert into t values ({row});\n" for row in rows))
-        server.cut()
-        shell.kill()
-    return committed
