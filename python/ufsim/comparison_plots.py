@@ -177,8 +177,8 @@ def beside(axes: Axes, points: float, row: float, text: str, **look: Any) -> Non
 def plain_numbers(axes: Axes) -> None:
     """Labels 100, 200, 500 or 100, 300 instead of powers of ten, as many as there is room for."""
     low, high = axes.get_xlim()
-    few = (1.0, 3.0) if high / low < 1000 else (1.0,)
-    steps = (1.0, 2.0, 5.0) if high / low < 50 else few
+    span = high / low
+    steps = (1.0, 2.0, 5.0) if span < 50 else (1.0, 3.0) if span < 1000 else (1.0,)
     axes.xaxis.set_major_locator(LogLocator(subs=steps))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())

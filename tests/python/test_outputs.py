@@ -1,17 +1,16 @@
 """Results are never lost: what happens to files when there is no room, or no permission."""
 
-import contextlib
 import json
 import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT, Command
+from small_disk import small_disk
 from ufsim import outputs
 from ufsim.exits import Exit
 
@@ -38,20 +37,6 @@ def limited(limit: int, *arguments: object, **environment: str) -> subprocess.Co
     return subprocess.run(
         command, cwd=ROOT, env=variables, preexec_fn=limit_files, capture_output=True, text=True, check=False
     )
-
-
-@contextlib.contextmanager
-def small_disk(path: Path, kib: int) -> Iterator[Path]:
-    """A real file system with so much room, where one may be mounted."""
-    path.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(path)]
-    if os.getuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        print("no tmpfs can be mounted here; limits of file sizes stand in for a full disk", file=sys.stderr)
-        pytest.skip("no tmpfs can be mounted here")
-    try:
-        yield path
-    finally:
-        subprocess.run(["umount", str(path)], check=True)
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import ClassVar
 import pytest
 
 import ufsim
+from small_disk import small_disk
 from ufsim.live import Control, Server, replay
 
 BLOCK = 4096
@@ -264,15 +265,8 @@ def test_two_hundred_clients_at_a_time(place: Path) -> None:
 
 
 def test_a_full_disk_fails_writes_and_keeps_what_was_flushed(place: Path) -> None:
-    if os.environ.get("UFSIM_CLIENTS") != "device":
-        pytest.skip("make test-device mounts a small file system")
-    if os.geteuid() != 0:
-        pytest.skip("mounting needs root")
-    disk = place / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "ufsim", str(disk)], check=True)
-    options = ["--scheme", "hp-ufs", "--clock", "free", "--store", str(disk / "data")]
-    try:
+    with small_disk(place / "disk", kib=4096) as disk:
+        options = ["--scheme", "hp-ufs", "--clock", "free", "--store", str(disk / "data")]
         with serving(place, *options):
             client, written = Client(place / "s"), 0
             while (error := client.ask(WRITE, written * BLOCK, BLOCK, filled(written), flags=1)) == 0:
@@ -289,8 +283,6 @@ def test_a_full_disk_fails_writes_and_keeps_what_was_flushed(place: Path) -> Non
         with serving(place, *options):
             client = Client(place / "s")
             assert [client.read(block) for block in range(written)] == [filled(block) for block in range(written)]
-    finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def filled(block: int) -> bytes:
