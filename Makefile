@@ -18,8 +18,8 @@ EXPLORE_SECONDS ?= 900
 TRACES ?= ../shared/traces
 
 # Programs that use live devices, and the Debian packages that have them.
-CLIENTS := fio qemu-io nbdfuse sqlite3 fusermount3 mkfs.ext4 mkfs.xfs mkfs.btrfs
-CLIENT_PACKAGES := fio qemu-utils libnbd-bin sqlite3 fuse3 e2fsprogs xfsprogs btrfs-progs postgresql
+CLIENTS := fio qemu-io nbdkit nbdfuse sqlite3 fusermount3 mkfs.ext4 mkfs.xfs mkfs.btrfs
+CLIENT_PACKAGES := fio qemu-utils nbdkit libnbd-bin sqlite3 fuse3 e2fsprogs xfsprogs btrfs-progs postgresql
 
 # Least length of make soak-device.
 MINUTES ?= 20
@@ -31,7 +31,7 @@ CUTS ?= 1000000
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: clients test-device soak-device
+.PHONY: clients test-device soak-device bench-device
 .PHONY: help demo test docs scorecard reproduce fits flush-search wheel wheel-test sdist-test crash soak explore \
 	mutants fuzz check-format check-rust check-clippy check-python quick example install bench format clean
 
@@ -49,6 +49,7 @@ help:
 	@echo "make soak     a million power cuts on all processors (CUTS=1000000); can be stopped, and goes on later"
 	@echo "make test-device  fio, qemu, libnbd, file systems, PostgreSQL on live devices; root installs them (Debian)"
 	@echo "make soak-device  20 minutes of fio on a live device with 30 power cuts and 3 kills of its server (MINUTES=20)"
+	@echo "make bench-device  speed, punctuality and memory of live devices, fio against the simulator (about ten minutes)"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
 	@echo "make mutants  does a test fail when the firmware is changed? (many hours; goes on where it was stopped)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
@@ -140,6 +141,9 @@ test-device: install clients
 
 soak-device: install clients
 	$(BIN)/python scripts/device_soak.py --minutes $(MINUTES)
+
+bench-device: install clients
+	$(BIN)/python scripts/live_figures.py $(if $(RECORD),--record $(RECORD))
 
 mutants: .venv/.packages
 	$(BIN)/python scripts/mutants.py $(ONLY)

@@ -27,12 +27,12 @@ class Measurement:
     cpu_seconds: float
 
 
-def build() -> Path:
-    """Compiles the benchmark program of this tree and tells where it is."""
-    command = ["cargo", "bench", "--locked", "-p", "ufsim-lab", "--bench", "throughput", "--no-run"]
+def build(package: str = "ufsim-lab", name: str = "throughput") -> Path:
+    """Compiles a benchmark program of this tree and tells where it is."""
+    command = ["cargo", "bench", "--locked", "-p", package, "--bench", name, "--no-run"]
     built = subprocess.run([*command, "--message-format=json"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     messages = [json.loads(line) for line in built.stdout.splitlines()]
-    found = [message["executable"] for message in messages if message.get("target", {}).get("name") == "throughput"]
+    found = [message["executable"] for message in messages if message.get("target", {}).get("name") == name]
     return Path(found[-1])
 
 

@@ -22,6 +22,7 @@ import site_drawings
 import site_explained
 import site_explored
 import site_fio
+import site_live
 import site_log
 import site_mechanisms
 import site_mqsim
@@ -122,6 +123,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "formats": formats,
     "profiles": profiles,
     "papers": site_papers.summary,
+    "live": site_live.figures,
     "logcost": site_log.costs,
     "speed": site_speed.page_tables,
     "soak": site_soak.tables,

@@ -40,6 +40,7 @@ class Do(StrEnum):
     CUT = "cut"
     MEMORY = "memory"
     FAULTS = "faults"
+    SAVE = "save"
     METRICS = "metrics"
     QUIT = "quit"
 
@@ -76,12 +77,13 @@ MetricsOption = Annotated[
 ]
 ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Refuse writes and trims.")]
 PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="The control socket.")]
-DoArgument = Annotated[Do, typer.Argument(metavar="COMMAND", help="stats, cut, memory, faults, metrics or quit.")]
+DoArgument = Annotated[Do, typer.Argument(metavar="COMMAND", help="stats, cut, memory, faults, save, metrics or quit.")]
 ValueArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="[MIB|FAULTS]",
-        help="memory: the limit in MiB; faults: failing flash operations of a million, as read=1000,program=0,erase=0.",
+        metavar="[MIB|FAULTS|FILE]",
+        help="memory: the limit in MiB; faults: failing flash operations of a million, as read=1000,program=0,erase=0;"
+        " save: the file of the aged state.",
     ),
 ]
 ExportOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only this export. (default: all)")]
@@ -141,7 +143,7 @@ def ctl(path: Path, command: Do, value: str | None, export: str | None, *, as_js
         tell(reply["exports"])
 
 
-def taken(command: Do, value: str | None) -> dict[str, int]:
+def taken(command: Do, value: str | None) -> dict[str, int | str]:
     """What a command takes, from the words of the command line."""
     match command:
         case Do.MEMORY if value is not None and value.isascii() and value.isdigit():
@@ -149,7 +151,11 @@ def taken(command: Do, value: str | None) -> dict[str, int]:
         case Do.MEMORY:
             raise UsageError("memory takes a number of MiB")
         case Do.FAULTS:
-            return rates(value or "")
+            return {**rates(value or "")}
+        case Do.SAVE if value:
+            return {"path": str(Path(value).absolute())}
+        case Do.SAVE:
+            raise UsageError("save takes the name of a file")
         case _ if value is not None:
             raise UsageError(f"{command.value} takes no value")
     return {}

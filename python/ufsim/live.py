@@ -1,6 +1,7 @@
 """Live devices: a server of NBD exports, and the control socket of a server that runs elsewhere."""
 
 import json
+import os
 import socket
 from collections.abc import Sequence
 from os import PathLike, fspath
@@ -48,6 +49,13 @@ class _Commands:
         rates = {"read": read, "program": program, "erase": erase}
         checked = {kind: check_range(kind, rate, 0, 100_000) for kind, rate in rates.items()}
         self.do("faults", export=export, **checked)
+
+    def save(self, path: str | PathLike[str], export: str | None = None) -> None:
+        """Switches the only export, or this one, off and on, and writes its aged state to a file, for `state` of a run.
+
+        Requests that come meanwhile wait. What was under way ends before, and everything comes to flash.
+        """
+        self.do("save", export=export, path=os.path.abspath(path))
 
     def quit(self) -> None:
         """Ends the server in an ordinary way."""

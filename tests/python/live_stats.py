@@ -30,6 +30,7 @@ def stats(sim_s: float = 0.0, **changes: Any) -> dict[str, Any]:
     document: dict[str, Any] = {
         "connections": 1,
         "lateness": None,
+        "early": 0,
         "sim_ns": int(sim_s * 1e9),
         "ready": True,
         "capacity_bytes": 1 << 30,

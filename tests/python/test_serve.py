@@ -140,6 +140,31 @@ def test_a_server_is_used_controlled_and_ended(place: Path) -> None:
     assert not (place / "s").exists() and not (place / "c").exists()
 
 
+def test_the_aged_state_is_saved_while_clients_go_on(place: Path) -> None:
+    with serving(place, "--scheme", "ufs,hp-ufs", "--profile", "tiny", "--control", str(place / "c")) as process:
+        client = Client(place / "s", "hp-ufs")
+        for block in range(0, 2000, 7):
+            client.write(block, bytes([block % 251]) * BLOCK)
+        ctl(place, "save", "--export", "hp-ufs", str(place / "old.state"))
+        assert client.read(14) == bytes([14]) * BLOCK, "the connection is still there, and so is what was not flushed"
+        with Control(place / "c") as control:
+            with pytest.raises(ufsim.ConfigError, match="name the export: ufs, hp-ufs"):
+                control.save(place / "two.state")
+            with pytest.raises(ufsim.ConfigError, match=r"nowhere/x.state"):
+                control.save(place / "nowhere/x.state", "ufs")
+            assert control.stats("hp-ufs")["hp-ufs"]["cuts"] == 0
+            with pytest.raises(ufsim.ConfigError, match="the path must be absolute"):
+                control.do("save", export="ufs", path="here.state")
+        assert client.ask(FLUSH) == 0, "a state that cannot be written costs the device nothing"
+        ctl(place, "quit")
+        assert process.wait(30) == 0
+    assert sorted(path.name for path in place.glob("*.state*")) == ["old.state"]
+    state = {"from_state": place / "old.state", "precondition": "none"}
+    run = ufsim.run("rw=randread bs=4k size=4m number_ios=100", "hp-ufs", profile="tiny", verify=True, **state)
+    assert run.verified["data_units"] == len(range(0, 2000, 7))
+    assert run.age == "ufsim serve"
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_is_an_ordinary_end(place: Path, number: signal.Signals) -> None:
     with serving(place, "--clock", "real", "--store", str(place / "data")) as process:

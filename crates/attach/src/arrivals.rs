@@ -1,9 +1,9 @@
 //! The log of arrivals: what has come to a device and when, as a trace in ufsim's own CSV. Its simulated times decide
 //! everything that happens, so a device that gets the same arrivals does the same.
 //!
-//! A line `# origin: ...` in its place tells what else was done to the device: `cut at NS`, `memory NS BYTES`, or
-//! `faults NS READS PROGRAMS ERASES` (those that fail of a million). For commands that take traces these are remarks,
-//! and the rest is a trace like others. Data is not in it.
+//! A line `# origin: ...` in its place tells what else was done to the device: `cut at NS`, `save at NS`, `memory NS
+//! BYTES`, or `faults NS READS PROGRAMS ERASES` (those that fail of a million). For commands that take traces these are
+//! remarks, and the rest is a trace like others. Data is not in it.
 
 use std::io::{self, BufRead, Write};
 
@@ -56,6 +56,11 @@ impl ArrivalLog {
     /// The power is cut.
     pub(crate) fn cut(&mut self, at: SimTime) {
         self.line(format_args!("{REMARK}cut at {}", at.0));
+    }
+
+    /// The state is to be saved.
+    pub(crate) fn saved(&mut self, at: SimTime) {
+        self.line(format_args!("{REMARK}save at {}", at.0));
     }
 
     /// The limit of host memory changes.
@@ -141,6 +146,11 @@ impl Engine {
         let number = |word: &str| word.parse::<u64>().map_err(|error| format!("{word}: {error}"));
         match words[..] {
             ["cut", "at", at] => self.cut(SimTime(number(at)?)),
+            ["save", "at", at] => {
+                if !self.save(SimTime(number(at)?), Box::new(|device, _| device)) {
+                    return Err("a state is being saved already".into());
+                }
+            }
             ["memory", at, bytes] => {
                 self.set_memory(SimTime(number(at)?), number(bytes)?).map_err(|error| error.to_string())?;
             }

@@ -16,6 +16,10 @@ pub enum Ask {
     Flush,
 }
 
+/// Kinds of requests that the engine makes by itself: indices into [`Ask::KINDS`].
+pub(crate) const WRITE: usize = 1;
+pub(crate) const FLUSH: usize = 3;
+
 impl Ask {
     /// Names of the kinds, in the order of [`Ask::kind`].
     pub const KINDS: [&'static str; 4] = ["read", "write", "trim", "flush"];
@@ -24,9 +28,9 @@ impl Ask {
     pub fn kind(&self) -> usize {
         match self {
             Ask::Read { .. } => 0,
-            Ask::Write { .. } => 1,
+            Ask::Write { .. } => WRITE,
             Ask::Trim { .. } => 2,
-            Ask::Flush => 3,
+            Ask::Flush => FLUSH,
         }
     }
 

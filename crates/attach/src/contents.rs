@@ -33,6 +33,14 @@ struct Reading {
     kept: Vec<(u32, u32, Data)>,
 }
 
+/// A version that the store has refused.
+#[derive(Clone, Copy, Debug)]
+struct Unsaved {
+    durable: Version,
+    /// The stamp of what the store has in its place; 0 = nothing.
+    has: u32,
+}
+
 /// The data of a device.
 pub struct Contents {
     ledger: Ledger,
@@ -40,10 +48,9 @@ pub struct Contents {
     pending: BTreeMap<(u32, u32), Data>,
     readings: BTreeMap<u32, Reading>,
     store: Box<dyn Store>,
-    /// The stamp of what the store has of each unit; 0 = nothing.
-    saved: Vec<u32>,
-    /// Durable versions that the store has refused. Those of writes are still pending.
-    unsaved: BTreeMap<u32, Version>,
+    /// Durable versions that the store has refused, by unit. Those of writes are still pending. Of all other units the
+    /// store has what is durable, once that is settled.
+    unsaved: BTreeMap<u32, Unsaved>,
     /// Units that were read and checked.
     pub checked: u64,
 }
@@ -58,7 +65,6 @@ impl Contents {
             pending: BTreeMap::new(),
             readings: BTreeMap::new(),
             store,
-            saved: vec![0; units as usize],
             unsaved: BTreeMap::new(),
             checked: 0,
         }
@@ -67,6 +73,11 @@ impl Contents {
     /// The device's size in units.
     pub fn units(&self) -> u32 {
         self.ledger.units()
+    }
+
+    /// What each unit may hold.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Runs of units that the store has.
@@ -203,18 +214,24 @@ impl Contents {
         let of_read = || reading.kept.iter().find(|(unit, kept, _)| (*unit, *kept) == (lpa.0, stamp));
         match self.pending.get(&(lpa.0, stamp)).or_else(|| of_read().map(|(.., data)| data)) {
             Some(Data::Here(data, at)) => page.copy_from_slice(unit_of(data, *at)),
-            None if self.saved[lpa.index()] != stamp => panic!("data of {lpa} of write {stamp} was dropped too soon"),
+            None if self.saved(lpa) != stamp => panic!("data of {lpa} of write {stamp} was dropped too soon"),
             Some(Data::Stored) | None => self.store.get(lpa.0, page).map_err(|_| Failure::Store)?,
         }
         Ok(())
     }
 
+    /// The stamp of what the store has of a unit; 0 = nothing.
+    fn saved(&self, lpa: Lpa) -> u32 {
+        self.unsaved.get(&lpa.0).map_or(self.ledger.durable(lpa).stamp(), |unsaved| unsaved.has)
+    }
+
     /// Puts into the store what has become durable, and drops what has become impossible.
     fn settle(&mut self) {
-        for Settled { unit, durable, until } in self.ledger.take_settled() {
-            self.keep_for_reads(unit, until);
+        for Settled { unit, before, durable, until } in self.ledger.take_settled() {
+            let has = self.unsaved.get(&unit).map_or(before.stamp(), |unsaved| unsaved.has);
+            self.keep_for_reads(unit, until, has);
             let gone: Vec<u32> = self.pending.range((unit, 0)..=(unit, until)).map(|(&(_, stamp), _)| stamp).collect();
-            let saved = self.save(unit, durable);
+            let saved = self.save(unit, Unsaved { durable, has });
             for stamp in gone {
                 if saved || stamp != durable.stamp() {
                     self.pending.remove(&(unit, stamp));
@@ -224,39 +241,35 @@ impl Contents {
     }
 
     /// Puts the durable version of a unit into the store. False if the store refuses it.
-    fn save(&mut self, unit: u32, durable: Version) -> bool {
-        let stamp = durable.stamp();
+    fn save(&mut self, unit: u32, unsaved: Unsaved) -> bool {
+        let stamp = unsaved.durable.stamp();
         let put = match self.pending.get(&(unit, stamp)) {
             Some(Data::Here(data, at)) => self.store.put(unit, unit_of(data, *at)),
+            // It was there before the device was filled from it.
             Some(Data::Stored) => Ok(()),
-            None if stamp == 0 && self.saved[unit as usize] != 0 => self.store.remove(unit),
-            None => return true,
+            None if stamp == unsaved.has => Ok(()),
+            None if stamp == 0 => self.store.remove(unit),
+            None => panic!("unit {unit} is to hold write {stamp}, whose data is gone"),
         };
         match put {
-            Ok(()) => {
-                self.saved[unit as usize] = stamp;
-                self.unsaved.remove(&unit);
-            }
-            Err(_) => {
-                self.unsaved.insert(unit, durable);
-            }
-        }
-        !self.unsaved.contains_key(&unit)
+            Ok(()) => self.unsaved.remove(&unit),
+            Err(_) => self.unsaved.insert(unit, unsaved),
+        };
+        put.is_ok()
     }
 
-    /// Reads under way of a unit keep what is about to be dropped.
-    fn keep_for_reads(&mut self, unit: u32, until: u32) {
+    /// Reads under way of a unit keep what is about to be dropped. `has` is the stamp of what the store has.
+    fn keep_for_reads(&mut self, unit: u32, until: u32, has: u32) {
         let place = Span { lpa: Lpa(unit), len: 1 };
         if !self.readings.values().any(|reading| reading.span.meets(place)) {
             return;
         }
         let pending = self.pending.range((unit, 0)..=(unit, until));
         let mut dropped: Vec<_> = pending.map(|(&(unit, stamp), data)| (unit, stamp, data.clone())).collect();
-        let saved = self.saved[unit as usize];
         let mut page = [0; UNIT];
-        if saved != 0 && self.store.get(unit, &mut page).is_ok() {
-            dropped.retain(|&(_, stamp, _)| stamp != saved);
-            dropped.push((unit, saved, Data::Here(Arc::new(page.to_vec()), 0)));
+        if has != 0 && self.store.get(unit, &mut page).is_ok() {
+            dropped.retain(|&(_, stamp, _)| stamp != has);
+            dropped.push((unit, has, Data::Here(Arc::new(page.to_vec()), 0)));
         }
         for reading in self.readings.values_mut().filter(|reading| reading.span.meets(place)) {
             reading.kept.extend(dropped.iter().cloned());
@@ -268,12 +281,12 @@ impl Contents {
     /// # Errors
     /// If it refuses again.
     pub fn save_all(&mut self) -> Result<(), Failure> {
-        while let Some((&unit, &durable)) = self.unsaved.first_key_value() {
-            if !self.save(unit, durable) {
+        while let Some((&unit, &unsaved)) = self.unsaved.first_key_value() {
+            if !self.save(unit, unsaved) {
                 return Err(Failure::NoSpace);
             }
-            if durable.stamp() != 0 {
-                self.pending.remove(&(unit, durable.stamp()));
+            if unsaved.durable.stamp() != 0 {
+                self.pending.remove(&(unit, unsaved.durable.stamp()));
             }
         }
         Ok(())

@@ -21,8 +21,9 @@ use workload::Rng;
 
 use crate::UNIT;
 use crate::arrivals::ArrivalLog;
-use crate::ask::{Answer, Ask, Failure};
+use crate::ask::{Answer, Ask, FLUSH, Failure, WRITE};
 use crate::contents::Contents;
+use crate::saving::Saving;
 use crate::stats::Tally;
 use crate::store::Store;
 
@@ -67,8 +68,10 @@ pub struct Engine {
     pub(crate) contents: Contents,
     under: Vec<Option<Under>>,
     free: Vec<u32>,
-    /// Requests that wait until the device has recovered.
+    /// Requests that wait until the device has recovered, or its state has been saved.
     pub(crate) waiting: Vec<u32>,
+    /// How far a state is from being saved.
+    pub(crate) saving: Saving,
     /// Since when the device recovers.
     pub(crate) recovering: Option<SimTime>,
     last_stamp: u32,
@@ -99,6 +102,7 @@ impl Engine {
             under: Vec::new(),
             free: Vec::new(),
             waiting: Vec::new(),
+            saving: Saving::No,
             recovering: None,
             last_stamp: 0,
             done: VecDeque::new(),
@@ -154,9 +158,9 @@ impl Engine {
         self.under.len() - self.free.len()
     }
 
-    /// True if something goes on that somebody waits for: requests, or a recovery.
+    /// True if something goes on that somebody waits for: requests, a recovery, or a state that is to be saved.
     pub fn is_busy(&self) -> bool {
-        self.outstanding() > 0 || self.recovering.is_some()
+        self.outstanding() > 0 || self.recovering.is_some() || self.saving.is_wanted()
     }
 
     /// A fingerprint of everything that has ended: kind, range, status, data and time, in order.
@@ -228,7 +232,7 @@ impl Engine {
         }
         let arrival = self.horizon;
         let id = self.enter(Under { token, kind, op, span, stamp, arrival, flush_follows, until: 0 });
-        if self.recovering.is_some() {
+        if self.recovering.is_some() || self.saving.is_wanted() {
             self.waiting.push(id);
         } else {
             self.begin(id);
@@ -254,6 +258,12 @@ impl Engine {
     fn take_stamp(&mut self) -> u32 {
         self.last_stamp += 1;
         self.last_stamp
+    }
+
+    /// The last write or trim that has been handed to the driver; later ones wait.
+    pub(crate) fn last_begun(&self) -> u32 {
+        let waiting = self.waiting.iter().filter_map(|&id| self.under[id as usize].as_ref()).map(|under| under.stamp);
+        waiting.filter(|&stamp| stamp > 0).min().map_or(self.last_stamp, |stamp| stamp - 1)
     }
 
     fn enter(&mut self, under: Under) -> u32 {
@@ -306,6 +316,7 @@ impl Engine {
                 self.host_turn();
             }
         }
+        self.save_if_quiet();
     }
 
     /// Completions to the asker, commands to the link, until there is neither.
@@ -370,8 +381,8 @@ impl Engine {
     fn answered(&mut self, under: &Under, result: Result<Vec<u8>, Failure>) {
         let at = self.horizon;
         let latency = at.since(under.arrival);
-        self.tally.answered(under.kind, under.span.len, latency, result.is_ok());
         if under.token != INTERNAL {
+            self.tally.answered(under.kind, under.span.len, latency, result.is_ok());
             self.done.push_back(Answer { token: under.token, result, at, latency });
         }
     }
@@ -394,22 +405,21 @@ impl Engine {
                 let span = Span { lpa: Lpa(begin), len: REFILL_UNITS.min(first + len - begin) };
                 let stamp = self.take_stamp();
                 self.contents.refill(span, stamp);
-                self.internal(1, RequestOp::Write { fua: false }, span, stamp);
+                self.internal(WRITE, RequestOp::Write { fua: false }, span, stamp);
                 while self.outstanding() > REFILL_DEPTH {
                     self.step();
                 }
             }
         }
         if self.last_stamp > 0 {
-            self.internal(3, RequestOp::Flush, Span { lpa: Lpa(0), len: 0 }, 0);
+            self.internal(FLUSH, RequestOp::Flush, Span { lpa: Lpa(0), len: 0 }, 0);
         }
         while self.outstanding() > 0 {
             self.step();
         }
-        self.tally = Tally::new();
     }
 
-    fn internal(&mut self, kind: usize, op: RequestOp, span: Span, stamp: u32) {
+    pub(crate) fn internal(&mut self, kind: usize, op: RequestOp, span: Span, stamp: u32) {
         let arrival = self.horizon;
         let under = Under { token: INTERNAL, kind, op, span, stamp, arrival, flush_follows: false, until: 0 };
         let id = self.enter(under);
@@ -437,10 +447,10 @@ impl Engine {
     /// # Errors
     /// If the store cannot keep it.
     pub fn close(mut self) -> std::io::Result<()> {
-        while self.recovering.is_some() {
+        while self.recovering.is_some() || self.saving.is_wanted() {
             self.step();
         }
-        self.internal(3, RequestOp::Flush, Span { lpa: Lpa(0), len: 0 }, 0);
+        self.internal(FLUSH, RequestOp::Flush, Span { lpa: Lpa(0), len: 0 }, 0);
         while self.outstanding() > 0 {
             self.step();
         }

@@ -30,6 +30,9 @@ mod contents;
 mod engine;
 mod power;
 mod runner;
+mod save;
+mod saving;
+mod state_file;
 mod stats;
 mod store;
 
@@ -39,6 +42,8 @@ pub use clock::{Clock, Pace};
 pub use engine::Engine;
 pub use nand::Faults;
 pub use runner::{EndError, Gone, Mailbox, Runner, Sender};
+pub use saving::WhileOff;
+pub use state_file::SaveError;
 pub use stats::{KindStats, Percentiles, Stats};
 pub use store::file::FileStore;
 pub use store::memory::MemoryStore;

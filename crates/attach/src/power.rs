@@ -1,11 +1,13 @@
 //! Power cuts, and what else is done to a device from outside.
 
+use device::Unpowered;
 use host::{Driver, HostConfigError};
 use nand::Faults;
 use units::{Nanos, SimTime};
 
 use crate::ask::Failure;
 use crate::engine::Engine;
+use crate::saving::Saving;
 
 impl Engine {
     /// Cuts the power at a time, and switches it on at once. Requests under way fail, what was only in SRAM is lost,
@@ -20,15 +22,22 @@ impl Engine {
             log.cut(now);
         }
         self.fail_all(Failure::PowerCut);
+        self.saving = Saving::No;
         self.contents.power_cut();
+        self.tally.cuts += 1;
+        let mut dice = self.dice.clone();
+        self.restart(&mut |n| dice.below(u64::from(n)) as u32, |device| device);
+        self.dice = dice;
+    }
+
+    /// Switches the device off and on. `dice` decide what is left of operations in flight; `off` is done in between.
+    pub(crate) fn restart(&mut self, dice: &mut dyn FnMut(u32) -> u32, off: impl FnOnce(Unpowered) -> Unpowered) {
         let stack = self.stack.take().expect("the power is on between calls");
-        let dice = &mut self.dice;
-        let mut stack = stack.reboot(&mut |n| dice.below(u64::from(n)) as u32);
+        let mut stack = stack.restart(dice, off);
         stack.device.note_programmed();
         self.last_completion = stack.events();
         self.recovering = Some(stack.now());
         self.stack = Some(stack);
-        self.tally.cuts += 1;
         self.attach_if_ready();
     }
 

@@ -150,7 +150,7 @@ impl Sender {
         self.0.lock().gone.is_some()
     }
 
-    fn why(&self) -> Gone {
+    pub(crate) fn why(&self) -> Gone {
         Gone(self.0.lock().gone.clone().flatten())
     }
 }
@@ -345,7 +345,7 @@ impl Loop {
             return self.sleep(Some(left - AWAKE_BEFORE));
         }
         while Instant::now() < due && !self.inbox.full.load(Ordering::Acquire) {
-            std::thread::yield_now();
+            std::hint::spin_loop();
         }
     }
 

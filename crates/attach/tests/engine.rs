@@ -2,9 +2,11 @@
 //! power cuts.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use lab::{Machine, Spec, schemes};
+use lab::aged::Header;
+use lab::{Aged, Machine, Spec, schemes, simulate};
 use nand::Faults;
 use ufsim_attach::{ArrivalLog, Ask, Engine, Failure, MemoryStore, UNIT};
 use units::{Nanos, SimTime};
@@ -395,6 +397,7 @@ fn a_log_of_arrivals_repeats_the_run() {
         bench.cut();
         bench.at = bench.engine.now();
         bench.engine.set_memory(bench.at, 1 << 20).expect("a limit that will do");
+        assert!(bench.engine.save(bench.at, Box::new(|device, _| device)));
         bench.engine.set_faults(bench.at, faults(20_000, 0));
         (0..200).for_each(|_| bench.ask());
         bench.rest();
@@ -410,5 +413,74 @@ fn a_log_of_arrivals_repeats_the_run() {
         let text = String::from_utf8(log).expect("CSV");
         let wrong = engine(scheme).replay(text.replacen("live", "live,1", 1).as_bytes(), || true);
         assert_eq!(wrong.expect_err("a field too many").to_string(), "line 2: must be a request of a log of arrivals");
+    }
+}
+
+/// Saves the state now, while requests are under way, and reads everything back in a run that begins with it.
+fn saved_and_read_back(engine: &mut Engine, scheme: &str) -> u64 {
+    let path = std::env::temp_dir().join(format!("ufsim-attach-{}-{scheme}.state", std::process::id()));
+    let from = path.to_str().expect("a plain name").to_owned();
+    let spec = Spec { profile: "tiny".into(), verify: true, from: Some(from), seed: 7, ..Spec::new(scheme, READS) };
+    let header = Header::new(&spec, &machine(scheme), "a test");
+    let written = Arc::new(Mutex::new(false));
+    let told = written.clone();
+    let asked = engine.save(
+        engine.now(),
+        Box::new(move |device, oracle| {
+            let aged = Aged::new(device, oracle, header);
+            aged.save(&path).expect("room for a small file");
+            *told.lock().expect("one thread") = true;
+            aged.into_device()
+        }),
+    );
+    assert!(asked);
+    while !*written.lock().expect("one thread") {
+        assert!(!engine.save(engine.now(), Box::new(|device, _| device)), "one at a time");
+        engine.step();
+    }
+    let result = simulate(&spec, &mut |_| ControlFlow::Continue(()));
+    std::fs::remove_file(spec.from.expect("just given")).expect("just written");
+    result.expect("a run of what was saved").verified.expect("it was asked for").data_units
+}
+
+const READS: &str = "rw=randread bs=4k size=1m number_ios=20";
+
+#[test]
+fn a_saved_state_is_one_that_runs_begin_with() {
+    for preset in schemes() {
+        let mut bench = Bench::new(preset.name, 21);
+        (0..150).for_each(|_| bench.ask());
+        bench.cut();
+        (0..60).for_each(|_| bench.ask());
+        // What this cut has left nobody looks at before the state is saved.
+        bench.engine.cut(bench.at);
+        while bench.engine.answer().is_some() {}
+        bench.reads.clear();
+        for token in 0..40 {
+            let first = 3 * (token as u32 % 20);
+            bench.engine.submit(bench.engine.now(), token, Ask::Write { first, data: page(9), fua: false });
+        }
+        let units = saved_and_read_back(&mut bench.engine, preset.name);
+        assert!((200..=SPAN).contains(&units), "{}: {units} units were read back", preset.name);
+    }
+}
+
+#[test]
+fn requests_that_come_while_a_state_is_saved_wait_and_lose_nothing() {
+    for scheme in ["ufs", "hpb", "hp-ufs", "dftl"] {
+        let mut bench = Bench::new(scheme, 4);
+        for _ in 0..5 {
+            (0..40).for_each(|_| bench.ask());
+            assert!(bench.engine.save(bench.at, Box::new(|device, _| device)));
+            (0..40).for_each(|_| bench.ask());
+            bench.rest();
+            assert!(bench.engine.last_recovery() > Nanos::ZERO);
+        }
+        assert_eq!(bench.engine.stats().cuts, 0);
+        let waiting = bench.engine.outstanding();
+        assert!(bench.engine.save(bench.at, Box::new(|_, _| panic!("the power was cut before"))));
+        assert_eq!(bench.engine.outstanding(), waiting + 1, "the flush");
+        bench.cut();
+        bench.flush();
     }
 }

@@ -55,13 +55,23 @@ pub struct Header {
     pub profile: String,
     /// The profile's values.
     pub values: Value,
-    /// The fio job that aged the device.
+    /// The fio job that aged the device, or the command under which it was used.
     pub age: String,
     /// Seed of everything random.
     pub seed: u64,
 }
 
 impl Aged {
+    /// A device that was switched off elsewhere, and what its next host may expect of it.
+    pub fn new(device: Unpowered, oracle: Oracle, header: Header) -> Aged {
+        Aged { device, oracle, header }
+    }
+
+    /// The device alone.
+    pub fn into_device(self) -> Unpowered {
+        self.device
+    }
+
     /// Writes a file. It appears under its name only when it is complete.
     ///
     /// # Errors
@@ -145,8 +155,8 @@ impl Aged {
 }
 
 impl Header {
-    /// The header of a state of that machine, made by the job `age`.
-    pub(crate) fn new(spec: &Spec, machine: &Machine, age: &str) -> Header {
+    /// The header of a state of that machine, which `age` tells the making of.
+    pub fn new(spec: &Spec, machine: &Machine, age: &str) -> Header {
         let Machine { parts, profile } = machine;
         Header {
             version: VERSION.into(),

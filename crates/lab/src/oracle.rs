@@ -14,6 +14,7 @@ mod tests;
 use std::io::{Read, Write};
 
 use archive::{ArchiveError, Reader, Writer};
+use ledger::{Ledger, Version};
 use thiserror::Error;
 use ufs::{Content, DataIn};
 use units::Lpa;
@@ -84,6 +85,23 @@ impl Oracle {
     /// A device of `units` units on which nothing has been written.
     pub fn new(units: u32) -> Oracle {
         Oracle { acked: table::zeroed(units as usize), history: History::new(0, Vec::new()) }
+    }
+
+    /// What a ledger tells of a device that is switched off, after `issued` writes and trims. It may know later ones
+    /// that are still to come.
+    pub fn of_ledger(ledger: &Ledger, issued: u32) -> Oracle {
+        let state = |version: Version| version.number() | if version.is_trim() { TRIM } else { 0 };
+        let acked = (0..ledger.units()).map(|unit| state(ledger.present(Lpa(unit)))).collect();
+        let effect = |version: Version| if version.is_trim() { Effect::Trim } else { Effect::Write };
+        let change = |(lpa, version)| (Version::number(version), Change { lpa, len: 1, effect: effect(version) });
+        let mut doubtful: Vec<_> = ledger.doubtful().map(change).filter(|&(number, _)| number <= issued).collect();
+        doubtful.sort_by_key(|&(number, change)| (number, change.lpa));
+        doubtful.dedup_by(|(number, next), (same, change)| {
+            let goes_on = number == same && next.lpa.0 == change.lpa.0 + change.len;
+            change.len += u32::from(goes_on);
+            goes_on
+        });
+        Oracle { acked, history: History::new(issued, doubtful) }
     }
 
     /// The state of a device that is switched off: nothing is under way.
@@ -280,7 +298,7 @@ fn refused_changes(numbers: &[u32], issued: u32, units: u32) -> Option<Vec<(u32,
     });
     let changes: Vec<_> = changes.collect();
     let whole = numbers.len().is_multiple_of(3);
-    let ascending = changes.is_sorted_by(|one, next| one.0 < next.0);
+    let ascending = changes.is_sorted_by_key(|one| one.0);
     let known = changes.iter().all(|(number, change)| {
         let end = change.lpa.0.checked_add(change.len);
         (1..=issued).contains(number) && end.is_some_and(|end| end <= units)

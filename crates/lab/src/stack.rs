@@ -1,7 +1,7 @@
 //! Driver, link and device with one clock. Every loop that couples them is this one: that of a run, and the bench of
 //! the power-cut campaign.
 
-use device::{Device, DeviceEvent};
+use device::{Device, DeviceEvent, Unpowered};
 use host::Driver;
 use ufs::{
     DeviceWork, Link, Power, PowerAccount, PowerConfig, PowerSpan, PowerState, Response, Tag, Waker, wire_bytes,
@@ -305,11 +305,16 @@ impl Stack {
     /// [`Device::power_cut`]. What is on the link is lost. The driver is the one of before; the caller has to replace
     /// it when the device is ready.
     pub fn reboot(self, dice: &mut dyn FnMut(u32) -> u32) -> Stack {
+        self.restart(dice, |device| device)
+    }
+
+    /// The same, with something done to the device while it is off.
+    pub fn restart(self, dice: &mut dyn FnMut(u32) -> u32, off: impl FnOnce(Unpowered) -> Unpowered) -> Stack {
         let now = self.now;
         let work = device_work(&self.queue, self.device_at);
         let mut power = self.power;
         power.iter_mut().for_each(|power| power.cut(now, work));
-        let device = Device::power_on(self.device.power_cut(now, dice), now);
+        let device = Device::power_on(off(self.device.power_cut(now, dice)), now);
         let fresh = Stack::new(self.driver, self.link.idle(), device);
         let mut stack = Stack { now, events: self.events, power, device_at: now, ..fresh };
         stack.schedule_device();

@@ -55,9 +55,14 @@ impl Version {
         self.0 & !TRIM
     }
 
+    /// True if a trim has made it.
+    pub fn is_trim(self) -> bool {
+        self.0 & TRIM != 0
+    }
+
     /// The stamp that a read of it gives; 0 = zeroes.
     pub fn stamp(self) -> u32 {
-        if self.0 & TRIM == 0 { self.0 } else { 0 }
+        if self.is_trim() { 0 } else { self.0 }
     }
 }
 
@@ -134,6 +139,8 @@ impl Expected {
 pub struct Settled {
     /// The unit.
     pub unit: u32,
+    /// The version that was durable until now.
+    pub before: Version,
     /// The version that is durable.
     pub durable: Version,
     /// Number of the last version that has become impossible or durable.
@@ -230,6 +237,20 @@ impl Ledger {
         self.crowded = FEW_ACKS.max(2 * self.acked.len());
     }
 
+    /// The oldest version that a read of a unit may give.
+    pub fn present(&self, lpa: Lpa) -> Version {
+        Version(self.present[lpa.index()])
+    }
+
+    /// Versions that reads may give in place of the present one, by unit.
+    pub fn doubtful(&self) -> impl Iterator<Item = (Lpa, Version)> {
+        self.open.iter().flat_map(|(&unit, open)| {
+            let present = self.present(Lpa(unit)).number();
+            let newer = open.newer.iter().map(|candidate| candidate.version);
+            newer.filter(move |version| version.number() > present).map(move |version| (Lpa(unit), version))
+        })
+    }
+
     /// The version of a unit that no power cut can take.
     pub fn durable(&self, lpa: Lpa) -> Version {
         self.open.get(&lpa.0).map_or(Version(self.present[lpa.index()]), |open| open.durable)
@@ -314,9 +335,9 @@ impl Ledger {
     fn make_durable(&mut self, unit: u32, version: Version) {
         let Some(open) = self.open.get_mut(&unit) else { return };
         if version.number() > open.durable.number() {
-            open.durable = version;
+            let before = std::mem::replace(&mut open.durable, version);
             open.newer.retain(|candidate| candidate.version.number() > version.number());
-            let settled = Settled { unit, durable: version, until: version.number() };
+            let settled = Settled { unit, before, durable: version, until: version.number() };
             self.settled.as_mut().into_iter().for_each(|all| all.push(settled));
         }
         self.close(unit);
@@ -330,9 +351,10 @@ impl Ledger {
         if last.number() > end.version.number() {
             return;
         }
-        let settled = Settled { unit, durable: first, until: end.version.number() };
+        let until = end.version.number();
+        let before = std::mem::replace(&mut open.durable, first);
+        let settled = Settled { unit, before, durable: first, until };
         self.settled.as_mut().into_iter().for_each(|all| all.push(settled));
-        open.durable = first;
         open.newer.retain(|candidate| !candidate.unknown);
         self.close(unit);
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ::serve::{Command, Export, Options, ServeError};
 use attach::{ArrivalLog, EndError, Engine, FileStore, MemoryStore, Pace, Store};
+use lab::aged::Header;
 use lab::{LabError, Spec};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -33,6 +34,9 @@ struct Wanted {
     read_only: bool,
 }
 
+/// How devices of a server come to their age, as their files tell.
+const AGED_BY: &str = "ufsim serve";
+
 /// A running server.
 #[pyclass(module = "ufsim._core")]
 pub struct Server {
@@ -57,7 +61,8 @@ fn engine(spec: &Spec, store: Option<&Path>, log: Option<&Path>) -> Result<Expor
         let log = ArrivalLog::new(Box::new(BufWriter::new(file))).map_err(|error| failed(&error))?;
         engine.log_arrivals(log).map_err(|what| LabError::Config(what.into()))?;
     }
-    Ok(Export { name: spec.scheme.clone(), description, read_only: false, engine })
+    let header = Header::new(spec, &machine, AGED_BY);
+    Ok(Export { name: spec.scheme.clone(), description, read_only: false, header, engine })
 }
 
 fn failed(error: ServeError) -> PyErr {

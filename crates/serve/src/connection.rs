@@ -1,4 +1,4 @@
-//! A connection: its thread reads requests, another one writes replies.
+//! A connection: its thread reads requests; another one writes replies that the client does not take at once.
 
 use std::io::BufReader;
 use std::net::Shutdown;
@@ -32,7 +32,7 @@ pub fn serve(mut stream: Stream, exports: &[Exported], chosen: &Chosen) -> Resul
     let Some(agreed) = handshake(&mut stream, &offers)? else { return Ok(()) };
     chosen.store(agreed.export, Ordering::Release);
     let export = &exports[agreed.export];
-    let outbox = Arc::new(Outbox::new(agreed.form, export.lateness.clone()));
+    let outbox = Arc::new(Outbox::new(stream.try_clone()?, agreed.form, export.lateness.clone()));
     let mut writing = stream.try_clone()?;
     let of_writer = outbox.clone();
     let writer = spawn("ufsim replies", move || {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 
 use attach::{Faults, Percentiles, Stats};
 use serde::{Deserialize, Serialize};
 
-use crate::server::{Exported, Shared};
+use crate::outbox::Departures;
+use crate::server::{Exported, Shared, lock};
 use crate::stream::Stream;
 
 /// Longer lines are no commands.
@@ -32,6 +34,8 @@ pub enum Command {
         #[serde(default)]
         erase: u32,
     },
+    /// Switches a device off, writes its aged state to a file, and switches it on.
+    Save { export: Option<String>, path: PathBuf },
     /// Ends the server in an ordinary way.
     Quit {},
 }
@@ -46,6 +50,8 @@ pub struct ExportStats {
     pub connections: usize,
     /// By how much replies have left later than the real clock wanted; none on the free clock.
     pub lateness: Option<Percentiles>,
+    /// Replies that have left before their time; a defect, if there is one.
+    pub early: u64,
     #[serde(flatten)]
     pub device: Stats,
 }
@@ -95,6 +101,7 @@ pub fn run(command: &Command, shared: &Shared) -> Reply {
         Command::Stats { export }
         | Command::Cut { export }
         | Command::Memory { export, .. }
+        | Command::Save { export, .. }
         | Command::Faults { export, .. } => export.as_deref(),
         Command::Quit {} => {
             shared.quit();
@@ -110,6 +117,7 @@ pub fn run(command: &Command, shared: &Shared) -> Reply {
     match command {
         Command::Cut { .. } => cut(&exports, shared),
         Command::Memory { mib, .. } => memory(&exports, *mib),
+        Command::Save { path, .. } => save(&exports, path),
         &Command::Faults { read, program, erase, .. } => faults(&exports, [read, program, erase]),
         _ => stats(&exports, shared),
     }
@@ -119,10 +127,10 @@ fn stats(exports: &[&Exported], shared: &Shared) -> Reply {
     let mut found = BTreeMap::new();
     for export in exports {
         let Ok(device) = export.sender.stats() else { return Reply::error("the device is gone") };
-        let lateness = export.lateness.lock().ok().filter(|times| !times.is_empty());
-        let lateness = lateness.map(|times| Percentiles::of(&times));
+        let Departures { late, early } = lock(&export.lateness).clone();
+        let lateness = Some(late).filter(|times| !times.is_empty()).map(|times| Percentiles::of(&times));
         let connections = shared.connections_of(&export.offer.name);
-        found.insert(export.offer.name.clone(), ExportStats { connections, lateness, device });
+        found.insert(export.offer.name.clone(), ExportStats { connections, lateness, early, device });
     }
     Reply::Stats { ok: true, exports: found }
 }
@@ -137,6 +145,23 @@ fn cut(exports: &[&Exported], shared: &Shared) -> Reply {
         };
     }
     Reply::Cut { ok: true, recovery_ns }
+}
+
+fn save(exports: &[&Exported], path: &Path) -> Reply {
+    let &[export] = exports else {
+        let names: Vec<&str> = exports.iter().map(|export| export.offer.name.as_str()).collect();
+        return Reply::error(format!(
+            "save: a file has the state of one device; name the export: {}",
+            names.join(", ")
+        ));
+    };
+    if !path.is_absolute() {
+        return Reply::error(format!("save: {}: the path must be absolute", path.display()));
+    }
+    match export.sender.save(export.header.clone(), path.into()) {
+        Ok(()) => Reply::Done { ok: true },
+        Err(error) => Reply::error(error),
+    }
 }
 
 fn memory(exports: &[&Exported], mib: u64) -> Reply {

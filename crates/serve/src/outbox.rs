@@ -1,4 +1,8 @@
-//! What is on its way out of a connection: the requests that are under way, and replies that wait for the writer.
+//! What is on its way out of a connection: the requests that are under way, and replies that wait to be written.
+//!
+//! The engine's thread writes its answers at once, as far as the client takes them without waiting: another thread
+//! would have to wake up first, which takes as long as a flash read on a busy machine. What the client does not take, and
+//! answers from elsewhere, are left to a thread of the connection, so that a slow client holds up nobody.
 
 #![expect(clippy::disallowed_types, reason = "when replies were due, and when they have left")]
 
@@ -12,6 +16,7 @@ use hdrhistogram::Histogram;
 use crate::nbd::errno;
 use crate::nbd::handshake::Form;
 use crate::nbd::reply::{Reply, Told};
+use crate::stream::Stream;
 
 /// Requests of a connection that may be under way at a time, and their bytes.
 const MAX_UNDER_WAY: usize = 1024;
@@ -33,13 +38,50 @@ struct State {
     /// Bytes of requests that have not left as replies.
     bytes: usize,
     replies: Vec<(Reply, usize, Option<Instant>)>,
+    /// What the client has not taken yet.
+    leaving: Leaving,
+    /// Somebody writes.
+    writing: bool,
+    /// The reader waits for room.
+    crowded: bool,
     /// The client sends no more.
     ends: bool,
     /// The client takes no more.
     broken: bool,
 }
 
+/// Replies as bytes.
+#[derive(Default)]
+struct Leaving {
+    bytes: Vec<u8>,
+    /// So many of them have been sent.
+    sent: usize,
+    /// Bytes of the requests.
+    of_requests: usize,
+    /// When they were to leave, on the real clock.
+    due: Vec<Instant>,
+    /// The client takes no more.
+    broken: bool,
+}
+
+impl Leaving {
+    /// What has not been sent.
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.due.clear();
+        (self.sent, self.of_requests) = (0, 0);
+    }
+}
+
 impl State {
+    fn has_replies(&self) -> bool {
+        !self.replies.is_empty() || !self.leaving.bytes().is_empty()
+    }
+
     fn under_way(&self) -> usize {
         self.under.len() - self.free.len()
     }
@@ -51,20 +93,37 @@ impl State {
     }
 }
 
-/// Times in nanoseconds by which replies have left too late, over all connections of an export.
-pub type Lateness = Arc<Mutex<Histogram<u64>>>;
+/// When replies have left, on the real clock.
+#[derive(Clone, Debug)]
+pub struct Departures {
+    /// By how many nanoseconds too late.
+    pub late: Histogram<u64>,
+    /// Replies that have left too early, which none may.
+    pub early: u64,
+}
+
+impl Default for Departures {
+    fn default() -> Departures {
+        Departures { late: Histogram::new(3).expect("3 digits are allowed"), early: 0 }
+    }
+}
+
+/// Those of all connections of an export.
+pub type Lateness = Arc<Mutex<Departures>>;
 
 /// What is on its way out of a connection.
 pub struct Outbox {
     state: Mutex<State>,
     changed: Condvar,
+    /// Where answers go that the client takes at once.
+    direct: Stream,
     form: Form,
     lateness: Lateness,
 }
 
 impl Outbox {
-    pub fn new(form: Form, lateness: Lateness) -> Outbox {
-        Outbox { state: Mutex::default(), changed: Condvar::new(), form, lateness }
+    pub fn new(direct: Stream, form: Form, lateness: Lateness) -> Outbox {
+        Outbox { state: Mutex::default(), changed: Condvar::new(), direct, form, lateness }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -74,8 +133,11 @@ impl Outbox {
     /// Room for a request of so many bytes; waits until there is some. Gives its number.
     pub fn enter(&self, cookie: u64, offset: u64, bytes: usize, reads: bool) -> u64 {
         let mut state = self.lock();
-        let full = |state: &mut State| state.is_full(bytes) && !state.broken;
-        state = self.changed.wait_while(state, full).unwrap_or_else(PoisonError::into_inner);
+        while state.is_full(bytes) && !state.broken {
+            state.crowded = true;
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.crowded = false;
         state.bytes += bytes;
         let under = Some(Under { cookie, offset, bytes, reads });
         match state.free.pop() {
@@ -115,28 +177,80 @@ impl Outbox {
         self.changed.notify_all();
     }
 
-    /// Writes replies until the client has all of them and sends no more, or takes no more.
+    /// Writes what the client does not take at once, until it has all replies and sends no more, or takes no more.
     pub fn write_to(&self, stream: &mut impl Write) {
-        let mut bytes = Vec::new();
-        let mut replies = Vec::new();
         loop {
             let state = self.lock();
-            let idle = |state: &mut State| state.replies.is_empty() && !(state.ends && state.under_way() == 0);
+            let idle = |state: &mut State| {
+                let ended = state.ends && state.under_way() == 0;
+                state.writing || !state.has_replies() && !ended
+            };
             let mut state = self.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
-            if state.replies.is_empty() {
+            if !state.has_replies() {
                 return;
             }
-            std::mem::swap(&mut state.replies, &mut replies);
+            let mut left = self.begin(&mut state);
             let broken = state.broken;
             drop(state);
-            bytes.clear();
-            replies.iter().for_each(|(reply, ..)| reply.write(self.form, &mut bytes));
-            let broke = broken || stream.write_all(&bytes).is_err();
-            self.note_lateness(replies.iter().filter_map(|(.., due)| *due));
-            let mut state = self.lock();
-            state.bytes -= replies.drain(..).map(|(_, bytes, _)| bytes).sum::<usize>();
-            state.broken |= broke;
+            left.broken = broken || stream.write_all(left.bytes()).is_err();
+            left.sent = left.bytes.len();
+            self.written(left);
+        }
+    }
+
+    /// Writes what the client takes at once, unless somebody is writing already.
+    fn write_now(&self) {
+        let mut state = self.lock();
+        if state.broken {
             drop(state);
+            // The other thread throws them away.
+            return self.changed.notify_all();
+        }
+        if state.writing || !state.has_replies() {
+            return;
+        }
+        let mut left = self.begin(&mut state);
+        drop(state);
+        match self.direct.send_now(left.bytes()) {
+            Ok(more) => left.sent += more,
+            Err(_) => left.broken = true,
+        }
+        self.written(left);
+    }
+
+    /// Takes what is to be written. Nobody else writes until [`Outbox::written`].
+    fn begin(&self, state: &mut State) -> Leaving {
+        state.writing = true;
+        let mut leaving = std::mem::take(&mut state.leaving);
+        if leaving.bytes().is_empty() {
+            leaving.clear();
+            for (reply, bytes, due) in state.replies.drain(..) {
+                reply.write(self.form, &mut leaving.bytes);
+                leaving.of_requests += bytes;
+                leaving.due.extend(due);
+            }
+        }
+        leaving
+    }
+
+    /// What was taken has been written, perhaps in part.
+    fn written(&self, mut leaving: Leaving) {
+        let whole = leaving.broken || leaving.bytes().is_empty();
+        if whole {
+            self.note_departures(leaving.due.drain(..));
+        }
+        let mut state = self.lock();
+        state.writing = false;
+        state.broken |= leaving.broken;
+        if whole {
+            state.bytes -= leaving.of_requests;
+            leaving.clear();
+        }
+        state.leaving = leaving;
+        // The other thread has nothing to do as long as the client takes everything.
+        let wanted = state.has_replies() || state.ends || state.broken || state.crowded;
+        drop(state);
+        if wanted {
             self.changed.notify_all();
         }
     }
@@ -146,13 +260,17 @@ impl Outbox {
         self.lock().broken
     }
 
-    fn note_lateness(&self, due: impl Iterator<Item = Instant>) {
+    fn note_departures(&self, due: impl ExactSizeIterator<Item = Instant>) {
+        if due.len() == 0 {
+            return;
+        }
         let now = Instant::now();
-        let mut lateness = None;
+        let mut departures = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
         for due in due {
-            let late = now.saturating_duration_since(due).as_nanos() as u64;
-            let times = lateness.get_or_insert_with(|| self.lateness.lock().unwrap_or_else(PoisonError::into_inner));
-            times.record(late).expect("histograms resize");
+            match now.checked_duration_since(due) {
+                Some(late) => departures.late.record(late.as_nanos() as u64).expect("histograms resize"),
+                None => departures.early += 1,
+            }
         }
     }
 }
@@ -167,7 +285,7 @@ impl Mailbox for Outbox {
     }
 
     fn wake(&self) {
-        self.changed.notify_all();
+        self.write_now();
     }
 }
 

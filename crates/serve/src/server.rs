@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use attach::{EndError, Engine, Pace, Runner, Sender};
-use hdrhistogram::Histogram;
+use lab::aged::Header;
 use thiserror::Error;
 
 use crate::connection;
@@ -34,6 +34,8 @@ pub struct Export {
     pub description: String,
     /// Writes and trims are refused.
     pub read_only: bool,
+    /// What files of its aged state say about themselves.
+    pub header: Header,
     /// The device.
     pub engine: Engine,
 }
@@ -68,6 +70,7 @@ pub enum ServeError {
 /// An export that is served.
 pub struct Exported {
     pub offer: Offer,
+    pub header: Header,
     pub sender: Sender,
     pub lateness: Lateness,
 }
@@ -93,7 +96,7 @@ pub struct Shared {
     accepted: AtomicU64,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -286,12 +289,12 @@ fn at_path(path: &std::path::Path) -> Result<Listener, ServeError> {
 
 fn start_all(exports: Vec<Export>, pace: Pace) -> Result<(Vec<Exported>, Vec<Runner>), ServeError> {
     let (mut exported, mut runners) = (Vec::new(), Vec::new());
-    for Export { name, description, read_only, engine } in exports {
+    for Export { name, description, read_only, header, engine } in exports {
         let size = u64::from(engine.units()) * attach::UNIT as u64;
         let runner = Runner::start(engine, pace).map_err(ServeError::Thread)?;
-        let histogram = Histogram::new(3).expect("3 digits are allowed");
         let offer = Offer { name, description, size, read_only };
-        exported.push(Exported { offer, sender: runner.sender(), lateness: Arc::new(Mutex::new(histogram)) });
+        let lateness = Lateness::default();
+        exported.push(Exported { offer, header, sender: runner.sender(), lateness });
         runners.push(runner);
     }
     Ok((exported, runners))

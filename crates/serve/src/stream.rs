@@ -5,6 +5,9 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+
 /// A connection.
 #[derive(Debug)]
 pub enum Stream {
@@ -18,6 +21,24 @@ impl Stream {
             Stream::Unix(stream) => stream.try_clone().map(Stream::Unix),
             Stream::Tcp(stream) => stream.try_clone().map(Stream::Tcp),
         }
+    }
+
+    /// Sends as much as the other side takes without waiting. Gives the number of bytes.
+    pub fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut sent = 0;
+        while sent < bytes.len() {
+            let more = match self {
+                Stream::Unix(stream) => send(stream, &bytes[sent..], SendFlags::DONTWAIT),
+                Stream::Tcp(stream) => send(stream, &bytes[sent..], SendFlags::DONTWAIT),
+            };
+            match more {
+                Ok(more) => sent += more,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(sent)
     }
 
     /// Ends one direction or both. What has ended already stays so.

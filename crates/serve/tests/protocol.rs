@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use attach::{Engine, MemoryStore, Pace};
 use lab::Spec;
+use lab::aged::Header;
 use ufsim_serve::{Command, Export, Options, Server};
 
 const BLOCK: usize = 4096;
@@ -33,9 +34,11 @@ impl Bench {
         let socket = std::env::temp_dir().join(format!("ufsim-test-{}-{number}", std::process::id()));
         let export = |scheme: &str| {
             let spec = Spec { profile: "tiny".into(), ..Spec::new(scheme, "") };
-            let engine = Engine::new(&spec.resolve().expect("a machine"), 1, Box::new(MemoryStore::new()));
+            let machine = spec.resolve().expect("a machine");
+            let engine = Engine::new(&machine, 1, Box::new(MemoryStore::new()));
+            let header = Header::new(&spec, &machine, "a test");
             let (name, description) = (scheme.to_owned(), "a device".to_owned());
-            Export { name, description, read_only, engine: engine.expect("the profile's own settings") }
+            Export { name, description, read_only, header, engine: engine.expect("the profile's own settings") }
         };
         let options = Options { socket: socket.clone(), tcp_port: None, control: None, pace };
         let server = Server::start(vec![export("ufs"), export("hp-ufs")], &options).expect("a free socket");

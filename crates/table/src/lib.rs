@@ -1,10 +1,14 @@
-//! Large zeroed tables, and prefetches of their entries.
+//! Large zeroed tables, prefetches of their entries, and pages that take memory while they hold something.
 //!
 //! A simulated device has a few tables of hundreds of megabytes that are read and written at random, one entry per 4
 //! KiB of flash. Untouched parts must cost no memory, so the operating system zeroes them. With pages of 4 KiB every
 //! access would miss the processor's TLB, so the tables ask for huge pages.
 
+mod pages;
+
 use std::sync::atomic::{AtomicU32, AtomicU64};
+
+pub use pages::{PAGE, Pages};
 
 /// `n` zeroes. A page takes memory when it is first touched.
 pub fn zeroed<T: Zero>(n: usize) -> Vec<T> {

@@ -1,18 +1,37 @@
-//! A store in memory. It takes what is held, and no more.
+//! A store in memory. It takes what is held, and hardly more.
 
 use std::io;
 
+use table::Pages;
+
 use super::{Page, Store, runs};
 
-/// Units of a chunk: 2 MiB.
-const CHUNK: usize = 512;
+/// Units of a chunk: 64 MiB of addresses, which the allocator always takes from the operating system, unwritten.
+const CHUNK: usize = 1 << 14;
+const _: () = assert!(crate::UNIT == table::PAGE);
 
-type Chunk = [Option<Box<Page>>; CHUNK];
+/// Consecutive units.
+#[derive(Debug)]
+struct Chunk {
+    pages: Pages,
+    /// A bit for each unit that has data.
+    held: Box<[u64]>,
+}
+
+impl Chunk {
+    fn new() -> Chunk {
+        Chunk { pages: Pages::zeroed(CHUNK), held: vec![0; CHUNK / 64].into() }
+    }
+
+    fn holds(&self, at: usize) -> bool {
+        self.held[at / 64] >> (at % 64) & 1 != 0
+    }
+}
 
 /// Data in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    chunks: Vec<Option<Box<Chunk>>>,
+    chunks: Vec<Option<Chunk>>,
 }
 
 impl MemoryStore {
@@ -20,38 +39,36 @@ impl MemoryStore {
     pub fn new() -> MemoryStore {
         MemoryStore::default()
     }
-
-    fn page(&self, unit: u32) -> Option<&Page> {
-        let chunk = self.chunks.get(unit as usize / CHUNK)?.as_ref()?;
-        chunk[unit as usize % CHUNK].as_deref()
-    }
 }
 
 impl Store for MemoryStore {
     fn get(&mut self, unit: u32, page: &mut Page) -> io::Result<()> {
-        match self.page(unit) {
-            Some(data) => page.copy_from_slice(data),
-            None => page.fill(0),
+        let at = unit as usize % CHUNK;
+        match self.chunks.get(unit as usize / CHUNK) {
+            Some(Some(chunk)) if chunk.holds(at) => page.copy_from_slice(chunk.pages.get(at)),
+            _ => page.fill(0),
         }
         Ok(())
     }
 
     fn put(&mut self, unit: u32, page: &Page) -> io::Result<()> {
-        let at = unit as usize / CHUNK;
-        if at >= self.chunks.len() {
-            self.chunks.resize_with(at + 1, || None);
+        let (of, at) = (unit as usize / CHUNK, unit as usize % CHUNK);
+        if of >= self.chunks.len() {
+            self.chunks.resize_with(of + 1, || None);
         }
-        let chunk = self.chunks[at].get_or_insert_with(|| Box::new([const { None }; CHUNK]));
-        match &mut chunk[unit as usize % CHUNK] {
-            Some(data) => data.copy_from_slice(page),
-            none => *none = Some(Box::new(*page)),
-        }
+        let chunk = self.chunks[of].get_or_insert_with(Chunk::new);
+        chunk.pages.get_mut(at).copy_from_slice(page);
+        chunk.held[at / 64] |= 1 << (at % 64);
         Ok(())
     }
 
     fn remove(&mut self, unit: u32) -> io::Result<()> {
-        if let Some(Some(chunk)) = self.chunks.get_mut(unit as usize / CHUNK) {
-            chunk[unit as usize % CHUNK] = None;
+        let at = unit as usize % CHUNK;
+        if let Some(Some(chunk)) = self.chunks.get_mut(unit as usize / CHUNK)
+            && chunk.holds(at)
+        {
+            chunk.held[at / 64] &= !(1 << (at % 64));
+            chunk.pages.clear(at);
         }
         Ok(())
     }
@@ -59,9 +76,7 @@ impl Store for MemoryStore {
     fn held(&self) -> Vec<(u32, u32)> {
         let chunks = self.chunks.iter().zip((0u32..).step_by(CHUNK));
         let held = chunks.filter_map(|(chunk, first)| Some((chunk.as_ref()?, first)));
-        runs(held.flat_map(|(chunk, first)| {
-            (first..).zip(chunk.iter()).filter(|(_, page)| page.is_some()).map(|(unit, _)| unit)
-        }))
+        runs(held.flat_map(|(chunk, first)| (0..CHUNK).filter(|&at| chunk.holds(at)).map(move |at| first + at as u32)))
     }
 
     fn close(&mut self) -> io::Result<()> {

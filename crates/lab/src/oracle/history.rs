@@ -61,7 +61,7 @@ pub struct History {
     first: u32,
     /// Number that is given out next.
     next: u32,
-    /// Refused changes by number, ascending.
+    /// Refused changes by number, ascending. Of one request there may be several, when some of its units are settled.
     refused: Vec<(u32, Change)>,
     /// Reads are counted in generations, from 1.
     generation: u32,
@@ -71,7 +71,7 @@ pub struct History {
 
 impl History {
     /// A history after `issued` changes, all of which have ended. Those in `refused` were refused; their numbers
-    /// ascend.
+    /// do not descend.
     pub fn new(issued: u32, refused: Vec<(u32, Change)>) -> History {
         let next = issued + 1;
         History { ring: vec![NOTHING; FEW], first: next, next, refused, generation: 1, open: [0; 2] }
@@ -95,7 +95,7 @@ impl History {
         number as usize & (self.ring.len() - 1)
     }
 
-    /// Changes that were refused, with their numbers, which ascend.
+    /// Changes that were refused, with their numbers, which do not descend.
     pub fn refused(&self) -> &[(u32, Change)] {
         &self.refused
     }
@@ -143,7 +143,12 @@ impl History {
     /// True if the number is that of a write to this unit which a read under way may return: one that had not been
     /// acknowledged when the read was submitted, or that was refused.
     pub fn has_written(&self, number: u32, lpa: Lpa) -> bool {
-        self.get(number).is_some_and(|change| change.effect == Effect::Write && change.covers(lpa))
+        let writes = |change: Change| change.effect == Effect::Write && change.covers(lpa);
+        if number >= self.first {
+            return number < self.next && writes(self.ring[self.place(number)].change);
+        }
+        let from = self.refused.partition_point(|&(other, _)| other < number);
+        self.refused[from..].iter().take_while(|&&(other, _)| other == number).any(|&(_, change)| writes(change))
     }
 
     /// Changes of this unit with higher numbers than `after`, ascending; see [`History::has_written`].
@@ -152,14 +157,6 @@ impl History {
         let kept = (self.first..self.next).map(|number| (number, self.ring[self.place(number)].change));
         let newer = refused.chain(kept).filter(move |(number, change)| *number > after && change.covers(lpa));
         newer.map(|(number, change)| (number, change.effect))
-    }
-
-    fn get(&self, number: u32) -> Option<Change> {
-        if number >= self.first {
-            return (number < self.next).then(|| self.ring[self.place(number)].change);
-        }
-        let place = self.refused.binary_search_by_key(&number, |&(number, _)| number).ok()?;
-        Some(self.refused[place].1)
     }
 
     /// Forgets what no read under way may return any more. At least half of the ring is free afterwards, or it has

@@ -17,6 +17,7 @@ pub const EMBEDDED: &[(&str, &str)] = &[
     ("emmc45", include_str!("../../../../profiles/emmc45.toml")),
     ("ufs21", include_str!("../../../../profiles/ufs21.toml")),
     ("mqsim", include_str!("../../../../profiles/mqsim.toml")),
+    ("instant", include_str!("../../../../profiles/instant.toml")),
     ("tiny", include_str!("../../../../profiles/tiny.toml")),
 ];
 

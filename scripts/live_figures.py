@@ -1,0 +1,221 @@
+"""Measures live devices: `scripts/live_figures.py [--turns 5] [--record docs/data/live-device.json] [FIGURE...]`.
+
+Figures: `throughput` on the free clock beside nbdkit's memory plugin, `lateness` of replies on the real clock,
+`prediction` of fio's results by the simulator, `memory` of a device of 128 GiB. Needs fio, nbdkit, a quiet machine.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import bench
+import bench_run
+import ufsim
+from ufsim.live import Control
+
+UFSIM = [sys.executable, "-c", "from ufsim_start import main; raise SystemExit(main())"]
+MIB = 1 << 20
+PATIENCE_S = 120
+DEPTH = 32
+# What throughput reads from, and lateness.
+AREA_MIB = 256
+RATE = 20_000
+SCHEMES = ("ufs", "hpb", "hp-ufs")
+# The same job for fio and for the simulator: some of it hits the device's cache of segments, and some does not.
+SIZE_MIB = 4096
+REQUESTS = 40_000
+JOBS = {
+    "random reads": {"rw": "randread", "bs": "4k", "iodepth": 8},
+    "random writes": {"rw": "randwrite", "bs": "4k", "iodepth": 8},
+    "mixed": {"rw": "randrw", "bs": "16k", "iodepth": 4},
+}
+# Sockets and fio take tens of microseconds; at this speed a flash read takes milliseconds.
+SPEED = 0.02
+# Writes all over the device, so that every table of it is there.
+WRITES = 200_000
+
+
+class Place:
+    """A folder with the sockets of a server."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.socket, self.control = folder, folder / "s", folder / "c"
+
+    @property
+    def uri(self) -> str:
+        """How fio names the export."""
+        return f"nbd+unix:///?socket={self.socket}"
+
+    @contextlib.contextmanager
+    def serving(self, *options: str) -> Iterator[subprocess.Popen[str]]:
+        """A server that is ready, and ends in an ordinary way."""
+        command = [*UFSIM, "serve", "--socket", str(self.socket), "--control", str(self.control), *options]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                assert server.stdout is not None
+                if server.stdout.readline() != "ready\n":
+                    sys.exit(f"does not start: {' '.join(command)}")
+                yield server
+                with Control(self.control) as control:
+                    control.quit()
+                if server.wait(PATIENCE_S):
+                    sys.exit("the server has not ended well")
+            finally:
+                server.kill()
+
+    def stats(self) -> dict[str, Any]:
+        """Those of the only export."""
+        with Control(self.control) as control:
+            return dict(next(iter(control.stats().values())))
+
+    @contextlib.contextmanager
+    def nbdkit(self) -> Iterator[None]:
+        """nbdkit's memory plugin in place of a server."""
+        command = ["nbdkit", "--foreground", "--unix", str(self.socket), "memory", f"{4 * AREA_MIB}M"]
+        with subprocess.Popen(command) as server:
+            try:
+                while not self.socket.exists():
+                    time.sleep(0.01)
+                yield
+            finally:
+                server.terminate()
+                server.wait(PATIENCE_S)
+                self.socket.unlink(missing_ok=True)
+
+    def fio(self, name: str, **job: object) -> dict[str, Any]:
+        """A job of fio: its result."""
+        words = {"name": name, "ioengine": "nbd", "uri": self.uri, "output-format": "json"} | job
+        command = ["fio", *(f"--{key}={value}" for key, value in words.items())]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+        return dict(json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0])
+
+
+def load(client: Path, place: Place, seconds: float, *rate: int) -> dict[str, float]:
+    """What the lean client (crates/serve/benches/nbd_load.rs) has measured."""
+    words = [str(word) for word in (place.socket, "", AREA_MIB, DEPTH, seconds, *rate)]
+    done = subprocess.run([client, *words], stdout=subprocess.PIPE, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+def throughput(place: Place, turns: int) -> dict[str, Any]:
+    """Random reads of 4 KiB at depth 32 over a Unix socket, by two clients, in turns with nbdkit."""
+    client = bench_run.build("ufsim-serve", "nbd_load")
+    reads = {"rw": "randread", "bs": "4k", "iodepth": DEPTH, "size": f"{AREA_MIB}m", "time_based": 1, "runtime": 4}
+    found: dict[str, list[tuple[float, float]]] = {"ufsim": [], "nbdkit": []}
+    for _ in range(turns):
+        with place.serving("--scheme", "hp-ufs", "--profile", "instant", "--clock", "free"):
+            found["ufsim"].append((load(client, place, 4)["iops"], place.fio("reads", **reads)["read"]["iops"]))
+        with place.nbdkit():
+            found["nbdkit"].append((load(client, place, 4)["iops"], place.fio("reads", **reads)["read"]["iops"]))
+    rows = []
+    for at, name in enumerate(("lean", "fio")):
+        ours, theirs = ([turn[at] for turn in found[server]] for server in ("ufsim", "nbdkit"))
+        ratio = median(one / other for one, other in zip(ours, theirs, strict=True))
+        row = {"client": name, "iops": round(median(ours)), "nbdkit": round(median(theirs)), "ratio": round(ratio, 2)}
+        print(f"{name}: {row['iops']:,} reads/s, nbdkit {row['nbdkit']:,} ({ratio:.2f})", flush=True)
+        rows.append(row)
+    return {"scheme": "hp-ufs", "profile": "instant", "depth": DEPTH, "turns": turns, "clients": rows}
+
+
+def lateness(place: Place, turns: int) -> dict[str, Any]:
+    """By how much replies leave late at 20,000 requests a second."""
+    client = bench_run.build("ufsim-serve", "nbd_load")
+    made = []
+    for _ in range(turns):
+        with place.serving("--scheme", "hp-ufs", "--profile", "hp-ufs", "--clock", "real"):
+            iops = load(client, place, 10, RATE)["iops"]
+            stats = place.stats()
+            made.append({"iops": iops, "early": stats["early"], **stats["lateness"]})
+            print(f"lateness: p50 {made[-1]['p50_ns'] / 1e3:.0f}, p99 {made[-1]['p99_ns'] / 1e3:.0f} us", flush=True)
+    parts = ("iops", "p50_ns", "p99_ns", "p999_ns", "max_ns")
+    of_turns = {part: round(median(turn[part] for turn in made)) for part in parts}
+    return {"turns": turns, "rate": RATE, **of_turns, "early": sum(turn["early"] for turn in made)}
+
+
+def prediction(place: Place, _: int) -> list[dict[str, Any]]:
+    """fio's requests a second, in simulated time, and those of the simulator for the same job."""
+    store = place.folder / "store"
+    with place.serving("--scheme", "ufs", "--profile", "hp-ufs", "--clock", "free", "--store", str(store)):
+        place.fio("fill", rw="write", bs="1m", iodepth=8, size=f"{SIZE_MIB}m", end_fsync=1)
+    rows = []
+    for scheme in SCHEMES:
+        for name, job in JOBS.items():
+            options = {"size": f"{SIZE_MIB}m", "number_ios": REQUESTS, **job}
+            machine = ("--scheme", scheme, "--profile", "hp-ufs")
+            with place.serving(*machine, "--clock", "real", "--speed", str(SPEED), "--store", str(store)):
+                done = place.fio("job", norandommap=1, **options)
+            fio = sum(done[kind]["iops"] for kind in ("read", "write")) / SPEED
+            words = " ".join(f"{key}={value}" for key, value in options.items())
+            run = ufsim.run(words, scheme, profile="hp-ufs", precondition="footprint")
+            row = {"job": name, "scheme": scheme, "fio": round(fio), "predicted": round(run.iops)}
+            row["difference"] = round(fio / run.iops - 1, 4)
+            print(f"{name}, {scheme}: fio {fio:,.0f}, predicted {run.iops:,.0f} ({row['difference']:+.1%})", flush=True)
+            rows.append(row)
+    return rows
+
+
+def memory(place: Place, _: int) -> dict[str, Any]:
+    """Peak memory of a device of 128 GiB beyond the data, and that of a simulation of the same requests."""
+    log = place.folder / "log.csv"
+    machine = ("--scheme", "hp-ufs", "--profile", "hp-ufs")
+    with place.serving(*machine, "--clock", "free", "--log", str(log)) as server:
+        place.fio("writes", rw="randwrite", bs="4k", iodepth=16, size="100%", number_ios=WRITES, norandommap=1)
+        status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None
+    lines = log.read_text(encoding="ascii").splitlines()
+    data_mib = len({line.split(",")[3] for line in lines if ",write," in line}) * 4096 / MIB
+    live_mib = int(found[1]) / 1024 - data_mib
+    with subprocess.Popen([*UFSIM, "run", str(log), *machine, "--json"], stdout=subprocess.DEVNULL) as process:
+        _, status_of_run, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status_of_run)
+    if process.returncode:
+        sys.exit("the simulation has failed")
+    run_mib = usage.ru_maxrss / 1024
+    print(f"memory: {live_mib:.0f} MiB beyond {data_mib:.0f} MiB of data, simulation {run_mib:.0f} MiB", flush=True)
+    return {
+        "data_mib": round(data_mib),
+        "beyond_mib": round(live_mib),
+        "simulation_mib": round(run_mib),
+        "ratio": round(live_mib / run_mib, 3),
+    }
+
+
+FIGURES = {"throughput": throughput, "lateness": lateness, "prediction": prediction, "memory": memory}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("figures", nargs="*", choices=[*FIGURES, []], metavar="FIGURE")
+    options.add_argument("--turns", type=int, default=5)
+    options.add_argument("--record", type=Path, help="file for all numbers; figures that are left out stay as they are")
+    chosen = options.parse_args()
+    known = json.loads(chosen.record.read_text(encoding="utf-8")) if chosen.record and chosen.record.exists() else {}
+    for name in chosen.figures or FIGURES:
+        with tempfile.TemporaryDirectory() as folder:
+            known[name] = FIGURES[name](Place(Path(folder)), chosen.turns)
+    if chosen.record:
+        record = {
+            **known,
+            "version": ufsim.__version__,
+            "date": datetime.date.today().isoformat(),
+            "machine": {"processor": bench.processor(), "cpus": os.cpu_count()},
+        }
+        chosen.record.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What live devices reach, from docs/data/live-device.json, which scripts/live_figures.py writes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from site_markdown import code, table
+
+RECORD = Path(__file__).parents[1] / "docs/data/live-device.json"
+
+
+def figures() -> str:
+    """Throughput, lateness, fio beside the simulator, and memory."""
+    record: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    machine = record["machine"]
+    said = (
+        f"Version {code(record['version'])}, {record['date']}, on {machine['cpus']} processors "
+        f"({machine['processor']}), which clients and server share.\n"
+    )
+    parts = (throughput(record["throughput"]), lateness(record["lateness"]), prediction(record["prediction"]))
+    return "\n".join([said, *parts, memory(record["memory"])])
+
+
+def throughput(found: dict[str, Any]) -> str:
+    """Requests a second by client, beside nbdkit."""
+    names = {"lean": "a lean client (`crates/serve/benches/nbd_load.rs`)", "fio": "fio"}
+    rows = (
+        [names[one["client"]], f"{one['iops']:,}", f"{one['nbdkit']:,}", f"{one['ratio']:.2f}"]
+        for one in found["clients"]
+    )
+    said = (
+        f"Random reads of 4 KiB at depth {found['depth']} over a Unix socket, `--clock free`, scheme "
+        f"{code(found['scheme'])} on profile {code(found['profile'])}; medians of {found['turns']} turns:\n"
+    )
+    return "\n".join([said, table(("client", "reads/s>", "nbdkit's memory plugin>", "ratio>"), rows)])
+
+
+def lateness(found: dict[str, Any]) -> str:
+    """When replies leave, on the real clock."""
+    p50, p99, p999 = (f"{found[part] / 1000:.0f} us" for part in ("p50_ns", "p99_ns", "p999_ns"))
+    return (
+        f"At {found['iops']:,} reads/s on the real clock replies left {p50} (p50), {p99} (p99) and {p999} (p99.9) "
+        f"after their time, medians of {found['turns']} turns of ten seconds; {found['early'] or 'none'} before.\n"
+    )
+
+
+def prediction(found: list[dict[str, Any]]) -> str:
+    """fio's requests a second and those of a run of the same job."""
+    rows = (
+        [
+            one["job"],
+            code(one["scheme"]),
+            f"{one['fio']:,}",
+            f"{one['predicted']:,}",
+            f"{100 * one['difference']:+.1f}%",
+        ]
+        for one in found
+    )
+    said = "fio on a device at `--speed 0.02`, and a run of the same job, in requests per simulated second:\n"
+    return "\n".join([said, table(("job", "scheme", "fio>", "`ufsim run`>", "difference>"), rows)])
+
+
+def memory(found: dict[str, Any]) -> str:
+    """Memory beyond the data."""
+    return (
+        f"Memory of a device of 128 GiB after {found['data_mib']} MiB of writes all over it: {found['beyond_mib']} MiB "
+        f"beyond the data; a simulation of the same requests takes {found['simulation_mib']} MiB "
+        f"(ratio {found['ratio']:.2f}).\n"
+    )
