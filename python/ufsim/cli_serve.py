@@ -3,7 +3,6 @@
 import json
 import signal
 import sys
-import time
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -106,9 +105,8 @@ def serve(
         if metrics_port is not None:
             say(until_the_end.enter_context(MetricsServer(server.stats, metrics_port)).url)
         print("ready", flush=True)
-        # Who waits inside of the server keeps other threads out of it, such as the one for metrics.
-        while not asked.to_end and not server.wait(0):
-            time.sleep(LOOK_S)
+        while not asked.to_end and not server.wait(LOOK_S):
+            pass
 
 
 class Asked:

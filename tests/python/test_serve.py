@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -163,6 +164,21 @@ def test_the_aged_state_is_saved_while_clients_go_on(place: Path) -> None:
     run = ufsim.run("rw=randread bs=4k size=4m number_ios=100", "hp-ufs", profile="tiny", verify=True, **state)
     assert run.verified["data_units"] == len(range(0, 2000, 7))
     assert run.age == "ufsim serve"
+
+
+def test_who_waits_for_the_end_keeps_nobody_out(place: Path) -> None:
+    with Server("ufs", place / "s", profile="tiny", speed=None) as server:
+        waited: list[bool] = []
+        waiter = threading.Thread(target=lambda: waited.append(server.wait(60)))
+        waiter.start()
+        began = time.monotonic()
+        assert server.stats()["ufs"]["ready"]
+        assert time.monotonic() - began < 30
+        server.quit()
+        waiter.join(60)
+        assert waited == [True]
+    with pytest.raises(ufsim.ConfigError, match="the server has ended"):
+        server.stats()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use ::serve::{Command, Export, Options, ServeError};
+use ::serve::{Command, Export, Handle, Options, ServeError};
 use attach::{ArrivalLog, EndError, Engine, FileStore, MemoryStore, Pace, Store};
 use lab::aged::Header;
 use lab::{LabError, Spec};
@@ -42,6 +42,8 @@ const AGED_BY: &str = "ufsim serve";
 pub struct Server {
     /// `None` after its end.
     inner: Mutex<Option<::serve::Server>>,
+    handle: Handle,
+    port: Option<u16>,
 }
 
 fn engine(spec: &Spec, store: Option<&Path>, log: Option<&Path>) -> Result<Export, LabError> {
@@ -92,26 +94,26 @@ impl Server {
             let exports = exports.into_iter().map(|export| Export { read_only, ..export }).collect();
             ::serve::Server::start(exports, &options).map_err(failed)
         })?;
-        Ok(Server { inner: Mutex::new(Some(server)) })
+        Ok(Server { handle: server.handle(), port: server.port(), inner: Mutex::new(Some(server)) })
     }
 
     /// Waits so many seconds at most. True if the server is to end.
     fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
         let most = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
-        py.detach(|| self.with(|server| server.wait(most)).unwrap_or(true))
+        py.detach(|| self.has_ended() || self.handle.wait(most))
     }
 
     /// Does a command of the control socket: JSON to JSON.
     fn control(&self, py: Python<'_>, command_json: &str) -> PyResult<String> {
         let command: Command = serde_json::from_str(command_json).map_err(config_error)?;
-        let reply = py.detach(|| self.with(|server| server.control(&command)));
+        let reply = py.detach(|| (!self.has_ended()).then(|| self.handle.control(&command)));
         let reply = reply.ok_or_else(|| config_error("the server has ended"))?;
         serde_json::to_string(&reply).map_err(config_error)
     }
 
     /// The TCP port, if there is one.
     fn port(&self) -> Option<u16> {
-        self.with(|server| server.port()).flatten()
+        self.port
     }
 
     /// Ends the server in an ordinary way.
@@ -122,8 +124,8 @@ impl Server {
 }
 
 impl Server {
-    fn with<T>(&self, act: impl FnOnce(&::serve::Server) -> T) -> Option<T> {
-        self.inner.lock().ok()?.as_ref().map(act)
+    fn has_ended(&self) -> bool {
+        self.inner.lock().map_or(true, |server| server.is_none())
     }
 }
 

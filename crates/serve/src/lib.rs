@@ -26,4 +26,4 @@ mod server;
 mod stream;
 
 pub use control::{Command, Reply};
-pub use server::{Export, Options, ServeError, Server};
+pub use server::{Export, Handle, Options, ServeError, Server};

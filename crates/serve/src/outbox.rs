@@ -1,8 +1,8 @@
 //! What is on its way out of a connection: the requests that are under way, and replies that wait to be written.
 //!
 //! The engine's thread writes its answers at once, as far as the client takes them without waiting: another thread
-//! would have to wake up first, which takes as long as a flash read on a busy machine. What the client does not take, and
-//! answers from elsewhere, are left to a thread of the connection, so that a slow client holds up nobody.
+//! would have to wake up first, which takes as long as a flash read on a busy machine. What the client does not take,
+//! and answers from elsewhere, are left to a thread of the connection, so that a slow client holds up nobody.
 
 #![expect(clippy::disallowed_types, reason = "when replies were due, and when they have left")]
 

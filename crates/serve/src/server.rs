@@ -227,27 +227,9 @@ impl Server {
         self.port
     }
 
-    /// Waits until the server is to end, or a device has stopped, or the time is over. False if it goes on.
-    pub fn wait(&self, most: Duration) -> bool {
-        let end = Instant::now() + most;
-        let mut quits = lock(&self.shared.quits);
-        while !*quits {
-            if self.shared.exports.iter().any(|export| export.sender.is_gone()) {
-                return true;
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let short = left.min(Duration::from_millis(100));
-            quits = self.shared.changed.wait_timeout(quits, short).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
-    }
-
-    /// Does a command of the control socket.
-    pub fn control(&self, command: &Command) -> Reply {
-        control::run(command, &self.shared)
+    /// For other threads.
+    pub fn handle(&self) -> Handle {
+        Handle(self.shared.clone())
     }
 
     /// Ends in an ordinary way: requests under way are answered, everything comes to flash, stores are closed.
@@ -280,6 +262,35 @@ impl Server {
         files.iter().for_each(|file| drop(std::fs::remove_file(file)));
         let ended: Vec<_> = runners.into_iter().map(Runner::end).collect();
         Ok(ended.into_iter().collect::<Result<(), EndError>>()?)
+    }
+}
+
+/// What threads can do with a server at the same time.
+#[derive(Clone)]
+pub struct Handle(Arc<Shared>);
+
+impl Handle {
+    /// Waits until the server is to end, or a device has stopped, or the time is over. False if it goes on.
+    pub fn wait(&self, most: Duration) -> bool {
+        let end = Instant::now() + most;
+        let mut quits = lock(&self.0.quits);
+        while !*quits {
+            if self.0.exports.iter().any(|export| export.sender.is_gone()) {
+                return true;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let short = left.min(Duration::from_millis(100));
+            quits = self.0.changed.wait_timeout(quits, short).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Does a command of the control socket.
+    pub fn control(&self, command: &Command) -> Reply {
+        control::run(command, &self.0)
     }
 }
 
