@@ -6,8 +6,9 @@
 //! with `DEPTH` requests under way at a time, and at most `RATE` a second if that is given. Every block has to have its
 //! number. Prints a line of JSON. `cargo bench` without arguments does nothing: `make bench-device` uses it.
 //!
-//! `nbd_load --watch SECONDS` connects to nothing. On every processor a thread looks at the clock, without sleeping. What
-//! lies between two looks is the machine's doing, so it prints by how much they would be late for deadlines at random.
+//! `nbd_load --watch SECONDS` connects to nothing. On every processor a thread looks at the clock, without sleeping.
+//! What lies between two looks is the machine's doing, so it prints by how much they would be late for deadlines at
+//! random.
 
 #![expect(clippy::disallowed_types, reason = "it measures the wall clock")]
 
