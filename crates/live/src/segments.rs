@@ -31,15 +31,13 @@ const UNDO: u32 = 16;
 const PLACES: u32 = 2;
 
 /// Words in the head of a slot. They are used together, so they are stored together.
-const HEAD_WORDS: usize = NAMES + 2 * PLACES as usize;
+const HEAD_WORDS: usize = MOMENTS + PLACES as usize;
 /// Word of the head: number of changes so far.
 const CHANGES: usize = 0;
 /// Word of the head: one bit for each place, set while a state without its own copy uses it.
 const IN_USE: usize = 1;
 /// Words of the head from here on: the moments of the states, by place.
 const MOMENTS: usize = 2;
-/// Words of the head from here on: the names of the states, by place, with the lower half first.
-const NAMES: usize = MOMENTS + PLACES as usize;
 
 struct Shared {
     /// [`ENTRIES`] words per slot.
@@ -49,6 +47,8 @@ struct Shared {
     undo: Vec<AtomicU64>,
     /// [`HEAD_WORDS`] words per slot.
     heads: Vec<AtomicU32>,
+    /// The names of the states, by place. Changes of a segment do not look at them.
+    names: Vec<AtomicU64>,
     /// Copies, by the name of their state.
     kept: Mutex<BTreeMap<u64, Box<SegmentImage>>>,
 }
@@ -99,9 +99,7 @@ impl Shared {
     /// The name of the state that has taken a place last.
     #[inline]
     fn name(&self, place: u32) -> u64 {
-        let word = NAMES + 2 * (place % PLACES) as usize;
-        let head = self.head(place / PLACES);
-        u64::from(head[word + 1].load(Relaxed)) << 32 | u64::from(head[word].load(Relaxed))
+        self.names[place as usize].load(Relaxed)
     }
 
     /// The entries of a slot before the change with number `moment`.
@@ -126,6 +124,7 @@ impl LiveSegments {
             entries: table::zeroed_atomics(n * ENTRIES),
             undo: table::zeroed_atomics(n * UNDO as usize),
             heads: table::zeroed_atomics(n * HEAD_WORDS),
+            names: table::zeroed_atomics(n * PLACES as usize),
             kept: Mutex::default(),
         };
         LiveSegments { shared: Arc::new(shared), next: 0 }
@@ -188,9 +187,7 @@ impl LiveSegments {
         head[MOMENTS + free as usize].store(head[CHANGES].load(Relaxed), Relaxed);
         let (place, name) = (slot * PLACES + free, self.next);
         self.next += 1;
-        let word = NAMES + 2 * free as usize;
-        head[word].store(name as u32, Relaxed);
-        head[word + 1].store((name >> 32) as u32, Relaxed);
+        self.shared.names[place as usize].store(name, Relaxed);
         SegmentState { shared: Arc::clone(&self.shared), place, name, taken: false }
     }
 
