@@ -46,6 +46,8 @@ impl Engine {
             Saving::Asked(off) => {
                 self.saving = Saving::Flushing(off);
                 self.internal(FLUSH, RequestOp::Flush, Span { lpa: Lpa(0), len: 0 }, 0);
+                // It may have ended at once.
+                self.save_if_quiet();
             }
             Saving::Flushing(off) => self.switch_off_and_on(off),
         }

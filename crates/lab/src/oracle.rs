@@ -298,7 +298,7 @@ fn refused_changes(numbers: &[u32], issued: u32, units: u32) -> Option<Vec<(u32,
     });
     let changes: Vec<_> = changes.collect();
     let whole = numbers.len().is_multiple_of(3);
-    let ascending = changes.is_sorted_by_key(|one| one.0);
+    let ascending = changes.is_sorted_by(|one, next| (one.0, one.1.lpa) < (next.0, next.1.lpa));
     let known = changes.iter().all(|(number, change)| {
         let end = change.lpa.0.checked_add(change.len);
         (1..=issued).contains(number) && end.is_some_and(|end| end <= units)

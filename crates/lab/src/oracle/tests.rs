@@ -218,6 +218,37 @@ fn what_is_known_survives_a_file() {
 }
 
 #[test]
+fn a_ledger_tells_what_a_power_cut_may_have_left() {
+    let mut ledger = Ledger::new(16);
+    let span = |lpa, len| ledger::Span { lpa: Lpa(lpa), len };
+    ledger.submitted(span(4, 4), Version::written(1));
+    ledger.acked(span(4, 4), Version::written(1), true);
+    ledger.submitted(span(4, 3), Version::written(2));
+    ledger.submitted(span(7, 1), Version::trimmed(3));
+    ledger.power_cut();
+    // What is in the middle has been read.
+    let expected = ledger.expected(span(5, 1));
+    ledger.read(&expected, A, 2).expect("it may be there");
+    ledger.submitted(span(4, 1), Version::written(4));
+    let oracle = Oracle::of_ledger(&ledger, 3);
+    let change = |lpa, effect| Change { lpa: Lpa(lpa), len: 1, effect };
+    let doubtful = [(2, change(4, Effect::Write)), (2, change(6, Effect::Write)), (3, change(7, Effect::Trim))];
+    assert_eq!((oracle.history.refused(), oracle.history.issued()), (&doubtful[..], 3));
+    assert_eq!(oracle.acked[4..8], [1, 2, 1, 1]);
+    for (lpa, stamps) in [(4, [true, true, false]), (5, [false, true, false]), (6, [true, true, false])] {
+        assert_eq!(
+            [1, 2, 4].map(|stamp| stamp == oracle.acked[lpa] || oracle.history.has_written(stamp, Lpa(lpa as u32))),
+            stamps
+        );
+    }
+    let mut file = Writer::new(Vec::new(), "a test", "").expect("memory takes everything");
+    oracle.save(&mut file).expect("memory takes everything");
+    let bytes = file.finish().expect("memory takes everything");
+    let again = Oracle::load(16, &mut Reader::new(&bytes[..], "a test").expect("a file").1).expect("the same tables");
+    assert_eq!((again.acked, again.history.refused()), (oracle.acked, &doubtful[..]));
+}
+
+#[test]
 fn numbers_of_refused_requests_have_to_make_sense() {
     let good = [2, 5, 1, 3 | TRIM, 0, 16];
     let found = refused_changes(&good, 3, 16).expect("two changes");
