@@ -28,7 +28,7 @@ pub enum SaveError {
 }
 
 impl Sender {
-    /// Saves the state as a file with this header, and waits until that is there; see [`Engine::save`].
+    /// Saves the state as a file with this header, and waits until that is there; see [`crate::Engine::save`].
     ///
     /// # Errors
     /// Why it is not there.

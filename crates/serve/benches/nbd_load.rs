@@ -6,9 +6,8 @@
 //! with `DEPTH` requests under way at a time, and at most `RATE` a second if that is given. Every block has to have its
 //! number. Prints a line of JSON. `cargo bench` without arguments does nothing: `make bench-device` uses it.
 //!
-//! `nbd_load --watch SECONDS` connects to nothing. On every processor a thread looks at the clock, without sleeping.
-//! What lies between two looks is the machine's doing, so it prints by how much they would be late for deadlines at
-//! random.
+//! `nbd_load --bare SECONDS RATE` connects to nothing. A thread sends blocks at given moments to another one, as the
+//! simplest of servers would, and prints by how much it was late: what a machine makes of that.
 
 #![expect(clippy::disallowed_types, reason = "it measures the wall clock")]
 
@@ -119,53 +118,39 @@ impl Rate {
     }
 }
 
-/// The pauses between looks at the clock that take longer than looking does, in nanoseconds.
-fn pauses(seconds: f64) -> Vec<u64> {
-    let (began, mut pauses) = (Instant::now(), Vec::new());
-    let mut last = began;
-    while last.duration_since(began).as_secs_f64() < seconds {
-        let now = Instant::now();
-        let pause = now.duration_since(last).as_nanos() as u64;
-        if pause > 2000 {
-            pauses.push(pause);
+/// Sends a block at each of `rate` moments a second to a thread that waits for it, and does nothing else. Prints by how
+/// much it was late when they had been sent.
+fn bare(seconds: f64, rate: f64) -> std::io::Result<()> {
+    let (mut from, mut to) = UnixStream::pair()?;
+    let mut late: Vec<u128> = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(move || while to.read(&mut [0; REPLY]).is_ok_and(|got| got > 0) {});
+        let began = Instant::now();
+        for number in 0..(seconds * rate) as u64 {
+            let due = began + Duration::from_secs_f64(number as f64 / rate);
+            while Instant::now() < due {
+                std::hint::spin_loop();
+            }
+            from.write_all(&[0; REPLY])?;
+            late.push(due.elapsed().as_nanos());
         }
-        last = now;
-    }
-    pauses
-}
-
-/// By how much deadlines at random moments are missed at most, but for a share of them. Of those in a pause of length
-/// `p`, the part `(p - x) / p` is missed by more than `x`.
-fn lateness(pauses: &[u64], nanoseconds: f64, share: f64) -> u64 {
-    let later = |than: u64| pauses.iter().map(|pause| pause.saturating_sub(than)).sum::<u64>() as f64 / nanoseconds;
-    let (mut low, mut high) = (0, 1 << 30);
-    while low < high {
-        let middle = (low + high) / 2;
-        if later(middle) > share { low = middle + 1 } else { high = middle }
-    }
-    low
-}
-
-fn watch(seconds: f64) {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let all: Vec<u64> = std::thread::scope(|scope| {
-        let watchers: Vec<_> = (0..threads).map(|_| scope.spawn(move || pauses(seconds))).collect();
-        watchers.into_iter().flat_map(|watcher| watcher.join().expect("it only looks")).collect()
-    });
-    let [p99, p999] = [0.01, 0.001].map(|share| lateness(&all, threads as f64 * seconds * 1e9, share));
-    println!("{{\"p99_ns\": {p99}, \"p999_ns\": {p999}}}");
+        from.shutdown(std::net::Shutdown::Both)
+    })?;
+    late.sort_unstable();
+    let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| late[(share * late.len() as f64) as usize]);
+    println!("{{\"p50_ns\": {p50}, \"p99_ns\": {p99}, \"p999_ns\": {p999}}}");
+    Ok(())
 }
 
 fn main() -> std::io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     if arguments.is_empty() {
-        println!("usage: nbd_load SOCKET EXPORT MIB DEPTH SECONDS [RATE], or nbd_load --watch SECONDS");
+        println!("usage: nbd_load SOCKET EXPORT MIB DEPTH SECONDS [RATE], or nbd_load --bare SECONDS RATE");
         return Ok(());
     }
     let number = |at: usize| arguments[at].parse::<f64>().unwrap_or_else(|_| panic!("no number: {}", arguments[at]));
-    if arguments[0] == "--watch" {
-        watch(number(1));
-        return Ok(());
+    if arguments[0] == "--bare" {
+        return bare(number(1), number(2));
     }
     let (blocks, depth, seconds) = (number(2) as u64 * 256, number(3) as u64, number(4));
     let mut client = Client::connect(&arguments[0], &arguments[1])?;
