@@ -49,7 +49,6 @@ struct State {
     letters: Vec<(Instant, Letter)>,
     /// Who waits until the device has recovered.
     waiting: Vec<mpsc::Sender<Nanos>>,
-    ends: bool,
     /// The engine is gone; the reason, if it was a defect.
     gone: Option<Option<String>>,
 }
@@ -58,8 +57,13 @@ struct State {
 struct Inbox {
     state: Mutex<State>,
     changed: Condvar,
-    /// True if there may be something new in it.
+    /// True if there may be something new in it. The engine's thread looks at this, and at what follows, all the time;
+    /// it takes the lock only if there is something, because who has the lock may have lost its processor.
     full: AtomicBool,
+    /// Somebody may wait until the device has recovered.
+    awaited: AtomicBool,
+    /// The engine is to end.
+    ends: AtomicBool,
 }
 
 impl Inbox {
@@ -141,6 +145,7 @@ impl Sender {
         self.with(move |engine, at| {
             engine.cut(at);
             inbox.lock().waiting.push(tell);
+            inbox.awaited.store(true, Ordering::Release);
         })?;
         told.recv().map_err(|_| self.why())
     }
@@ -202,8 +207,11 @@ impl Runner {
     /// # Errors
     /// Why the engine has ended before, or the store could not be closed.
     pub fn end(self) -> Result<(), EndError> {
-        self.inbox.lock().ends = true;
+        // With the lock, so that it does not happen between the engine's last look and its sleep.
+        let state = self.inbox.lock();
+        self.inbox.ends.store(true, Ordering::Release);
         self.inbox.full.store(true, Ordering::Release);
+        drop(state);
         self.inbox.changed.notify_one();
         self.thread.join().unwrap_or_else(|_| Err(EndError::Defect("the engine's thread has ended".into())))
     }
@@ -276,7 +284,8 @@ impl Loop {
 
     /// Takes what has come. True if the engine is to end when it has done what is under way.
     fn take_letters(&mut self) -> bool {
-        let mut ends = false;
+        // Before the letters: what was sent before the end is among them.
+        let ends = self.inbox.ends.load(Ordering::Acquire);
         if self.inbox.full.swap(false, Ordering::AcqRel) {
             std::mem::swap(&mut self.inbox.lock().letters, &mut self.letters);
         }
@@ -290,7 +299,6 @@ impl Loop {
                 Letter::Task(task) => task(&mut self.engine, at),
             }
         }
-        ends |= self.inbox.lock().ends;
         ends
     }
 
@@ -322,6 +330,9 @@ impl Loop {
     }
 
     fn tell_recovered(&mut self) {
+        if !self.inbox.awaited.swap(false, Ordering::AcqRel) {
+            return;
+        }
         let waiting = std::mem::take(&mut self.inbox.lock().waiting);
         for tell in waiting {
             // Nobody may wait any more.
@@ -351,7 +362,7 @@ impl Loop {
 
     fn sleep(&self, most: Option<Duration>) {
         let state = self.inbox.lock();
-        if !state.letters.is_empty() || state.ends {
+        if !state.letters.is_empty() || self.inbox.ends.load(Ordering::Acquire) {
             return;
         }
         match most {
