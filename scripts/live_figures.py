@@ -111,6 +111,11 @@ def load(client: Path, place: Place, seconds: float, *rate: int) -> dict[str, fl
     return dict(json.loads(done.stdout))
 
 
+def fill(client: Path, place: Place) -> None:
+    """Writes what the lean client reads."""
+    subprocess.run([client, "--fill", place.socket, "", str(AREA_MIB)], check=True)
+
+
 def bare(client: Path, seconds: float) -> dict[str, float]:
     """By how much a thread is late that sends blocks to another one at given moments, and does nothing else."""
     words = ["--bare", str(seconds), str(RATE)]
@@ -125,8 +130,10 @@ def throughput(place: Place, turns: int) -> dict[str, Any]:
     found: dict[str, list[tuple[float, float]]] = {"ufsim": [], "nbdkit": []}
     for _ in range(turns):
         with place.serving("--scheme", "hp-ufs", "--profile", "instant", "--clock", "free"):
+            fill(client, place)
             found["ufsim"].append((load(client, place, 4)["iops"], place.fio("reads", **reads)["read"]["iops"]))
         with place.nbdkit():
+            fill(client, place)
             found["nbdkit"].append((load(client, place, 4)["iops"], place.fio("reads", **reads)["read"]["iops"]))
     rows = []
     for at, name in enumerate(("lean", "fio")):
@@ -142,9 +149,13 @@ def lateness(place: Place, turns: int) -> dict[str, Any]:
     """By how much replies leave late at 20,000 requests a second, beside what the machine alone makes of deadlines."""
     client = bench_run.build("ufsim-serve", "nbd_load")
     made = []
+    # Filled beforehand, so that nothing but reads at that rate is measured.
+    machine = ("--scheme", "hp-ufs", "--profile", "hp-ufs", "--store", str(place.folder / "store"))
+    with place.serving(*machine, "--clock", "free"):
+        fill(client, place)
     for _ in range(turns):
         before = bare(client, 3)
-        with place.serving("--scheme", "hp-ufs", "--profile", "hp-ufs", "--clock", "real"):
+        with place.serving(*machine, "--clock", "real"):
             iops = load(client, place, 10, RATE)["iops"]
             stats = place.stats()
         after = bare(client, 3)

@@ -4,7 +4,9 @@
 //! moment at which it was sent, which is the arrival on the real clock. Answers go to the sender's [`Mailbox`].
 //!
 //! On the real clock the thread sleeps until shortly before the next event and then looks at the clock without
-//! sleeping, because a sleeping thread wakes up late by more than a flash read takes.
+//! sleeping, because a sleeping thread wakes up late by more than a flash read takes. It also stays awake for a moment
+//! after a request or an answer: a client that keeps the device busy finds it awake, and the thread that sends the
+//! request does not have to wake it up on its own processor.
 
 #![expect(clippy::disallowed_types, reason = "the border to the wall clock")]
 
@@ -23,6 +25,8 @@ use crate::stats::Stats;
 
 /// A sleep ends so much before the next event.
 const AWAKE_BEFORE: Duration = Duration::from_micros(120);
+/// A sleep begins so much after the last request or answer at the earliest.
+const AWAKE_AFTER: Duration = Duration::from_micros(200);
 /// Answers that the free clock gathers before they leave.
 const GATHERED: usize = 64;
 
@@ -244,13 +248,15 @@ struct Loop {
     free: Vec<usize>,
     letters: Vec<(Instant, Letter)>,
     to_wake: Vec<Arc<dyn Mailbox>>,
+    /// No sleep before this.
+    awake_until: Instant,
 }
 
 impl Loop {
     fn new(engine: Engine, pace: Pace, inbox: Arc<Inbox>) -> Loop {
         let clock = Clock::start(pace, engine.now());
         let (askers, free, letters, to_wake) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Loop { engine, clock, inbox, askers, free, letters, to_wake }
+        Loop { engine, clock, inbox, askers, free, letters, to_wake, awake_until: Instant::now() }
     }
 
     fn run(mut self) -> std::io::Result<()> {
@@ -289,6 +295,9 @@ impl Loop {
         if self.inbox.full.swap(false, Ordering::AcqRel) {
             std::mem::swap(&mut self.inbox.lock().letters, &mut self.letters);
         }
+        if !self.letters.is_empty() {
+            self.stay_awake();
+        }
         for (sent, letter) in std::mem::take(&mut self.letters) {
             let at = self.clock.sim_at(sent).unwrap_or(self.engine.now());
             match letter {
@@ -326,7 +335,14 @@ impl Loop {
                 self.to_wake.push(asker.mailbox);
             }
         }
-        self.to_wake.drain(..).for_each(|mailbox| mailbox.wake());
+        if !self.to_wake.is_empty() {
+            self.to_wake.drain(..).for_each(|mailbox| mailbox.wake());
+            self.stay_awake();
+        }
+    }
+
+    fn stay_awake(&mut self) {
+        self.awake_until = Instant::now() + AWAKE_AFTER;
     }
 
     fn tell_recovered(&mut self) {
@@ -348,14 +364,19 @@ impl Loop {
             }
             return;
         }
-        let Some(due) = self.engine.next_time().and_then(|at| self.clock.wall_at(at)) else {
-            return self.sleep(None);
+        let due = self.engine.next_time().and_then(|at| self.clock.wall_at(at));
+        let sleeps_from = |now: Instant| match due {
+            Some(due) => due.saturating_duration_since(now) > AWAKE_BEFORE && now >= self.awake_until,
+            None => now >= self.awake_until,
         };
-        let left = due.saturating_duration_since(Instant::now());
-        if left > AWAKE_BEFORE {
-            return self.sleep(Some(left - AWAKE_BEFORE));
-        }
-        while Instant::now() < due && !self.inbox.full.load(Ordering::Acquire) {
+        while !self.inbox.full.load(Ordering::Acquire) {
+            let now = Instant::now();
+            if due.is_some_and(|due| now >= due) {
+                return;
+            }
+            if sleeps_from(now) {
+                return self.sleep(due.map(|due| due - now - AWAKE_BEFORE));
+            }
             std::hint::spin_loop();
         }
     }

@@ -1,10 +1,10 @@
 //! A lean NBD client that keeps random reads of 4 KiB under way, to measure servers rather than clients:
 //!
-//! `nbd_load SOCKET EXPORT MIB DEPTH SECONDS [RATE]`
+//! `nbd_load --fill SOCKET EXPORT MIB` writes the first `MIB` of the export, each block with its number.
 //!
-//! It fills the first `MIB` of the export, each block with its number, then reads blocks of it at random for `SECONDS`,
-//! with `DEPTH` requests under way at a time, and at most `RATE` a second if that is given. Every block has to have its
-//! number. Prints a line of JSON. `cargo bench` without arguments does nothing: `make bench-device` uses it.
+//! `nbd_load SOCKET EXPORT MIB DEPTH SECONDS [RATE]` reads blocks of them at random for `SECONDS`, with `DEPTH` requests
+//! under way at a time, and at most `RATE` a second if that is given. Every block has to have its number. Prints a line
+//! of JSON. `cargo bench` without arguments does nothing: `make bench-device` uses it.
 //!
 //! `nbd_load --bare SECONDS RATE` connects to nothing. A thread sends blocks at given moments to another one, as the
 //! simplest of servers would, and prints by how much it was late: what a machine makes of that.
@@ -16,6 +16,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 const BLOCK: usize = 4096;
+const BLOCKS_OF_MIB: u64 = 256;
 const REPLY: usize = 16 + BLOCK;
 /// Blocks of each write that fills.
 const PIECE: usize = 64;
@@ -145,16 +146,20 @@ fn bare(seconds: f64, rate: f64) -> std::io::Result<()> {
 fn main() -> std::io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     if arguments.is_empty() {
-        println!("usage: nbd_load SOCKET EXPORT MIB DEPTH SECONDS [RATE], or nbd_load --bare SECONDS RATE");
+        println!(
+            "usage: nbd_load SOCKET EXPORT MIB DEPTH SECONDS [RATE], --fill SOCKET EXPORT MIB, --bare SECONDS RATE"
+        );
         return Ok(());
     }
     let number = |at: usize| arguments[at].parse::<f64>().unwrap_or_else(|_| panic!("no number: {}", arguments[at]));
     if arguments[0] == "--bare" {
         return bare(number(1), number(2));
     }
-    let (blocks, depth, seconds) = (number(2) as u64 * 256, number(3) as u64, number(4));
+    if arguments[0] == "--fill" {
+        return Client::connect(&arguments[1], &arguments[2])?.fill(number(3) as u64 * BLOCKS_OF_MIB);
+    }
+    let (blocks, depth, seconds) = (number(2) as u64 * BLOCKS_OF_MIB, number(3) as u64, number(4));
     let mut client = Client::connect(&arguments[0], &arguments[1])?;
-    client.fill(blocks)?;
     let rate = Rate { began: Instant::now(), per_second: arguments.get(5).map(|_| number(5)) };
     let (mut sent, mut done, mut random) = (0u64, 0u64, 0x9e37_79b9_7f4a_7c15_u64);
     while rate.began.elapsed().as_secs_f64() < seconds || sent > done {
