@@ -250,11 +250,9 @@ impl Blocks {
 
     /// The superblocks in a state, one bit each.
     pub fn bits_of(&self, state: State) -> Vec<u64> {
-        let mut bits = vec![0u64; self.state.len().div_ceil(64)];
-        for (sb, _) in self.state.iter().enumerate().filter(|(_, s)| **s == state) {
-            bits[sb / 64] |= 1 << (sb % 64);
-        }
-        bits
+        // A word at a time and without branches: every record has these bits of all superblocks.
+        let word = |of: &[State]| of.iter().zip(0..).fold(0, |word, (s, i)| word | u64::from(*s == state) << i);
+        self.state.chunks(u64::BITS as usize).map(word).collect()
     }
 
     /// A program in this superblock has failed.

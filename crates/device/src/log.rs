@@ -223,8 +223,9 @@ impl Log {
     }
 }
 
-/// Open-addressed table from an address to the change that holds. It grows when entries are long, and shrinks when they
-/// are short again: random writes would otherwise search what sequential writes have needed.
+/// Open-addressed table from an address to the change that holds. It begins small, grows when there are many entries or
+/// long ones, and shrinks when there are few again: every change looks at a random slot, so the slots should lie in the
+/// processor's nearest cache.
 #[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 struct Index {
@@ -233,12 +234,15 @@ struct Index {
     filling: u32,
     len: usize,
     mask: usize,
-    /// Number of slots below which it does not shrink: room for entries of one unit each.
+    /// Number of slots below which it does not shrink.
     fewest: usize,
     /// Number of addresses in each of [`CROWDS`] sets of L2P segments. Most questions for an address that is not in the
     /// log then need no probe.
     crowds: Box<[u32; CROWDS]>,
 }
+
+/// Slots that even a large log begins with: 24 KiB. A log that a host empties all the time hardly ever needs more.
+const FEW_SLOTS: usize = 1 << 10;
 
 /// Sets of L2P segments; a power of two.
 const CROWDS: usize = 4096;
@@ -275,7 +279,7 @@ impl Slot {
 
 impl Index {
     fn new(entries: usize) -> Index {
-        let size = (entries * 4).next_power_of_two();
+        let size = (entries * 4).next_power_of_two().min(FEW_SLOTS);
         Index {
             slots: vec![EMPTY; size],
             filling: 1,
@@ -381,35 +385,42 @@ impl Index {
     /// Shrinks if the table is nearly empty.
     #[inline]
     fn shrink(&mut self) {
-        while self.len * 32 < self.mask && self.mask >= self.fewest {
+        while self.len * 64 < self.mask && self.mask >= self.fewest {
             self.resize(self.slots.len() / 4);
         }
     }
 
     /// Empties the table, and leaves it the room for as many addresses as it had.
     fn clear(&mut self) {
-        let size = (self.len * 4).next_power_of_two().clamp(self.fewest, self.slots.len());
+        let size = (self.len * 2 + 2).next_power_of_two().clamp(self.fewest, self.slots.len());
         self.slots.truncate(size);
         self.mask = size - 1;
-        self.filling = self.filling.checked_add(1).unwrap_or_else(|| {
-            self.slots.fill(EMPTY);
-            1
-        });
+        self.refill();
         self.crowds.fill(0);
         self.len = 0;
     }
 
-    /// Sets the number of slots, of which at most half may be in use.
+    /// Begins a filling: all slots are empty.
+    fn refill(&mut self) {
+        self.filling = self.filling.checked_add(1).unwrap_or_else(|| {
+            self.slots.fill(EMPTY);
+            1
+        });
+    }
+
+    /// Sets the number of slots, of which at most half may be in use. The table stays where it is in memory, which the
+    /// processor's caches know already.
     #[cold]
+    #[inline(never)]
     fn resize(&mut self, size: usize) {
         let size = size.max(self.fewest);
-        let old = std::mem::replace(&mut self.slots, vec![EMPTY; size]);
+        let in_use: Vec<Slot> = self.slots.iter().filter(|slot| !self.is_empty(slot)).copied().collect();
+        self.slots.resize(size, EMPTY);
         self.mask = size - 1;
-        for slot in old {
-            if !self.is_empty(&slot) {
-                let at = self.probe(slot.lpa());
-                self.slots[at] = slot;
-            }
+        self.refill();
+        for slot in in_use {
+            let at = self.probe(slot.lpa());
+            self.slots[at] = Slot { key: self.key(slot.lpa()), ..slot };
         }
     }
 }

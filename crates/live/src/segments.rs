@@ -257,6 +257,7 @@ impl SegmentState {
         const WORDS_OF_A_LINE: u32 = 8;
         let slot = self.slot();
         table::prefetch(&self.shared.head(slot)[0]);
+        table::prefetch(&self.shared.names[self.place as usize]);
         (0..UNDO).step_by(WORDS_OF_A_LINE as usize).for_each(|number| table::prefetch(self.shared.undo(slot, number)));
     }
 

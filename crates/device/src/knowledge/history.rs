@@ -133,6 +133,23 @@ impl History {
         self.push(Step::Changed { unit: of.0, first: at as u16, n: 1, old: was });
     }
 
+    /// The same for several entries, in turn. A host's writeback has replaced a few at random, so it matters that the
+    /// newest step is looked at once.
+    #[inline]
+    pub fn changed_in_turn(&mut self, of: SegmentId, mut changes: impl Iterator<Item = (usize, u32)>) {
+        let Some((mut first, mut old)) = changes.next() else { return };
+        let mut n = 1;
+        for (at, was) in changes {
+            if at == first + n && was == if old == 0 { 0 } else { old.wrapping_add(n as u32) } {
+                n += 1;
+                continue;
+            }
+            self.push(Step::Changed { unit: of.0, first: first as u16, n: n as u16, old });
+            (first, n, old) = (at, 1, was);
+        }
+        self.push(Step::Changed { unit: of.0, first: first as u16, n: n as u16, old });
+    }
+
     /// The newest copy of the unit has the entries `new`, the copy before had the entries `old`, both packed.
     pub fn differs(&mut self, of: SegmentId, old: &[u32], new: &[u32]) {
         let entries = old.iter().zip(new).zip(0..);
@@ -213,6 +230,20 @@ mod tests {
 
     fn entries_at(history: &History, place: u32, newest: &[u32]) -> Option<Vec<u32>> {
         history.copy_at(UNIT, Ppa(place), newest.to_vec()).map(|copy| copy.entries)
+    }
+
+    #[test]
+    fn changes_in_turn_lead_back_like_one_after_the_other() {
+        let changes = [(1, 7), (2, 8), (3, 8), (5, 0), (6, 0), (0, 4), (3, 2)];
+        let (mut together, mut singly) = (History::new(1), History::new(1));
+        for history in [&mut together, &mut singly] {
+            history.moved(UNIT, Some(Ppa(9)), Seq(1));
+        }
+        together.changed_in_turn(UNIT, changes.into_iter());
+        together.changed_in_turn(UNIT, [].into_iter());
+        changes.iter().for_each(|&(at, was)| singly.changed(UNIT, at as u32, was));
+        assert!(together.newest_first().eq(singly.newest_first()));
+        assert_eq!(entries_at(&together, 9, &[50; 8]), Some(vec![4, 7, 8, 8, 50, 0, 0, 50]));
     }
 
     #[test]

@@ -227,7 +227,7 @@ impl Pages {
             (Some(image), _) => self.note_replaced(segment, image, &state),
             (None, Some(old)) => {
                 if let Some(replaced) = old.replaced_until(&state) {
-                    replaced.for_each(|(at, was)| self.history.changed(segment, at as u32, was));
+                    self.history.changed_in_turn(segment, replaced);
                 } else {
                     self.note_replaced(segment, old.into_image(), &state);
                 }

@@ -95,7 +95,7 @@ impl ReorderBuffer {
     }
 
     /// Removes the earliest entry.
-    #[inline]
+    #[inline(always)] // Who has looked at it does not need the copy.
     pub fn pop(&mut self) -> Option<L2pEntry> {
         if self.len == 0 {
             return None;

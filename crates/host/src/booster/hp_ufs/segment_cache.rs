@@ -17,6 +17,10 @@ use crate::booster::app_lists::{AFG, AppLists, BG, IFG};
 /// Index of a slot.
 pub(crate) type SlotIndex = u32;
 
+/// Marks the slot of a segment that is loading. Every change and every part of a request asks for the state of its
+/// segment, and with this mark the answer lies in one table.
+const LOADING: u32 = 1 << 31;
+
 /// State of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lookup {
@@ -44,7 +48,7 @@ struct Slot {
 /// The cache.
 #[derive(Clone, Hash)]
 pub(crate) struct SegmentCache {
-    /// Per segment: 0, or its slot plus one.
+    /// Per segment: 0, or its slot plus one, and [`LOADING`] while it is loading.
     slot_of: Vec<u32>,
     slots: Vec<Slot>,
     /// The entries, slot by slot. There is room for every segment. The slots in use are dense and in huge pages; memory
@@ -87,12 +91,12 @@ impl SegmentCache {
     }
 
     /// State of a segment.
-    #[inline]
+    #[inline(always)]
     pub fn lookup(&self, segment: SegmentId) -> Lookup {
-        match self.slot_of[segment.index()].checked_sub(1) {
-            None => Lookup::Absent,
-            Some(slot) if !self.slots[slot as usize].loaded => Lookup::Loading,
-            Some(slot) => Lookup::Cached(slot),
+        match self.slot_of[segment.index()] {
+            0 => Lookup::Absent,
+            slot if slot & LOADING != 0 => Lookup::Loading,
+            slot => Lookup::Cached(slot - 1),
         }
     }
 
@@ -181,13 +185,14 @@ impl SegmentCache {
                 (self.slots.len() - 1) as SlotIndex
             }
         };
-        self.slot_of[segment.index()] = index + 1;
+        self.slot_of[segment.index()] = LOADING | (index + 1);
     }
 
     /// Ends the loading of a segment.
     pub fn finish_load(&mut self, segment: SegmentId, image: Box<SegmentImage>) -> SlotIndex {
         let index = self.loading_slot(segment);
         self.slots[index as usize].loaded = true;
+        self.slot_of[segment.index()] = index + 1;
         self.live.load(index, &image);
         recycle_segment(image);
         self.lru.insert(index);
@@ -202,7 +207,7 @@ impl SegmentCache {
 
     fn loading_slot(&self, segment: SegmentId) -> SlotIndex {
         assert!(self.lookup(segment) == Lookup::Loading, "{segment} came without being asked for");
-        self.slot_of[segment.index()] - 1
+        (self.slot_of[segment.index()] & !LOADING) - 1
     }
 
     /// True if a cached segment is dirty.
