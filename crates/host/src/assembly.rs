@@ -118,13 +118,15 @@ impl RequestTable {
             return false;
         }
         let (id, status, dispatched) = (active.request.id, active.status, active.dispatched);
-        let contents = std::mem::take(&mut active.contents);
-        let data = match is_read && status == Status::Good {
-            true if whole => data,
-            true => DataIn::Many(contents),
-            false => DataIn::None,
-        };
-        ended.push_back(Completion { id, status, data, dispatched });
+        // The data is added in its place: most requests have none, and moving it there is slow.
+        ended.push_back(Completion { id, status, data: DataIn::None, dispatched });
+        if is_read
+            && status == Status::Good
+            && let Some(completion) = ended.back_mut()
+        {
+            let contents = std::mem::take(&mut active.contents);
+            completion.data = if whole { data } else { DataIn::Many(contents) };
+        }
         self.free.push(owner.request);
         true
     }

@@ -419,15 +419,16 @@ impl Driver {
         let (request, waited) = self.requests.send(part.request, now);
         self.waited = Noted(waited);
         let offset = if part.op == RequestOp::Flush { 0 } else { part.lpa.0 - request.lpa.0 };
-        let data = match part.op {
-            RequestOp::Write { .. } => DataOut::Stamp(request.stamp),
-            _ => DataOut::None,
-        };
+        let stamp = matches!(part.op, RequestOp::Write { .. }).then_some(request.stamp);
         if let Some(rest) = part.remainder(units) {
             self.ready.push_front(rest);
         }
         let owner = Some(Owner { request: part.request, offset, units });
-        self.send(op, owner, data)
+        self.send(op, owner, |data| {
+            if let Some(stamp) = stamp {
+                data.put(DataOut::Stamp(stamp));
+            }
+        })
     }
 
     #[inline(always)]
@@ -435,12 +436,14 @@ impl Driver {
         assert!(!internal.op.is_user(), "a booster sent {:?} on its own account", internal.op);
         self.stats.internal_commands += 1;
         self.map_fetches += u64::from(matches!(internal.op, Op::HpbReadBuffer { .. } | Op::SegmentRead { .. }));
-        self.send(internal.op, None, internal.data)
+        self.send(internal.op, None, |data| data.put(internal.data))
     }
 
+    /// Makes a command under a tag of its own. `load` writes its data where it is to be: moving it there is slow.
     #[inline(always)]
-    fn send(&mut self, op: Op, owner: Option<Owner>, data: DataOut) -> Tag {
-        let command = self.tags.take(op, owner, data);
+    fn send(&mut self, op: Op, owner: Option<Owner>, load: impl FnOnce(&mut DataOut)) -> Tag {
+        let command = self.tags.take(op, owner);
+        load(&mut command.data);
         self.booster.stamp(command);
         command.tag
     }

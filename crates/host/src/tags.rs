@@ -81,9 +81,9 @@ impl TagTable {
         self.peak
     }
 
-    /// Takes a tag for a command. The caller adds what is missing.
+    /// Takes a tag for a command without data. The caller adds what is missing.
     #[inline]
-    pub fn take(&mut self, op: Op, owner: Option<Owner>, data: DataOut) -> &mut Command {
+    pub fn take(&mut self, op: Op, owner: Option<Owner>) -> &mut Command {
         assert!(self.free != 0, "a command was made without a free tag");
         let tag = self.free.trailing_zeros();
         self.free &= self.free - 1;
@@ -93,7 +93,7 @@ impl TagTable {
         place.owner = owner;
         let command = &mut place.command;
         (command.op, command.host_seq, command.freed) = (op, Seq(0), None);
-        command.data.put(data);
+        command.data.put(DataOut::None);
         command
     }
 
@@ -150,11 +150,11 @@ mod tests {
     use super::*;
 
     fn take_user(tags: &mut TagTable) -> Tag {
-        tags.take(Op::Flush, Some(Owner { request: 0, offset: 0, units: 1 }), DataOut::None).tag
+        tags.take(Op::Flush, Some(Owner { request: 0, offset: 0, units: 1 })).tag
     }
 
     fn take_internal(tags: &mut TagTable) -> Tag {
-        tags.take(Op::EntryTransfer, None, DataOut::None).tag
+        tags.take(Op::EntryTransfer, None).tag
     }
 
     #[test]
@@ -162,7 +162,8 @@ mod tests {
         let mut tags = TagTable::new(2, 1);
         let tag = take_user(&mut tags);
         assert!(tags.sent(Tag(1)).is_none());
-        let command = tags.take(Op::SegmentWrite { segment: units::SegmentId(3) }, None, DataOut::Stamp(7));
+        let command = tags.take(Op::SegmentWrite { segment: units::SegmentId(3) }, None);
+        command.data = DataOut::Stamp(7);
         assert_eq!((command.tag, tag), (Tag(1), Tag(0)));
         assert_eq!(tags.fetch(Tag(1)).data, DataOut::Stamp(7));
         assert_eq!(tags.command(Tag(1)).data, DataOut::None);
