@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -102,11 +103,15 @@ def test_a_run_that_fails_leaves_no_log(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize("size", ["8m", "600m"])
+def test_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+    """It is full when the file is ended, or already when the first row group is written."""
+    opened = Path.open
 
-    monkeypatch.setattr(parquet.ParquetWriter, "write_table", full)
+    def full(path: Path, *how: Any) -> Any:
+        return opened(Path("/dev/full") if path.parent == tmp_path else path, *how)
+
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(OSError, match="No space left"):
-        logged(tmp_path / "log.parquet")
+        package.run(f"rw=read bs=4k size=1m io_size={size}", "ideal", profile="tiny", log=tmp_path / "log.parquet")
     assert not list(tmp_path.iterdir())

@@ -71,6 +71,15 @@ impl Piece {
         self.records.len()
     }
 
+    pub(crate) fn records(&self) -> &Records {
+        &self.records
+    }
+
+    /// From when on its times count.
+    pub(crate) fn start(&self) -> SimTime {
+        self.start
+    }
+
     /// Its columns, a row for each request, in the place of what is there, which are [`log_columns`] or columns of
     /// another piece. A column without bytes is zero in each row.
     pub fn columns(&self, to: &mut [Column]) {
