@@ -34,8 +34,8 @@ impl<M: Mapping> Firmware<M> {
     /// An operation of the flash ends in the present event.
     #[inline(never)]
     pub(super) fn note_operation(&mut self) {
-        if let Some(stays) = &mut self.stays {
-            stays.operation = self.core.nand.last_wait().copied();
+        if let (Some(stays), Some(wait)) = (&mut self.stays, self.core.nand.last_wait()) {
+            stays.operation_ended(wait);
         }
     }
 
