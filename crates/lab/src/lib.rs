@@ -76,7 +76,6 @@ pub use engine::{
 pub use error::LabError;
 pub use fio_json::fio_json;
 pub use kind::WorkloadKind;
-pub use log_columns::log_columns;
 pub use log_file::{GROUP as LOG_GROUP, LogFile};
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
 pub use observe::{RowSink, SeriesTo, TimelineTo, Window, parse_step};

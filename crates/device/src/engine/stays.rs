@@ -1,5 +1,7 @@
 //! Which stay each command is in, as the queues and jobs of the firmware tell: see [`crate::stays`].
 
+use std::collections::VecDeque;
+
 use ufs::Op;
 
 use super::core::Job;
@@ -73,7 +75,7 @@ impl<M: Mapping> Firmware<M> {
 
     /// What a command waits for. Each kind of command can be in some of the queues only.
     fn stay_of(&self, tag: u8) -> Stay {
-        if self.incoming.contains(&tag) {
+        if has(&self.incoming, tag) {
             return self.held_by().unwrap_or(Stay::Queue);
         }
         match self.commands[usize::from(tag)].op {
@@ -89,7 +91,7 @@ impl<M: Mapping> Firmware<M> {
     fn stay_of_read(&self, tag: u8) -> Stay {
         if self.waiting_reads.iter().any(|read| read.tag == tag) {
             Stay::Sram
-        } else if self.lookups.reads.iter().any(|&(reader, _)| reader == tag) || self.waits_for_load(tag) {
+        } else if self.lookups.reads.iter().any(|&(reader, _)| reader == tag) || self.loads_for_read(tag) {
             Stay::MapRead
         } else {
             Stay::FlashRead
@@ -97,7 +99,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn stay_of_ordered(&self, tag: u8) -> Stay {
-        if !self.ordered.contains(&tag) {
+        if !has(&self.ordered, tag) {
             return Stay::Program;
         }
         let looks_up = self.lookups.write_loading && self.ordered.front() == Some(&tag);
@@ -114,10 +116,22 @@ impl<M: Mapping> Firmware<M> {
         })
     }
 
+    /// A read that has not asked for a map unit waits for none.
+    fn loads_for_read(&self, tag: u8) -> bool {
+        self.commands[usize::from(tag)].translation.map_reads > 0 && self.waits_for_load(tag)
+    }
+
     fn waits_for_load(&self, tag: u8) -> bool {
-        self.loads.active.iter().flat_map(|load| &load.waiters).any(|waiter| match *waiter {
+        let names = |waiter: &Waiter<M::Awaited>| match *waiter {
             Waiter::Unit { tag: of, .. } | Waiter::Command { tag: of, .. } => of == tag,
             Waiter::Write { .. } => false,
-        })
+        };
+        self.loads.active.iter().any(|load| load.waiters.iter().any(names))
     }
+}
+
+/// Whether a tag is in a queue. Most queues are empty whenever somebody asks, or the tag has just been added.
+#[inline]
+fn has(queue: &VecDeque<u8>, tag: u8) -> bool {
+    queue.back() == Some(&tag) || queue.len() > 1 && queue.iter().any(|&other| other == tag)
 }

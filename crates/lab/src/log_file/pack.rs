@@ -54,29 +54,42 @@ fn width(value: u64) -> u8 {
 }
 
 /// Numbers of so many bits, one after another, lowest bits first.
-#[inline]
-fn put_bits(values: &[u64; MINI], width: u32, to: &mut Vec<u8>) {
-    if width == 0 {
-        return;
-    }
+fn put_bits(values: &[u64; MINI], width: usize, to: &mut Vec<u8>) {
     // Room for the widest, so that only the end of what is written has to be found.
-    let mut bytes = [0_u8; MINI * size_of::<u64>()];
-    let (words, _) = bytes.as_chunks_mut::<{ size_of::<u64>() }>();
+    let mut bytes = [[0; size_of::<u64>()]; MINI];
+    PACKERS[width](values, &mut bytes);
+    to.extend_from_slice(&bytes.as_flattened()[..MINI / 8 * width]);
+}
+
+/// Packs numbers of a width.
+type Pack = fn(&[u64; MINI], &mut [[u8; size_of::<u64>()]; MINI]);
+
+macro_rules! of_widths {
+    ($($width:literal)*) => { [$(pack_of::<$width>),*] };
+}
+
+/// By width: with a width that is known, the compiler knows where each number comes.
+#[rustfmt::skip]
+const PACKERS: [Pack; 65] = of_widths!(
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+    33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64
+);
+
+fn pack_of<const WIDTH: u32>(values: &[u64; MINI], words: &mut [[u8; size_of::<u64>()]; MINI]) {
     let (mut word, mut filled, mut at) = (0_u64, 0, 0);
-    for &value in values {
+    for &value in values.iter().filter(|_| WIDTH > 0) {
         word |= value << filled;
-        filled += width;
+        filled += WIDTH;
         if filled >= u64::BITS {
             words[at] = word.to_le_bytes();
             at += 1;
             filled -= u64::BITS;
-            word = if filled == 0 { 0 } else { value >> (width - filled) };
+            word = if filled == 0 { 0 } else { value >> (WIDTH - filled) };
         }
     }
     if filled > 0 {
         words[at] = word.to_le_bytes();
     }
-    to.extend_from_slice(&bytes[..MINI / 8 * width as usize]);
 }
 
 /// Small numbers, all of which fit so many bits.

@@ -164,12 +164,14 @@ impl File {
 
     /// The next values of a column of whole numbers.
     pub(super) fn whole(&mut self, column: usize, values: &[u64]) -> io::Result<()> {
-        let (Some(least), Some(most)) = (values.iter().min(), values.iter().max()) else { return Ok(()) };
+        let Some(&first) = values.first() else { return Ok(()) };
         let to = &mut self.columns[column];
         if to.has_range {
-            to.range = Some(to.range.map_or((*least, *most), |(low, high)| (low.min(*least), high.max(*most))));
+            let (low, high) = to.range.unwrap_or((first, first));
+            let range = values.iter().fold((low, high), |(low, high), &value| (low.min(value), high.max(value)));
+            to.range = Some(range);
         }
-        let constant = (least == most).then_some(*least);
+        let constant = values.iter().all(|&value| value == first).then_some(first);
         to.page(&mut self.packer, values.len(), constant, |to| pack::differences(values, to))
     }
 
