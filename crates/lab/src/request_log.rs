@@ -52,7 +52,8 @@ impl LoggedRequests {
 
 /// A part of a log that has been handed over.
 ///
-/// Whoever has it makes a part of a file of it ([`LogFile`](crate::LogFile)), perhaps in a thread of its own. When it is dropped, its memory goes back to the log.
+/// Whoever has it makes a part of a file of it ([`LogFile`](crate::LogFile)), perhaps in a thread of its own. When it
+/// is dropped, its memory goes back to the log.
 #[derive(Debug)]
 pub struct Piece {
     records: Records,
