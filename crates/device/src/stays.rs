@@ -95,7 +95,10 @@ impl Stays {
     pub fn operation_ended(&mut self, wait: Wait<'_>) {
         self.operation = Some(wait.submitted);
         self.behind.clear();
-        self.behind.extend(wait.behind());
+        if let Some(times) = wait.behind {
+            let waited = Cause::ALL.into_iter().zip(times.iter().copied());
+            self.behind.extend(waited.filter(|&(_, time)| time > Nanos::ZERO));
+        }
     }
 
     /// What a command waits for now.

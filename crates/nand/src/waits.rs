@@ -9,18 +9,9 @@ use crate::op::Cause;
 pub struct Wait<'a> {
     /// When the operation was submitted.
     pub submitted: SimTime,
-    /// In the order of [`Cause::ALL`]; `None` if the die was idle, as it is for most operations.
-    times: Option<&'a [Nanos; Cause::COUNT]>,
-}
-
-impl Wait<'_> {
-    /// The causes that it has waited behind, in the order of [`Cause::ALL`]. Together the time from its submission to
-    /// its start.
-    #[inline]
-    pub fn behind(&self) -> impl Iterator<Item = (Cause, Nanos)> {
-        let times = self.times.into_iter().flatten().copied();
-        Cause::ALL.into_iter().zip(times).filter(|&(_, time)| time > Nanos::ZERO)
-    }
+    /// In the order of [`Cause::ALL`], together the time from its submission to its start. `None` if the die was idle,
+    /// as it is for most operations.
+    pub behind: Option<&'a [Nanos; Cause::COUNT]>,
 }
 
 /// The waits of the operations under way. A die is never idle while an operation waits for it, so what it did in the
@@ -82,6 +73,6 @@ impl Waits {
     /// The wait of the operation that has ended last. Has to be asked for before another one is submitted.
     pub fn last(&self) -> Wait<'_> {
         let (submitted, queued) = self.submitted.get(self.last).copied().unwrap_or((SimTime::START, false));
-        Wait { submitted, times: queued.then(|| &self.behind[self.last]) }
+        Wait { submitted, behind: queued.then(|| &self.behind[self.last]) }
     }
 }

@@ -60,6 +60,7 @@ impl<M: Mapping> Firmware<M> {
         self.stays = Some(stays);
     }
 
+    #[inline]
     fn note_moved(&self, stays: &mut Stays) {
         while let Some(tag) = stays.moved.pop() {
             if self.commands[usize::from(tag)].active {
@@ -74,6 +75,9 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// What a command waits for. Each kind of command can be in some of the queues only.
+    ///
+    /// Not inlined, or all queues are looked up at the end of each event, whether or not a command has moved.
+    #[inline(never)]
     fn stay_of(&self, tag: u8) -> Stay {
         if has(&self.incoming, tag) {
             return self.held_by().unwrap_or(Stay::Queue);
