@@ -2,9 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any
-
-import numpy as np
 
 __version__: str
 """Version, and the fingerprint of the sources that decide what a simulation does."""
@@ -116,17 +113,19 @@ class LogPiece:
     def __len__(self) -> int:
         """Number of requests."""
 
-class LogRows:
-    """Makes columns of parts of a log. It keeps its memory from part to part."""
+LOG_GROUP: int
 
-    def fill(self, piece: LogPiece, arrays: Sequence[np.ndarray[Any, np.dtype[np.uint8]]]) -> list[str]:
-        """Writes the columns of a part to arrays, which have the order of `log_columns` and the size of the rows.
+class LogFile:
+    """A log that becomes a Parquet file, with row groups of `LOG_GROUP` requests."""
 
-        Does not write to those for columns that are zero in each row, and gives their names.
-        """
+    def __init__(self, columns: Sequence[str], about: Sequence[tuple[bytes, bytes]]) -> None:
+        """A file with these columns; `about` is what it says of itself, by keys."""
 
-def log_columns() -> list[tuple[str, str]]:
-    """The columns of a log of requests: names, and types as numpy spells them."""
+    def add(self, piece: LogPiece, processes: Sequence[str]) -> bytes:
+        """Adds a part; gives what has to be put to the end of the file, which is often nothing."""
+
+    def end(self) -> bytes:
+        """Ends the file; gives what has to be put to its end."""
 
 class OpenedTrace:
     """A trace in memory, for many runs."""

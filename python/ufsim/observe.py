@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ufsim import _core, outputs
-from ufsim.request_file import PIECE, RequestFile
+from ufsim.request_file import PART, RequestFile
 from ufsim.request_log import room
 from ufsim.series_file import SeriesFile
 
@@ -69,7 +69,7 @@ class Observed:
                 own = path if alone else path.with_stem(f"{path.stem}-{spec.scheme}")
                 beside = open_files.enter_context(outputs.replacing(own))
                 if what == "log":
-                    asked["log"] = (PIECE, open_files.enter_context(RequestFile(beside, spec)).take)
+                    asked["log"] = (PART, open_files.enter_context(RequestFile(beside, spec)).take)
                 elif what == "series":
                     asked["series"] = (self.step or STEP, open_files.enter_context(SeriesFile(beside, spec)).take)
                 else:

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -12,6 +13,7 @@ import ufsim as package
 from conftest import Command
 from ufsim.columns import FILES, columns
 from ufsim.request_file import PIECE
+from ufsim.request_log import FLAGS, KINDS, OUTCOMES
 
 JOB = "rw=randrw rwmixread=50 bs=16k iodepth=8 size=32m io_size={size}"
 STAGES = [column.name for column in FILES["log"] if column.name.startswith("stage_")]
@@ -57,6 +59,31 @@ def test_a_long_log_comes_in_pieces_and_is_the_same_as_in_memory(tmp_path: Path)
     assert rows == [PIECE, count - PIECE]
     kept = package.run(job, "ideal", profile="tiny", log=count).requests()
     assert np.array_equal(kept["latency_ns"], file.read(["latency_ns"])["latency_ns"])
+    for group in range(2):
+        times = file.read_row_group(group, ["latency_ns"])["latency_ns"].to_numpy()
+        told = file.metadata.row_group(group).column(file.schema_arrow.names.index("latency_ns")).statistics
+        assert (told.min, told.max) == (times.min(), times.max())
+
+
+@pytest.mark.parametrize("scheme", ["ufs", "hp-ufs", "hpb"])
+def test_a_file_has_the_values_of_a_log_in_memory(tmp_path: Path, scheme: str) -> None:
+    """On a trace with flags, processes and recorded latencies, some of which are missing."""
+    path, trace = tmp_path / "log.parquet", "samples/app-mix"
+    package.run(trace, scheme, replay="closed", log=path)
+    core = package.run(trace, scheme, replay="closed", log=True).request_log
+    assert core is not None
+    kept, file = core.arrays(), parquet.read_table(path).to_pandas()
+    flags = {name: kept["flags"] >> bit & 1 for bit, name in enumerate(FLAGS)}
+    words = {"kind": KINDS, "outcome": OUTCOMES, "process": core.processes}
+    assert len(core.processes) > 1 and file["sync"].nunique() > 1
+    for name in file:
+        column = file[name]
+        if name in words:
+            known = [*words[name], None]
+            expected = [known[min(place, len(known) - 1)] for place in kept[name]]
+            assert column.astype(object).where(column.notna(), None).tolist() == expected, name
+        else:
+            assert np.array_equal(column, flags.get(name, kept.get(name)), equal_nan=True), name
 
 
 def test_schemes_that_are_compared_have_files_of_their_own(tmp_path: Path) -> None:
@@ -102,11 +129,15 @@ def test_a_run_that_fails_leaves_no_log(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize("size", ["8m", "600m"])
+def test_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+    """It is full when the file is ended, or already when the first row group is written."""
+    opened = Path.open
 
-    monkeypatch.setattr(parquet.ParquetWriter, "write_table", full)
+    def full(path: Path, *how: Any) -> Any:
+        return opened(Path("/dev/full") if path.parent == tmp_path else path, *how)
+
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(OSError, match="No space left"):
-        logged(tmp_path / "log.parquet")
+        package.run(f"rw=read bs=4k size=1m io_size={size}", "ideal", profile="tiny", log=tmp_path / "log.parquet")
     assert not list(tmp_path.iterdir())

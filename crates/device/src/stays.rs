@@ -10,7 +10,7 @@
 //! are exact, their order in time is not kept.
 
 use nand::{Cause, Wait};
-use units::SimTime;
+use units::{Nanos, SimTime};
 
 /// What a command waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -58,8 +58,10 @@ pub struct Stays {
     /// Who holds the front end, and the command that is accepted next, with whether it waits for a map unit. Other
     /// commands than those of `moved` change their stay only when these do.
     pub(crate) front: (Option<Stay>, Option<(u8, bool)>),
-    /// The flash operation that ends in the present event.
-    pub(crate) operation: Option<Wait>,
+    /// When the flash operation was submitted that ends in the present event.
+    pub(crate) operation: Option<SimTime>,
+    /// What this operation has waited for on its die.
+    behind: Vec<(Cause, Nanos)>,
 }
 
 /// Numbers that a tag may have.
@@ -69,7 +71,8 @@ impl Stays {
     /// Nothing under way.
     pub fn new() -> Stays {
         let ended = vec![Vec::new(); TAGS];
-        Stays { now: [Stay::Queue; TAGS], ended, moved: Vec::new(), front: (None, None), operation: None }
+        let (moved, behind) = (Vec::new(), Vec::new());
+        Stays { now: [Stay::Queue; TAGS], ended, moved, front: (None, None), operation: None, behind }
     }
 
     /// A command has come.
@@ -85,6 +88,16 @@ impl Stays {
     pub fn moved(&mut self, tag: u8) {
         if self.moved.last() != Some(&tag) {
             self.moved.push(tag);
+        }
+    }
+
+    /// A flash operation ends in the present event.
+    pub fn operation_ended(&mut self, wait: Wait<'_>) {
+        self.operation = Some(wait.submitted);
+        self.behind.clear();
+        if let Some(times) = wait.behind {
+            let waited = Cause::ALL.into_iter().zip(times.iter().copied());
+            self.behind.extend(waited.filter(|&(_, time)| time > Nanos::ZERO));
         }
     }
 
@@ -110,14 +123,12 @@ impl Stays {
 
     fn end(&mut self, tag: u8, stay: Stay, time: SimTime) {
         let ended = &mut self.ended[usize::from(tag)];
-        if let Some(wait) = self.operation.filter(|_| stay.is_for_flash()) {
-            ended.push((stay, wait.submitted));
-            let mut until = wait.submitted;
-            for (cause, behind) in Cause::ALL.into_iter().zip(wait.behind) {
-                until = until + behind;
-                if behind.0 > 0 {
-                    ended.push((Stay::Die(cause), until));
-                }
+        if let Some(submitted) = self.operation.filter(|_| stay.is_for_flash()) {
+            ended.push((stay, submitted));
+            let mut until = submitted;
+            for &(cause, time) in &self.behind {
+                until = until + time;
+                ended.push((Stay::Die(cause), until));
             }
         }
         ended.push((stay, time));

@@ -140,7 +140,7 @@ fn run(case: &Case) -> RunResult {
     if case.logged {
         spec.workload = case.job.into();
         let sink = Box::new(|_: Piece, _: &[String]| ControlFlow::Continue(()));
-        let observe = Observe::logging(Logging::Pieces(1 << 17, sink));
+        let observe = Observe::logging(Logging::Pieces(1 << 13, sink));
         let ran = simulate_observed(&spec, observe, &mut |_| ControlFlow::Continue(()));
         return ran.expect("a run without errors").result;
     }

@@ -32,6 +32,7 @@ pub mod examples;
 mod fio_json;
 mod kind;
 mod log_columns;
+mod log_file;
 mod measure;
 mod memory_plan;
 mod observe;
@@ -75,7 +76,7 @@ pub use engine::{
 pub use error::LabError;
 pub use fio_json::fio_json;
 pub use kind::WorkloadKind;
-pub use log_columns::log_columns;
+pub use log_file::{GROUP as LOG_GROUP, LogFile};
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
 pub use observe::{RowSink, SeriesTo, TimelineTo, Window, parse_step};
 pub use open::Workload;

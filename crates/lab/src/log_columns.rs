@@ -1,4 +1,4 @@
-//! The columns of a log of requests.
+//! The columns of a log of requests that is kept in memory.
 
 use ufs::Status;
 use units::SimTime;
@@ -8,41 +8,22 @@ use workload::{Flags, WorkRequest};
 use crate::records::{Entry, Records};
 use crate::stages::{Stage, stages_of};
 
-/// Records that become rows together: as many as fit a cache of a processor, because each column looks at all of them.
-const BLOCK: usize = 512;
-
 /// Stands in the column `outcome` for requests without one, after the outcomes in the order of
 /// [`workload::ReadOutcome`].
 const NO_OUTCOME: u8 = 3;
 
-/// The columns of a log, without rows.
-pub fn log_columns() -> Vec<Column> {
-    let mut columns = plain_columns(&[], SimTime::START);
-    columns.extend(Stage::COLUMNS.map(|name| column(name, std::iter::empty::<u64>())));
-    columns
-}
-
-/// Puts rows for records in the place of those in columns of a log, with times in nanoseconds from `start` on. A column
-/// without bytes is zero in each row, as most stages are: nobody need write, read or copy these.
-pub(crate) fn fill(columns: &mut [Column], records: &Records, start: SimTime) {
-    columns.iter_mut().for_each(|column| column.bytes.clear());
-    let (plain, stages) = columns.split_at_mut(columns.len() - Stage::COLUMNS.len());
-    for block in records.entries().chunks(BLOCK) {
-        let rows = plain_columns(block, start);
-        plain.iter_mut().zip(&rows).for_each(|(column, more)| column.bytes.extend_from_slice(&more.bytes));
-    }
-    fill_stages(stages, records);
-}
-
-fn fill_stages(stages: &mut [Column], records: &Records) {
-    let taken = records.entries().iter().fold(0, |taken, entry| taken | entry.taken);
-    stages_of(taken).for_each(|stage| stages[stage].bytes.resize(records.len() * size_of::<u64>(), 0));
+/// A row for each record, with times in nanoseconds from `start` on.
+pub(crate) fn log_columns(records: &Records, start: SimTime) -> Vec<Column> {
+    let mut columns = plain_columns(records.entries(), start);
+    let mut stages: [Vec<u64>; Stage::COLUMNS.len()] = std::array::from_fn(|_| vec![0; records.len()]);
     let mut times = records.times();
     for (row, entry) in records.entries().iter().enumerate() {
         for (stage, time) in stages_of(entry.taken).zip(&mut times) {
-            stages[stage].bytes[row * size_of::<u64>()..][..size_of::<u64>()].copy_from_slice(&time.0.to_le_bytes());
+            stages[stage][row] = time.0;
         }
     }
+    columns.extend(Stage::COLUMNS.into_iter().zip(stages).map(|(name, times)| column(name, times.into_iter())));
+    columns
 }
 
 /// All columns but those of the stages.

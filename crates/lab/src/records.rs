@@ -77,7 +77,7 @@ impl Records {
     pub fn push(&mut self, request: &WorkRequest, slot: &Slot, path: &Path, completed: SimTime) {
         let Slot { measured, lpa, len, dispatched, status, outcome, .. } = *slot;
         let (request, taken) = (*request, path.taken());
-        self.times.extend(path.times());
+        path.add_times(&mut self.times);
         self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, taken });
     }
 

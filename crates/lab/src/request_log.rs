@@ -18,7 +18,7 @@ use units::SimTime;
 use workload::report::columns::Column;
 use workload::{Issued, ReadOutcome, Ticket, WorkRequest};
 
-use crate::log_columns::{fill, log_columns};
+use crate::log_columns::log_columns;
 use crate::records::{Records, RequestRecord};
 use crate::requests::Slot;
 use crate::stages::{Path, Stage};
@@ -46,17 +46,14 @@ impl LoggedRequests {
     pub fn columns(&self, start: SimTime) -> Vec<Column> {
         let mut records = Records::default();
         self.records.iter().for_each(|record| records.add(record));
-        let mut columns = log_columns();
-        fill(&mut columns, &records, start);
-        columns.iter_mut().for_each(|column| column.bytes.resize(self.records.len() * column.width(), 0));
-        columns
+        log_columns(&records, start)
     }
 }
 
 /// A part of a log that has been handed over.
 ///
-/// Whoever has it makes columns of it, perhaps in a thread of its own, because that takes as long as the simulation of
-/// its requests. When it is dropped, its memory goes back to the log.
+/// Whoever has it makes a part of a file of it ([`LogFile`](crate::LogFile)), perhaps in a thread of its own. When it
+/// is dropped, its memory goes back to the log.
 #[derive(Debug)]
 pub struct Piece {
     records: Records,
@@ -71,10 +68,18 @@ impl Piece {
         self.records.len()
     }
 
-    /// Its columns, a row for each request, in the place of what is there, which are [`log_columns`] or columns of
-    /// another piece. A column without bytes is zero in each row.
-    pub fn columns(&self, to: &mut [Column]) {
-        fill(to, &self.records, self.start);
+    pub(crate) fn records(&self) -> &Records {
+        &self.records
+    }
+
+    /// From when on its times count.
+    pub(crate) fn start(&self) -> SimTime {
+        self.start
+    }
+
+    /// Its requests, in the order of their completion.
+    pub fn requests(&self) -> impl Iterator<Item = RequestRecord> {
+        self.records.iter()
     }
 }
 

@@ -131,7 +131,7 @@ pub struct Path {
     until: SimTime,
     /// The stages that took time: bit by stage.
     taken: u32,
-    /// Their times; for the other stages nothing that means anything. Few take time, so most of this is never touched.
+    /// Their times; 0 for the others.
     spent: [Nanos; STAGES],
 }
 
@@ -147,20 +147,17 @@ impl Path {
     /// Makes this the path of another request.
     #[inline]
     pub fn restart(&mut self, arrival: SimTime) {
-        (self.until, self.taken) = (arrival, 0);
+        *self = Path::from(arrival);
     }
 
     /// The time up to `at` was spent in a stage, as far as it belongs to none yet.
     #[inline]
     pub fn extend(&mut self, stage: Stage, at: SimTime) {
-        if at <= self.until {
-            return;
+        if at > self.until {
+            self.spent[stage as usize] += at.since(self.until);
+            self.taken |= 1 << stage as u32;
+            self.until = at;
         }
-        let time = &mut self.spent[stage as usize];
-        let before = if self.taken >> stage as u32 & 1 != 0 { *time } else { Nanos::ZERO };
-        *time = before + at.since(self.until);
-        self.taken |= 1 << stage as u32;
-        self.until = at;
     }
 
     /// A response came to the host at `now`. The last of the command's stays in the device ended when it left.
@@ -178,10 +175,16 @@ impl Path {
         self.taken
     }
 
-    /// Their times, in order of the stages.
+    /// Adds their times to others, in order of the stages.
     #[inline]
-    pub fn times(&self) -> impl Iterator<Item = Nanos> {
-        stages_of(self.taken).map(|stage| self.spent[stage])
+    pub fn add_times(&self, to: &mut Vec<Nanos>) {
+        // Together, or there is a look for room before each of them.
+        let (mut times, mut count) = ([Nanos::ZERO; STAGES], 0);
+        for stage in stages_of(self.taken) {
+            times[count] = self.spent[stage];
+            count += 1;
+        }
+        to.extend_from_slice(&times[..count]);
     }
 }
 
@@ -222,7 +225,11 @@ mod tests {
         let stays = [(Stay::Gc, at(170)), (Stay::Program, at(180))];
         path.responded(Passage { fetching: at(118), sent: at(118), arrived: at(165) }, &stays, at(181));
         path.extend(Stage::Wake, at(185));
-        let spent = |path: &Path| spread(path.taken(), &path.times().collect::<Vec<_>>()).map(|time| time.0);
+        let spent = |path: &Path| {
+            let mut times = Vec::new();
+            path.add_times(&mut times);
+            spread(path.taken(), &times).map(|time| time.0)
+        };
         let sum = |stage: Stage| spent(&path)[stage as usize];
         assert_eq!([Stage::Outside, Stage::Block, Stage::Driver].map(sum), [10, 0, 2]);
         assert_eq!([Stage::Fetch, Stage::LinkDown].map(sum), [3, 5 + 5]);

@@ -7,9 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use common::{request, tiny};
-use ufsim_lab::{
-    Keep, LoggedRequests, Machine, Piece, RequestRecord, STAGES, Snapshot, Stage, assemble, log_columns, schemes,
-};
+use ufsim_lab::{Keep, LoggedRequests, Machine, Piece, RequestRecord, STAGES, Snapshot, Stage, assemble, schemes};
 use units::{Nanos, SimTime};
 use workload::{Flags, ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
@@ -157,16 +155,7 @@ fn a_log_in_pieces_has_the_same_rows() {
         let found: Vec<Piece> = found.iter().collect();
         assert_eq!((found.len(), rest.records.len()), (pieces, 0), "{length}");
         assert!(found[..pieces - 1].iter().all(|piece| piece.len() == length));
-        let (mut whole, mut rows) = (log_columns(), log_columns());
-        let mut count = 0;
-        for piece in &found {
-            piece.columns(&mut rows);
-            count += piece.len();
-            for (column, more) in whole.iter_mut().zip(&rows) {
-                column.bytes.extend(&more.bytes);
-                column.bytes.resize(count * column.width(), 0);
-            }
-        }
-        assert_eq!(whole, all.columns(SimTime::START), "{length}");
+        let rows: Vec<RequestRecord> = found.iter().flat_map(Piece::requests).collect();
+        assert_eq!(rows, all.records, "{length}");
     }
 }

@@ -248,9 +248,10 @@ impl Nand {
         self.timeline.note_waits();
     }
 
-    /// What the operation that has completed last had waited for; `None` if that is not noted.
+    /// What the operation that has completed last had waited for; `None` if that is not noted. Has to be asked for
+    /// before another operation is submitted.
     #[inline]
-    pub fn last_wait(&self) -> Option<&Wait> {
+    pub fn last_wait(&self) -> Option<Wait<'_>> {
         self.timeline.last_wait()
     }
 

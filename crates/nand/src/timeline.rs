@@ -125,7 +125,7 @@ impl Timeline {
 
     /// The wait of the operation that has ended last; `None` if waits are not noted.
     #[inline]
-    pub fn last_wait(&self) -> Option<&Wait> {
+    pub fn last_wait(&self) -> Option<Wait<'_>> {
         self.waits.as_ref().map(|waits| waits.last())
     }
 

@@ -12,7 +12,6 @@ use campaign::{CIRCUMSTANCES, Case, Failure, MOMENTS, Report, sabotages};
 use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{JoinSpec, TraceInfo, TraceSpec};
 use lab::{Column, LabError, Logging, Observe, OnProgress, Ran, RunResult, SeriesTo, Spec, TimelineTo};
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -223,43 +222,38 @@ impl LogPiece {
     }
 }
 
-/// Makes columns of parts of a log. It keeps its memory from part to part.
+/// A log that becomes a Parquet file.
 #[pyclass(frozen)]
-#[derive(Default)]
-struct LogRows(Mutex<Vec<Column>>);
+struct LogFile(Mutex<lab::LogFile>);
 
 #[pymethods]
-impl LogRows {
+impl LogFile {
     #[new]
-    fn new() -> LogRows {
-        LogRows::default()
+    fn new(columns: Vec<String>, about: Vec<(Vec<u8>, Vec<u8>)>) -> PyResult<LogFile> {
+        Ok(LogFile(Mutex::new(lab::LogFile::new(columns, about)?)))
     }
 
-    /// Writes the columns of a part to arrays of bytes, which have the order of `log_columns` and the size that the
-    /// rows take. Does not write to those for columns that are zero in each row, and gives their names.
-    fn fill(&self, py: Python<'_>, piece: &LogPiece, arrays: Vec<PyBuffer<u8>>) -> PyResult<Vec<&'static str>> {
-        // Taken out, so that nobody waits for the lock and has Python's.
-        let mut columns = std::mem::take(&mut *self.0.lock().expect("nobody panics with the lock"));
-        if columns.is_empty() {
-            columns = lab::log_columns();
-        }
-        if arrays.len() != columns.len() {
-            return Err(PyValueError::new_err(format!("{} arrays for {} columns", arrays.len(), columns.len())));
-        }
-        py.detach(|| piece.0.columns(&mut columns));
-        let (zero, written): (Vec<_>, Vec<_>) =
-            arrays.iter().zip(&*columns).partition(|(_, column)| column.bytes.is_empty());
-        written.iter().try_for_each(|(array, column)| array.copy_from_slice(py, &column.bytes))?;
-        let zero = zero.iter().map(|(_, column)| column.name).collect();
-        *self.0.lock().expect("nobody panics with the lock") = columns;
-        Ok(zero)
+    /// Adds a part; gives what has to be put to the end of the file.
+    fn add<'py>(&self, py: Python<'py>, piece: &LogPiece, processes: Vec<String>) -> PyResult<Bound<'py, PyBytes>> {
+        self.bytes(py, |file| file.add(&piece.0, &processes))
+    }
+
+    /// Ends the file; gives what has to be put to its end.
+    fn end<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.bytes(py, lab::LogFile::end)
     }
 }
 
-/// The columns of a log of requests: names, and types as numpy spells them.
-#[pyfunction]
-fn log_columns() -> Vec<(&'static str, &'static str)> {
-    lab::log_columns().iter().map(|column| (column.name, column.dtype)).collect()
+impl LogFile {
+    /// What the file gives, without Python's lock.
+    fn bytes<'py>(
+        &self,
+        py: Python<'py>,
+        work: impl Send + FnOnce(&mut lab::LogFile) -> std::io::Result<Vec<u8>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| work(&mut self.0.lock().expect("nobody panics with the lock")))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
 }
 
 /// A trace in memory, for many runs.
@@ -527,9 +521,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_observed, module)?)?;
     module.add_function(wrap_pyfunction!(check_observed, module)?)?;
-    module.add_function(wrap_pyfunction!(log_columns, module)?)?;
+    module.add("LOG_GROUP", lab::LOG_GROUP)?;
     module.add_class::<LogPiece>()?;
-    module.add_class::<LogRows>()?;
+    module.add_class::<LogFile>()?;
     module.add_class::<OpenedTrace>()?;
     module.add_class::<serve::Server>()?;
     module.add_function(wrap_pyfunction!(serve::replay_arrivals, module)?)?;

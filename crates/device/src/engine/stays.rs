@@ -1,5 +1,7 @@
 //! Which stay each command is in, as the queues and jobs of the firmware tell: see [`crate::stays`].
 
+use std::collections::VecDeque;
+
 use ufs::Op;
 
 use super::core::Job;
@@ -34,8 +36,8 @@ impl<M: Mapping> Firmware<M> {
     /// An operation of the flash ends in the present event.
     #[inline(never)]
     pub(super) fn note_operation(&mut self) {
-        if let Some(stays) = &mut self.stays {
-            stays.operation = self.core.nand.last_wait().copied();
+        if let (Some(stays), Some(wait)) = (&mut self.stays, self.core.nand.last_wait()) {
+            stays.operation_ended(wait);
         }
     }
 
@@ -58,6 +60,7 @@ impl<M: Mapping> Firmware<M> {
         self.stays = Some(stays);
     }
 
+    #[inline]
     fn note_moved(&self, stays: &mut Stays) {
         while let Some(tag) = stays.moved.pop() {
             if self.commands[usize::from(tag)].active {
@@ -72,8 +75,11 @@ impl<M: Mapping> Firmware<M> {
     }
 
     /// What a command waits for. Each kind of command can be in some of the queues only.
+    ///
+    /// Not inlined, or all queues are looked up at the end of each event, whether or not a command has moved.
+    #[inline(never)]
     fn stay_of(&self, tag: u8) -> Stay {
-        if self.incoming.contains(&tag) {
+        if has(&self.incoming, tag) {
             return self.held_by().unwrap_or(Stay::Queue);
         }
         match self.commands[usize::from(tag)].op {
@@ -89,7 +95,7 @@ impl<M: Mapping> Firmware<M> {
     fn stay_of_read(&self, tag: u8) -> Stay {
         if self.waiting_reads.iter().any(|read| read.tag == tag) {
             Stay::Sram
-        } else if self.lookups.reads.iter().any(|&(reader, _)| reader == tag) || self.waits_for_load(tag) {
+        } else if self.lookups.reads.iter().any(|&(reader, _)| reader == tag) || self.loads_for_read(tag) {
             Stay::MapRead
         } else {
             Stay::FlashRead
@@ -97,7 +103,7 @@ impl<M: Mapping> Firmware<M> {
     }
 
     fn stay_of_ordered(&self, tag: u8) -> Stay {
-        if !self.ordered.contains(&tag) {
+        if !has(&self.ordered, tag) {
             return Stay::Program;
         }
         let looks_up = self.lookups.write_loading && self.ordered.front() == Some(&tag);
@@ -114,10 +120,22 @@ impl<M: Mapping> Firmware<M> {
         })
     }
 
+    /// A read that has not asked for a map unit waits for none.
+    fn loads_for_read(&self, tag: u8) -> bool {
+        self.commands[usize::from(tag)].translation.map_reads > 0 && self.waits_for_load(tag)
+    }
+
     fn waits_for_load(&self, tag: u8) -> bool {
-        self.loads.active.iter().flat_map(|load| &load.waiters).any(|waiter| match *waiter {
+        let names = |waiter: &Waiter<M::Awaited>| match *waiter {
             Waiter::Unit { tag: of, .. } | Waiter::Command { tag: of, .. } => of == tag,
             Waiter::Write { .. } => false,
-        })
+        };
+        self.loads.active.iter().any(|load| load.waiters.iter().any(names))
     }
+}
+
+/// Whether a tag is in a queue. Most queues are empty whenever somebody asks, or the tag has just been added.
+#[inline]
+fn has(queue: &VecDeque<u8>, tag: u8) -> bool {
+    queue.back() == Some(&tag) || queue.len() > 1 && queue.iter().any(|&other| other == tag)
 }
