@@ -2,9 +2,9 @@
 //!
 //! `nbd_load --fill SOCKET EXPORT MIB` writes the first `MIB` of the export, each block with its number.
 //!
-//! `nbd_load SOCKET EXPORT MIB DEPTH SECONDS [RATE]` reads blocks of them at random for `SECONDS`, with `DEPTH` requests
-//! under way at a time, and at most `RATE` a second if that is given. Every block has to have its number. Prints a line
-//! of JSON. `cargo bench` without arguments does nothing: `make bench-device` uses it.
+//! `nbd_load SOCKET EXPORT MIB DEPTH SECONDS [RATE]` reads blocks of them at random for `SECONDS`, with `DEPTH`
+//! requests under way at a time, and at most `RATE` a second if that is given. Every block has to have its number.
+//! Prints a line of JSON. `cargo bench` without arguments does nothing: `make bench-device` uses it.
 //!
 //! `nbd_load --bare SECONDS RATE` connects to nothing. A thread sends blocks at given moments to another one, as the
 //! simplest of servers would, and prints by how much it was late: what a machine makes of that.
