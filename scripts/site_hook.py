@@ -32,6 +32,7 @@ import site_papers
 import site_results
 import site_soak
 import site_speed
+import site_sweep
 from site_markdown import code, table
 
 ROOT = Path(__file__).parents[1]
@@ -125,6 +126,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "papers": site_papers.summary,
     "live": site_live.figures,
     "logcost": site_log.costs,
+    "sweepspeed": site_sweep.speed,
     "speed": site_speed.page_tables,
     "soak": site_soak.tables,
     "explainedf7": site_explained.bands,
