@@ -162,7 +162,7 @@ def test_each_state_is_made_once_and_nothing_twice(
 def test_turns_pass_over_points_whose_state_is_just_being_made() -> None:
     points = points_of(grids.grid_of(SMALL))
     by_seed = sorted(points, key=lambda point: (point.labels["scheme"], point.labels["seed"]))[:4]
-    turns = Turns(by_seed)  # hp-ufs with seeds 1, 1, 2, 2
+    turns = Turns(by_seed, workers=2)  # hp-ufs with seeds 1, 1, 2, 2
     first, second = turns.next(), turns.next()
     assert first == (by_seed[0], by_seed[0].state)
     assert second == (by_seed[2], by_seed[2].state)
@@ -171,6 +171,25 @@ def test_turns_pass_over_points_whose_state_is_just_being_made() -> None:
     assert turns.next() == (by_seed[1], None)
     turns.stop()
     assert turns.next() is None
+
+
+def test_while_states_are_left_one_of_two_workers_makes_one() -> None:
+    points = points_of(grids.grid_of({**SMALL, "axes": {"range_mib": [8, 32], "seed": [1, 2, 3]}}))
+    points.sort(key=lambda point: str(point.labels["seed"]))
+    states = [point.state for point in points[::2]]
+    assert len({*states}) == 3
+    turns = Turns(points, workers=2)
+    assert [turns.next(), turns.next()] == [(points[0], states[0]), (points[2], states[1])]
+    turns.made(str(states[0]))
+    turns.made(str(states[1]))
+    assert turns.next() == (points[4], states[2]), "now, not when everything else is done"
+    assert [turns.next(), turns.next()] == [(points[1], None), (points[3], None)]
+    turns.made(str(states[2]))
+    assert [turns.next(), turns.next()] == [(points[5], None), None]
+    alone = Turns(points, workers=1)
+    assert alone.next() == (points[0], states[0])
+    alone.made(str(states[0]))
+    assert alone.next() == (points[1], None), "results first"
 
 
 def test_a_kill_loses_only_points_under_way(tmp_path: Path, cache: lab.StateCache, ufsim: Command) -> None:

@@ -16,7 +16,7 @@ use crate::system::Parts;
 /// # Errors
 /// If the driver's settings do not fit the device.
 pub fn assemble(profile: &Profile, parts: Parts, seed: u64) -> Result<System, LabError> {
-    let faulty = profile.device_of(parts, sealing_key(seed)).faults.any();
+    let faulty = profile.device_config(sealing_key(seed)).faults.any();
     let mut system = System::of(assemble_stack(profile, parts, seed)?).with_host_time(profile.block_config(seed));
     if faulty {
         system.allow_faults();

@@ -1,6 +1,7 @@
 """Runs points on this machine: several at a time, each aged state made once, what is kept not run again."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
@@ -16,39 +17,48 @@ Progress = Callable[[int, int], None]
 
 
 class Turns:
-    """Hands out points. One whose aged state is just being made is passed over as long as there are others."""
+    """Hands out points, those that begin with the same aged state one after another.
 
-    def __init__(self, points: Sequence[Point]) -> None:
-        self._left = [(point, point.state) for point in points]
-        self._making: set[str] = set()
-        self._made: set[str | None] = {None}
+    As long as there are states to be made, one of several workers makes one, so that none waits for the last of them.
+    """
+
+    def __init__(self, points: Sequence[Point], workers: int) -> None:
+        self._alone = workers == 1
+        self._ready = deque[Point]()
+        self._waiting = dict[str, deque[Point]]()
+        for point in points:
+            state = point.state
+            (self._ready if state is None else self._waiting.setdefault(state, deque())).append(point)
+        self._unmade = deque(self._waiting)
+        self._making = set[str]()
         self._changed = threading.Condition()
 
     def next(self) -> tuple[Point, str | None] | None:
         """A point, and the name of its state if it is to be made first; nothing when all are handed out."""
         with self._changed:
-            while self._left:
-                for place, (point, state) in enumerate(self._left):
-                    if state is None or state in self._made:
-                        del self._left[place]
-                        return point, None
-                    if state not in self._making:
-                        del self._left[place]
-                        self._making.add(state)
-                        return point, state
+            while True:
+                if self._unmade and not (self._ready and (self._alone or self._making)):
+                    state = self._unmade.popleft()
+                    self._making.add(state)
+                    return self._waiting[state].popleft(), state
+                if self._ready:
+                    return self._ready.popleft(), None
+                if not any(self._waiting.values()):
+                    return None
                 self._changed.wait()
-            return None
 
     def made(self, state: str) -> None:
         """Lets the points of this state go; those of one that could not be made find that out themselves."""
         with self._changed:
-            self._made.add(state)
+            self._making.discard(state)
+            self._ready.extend(self._waiting.pop(state, ()))
             self._changed.notify_all()
 
     def stop(self) -> None:
         """Hands out no more."""
         with self._changed:
-            self._left.clear()
+            for left in (self._ready, self._waiting, self._unmade):
+                left.clear()
             self._changed.notify_all()
 
 
@@ -59,7 +69,8 @@ def execute(
 
     Raises `Unwritten` if results can not be kept; that, and an interrupt, stops all of them.
     """
-    turns, failures = Turns(points), list[Failure]()
+    workers = max(1, min(jobs, len(points)))
+    turns, failures = Turns(points, workers), list[Failure]()
     cancelled, guard = threading.Event(), threading.Lock()
     done = 0
 
@@ -92,8 +103,8 @@ def execute(
         while (turn := turns.next()) is not None:
             one(*turn)
 
-    with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(points))), thread_name_prefix="ufsim") as pool:
-        futures = [pool.submit(work) for _ in range(min(jobs, len(points)))]
+    with ThreadPoolExecutor(workers, thread_name_prefix="ufsim") as pool:
+        futures = [pool.submit(work) for _ in range(workers)]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:

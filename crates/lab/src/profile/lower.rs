@@ -1,6 +1,6 @@
 //! From a profile to the configurations of device, driver and link.
 
-use device::{Device, DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig, WritePathConfig};
+use device::{DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig, WritePathConfig};
 use host::HostConfig;
 use host::block::{BlockConfig, Cost, IdleConfig, PreemptConfig, StallConfig};
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
@@ -8,6 +8,7 @@ use ufs::{LinkConfig, OtherUse, PowerConfig, Protocol};
 use units::{MIB, Nanos, UNIT_BYTES};
 use workload::{MergeLimits, named_seed};
 
+use super::tables::Tables;
 use super::{Profile, ProfileError};
 use crate::energy::EnergyModel;
 use crate::system::Parts;
@@ -96,8 +97,9 @@ impl Profile {
         };
         let own_cache = Some(u64::from(segment_cache) * UNIT_BYTES);
         let sram = SramConfig { pool: config.sram.pool - tables, segment_cache, own_cache, ..config.sram };
-        let config = DeviceConfig { sram, ..config };
-        let cache = buffers_for(Device::new(config.clone(), parts.mapping).own_cache_bytes());
+        // Of whatever key: it decides no size.
+        let asked = DeviceConfig { sram, ..self.device_config([0; 2]) };
+        let cache = buffers_for(Tables::of(&asked, parts.mapping).own_cache);
         let sram = SramConfig { pool: sram.pool - cache, ..sram };
         DeviceConfig { sram, ..config }
     }
@@ -107,9 +109,9 @@ impl Profile {
         if self.values.sram.covers != "all" {
             return 0;
         }
-        let device = Device::new(self.device_config([0; 2]), parts.mapping);
-        let own = device.own_cache_bytes();
-        buffers_for(device.table_bytes(parts.booster.speaks() == Protocol::Hpb) - own)
+        let Tables { plain, sealing, own_cache } = Tables::of(&self.device_config([0; 2]), parts.mapping);
+        let all = if parts.booster.speaks() == Protocol::Hpb { sealing } else { plain };
+        buffers_for(all - own_cache)
     }
 
     /// Checks that the segment cache is larger than the tables that take its place.

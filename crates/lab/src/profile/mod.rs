@@ -17,6 +17,7 @@ mod moved;
 mod names;
 mod page;
 mod schema;
+mod tables;
 
 use std::collections::BTreeSet;
 
