@@ -1,7 +1,7 @@
 //! What the tables of a device take of its SRAM.
 
-use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use device::{Device, DeviceConfig, MappingKind};
 
@@ -18,7 +18,7 @@ pub(super) struct Tables {
 
 /// What has been asked before. Only a device knows, and takes a millisecond to build; a sweep asks at every check of
 /// every point, mostly for the same few devices.
-static KNOWN: LazyLock<Mutex<HashMap<String, Tables>>> = LazyLock::new(Mutex::default);
+static KNOWN: Mutex<BTreeMap<String, Tables>> = Mutex::new(BTreeMap::new());
 
 /// Answers that are kept at most.
 const MOST: usize = 256;
