@@ -147,8 +147,8 @@ impl Log {
 
     /// Next entry for the host, in order of arrival.
     #[inline]
-    pub fn send_next(&mut self) -> Option<L2pEntry> {
-        let entry = *self.entries.get(self.sent)?;
+    pub fn send_next(&mut self) -> Option<&L2pEntry> {
+        let entry = self.entries.get(self.sent)?;
         self.sent += 1;
         Some(entry)
     }

@@ -118,12 +118,11 @@ impl RequestTable {
             return false;
         }
         let (id, status, dispatched) = (active.request.id, active.status, active.dispatched);
-        // The data is added in its place: most requests have none, and moving it there is slow.
-        ended.push_back(Completion { id, status, data: DataIn::None, dispatched });
-        if is_read
-            && status == Status::Good
-            && let Some(completion) = ended.back_mut()
-        {
+        // Filled in its place: building it elsewhere and moving it there is slow.
+        ended.push_back(Completion::BLANK);
+        let completion = ended.back_mut().expect("one was added");
+        (completion.id, completion.status, completion.dispatched) = (id, status, dispatched);
+        if is_read && status == Status::Good {
             let contents = std::mem::take(&mut active.contents);
             completion.data = if whole { data } else { DataIn::Many(contents) };
         }

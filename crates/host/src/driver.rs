@@ -5,7 +5,7 @@ mod tamper;
 use std::collections::VecDeque;
 
 use ufs::{Command, DataIn, DataOut, DeviceInfo, Op, Response, Status, Tag};
-use units::{AppId, Counter, Seq, SimTime};
+use units::{AppId, Counter, Lpa, Seq, SimTime};
 
 use crate::app::AppSignal;
 use crate::assembly::RequestTable;
@@ -106,6 +106,12 @@ impl Driver {
     /// [`Driver::after_power_cut`].
     pub fn is_surveying(&self) -> bool {
         self.booster.holds_back()
+    }
+
+    /// Prefetches what is known of an address: a request for it is expected. Nothing else comes of it.
+    #[inline(always)]
+    pub fn prefetch(&self, lpa: Lpa) {
+        self.booster.prefetch(lpa);
     }
 
     /// Accepts a request of the block layer. A request that is empty or reaches beyond the device completes at once

@@ -48,6 +48,12 @@ pub struct Completion {
     pub dispatched: Option<SimTime>,
 }
 
+impl Completion {
+    /// To be filled in its place.
+    pub(crate) const BLANK: Completion =
+        Completion { id: 0, status: Status::Good, data: DataIn::None, dispatched: None };
+}
+
 /// Times are no part of the driver's state: nothing depends on them.
 impl Hash for Completion {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -104,6 +110,10 @@ pub(crate) struct Part {
 }
 
 impl Part {
+    /// To be filled in its place.
+    pub const BLANK: Part =
+        Part { request: 0, op: RequestOp::Read, lpa: Lpa(0), len: 0, app: AppId(0), counted: false, pinned: false };
+
     /// The part that is left after the first `units` have been sent; `None` if nothing is left.
     pub fn remainder(mut self, units: u32) -> Option<Part> {
         assert!(units > 0 && units <= self.len, "a command of {units} units was cut from a part of {}", self.len);

@@ -138,6 +138,14 @@ impl Oracle {
         Ok(Oracle { acked, history: History::new(issued[0], refused) })
     }
 
+    /// Prefetches what is known of an address.
+    #[inline]
+    pub fn prefetch(&self, lpa: Lpa) {
+        if let Some(acked) = self.acked.get(lpa.index()) {
+            table::prefetch(acked);
+        }
+    }
+
     /// Number for a write of `len` units from `lpa` on that is being submitted.
     #[inline]
     pub fn write_submitted(&mut self, lpa: Lpa, len: u32) -> u32 {

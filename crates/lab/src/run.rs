@@ -334,6 +334,9 @@ impl System {
                         false if self.block.is_some() => self.enter_block(issued),
                         false => self.submit(issued.ticket),
                     }
+                    if let Some(lpa) = source.coming() {
+                        self.prefetch(lpa);
+                    }
                 }
                 &Next::Wait(at) => {
                     self.stack.wake_caller(at);
@@ -350,6 +353,14 @@ impl System {
                 }
             }
         }
+    }
+
+    /// Lets the memory work on what a request for this address will need. The tables are far larger than any cache.
+    #[inline(always)]
+    fn prefetch(&self, lpa: Lpa) {
+        self.oracle.prefetch(lpa);
+        self.stack.driver.prefetch(lpa);
+        self.stack.device.prefetch(lpa);
     }
 
     /// Takes in the requests that are merged with this one: they are one for the driver and the oracle.

@@ -141,8 +141,8 @@ impl Timeline {
         matches!(self.dies[die as usize].phase, Phase::Idle)
     }
 
-    /// Queues an operation, or starts it if its die is free.
-    #[inline]
+    /// Queues an operation, or starts it if its die is free. Always inlined, so that the task is made where it stays.
+    #[inline(always)]
     pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, die: u32, task: Task, wakes: &mut Vec<(SimTime, E)>) {
         let entry = InFlight { task, started: now, register_hit: false };
         let slot = match self.free.pop() {

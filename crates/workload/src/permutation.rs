@@ -18,7 +18,10 @@ pub(crate) struct Permutation {
     mask: u64,
     shift: u32,
     len: u64,
+    /// Position of the first element after `coming`.
     next: u64,
+    /// The next element. It is known ahead, so that what it leads to can be fetched from memory ahead.
+    coming: Option<u64>,
 }
 
 impl Permutation {
@@ -27,13 +30,16 @@ impl Permutation {
         assert!((1..=1 << 62).contains(&len), "permutation of {len} blocks");
         let bits = (64 - (len - 1).leading_zeros()).max(1);
         let round = |rng: &mut Rng| Round { factor: rng.bits() | 1, summand: rng.bits() };
-        Permutation {
+        let mut permutation = Permutation {
             rounds: [round(rng), round(rng), round(rng)],
             mask: (1 << bits) - 1,
             shift: bits.div_ceil(2),
             len,
             next: 0,
-        }
+            coming: None,
+        };
+        permutation.coming = permutation.find();
+        permutation
     }
 
     #[inline]
@@ -48,6 +54,19 @@ impl Permutation {
     /// The next element, or `None` after all `n`.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<u64> {
+        let next = self.coming;
+        self.coming = self.find();
+        next
+    }
+
+    /// What [`Permutation::next`] will return.
+    #[inline]
+    pub(crate) fn coming(&self) -> Option<u64> {
+        self.coming
+    }
+
+    #[inline]
+    fn find(&mut self) -> Option<u64> {
         while self.next <= self.mask {
             let x = self.mix(self.next);
             self.next += 1;
@@ -85,7 +104,8 @@ mod tests {
             for x in 0..len {
                 images[permutation.apply(x) as usize] += 1;
             }
-            while let Some(x) = permutation.next() {
+            while let Some(x) = permutation.coming() {
+                assert_eq!(permutation.next(), Some(x));
                 seen[x as usize] += 1;
             }
             assert!(seen.iter().all(|&n| n == 1), "{len}");

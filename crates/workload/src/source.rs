@@ -116,6 +116,12 @@ pub trait Source {
     /// If no such request is outstanding.
     fn completed(&mut self, ticket: Ticket, now: SimTime);
 
+    /// Where the next request will probably be, asked after each request. What is known of this place is fetched from
+    /// memory meanwhile; nothing else follows from a wrong answer, nor from none.
+    fn coming(&self) -> Option<Lpa> {
+        None
+    }
+
     /// Whether requests may be merged with others. If so, [`Source::take_riders`] is asked after every request.
     fn merges(&self) -> bool {
         false

@@ -149,6 +149,15 @@ impl Pattern {
         Some((offset.min(self.bytes - sizes.smallest), sizes.smallest))
     }
 
+    /// Offset of the next request, where that is known ahead.
+    #[inline]
+    pub(super) fn coming(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Map { map, step, .. } => Some(map.coming()? * *step),
+            _ => None,
+        }
+    }
+
     /// Starts from the beginning, with a new random map drawn from `rng`.
     pub(super) fn restart(&mut self, rng: &mut Rng) {
         match &mut self.kind {

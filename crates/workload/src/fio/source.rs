@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use units::{Lpa, Nanos, SimTime};
+use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
 
 use super::job::{JobClone, Region, name_of};
 use super::work::Work;
@@ -64,6 +64,8 @@ pub struct FioSource {
     progress: Progress,
     /// A request was measured.
     any_measured: bool,
+    /// The clone that has issued last.
+    last: u16,
 }
 
 impl FioSource {
@@ -106,6 +108,7 @@ impl FioSource {
             busy_in_stage: 0,
             progress: Progress { done: 0, total },
             any_measured: false,
+            last: 0,
         }
     }
 
@@ -133,6 +136,7 @@ impl FioSource {
         let member = &self.members[usize::from(number)];
         let measured = member.measured && wish.measured;
         self.any_measured |= measured;
+        self.last = number;
         Next::Request(Issued {
             ticket,
             group: member.group,
@@ -263,6 +267,12 @@ impl Source for FioSource {
         } else {
             self.queue(number);
         }
+    }
+
+    #[inline]
+    fn coming(&self) -> Option<Lpa> {
+        let offset = self.members[usize::from(self.last)].work.coming()?;
+        Some(Lpa((offset / UNIT_BYTES) as u32))
     }
 
     fn progress(&self) -> Progress {

@@ -74,6 +74,15 @@ impl Spread {
         self.next_of_many(direction, length, sizes, streams)
     }
 
+    /// Where the next request will probably be, in bytes from the start of the device, if that is known.
+    #[inline]
+    pub(super) fn coming(&self) -> Option<u64> {
+        match self.files.as_slice() {
+            [only] => Some(only.begin + only.pattern.coming()?),
+            _ => None,
+        }
+    }
+
     /// Where the file of the last request begins, in bytes from the start of the device.
     #[inline]
     pub(super) fn begin(&self) -> u64 {

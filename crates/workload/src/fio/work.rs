@@ -43,6 +43,15 @@ impl Work {
         either!(self, work => work.step(now))
     }
 
+    /// Where the next request will probably be, in bytes from the start of the device, if that is known.
+    #[inline]
+    pub(super) fn coming(&self) -> Option<u64> {
+        match self {
+            Work::Make(worker) => worker.coming(),
+            Work::Play(_) => None,
+        }
+    }
+
     /// A request has completed.
     #[inline]
     pub(super) fn completed(&mut self, op: WorkOp) {

@@ -439,6 +439,12 @@ impl Worker {
         Some(Step::At(due.min(self.end)))
     }
 
+    /// Where the next request will probably be, in bytes from the start of the device, if that is known.
+    #[inline]
+    pub(super) fn coming(&self) -> Option<u64> {
+        self.files.coming()
+    }
+
     /// A request has completed.
     #[inline]
     pub(super) fn completed(&mut self, op: WorkOp) {

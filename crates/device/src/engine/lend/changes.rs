@@ -47,16 +47,16 @@ impl Core {
 
     /// The oldest entry of the log that has not been sent to the host, for a response.
     #[inline]
-    pub fn piggyback(&mut self) -> Option<L2pEntry> {
-        let entry = self.log.send_next();
-        self.stats.entries_piggybacked += u64::from(entry.is_some());
-        entry
+    pub fn piggyback(&mut self) -> Option<&L2pEntry> {
+        let entry = self.log.send_next()?;
+        self.stats.entries_piggybacked += 1;
+        Some(entry)
     }
 
     /// Up to `most` entries that have not been sent to the host, oldest first, for a command that asks for them.
     pub fn transfer(&mut self, most: usize) -> Vec<L2pEntry> {
         let n = self.log.unsent().min(most);
-        let entries: Vec<_> = (0..n).map_while(|_| self.log.send_next()).collect();
+        let entries: Vec<_> = (0..n).map_while(|_| self.log.send_next().copied()).collect();
         self.stats.entries_transferred += entries.len() as u64;
         entries
     }

@@ -490,7 +490,7 @@ impl HostProtocol for HpUfs {
         if let Some(segment) = self.writeback_hint(core) {
             response.piggyback.notice = Notice::WriteSegment(segment);
         } else if let Some(entry) = core.piggyback() {
-            response.piggyback.notice = Notice::Entry(entry);
+            response.piggyback.notice = Notice::Entry(*entry);
         }
     }
 }
