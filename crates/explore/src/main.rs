@@ -103,38 +103,49 @@ impl Row {
     }
 }
 
-/// Searches every scheme as it is, and with each sabotage.
+/// What is searched: a scheme, as it is or with a sabotage.
+type Job = (&'static str, Option<(&'static str, Sabotage)>);
+
+/// Part of the time after which a sabotage has not been found.
+const SABOTAGE_SHARE: f64 = 0.01;
+
+/// Searches every scheme with each sabotage, and then, for as long as there is time, as it is.
+#[allow(clippy::disallowed_types)]
 fn search_all(asked: &Asked) -> Vec<Row> {
-    let mut jobs: Vec<(&str, Option<(&str, Sabotage)>)> = asked.schemes.iter().map(|&scheme| (scheme, None)).collect();
-    for &scheme in &asked.schemes {
-        let concerned = Sabotage::ALL
-            .iter()
-            .filter(|(_, sabotage)| sabotage.concerns(mapping(scheme)) && beyond(*sabotage).is_none());
-        jobs.extend(concerned.map(|&sabotage| (scheme, Some(sabotage))));
-    }
-    // Most sabotages are found within seconds, so they come first and leave their time to the others.
-    let share = |is_correct: bool| {
-        let all = asked.seconds * asked.cores as f64;
-        if is_correct { 0.8 * all / asked.schemes.len() as f64 } else { 0.01 * all }
+    let began = Instant::now();
+    let concerned = |scheme| {
+        let all = Sabotage::ALL.iter().copied();
+        all.filter(move |(_, sabotage)| sabotage.concerns(mapping(scheme)) && beyond(*sabotage).is_none())
     };
+    let sabotages = asked.schemes.iter().flat_map(|&scheme| concerned(scheme).map(move |found| (scheme, Some(found))));
+    let each = SABOTAGE_SHARE * asked.seconds * asked.cores as f64;
+    let mut rows = searched(sabotages.collect(), asked.cores, each);
+    let schemes: Vec<Job> = asked.schemes.iter().map(|&scheme| (scheme, None)).collect();
+    let rounds = schemes.len().div_ceil(asked.cores) as f64;
+    let each = (asked.seconds - began.elapsed().as_secs_f64()) / rounds;
+    rows.extend(searched(schemes, asked.cores, each));
+    let place = |row: &Row| SCHEMES.iter().position(|scheme| *scheme == row.scheme);
+    let number = |row: &Row| Sabotage::ALL.iter().position(|(name, _)| Some(*name) == row.sabotage.map(|(n, _)| n));
+    rows.sort_by_key(|row| (number(row), place(row)));
+    rows
+}
+
+/// The results of searches that take `each` seconds at most, as many at a time as there are cores.
+fn searched(jobs: Vec<Job>, cores: usize, each: f64) -> Vec<Row> {
     let (jobs, rows) = (Mutex::new(jobs), Mutex::new(Vec::new()));
     std::thread::scope(|threads| {
-        for _ in 0..asked.cores {
+        for _ in 0..cores {
             threads.spawn(|| {
                 loop {
                     let next = jobs.lock().expect("no search panics").pop();
                     let Some((scheme, sabotage)) = next else { return };
-                    let row = search(scheme, sabotage, share(sabotage.is_none()));
+                    let row = search(scheme, sabotage, each);
                     rows.lock().expect("no search panics").push(row);
                 }
             });
         }
     });
-    let mut rows = rows.into_inner().expect("no search panics");
-    let place = |row: &Row| SCHEMES.iter().position(|scheme| *scheme == row.scheme);
-    let number = |row: &Row| Sabotage::ALL.iter().position(|(name, _)| Some(*name) == row.sabotage.map(|(n, _)| n));
-    rows.sort_by_key(|row| (number(row), place(row)));
-    rows
+    rows.into_inner().expect("no search panics")
 }
 
 #[allow(clippy::disallowed_types)]
