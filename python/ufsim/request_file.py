@@ -44,9 +44,7 @@ class RequestFile:
     """
 
     def __init__(self, path: Path, spec: "Spec") -> None:
-        made = schema(spec)
-        about = [*(made.metadata or {}).items(), (ARROW_SCHEMA, base64.b64encode(made.serialize()))]
-        self._log = _core.LogFile(made.names, about)
+        self._spec = spec
         self._file = path.open("wb")
         self._parts: Queue[tuple[_core.LogPiece, list[str]] | None] = Queue(WAITING)
         self._failed: BaseException | None = None
@@ -75,9 +73,13 @@ class RequestFile:
         parts = iter(self._parts.get, None)
         try:
             with self._file:
+                # Here, because the run need not wait for what this imports.
+                made = schema(self._spec)
+                about = [*(made.metadata or {}).items(), (ARROW_SCHEMA, base64.b64encode(made.serialize()))]
+                log = _core.LogFile(made.names, about)
                 for part in parts:
-                    self._file.write(self._log.add(*part))
-                self._file.write(self._log.end())
+                    self._file.write(log.add(*part))
+                self._file.write(log.end())
         except BaseException as failed:
             self._failed = failed
         # After a failure parts are only taken, so that nobody waits for ever.

@@ -8,10 +8,10 @@ use crate::activity::{Activity, Levels};
 use crate::config::Config;
 use crate::engine::core::{DeviceEvent, Effects};
 use crate::engine::power::{Flash, GcCopy, Moment};
-use crate::engine::state::{Firmware, Translation};
+use crate::engine::state::Firmware;
 use crate::mapping::{MappingKind, MappingParams, schemes};
 use crate::stats::DeviceStats;
-use crate::stays::Stay;
+use crate::stays::Account;
 
 /// Everything that makes one device, with the parameters of all mapping schemes.
 pub type DeviceConfig = Config<MappingParams>;
@@ -215,23 +215,16 @@ impl Device {
         each!(&self.inner, fw => fw.stats())
     }
 
-    /// How the units of the tag's command were translated. Valid when its response arrives at the host, until the tag
-    /// is used again. For reports only; a host can not ask for it.
+    /// What there is to tell of a tag's command. Valid when its response arrives at the host, until the tag is used
+    /// again. For reports only; a host can not ask for it.
     #[inline]
-    pub fn translation(&self, tag: ufs::Tag) -> Translation {
-        each!(&self.inner, fw => fw.translation(tag))
+    pub fn account(&self, tag: ufs::Tag) -> Account<'_> {
+        each!(&self.inner, fw => fw.account(tag))
     }
 
     /// Notes from now on what commands wait for inside the device. For reports only.
     pub fn note_stays(&mut self) {
         each!(&mut self.inner, fw => fw.note_stays());
-    }
-
-    /// What the tag's command has waited for, in order, with the end of each stay; nothing without
-    /// [`Device::note_stays`]. Valid when its response arrives at the host, until the tag is used again. A host can not
-    /// ask for it.
-    pub fn stays(&self, tag: ufs::Tag) -> &[(Stay, SimTime)] {
-        each!(&self.inner, fw => fw.stays(tag))
     }
 
     /// Notes from now on what flash and firmware are busy with, or no more. For reports only.

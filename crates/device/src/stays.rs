@@ -6,15 +6,31 @@
 //! of `Stay`.
 //!
 //! A stay that waits for flash ends when an operation does. Then the flash says what this operation has waited for on
-//! its die, and that part of the stay becomes [`Stay::Die`]. The causes stand there in their own order: their lengths
-//! are exact, their order in time is not kept.
+//! its die, and that part of the stay becomes another one, that for the die. The causes stand there in their own order:
+//! their lengths are exact, their order in time is not kept.
 
-use nand::{Cause, Wait};
-use units::{Nanos, SimTime};
+use nand::{Behind, Cause, Wait};
+use units::SimTime;
 
-/// What a command waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Stay {
+use crate::engine::core::Job;
+use crate::engine::state::Translation;
+
+/// Declares the stays, in order.
+macro_rules! stays {
+    ($($(#[$doc:meta])* $stay:ident,)+) => {
+        /// What a command waits for. Numbers without gaps, so that tables can have a place for each.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Stay {
+            $($(#[$doc])* $stay,)+
+        }
+
+        impl Stay {
+            /// All stays, in order.
+            pub const ALL: [Stay; [$(Stay::$stay),+].len()] = [$(Stay::$stay),+];
+        }
+    };
+}
+stays! {
     /// The firmware thread, which works on commands that came before.
     Queue,
     /// The front end, which a step of GC holds.
@@ -35,52 +51,101 @@ pub enum Stay {
     Program,
     /// The firmware thread, which works on the command.
     Firmware,
-    /// A die that had other operations to do, for this cause.
-    Die(Cause),
+    /// A die that had other operations to do: reads of the host,
+    DieHostRead,
+    /// programs of what the host wrote,
+    DieHostWrite,
+    /// reads of the mapping,
+    DieMapRead,
+    /// programs of the mapping,
+    DieMapWrite,
+    /// operations of GC,
+    DieGc,
+    /// erases.
+    DieErase,
 }
 
 impl Stay {
     fn is_for_flash(self) -> bool {
         matches!(self, Stay::MapRead | Stay::FlashRead | Stay::Program)
     }
+
+    /// A die had other operations to do for this cause.
+    fn behind(cause: Cause) -> Stay {
+        match cause {
+            Cause::HostRead => Stay::DieHostRead,
+            Cause::HostWrite => Stay::DieHostWrite,
+            Cause::MapRead | Cause::Recovery => Stay::DieMapRead,
+            Cause::MapWrite => Stay::DieMapWrite,
+            Cause::GcRead | Cause::GcWrite | Cause::ValidPageSearch => Stay::DieGc,
+            Cause::Erase => Stay::DieErase,
+        }
+    }
+}
+
+/// What there is to tell of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Account<'a> {
+    /// How its units were translated.
+    pub translation: Translation,
+    /// What it has waited for, in order, with the end of each stay; nothing without
+    /// [`Device::note_stays`](crate::Device::note_stays).
+    pub stays: &'a [(Stay, SimTime)],
+}
+
+/// The state of the front end that many commands may wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Front {
+    /// What holds it.
+    pub job: Option<Job>,
+    /// The command that is accepted next.
+    pub next: Option<u8>,
+    /// That command waits for a map unit.
+    pub loads: bool,
 }
 
 /// The stays of the commands under way, by tag.
 #[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub struct Stays {
-    /// What each command waits for now.
-    now: [Stay; TAGS],
-    /// What each has waited for before, with the end of each stay.
-    ended: Vec<Vec<(Stay, SimTime)>>,
+    /// By tag.
+    courses: Vec<Course>,
     /// Commands that may have got to another stay in the present event.
     pub(crate) moved: Vec<u8>,
-    /// Who holds the front end, and the command that is accepted next, with whether it waits for a map unit. Other
-    /// commands than those of `moved` change their stay only when these do.
-    pub(crate) front: (Option<Stay>, Option<(u8, bool)>),
-    /// When the flash operation was submitted that ends in the present event.
+    /// Other commands than those of `moved` change their stay only when this does.
+    pub(crate) front: Front,
+    /// When the flash operation was submitted that ends in the present event; `None` if it has not waited for its die.
     pub(crate) operation: Option<SimTime>,
     /// What this operation has waited for on its die.
-    behind: Vec<(Cause, Nanos)>,
+    behind: Behind,
 }
 
-/// Numbers that a tag may have.
-const TAGS: usize = 1 << u8::BITS;
+/// What one command waits for.
+#[cfg_attr(feature = "explore", derive(Clone))]
+#[derive(Debug)]
+struct Course {
+    now: Stay,
+    /// Loads of map units that it waits for.
+    loads: u32,
+    /// What it has waited for before, with the end of each stay.
+    ended: Vec<(Stay, SimTime)>,
+}
 
 impl Stays {
     /// Nothing under way.
     pub fn new() -> Stays {
-        let ended = vec![Vec::new(); TAGS];
-        let (moved, behind) = (Vec::new(), Vec::new());
-        Stays { now: [Stay::Queue; TAGS], ended, moved, front: (None, None), operation: None, behind }
+        let course = |_| Course { now: Stay::Queue, loads: 0, ended: Vec::new() };
+        let (courses, behind) = ((0..=u8::MAX).map(course).collect(), Behind::default());
+        Stays { courses, moved: Vec::new(), front: Front::default(), operation: None, behind }
     }
 
     /// A command has come.
     #[inline(never)]
     pub fn begin(&mut self, tag: u8) {
         self.moved.push(tag);
-        self.now[usize::from(tag)] = Stay::Queue;
-        self.ended[usize::from(tag)].clear();
+        let course = &mut self.courses[usize::from(tag)];
+        course.now = Stay::Queue;
+        course.ended.clear();
     }
 
     /// The command of this tag goes on or begins to wait in the present event.
@@ -92,23 +157,36 @@ impl Stays {
     }
 
     /// A flash operation ends in the present event.
+    #[inline]
     pub fn operation_ended(&mut self, wait: Wait<'_>) {
-        self.operation = Some(wait.submitted);
-        self.behind.clear();
-        if let Some(times) = wait.behind {
-            let waited = Cause::ALL.into_iter().zip(times.iter().copied());
-            self.behind.extend(waited.filter(|&(_, time)| time > Nanos::ZERO));
+        if !wait.behind.is_nothing() {
+            (self.operation, self.behind) = (Some(wait.submitted), *wait.behind);
         }
     }
 
     /// What a command waits for now.
     pub fn now(&self, tag: u8) -> Stay {
-        self.now[usize::from(tag)]
+        self.courses[usize::from(tag)].now
+    }
+
+    /// The command of this tag waits for one more load of a map unit.
+    pub fn load_begun(&mut self, tag: u8) {
+        self.courses[usize::from(tag)].loads += 1;
+    }
+
+    /// One of the loads that the command of this tag waits for is done.
+    pub fn load_done(&mut self, tag: u8) {
+        self.courses[usize::from(tag)].loads -= 1;
+    }
+
+    /// True if a command waits for a load of a map unit.
+    pub fn loads(&self, tag: u8) -> bool {
+        self.courses[usize::from(tag)].loads > 0
     }
 
     /// From `time` on a command waits for this. Where it goes on to wait for flash, it waits for another operation.
     pub fn note(&mut self, tag: u8, stay: Stay, time: SimTime) {
-        let before = std::mem::replace(&mut self.now[usize::from(tag)], stay);
+        let before = std::mem::replace(&mut self.courses[usize::from(tag)].now, stay);
         if before != stay || self.operation.is_some() && stay.is_for_flash() {
             self.end(tag, before, time);
         }
@@ -117,27 +195,34 @@ impl Stays {
     /// A command is answered at `time`, and its response leaves at `left`.
     #[inline(never)]
     pub fn answered(&mut self, tag: u8, time: SimTime, left: SimTime) {
-        self.end(tag, self.now[usize::from(tag)], time);
-        self.ended[usize::from(tag)].push((Stay::Firmware, left));
+        self.end(tag, self.now(tag), time);
+        self.courses[usize::from(tag)].ended.push((Stay::Firmware, left));
     }
 
+    #[inline]
     fn end(&mut self, tag: u8, stay: Stay, time: SimTime) {
-        let ended = &mut self.ended[usize::from(tag)];
         if let Some(submitted) = self.operation.filter(|_| stay.is_for_flash()) {
-            ended.push((stay, submitted));
-            let mut until = submitted;
-            for &(cause, time) in &self.behind {
-                until = until + time;
-                ended.push((Stay::Die(cause), until));
-            }
+            self.end_before_operation(tag, stay, submitted);
         }
-        ended.push((stay, time));
+        self.courses[usize::from(tag)].ended.push((stay, time));
+    }
+
+    /// Ends a stay when the operation was submitted that ends in the present event, and adds what that has waited for.
+    #[inline(never)]
+    fn end_before_operation(&mut self, tag: u8, stay: Stay, submitted: SimTime) {
+        let ended = &mut self.courses[usize::from(tag)].ended;
+        ended.push((stay, submitted));
+        let mut until = submitted;
+        for (cause, time) in self.behind.iter() {
+            until = until + time;
+            ended.push((Stay::behind(cause), until));
+        }
     }
 
     /// What a command has waited for, in order, with the end of each stay. A stay whose end does not lie behind the
     /// end before has no length.
     pub fn of(&self, tag: u8) -> &[(Stay, SimTime)] {
-        &self.ended[usize::from(tag)]
+        &self.courses[usize::from(tag)].ended
     }
 }
 

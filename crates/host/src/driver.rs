@@ -14,7 +14,7 @@ use crate::booster::{AnyBooster, Apps, Booster, HostMemory, Internal, OwnCommand
 use crate::config::{HostConfig, HostConfigError};
 use crate::knowledge::Knowledge;
 use crate::knowledge::view::{Blind, CacheView};
-use crate::request::{Completion, HostMapping, Noted, Part, ReadInFlight, Request, RequestOp};
+use crate::request::{Completion, HostMapping, InFlight, Noted, Part, Request, RequestOp};
 use crate::sched::registry::SchedulerKind;
 use crate::sched::{AnyScheduler, Batch};
 use crate::stats::HostStats;
@@ -335,25 +335,19 @@ impl Driver {
         self.tags.in_flight()
     }
 
-    /// The request whose command is in flight under this tag; `None` for the driver's own commands. To be called before
+    /// Whose command is in flight under this tag; `None` for the driver's own commands. For reports; to be called before
     /// the response is handled.
-    pub fn request_in_flight(&self, tag: Tag) -> Option<u32> {
-        let owner = self.tags.sent(tag)?.owner?;
-        Some(self.requests.request(owner.request).id)
-    }
-
-    /// The read in flight under this tag; `None` for other commands. For reports; to be called before the response is
-    /// handled.
-    pub fn read_in_flight(&self, tag: Tag) -> Option<ReadInFlight> {
+    #[inline]
+    pub fn in_flight(&self, tag: Tag) -> Option<InFlight> {
         let Sent { op, owner: Some(owner) } = self.tags.sent(tag)? else { return None };
         let mapping = match op {
-            Op::HpbRead { .. } => HostMapping::Known,
-            Op::MappedRead { .. } if self.requests.has_parked(owner.request) => HostMapping::Fetched,
-            Op::MappedRead { .. } => HostMapping::Known,
-            Op::Read { .. } => HostMapping::Unknown,
-            _ => return None,
+            Op::HpbRead { .. } => Some(HostMapping::Known),
+            Op::MappedRead { .. } if self.requests.has_parked(owner.request) => Some(HostMapping::Fetched),
+            Op::MappedRead { .. } => Some(HostMapping::Known),
+            Op::Read { .. } => Some(HostMapping::Unknown),
+            _ => None,
         };
-        Some(ReadInFlight { request: self.requests.request(owner.request).id, mapping })
+        Some(InFlight { request: self.requests.request(owner.request).id, mapping })
     }
 
     /// Since when the part of the user command that was issued last had waited for the booster: until its mapping was

@@ -65,7 +65,7 @@ pub use config::{HostConfig, HostConfigError};
 pub use driver::Driver;
 pub use knowledge::kind::CacheKnowledge;
 pub use knowledge::view::{Blind, CacheView};
-pub use request::{Completion, HostMapping, ReadInFlight, Request, RequestOp};
+pub use request::{Completion, HostMapping, InFlight, Request, RequestOp};
 pub use sched::SchedulerParams;
 pub use sched::registry::SchedulerKind;
 pub use stats::HostStats;

@@ -81,13 +81,13 @@ pub enum HostMapping {
     Unknown,
 }
 
-/// A read that the device has under way.
+/// A command of a request that the device has under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReadInFlight {
+pub struct InFlight {
     /// The request to which it belongs.
     pub request: u32,
-    /// What the driver knew of its mapping.
-    pub mapping: HostMapping,
+    /// What the driver knew of the mapping, of reads.
+    pub mapping: Option<HostMapping>,
 }
 
 /// The piece of a request that still has to be sent. Schedulers order parts.

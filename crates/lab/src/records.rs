@@ -61,8 +61,11 @@ pub(crate) struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     entries: Vec<Entry>,
-    /// The times of the stages that took time, one request after another, each in order of the stages.
+    /// The times of the stages that took time, one request after another, each in order of the stages; after them
+    /// places of no meaning, so that there is one look for room in a request.
     times: Vec<Nanos>,
+    /// How many times there are.
+    used: usize,
 }
 
 impl Records {
@@ -77,7 +80,7 @@ impl Records {
     pub fn push(&mut self, request: &WorkRequest, slot: &Slot, path: &Path, completed: SimTime) {
         let Slot { measured, lpa, len, dispatched, status, outcome, .. } = *slot;
         let (request, taken) = (*request, path.taken());
-        path.add_times(&mut self.times);
+        self.add_times(path.times());
         self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, taken });
     }
 
@@ -85,7 +88,7 @@ impl Records {
     pub fn add(&mut self, record: &RequestRecord) {
         let RequestRecord { request, measured, lpa, len, dispatched, completed, status, outcome, stages } = *record;
         let taken = (0..STAGES).filter(|&stage| stages[stage] > Nanos::ZERO).fold(0, |taken, stage| taken | 1 << stage);
-        self.times.extend(stages_of(taken).map(|stage| stages[stage]));
+        self.add_times(stages_of(taken).map(|stage| stages[stage]));
         self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, taken });
     }
 
@@ -96,18 +99,33 @@ impl Records {
 
     /// The times of the stages that took time, one request after another, each in order of the stages.
     pub fn times(&self) -> impl Iterator<Item = Nanos> {
-        self.times.iter().copied()
+        self.times[..self.used].iter().copied()
+    }
+
+    /// Adds at most as many times as there are stages.
+    #[inline]
+    fn add_times(&mut self, times: impl Iterator<Item = Nanos>) {
+        let need = self.used + STAGES;
+        if self.times.len() < need {
+            self.times.resize(2 * need, Nanos::ZERO);
+        }
+        let mut count = 0;
+        for (to, time) in self.times[self.used..need].iter_mut().zip(times) {
+            *to = time;
+            count += 1;
+        }
+        self.used += count;
     }
 
     /// Forgets all of them; the memory stays.
     pub fn clear(&mut self) {
         self.entries.clear();
-        self.times.clear();
+        self.used = 0;
     }
 
     /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = RequestRecord> {
-        let mut times = &self.times[..];
+        let mut times = &self.times[..self.used];
         self.entries.iter().map(move |entry| {
             let (of_entry, later) = times.split_at(entry.taken.count_ones() as usize);
             times = later;

@@ -119,12 +119,57 @@ impl fmt::Debug for Keep {
     }
 }
 
-/// A request under way. Its place is used again, so that little has to be written for the next one.
+/// A request under way.
 #[derive(Clone, Debug)]
 struct UnderWay {
     /// `None` if there is none, or none of the log.
     request: Option<WorkRequest>,
+    /// When the workload handed it in.
+    entered: SimTime,
+    /// Its path has a place in [`Paths::others`].
+    has_path: bool,
+}
+
+/// The paths of requests under way. Most requests take one command, and their path is made when its response has come:
+/// all of these in the same memory, which is near the processor for that.
+#[derive(Debug)]
+struct Paths {
+    /// The request that was asked for last, and its path.
+    last: Option<usize>,
     path: Path,
+    /// Paths of others that have begun.
+    others: Vec<Path>,
+}
+
+impl Paths {
+    /// The path of the request of this place.
+    #[inline]
+    fn of(&mut self, place: usize, under_way: &mut [UnderWay]) -> &mut Path {
+        if self.last != Some(place) {
+            self.keep_last(under_way);
+            self.last = Some(place);
+            let UnderWay { request, entered, has_path } = &under_way[place];
+            if *has_path {
+                self.path = self.others[place];
+            } else {
+                self.path.restart(request.map_or(*entered, |request| request.arrival));
+                self.path.extend(Stage::Outside, *entered);
+            }
+        }
+        &mut self.path
+    }
+
+    /// Another path comes; that of a request that goes on is kept.
+    #[inline]
+    fn keep_last(&mut self, under_way: &mut [UnderWay]) {
+        if let Some(place) = self.last {
+            if self.others.len() <= place {
+                self.others.resize(place + 1, Path::from(SimTime::START));
+            }
+            self.others[place] = self.path;
+            under_way[place].has_path = true;
+        }
+    }
 }
 
 /// A log of requests while a run goes on.
@@ -132,6 +177,7 @@ struct UnderWay {
 pub(crate) struct RequestLog {
     keep: Keep,
     under_way: Vec<UnderWay>,
+    paths: Paths,
     records: Records,
     left_out: u64,
     /// Memory of pieces that comes back.
@@ -142,8 +188,9 @@ pub(crate) struct RequestLog {
 impl RequestLog {
     /// An empty log.
     pub(crate) fn new(keep: Keep) -> RequestLog {
+        let paths = Paths { last: None, path: Path::from(SimTime::START), others: Vec::new() };
         let (under_way, records) = (Vec::new(), Records::default());
-        RequestLog { keep, under_way, records, left_out: 0, spare: channel(), stopped: false }
+        RequestLog { keep, under_way, paths, records, left_out: 0, spare: channel(), stopped: false }
     }
 
     /// Remembers a request that the workload hands in now.
@@ -151,35 +198,35 @@ impl RequestLog {
     pub(crate) fn entered(&mut self, issued: &Issued, now: SimTime) {
         let place = issued.ticket.index();
         if self.under_way.len() <= place {
-            let path = Path::from(SimTime::START);
-            self.under_way.resize(place + 1, UnderWay { request: None, path });
+            self.under_way.resize(place + 1, UnderWay { request: None, entered: now, has_path: false });
         }
-        let UnderWay { request, path } = &mut self.under_way[place];
-        *request = Some(issued.request);
-        path.restart(issued.request.arrival);
-        path.extend(Stage::Outside, now);
+        self.under_way[place] = UnderWay { request: Some(issued.request), entered: now, has_path: false };
     }
 
     /// The path of a request that is under way; `None` if it was submitted before the log began.
+    #[inline]
     pub(crate) fn path(&mut self, ticket: Ticket) -> Option<&mut Path> {
-        let UnderWay { request, path } = self.under_way.get_mut(ticket.index())?;
-        request.is_some().then_some(path)
+        let place = ticket.index();
+        self.under_way.get(place)?.request.as_ref()?;
+        Some(self.paths.of(place, &mut self.under_way))
     }
 
     /// Logs a request that completes now. One that was submitted before the log began is not in it.
     #[inline(never)]
     pub(crate) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
-        let Some(UnderWay { request: place, path }) = self.under_way.get_mut(ticket.index()) else { return };
-        let Some(request) = place else { return };
+        let place = ticket.index();
+        let Some(request) = self.under_way.get(place).and_then(|under_way| under_way.request) else { return };
+        let path = self.paths.of(place, &mut self.under_way);
         path.extend(Stage::Wake, now);
         if let Keep::First(most) = self.keep
             && self.records.len() == most
         {
             self.left_out += 1;
         } else {
-            self.records.push(request, slot, path, now);
+            self.records.push(&request, slot, path, now);
         }
-        *place = None;
+        self.paths.last = None;
+        self.under_way[place].request = None;
         if let Keep::Pieces { length, .. } = self.keep
             && self.records.len() == length
         {

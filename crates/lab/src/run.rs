@@ -22,9 +22,9 @@ mod read_back;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use device::Device;
+use device::{Account, Device};
 use host::block::Block;
-use host::{AppSignal, Completion, Driver, HostConfigError, Request, RequestOp};
+use host::{AppSignal, Completion, Driver, HostConfigError, InFlight, Request, RequestOp};
 use thiserror::Error;
 use ufs::{Link, PowerConfig, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
@@ -253,7 +253,6 @@ impl System {
             Some(Turn::Caller) => self.memory_turn(),
             Some(Turn::Response(tag)) => {
                 if self.notes_outcomes {
-                    self.note_translation(tag);
                     self.note_response(tag);
                 }
                 self.stack.deliver(tag);
@@ -273,22 +272,19 @@ impl System {
     }
 
     /// For the log of requests, a series, and sources that want to know: asks both ends of the link how the command has
-    /// been translated.
-    #[inline(never)]
-    fn note_translation(&mut self, tag: Tag) {
-        if let Some(read) = self.stack.driver.read_in_flight(tag) {
-            let outcome = request_log::outcome(read.mapping, self.stack.device.translation(tag));
-            let slot = self.requests.get(Ticket(read.request));
-            slot.outcome = slot.outcome.max(Some(outcome));
-        }
-    }
-
-    /// For the log of requests: what the request of this tag has waited for until now.
+    /// been translated. For the log also what its request has waited for until now.
     #[inline(never)]
     fn note_response(&mut self, tag: Tag) {
-        let (Some(log), Some(id)) = (&mut self.log, self.stack.driver.request_in_flight(tag)) else { return };
-        let (passage, stays, now) = (self.stack.passage(tag), self.stack.device.stays(tag), self.stack.now());
-        each_path(log, &mut self.requests, Ticket(id), |path| path.responded(passage, stays, now));
+        let Some(InFlight { request, mapping }) = self.stack.driver.in_flight(tag) else { return };
+        let Account { translation, stays } = self.stack.device.account(tag);
+        if let Some(mapping) = mapping {
+            let slot = self.requests.get(Ticket(request));
+            slot.outcome = slot.outcome.max(Some(request_log::outcome(mapping, translation)));
+        }
+        if let Some(log) = &mut self.log {
+            let (passage, now) = (self.stack.passage(tag), self.stack.now());
+            each_path(log, &mut self.requests, Ticket(request), |path| path.responded(passage, stays, now));
+        }
     }
 
     /// The host's turn: ended requests to the workload, new ones to the driver, commands to the link.
@@ -601,7 +597,7 @@ impl System {
 }
 
 /// For the log of requests: the paths of a request and of those that are merged with it.
-#[inline(never)]
+#[inline]
 fn each_path(log: &mut RequestLog, requests: &mut Requests, leader: Ticket, mut change: impl FnMut(&mut Path)) {
     for ticket in std::iter::successors(Some(leader), |&ticket| requests.get(ticket).rider) {
         if let Some(path) = log.path(ticket) {

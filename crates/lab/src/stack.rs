@@ -424,7 +424,7 @@ mod tests {
         let Some(Turn::Response(tag)) = turns.into_iter().find(|turn| *turn != Turn::None) else { panic!("no answer") };
         let ready = ready.expect("it has recovered");
         let arrived = stack.passage(tag).arrived;
-        assert_eq!(stack.device.stays(tag)[..2], [(Stay::Queue, arrived), (Stay::Recovery, ready)]);
+        assert_eq!(stack.device.account(tag).stays[..2], [(Stay::Queue, arrived), (Stay::Recovery, ready)]);
         assert!(ready > arrived);
     }
 

@@ -11,7 +11,6 @@
 //! stages tell what the request waited for, not what its commands took in all.
 
 use device::Stay;
-use nand::Cause;
 use units::{Nanos, SimTime};
 
 /// Declares the stages with their names as columns.
@@ -78,8 +77,19 @@ stages! {
     Wake = "wake",
 }
 
-impl From<Stay> for Stage {
-    fn from(stay: Stay) -> Stage {
+impl Stage {
+    /// The stage of each stay, in the order of [`Stay::ALL`]. A table, because a jump for each would often be guessed
+    /// wrong.
+    const OF_STAYS: [Stage; Stay::ALL.len()] = {
+        let (mut stages, mut at) = ([Stage::Queue; Stay::ALL.len()], 0);
+        while at < Stay::ALL.len() {
+            stages[at] = Stage::of(Stay::ALL[at]);
+            at += 1;
+        }
+        stages
+    };
+
+    const fn of(stay: Stay) -> Stage {
         match stay {
             Stay::Queue => Stage::Queue,
             Stay::Gc => Stage::Gc,
@@ -91,21 +101,12 @@ impl From<Stay> for Stage {
             Stay::FlashRead => Stage::FlashRead,
             Stay::Program => Stage::Program,
             Stay::Firmware => Stage::Firmware,
-            Stay::Die(cause) => Stage::behind(cause),
-        }
-    }
-}
-
-impl Stage {
-    /// A die had other operations to do for this cause.
-    fn behind(cause: Cause) -> Stage {
-        match cause {
-            Cause::HostRead => Stage::DieHostRead,
-            Cause::HostWrite => Stage::DieHostWrite,
-            Cause::MapRead | Cause::Recovery => Stage::DieMapRead,
-            Cause::MapWrite => Stage::DieMapWrite,
-            Cause::GcRead | Cause::GcWrite | Cause::ValidPageSearch => Stage::DieGc,
-            Cause::Erase => Stage::DieErase,
+            Stay::DieHostRead => Stage::DieHostRead,
+            Stay::DieHostWrite => Stage::DieHostWrite,
+            Stay::DieMapRead => Stage::DieMapRead,
+            Stay::DieMapWrite => Stage::DieMapWrite,
+            Stay::DieGc => Stage::DieGc,
+            Stay::DieErase => Stage::DieErase,
         }
     }
 }
@@ -147,25 +148,28 @@ impl Path {
     /// Makes this the path of another request.
     #[inline]
     pub fn restart(&mut self, arrival: SimTime) {
-        *self = Path::from(arrival);
+        stages_of(self.taken).for_each(|stage| self.spent[stage] = Nanos::ZERO);
+        (self.until, self.taken) = (arrival, 0);
     }
 
     /// The time up to `at` was spent in a stage, as far as it belongs to none yet.
     #[inline]
     pub fn extend(&mut self, stage: Stage, at: SimTime) {
-        if at > self.until {
-            self.spent[stage as usize] += at.since(self.until);
-            self.taken |= 1 << stage as u32;
-            self.until = at;
-        }
+        // Without a branch: whether a stage took any time is hard to guess.
+        let until = self.until.max(at);
+        let time = until.since(self.until);
+        self.spent[stage as usize] += time;
+        self.taken |= u32::from(time > Nanos::ZERO) << stage as u32;
+        self.until = until;
     }
 
     /// A response came to the host at `now`. The last of the command's stays in the device ended when it left.
+    #[inline]
     pub fn responded(&mut self, passage: Passage, stays: &[(Stay, SimTime)], now: SimTime) {
         self.extend(Stage::Driver, passage.fetching);
         self.extend(Stage::Fetch, passage.sent);
         self.extend(Stage::LinkDown, passage.arrived);
-        stays.iter().for_each(|&(stay, end)| self.extend(stay.into(), end));
+        stays.iter().for_each(|&(stay, end)| self.extend(Stage::OF_STAYS[stay as usize], end));
         self.extend(Stage::LinkUp, now);
     }
 
@@ -175,16 +179,10 @@ impl Path {
         self.taken
     }
 
-    /// Adds their times to others, in order of the stages.
+    /// Their times, in order of the stages.
     #[inline]
-    pub fn add_times(&self, to: &mut Vec<Nanos>) {
-        // Together, or there is a look for room before each of them.
-        let (mut times, mut count) = ([Nanos::ZERO; STAGES], 0);
-        for stage in stages_of(self.taken) {
-            times[count] = self.spent[stage];
-            count += 1;
-        }
-        to.extend_from_slice(&times[..count]);
+    pub fn times(&self) -> impl Iterator<Item = Nanos> {
+        stages_of(self.taken).map(|stage| self.spent[stage])
     }
 }
 
@@ -198,7 +196,7 @@ pub fn stages_of(mut bits: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Time in each stage, from what [`Path::taken`] and [`Path::times`] have given.
+/// Time in each stage, from what [`Path::taken`] and [`Path::times`] give.
 pub fn spread(taken: u32, times: &[Nanos]) -> [Nanos; STAGES] {
     let mut spent = [Nanos::ZERO; STAGES];
     stages_of(taken).zip(times).for_each(|(stage, &time)| spent[stage] = time);
@@ -218,7 +216,7 @@ mod tests {
         let mut path = Path::from(at(100));
         path.extend(Stage::Outside, at(110));
         path.extend(Stage::Block, at(110));
-        let die = Stay::Die(Cause::GcWrite);
+        let die = Stay::DieGc;
         let stays = [(Stay::Queue, at(128)), (die, at(139)), (Stay::FlashRead, at(149)), (Stay::Firmware, at(150))];
         path.responded(Passage { fetching: at(112), sent: at(115), arrived: at(120) }, &stays, at(160));
         // It was on the link while the first was in the device.
@@ -226,8 +224,7 @@ mod tests {
         path.responded(Passage { fetching: at(118), sent: at(118), arrived: at(165) }, &stays, at(181));
         path.extend(Stage::Wake, at(185));
         let spent = |path: &Path| {
-            let mut times = Vec::new();
-            path.add_times(&mut times);
+            let times: Vec<_> = path.times().collect();
             spread(path.taken(), &times).map(|time| time.0)
         };
         let sum = |stage: Stage| spent(&path)[stage as usize];

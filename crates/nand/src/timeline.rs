@@ -318,7 +318,7 @@ impl Timeline {
         let InFlight { task, started, register_hit } = &self.slab[slot as usize];
         let finished = Finished { op: task.op, started: *started, register_hit: *register_hit };
         if let Some(waits) = &mut self.waits {
-            waits.ended(die, slot, task.op.cause, now.since(*started));
+            waits.ended(die, slot, (state.waiting != 0).then(|| (task.op.cause, now.since(*started))));
         }
         self.free.push(slot);
         if state.waiting == 0 {

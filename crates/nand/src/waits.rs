@@ -9,22 +9,55 @@ use crate::op::Cause;
 pub struct Wait<'a> {
     /// When the operation was submitted.
     pub submitted: SimTime,
-    /// In the order of [`Cause::ALL`], together the time from its submission to its start. `None` if the die was idle,
-    /// as it is for most operations.
-    pub behind: Option<&'a [Nanos; Cause::COUNT]>,
+    /// What its die did, together the time from its submission to its start. Nothing if the die was idle, as it is for
+    /// most operations.
+    pub behind: &'a Behind,
+}
+
+/// Times by cause.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Behind {
+    /// The causes whose time is not 0, a bit for each by [`Cause::index`]; the times of others mean nothing.
+    causes: u16,
+    times: [Nanos; Cause::COUNT],
+}
+
+// There is a bit for each cause.
+const _: () = assert!(Cause::COUNT <= u16::BITS as usize);
+
+/// Behind nothing.
+static NOTHING: Behind = Behind { causes: 0, times: [Nanos::ZERO; Cause::COUNT] };
+
+impl Behind {
+    /// True if there was nothing to wait for.
+    #[inline]
+    pub fn is_nothing(&self) -> bool {
+        self.causes == 0
+    }
+
+    /// The causes for which there was a wait, in the order of [`Cause::ALL`], each with its time.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (Cause, Nanos)> {
+        let mut left = self.causes;
+        std::iter::from_fn(move || {
+            let cause = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some((Cause::ALL[cause], self.times[cause]))
+        })
+    }
 }
 
 /// The waits of the operations under way. A die is never idle while an operation waits for it, so what it did in the
 /// meantime is the difference of two sums. An operation that need not wait only leaves the time of its submission.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
-    /// Time that each die has worked, by cause, in operations that have ended.
+    /// Time that each die has worked, by cause, in operations that have ended while others waited for it.
     worked: Vec<[Nanos; Cause::COUNT]>,
     /// By place of the slab: when the operation was submitted, and whether its die had other work.
     submitted: Vec<(SimTime, bool)>,
     /// For each place of the slab whose die had other work: what it had worked when the operation was submitted; from
     /// its start on, its wait.
-    behind: Vec<[Nanos; Cause::COUNT]>,
+    behind: Vec<Behind>,
     /// Place of the operation that has ended last. Nothing else is there before the next is submitted.
     last: usize,
 }
@@ -42,13 +75,13 @@ impl Waits {
         let slot = slot as usize;
         if self.submitted.len() <= slot {
             self.submitted.resize(slot + 1, (SimTime::START, false));
-            self.behind.resize(slot + 1, [Nanos::ZERO; Cause::COUNT]);
+            self.behind.resize(slot + 1, NOTHING);
         }
         self.submitted[slot] = (now, running.is_some());
         if let Some((cause, time)) = running {
-            let behind = &mut self.behind[slot];
-            *behind = self.worked[die as usize];
-            behind[cause.index()] += time;
+            let times = &mut self.behind[slot].times;
+            *times = self.worked[die as usize];
+            times[cause.index()] += time;
         }
     }
 
@@ -58,21 +91,28 @@ impl Waits {
         // Operations that were under way before the first call of `submitted` have no place.
         if let Some((_, true)) = self.submitted.get(slot as usize) {
             let worked = &self.worked[usize::from(die)];
-            let behind = &mut self.behind[slot as usize];
-            *behind = std::array::from_fn(|cause| Nanos(worked[cause].0.saturating_sub(behind[cause].0)));
+            let Behind { causes, times } = &mut self.behind[slot as usize];
+            *causes = 0;
+            for (cause, (time, worked)) in times.iter_mut().zip(worked).enumerate() {
+                *time = Nanos(worked.0.saturating_sub(time.0));
+                *causes |= u16::from(*time > Nanos::ZERO) << cause;
+            }
         }
     }
 
-    /// An operation ends, after so much time since its start.
+    /// An operation ends. If others have waited for its die: its cause, and the time since its start.
     #[inline]
-    pub fn ended(&mut self, die: u16, slot: u32, cause: Cause, took: Nanos) {
-        self.worked[usize::from(die)][cause.index()] += took;
+    pub fn ended(&mut self, die: u16, slot: u32, held_up: Option<(Cause, Nanos)>) {
+        if let Some((cause, took)) = held_up {
+            self.worked[usize::from(die)][cause.index()] += took;
+        }
         self.last = slot as usize;
     }
 
     /// The wait of the operation that has ended last. Has to be asked for before another one is submitted.
+    #[inline]
     pub fn last(&self) -> Wait<'_> {
         let (submitted, queued) = self.submitted.get(self.last).copied().unwrap_or((SimTime::START, false));
-        Wait { submitted, behind: queued.then(|| &self.behind[self.last]) }
+        Wait { submitted, behind: if queued { &self.behind[self.last] } else { &NOTHING } }
     }
 }

@@ -55,11 +55,7 @@ impl<M: Mapping> Firmware<M> {
             Purpose::SegmentLoad { units } => {
                 let waiters =
                     self.loads.active.iter().filter(|load| load.units == units).flat_map(|load| &load.waiters);
-                let tag = |waiter: &Waiter<M::Awaited>| match *waiter {
-                    Waiter::Unit { tag, .. } | Waiter::Command { tag, .. } => Some(command(tag)),
-                    Waiter::Write { .. } => None,
-                };
-                waiters.filter_map(tag).collect()
+                waiters.filter_map(Waiter::tag).map(command).collect()
             }
             _ => Vec::new(),
         };

@@ -38,7 +38,7 @@ use ufs::{
 use units::{Counter, CounterSet, Lpa, Seq, SimTime};
 
 use self::core::{DeviceEvent, Effects, Job, META_RESERVE};
-use self::state::{Firmware, Translation};
+use self::state::Firmware;
 use crate::activity::Work;
 use crate::knowledge::{Programmed, Sight};
 use crate::meta::Kind;
@@ -46,7 +46,7 @@ use crate::ops::{ProgramReason, Purpose};
 use crate::seat::{MapMemory, Mapping};
 use crate::sram::Owner;
 use crate::stats::DeviceStats;
-use crate::stays::Stay;
+use crate::stays::Account;
 
 impl<M: Mapping> Firmware<M> {
     /// See [`crate::Device::prefetch`].
@@ -315,9 +315,11 @@ impl<M: Mapping> Firmware<M> {
         self.core.effects.responses = responses;
     }
 
-    /// What the command of a tag has waited for, if that is noted.
-    pub fn stays(&self, tag: Tag) -> &[(Stay, SimTime)] {
-        self.stays.as_ref().map_or(&[], |stays| stays.of(tag.0))
+    /// How the units of a tag's command have been translated so far, and what it has waited for, if that is noted.
+    /// Valid until the next command with this tag arrives.
+    pub fn account(&self, tag: Tag) -> Account<'_> {
+        let stays = self.stays.as_ref().map_or(&[][..], |stays| stays.of(tag.0));
+        Account { translation: self.commands[usize::from(tag.0)].translation, stays }
     }
 
     /// Wakes and responses that calls have asked for. The caller takes them out.
@@ -380,12 +382,6 @@ impl<M: Mapping> Firmware<M> {
             map_page_entries: self.core.meta.units().entries(),
             map_cache_entries: self.map.cache_entries(&self.core).clamp(1, self.core.cfg.capacity_units.into()) as u32,
         }
-    }
-
-    /// How the units of the tag's command have been translated so far. Valid until the next command with this tag
-    /// arrives.
-    pub fn translation(&self, tag: Tag) -> Translation {
-        self.commands[usize::from(tag.0)].translation
     }
 
     /// SRAM beside the pool, for a host that has asked for sealed entries or does `asks`.

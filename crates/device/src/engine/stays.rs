@@ -8,13 +8,16 @@ use super::core::Job;
 use super::state::Firmware;
 use super::waiting::Waiter;
 use crate::seat::Mapping;
-use crate::stays::{Stay, Stays};
+use crate::stays::{Front, Stay, Stays};
 
 impl<M: Mapping> Firmware<M> {
     /// Notes from now on what commands wait for.
     pub fn note_stays(&mut self) {
         self.core.nand.note_waits();
-        self.stays = Some(Box::new(Stays::new()));
+        let mut stays = Box::new(Stays::new());
+        let waiters = self.loads.active.iter().flat_map(|load| &load.waiters);
+        waiters.filter_map(Waiter::tag).for_each(|tag| stays.load_begun(tag));
+        self.stays = Some(stays);
     }
 
     /// A command may wait for something else from now on.
@@ -27,9 +30,9 @@ impl<M: Mapping> Firmware<M> {
 
     /// Commands that wait for a map unit move when it has been read.
     pub(super) fn waiter_moved(&mut self, waiter: &Waiter<M::Awaited>) {
-        match *waiter {
-            Waiter::Unit { tag, .. } | Waiter::Command { tag, .. } => self.moved(tag),
-            Waiter::Write { .. } => self.ordered.front().copied().into_iter().for_each(|tag| self.moved(tag)),
+        if let Some(stays) = &mut self.stays {
+            waiter.tag().into_iter().for_each(|tag| stays.load_done(tag));
+            waiter.tag().or(self.ordered.front().copied()).into_iter().for_each(|tag| stays.moved(tag));
         }
     }
 
@@ -45,17 +48,20 @@ impl<M: Mapping> Firmware<M> {
     #[inline(never)]
     pub(super) fn update_stays(&mut self) {
         let Some(mut stays) = self.stays.take() else { return };
-        let front = (self.held_by(), self.ordered.front().map(|&tag| (tag, self.lookups.write_loading)));
+        let (job, next) = (self.core.job, self.ordered.front().copied());
+        let front = Front { job, next, loads: next.is_some() && self.lookups.write_loading };
         self.note_moved(&mut stays);
         // What follows is not the work of the operation.
         stays.operation = None;
-        let before = std::mem::replace(&mut stays.front, front);
-        if before.0 != front.0 {
-            stays.moved.extend(self.incoming.iter().chain(&self.ordered));
-        } else if before.1 != front.1 {
-            stays.moved.extend([before.1, front.1].into_iter().flatten().map(|(tag, _)| tag));
+        if stays.front != front {
+            let before = std::mem::replace(&mut stays.front, front);
+            if before.job != front.job {
+                stays.moved.extend(self.incoming.iter().chain(&self.ordered));
+            } else {
+                stays.moved.extend([before.next, front.next].into_iter().flatten());
+            }
+            self.note_moved(&mut stays);
         }
-        self.note_moved(&mut stays);
         debug_assert!(self.stays_hold(&stays), "a command has moved, and nobody has said so");
         self.stays = Some(stays);
     }
@@ -64,38 +70,38 @@ impl<M: Mapping> Firmware<M> {
     fn note_moved(&self, stays: &mut Stays) {
         while let Some(tag) = stays.moved.pop() {
             if self.commands[usize::from(tag)].active {
-                stays.note(tag, self.stay_of(tag), self.core.now);
+                stays.note(tag, self.stay_of(tag, stays), self.core.now);
             }
         }
     }
 
     fn stays_hold(&self, stays: &Stays) -> bool {
         let under_way = (0..=u8::MAX).zip(&self.commands).filter(|(_, command)| command.active);
-        under_way.into_iter().all(|(tag, _)| stays.now(tag) == self.stay_of(tag))
+        under_way.into_iter().all(|(tag, _)| stays.now(tag) == self.stay_of(tag, stays))
     }
 
     /// What a command waits for. Each kind of command can be in some of the queues only.
     ///
     /// Not inlined, or all queues are looked up at the end of each event, whether or not a command has moved.
     #[inline(never)]
-    fn stay_of(&self, tag: u8) -> Stay {
+    fn stay_of(&self, tag: u8, stays: &Stays) -> Stay {
         if has(&self.incoming, tag) {
             return self.held_by().unwrap_or(Stay::Queue);
         }
         match self.commands[usize::from(tag)].op {
-            Op::Read { .. } | Op::HpbRead { .. } | Op::MappedRead { .. } => self.stay_of_read(tag),
+            Op::Read { .. } | Op::HpbRead { .. } | Op::MappedRead { .. } => self.stay_of_read(tag, stays),
             Op::Write { .. } | Op::Flush | Op::Unmap { .. } => self.stay_of_ordered(tag),
             _ if self.waiting_metadata.contains(&tag) || self.loads.group_queue.contains(&tag) => Stay::Sram,
-            _ if self.waits_for_load(tag) => Stay::MapRead,
+            _ if stays.loads(tag) => Stay::MapRead,
             Op::SegmentWrite { .. } => Stay::Program,
             _ => Stay::FlashRead,
         }
     }
 
-    fn stay_of_read(&self, tag: u8) -> Stay {
+    fn stay_of_read(&self, tag: u8, stays: &Stays) -> Stay {
         if self.waiting_reads.iter().any(|read| read.tag == tag) {
             Stay::Sram
-        } else if self.lookups.reads.iter().any(|&(reader, _)| reader == tag) || self.loads_for_read(tag) {
+        } else if self.lookups.reads.iter().any(|&(reader, _)| reader == tag) || stays.loads(tag) {
             Stay::MapRead
         } else {
             Stay::FlashRead
@@ -118,19 +124,6 @@ impl<M: Mapping> Firmware<M> {
             Job::MetaGc => Stay::MetaGc,
             Job::Recovery => Stay::Recovery,
         })
-    }
-
-    /// A read that has not asked for a map unit waits for none.
-    fn loads_for_read(&self, tag: u8) -> bool {
-        self.commands[usize::from(tag)].translation.map_reads > 0 && self.waits_for_load(tag)
-    }
-
-    fn waits_for_load(&self, tag: u8) -> bool {
-        let names = |waiter: &Waiter<M::Awaited>| match *waiter {
-            Waiter::Unit { tag: of, .. } | Waiter::Command { tag: of, .. } => of == tag,
-            Waiter::Write { .. } => false,
-        };
-        self.loads.active.iter().any(|load| load.waiters.iter().any(names))
     }
 }
 

@@ -38,6 +38,16 @@ pub(super) enum Waiter<A> {
     Write { lpa: Lpa },
 }
 
+impl<A> Waiter<A> {
+    /// The command that waits, if it has asked for the load by itself.
+    pub(super) fn tag(&self) -> Option<u8> {
+        match *self {
+            Waiter::Unit { tag, .. } | Waiter::Command { tag, .. } => Some(tag),
+            Waiter::Write { .. } => None,
+        }
+    }
+}
+
 /// How a command is answered when its loads are done.
 #[derive(Clone, Copy, Hash, Debug)]
 pub(super) enum Then<A> {

@@ -321,7 +321,7 @@ impl Timeline {
         match origin {
             Origin::Write(stamp) => Some(OF_WRITE | u64::from(stamp)),
             Origin::Command(tag) => {
-                let request = stack.driver.request_in_flight(tag)?;
+                let request = stack.driver.in_flight(tag)?.request;
                 let entered = self.requests.get(Ticket(request).index())?;
                 entered.map(|entered| entered.number)
             }
