@@ -6,7 +6,7 @@ use workload::report::columns::{Cell, Column, column};
 use workload::{Flags, WorkRequest};
 
 use crate::records::{Entry, Records};
-use crate::stages::{Stage, stages_of};
+use crate::stages::Stage;
 
 /// Stands in the column `outcome` for requests without one, after the outcomes in the order of
 /// [`workload::ReadOutcome`].
@@ -16,12 +16,7 @@ const NO_OUTCOME: u8 = 3;
 pub(crate) fn log_columns(records: &Records, start: SimTime) -> Vec<Column> {
     let mut columns = plain_columns(records.entries(), start);
     let mut stages: [Vec<u64>; Stage::COLUMNS.len()] = std::array::from_fn(|_| vec![0; records.len()]);
-    let mut times = records.times();
-    for (row, entry) in records.entries().iter().enumerate() {
-        for (stage, time) in stages_of(entry.taken).zip(&mut times) {
-            stages[stage][row] = time.0;
-        }
-    }
+    records.each_time(|row, stage, time| stages[stage][row] += time.0);
     columns.extend(Stage::COLUMNS.into_iter().zip(stages).map(|(name, times)| column(name, times.into_iter())));
     columns
 }
@@ -37,7 +32,7 @@ fn plain_columns(entries: &[Entry], start: SimTime) -> Vec<Column> {
         of("lba_units", entries, |entry| entry.lpa.0),
         of("units", entries, |entry| entry.len),
         of("completion_ns", entries, |entry| entry.completed.since(start).0),
-        of("latency_ns", entries, |entry| entry.completed.since(entry.request.arrival).0),
+        of("latency_ns", entries, |entry| entry.latency().0),
         of("waiting_ns", entries, waited),
         of("measured", entries, |entry| u8::from(entry.measured)),
         of("failed", entries, |entry| u8::from(entry.status != Status::Good)),

@@ -1,15 +1,15 @@
 //! Requests that have completed, stored in little memory.
 //!
-//! A request takes few of all stages, so a store has the times of those that it took, and no zeros. A log of a fast run
-//! writes hundreds of megabytes a second otherwise, and these drive what the simulation uses out of the processor's
-//! caches.
+//! A store has the marks of each path and not the time in each stage: whoever reads it adds them up, perhaps in another
+//! thread, and the simulation goes on meanwhile. Few bytes for each request, because a log of a fast run writes hundreds
+//! of megabytes a second, and these drive what the simulation uses out of the processor's caches.
 
 use ufs::Status;
 use units::{Lpa, Nanos, SimTime};
 use workload::{ReadOutcome, WorkRequest};
 
 use crate::requests::Slot;
-use crate::stages::{Path, STAGES, spread, stages_of};
+use crate::stages::{Mark, STAGES, each_time, marks_of, spent};
 
 /// A request that has completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,19 +53,23 @@ pub(crate) struct Entry {
     pub len: u32,
     pub dispatched: Option<SimTime>,
     pub completed: SimTime,
-    /// The stages that took time: bit by stage.
-    pub taken: u32,
+    /// Number of marks on its path.
+    marks: u32,
+}
+
+impl Entry {
+    /// From its arrival to its completion.
+    pub fn latency(&self) -> Nanos {
+        self.completed.since(self.request.arrival)
+    }
 }
 
 /// Records in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     entries: Vec<Entry>,
-    /// The times of the stages that took time, one request after another, each in order of the stages; after them
-    /// places of no meaning, so that there is one look for room in a request.
-    times: Vec<Nanos>,
-    /// How many times there are.
-    used: usize,
+    /// The marks of one request after another. Behind them may be those of one that has not completed.
+    pub marks: Vec<Mark>,
 }
 
 impl Records {
@@ -75,21 +79,21 @@ impl Records {
         self.entries.len()
     }
 
-    /// Adds a request that completes at `completed` and has gone this path.
+    /// Adds a request that completes at `completed`; the last so many marks are its own.
     #[inline]
-    pub fn push(&mut self, request: &WorkRequest, slot: &Slot, path: &Path, completed: SimTime) {
+    pub fn push(&mut self, request: WorkRequest, slot: &Slot, marks: usize, completed: SimTime) {
         let Slot { measured, lpa, len, dispatched, status, outcome, .. } = *slot;
-        let (request, taken) = (*request, path.taken());
-        self.add_times(path.times());
-        self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, taken });
+        let marks = marks as u32;
+        self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, marks });
     }
 
     /// Adds a record.
     pub fn add(&mut self, record: &RequestRecord) {
         let RequestRecord { request, measured, lpa, len, dispatched, completed, status, outcome, stages } = *record;
-        let taken = (0..STAGES).filter(|&stage| stages[stage] > Nanos::ZERO).fold(0, |taken, stage| taken | 1 << stage);
-        self.add_times(stages_of(taken).map(|stage| stages[stage]));
-        self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, taken });
+        let before = self.marks.len();
+        self.marks.extend(marks_of(&stages));
+        let marks = (self.marks.len() - before) as u32;
+        self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, marks });
     }
 
     /// All of them, without the times of their stages.
@@ -97,40 +101,35 @@ impl Records {
         &self.entries
     }
 
-    /// The times of the stages that took time, one request after another, each in order of the stages.
-    pub fn times(&self) -> impl Iterator<Item = Nanos> {
-        self.times[..self.used].iter().copied()
+    /// Each with its marks.
+    fn with_marks(&self) -> impl Iterator<Item = (&Entry, &[Mark])> {
+        let mut marks = &self.marks[..];
+        self.entries.iter().map(move |entry| {
+            let (own, later) = marks.split_at(entry.marks as usize);
+            marks = later;
+            (entry, own)
+        })
     }
 
-    /// Adds at most as many times as there are stages.
-    #[inline]
-    fn add_times(&mut self, times: impl Iterator<Item = Nanos>) {
-        let need = self.used + STAGES;
-        if self.times.len() < need {
-            self.times.resize(2 * need, Nanos::ZERO);
+    /// Calls `add` with each time of each of them: its number, the position of the stage, the time. A stage may come
+    /// more than once.
+    pub fn each_time(&self, mut add: impl FnMut(usize, usize, Nanos)) {
+        for (number, (entry, marks)) in self.with_marks().enumerate() {
+            each_time(marks, entry.latency(), |stage, time| add(number, stage, time));
         }
-        let mut count = 0;
-        for (to, time) in self.times[self.used..need].iter_mut().zip(times) {
-            *to = time;
-            count += 1;
-        }
-        self.used += count;
     }
 
     /// Forgets all of them; the memory stays.
     pub fn clear(&mut self) {
         self.entries.clear();
-        self.used = 0;
+        self.marks.clear();
     }
 
     /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = RequestRecord> {
-        let mut times = &self.times[..self.used];
-        self.entries.iter().map(move |entry| {
-            let (of_entry, later) = times.split_at(entry.taken.count_ones() as usize);
-            times = later;
-            let &Entry { request, measured, status, outcome, lpa, len, dispatched, completed, taken } = entry;
-            let stages = spread(taken, of_entry);
+        self.with_marks().map(|(entry, marks)| {
+            let &Entry { request, measured, status, outcome, lpa, len, dispatched, completed, .. } = entry;
+            let stages = spent(marks, entry.latency());
             RequestRecord { request, measured, lpa, len, dispatched, completed, status, outcome, stages }
         })
     }

@@ -21,7 +21,7 @@ use workload::{Issued, ReadOutcome, Ticket, WorkRequest};
 use crate::log_columns::log_columns;
 use crate::records::{Records, RequestRecord};
 use crate::requests::Slot;
-use crate::stages::{Path, Stage};
+use crate::stages::{Mark, Path, Stage};
 
 /// Where the mapping of a command's units came from, by what the two sides of the link say about it.
 pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
@@ -126,47 +126,53 @@ struct UnderWay {
     request: Option<WorkRequest>,
     /// When the workload handed it in.
     entered: SimTime,
-    /// Its path has a place in [`Paths::others`].
+    /// Its path has begun, and is in [`Paths::others`].
     has_path: bool,
 }
 
 /// The paths of requests under way. Most requests take one command, and their path is made when its response has come:
-/// all of these in the same memory, which is near the processor for that.
-#[derive(Debug)]
+/// at once where it is kept, at the end of all marks.
+#[derive(Debug, Default)]
 struct Paths {
-    /// The request that was asked for last, and its path.
+    /// The request that was asked for last, if it has not completed: the marks from `begin` on are its own.
     last: Option<usize>,
-    path: Path,
-    /// Paths of others that have begun.
-    others: Vec<Path>,
+    begin: usize,
+    /// The marks of others that have begun, by place.
+    others: Vec<Vec<Mark>>,
 }
 
 impl Paths {
     /// The path of the request of this place.
     #[inline]
-    fn of(&mut self, place: usize, under_way: &mut [UnderWay]) -> &mut Path {
-        if self.last != Some(place) {
-            self.keep_last(under_way);
-            self.last = Some(place);
-            let UnderWay { request, entered, has_path } = &under_way[place];
-            if *has_path {
-                self.path = self.others[place];
-            } else {
-                self.path.restart(request.map_or(*entered, |request| request.arrival));
-                self.path.extend(Stage::Outside, *entered);
-            }
+    fn of<'a>(&mut self, place: usize, under_way: &mut [UnderWay], marks: &'a mut Vec<Mark>) -> Option<Path<'a>> {
+        let arrival = under_way.get(place)?.request.as_ref()?.arrival;
+        if self.last == Some(place) {
+            return Some(Path { arrival, marks });
         }
-        &mut self.path
+        if self.last.is_some() {
+            self.put_aside(under_way, marks);
+        }
+        (self.last, self.begin) = (Some(place), marks.len());
+        let UnderWay { entered, has_path, .. } = under_way[place];
+        if has_path {
+            marks.append(&mut self.others[place]);
+            return Some(Path { arrival, marks });
+        }
+        let mut path = Path { arrival, marks };
+        path.extend(Stage::Outside, entered);
+        Some(path)
     }
 
-    /// Another path comes; that of a request that goes on is kept.
-    #[inline]
-    fn keep_last(&mut self, under_way: &mut [UnderWay]) {
-        if let Some(place) = self.last {
+    /// Keeps the marks of a request that goes on elsewhere.
+    #[inline(never)]
+    fn put_aside(&mut self, under_way: &mut [UnderWay], marks: &mut Vec<Mark>) {
+        if let Some(place) = self.last.take() {
             if self.others.len() <= place {
-                self.others.resize(place + 1, Path::from(SimTime::START));
+                self.others.resize_with(place + 1, Vec::new);
             }
-            self.others[place] = self.path;
+            let kept = &mut self.others[place];
+            kept.clear();
+            kept.extend(marks.drain(self.begin..));
             under_way[place].has_path = true;
         }
     }
@@ -188,9 +194,15 @@ pub(crate) struct RequestLog {
 impl RequestLog {
     /// An empty log.
     pub(crate) fn new(keep: Keep) -> RequestLog {
-        let paths = Paths { last: None, path: Path::from(SimTime::START), others: Vec::new() };
-        let (under_way, records) = (Vec::new(), Records::default());
-        RequestLog { keep, under_way, paths, records, left_out: 0, spare: channel(), stopped: false }
+        RequestLog {
+            keep,
+            under_way: Vec::new(),
+            paths: Paths::default(),
+            records: Records::default(),
+            left_out: 0,
+            spare: channel(),
+            stopped: false,
+        }
     }
 
     /// Remembers a request that the workload hands in now.
@@ -205,28 +217,27 @@ impl RequestLog {
 
     /// The path of a request that is under way; `None` if it was submitted before the log began.
     #[inline]
-    pub(crate) fn path(&mut self, ticket: Ticket) -> Option<&mut Path> {
-        let place = ticket.index();
-        self.under_way.get(place)?.request.as_ref()?;
-        Some(self.paths.of(place, &mut self.under_way))
+    pub(crate) fn path(&mut self, ticket: Ticket) -> Option<Path<'_>> {
+        self.paths.of(ticket.index(), &mut self.under_way, &mut self.records.marks)
     }
 
     /// Logs a request that completes now. One that was submitted before the log began is not in it.
     #[inline(never)]
     pub(crate) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
-        let place = ticket.index();
-        let Some(request) = self.under_way.get(place).and_then(|under_way| under_way.request) else { return };
-        let path = self.paths.of(place, &mut self.under_way);
-        path.extend(Stage::Wake, now);
+        if self.path(ticket).is_none() {
+            return;
+        }
+        self.paths.last = None;
+        let begin = self.paths.begin;
+        let Some(request) = self.under_way[ticket.index()].request.take() else { return };
         if let Keep::First(most) = self.keep
             && self.records.len() == most
         {
+            self.records.marks.truncate(begin);
             self.left_out += 1;
         } else {
-            self.records.push(&request, slot, path, now);
+            self.records.push(request, slot, self.records.marks.len() - begin, now);
         }
-        self.paths.last = None;
-        self.under_way[place].request = None;
         if let Keep::Pieces { length, .. } = self.keep
             && self.records.len() == length
         {
@@ -240,6 +251,7 @@ impl RequestLog {
         if let Keep::Pieces { sink, start, .. } = &mut self.keep
             && self.records.len() > 0
         {
+            self.paths.put_aside(&mut self.under_way, &mut self.records.marks);
             let (back, spare) = &self.spare;
             let records = std::mem::replace(&mut self.records, spare.try_recv().unwrap_or_default());
             let piece = Piece { records, start: *start, back: back.clone() };
@@ -254,6 +266,7 @@ impl RequestLog {
 
     /// What has been logged so far; the next call gives what comes after.
     pub(crate) fn take(&mut self) -> LoggedRequests {
+        self.paths.put_aside(&mut self.under_way, &mut self.records.marks);
         let records = self.records.iter().collect();
         self.records.clear();
         LoggedRequests { records, left_out: std::mem::take(&mut self.left_out) }
@@ -262,7 +275,10 @@ impl RequestLog {
 
 #[cfg(test)]
 mod tests {
+    use workload::{Flags, GroupId, ProcessId, StreamId, WorkOp};
+
     use super::*;
+    use crate::requests::Requests;
 
     #[test]
     fn a_mapping_is_the_hosts_only_if_the_device_took_it() {
@@ -280,5 +296,52 @@ mod tests {
             assert_eq!(outcome(host, device), expected, "{host:?} and {device:?}");
         }
         assert!(ReadOutcome::Host < ReadOutcome::Sram && ReadOutcome::Sram < ReadOutcome::Map);
+    }
+
+    /// A read of one unit that arrives at `at`.
+    fn issued(ticket: u32, at: u64) -> Issued {
+        let request = WorkRequest {
+            arrival: SimTime(at),
+            sector: 0,
+            bytes: 4096,
+            line: 1,
+            phone_latency: None,
+            op: WorkOp::Read,
+            flags: Flags::default(),
+            process: ProcessId(0),
+            stream: StreamId(0),
+        };
+        Issued { ticket: Ticket(ticket), group: GroupId(0), measured: true, request }
+    }
+
+    #[test]
+    fn paths_that_take_turns_are_told_apart() {
+        let (mut log, mut requests) = (RequestLog::new(Keep::First(2)), Requests::default());
+        for (ticket, at) in [(0, 100), (1, 120), (2, 130)] {
+            log.entered(&issued(ticket, at), SimTime(at + 5));
+            requests.enter(&issued(ticket, at));
+        }
+        let extend = |log: &mut RequestLog, ticket, stage, at| {
+            log.path(Ticket(ticket)).expect("it is under way").extend(stage, SimTime(at));
+        };
+        extend(&mut log, 0, Stage::Block, 140);
+        extend(&mut log, 1, Stage::Driver, 150);
+        extend(&mut log, 0, Stage::Queue, 160);
+        extend(&mut log, 2, Stage::Gc, 165);
+        extend(&mut log, 0, Stage::Sram, 170);
+        for (ticket, at) in [(1, 175), (0, 180), (2, 190)] {
+            log.completed(Ticket(ticket), requests.get(Ticket(ticket)), SimTime(at), &[]);
+        }
+        assert!(log.path(Ticket(0)).is_none(), "it has completed");
+        let LoggedRequests { records, left_out } = log.take();
+        let spent = |record: &RequestRecord| {
+            let took = record.stages.iter().enumerate().filter(|(_, time)| time.0 > 0);
+            took.map(|(stage, time)| (stage, time.0)).collect::<Vec<_>>()
+        };
+        let [outside, block, driver, queue, sram, wake] =
+            [Stage::Outside, Stage::Block, Stage::Driver, Stage::Queue, Stage::Sram, Stage::Wake].map(|s| s as usize);
+        assert_eq!(spent(&records[0]), [(outside, 5), (driver, 25), (wake, 25)]);
+        assert_eq!(spent(&records[1]), [(outside, 5), (block, 35), (queue, 20), (sram, 10), (wake, 10)]);
+        assert_eq!((records.len(), left_out), (2, 1));
     }
 }

@@ -283,7 +283,7 @@ impl System {
         }
         if let Some(log) = &mut self.log {
             let (passage, now) = (self.stack.passage(tag), self.stack.now());
-            each_path(log, &mut self.requests, Ticket(request), |path| path.responded(passage, stays, now));
+            each_path(log, &mut self.requests, Ticket(request), |mut path| path.responded(passage, stays, now));
         }
     }
 
@@ -426,7 +426,7 @@ impl System {
         if let Some(log) = &mut self.log
             && self.block.is_some()
         {
-            each_path(log, &mut self.requests, ticket, |path| path.extend(Stage::Block, self.stack.now()));
+            each_path(log, &mut self.requests, ticket, |mut path| path.extend(Stage::Block, self.stack.now()));
         }
         let slot = self.requests.get(ticket);
         let op = slot.driver_op();
@@ -475,7 +475,7 @@ impl System {
             if let Some(log) = &mut self.log
                 && completion.dispatched.is_none()
             {
-                each_path(log, &mut self.requests, ticket, |path| path.extend(Stage::Driver, self.stack.now()));
+                each_path(log, &mut self.requests, ticket, |mut path| path.extend(Stage::Driver, self.stack.now()));
             }
             let slot = self.requests.get(ticket);
             slot.dispatched = slot.dispatched.or(completion.dispatched);
@@ -598,7 +598,7 @@ impl System {
 
 /// For the log of requests: the paths of a request and of those that are merged with it.
 #[inline]
-fn each_path(log: &mut RequestLog, requests: &mut Requests, leader: Ticket, mut change: impl FnMut(&mut Path)) {
+fn each_path(log: &mut RequestLog, requests: &mut Requests, leader: Ticket, mut change: impl FnMut(Path<'_>)) {
     for ticket in std::iter::successors(Some(leader), |&ticket| requests.get(ticket).rider) {
         if let Some(path) = log.path(ticket) {
             change(path);

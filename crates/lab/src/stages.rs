@@ -3,6 +3,7 @@
 //! - **Stage**: a part of the way from the workload to the flash and back ([`Stage`]).
 //! - **Path**: the stages of one request. Each moment between its arrival and its completion belongs to exactly one
 //!   stage, so the stages add up to its latency to the nanosecond.
+//! - **Mark**: the end of a part of a path, as the log keeps it.
 //! - **Passage**: when a command was sent, and when it was at the device.
 //! - **Stay**: what it waited for in between, inside the device ([`Stay`]).
 //!
@@ -125,82 +126,93 @@ pub struct Passage {
     pub arrived: SimTime,
 }
 
-/// The stages of a request that is under way.
-#[derive(Clone, Copy, Debug)]
-pub struct Path {
-    /// Everything before belongs to a stage.
-    until: SimTime,
-    /// The stages that took time: bit by stage.
-    taken: u32,
-    /// Their times; 0 for the others.
-    spent: [Nanos; STAGES],
+/// The end of a part of a request's way: a stage, and the time from the request's arrival up to which it lasted. One
+/// number, because there are some ten of them for each request of a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark(u64);
+
+/// Bits of a mark that name the stage. The others are enough for 18 years.
+const STAGE_BITS: u32 = 5;
+const _: () = assert!(STAGES <= 1 << STAGE_BITS);
+
+impl Mark {
+    /// The stage lasted until `at`.
+    #[inline]
+    fn new(stage: Stage, arrival: SimTime, at: SimTime) -> Mark {
+        let after = at.since(arrival).0;
+        debug_assert!(after >> (u64::BITS - STAGE_BITS) == 0, "a request of {after} ns");
+        Mark(after << STAGE_BITS | stage as u64)
+    }
+
+    /// Position of the stage in [`Stage::COLUMNS`].
+    fn stage(self) -> usize {
+        (self.0 & ((1 << STAGE_BITS) - 1)) as usize
+    }
+
+    /// From the arrival of the request.
+    fn after(self) -> Nanos {
+        Nanos(self.0 >> STAGE_BITS)
+    }
 }
 
-// There is a bit for each stage.
-const _: () = assert!(STAGES <= u32::BITS as usize);
+/// The path of a request that is under way, for those who extend it. Nothing is added up while the run goes on:
+/// [`each_time`] does that for whoever reads the log.
+#[derive(Debug)]
+pub struct Path<'a> {
+    /// When the request arrived.
+    pub arrival: SimTime,
+    /// The marks so far end with its own.
+    pub marks: &'a mut Vec<Mark>,
+}
 
-impl Path {
-    /// The path of a request that arrived at a time.
-    pub fn from(arrival: SimTime) -> Path {
-        Path { until: arrival, taken: 0, spent: [Nanos::ZERO; STAGES] }
-    }
-
-    /// Makes this the path of another request.
-    #[inline]
-    pub fn restart(&mut self, arrival: SimTime) {
-        stages_of(self.taken).for_each(|stage| self.spent[stage] = Nanos::ZERO);
-        (self.until, self.taken) = (arrival, 0);
-    }
-
+impl Path<'_> {
     /// The time up to `at` was spent in a stage, as far as it belongs to none yet.
     #[inline]
     pub fn extend(&mut self, stage: Stage, at: SimTime) {
-        // Without a branch: whether a stage took any time is hard to guess.
-        let until = self.until.max(at);
-        let time = until.since(self.until);
-        self.spent[stage as usize] += time;
-        self.taken |= u32::from(time > Nanos::ZERO) << stage as u32;
-        self.until = until;
+        self.marks.push(Mark::new(stage, self.arrival, at));
     }
 
     /// A response came to the host at `now`. The last of the command's stays in the device ended when it left.
     #[inline]
     pub fn responded(&mut self, passage: Passage, stays: &[(Stay, SimTime)], now: SimTime) {
-        self.extend(Stage::Driver, passage.fetching);
-        self.extend(Stage::Fetch, passage.sent);
-        self.extend(Stage::LinkDown, passage.arrived);
-        stays.iter().for_each(|&(stay, end)| self.extend(Stage::OF_STAYS[stay as usize], end));
-        self.extend(Stage::LinkUp, now);
-    }
-
-    /// The stages that took time, a bit for each.
-    #[inline]
-    pub fn taken(&self) -> u32 {
-        self.taken
-    }
-
-    /// Their times, in order of the stages.
-    #[inline]
-    pub fn times(&self) -> impl Iterator<Item = Nanos> {
-        stages_of(self.taken).map(|stage| self.spent[stage])
+        let mark = |stage, at| Mark::new(stage, self.arrival, at);
+        let Passage { fetching, sent, arrived } = passage;
+        let before = [mark(Stage::Driver, fetching), mark(Stage::Fetch, sent), mark(Stage::LinkDown, arrived)];
+        self.marks.reserve(before.len() + stays.len() + 1);
+        self.marks.extend(before);
+        self.marks.extend(stays.iter().map(|&(stay, end)| mark(Stage::OF_STAYS[stay as usize], end)));
+        self.marks.push(mark(Stage::LinkUp, now));
     }
 }
 
-/// The stages that have a bit, in order.
-#[inline]
-pub fn stages_of(mut bits: u32) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let stage = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
-        bits &= bits - 1;
-        Some(stage)
-    })
+/// Calls `add` with each time of a request that took `latency`, and with the position of its stage, which may come more
+/// than once. What the marks leave of the latency was spent waking up whoever asked.
+pub fn each_time(marks: &[Mark], latency: Nanos, mut add: impl FnMut(usize, Nanos)) {
+    let mut until = Nanos::ZERO;
+    let ends = marks.iter().map(|mark| (mark.stage(), mark.after()));
+    for (stage, end) in ends.chain([(Stage::Wake as usize, latency)]) {
+        if end > until {
+            add(stage, Nanos(end.0 - until.0));
+            until = end;
+        }
+    }
 }
 
-/// Time in each stage, from what [`Path::taken`] and [`Path::times`] give.
-pub fn spread(taken: u32, times: &[Nanos]) -> [Nanos; STAGES] {
+/// Time in each stage of a request that took `latency`; together it.
+pub fn spent(marks: &[Mark], latency: Nanos) -> [Nanos; STAGES] {
     let mut spent = [Nanos::ZERO; STAGES];
-    stages_of(taken).zip(times).for_each(|(stage, &time)| spent[stage] = time);
+    each_time(marks, latency, |stage, time| spent[stage] += time);
     spent
+}
+
+/// Marks that give these times.
+pub fn marks_of(spent: &[Nanos; STAGES]) -> impl Iterator<Item = Mark> {
+    let mut until = 0;
+    let took = spent.iter().enumerate().filter(|&(_, &time)| time > Nanos::ZERO);
+    took.map(move |(stage, time)| {
+        until += time.0;
+        Mark(until << STAGE_BITS | stage as u64)
+    })
 }
 
 #[cfg(test)]
@@ -213,7 +225,8 @@ mod tests {
 
     #[test]
     fn two_commands_share_the_time_by_their_responses() {
-        let mut path = Path::from(at(100));
+        let mut marks = Vec::new();
+        let mut path = Path { arrival: at(100), marks: &mut marks };
         path.extend(Stage::Outside, at(110));
         path.extend(Stage::Block, at(110));
         let die = Stay::DieGc;
@@ -222,23 +235,17 @@ mod tests {
         // It was on the link while the first was in the device.
         let stays = [(Stay::Gc, at(170)), (Stay::Program, at(180))];
         path.responded(Passage { fetching: at(118), sent: at(118), arrived: at(165) }, &stays, at(181));
-        path.extend(Stage::Wake, at(185));
-        let spent = |path: &Path| {
-            let times: Vec<_> = path.times().collect();
-            spread(path.taken(), &times).map(|time| time.0)
-        };
-        let sum = |stage: Stage| spent(&path)[stage as usize];
+        let spent = spent(&marks, Nanos(85));
+        let sum = |stage: Stage| spent[stage as usize].0;
         assert_eq!([Stage::Outside, Stage::Block, Stage::Driver].map(sum), [10, 0, 2]);
         assert_eq!([Stage::Fetch, Stage::LinkDown].map(sum), [3, 5 + 5]);
         assert_eq!([Stage::Queue, Stage::DieGc, Stage::FlashRead, Stage::Firmware].map(sum), [8, 11, 10, 1]);
         assert_eq!([Stage::Gc, Stage::Program, Stage::LinkUp, Stage::Wake].map(sum), [5, 10, 10 + 1, 4]);
-        assert_eq!(spent(&path).iter().sum::<u64>(), 85);
-        path.restart(at(200));
-        path.extend(Stage::Gc, at(203));
+        assert_eq!(spent.iter().map(|time| time.0).sum::<u64>(), 85);
         assert_eq!(
-            (spent(&path)[Stage::Gc as usize], spent(&path).iter().sum::<u64>()),
-            (3, 3),
-            "nothing is left over"
+            super::spent(&marks_of(&spent).collect::<Vec<_>>(), Nanos(85)),
+            spent,
+            "other marks, the same times"
         );
     }
 

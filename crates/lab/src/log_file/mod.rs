@@ -20,7 +20,7 @@ use workload::WorkOp;
 use self::parquet::{File, Kind};
 use crate::records::{Entry, Records};
 use crate::request_log::Piece;
-use crate::stages::{Stage, stages_of};
+use crate::stages::Stage;
 
 /// Requests of a row group.
 pub const GROUP: usize = 1 << 17;
@@ -79,7 +79,7 @@ impl Column {
         Some(match name {
             "arrival_ns" => each!(Whole, entry, start => entry.request.arrival.since(start).0),
             "completion_ns" => each!(Whole, entry, start => entry.completed.since(start).0),
-            "latency_ns" => each!(Whole, entry => entry.completed.since(entry.request.arrival).0),
+            "latency_ns" => each!(Whole, entry => entry.latency().0),
             "lba_units" => each!(Whole, entry => u64::from(entry.lpa.0)),
             "units" => each!(Whole, entry => u64::from(entry.len)),
             "sector" => each!(Whole, entry => entry.request.sector),
@@ -215,24 +215,21 @@ impl LogFile {
         Ok(self.file.take())
     }
 
+    /// Adds the times of stages. Those that took no time in any of these requests stay empty.
     fn fill_stages(&mut self, records: &Records) {
-        let rows = records.len();
-        let taken = records.entries().iter().fold(0, |taken, entry| taken | entry.taken);
         // In the order of the stages, whatever that of the columns.
-        let mut times: [Vec<u64>; Stage::COLUMNS.len()] = Default::default();
-        for stage in stages_of(taken) {
-            times[stage] = self.times_of(stage).map(std::mem::take).unwrap_or_default();
-            times[stage].resize(rows, 0);
-        }
-        let mut next = records.times();
-        for (row, entry) in records.entries().iter().enumerate() {
-            for (stage, time) in stages_of(entry.taken).zip(&mut next) {
-                times[stage][row] = time.0;
+        let mut times: [Vec<u64>; Stage::COLUMNS.len()] =
+            std::array::from_fn(|stage| self.times_of(stage).map(std::mem::take).unwrap_or_default());
+        records.each_time(|row, stage, time| {
+            let to = &mut times[stage];
+            if to.is_empty() {
+                to.resize(records.len(), 0);
             }
-        }
-        for stage in stages_of(taken) {
+            to[row] += time.0;
+        });
+        for (stage, times) in times.into_iter().enumerate() {
             if let Some(of) = self.times_of(stage) {
-                *of = std::mem::take(&mut times[stage]);
+                *of = times;
             }
         }
     }
