@@ -335,8 +335,8 @@ impl Driver {
         self.tags.in_flight()
     }
 
-    /// Whose command is in flight under this tag; `None` for the driver's own commands. For reports; to be called before
-    /// the response is handled.
+    /// Whose command is in flight under this tag; `None` for the driver's own commands. For reports; to be called
+    /// before the response is handled.
     #[inline]
     pub fn in_flight(&self, tag: Tag) -> Option<InFlight> {
         let Sent { op, owner: Some(owner) } = self.tags.sent(tag)? else { return None };

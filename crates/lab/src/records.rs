@@ -1,8 +1,8 @@
 //! Requests that have completed, stored in little memory.
 //!
-//! A store has the marks of each path and not the time in each stage: whoever reads it adds them up, perhaps in another
-//! thread, and the simulation goes on meanwhile. Few bytes for each request, because a log of a fast run writes hundreds
-//! of megabytes a second, and these drive what the simulation uses out of the processor's caches.
+//! A store has the marks of each path and not the time in each stage: whoever reads it adds them up, perhaps in
+//! another thread, and the simulation goes on meanwhile. Few bytes for each request, because a log of a fast run writes
+//! hundreds of megabytes a second, and these drive what the simulation uses out of the processor's caches.
 
 use ufs::Status;
 use units::{Lpa, Nanos, SimTime};
