@@ -130,8 +130,9 @@ struct UnderWay {
     has_path: bool,
 }
 
-/// The paths of requests under way. Most requests take one command, and their path is made when its response has come:
-/// at once where it is kept, at the end of all marks.
+/// The paths of requests under way. That of the request that was asked for last is at the end of all marks, where it
+/// stays if the request completes. Most requests take one command and complete when its response has come, so that a
+/// path has rarely to be put aside.
 #[derive(Debug, Default)]
 struct Paths {
     /// The request that was asked for last, if it has not completed: the marks from `begin` on are its own.
@@ -275,10 +276,10 @@ impl RequestLog {
 
 #[cfg(test)]
 mod tests {
-    use workload::{Flags, GroupId, ProcessId, StreamId, WorkOp};
+    use workload::WorkOp;
 
     use super::*;
-    use crate::requests::Requests;
+    use crate::requests::{self, Requests};
 
     #[test]
     fn a_mapping_is_the_hosts_only_if_the_device_took_it() {
@@ -300,18 +301,8 @@ mod tests {
 
     /// A read of one unit that arrives at `at`.
     fn issued(ticket: u32, at: u64) -> Issued {
-        let request = WorkRequest {
-            arrival: SimTime(at),
-            sector: 0,
-            bytes: 4096,
-            line: 1,
-            phone_latency: None,
-            op: WorkOp::Read,
-            flags: Flags::default(),
-            process: ProcessId(0),
-            stream: StreamId(0),
-        };
-        Issued { ticket: Ticket(ticket), group: GroupId(0), measured: true, request }
+        let read = requests::tests::issued(WorkOp::Read, 0, 4096);
+        Issued { ticket: Ticket(ticket), request: WorkRequest { arrival: SimTime(at), ..read.request }, ..read }
     }
 
     #[test]

@@ -216,12 +216,12 @@ fn whole_units(issued: &Issued) -> (Lpa, u32) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use workload::{Flags, ProcessId, StreamId, WorkRequest};
 
     use super::*;
 
-    fn issued(op: WorkOp, sector: u64, bytes: u64) -> Issued {
+    pub(crate) fn issued(op: WorkOp, sector: u64, bytes: u64) -> Issued {
         let request = WorkRequest {
             arrival: SimTime(0),
             sector,
