@@ -66,5 +66,5 @@ pub use engine::state::Translation;
 pub use mapping::{MappingKind, MappingParams};
 pub use sabotage::Sabotage;
 pub use stats::DeviceStats;
-pub use stays::{Account, Stay};
+pub use stays::{Account, Mark, Stay};
 pub use write_path::WritePathConfig;

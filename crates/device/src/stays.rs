@@ -83,6 +83,44 @@ impl Stay {
     }
 }
 
+/// The end of a part of a way: what it was, as a number, and until when. The numbers of stays are the first ones; the
+/// others are for those who follow a request outside of the device.
+///
+/// One word, because a log of requests has some ten of them for each of many million requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// Numbers of parts. The other bits are enough for nine years.
+    pub const PARTS: usize = 1 << Mark::PART_BITS;
+    const PART_BITS: u32 = 6;
+
+    /// The part of this number lasted until `at`.
+    #[inline]
+    pub fn new(part: usize, at: SimTime) -> Mark {
+        debug_assert!(part < Mark::PARTS && at.0 >> (u64::BITS - Mark::PART_BITS) == 0, "part {part} until {at:?}");
+        Mark(at.0 << Mark::PART_BITS | part as u64)
+    }
+
+    /// The stay lasted until `at`.
+    #[inline]
+    pub fn of(stay: Stay, at: SimTime) -> Mark {
+        Mark::new(stay as usize, at)
+    }
+
+    /// Number of the part.
+    #[inline]
+    pub fn part(self) -> usize {
+        self.0 as usize % Mark::PARTS
+    }
+
+    /// Its end.
+    #[inline]
+    pub fn at(self) -> SimTime {
+        SimTime(self.0 >> Mark::PART_BITS)
+    }
+}
+
 /// What there is to tell of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Account<'a> {
@@ -90,7 +128,7 @@ pub struct Account<'a> {
     pub translation: Translation,
     /// What it has waited for, in order, with the end of each stay; nothing without
     /// [`Device::note_stays`](crate::Device::note_stays).
-    pub stays: &'a [(Stay, SimTime)],
+    pub stays: &'a [Mark],
 }
 
 /// The state of the front end that many commands may wait for.
@@ -104,12 +142,15 @@ pub(crate) struct Front {
     pub loads: bool,
 }
 
+/// Numbers that a tag may have.
+const TAGS: usize = 1 << u8::BITS;
+
 /// The stays of the commands under way, by tag.
 #[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub struct Stays {
     /// By tag.
-    courses: Vec<Course>,
+    courses: Box<[Course; TAGS]>,
     /// Commands that may have got to another stay in the present event.
     pub(crate) moved: Vec<u8>,
     /// Other commands than those of `moved` change their stay only when this does.
@@ -128,14 +169,14 @@ struct Course {
     /// Loads of map units that it waits for.
     loads: u32,
     /// What it has waited for before, with the end of each stay.
-    ended: Vec<(Stay, SimTime)>,
+    ended: Vec<Mark>,
 }
 
 impl Stays {
     /// Nothing under way.
     pub fn new() -> Stays {
         let course = |_| Course { now: Stay::Queue, loads: 0, ended: Vec::new() };
-        let (courses, behind) = ((0..=u8::MAX).map(course).collect(), Behind::default());
+        let (courses, behind) = (Box::new(std::array::from_fn(course)), Behind::default());
         Stays { courses, moved: Vec::new(), front: Front::default(), operation: None, behind }
     }
 
@@ -196,7 +237,7 @@ impl Stays {
     #[inline(never)]
     pub fn answered(&mut self, tag: u8, time: SimTime, left: SimTime) {
         self.end(tag, self.now(tag), time);
-        self.courses[usize::from(tag)].ended.push((Stay::Firmware, left));
+        self.courses[usize::from(tag)].ended.push(Mark::of(Stay::Firmware, left));
     }
 
     #[inline]
@@ -204,24 +245,24 @@ impl Stays {
         if let Some(submitted) = self.operation.filter(|_| stay.is_for_flash()) {
             self.end_before_operation(tag, stay, submitted);
         }
-        self.courses[usize::from(tag)].ended.push((stay, time));
+        self.courses[usize::from(tag)].ended.push(Mark::of(stay, time));
     }
 
     /// Ends a stay when the operation was submitted that ends in the present event, and adds what that has waited for.
     #[inline(never)]
     fn end_before_operation(&mut self, tag: u8, stay: Stay, submitted: SimTime) {
         let ended = &mut self.courses[usize::from(tag)].ended;
-        ended.push((stay, submitted));
+        ended.push(Mark::of(stay, submitted));
         let mut until = submitted;
         for (cause, time) in self.behind.iter() {
             until = until + time;
-            ended.push((Stay::behind(cause), until));
+            ended.push(Mark::of(Stay::behind(cause), until));
         }
     }
 
     /// What a command has waited for, in order, with the end of each stay. A stay whose end does not lie behind the
     /// end before has no length.
-    pub fn of(&self, tag: u8) -> &[(Stay, SimTime)] {
+    pub fn of(&self, tag: u8) -> &[Mark] {
         &self.courses[usize::from(tag)].ended
     }
 }

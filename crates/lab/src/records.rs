@@ -4,12 +4,13 @@
 //! another thread, and the simulation goes on meanwhile. Few bytes for each request, because a log of a fast run writes
 //! hundreds of megabytes a second, and these drive what the simulation uses out of the processor's caches.
 
+use device::Mark;
 use ufs::Status;
 use units::{Lpa, Nanos, SimTime};
 use workload::{ReadOutcome, WorkRequest};
 
 use crate::requests::Slot;
-use crate::stages::{Mark, STAGES, each_time, marks_of, spent};
+use crate::stages::{STAGES, each_time, marks_of, spent};
 
 /// A request that has completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +92,7 @@ impl Records {
     pub fn add(&mut self, record: &RequestRecord) {
         let RequestRecord { request, measured, lpa, len, dispatched, completed, status, outcome, stages } = *record;
         let before = self.marks.len();
-        self.marks.extend(marks_of(&stages));
+        self.marks.extend(marks_of(&stages, request.arrival));
         let marks = (self.marks.len() - before) as u32;
         self.entries.push(Entry { request, measured, status, outcome, lpa, len, dispatched, completed, marks });
     }
@@ -115,7 +116,7 @@ impl Records {
     /// more than once.
     pub fn each_time(&self, mut add: impl FnMut(usize, usize, Nanos)) {
         for (number, (entry, marks)) in self.with_marks().enumerate() {
-            each_time(marks, entry.latency(), |stage, time| add(number, stage, time));
+            each_time(marks, entry.request.arrival, entry.completed, |stage, time| add(number, stage, time));
         }
     }
 
@@ -129,7 +130,7 @@ impl Records {
     pub fn iter(&self) -> impl Iterator<Item = RequestRecord> {
         self.with_marks().map(|(entry, marks)| {
             let &Entry { request, measured, status, outcome, lpa, len, dispatched, completed, .. } = entry;
-            let stages = spent(marks, entry.latency());
+            let stages = spent(marks, request.arrival, completed);
             RequestRecord { request, measured, lpa, len, dispatched, completed, status, outcome, stages }
         })
     }

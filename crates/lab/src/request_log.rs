@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use device::Translation;
+use device::{Mark, Translation};
 use host::HostMapping;
 use units::SimTime;
 use workload::report::columns::Column;
@@ -21,7 +21,7 @@ use workload::{Issued, ReadOutcome, Ticket, WorkRequest};
 use crate::log_columns::log_columns;
 use crate::records::{Records, RequestRecord};
 use crate::requests::Slot;
-use crate::stages::{Mark, Path, Stage};
+use crate::stages::{Path, Stage};
 
 /// Where the mapping of a command's units came from, by what the two sides of the link say about it.
 pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
@@ -146,9 +146,9 @@ impl Paths {
     /// The path of the request of this place.
     #[inline]
     fn of<'a>(&mut self, place: usize, under_way: &mut [UnderWay], marks: &'a mut Vec<Mark>) -> Option<Path<'a>> {
-        let arrival = under_way.get(place)?.request.as_ref()?.arrival;
+        under_way.get(place)?.request.as_ref()?;
         if self.last == Some(place) {
-            return Some(Path { arrival, marks });
+            return Some(Path { marks });
         }
         if self.last.is_some() {
             self.put_aside(under_way, marks);
@@ -157,9 +157,9 @@ impl Paths {
         let UnderWay { entered, has_path, .. } = under_way[place];
         if has_path {
             marks.append(&mut self.others[place]);
-            return Some(Path { arrival, marks });
+            return Some(Path { marks });
         }
-        let mut path = Path { arrival, marks };
+        let mut path = Path { marks };
         path.extend(Stage::Outside, entered);
         Some(path)
     }

@@ -354,7 +354,7 @@ fn device_work(queue: &EventQueue<Event>, last: SimTime) -> DeviceWork {
 
 #[cfg(test)]
 mod tests {
-    use device::Stay;
+    use device::{Mark, Stay};
     use host::{Request, RequestOp};
     use units::{AppId, Lpa, Nanos};
 
@@ -424,7 +424,10 @@ mod tests {
         let Some(Turn::Response(tag)) = turns.into_iter().find(|turn| *turn != Turn::None) else { panic!("no answer") };
         let ready = ready.expect("it has recovered");
         let arrived = stack.passage(tag).arrived;
-        assert_eq!(stack.device.account(tag).stays[..2], [(Stay::Queue, arrived), (Stay::Recovery, ready)]);
+        assert_eq!(
+            stack.device.account(tag).stays[..2],
+            [Mark::of(Stay::Queue, arrived), Mark::of(Stay::Recovery, ready)]
+        );
         assert!(ready > arrived);
     }
 

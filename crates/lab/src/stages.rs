@@ -3,7 +3,7 @@
 //! - **Stage**: a part of the way from the workload to the flash and back ([`Stage`]).
 //! - **Path**: the stages of one request. Each moment between its arrival and its completion belongs to exactly one
 //!   stage, so the stages add up to its latency to the nanosecond.
-//! - **Mark**: the end of a part of a path, as the log keeps it.
+//! - **Mark**: the end of a part of a path, as the log keeps it ([`Mark`]): a stage, or a stay in the device.
 //! - **Passage**: when a command was sent, and when it was at the device.
 //! - **Stay**: what it waited for in between, inside the device ([`Stay`]).
 //!
@@ -11,7 +11,7 @@
 //! path is extended when a response arrives at the host, by what that command did since the response before. So the
 //! stages tell what the request waited for, not what its commands took in all.
 
-use device::Stay;
+use device::{Mark, Stay};
 use units::{Nanos, SimTime};
 
 /// Declares the stages with their names as columns.
@@ -79,16 +79,17 @@ stages! {
 }
 
 impl Stage {
-    /// The stage of each stay, in the order of [`Stay::ALL`]. A table, because a jump for each would often be guessed
-    /// wrong.
-    const OF_STAYS: [Stage; Stay::ALL.len()] = {
-        let (mut stages, mut at) = ([Stage::Queue; Stay::ALL.len()], 0);
-        while at < Stay::ALL.len() {
-            stages[at] = Stage::of(Stay::ALL[at]);
-            at += 1;
-        }
-        stages
-    };
+    /// The end of this stage, for a path.
+    #[inline]
+    fn until(self, at: SimTime) -> Mark {
+        Mark::new(Stay::ALL.len() + self as usize, at)
+    }
+
+    /// The position of the stage of a mark.
+    #[inline]
+    fn of_mark(mark: Mark) -> usize {
+        usize::from(STAGE_OF_PART[mark.part()])
+    }
 
     const fn of(stay: Stay) -> Stage {
         match stay {
@@ -115,6 +116,20 @@ impl Stage {
 /// Number of stages.
 pub const STAGES: usize = Stage::COLUMNS.len();
 
+/// The position of the stage of each part that a mark can name: stays, then the stages themselves. A table, because a
+/// jump for each would often be guessed wrong.
+const STAGE_OF_PART: [u8; Mark::PARTS] = {
+    let (mut stages, mut part) = ([0; Mark::PARTS], 0);
+    while part < Stay::ALL.len() + STAGES {
+        stages[part] = match part < Stay::ALL.len() {
+            true => Stage::of(Stay::ALL[part]) as u8,
+            false => (part - Stay::ALL.len()) as u8,
+        };
+        part += 1;
+    }
+    stages
+};
+
 /// When a command went to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Passage {
@@ -126,41 +141,10 @@ pub struct Passage {
     pub arrived: SimTime,
 }
 
-/// The end of a part of a request's way: a stage, and the time from the request's arrival up to which it lasted. One
-/// number, because there are some ten of them for each request of a log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mark(u64);
-
-/// Bits of a mark that name the stage. The others are enough for 18 years.
-const STAGE_BITS: u32 = 5;
-const _: () = assert!(STAGES <= 1 << STAGE_BITS);
-
-impl Mark {
-    /// The stage lasted until `at`.
-    #[inline]
-    fn new(stage: Stage, arrival: SimTime, at: SimTime) -> Mark {
-        let after = at.since(arrival).0;
-        debug_assert!(after >> (u64::BITS - STAGE_BITS) == 0, "a request of {after} ns");
-        Mark(after << STAGE_BITS | stage as u64)
-    }
-
-    /// Position of the stage in [`Stage::COLUMNS`].
-    fn stage(self) -> usize {
-        (self.0 & ((1 << STAGE_BITS) - 1)) as usize
-    }
-
-    /// From the arrival of the request.
-    fn after(self) -> Nanos {
-        Nanos(self.0 >> STAGE_BITS)
-    }
-}
-
 /// The path of a request that is under way, for those who extend it. Nothing is added up while the run goes on:
 /// [`each_time`] does that for whoever reads the log.
 #[derive(Debug)]
 pub struct Path<'a> {
-    /// When the request arrived.
-    pub arrival: SimTime,
     /// The marks so far end with its own.
     pub marks: &'a mut Vec<Mark>,
 }
@@ -169,49 +153,46 @@ impl Path<'_> {
     /// The time up to `at` was spent in a stage, as far as it belongs to none yet.
     #[inline]
     pub fn extend(&mut self, stage: Stage, at: SimTime) {
-        self.marks.push(Mark::new(stage, self.arrival, at));
+        self.marks.push(stage.until(at));
     }
 
     /// A response came to the host at `now`. The last of the command's stays in the device ended when it left.
     #[inline]
-    pub fn responded(&mut self, passage: Passage, stays: &[(Stay, SimTime)], now: SimTime) {
-        let mark = |stage, at| Mark::new(stage, self.arrival, at);
+    pub fn responded(&mut self, passage: Passage, stays: &[Mark], now: SimTime) {
         let Passage { fetching, sent, arrived } = passage;
-        let before = [mark(Stage::Driver, fetching), mark(Stage::Fetch, sent), mark(Stage::LinkDown, arrived)];
-        self.marks.reserve(before.len() + stays.len() + 1);
-        self.marks.extend(before);
-        self.marks.extend(stays.iter().map(|&(stay, end)| mark(Stage::OF_STAYS[stay as usize], end)));
-        self.marks.push(mark(Stage::LinkUp, now));
+        let before = [Stage::Driver.until(fetching), Stage::Fetch.until(sent), Stage::LinkDown.until(arrived)];
+        self.marks.extend_from_slice(&before);
+        self.marks.extend_from_slice(stays);
+        self.extend(Stage::LinkUp, now);
     }
 }
 
-/// Calls `add` with each time of a request that took `latency`, and with the position of its stage, which may come more
-/// than once. What the marks leave of the latency was spent waking up whoever asked.
-pub fn each_time(marks: &[Mark], latency: Nanos, mut add: impl FnMut(usize, Nanos)) {
-    let mut until = Nanos::ZERO;
-    let ends = marks.iter().map(|mark| (mark.stage(), mark.after()));
-    for (stage, end) in ends.chain([(Stage::Wake as usize, latency)]) {
-        if end > until {
-            add(stage, Nanos(end.0 - until.0));
-            until = end;
+/// Calls `add` with each time of a request that lasted from `arrival` to `completed`, and with the position of its
+/// stage, which may come more than once. What the marks leave was spent waking up whoever asked.
+pub fn each_time(marks: &[Mark], arrival: SimTime, completed: SimTime, mut add: impl FnMut(usize, Nanos)) {
+    let mut until = arrival;
+    for &mark in marks.iter().chain([&Stage::Wake.until(completed)]) {
+        if mark.at() > until {
+            add(Stage::of_mark(mark), mark.at().since(until));
+            until = mark.at();
         }
     }
 }
 
-/// Time in each stage of a request that took `latency`; together it.
-pub fn spent(marks: &[Mark], latency: Nanos) -> [Nanos; STAGES] {
+/// Time in each stage of a request that lasted from `arrival` to `completed`; together its latency.
+pub fn spent(marks: &[Mark], arrival: SimTime, completed: SimTime) -> [Nanos; STAGES] {
     let mut spent = [Nanos::ZERO; STAGES];
-    each_time(marks, latency, |stage, time| spent[stage] += time);
+    each_time(marks, arrival, completed, |stage, time| spent[stage] += time);
     spent
 }
 
 /// Marks that give these times.
-pub fn marks_of(spent: &[Nanos; STAGES]) -> impl Iterator<Item = Mark> {
-    let mut until = 0;
+pub fn marks_of(spent: &[Nanos; STAGES], arrival: SimTime) -> impl Iterator<Item = Mark> {
+    let mut until = arrival;
     let took = spent.iter().enumerate().filter(|&(_, &time)| time > Nanos::ZERO);
-    took.map(move |(stage, time)| {
-        until += time.0;
-        Mark(until << STAGE_BITS | stage as u64)
+    took.map(move |(stage, &time)| {
+        until = until + time;
+        Mark::new(Stay::ALL.len() + stage, until)
     })
 }
 
@@ -225,28 +206,26 @@ mod tests {
 
     #[test]
     fn two_commands_share_the_time_by_their_responses() {
+        let ended = |(stay, time)| Mark::of(stay, at(time));
         let mut marks = Vec::new();
-        let mut path = Path { arrival: at(100), marks: &mut marks };
+        let mut path = Path { marks: &mut marks };
         path.extend(Stage::Outside, at(110));
         path.extend(Stage::Block, at(110));
         let die = Stay::DieGc;
-        let stays = [(Stay::Queue, at(128)), (die, at(139)), (Stay::FlashRead, at(149)), (Stay::Firmware, at(150))];
+        let stays = [(Stay::Queue, 128), (die, 139), (Stay::FlashRead, 149), (Stay::Firmware, 150)].map(ended);
         path.responded(Passage { fetching: at(112), sent: at(115), arrived: at(120) }, &stays, at(160));
         // It was on the link while the first was in the device.
-        let stays = [(Stay::Gc, at(170)), (Stay::Program, at(180))];
+        let stays = [(Stay::Gc, 170), (Stay::Program, 180)].map(ended);
         path.responded(Passage { fetching: at(118), sent: at(118), arrived: at(165) }, &stays, at(181));
-        let spent = spent(&marks, Nanos(85));
+        let spent = spent(&marks, at(100), at(185));
         let sum = |stage: Stage| spent[stage as usize].0;
         assert_eq!([Stage::Outside, Stage::Block, Stage::Driver].map(sum), [10, 0, 2]);
         assert_eq!([Stage::Fetch, Stage::LinkDown].map(sum), [3, 5 + 5]);
         assert_eq!([Stage::Queue, Stage::DieGc, Stage::FlashRead, Stage::Firmware].map(sum), [8, 11, 10, 1]);
         assert_eq!([Stage::Gc, Stage::Program, Stage::LinkUp, Stage::Wake].map(sum), [5, 10, 10 + 1, 4]);
         assert_eq!(spent.iter().map(|time| time.0).sum::<u64>(), 85);
-        assert_eq!(
-            super::spent(&marks_of(&spent).collect::<Vec<_>>(), Nanos(85)),
-            spent,
-            "other marks, the same times"
-        );
+        let others: Vec<_> = marks_of(&spent, at(100)).collect();
+        assert_eq!(super::spent(&others, at(100), at(185)), spent, "other marks, the same times");
     }
 
     #[test]

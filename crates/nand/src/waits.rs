@@ -74,8 +74,7 @@ impl Waits {
     pub fn submitted(&mut self, now: SimTime, die: u32, slot: u32, running: Option<(Cause, Nanos)>) {
         let slot = slot as usize;
         if self.submitted.len() <= slot {
-            self.submitted.resize(slot + 1, (SimTime::START, false));
-            self.behind.resize(slot + 1, NOTHING);
+            self.make_room(slot);
         }
         self.submitted[slot] = (now, running.is_some());
         if let Some((cause, time)) = running {
@@ -83,6 +82,13 @@ impl Waits {
             *times = self.worked[die as usize];
             times[cause.index()] += time;
         }
+    }
+
+    /// Makes the place of the slab one of these, too.
+    #[cold]
+    fn make_room(&mut self, slot: usize) {
+        self.submitted.resize(slot + 1, (SimTime::START, false));
+        self.behind.resize(slot + 1, NOTHING);
     }
 
     /// An operation starts.
