@@ -9,7 +9,7 @@
 //! its die, and that part of the stay becomes another one, that for the die. The causes stand there in their own order:
 //! their lengths are exact, their order in time is not kept.
 
-use nand::{Behind, Cause, Wait};
+use nand::{Cause, Wait};
 use units::SimTime;
 
 use crate::engine::core::Job;
@@ -155,10 +155,8 @@ pub struct Stays {
     pub(crate) moved: Vec<u8>,
     /// Other commands than those of `moved` change their stay only when this does.
     pub(crate) front: Front,
-    /// When the flash operation was submitted that ends in the present event; `None` if it has not waited for its die.
-    pub(crate) operation: Option<SimTime>,
-    /// What this operation has waited for on its die.
-    behind: Behind,
+    /// The wait for its die of the flash operation that ends in the present event; `None` if it had none.
+    pub(crate) operation: Option<Wait>,
 }
 
 /// What one command waits for.
@@ -176,8 +174,8 @@ impl Stays {
     /// Nothing under way.
     pub fn new() -> Stays {
         let course = |_| Course { now: Stay::Queue, loads: 0, ended: Vec::new() };
-        let (courses, behind) = (Box::new(std::array::from_fn(course)), Behind::default());
-        Stays { courses, moved: Vec::new(), front: Front::default(), operation: None, behind }
+        let courses = Box::new(std::array::from_fn(course));
+        Stays { courses, moved: Vec::new(), front: Front::default(), operation: None }
     }
 
     /// A command has come.
@@ -194,14 +192,6 @@ impl Stays {
     pub fn moved(&mut self, tag: u8) {
         if self.moved.last() != Some(&tag) {
             self.moved.push(tag);
-        }
-    }
-
-    /// A flash operation ends in the present event.
-    #[inline]
-    pub fn operation_ended(&mut self, wait: Wait<'_>) {
-        if !wait.behind.is_nothing() {
-            (self.operation, self.behind) = (Some(wait.submitted), *wait.behind);
         }
     }
 
@@ -242,19 +232,20 @@ impl Stays {
 
     #[inline]
     fn end(&mut self, tag: u8, stay: Stay, time: SimTime) {
-        if let Some(submitted) = self.operation.filter(|_| stay.is_for_flash()) {
-            self.end_before_operation(tag, stay, submitted);
+        if self.operation.is_some() && stay.is_for_flash() {
+            self.end_before_operation(tag, stay);
         }
         self.courses[usize::from(tag)].ended.push(Mark::of(stay, time));
     }
 
     /// Ends a stay when the operation was submitted that ends in the present event, and adds what that has waited for.
     #[inline(never)]
-    fn end_before_operation(&mut self, tag: u8, stay: Stay, submitted: SimTime) {
+    fn end_before_operation(&mut self, tag: u8, stay: Stay) {
+        let Some(wait) = &self.operation else { return };
         let ended = &mut self.courses[usize::from(tag)].ended;
-        ended.push(Mark::of(stay, submitted));
-        let mut until = submitted;
-        for (cause, time) in self.behind.iter() {
+        let mut until = wait.submitted;
+        ended.push(Mark::of(stay, until));
+        for (cause, time) in wait.causes() {
             until = until + time;
             ended.push(Mark::of(Stay::behind(cause), until));
         }

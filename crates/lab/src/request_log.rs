@@ -225,7 +225,7 @@ impl RequestLog {
     /// Logs a request that completes now. One that was submitted before the log began is not in it.
     #[inline(never)]
     pub(crate) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
-        if self.path(ticket).is_none() {
+        if self.paths.last != Some(ticket.index()) && self.path(ticket).is_none() {
             return;
         }
         self.paths.last = None;

@@ -123,4 +123,4 @@ pub use nand::{Blind, Nand};
 pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
 pub use timing::{CellTiming, Timing};
 pub use usage::{Resource, Usage};
-pub use waits::{Behind, Wait};
+pub use waits::Wait;

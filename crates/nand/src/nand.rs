@@ -248,10 +248,10 @@ impl Nand {
         self.timeline.note_waits();
     }
 
-    /// What the operation that has completed last had waited for; `None` if that is not noted. Has to be asked for
-    /// before another operation is submitted.
+    /// What the operation that has completed last had waited for; `None` if it found its die idle, or if nobody notes
+    /// that. Has to be asked for before another operation is submitted.
     #[inline]
-    pub fn last_wait(&self) -> Option<Wait<'_>> {
+    pub fn last_wait(&self) -> Option<&Wait> {
         self.timeline.last_wait()
     }
 

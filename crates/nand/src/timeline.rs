@@ -123,10 +123,10 @@ impl Timeline {
         self.waits = Some(Box::new(Waits::new(self.dies.len())));
     }
 
-    /// The wait of the operation that has ended last; `None` if waits are not noted.
+    /// The wait of the operation that has ended last; `None` if it found its die idle, or if waits are not noted.
     #[inline]
-    pub fn last_wait(&self) -> Option<Wait<'_>> {
-        self.waits.as_ref().map(|waits| waits.last())
+    pub fn last_wait(&self) -> Option<&Wait> {
+        self.waits.as_ref()?.last()
     }
 
     /// Number of submitted operations that have not finished.
@@ -155,9 +155,6 @@ impl Timeline {
                 (self.slab.len() - 1) as Slot
             }
         };
-        if self.waits.is_some() {
-            self.note_submitted(now, die, slot);
-        }
         let state = &mut self.dies[die as usize];
         if let Phase::Idle = state.phase {
             self.start(now, die as u16, slot, wakes);
@@ -165,6 +162,9 @@ impl Timeline {
             let queue = task.op.priority.index();
             state.waiting |= 1 << queue;
             state.queues[queue].push_back(slot);
+            if self.waits.is_some() {
+                self.note_queued(now, die, slot);
+            }
         }
     }
 
@@ -268,9 +268,6 @@ impl Timeline {
         entry.started = now;
         state.sensed = sense;
         state.running = slot;
-        if let Some(waits) = &mut self.waits {
-            waits.started(die, slot);
-        }
         let channel_first = match entry.task.op.work.kind() {
             Kind::Read => entry.register_hit,
             Kind::Program => true,
@@ -329,17 +326,20 @@ impl Timeline {
             if state.queues[queue].is_empty() {
                 state.waiting &= !(1 << queue);
             }
+            if let Some(waits) = &mut self.waits {
+                waits.started(die, next);
+            }
             self.start(now, die, next, wakes);
         }
         finished
     }
 
     #[inline(never)]
-    fn note_submitted(&mut self, now: SimTime, die: u32, slot: Slot) {
-        let working = !self.die_idle(die);
-        let running = working.then(|| self.running(die as u16)).map(|op| (op.task.op.cause, now.since(op.started)));
+    fn note_queued(&mut self, now: SimTime, die: u32, slot: Slot) {
+        let running = self.running(die as u16);
+        let running = (running.task.op.cause, now.since(running.started));
         if let Some(waits) = &mut self.waits {
-            waits.submitted(now, die, slot, running);
+            waits.queued(now, die, slot, running);
         }
     }
 

@@ -4,104 +4,74 @@ use units::{Nanos, SimTime};
 
 use crate::op::Cause;
 
-/// How long an operation has waited on its die, by the cause of what the die did meanwhile.
+/// The wait of an operation for its die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wait<'a> {
+pub struct Wait {
     /// When the operation was submitted.
     pub submitted: SimTime,
-    /// What its die did, together the time from its submission to its start. Nothing if the die was idle, as it is for
-    /// most operations.
-    pub behind: &'a Behind,
-}
-
-/// Times by cause.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Behind {
-    /// The causes whose time is not 0, a bit for each by [`Cause::index`]; the times of others mean nothing.
-    causes: u16,
+    /// What its die did until the operation started, by [`Cause::index`].
     times: [Nanos; Cause::COUNT],
 }
 
-// There is a bit for each cause.
-const _: () = assert!(Cause::COUNT <= u16::BITS as usize);
-
-/// Behind nothing.
-static NOTHING: Behind = Behind { causes: 0, times: [Nanos::ZERO; Cause::COUNT] };
-
-impl Behind {
-    /// True if there was nothing to wait for.
+impl Wait {
+    /// The causes for which there was a wait, in the order of [`Cause::ALL`], each with its time. Together they are the
+    /// time from the operation's submission to its start.
     #[inline]
-    pub fn is_nothing(&self) -> bool {
-        self.causes == 0
-    }
-
-    /// The causes for which there was a wait, in the order of [`Cause::ALL`], each with its time.
-    #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = (Cause, Nanos)> {
-        let mut left = self.causes;
-        std::iter::from_fn(move || {
-            let cause = (left != 0).then(|| left.trailing_zeros() as usize)?;
-            left &= left - 1;
-            Some((Cause::ALL[cause], self.times[cause]))
-        })
+    pub fn causes(&self) -> impl Iterator<Item = (Cause, Nanos)> {
+        Cause::ALL.into_iter().zip(self.times).filter(|&(_, time)| time > Nanos::ZERO)
     }
 }
 
-/// The waits of the operations under way. A die is never idle while an operation waits for it, so what it did in the
-/// meantime is the difference of two sums. An operation that need not wait only leaves the time of its submission.
+/// The waits of the operations that found their die at work. A die is never idle while an operation waits for it, so
+/// what it did in the meantime is the difference of two sums. An operation that need not wait leaves nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     /// Time that each die has worked, by cause, in operations that have ended while others waited for it.
     worked: Vec<[Nanos; Cause::COUNT]>,
-    /// By place of the slab: when the operation was submitted, and whether its die had other work.
-    submitted: Vec<(SimTime, bool)>,
-    /// For each place of the slab whose die had other work: what it had worked when the operation was submitted; from
-    /// its start on, its wait.
-    behind: Vec<Behind>,
-    /// Place of the operation that has ended last. Nothing else is there before the next is submitted.
-    last: usize,
+    /// By place of the slab. Until its operation starts: what the die had worked when it was submitted.
+    queued: Vec<Wait>,
+    /// By die: the operation that runs has a wait.
+    waited: Vec<bool>,
+    /// Place of the wait of the operation that has ended last. Nothing else is there before the next is submitted.
+    last: Option<usize>,
 }
+
+/// Stands for an operation that was queued before anybody wanted to know.
+const UNKNOWN: Wait = Wait { submitted: SimTime(u64::MAX), times: [Nanos::ZERO; Cause::COUNT] };
 
 impl Waits {
     /// No operation is under way on any of these dies, or nobody will ask for those that are.
     pub fn new(dies: usize) -> Waits {
         let worked = vec![[Nanos::ZERO; Cause::COUNT]; dies];
-        Waits { worked, submitted: Vec::new(), behind: Vec::new(), last: 0 }
+        Waits { worked, queued: Vec::new(), waited: vec![false; dies], last: None }
     }
 
-    /// An operation is submitted. `running` is the cause of what its die works on, and for how long it has.
+    /// An operation is queued, because its die works on one of this cause, since so long.
     #[inline]
-    pub fn submitted(&mut self, now: SimTime, die: u32, slot: u32, running: Option<(Cause, Nanos)>) {
+    pub fn queued(&mut self, now: SimTime, die: u32, slot: u32, (cause, time): (Cause, Nanos)) {
         let slot = slot as usize;
-        if self.submitted.len() <= slot {
+        if self.queued.len() <= slot {
             self.make_room(slot);
         }
-        self.submitted[slot] = (now, running.is_some());
-        if let Some((cause, time)) = running {
-            let times = &mut self.behind[slot].times;
-            *times = self.worked[die as usize];
-            times[cause.index()] += time;
-        }
+        let Wait { submitted, times } = &mut self.queued[slot];
+        (*submitted, *times) = (now, self.worked[die as usize]);
+        times[cause.index()] += time;
     }
 
-    /// Makes the place of the slab one of these, too.
     #[cold]
     fn make_room(&mut self, slot: usize) {
-        self.submitted.resize(slot + 1, (SimTime::START, false));
-        self.behind.resize(slot + 1, NOTHING);
+        self.queued.resize(slot + 1, UNKNOWN);
     }
 
-    /// An operation starts.
+    /// An operation that was queued starts.
     #[inline]
     pub fn started(&mut self, die: u16, slot: u32) {
-        // Operations that were under way before the first call of `submitted` have no place.
-        if let Some((_, true)) = self.submitted.get(slot as usize) {
-            let worked = &self.worked[usize::from(die)];
-            let Behind { causes, times } = &mut self.behind[slot as usize];
-            *causes = 0;
-            for (cause, (time, worked)) in times.iter_mut().zip(worked).enumerate() {
-                *time = Nanos(worked.0.saturating_sub(time.0));
-                *causes |= u16::from(*time > Nanos::ZERO) << cause;
+        if let Some(wait) = self.queued.get_mut(slot as usize)
+            && wait.submitted != UNKNOWN.submitted
+        {
+            self.waited[usize::from(die)] = true;
+            for (time, worked) in wait.times.iter_mut().zip(&self.worked[usize::from(die)]) {
+                *time = Nanos(worked.0.wrapping_sub(time.0));
             }
         }
     }
@@ -109,16 +79,17 @@ impl Waits {
     /// An operation ends. If others have waited for its die: its cause, and the time since its start.
     #[inline]
     pub fn ended(&mut self, die: u16, slot: u32, held_up: Option<(Cause, Nanos)>) {
+        let die = usize::from(die);
         if let Some((cause, took)) = held_up {
-            self.worked[usize::from(die)][cause.index()] += took;
+            self.worked[die][cause.index()] += took;
         }
-        self.last = slot as usize;
+        self.last = std::mem::take(&mut self.waited[die]).then_some(slot as usize);
     }
 
-    /// The wait of the operation that has ended last. Has to be asked for before another one is submitted.
+    /// The wait of the operation that has ended last; `None` if it found its die idle. Has to be asked for before
+    /// another one is submitted.
     #[inline]
-    pub fn last(&self) -> Wait<'_> {
-        let (submitted, queued) = self.submitted.get(self.last).copied().unwrap_or((SimTime::START, false));
-        Wait { submitted, behind: if queued { &self.behind[self.last] } else { &NOTHING } }
+    pub fn last(&self) -> Option<&Wait> {
+        self.last.map(|slot| &self.queued[slot])
     }
 }

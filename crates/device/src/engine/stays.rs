@@ -40,7 +40,7 @@ impl<M: Mapping> Firmware<M> {
     #[inline(never)]
     pub(super) fn note_operation(&mut self) {
         if let (Some(stays), Some(wait)) = (&mut self.stays, self.core.nand.last_wait()) {
-            stays.operation_ended(wait);
+            stays.operation = Some(*wait);
         }
     }
 
@@ -48,22 +48,31 @@ impl<M: Mapping> Firmware<M> {
     #[inline(never)]
     pub(super) fn update_stays(&mut self) {
         let Some(mut stays) = self.stays.take() else { return };
-        let (job, next) = (self.core.job, self.ordered.front().copied());
-        let front = Front { job, next, loads: next.is_some() && self.lookups.write_loading };
         self.note_moved(&mut stays);
         // What follows is not the work of the operation.
         stays.operation = None;
-        if stays.front != front {
-            let before = std::mem::replace(&mut stays.front, front);
-            if before.job != front.job {
-                stays.moved.extend(self.incoming.iter().chain(&self.ordered));
-            } else {
-                stays.moved.extend([before.next, front.next].into_iter().flatten());
-            }
-            self.note_moved(&mut stays);
+        if !self.incoming.is_empty() || !self.ordered.is_empty() {
+            self.note_front(&mut stays);
         }
         debug_assert!(self.stays_hold(&stays), "a command has moved, and nobody has said so");
         self.stays = Some(stays);
+    }
+
+    /// Commands wait for the front end: notes what has become of it.
+    #[inline(never)]
+    fn note_front(&self, stays: &mut Stays) {
+        let (job, next) = (self.core.job, self.ordered.front().copied());
+        let front = Front { job, next, loads: next.is_some() && self.lookups.write_loading };
+        if stays.front == front {
+            return;
+        }
+        let before = std::mem::replace(&mut stays.front, front);
+        if before.job != front.job {
+            stays.moved.extend(self.incoming.iter().chain(&self.ordered));
+        } else {
+            stays.moved.extend([before.next, front.next].into_iter().flatten());
+        }
+        self.note_moved(stays);
     }
 
     #[inline]
@@ -130,5 +139,5 @@ impl<M: Mapping> Firmware<M> {
 /// Whether a tag is in a queue. Most queues are empty whenever somebody asks, or the tag has just been added.
 #[inline]
 fn has(queue: &VecDeque<u8>, tag: u8) -> bool {
-    queue.back() == Some(&tag) || queue.len() > 1 && queue.iter().any(|&other| other == tag)
+    !queue.is_empty() && (queue.back() == Some(&tag) || queue.iter().any(|&other| other == tag))
 }
