@@ -70,6 +70,20 @@ fn a_compressed_page_takes_what_its_runs_need() {
     assert_eq!(ctp.taken, 72 + 16 + 72 + 8);
 }
 
+/// A change may tear a run into three, which takes two places of 8 bytes more.
+#[test]
+fn a_page_may_grow_while_two_more_runs_have_room() {
+    let core = core();
+    for (room, may) in [(16, true), (15, false)] {
+        let mut ctp = cache(&core, 8192, true);
+        assert!(insert(&mut ctp, &core, 0));
+        ctp.limit = ctp.taken + room;
+        assert_eq!(ctp.may_grow(), may, "{room} bytes");
+        ctp.set(&core, Lpa(7), Some(Ppa(5)));
+        assert_eq!(ctp.is_over(), !may, "{room} bytes");
+    }
+}
+
 /// A page that was read from an older place is what was programmed there, until the newer copy changes.
 #[test]
 fn a_page_is_what_was_read() {

@@ -151,6 +151,28 @@ fn dirty_entries_are_listed_by_translation_page() {
 }
 
 #[test]
+fn the_coldest_page_with_dirty_entries_is_written_first() {
+    let mut cache = cache(64, TpftlParams::default());
+    take(&mut cache, [1100, 600, 3]);
+    [600, 3].into_iter().for_each(|lpa| _ = cache.set(Lpa(lpa), None));
+    assert_eq!(cache.coldest_dirty(8), Some(SegmentId(1)), "page 2 is colder, and clean");
+    assert_eq!(cache.coldest_dirty(1), Some(SegmentId(0)), "any, if the first one is clean");
+}
+
+/// Each entry may be in a page of its own.
+#[test]
+fn the_smallest_cache_holds_the_entries_wherever_they_belong() {
+    let own = TpftlParams::default();
+    let units = MapUnits::new(1 << 17, MapShape { entries: 512, bytes: 4096, numbered: Numbered::Directory });
+    let capacity = |bytes: u32| Nodes::new(&own, bytes.into(), units).capacity();
+    for entries in [290, 291, 583, 584, 5000] {
+        let least = own.least_bytes(entries, false);
+        assert!(capacity(least) >= entries.into(), "{entries} in {least} bytes");
+        assert!(least == 4096 || capacity(least - 4096) < entries.into(), "{entries} in less than {least} bytes");
+    }
+}
+
+#[test]
 fn a_pinned_entry_knows_the_newest_change() {
     let mut cache = cache(64, TpftlParams::default());
     take(&mut cache, [7]);

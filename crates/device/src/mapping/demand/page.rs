@@ -207,3 +207,24 @@ impl std::hash::Hash for Page {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Places for all entries take 4 KiB, and most pages stay for few changes.
+    #[test]
+    fn a_page_has_a_place_for_each_entry_only_when_many_differ_from_flash() {
+        let mut page = Page::default();
+        for first in [500, 20, 1000] {
+            let few = first..first + FEW as u32;
+            for packed in [1, 2] {
+                few.clone().for_each(|at| page.put(at, packed));
+            }
+            assert!(page.many.is_none(), "from {first}");
+            few.for_each(|at| page.on_flash(at));
+        }
+        (0..=FEW as u32).for_each(|at| page.put(at, 1));
+        assert!(page.many.is_some());
+    }
+}

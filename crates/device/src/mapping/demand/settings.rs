@@ -114,3 +114,25 @@ impl Own for CmtParams {
         self.protected_one_in
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use params::Owners;
+
+    use super::*;
+    use crate::mapping::MappingParams;
+
+    /// Entries that are loaded ahead, those that are protected, and those that a page leaves behind.
+    #[test]
+    fn each_scheme_has_the_rules_of_its_profile_and_no_others() {
+        fn rules(own: &impl Own) -> (Option<u32>, u32, usize) {
+            (own.ahead_one_in(), own.protected_one_in(), own.sparse_entries())
+        }
+        let mut params = MappingParams::default();
+        for (key, value) in [("ahead_one_in", 5), ("protected_one_in", 3), ("sparse_entries", 7)] {
+            params.set("*", key, value).expect("a parameter of some scheme");
+        }
+        assert_eq!((rules(&params.Dftl), rules(&params.Cdftl)), ((Some(5), 3, 0), (Some(5), 3, 0)));
+        assert_eq!((rules(&params.Tpftl), rules(&params.Sftl)), ((Some(5), 0, 0), (None, 0, 7)));
+    }
+}

@@ -70,9 +70,13 @@ mod tests {
         for percent in [1, 10, 50, 90] {
             for entries in [1, 64, 5000] {
                 let own = SftlParams { buffer_percent: percent, ..SftlParams::default() };
+                let fits = |bytes: u64| {
+                    let pages = own.page_bytes(bytes);
+                    pages >= 4096 + 8 && bytes - pages >= u64::from(entries) * 8
+                };
                 let least = u64::from(own.least_bytes(entries, true));
-                let pages = own.page_bytes(least);
-                assert!(pages >= 4096 + 8 && least - pages >= u64::from(entries) * 8, "{percent} {entries}");
+                assert!(least.is_multiple_of(4096), "{percent} {entries}: {least} is no whole number of units");
+                assert!(fits(least) && !fits(least - 4096), "{percent} {entries}");
             }
         }
     }

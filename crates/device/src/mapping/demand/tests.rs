@@ -1,10 +1,13 @@
 //! Decisions of the schemes, without a device around them.
 
+use params::Owners;
+
 use super::nodes::TpftlParams;
 use super::settings::{CmtParams, DemandParams, SingleParams};
 use super::*;
+use crate::config::SramConfig;
 use crate::map_units::MapUnits;
-use crate::mapping::small;
+use crate::mapping::{MappingParams, small};
 
 /// 4096 addresses, 512 in a translation page, all of them mapped.
 pub(super) fn core() -> Core {
@@ -216,6 +219,104 @@ fn two_levels_share_the_cache_by_halves() {
     assert_eq!(parts(1088, 5000, true), (5000, 5), "no more than the whole table");
 }
 
+/// Parameters with 16 KiB of cache. Entries have 8 bytes, of `tpftl` 6 and 8 for a node; a translation page has 512.
+fn small_caches() -> MappingParams {
+    let mut params = small::params();
+    params.set("*", "cache_kib", 16).expect("a parameter of all schemes of the family");
+    params
+}
+
+/// `tpftl` keeps 24 bytes free, and each entry may need a node. `cdftl` has two pages, and 1024 entries. `sftl` has
+/// 14,670 bytes for three pages with headers, and 1714 for 214 entries.
+#[test]
+fn a_device_tells_how_many_entries_its_caches_hold() {
+    fn entries<C: EntryCache, const TWO_LEVELS: bool>(own: &C::Own) -> u64 {
+        let core = core();
+        Demand::<C, TWO_LEVELS>::new(&core, own).cache_entries(&core)
+    }
+    let own = small_caches();
+    assert_eq!(entries::<Cmt, false>(&own.Dftl), 16_384 / 8);
+    assert_eq!(entries::<Nodes, false>(&own.Tpftl), (16_384 - 24) / 14);
+    assert_eq!(entries::<Cmt, true>(&own.Cdftl), 1024 + 2 * 512);
+    assert_eq!(entries::<Cmt<SftlParams>, true>(&own.Sftl), 214 + 3 * 512);
+}
+
+/// Beside the cache: 16 bytes for each of 128 log entries; 4 for the places of 8 translation pages, 80 bitmaps, 2
+/// records and 32 pages of the journal, and for the number of each page; 2 for the valid page count of each of 80
+/// superblocks. Compressed pages may grow beyond their limit by one whole page, also where other tables leave less.
+#[test]
+fn the_caches_take_what_they_are_given_and_what_their_pages_may_grow() {
+    fn cache<C: EntryCache, const TWO_LEVELS: bool>(own: &C::Own, own_cache: Option<u64>) -> u64 {
+        let cfg = small::config();
+        let cfg = EngineConfig { sram: SramConfig { own_cache, ..cfg.sram }, ..cfg };
+        let core = Core::in_test(cfg, core().units());
+        let MapMemory { sram, cache, dram } = Demand::<C, TWO_LEVELS>::new(&core, own).memory(&core);
+        assert_eq!((sram, dram), (16 * 128 + 4 * (8 + 80 + 2 + 32) + 4 * 8 + 2 * 80, 0));
+        cache
+    }
+    let own = small_caches();
+    for (left, bytes) in [(None, 16_384), (Some(16_384), 16_384), (Some(10_000), 10_000)] {
+        assert_eq!(cache::<Cmt, false>(&own.Dftl, left), bytes);
+        assert_eq!(cache::<Nodes, false>(&own.Tpftl, left), bytes);
+        assert_eq!(cache::<Cmt, true>(&own.Cdftl, left), bytes);
+    }
+    let sftl = |left| cache::<Cmt<SftlParams>, true>(&own.Sftl, left);
+    assert_eq!(sftl(None), 214 * 8 + 14_670 + 4096);
+    // Of 12,288 bytes.
+    assert_eq!(sftl(Some(16_384)), 163 * 8 + 10_980 + 4096);
+}
+
+/// A read of `sftl` is served by the page.
+#[test]
+fn what_was_loaded_becomes_a_single_entry_also_where_its_page_is_cached() {
+    fn becomes_single<C: EntryCache, const TWO_LEVELS: bool>(own: &C::Own, purpose: LoadedFor) -> bool {
+        let mut core = core();
+        let mut map = Demand::<C, TWO_LEVELS>::with_cache(&core, own, 12 * 1024);
+        let (lpa, unit) = (Lpa(5), SegmentId(0));
+        match purpose {
+            LoadedFor::Write => assert_eq!(map.admit(&mut core, lpa), Admission::Load(unit)),
+            _ => assert_eq!(map.resolve(&mut core, lpa, HostSays::Nothing), Resolved::Load(unit)),
+        }
+        assert_eq!(map.resolve_loaded(&mut core, &Loaded::assumed(unit), lpa, purpose), Some(Ppa(5)));
+        assert!(map.ctp.holds(unit));
+        map.cmt.is_cached(lpa)
+    }
+    let own = small::params();
+    let both = [LoadedFor::Read, LoadedFor::Write];
+    assert_eq!(both.map(|purpose| becomes_single::<Cmt, true>(&own.Cdftl, purpose)), [true, true]);
+    assert_eq!(both.map(|purpose| becomes_single::<Cmt<SftlParams>, true>(&own.Sftl, purpose)), [false, true]);
+}
+
+/// 16 entries above a page.
+#[test]
+fn a_changed_entry_leaves_into_its_cached_page_without_a_write() {
+    let mut core = core();
+    let mut map = Cdftl::with_cache(&core, &small::params().Cdftl, 4096 + 8 * 16);
+    for lpa in 5..21 {
+        read(&mut map, &mut core, lpa);
+        map.cmt.set(Lpa(lpa), Some(Ppa(4000 + lpa)));
+    }
+    assert_eq!(read(&mut map, &mut core, 30), at(30));
+    assert!(!map.cmt.is_cached(Lpa(5)) && !map.wants_flush(&core));
+    assert_eq!(map.ctp.changed_in(SegmentId(0)).collect::<Vec<_>>(), [Lpa(5)]);
+    assert_eq!(map.in_cache(&core, Lpa(5)), Some(Some(Ppa(4005))));
+}
+
+/// 4116 bytes for pages: 12 more than a page without runs, where a change may need 16. And 16 entries.
+#[test]
+fn a_changed_entry_whose_page_may_not_grow_waits_for_a_write() {
+    let mut core = core();
+    tear(&mut core, SegmentId(0));
+    let mut map = Sftl::with_cache(&core, &SftlParams { buffer_percent: 2, ..SftlParams::default() }, 4116 + 8 * 16);
+    assert!(map.ctp.insert(&core, &Loaded::assumed(SegmentId(0))));
+    for lpa in (5..21).map(Lpa) {
+        map.cmt.insert(lpa, None);
+        map.cmt.set(lpa, Some(Ppa(4000)));
+    }
+    assert_eq!(map.admit(&mut core, Lpa(30)), Admission::NoRoom);
+    assert_eq!((map.wanted.evict, map.ctp.is_changed()), (Some(SegmentId(0)), false));
+}
+
 /// A request of twelve pages misses once for each translation page, and a cache of single entries twelve times.
 #[test]
 fn a_request_misses_once_in_each_translation_page() {
@@ -271,13 +372,17 @@ fn a_compressed_page_serves_reads_of_all_its_addresses() {
     assert_eq!(map.cmt.len(), 0, "no entry of its own for what is only read");
 }
 
-/// There is no room for two pages without runs, and the page to be read may be one.
+/// There is no room for two pages without runs, and the page to be read may be one. Eight changes are few, and no more
+/// than a quarter of the buffer, which has 768 entries or 21.
 #[test]
 fn a_page_with_few_changes_leaves_them_behind_and_is_not_written() {
-    for (changes, room, written) in [(8, 100, false), (9, 100, true)] {
+    let (large, small) = ((50, 12, 100), (1, 8, 21));
+    for ((buffer_percent, kib, room), changes, written) in
+        [(large, 8, false), (large, 9, true), (small, 5, false), (small, 6, true)]
+    {
         let mut core = core();
-        let own = SftlParams { buffer_percent: 50, ..SftlParams::default() };
-        let mut map = Sftl::with_cache(&core, &own, 12 * 1024);
+        let own = SftlParams { buffer_percent, ..SftlParams::default() };
+        let mut map = Sftl::with_cache(&core, &own, kib * 1024);
         read(&mut map, &mut core, 0);
         for lpa in (3..3 + changes).map(Lpa) {
             map.ctp.set(&core, lpa, Some(Ppa(100)));
