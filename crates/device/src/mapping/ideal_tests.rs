@@ -91,6 +91,7 @@ fn the_table_answers_whatever_was_loaded() {
     let mut runs = Vec::new();
     map.cached_runs(&core, &mut runs);
     assert_eq!(runs, [LpaRun { lpa: Lpa(0), len: 4096 }]);
+    assert_eq!(map.cache_entries(&core), 4096);
 }
 
 /// Copies of its pages may wait for a full row.

@@ -127,6 +127,17 @@ fn a_crowded_mapping_cache_is_flushed_before_its_data_is_complete() {
     assert!(map.wants_flush(&core));
 }
 
+#[test]
+fn gc_that_finds_no_victim_has_the_mapping_cache_flushed() {
+    let (mut core, mut map) = with_room();
+    write(&mut core, &mut map, 0, 0);
+    map.starved(&mut core);
+    assert!(!map.wants_flush(&core), "a flush would free nothing");
+    assert!(map.victim(&mut core, None).is_none());
+    map.starved(&mut core);
+    assert!(map.wants_flush(&core));
+}
+
 /// Of eight log blocks, the last is left to GC.
 #[test]
 fn the_limit_of_log_blocks_asks_for_a_flush() {

@@ -167,6 +167,18 @@ fn an_answer_that_came_too_early_is_asked_for_again_after_the_others() {
     assert_eq!(bench.log.len(), 3);
 }
 
+/// GC has collected the block that writeback handles.
+#[test]
+fn writeback_goes_on_with_the_next_block_when_its_own_is_erased() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.ask(9), Some(A));
+    bench.log.remove(bench.full[0]);
+    assert_eq!(bench.ask(9), None, "two log blocks are no reason to write");
+    let another = fill(&mut bench.blocks, 9);
+    bench.log.add(another);
+    assert_eq!(bench.ask(9), Some(C));
+}
+
 #[test]
 fn a_block_with_segments_to_ask_for_does_not_wait_for_the_last() {
     let mut bench = Bench::new();
