@@ -149,3 +149,6 @@ impl Pipeline {
         self.units.iter().filter(|under_way| matches!(under_way.step, Step::Programming))
     }
 }
+
+#[cfg(test)]
+mod tests;

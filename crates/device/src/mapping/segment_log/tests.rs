@@ -88,6 +88,20 @@ fn a_flush_beside_commands_takes_the_table_as_it_was_at_the_cut() {
     assert_eq!(core.log().entries().map(|entry| entry.seq.0).collect::<Vec<_>>(), [6, 7, 9]);
 }
 
+/// Changes 2 and 4 are copies by GC. 5, which the host has written, is after the cut.
+#[test]
+fn a_copy_up_to_the_cut_that_the_host_has_overtaken_does_not_hold() {
+    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: "background", ..params() });
+    commit(&mut core, &mut map, 1, (9, 0), None);
+    commit(&mut core, &mut map, 2, (9, 130), Some(70));
+    commit(&mut core, &mut map, 3, (30, 1), None);
+    commit(&mut core, &mut map, 5, (9, 200), None);
+    commit(&mut core, &mut map, 6, (30, 201), None);
+    commit(&mut core, &mut map, 4, (30, 131), Some(70));
+    map.sort_log(&core, Seq(4));
+    assert_eq!(flushed(&map), [(9, Some(0)), (30, Some(1))]);
+}
+
 /// Superblock 0 is written up to the cut, 1 partly after it.
 #[test]
 fn a_superblock_stays_a_log_block_until_the_flush_of_its_last_change_ends() {
@@ -103,6 +117,29 @@ fn a_superblock_stays_a_log_block_until_the_flush_of_its_last_change_ends() {
     map.sort_log(&core, Seq(3));
     map.finish(&mut core);
     assert_eq!(blocks(&map, &core), []);
+}
+
+/// "rounds" and "pipelined" wait until no program is in flight. Only "rounds" has no pipeline.
+#[test]
+fn a_flush_proceeds_in_the_mode_of_the_profile() {
+    let modes = [
+        ("rounds", false, Phase::Written),
+        ("pipelined", false, Phase::Pipeline),
+        ("background", true, Phase::Pipeline),
+    ];
+    for (flush_mode, beside, phase) in modes {
+        for in_flight in [false, true] {
+            let (mut core, mut map) = device_with(SegmentLogParams { flush_mode, ..params() });
+            write(&mut core, &mut map, 5, 0);
+            if in_flight {
+                core.program_beside(&[Piece(3)]);
+            }
+            assert!(!map.flush(&mut core), "it has to wait for some program");
+            let begins = beside || !in_flight;
+            assert_eq!(map.phase, if begins { phase } else { Phase::Start }, "{flush_mode}, in flight: {in_flight}");
+            assert_eq!((map.beside_commands(), map.pipeline.is_empty()), (beside, map.phase != Phase::Pipeline));
+        }
+    }
 }
 
 /// Four segments that were never written, in rows of one unit and two buffers: each is programmed as soon as a buffer
@@ -142,6 +179,17 @@ fn what_is_collected_during_a_flush_is_erased_after_it() {
     assert!(!map.flush(&mut core) && !map.gc_ready(&core), "bitmaps are being programmed");
     core.bitmaps_done_in_test();
     assert!(map.flush(&mut core) && map.gc_ready(&core));
+    assert_eq!(core.blocks().state(Superblock(0)), State::Erasing);
+}
+
+#[test]
+fn an_empty_victim_is_erased_at_once_if_no_flush_is_under_way() {
+    let (mut core, mut map) = device(small::config());
+    let full = core.take_seq_in_test(64);
+    assert_eq!(core.blocks_in_test().open_next(Stream::Host), Some(Superblock(0)));
+    core.blocks_in_test().place(Stream::Host, 64, 64, full.plus(63));
+    core.blocks_in_test().programmed(Superblock(0), 64);
+    map.collected(&mut core, Superblock(0));
     assert_eq!(core.blocks().state(Superblock(0)), State::Erasing);
 }
 
@@ -215,6 +263,9 @@ fn the_metadata_of_the_table_has_to_fit() {
 fn what_is_chosen_by_name_is_published_and_cached() {
     let published = |hpb_control| SegmentLog::published(&SegmentLogParams { hpb_control, ..params() }).recommend_after;
     assert_eq!((published("host"), published("device")), (None, Some(8)));
+    let sealed = |hpb_entry| SegmentLog::published(&SegmentLogParams { hpb_entry, hpb_seal_ns: 70, ..params() });
+    let told = |entry| (sealed(entry).sealed, sealed(entry).seal_cost);
+    assert_eq!((told("plain"), told("sealed")), ((false, Nanos::ZERO), (true, Nanos(70))));
     let entries = |cached| SegmentLog::caches_entries(&SegmentLogParams { cached, ..params() });
     assert!(entries("entries") && !entries("segments"));
 }
