@@ -9,7 +9,7 @@
 use units::{Lpa, Ppa, Seq, Superblock};
 
 use crate::engine::core::Core;
-use crate::log::{Change, Logged};
+use crate::log::Change;
 
 /// Order in which a flush takes the map units with changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -140,19 +140,13 @@ impl Updates {
         self.unsorted.push(Update { rank, lpa, ppa, source, holds: true });
     }
 
-    /// Adds the change at the cut of each address that has later ones.
+    /// Adds the change at the cut of each address that has later ones. A copy that comes after another of these changes
+    /// was overtaken by it, because GC collects no superblock that the log names.
     fn add_followed(&mut self, core: &Core) {
         let mut followed = std::mem::take(&mut self.followed);
         followed.sort_unstable_by_key(|change| (change.lpa, change.seq));
         for of_address in followed.chunk_by(|a, b| a.lpa == b.lpa) {
-            let mut last = of_address[0];
-            for change in &of_address[1..] {
-                let logged = Logged { ppa: change.ppa, seq: change.seq, source: change.source };
-                // A copy replaces only what it is a copy of.
-                if change.source.is_none() || core.logged_over(logged, last.ppa) == change.ppa {
-                    last = *change;
-                }
-            }
+            let last = of_address.iter().rfind(|change| change.source.is_none()).unwrap_or(&of_address[0]);
             self.add(core, last.lpa, last.ppa, last.source);
         }
         followed.clear();
