@@ -18,6 +18,8 @@ mod collect;
 pub(crate) mod core;
 mod failure;
 mod front;
+#[cfg(test)]
+mod in_tests;
 mod lend;
 mod loads;
 mod lookups;

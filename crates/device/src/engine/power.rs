@@ -210,7 +210,44 @@ pub enum Part {
 
 #[cfg(test)]
 mod tests {
+    use ufs::{DataOut, Op, SegmentState};
+    use units::SegmentId;
+
     use super::*;
+    use crate::engine::in_tests::{Bench, UNITS, config};
+    use crate::mapping::{schemes, small};
+
+    /// What a device is seen doing from a command of a host, which has applied changes up to `host_seq`, until nothing
+    /// is under way: map flushes, and writebacks of segments.
+    fn seen<M: Mapping>(bench: &mut Bench<M>, op: Op, data: DataOut, host_seq: u64) -> (bool, bool) {
+        bench.send(op, data, Seq(host_seq));
+        bench.go_on();
+        let mut seen = (false, false);
+        loop {
+            let moment = bench.fw.moment();
+            seen = (seen.0 | moment.map_flush, seen.1 | moment.writeback);
+            if !bench.step() {
+                assert_eq!(moment, Moment::default(), "nothing is under way");
+                return seen;
+            }
+        }
+    }
+
+    #[test]
+    fn a_segment_is_written_back_only_if_a_host_has_sent_it() {
+        let write = |lpa| Op::Write { lpa: Lpa(lpa), len: UNITS, fua: false };
+        let mut bench: Bench<schemes::HpUfs> = Bench::new(config(6), &small::params().HpUfs);
+        assert_eq!(seen(&mut bench, write(0), DataOut::Stamp(1), 0), (false, false));
+        let op = Op::SegmentWrite { segment: SegmentId(0) };
+        let data = DataOut::Segment(SegmentState::of(&[7; 1024]));
+        assert_eq!(seen(&mut bench, op, data, UNITS.into()), (false, true));
+
+        let mut own = small::params().SegmentLog;
+        own.flush_above_entries = 0;
+        let mut bench: Bench<schemes::SegmentLog> = Bench::new(config(6), &own);
+        assert_eq!(seen(&mut bench, write(0), DataOut::Stamp(1), 0), (true, false));
+        assert!(bench.fw.stats().map_flushes > 0);
+    }
 
     #[test]
     fn the_parts_of_a_recovery_add_up() {

@@ -8,6 +8,8 @@
 //! 4. *Update*: segments that lack changes are read, changed and written, as many at a time as fit SRAM. `evidence`
 //!    decides which page of an address is right.
 
+#[cfg(test)]
+mod cut_tests;
 mod evidence;
 mod places;
 mod scanner;

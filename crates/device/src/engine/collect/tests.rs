@@ -1,77 +1,20 @@
-//! Single steps of collection, on a device whose superblocks have eight rows of eight units, on two dies in turn.
+//! Single steps of collection.
 
-use nand::{Faults, Geometry, Kind};
-use ufs::{Command, DataOut, Op, Tag};
-use units::SimTime;
+use nand::{Faults, Kind};
+use ufs::{DataOut, Op};
 
 use super::*;
-use crate::config::{EngineConfig, GcConfig, SramConfig};
+use crate::config::{EngineConfig, GcConfig};
 use crate::directory::Piece;
-use crate::engine::core::DeviceEvent;
+use crate::engine::in_tests::{Bench, ROW, UNITS, config};
 use crate::gc::Gc;
 use crate::mapping::{schemes, small};
 
-const ROW: u32 = 8;
-const UNITS: u32 = 64;
-
-/// So many data superblocks, six for metadata from then on, and no GC.
-fn config(data_superblocks: u32) -> EngineConfig {
-    let cfg = small::config();
-    EngineConfig {
-        geometry: Geometry {
-            channels: 2,
-            dies_per_channel: 1,
-            superblock_dies: 2,
-            planes: 2,
-            units_per_page: 4,
-            pages_per_block: 4,
-            data_superblocks,
-            meta_superblocks: 6,
-        },
-        capacity_units: 1024,
-        write_through: false,
-        sram: SramConfig { pool: 200, reserve: 24, ..cfg.sram },
-        gc: GcConfig { start: 0, relaxed: 0, hurried: 0, reserve: 0, ..cfg.gc },
-        wear_spread: 3,
-        ..cfg
-    }
-}
-
-/// A device and its events.
-struct Bench<M: Mapping> {
-    fw: Firmware<M>,
-    wakes: Vec<(SimTime, DeviceEvent)>,
-}
-
 impl<M: Mapping> Bench<M> {
-    fn new(cfg: EngineConfig, own: &M::Params) -> Bench<M> {
-        Bench { fw: Firmware::new(cfg, own), wakes: Vec::new() }
-    }
-
-    /// Lets the firmware do all that it can do now.
-    fn go_on(&mut self) {
-        let now = self.fw.core.now;
-        self.fw.wake(now, DeviceEvent::Firmware);
-        self.wakes.append(&mut self.fw.effects().wakes);
-    }
-
-    /// Goes on until nothing is under way.
-    fn settle(&mut self) {
-        self.go_on();
-        while !self.wakes.is_empty() {
-            let first = (0..self.wakes.len()).min_by_key(|&i| self.wakes[i].0).expect("it is not empty");
-            let (at, event) = self.wakes.remove(first);
-            self.fw.wake(at, event);
-            self.wakes.append(&mut self.fw.effects().wakes);
-        }
-    }
-
     /// Fills the next superblock with the addresses from `first` on.
     fn write(&mut self, first: u32) {
         let op = Op::Write { lpa: Lpa(first), len: UNITS, fua: false };
-        let now = self.fw.core.now;
-        let data = DataOut::Stamp(first + 1);
-        self.fw.command(now, Command { tag: Tag(0), op, host_seq: Seq(0), freed: None, data });
+        self.send(op, DataOut::Stamp(first + 1), Seq(0));
         self.settle();
     }
 

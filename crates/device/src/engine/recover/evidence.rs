@@ -195,6 +195,16 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_segments_name_take_memory_for_one_round() {
+        let mut evidence = Evidence::default();
+        for round in 1..=3 {
+            evidence.clear_bases();
+            (0..4).for_each(|at| evidence.add_base(Ppa(10 * round + at), Some((LPA, 60, Seq(60)))));
+            assert_eq!(evidence.bases.len(), 4);
+        }
+    }
+
+    #[test]
     fn a_copy_of_what_was_replaced_or_trimmed_before_is_worth_nothing() {
         assert_eq!(place(Some((1, Some(60))), &[(50, 120, 2)], None), Some(Ppa(1)));
         assert_eq!(place(None, &[(50, 120, 2)], None), None);
