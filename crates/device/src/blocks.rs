@@ -313,3 +313,30 @@ impl std::hash::Hash for Blocks {
         free.hash(state);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nand::Geometry;
+
+    use super::*;
+
+    #[test]
+    fn after_a_power_cut_a_superblock_is_erased_or_given_up_as_recorded_and_full_otherwise() {
+        let geometry = Geometry {
+            channels: 1,
+            dies_per_channel: 1,
+            superblock_dies: 1,
+            planes: 1,
+            units_per_page: 1,
+            pages_per_block: 4,
+            data_superblocks: 67,
+            meta_superblocks: 1,
+        };
+        let mut blocks = Blocks::new(geometry.layout());
+        let record = Record { free: vec![1 << 3, 1], bad: vec![1 << 5, 1 << 2], ..Record::default() };
+        blocks.restore(&record, |_| 1);
+        let of = |state| (0..67).filter(|&sb| blocks.state(Superblock(sb)) == state).collect::<Vec<u32>>();
+        assert_eq!((of(State::Free), of(State::Bad)), (vec![3, 64], vec![5, 66]));
+        assert_eq!((of(State::Closed).len(), blocks.free(), blocks.lost()), (63, 2, 2));
+    }
+}

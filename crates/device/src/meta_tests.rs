@@ -122,6 +122,26 @@ fn the_victim_has_the_fewest_valid_pieces_and_tells_them_in_order() {
     assert_eq!(meta.take_victim(), None);
 }
 
+/// Then the program that moves them has no gaps.
+#[test]
+fn map_units_of_another_size_than_a_flash_unit_come_first_in_a_victim() {
+    let mut meta = Meta::new(geometry(64, 4).layout(), MapUnits::new(1 << 16, MapShape::part_of_segment(1024)));
+    let (journal, record) = (meta.journal_piece(0), meta.record_pieces(0)[0]);
+    fill(&mut meta, &[journal, Piece(9), record, Piece(3)]);
+    let place = |at: u32| Ppa(64 * 1024 + at);
+    let pieces = vec![(place(1), Piece(9)), (place(3), Piece(3)), (place(0), journal), (place(2), record)];
+    assert_eq!(meta.take_victim(), Some((Superblock(64), pieces)));
+}
+
+#[test]
+fn flash_units_have_labels_only_where_map_units_share_them() {
+    for (bytes, labelled) in [(1024, 6 * 1024), (4096, 0), (16 * 1024, 0)] {
+        let units = MapUnits::new(1 << 16, MapShape::part_of_segment(bytes));
+        let meta = Meta::new(geometry(64, 4).layout(), units);
+        assert_eq!(meta.pages().labelled(), labelled, "map units of {bytes} bytes");
+    }
+}
+
 #[test]
 fn a_superblock_without_its_snapshot_is_erased_once_it_is_empty() {
     let mut meta = small();

@@ -78,3 +78,28 @@ impl TrimmedSegments {
         trims
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use units::Lpa;
+
+    use super::*;
+    use crate::knowledge::TrimRecord;
+    use crate::map_units::{MapShape, MapUnits};
+    use crate::mapping::small;
+
+    /// The segments, of 1024 addresses each, that are written for these trims of (first address, length).
+    fn segments_of(trims: &[(u32, u32)]) -> Vec<u32> {
+        let mut core = Core::in_test(small::config(), MapUnits::new(4096, MapShape::SEGMENT));
+        let record = |&(lpa, len): &(u32, u32)| TrimRecord { lpa: Lpa(lpa), len, seq: Seq(9) };
+        core.trims_in_test().restore(0, &trims.iter().map(record).collect::<Vec<_>>());
+        TrimmedSegments::restored(&mut core).touched.into_iter().map(|segment| segment.0).collect()
+    }
+
+    #[test]
+    fn after_recovery_the_segments_of_the_trims_in_the_journal_are_written_and_no_others() {
+        assert_eq!(segments_of(&[]), []);
+        assert_eq!(segments_of(&[(1000, 24), (4095, 1)]), [0, 3], "the ends of a segment and of the device");
+        assert_eq!(segments_of(&[(2047, 1026), (1024, 1)]), [1, 2, 3]);
+    }
+}

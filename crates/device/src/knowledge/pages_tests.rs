@@ -1,7 +1,8 @@
 //! What stands at which place.
 
 use super::*;
-use crate::directory::Piece;
+use crate::directory::{Directory, Piece};
+use crate::knowledge::Round;
 use crate::map_units::MapShape;
 
 const UNIT: SegmentId = SegmentId(1);
@@ -163,4 +164,53 @@ fn a_spare_area_names_the_units_that_share_a_page() {
     assert_eq!(names(&pages, 3, [3, 4, 5]), [true, false, true]);
     assert_eq!(names(&pages, 7, [3, 5, 7]), [false, false, true], "something else was programmed there since");
     assert!(pages.names(Ppa(9), 3, Piece(3)) && !pages.names(Ppa(9), 3, Piece(5)), "it has no label");
+}
+
+#[test]
+fn a_view_tells_whether_it_is_of_the_newest_copy() {
+    let mut pages = pages();
+    program(&mut pages, 1, 100, 5);
+    program(&mut pages, 2, 200, 6);
+    let is_newest = |place: Option<u32>| pages.view_at(UNIT, place.map(Ppa)).is_newest();
+    assert_eq!([Some(2), Some(1), None].map(is_newest), [true, false, false]);
+    assert!(pages.view_at(SegmentId(0), None).is_newest(), "it was never written");
+}
+
+#[test]
+fn a_round_shows_the_copies_that_it_has_read() {
+    for with_unwritten in [false, true] {
+        let mut pages = pages();
+        program(&mut pages, 1, 100, 5);
+        let directory = Directory::restored(vec![0, Ppa::pack(Some(Ppa(1))), 0, 0]);
+        let mut round = Round::default();
+        with_unwritten.then(|| round.add(&directory, SegmentId(0)));
+        round.add(&directory, UNIT);
+        round.arrive_with(&PiecesRead::in_test(&[(Ppa(1), UNIT.0)]), 1, &pages);
+        let looked_up = |pages: &Pages| {
+            let mut found = Vec::new();
+            let addresses = [7, 8].map(|at| UNIT.first_lpa().offset(at));
+            round.look_up(pages, MapUnits::new(4096, MapShape::SEGMENT), addresses.into_iter(), &mut found);
+            found
+        };
+        assert_eq!(looked_up(&pages), [Ppa::unpack(100), None]);
+        program(&mut pages, 2, 200, 6);
+        assert_eq!(looked_up(&pages), [Ppa::unpack(100), None], "the unit was programmed again since");
+    }
+}
+
+#[test]
+fn a_unit_takes_over_what_its_neighbour_in_a_flash_unit_holds() {
+    let mut pages = Pages::new(MapUnits::new(4096, MapShape::part_of_segment(1024)));
+    let (unit, neighbour, shared) = (SegmentId(2), SegmentId(3), Ppa(1));
+    for (of, packed, seq) in [(unit, 20, 5), (neighbour, 30, 6)] {
+        let programmed = Programmed::in_test(Piece::of(of), shared);
+        pages.set_seq(&programmed, Seq(seq));
+        pages.set_unit(&programmed, &[packed; 256]);
+    }
+    pages.taken_over(&Programmed::in_test(Piece::of(unit), Ppa(2)), (neighbour, Some(shared)));
+    let read = |place| {
+        let view = pages.view_at(unit, Some(place));
+        (view.entries()[7], view.seq())
+    };
+    assert_eq!([shared, Ppa(2)].map(read), [(20, Seq(5)), (30, Seq(6))]);
 }
