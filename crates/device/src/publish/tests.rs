@@ -113,6 +113,14 @@ fn a_trim_is_never_delivered_but_ends_the_entry() {
 }
 
 #[test]
+fn a_trim_keeps_no_other_page_of_its_group_waiting() {
+    let mut p = publisher(1);
+    let sealed = published(&mut p, 0, &contiguous());
+    p.changed(Lpa(1), None);
+    assert_eq!(p.check(Lpa(2), 1, sealed[2]), Some(Ppa(102)), "nothing of the trim has to be delivered");
+}
+
+#[test]
 fn a_host_that_makes_a_run_longer_is_not_believed() {
     let mut p = publisher(1);
     let mut mapping = contiguous();
@@ -236,6 +244,16 @@ fn tables_take_what_they_hold() {
 }
 
 #[test]
+fn a_group_takes_two_bits_and_with_seals_an_epoch() {
+    for (sealed, bytes) in [(false, 8 * 2), (true, 8 * 2 + 64 * 4)] {
+        // Eight groups, and 64 more.
+        let taken = [128, 1152]
+            .map(|capacity| Publisher::new(&HpbConfig { sealed, ..config(3) }, [1, 2], capacity).table_bytes(true));
+        assert_eq!(taken[1], taken[0] + bytes, "sealed: {sealed}");
+    }
+}
+
+#[test]
 fn a_dirty_group_that_is_read_or_dropped_is_not_told() {
     let mut p = publisher(0);
     (0..4).for_each(|group| _ = published(&mut p, group, &contiguous()));
@@ -350,6 +368,16 @@ fn as_many_groups_with_plain_entries_as_are_tracked_have_changes_under_way() {
     published(&mut p, 0, &contiguous());
     p.changed(Lpa(0), Some(Ppa(7)));
     assert_eq!(command(&mut p, 0), HpbNotice::DirtyGroup(0), "one bit for a group, and nothing else");
+}
+
+#[test]
+fn a_group_with_plain_entries_stays_tracked_until_the_host_has_all_its_changes() {
+    let mut p = plain(1);
+    published(&mut p, 0, &contiguous());
+    p.changed(Lpa(0), Some(Ppa(7)));
+    p.changed(Lpa(3), Some(Ppa(8)));
+    assert_eq!(command(&mut p, 0), HpbNotice::Entry { lpa: Lpa(0), entry: 8 });
+    assert_eq!(command(&mut p, 1), HpbNotice::Entry { lpa: Lpa(3), entry: 9 });
 }
 
 #[test]
