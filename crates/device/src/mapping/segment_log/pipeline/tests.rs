@@ -4,9 +4,9 @@ use nand::Geometry;
 
 use super::*;
 use crate::config::EngineConfig;
+use crate::map_units::{MapShape, MapUnits};
 use crate::mapping::segment_log::{Mode, SegmentLogParams};
 use crate::mapping::small;
-use crate::map_units::{MapShape, MapUnits};
 
 /// Rows of two units, and eight segments.
 fn core() -> Core {
