@@ -10,18 +10,18 @@ import pytest
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
-# A program that prints as the benchmark does, `rate` requests per second of the one case that it has.
+# A program that prints as the benchmark does: `rate` requests per second of each of its cases, and its memory.
 PROGRAM = """#!/bin/sh
 case "$1" in
-    --list) echo randwrite-16g-ufs ;;
-    --case) echo "$2            4194304        {rate}        600000     7.00    52.0 s        82" ;;
+    --list) echo "randwrite-16g-ufs{more}" ;;
+    --case) echo "$2            4194304        {rate}        600000     7.00    52.0 s        {peak_mib}" ;;
 esac
 """
 
 
-def program(folder: Path, name: str, rate: int) -> Path:
+def program(folder: Path, name: str, rate: int, peak_mib: int = 80, more: str = "") -> Path:
     path = folder / name
-    path.write_text(PROGRAM.format(rate=rate))
+    path.write_text(PROGRAM.format(rate=rate, peak_mib=peak_mib, more=more))
     path.chmod(0o755)
     return path
 
@@ -39,6 +39,21 @@ def test_pairs(tmp_path: Path, after: int, status: int, word: str) -> None:
     assert word in done.stdout
     ratios = json.loads((tmp_path / "pairs.json").read_text())["ratios"]
     assert ratios == {"randwrite-16g-ufs": [after / 1000] * 3}
+
+
+@pytest.mark.parametrize(("peak_mib", "status"), [(81, 0), (82, 1)])
+def test_pairs_compares_memory(tmp_path: Path, peak_mib: int, status: int) -> None:
+    programs = program(tmp_path, "before", 1000), program(tmp_path, "after", 1000, peak_mib)
+    done = call("bench_pairs.py", *programs, "--pairs", 1)
+    assert done.returncode == status, done.stderr
+    assert ("more memory by over 2%: randwrite-16g-ufs (1.025)" in done.stdout) == (status == 1)
+
+
+def test_pairs_leaves_out_what_only_one_has(tmp_path: Path) -> None:
+    programs = program(tmp_path, "before", 1000), program(tmp_path, "after", 1000, more="\nrandread-16g-ufs")
+    done = call("bench_pairs.py", *programs, "--pairs", 1)
+    assert done.returncode == 0, done.stderr
+    assert "not in" in done.stdout and "1 cases, 0 slower" in done.stdout
 
 
 def test_pairs_needs_a_case_that_is_there(tmp_path: Path) -> None:
