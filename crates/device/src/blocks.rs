@@ -6,6 +6,8 @@ use std::collections::BinaryHeap;
 use nand::Layout;
 use units::{Ppa, Seq, Superblock};
 
+pub use crate::block_states::State;
+use crate::block_states::States;
 use crate::knowledge::Record;
 
 /// Who fills a superblock. Host data and GC copies never share one, so that copies, which live long, stay together.
@@ -22,21 +24,6 @@ impl Stream {
     pub const ALL: [Stream; 2] = [Stream::Host, Stream::Gc];
 }
 
-/// State of a data superblock.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum State {
-    /// Erased.
-    Free,
-    /// A stream is filling it.
-    Open,
-    /// Full.
-    Closed,
-    /// No valid page is left; the erase waits for reads in flight, or runs.
-    Erasing,
-    /// An erase or program has failed; it is not used any more.
-    Bad,
-}
-
 #[derive(Clone, Copy, Hash, Debug, Default)]
 struct Cursor {
     superblock: Option<Superblock>,
@@ -48,7 +35,7 @@ struct Cursor {
 #[derive(Debug)]
 pub struct Blocks {
     layout: Layout,
-    state: Vec<State>,
+    states: States,
     /// Superblocks with the fewest erases first, then with the lowest number: dynamic wear levelling.
     free: BinaryHeap<Reverse<(u32, u32)>>,
     cursors: [Cursor; 2],
@@ -72,7 +59,7 @@ impl Blocks {
     pub fn new(layout: Layout) -> Blocks {
         let n = layout.geometry().data_superblocks;
         Blocks {
-            state: vec![State::Free; n as usize],
+            states: States::new(n as usize),
             free: (0..n).map(|b| Reverse((0, b))).collect(),
             cursors: [Cursor::default(); 2],
             readers: vec![0; n as usize],
@@ -89,7 +76,7 @@ impl Blocks {
 
     /// Number of data superblocks.
     pub fn count(&self) -> u32 {
-        self.state.len() as u32
+        self.states.len() as u32
     }
 
     /// Erased superblocks.
@@ -101,12 +88,12 @@ impl Blocks {
     /// State of a superblock.
     #[inline]
     pub fn state(&self, sb: Superblock) -> State {
-        self.state[sb.index()]
+        self.states.get(sb)
     }
 
     /// True if this is the number of a data superblock.
     pub fn exists(&self, sb: Superblock) -> bool {
-        sb.index() < self.state.len()
+        sb.index() < self.states.len()
     }
 
     /// The superblock that a stream is filling.
@@ -135,7 +122,7 @@ impl Blocks {
         let Reverse((_, number)) = self.free.pop()?;
         let sb = Superblock(number);
         assert_eq!(self.state(sb), State::Free, "{sb} in the free list");
-        self.state[sb.index()] = State::Open;
+        self.states.set(sb, State::Open);
         self.cursors[stream as usize] = Cursor { superblock: Some(sb), offset: 0 };
         Some(sb)
     }
@@ -152,7 +139,7 @@ impl Blocks {
         *last = (*last).max(last_seq);
         if cursor.offset == self.layout.superblock_units() {
             *cursor = Cursor::default();
-            self.state[sb.index()] = State::Closed;
+            self.states.set(sb, State::Closed);
         }
         ppa
     }
@@ -184,14 +171,14 @@ impl Blocks {
     #[inline]
     pub fn unpin(&mut self, sb: Superblock) -> bool {
         self.readers[sb.index()] -= 1;
-        self.state[sb.index()] == State::Erasing && self.readers[sb.index()] == 0
+        self.states.get(sb) == State::Erasing && self.readers[sb.index()] == 0
     }
 
     /// Marks a settled superblock without valid pages for erase. The erase has to wait until nothing reads the
     /// superblock, and until trims with numbers below `trims` are safe. True if it may begin now.
     pub fn retire(&mut self, sb: Superblock, trims: Option<Seq>) -> bool {
         assert!(self.settled(sb), "{sb} retired while {:?}", self.state(sb));
-        self.state[sb.index()] = State::Erasing;
+        self.states.set(sb, State::Erasing);
         let now = self.readers[sb.index()] == 0 && trims.is_none();
         if !now {
             self.waiting.push((sb, trims.unwrap_or(Seq(0))));
@@ -226,7 +213,7 @@ impl Blocks {
     /// The erase of a superblock has ended.
     pub fn erased(&mut self, sb: Superblock, erase_count: u32) {
         assert_eq!(self.state(sb), State::Erasing, "{sb} erased");
-        self.state[sb.index()] = State::Free;
+        self.states.set(sb, State::Free);
         self.max_erases = self.max_erases.max(erase_count);
         self.free.push(Reverse((erase_count, sb.0)));
     }
@@ -238,7 +225,7 @@ impl Blocks {
         for sb in (0..self.count()).map(Superblock) {
             let erased = record.is_free(sb);
             self.max_erases = self.max_erases.max(erases(sb));
-            self.state[sb.index()] = if erased { State::Free } else { State::Closed };
+            self.states.set(sb, if erased { State::Free } else { State::Closed });
             if record.is_bad(sb) {
                 self.set_bad(sb);
             }
@@ -248,11 +235,9 @@ impl Blocks {
         }
     }
 
-    /// The superblocks in a state, one bit each.
-    pub fn bits_of(&self, state: State) -> Vec<u64> {
-        // A word at a time and without branches: every record has these bits of all superblocks.
-        let word = |of: &[State]| of.iter().zip(0..).fold(0, |word, (s, i)| word | u64::from(*s == state) << i);
-        self.state.chunks(u64::BITS as usize).map(word).collect()
+    /// The states of all superblocks.
+    pub(crate) fn states(&self) -> &States {
+        &self.states
     }
 
     /// A program in this superblock has failed.
@@ -268,7 +253,7 @@ impl Blocks {
     /// Gives a superblock up.
     pub fn set_bad(&mut self, sb: Superblock) {
         self.suspects -= u32::from(std::mem::take(&mut self.suspect[sb.index()]));
-        self.state[sb.index()] = State::Bad;
+        self.states.set(sb, State::Bad);
         self.bad += 1;
     }
 
@@ -279,8 +264,8 @@ impl Blocks {
 
     /// True if there is no place for another page, and none will come by itself: every superblock is full or bad.
     pub fn none_left(&self) -> bool {
-        let used_up = |state: &State| matches!(state, State::Closed | State::Bad);
-        self.free.is_empty() && self.state.iter().all(used_up)
+        let used_up = |state| matches!(state, State::Closed | State::Bad);
+        self.free.is_empty() && self.states.iter().all(used_up)
     }
 
     /// The full superblock with the fewest erases, and their number.
@@ -294,7 +279,7 @@ impl Blocks {
 
     /// Panics unless free + open + full + erasing superblocks are all of them.
     pub fn check(&self) {
-        let in_state = |state| self.state.iter().filter(|&&s| s == state).count();
+        let in_state = |state| self.states.iter().filter(|&s| s == state).count();
         assert_eq!(in_state(State::Free), self.free.len(), "free superblocks and the free list");
         let open = self.cursors.iter().filter(|c| c.superblock.is_some()).count();
         assert_eq!(in_state(State::Open), open, "open superblocks and streams");
@@ -305,7 +290,7 @@ impl Blocks {
 #[cfg(feature = "explore")]
 impl std::hash::Hash for Blocks {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        let Blocks { layout: _, state: states, free, cursors, readers, in_flight, .. } = self;
+        let Blocks { layout: _, states, free, cursors, readers, in_flight, .. } = self;
         (states, cursors, readers, in_flight, &self.last_seq, &self.waiting).hash(state);
         (self.max_erases, &self.suspect, self.suspects, self.bad).hash(state);
         let mut free: Vec<(u32, u32)> = free.iter().map(|Reverse(sb)| *sb).collect();

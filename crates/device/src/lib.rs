@@ -26,6 +26,7 @@
 //! charged for), and from what the host sent.
 
 mod activity;
+mod block_states;
 mod blocks;
 mod buffer;
 mod concerned;

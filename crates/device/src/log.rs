@@ -157,6 +157,7 @@ impl Log {
     /// not applied stay for the moment; they do no harm.
     #[inline]
     pub fn forget_applied(&mut self, host_seq: Seq) {
+        self.index.look();
         while self.sent > 0 {
             let Some(first) = self.entries.front() else { break };
             if first.last_seq() > host_seq {
@@ -169,7 +170,6 @@ impl Log {
                 self.index.remove(first.lpa.offset(i), first.seq.plus(i));
             }
         }
-        self.index.shrink();
     }
 
     /// All entries, in order of arrival.
@@ -206,13 +206,13 @@ impl Log {
         }
         assert_eq!(self.sent, 0, "a log that a host empties is not flushed");
         let index = &mut self.index;
+        index.look();
         self.entries.retain(|entry| {
             let stays = entry.seq > cut;
             let n = if stays { 0 } else { u32::from(entry.len) };
             (0..n).for_each(|i| index.remove(entry.lpa.offset(i), entry.seq.plus(i)));
             stays
         });
-        self.index.shrink();
     }
 
     /// Empties the log after a map flush.
@@ -224,8 +224,8 @@ impl Log {
 }
 
 /// Open-addressed table from an address to the change that holds. It begins small, grows when there are many entries or
-/// long ones, and shrinks when there are few again: every change looks at a random slot, so the slots should lie in the
-/// processor's nearest cache.
+/// long ones, and shrinks when there have been few for a while: every change looks at a random slot, so the slots should
+/// lie in the processor's nearest cache.
 #[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 struct Index {
@@ -236,6 +236,8 @@ struct Index {
     mask: usize,
     /// Number of slots below which it does not shrink.
     fewest: usize,
+    /// How often in a row the table was seen to be nearly empty.
+    sparse: u32,
     /// Number of addresses in each of [`CROWDS`] sets of L2P segments. Most questions for an address that is not in the
     /// log then need no probe.
     crowds: Box<[u32; CROWDS]>,
@@ -243,6 +245,9 @@ struct Index {
 
 /// Slots that even a large log begins with: 24 KiB. A log that a host empties all the time hardly ever needs more.
 const FEW_SLOTS: usize = 1 << 10;
+
+/// How often the table must be seen nearly empty before it shrinks.
+const WHILE: u32 = 64;
 
 /// Sets of L2P segments; a power of two.
 const CROWDS: usize = 4096;
@@ -286,6 +291,7 @@ impl Index {
             len: 0,
             mask: size - 1,
             fewest: size,
+            sparse: 0,
             crowds: Box::new([0; CROWDS]),
         }
     }
@@ -382,10 +388,17 @@ impl Index {
         self.slots[hole] = EMPTY;
     }
 
-    /// Shrinks if the table is nearly empty.
+    /// Called before addresses are removed. Shrinks if the table has been nearly empty for a while; one that is filled
+    /// and emptied in turn stays as large as it needs to be.
     #[inline]
-    fn shrink(&mut self) {
-        while self.len * 64 < self.mask && self.mask >= self.fewest {
+    fn look(&mut self) {
+        if self.mask < self.fewest {
+            return;
+        }
+        let is_sparse = self.len * 32 < self.mask;
+        self.sparse = if is_sparse { self.sparse + 1 } else { 0 };
+        if self.sparse == WHILE {
+            self.sparse = 0;
             self.resize(self.slots.len() / 4);
         }
     }
@@ -481,7 +494,11 @@ mod tests {
             log.forget_applied(Seq(512 - 32 * held));
             assert!((512 - 32 * held as u32..512).all(|lpa| log.get(Lpa(lpa)).is_some()), "{held} entries are left");
         }
-        assert_eq!((log.len(), log.index.slots.len()), (0, fewest));
+        assert_eq!((log.len(), log.index.slots.len()), (0, most), "it may be filled as much again");
+        (0..WHILE).for_each(|_| log.forget_applied(Seq(512)));
+        assert_eq!(log.index.slots.len(), fewest.max(most / 4));
+        (0..WHILE).for_each(|_| log.forget_applied(Seq(512)));
+        assert_eq!(log.index.slots.len(), fewest);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use units::Superblock;
 
-use crate::blocks::{Blocks, State, Stream};
+use crate::blocks::{Blocks, Stream};
 use crate::knowledge::Record;
 
 /// Records being programmed. Two places are used in turn.
@@ -37,7 +37,7 @@ impl Records {
 
     /// Begins a record. Gives its place.
     pub fn begin(&mut self, stream: Option<Stream>, log_blocks: Vec<Superblock>, blocks: &Blocks) -> usize {
-        let (free, bad) = (blocks.bits_of(State::Free), blocks.bits_of(State::Bad));
+        let (free, bad) = (blocks.states().free_bits().to_vec(), blocks.states().bad_bits().to_vec());
         assert!(self.ready(), "a record of log blocks is begun while its place is being programmed");
         self.begun += 1;
         let slot = Records::slot(self.begun);

@@ -262,7 +262,10 @@ impl Layout {
 
     #[inline]
     fn first_die(&self, superblock: Superblock) -> u32 {
-        self.groups.div_rem(superblock.0).1 * self.geometry.superblock_dies
+        match self.groups.by {
+            1 => 0,
+            _ => self.groups.div_rem(superblock.0).1 * self.geometry.superblock_dies,
+        }
     }
 
     /// See [`Geometry::dies_of`].
