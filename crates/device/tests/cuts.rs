@@ -176,55 +176,6 @@ fn trims_of_many_map_units_are_kept() {
     }
 }
 
-/// Copies wait for a full row while GC has nothing to do. Meanwhile their addresses are written anew, and so much more
-/// that nothing but the mapping on flash tells where. Then GC goes on, the copies are programmed, and power goes.
-fn cut_after_a_long_wait(kind: MappingKind, seed: u64) -> u32 {
-    let mut bench = Bench::new(tiny(), kind);
-    let mut rng = Rng(0x9e37_79b9_7f4a_7c15 ^ (seed << 32));
-    let mut programmed = 0;
-    for _ in 0..4 {
-        for lpa in (0..UNITS).step_by(16) {
-            bench.send(Op::Write { lpa: Lpa(lpa), len: 16, fua: false });
-        }
-        let mut tries = 0;
-        while bench.device.copies().iter().all(|copy| copy.programming) && tries < 3000 {
-            random_write(&mut bench, &mut rng, 1);
-            tries += 1;
-        }
-        let held = bench.device.copies();
-        for lpa in (0..UNITS).step_by(16) {
-            if !held.iter().any(|copy| (lpa..lpa + 16).contains(&copy.lpa.0)) {
-                bench.send(Op::Unmap { lpa: Lpa(lpa), len: 16 });
-            }
-        }
-        bench.settle();
-        let waited = bench.device.copies();
-        for copy in &waited {
-            bench.send(Op::Write { lpa: copy.lpa, len: 1, fua: false });
-        }
-        let first = rng.below(UNITS / 2);
-        for lpa in (first..first + 1024).step_by(16) {
-            bench.send(Op::Write { lpa: Lpa(lpa), len: 16, fua: false });
-        }
-        bench.flush();
-        while !waited.is_empty() && bench.device.copies().iter().any(|copy| !copy.programming) {
-            random_write(&mut bench, &mut rng, 1);
-        }
-        programmed += waited.len() as u32;
-        bench.flush();
-        bench = bench.cut(&mut rng, UNITS).0;
-    }
-    programmed
-}
-
-#[test]
-fn copies_that_waited_long_are_worth_nothing_after_a_cut() {
-    for kind in SELF_RELIANT {
-        let waited: u32 = (1..=4).map(|seed| cut_after_a_long_wait(kind, seed)).sum();
-        assert!(waited > 20, "{kind:?}: only {waited} copies waited");
-    }
-}
-
 /// Power goes before anything was written, and once more.
 #[test]
 fn a_device_that_was_never_written_starts_empty() {
