@@ -12,10 +12,20 @@ pub use pages::{PAGE, Pages};
 
 /// `n` zeroes. A page takes memory when it is first touched.
 pub fn zeroed<T: Zero>(n: usize) -> Vec<T> {
-    let table = T::zeroes(n);
+    let bytes = n * size_of::<T>();
+    let mut table = T::zeroes(if bytes < MIN_FRESH_BYTES { n } else { n.max(FRESH_BYTES / size_of::<T>()) });
+    table.truncate(n);
     advise(&table);
     table
 }
+
+/// A smaller table may as well be made of recycled memory.
+const MIN_FRESH_BYTES: usize = 1 << 20;
+
+/// A block of this size is always fresh from the operating system, which has zeroed it, and what lies beyond the table
+/// is never touched. A smaller one may be recycled: glibc raises its `M_MMAP_THRESHOLD` up to 32 MiB when such blocks
+/// are freed. Then zeroing would touch all of the table.
+const FRESH_BYTES: usize = 33 << 20;
 
 /// An empty list with room for `n` items. What has not been used takes no memory.
 pub fn with_room<T>(n: usize) -> Vec<T> {
@@ -75,13 +85,14 @@ const MIN_HUGE_BYTES: usize = 4 << 20;
 /// Asks for huge pages. This is only a hint; no result depends on it.
 #[cfg(target_os = "linux")]
 fn advise<T>(table: &[T]) {
-    const HUGE: usize = 2 << 20;
-    let start = (table.as_ptr() as usize).next_multiple_of(HUGE);
-    let end = (table.as_ptr() as usize + size_of_val(table)) / HUGE * HUGE;
-    if size_of_val(table) < MIN_HUGE_BYTES || end <= start {
+    // The first page belongs to it: there the allocator keeps the size of a block that it has for this table alone. A
+    // block that begins where a huge page may begin would lose that one otherwise.
+    let start = table.as_ptr() as usize / PAGE * PAGE;
+    let end = (table.as_ptr() as usize + size_of_val(table)) / PAGE * PAGE;
+    if size_of_val(table) < MIN_HUGE_BYTES {
         return;
     }
-    // SAFETY: the range lies inside an allocation that is alive, and MADV_HUGEPAGE does not change its contents.
+    // SAFETY: these are pages of an allocation that is alive, and MADV_HUGEPAGE changes no contents.
     unsafe {
         libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
     }
@@ -137,5 +148,13 @@ mod tests {
             assert_eq!(table.len(), n);
             assert!(table.iter().all(|&x| x == 0));
         }
+    }
+
+    /// What is larger than any `M_MMAP_THRESHOLD` is never made of recycled memory.
+    #[test]
+    fn the_block_of_a_table_that_is_neither_small_nor_huge_is_one_that_the_operating_system_zeroes() {
+        let bytes = |n| super::zeroed::<u64>(n).capacity() * 8;
+        assert_eq!(bytes(1000), 8000);
+        assert!([1 << 17, 1 << 20, 5 << 20].map(bytes).iter().all(|&block| block > 32 << 20));
     }
 }
