@@ -224,8 +224,8 @@ impl Log {
 }
 
 /// Open-addressed table from an address to the change that holds. It begins small, grows when there are many entries or
-/// long ones, and shrinks when there have been few for a while: every change looks at a random slot, so the slots should
-/// lie in the processor's nearest cache.
+/// long ones, and shrinks when there have been few for a while: every change looks at a random slot, so the slots
+/// should lie in the processor's nearest cache.
 #[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 struct Index {
