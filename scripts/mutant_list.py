@@ -139,5 +139,6 @@ def tried_alone(files: list[str], mutants: list[Mutant], cases: str, jobs: int) 
     outcomes = json.loads((work / "mutants.out" / "outcomes.json").read_text(encoding="utf-8"))["outcomes"]
     ends = {"CaughtMutant": "caught", "Timeout": "caught", "MissedMutant": "missed", "Unviable": "unviable"}
     names = {one.full_name: one.name for one in mutants}
-    tried = [one for one in outcomes if one["scenario"] != "Baseline"]
-    return {names[one["scenario"]["Mutant"]["name"]]: ends[one["summary"]] for one in tried}
+    tried = {one["scenario"]["Mutant"]["name"]: one["summary"] for one in outcomes if one["scenario"] != "Baseline"}
+    # cargo-mutants tries more than it was asked for: `--re` does not concern deleted fields.
+    return {names[name]: ends[summary] for name, summary in tried.items() if name in names}

@@ -123,11 +123,12 @@ fn metadata_units(layout: &Layout) -> u32 {
 impl Meta {
     /// Metadata of a new device: nothing is written.
     pub fn new(layout: Layout, units: MapUnits) -> Meta {
-        Meta::with_pages(layout, units, Pages::new(units))
+        Meta::with_pages(layout, Pages::new(units))
     }
 
     /// Metadata after a power cut: only the pages are left.
-    pub fn with_pages(layout: Layout, units: MapUnits, pages: Pages) -> Meta {
+    pub fn with_pages(layout: Layout, mut pages: Pages) -> Meta {
+        let units = pages.units();
         let geometry = *layout.geometry();
         let segments = units.count();
         let first = geometry.data_superblocks;
@@ -136,7 +137,6 @@ impl Meta {
         let bitmaps = geometry.data_superblocks * units.bitmap_parts();
         let pieces = segments + bitmaps + 2 * record_parts + JOURNAL_PAGES;
         let labelled = if units.per_flash_unit() > 1 { metadata_units(&layout) } else { 0 };
-        let mut pages = pages.divided(units);
         pages.resize_labels(layout.first_ppa(Superblock(first)), labelled as usize);
         Meta {
             units,

@@ -188,9 +188,9 @@ impl Core {
         Core::with_flash(nand, meta, cfg)
     }
 
-    /// A device after a power cut: only its flash is left.
-    pub(super) fn powered_on(nand: Nand, pages: Pages, cfg: EngineConfig, units: MapUnits) -> Core {
-        let meta = Meta::with_pages(cfg.geometry.layout(), units, pages);
+    /// A device after a power cut: only its flash is left, with its mapping table divided as before.
+    pub(super) fn powered_on(nand: Nand, pages: Pages, cfg: EngineConfig) -> Core {
+        let meta = Meta::with_pages(cfg.geometry.layout(), pages);
         Core::with_flash(nand, meta, cfg)
     }
 

@@ -145,8 +145,7 @@ impl<M: Mapping> Firmware<M> {
         cfg.seal_key = cfg.seal_key.map(splitmix64);
         cfg.log.entries = M::log_entries(&cfg, own);
         cfg.sram.entries = M::caches_entries(own);
-        let units = M::map_units(&cfg, own);
-        let mut core = Core::powered_on(nand, pages, cfg, units);
+        let mut core = Core::powered_on(nand, pages, cfg);
         core.now = now;
         core.publish(&M::published(own));
         let map = M::new(&core, own);

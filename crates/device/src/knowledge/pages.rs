@@ -70,9 +70,9 @@ impl Pages {
         }
     }
 
-    /// The same pages with the table divided in another way. Allowed only if nothing has been written.
-    pub fn divided(self, units: MapUnits) -> Pages {
-        Pages { units, ..self }
+    /// The division of the table into map units.
+    pub fn units(&self) -> MapUnits {
+        self.units
     }
 
     /// The content of a map unit that is in SRAM: what was programmed at the place from which it was read.
