@@ -157,7 +157,7 @@ impl Log {
     /// not applied stay for the moment; they do no harm.
     #[inline]
     pub fn forget_applied(&mut self, host_seq: Seq) {
-        self.index.look();
+        self.index.consider_shrinking();
         while self.sent > 0 {
             let Some(first) = self.entries.front() else { break };
             if first.last_seq() > host_seq {
@@ -206,7 +206,7 @@ impl Log {
         }
         assert_eq!(self.sent, 0, "a log that a host empties is not flushed");
         let index = &mut self.index;
-        index.look();
+        index.consider_shrinking();
         self.entries.retain(|entry| {
             let stays = entry.seq > cut;
             let n = if stays { 0 } else { u32::from(entry.len) };
@@ -236,7 +236,7 @@ struct Index {
     mask: usize,
     /// Number of slots below which it does not shrink.
     fewest: usize,
-    /// How often in a row the table was seen to be nearly empty.
+    /// Calls of [`Index::consider_shrinking`] in a row that have found the table nearly empty.
     sparse: u32,
     /// Number of addresses in each of [`CROWDS`] sets of L2P segments. Most questions for an address that is not in the
     /// log then need no probe.
@@ -246,8 +246,8 @@ struct Index {
 /// Slots that even a large log begins with: 24 KiB. A log that a host empties all the time hardly ever needs more.
 const FEW_SLOTS: usize = 1 << 10;
 
-/// How often the table must be seen nearly empty before it shrinks.
-const WHILE: u32 = 64;
+/// Calls in a row that must find the table nearly empty before it shrinks.
+const SPARSE_CALLS: u32 = 64;
 
 /// Sets of L2P segments; a power of two.
 const CROWDS: usize = 4096;
@@ -388,16 +388,16 @@ impl Index {
         self.slots[hole] = EMPTY;
     }
 
-    /// Called before addresses are removed. Shrinks if the table has been nearly empty for a while; one that is filled
-    /// and emptied in turn stays as large as it needs to be.
+    /// Shrinks the table if it was nearly empty at each of the last [`SPARSE_CALLS`] calls. To be called before addresses
+    /// are removed: then a table that is filled and emptied in turn is seen full, and keeps its size.
     #[inline]
-    fn look(&mut self) {
+    fn consider_shrinking(&mut self) {
         if self.mask < self.fewest {
             return;
         }
         let is_sparse = self.len * 32 < self.mask;
         self.sparse = if is_sparse { self.sparse + 1 } else { 0 };
-        if self.sparse == WHILE {
+        if self.sparse == SPARSE_CALLS {
             self.sparse = 0;
             self.resize(self.slots.len() / 4);
         }
@@ -495,9 +495,9 @@ mod tests {
             assert!((512 - 32 * held as u32..512).all(|lpa| log.get(Lpa(lpa)).is_some()), "{held} entries are left");
         }
         assert_eq!((log.len(), log.index.slots.len()), (0, most), "it may be filled as much again");
-        (0..WHILE).for_each(|_| log.forget_applied(Seq(512)));
+        (0..SPARSE_CALLS).for_each(|_| log.forget_applied(Seq(512)));
         assert_eq!(log.index.slots.len(), fewest.max(most / 4));
-        (0..WHILE).for_each(|_| log.forget_applied(Seq(512)));
+        (0..SPARSE_CALLS).for_each(|_| log.forget_applied(Seq(512)));
         assert_eq!(log.index.slots.len(), fewest);
     }
 

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub use pages::{PAGE, Pages};
 
-/// `n` zeroes. A page takes memory when it is first touched.
+/// `n` zeroes. A page takes memory when it is first touched, except in a table below 1 MiB. The list may have more
+/// capacity than items.
 pub fn zeroed<T: Zero>(n: usize) -> Vec<T> {
     let bytes = n * size_of::<T>();
     let mut table = T::zeroes(if bytes < MIN_FRESH_BYTES { n } else { n.max(FRESH_BYTES / size_of::<T>()) });
@@ -85,8 +86,9 @@ const MIN_HUGE_BYTES: usize = 4 << 20;
 /// Asks for huge pages. This is only a hint; no result depends on it.
 #[cfg(target_os = "linux")]
 fn advise<T>(table: &[T]) {
-    // The first page belongs to it: there the allocator keeps the size of a block that it has for this table alone. A
-    // block that begins where a huge page may begin would lose that one otherwise.
+    // From the page in which the table begins: the allocator's note of the size lies before the table in a fresh block,
+    // and a table that begins just behind the border of a huge page would lose that huge page. The system refuses the
+    // advice where its pages are larger than these.
     let start = table.as_ptr() as usize / PAGE * PAGE;
     let end = (table.as_ptr() as usize + size_of_val(table)) / PAGE * PAGE;
     if size_of_val(table) < MIN_HUGE_BYTES {
