@@ -388,8 +388,8 @@ impl Index {
         self.slots[hole] = EMPTY;
     }
 
-    /// Shrinks the table if it was nearly empty at each of the last [`SPARSE_CALLS`] calls. To be called before addresses
-    /// are removed: then a table that is filled and emptied in turn is seen full, and keeps its size.
+    /// Shrinks the table if it was nearly empty at each of the last [`SPARSE_CALLS`] calls. To be called before
+    /// addresses are removed: then a table that is filled and emptied in turn is seen full, and keeps its size.
     #[inline]
     fn consider_shrinking(&mut self) {
         if self.mask < self.fewest {
