@@ -9,6 +9,8 @@ const TITLE_BYTES: u64 = 200;
 const HEADER_BYTES: u64 = 1 << 20;
 /// Numbers that are read at a time.
 const CHUNK: usize = 1 << 14;
+/// Numbers that are written or left together: at most a page of 4 KiB.
+const GROUP: usize = 1 << 9;
 
 /// Reads a file.
 pub struct Reader<R: Read> {
@@ -52,8 +54,8 @@ impl<R: Read> Reader<R> {
         Ok(numbers)
     }
 
-    /// The next table, which must have this name and as many numbers as `place`. Where `place` holds what is read it is
-    /// not written, so that zeroed memory which stays zero takes no room.
+    /// The next table, which must have this name and as many numbers as `place`. Long runs of zeroes are not written
+    /// where they are already, so that zeroed memory which stays zero takes no room.
     ///
     /// # Errors
     /// See [`Reader::table`].
@@ -107,14 +109,22 @@ impl<R: Read> Reader<R> {
         for chunk in place.chunks_mut(CHUNK) {
             self.bytes.resize(chunk.len() * usize::from(T::BYTES), 0);
             self.unpacked.read_exact(&mut self.bytes).map_err(|e| unreadable(name, &e))?;
-            for (number, bytes) in chunk.iter_mut().zip(self.bytes.chunks_exact(usize::from(T::BYTES))) {
-                let got = T::get(bytes);
-                if *number != got {
-                    *number = got;
-                }
+            for (group, bytes) in chunk.chunks_mut(GROUP).zip(self.bytes.chunks(GROUP * usize::from(T::BYTES))) {
+                put(group, bytes);
             }
         }
         Ok(())
+    }
+}
+
+/// Writes numbers in their place. A fresh page that is looked at before it is written costs the operating system two
+/// faults, and the second interrupts all other threads. So places are looked at only if zeroes are to be written.
+fn put<T: Number>(place: &mut [T], bytes: &[u8]) {
+    if bytes.iter().any(|&byte| byte != 0) {
+        let numbers = bytes.chunks_exact(usize::from(T::BYTES)).map(T::get);
+        place.iter_mut().zip(numbers).for_each(|(number, got)| *number = got);
+    } else if place.iter().any(|number| *number != T::default()) {
+        place.fill(T::default());
     }
 }
 
