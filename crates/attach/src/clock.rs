@@ -1,10 +1,10 @@
 //! How simulated time relates to that of the wall.
 
-#![expect(clippy::disallowed_types, reason = "the border between simulated time and that of the wall is here")]
-
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use units::{Nanos, SimTime};
+
+use crate::wall::Moment;
 
 /// How time passes.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -19,14 +19,14 @@ pub enum Pace {
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     pace: Pace,
-    wall: Instant,
+    wall: Moment,
     sim: SimTime,
 }
 
 impl Clock {
-    /// A clock that begins now, at `sim`.
-    pub fn start(pace: Pace, sim: SimTime) -> Clock {
-        Clock { pace, wall: Instant::now(), sim }
+    /// A clock on which it is `sim` at a moment.
+    pub fn start(pace: Pace, wall: Moment, sim: SimTime) -> Clock {
+        Clock { pace, wall, sim }
     }
 
     /// True if simulated time follows that of the wall.
@@ -35,20 +35,20 @@ impl Clock {
     }
 
     /// The simulated time at a moment; `None` if it does not depend on that.
-    pub fn sim_at(&self, wall: Instant) -> Option<SimTime> {
+    pub fn sim_at(&self, wall: Moment) -> Option<SimTime> {
         let Pace::Real { speed } = self.pace else { return None };
-        let passed = wall.saturating_duration_since(self.wall).as_nanos() as f64 * speed;
+        let passed = wall.since(self.wall).as_nanos() as f64 * speed;
         Some(self.sim + Nanos(passed as u64))
     }
 
     /// The first moment at which the simulated time has come; `None` if it does not depend on that.
-    pub fn wall_at(&self, sim: SimTime) -> Option<Instant> {
+    pub fn wall_at(&self, sim: SimTime) -> Option<Moment> {
         let Pace::Real { speed } = self.pace else { return None };
         let passed = (sim.since(self.sim).0 as f64 / speed).ceil() as u64;
-        let mut wall = self.wall + Duration::from_nanos(passed);
+        let mut wall = self.wall.after(Duration::from_nanos(passed));
         // Floats lose the last digits.
         while self.sim_at(wall).is_some_and(|at| at < sim) {
-            wall += Duration::from_nanos(1 + (1.0 / speed) as u64);
+            wall = wall.after(Duration::from_nanos(1 + (1.0 / speed) as u64));
         }
         Some(wall)
     }
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_moment_never_comes_before_its_time() {
         for speed in [0.01, 0.3, 1.0, 7.0] {
-            let clock = Clock::start(Pace::Real { speed }, SimTime(1_000_000_007));
+            let clock = Clock::start(Pace::Real { speed }, Moment(77), SimTime(1_000_000_007));
             for ns in [0, 1, 2, 999, 123_456_789, 98_765_432_109_877] {
                 let sim = SimTime(1_000_000_007 + ns);
                 let wall = clock.wall_at(sim).expect("the clock is real");
@@ -71,7 +71,7 @@ mod tests {
                 assert!(late as f64 <= 2.0 * (speed + 1.0) + ns as f64 * 1e-15, "{speed}: {late} ns late");
             }
         }
-        let free = Clock::start(Pace::Free, SimTime::START);
+        let free = Clock::start(Pace::Free, Moment(0), SimTime::START);
         assert!(free.wall_at(SimTime(5)).is_none() && !free.is_real());
     }
 }

@@ -8,7 +8,10 @@
 //!   the simulation (crate `ledger`).
 //! - **pending**: a version that a power cut may still take. Its data is in memory.
 //! - **store**: the data that is on the simulated flash, in memory or in a file ([`Store`]).
-//! - **runner**: the thread that owns an engine and gives it a clock ([`Runner`]).
+//! - **desk**: an engine with an inbox, through which others reach it ([`Desk`], [`Sender`]). It has no thread.
+//! - **runner**: the thread of a desk ([`Runner`]). A simulation of the whole calls the desk itself.
+//! - **epoch**: the number of power cuts. A host belongs to the epoch in which it began; after a cut its requests fail.
+//! - **wall**: the clock of the world outside, which is lent ([`Wall`]).
 //! - **clock**: `real`, in which an answer leaves when the simulated device would have given it, and never earlier; or
 //!   `free`, as fast as it goes ([`Clock`]).
 //!
@@ -27,27 +30,36 @@ mod arrivals;
 mod ask;
 mod clock;
 mod contents;
+mod desk;
 mod engine;
+mod inbox;
 mod power;
+mod promise;
 mod runner;
 mod save;
 mod saving;
 mod state_file;
 mod stats;
 mod store;
+mod turns;
+mod wall;
 
 pub use arrivals::{ArrivalLog, ReplayError};
 pub use ask::{Answer, Ask, Failure};
 pub use clock::{Clock, Pace};
+pub use desk::{Desk, Turn};
 pub use engine::Engine;
+pub use inbox::{Cut, Gone, Mailbox, Sender};
 pub use nand::Faults;
-pub use runner::{EndError, Gone, Mailbox, Runner, Sender};
+pub use promise::Promise;
+pub use runner::{EndError, Runner};
 pub use saving::WhileOff;
 pub use state_file::SaveError;
 pub use stats::{KindStats, Percentiles, Stats};
 pub use store::file::FileStore;
 pub use store::memory::MemoryStore;
 pub use store::{Page, Store, StoreError};
+pub use wall::{Moment, RealWall, Wall};
 
 /// Bytes of a unit.
 pub const UNIT: usize = units::UNIT_BYTES as usize;

@@ -72,6 +72,11 @@ impl Engine {
         self.stack().device.set_faults(Faults { seed, ..faults });
     }
 
+    /// Power cuts so far: the number of the host that uses the device.
+    pub fn epoch(&self) -> u64 {
+        self.tally.cuts
+    }
+
     /// False while the device recovers.
     pub fn is_ready(&self) -> bool {
         self.recovering.is_none()

@@ -36,6 +36,11 @@ impl Engine {
         true
     }
 
+    /// True if a state is to be saved.
+    pub fn is_saving(&self) -> bool {
+        self.saving.is_wanted()
+    }
+
     /// The next step towards a saved state, if nothing is under way.
     pub(crate) fn save_if_quiet(&mut self) {
         if !self.saving.is_wanted() || self.recovering.is_some() || self.outstanding() > self.waiting.len() {

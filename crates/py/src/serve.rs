@@ -29,6 +29,10 @@ struct Wanted {
     socket: PathBuf,
     control: Option<PathBuf>,
     tcp_port: Option<u16>,
+    /// The folder below which the control socket may have states saved.
+    saves: PathBuf,
+    /// Clients at a time.
+    clients: usize,
     /// Simulated seconds in a second; none for the free clock.
     speed: Option<f64>,
     read_only: bool,
@@ -80,14 +84,14 @@ impl Server {
     #[new]
     fn new(py: Python<'_>, wanted_json: &str) -> PyResult<Server> {
         let wanted: Wanted = serde_json::from_str(wanted_json).map_err(config_error)?;
-        let Wanted { specs, store, log, socket, control, tcp_port, speed, read_only } = wanted;
+        let Wanted { specs, store, log, socket, control, tcp_port, saves, clients, speed, read_only } = wanted;
         let pace = speed.map_or(Pace::Free, |speed| Pace::Real { speed });
         for (what, given) in [("store", &store), ("log", &log)] {
             if given.is_some() && specs.len() != 1 {
                 return Err(config_error(format!("{what}: it is that of one scheme, and there are {}", specs.len())));
             }
         }
-        let options = Options { socket, tcp_port, control, pace };
+        let options = Options { socket, tcp_port, control, saves, clients, pace };
         let server = py.detach(|| {
             let exports = specs.iter().map(|spec| engine(spec, store.as_deref(), log.as_deref()));
             let exports = exports.collect::<Result<Vec<_>, _>>().map_err(exception)?;
@@ -106,7 +110,7 @@ impl Server {
     /// Does a command of the control socket: JSON to JSON.
     fn control(&self, py: Python<'_>, command_json: &str) -> PyResult<String> {
         let command: Command = serde_json::from_str(command_json).map_err(config_error)?;
-        let reply = py.detach(|| (!self.has_ended()).then(|| self.handle.control(&command)));
+        let reply = py.detach(|| if self.has_ended() { None } else { self.handle.control(command).ok() });
         let reply = reply.ok_or_else(|| config_error("the server has ended"))?;
         serde_json::to_string(&reply).map_err(config_error)
     }

@@ -1,30 +1,36 @@
-//! The server: exports, sockets, and the threads of connections.
+//! The server: sockets and threads around a [`House`].
+//!
+//! A thread accepts connections and looks after the house now and then. Each client has a thread that reads, and one
+//! that waits for room on the wire when the client does not take its replies at once.
 
-#![expect(clippy::disallowed_types, reason = "a server waits for a time")]
-
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use attach::{EndError, Engine, Pace, Runner, Sender};
+use attach::{EndError, Engine, Pace, Promise, RealWall, Runner, Wall};
 use lab::aged::Header;
 use thiserror::Error;
 
-use crate::connection;
-use crate::control::{self, Command, Reply};
+use crate::connection::{Connection, Waits};
+use crate::control::{self, Caller, Command, MAX_LINE, Reply};
+use crate::house::{Exported, House, Rules};
 use crate::nbd::Offer;
+use crate::notes::{Notes, StandardError};
 use crate::outbox::Lateness;
-use crate::stream::{Listener, Stream};
+use crate::stream::{Listener, Stream, wait_for_any};
+use crate::wire::Wire;
 
-/// Connections at a time.
-const MAX_CONNECTIONS: usize = 1000;
 /// Stack of a thread.
 const STACK: usize = 256 << 10;
 /// Clients that take no replies have so long at the end of the server.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks after the house.
+const TICK: Duration = Duration::from_millis(250);
+/// Between two looks whether everybody has gone.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// A device to be served.
 pub struct Export {
@@ -45,10 +51,14 @@ pub struct Export {
 pub struct Options {
     /// The Unix socket of the exports.
     pub socket: PathBuf,
-    /// A TCP port on the loopback as well; 0 for any.
+    /// A TCP port on the loopback as well, for all users of this machine; 0 for any.
     pub tcp_port: Option<u16>,
     /// The control socket.
     pub control: Option<PathBuf>,
+    /// The folder below which the control socket may have states saved.
+    pub saves: PathBuf,
+    /// Clients at a time.
+    pub clients: usize,
     /// The clock of all exports.
     pub pace: Pace,
 }
@@ -67,93 +77,49 @@ pub enum ServeError {
     Device(#[from] EndError),
 }
 
-/// An export that is served.
-pub struct Exported {
-    pub offer: Offer,
-    pub header: Header,
-    pub sender: Sender,
-    pub lateness: Lateness,
-}
-
-/// A connection, so that it can be ended.
-struct Open {
-    stream: Stream,
-    thread: Option<JoinHandle<()>>,
-    done: Arc<AtomicBool>,
-    export: Chosen,
-}
-
-/// The position of the export that a connection is about; [`UNDECIDED`] before the end of its handshake.
-pub type Chosen = Arc<AtomicUsize>;
-const UNDECIDED: usize = usize::MAX;
-
-/// What all threads share.
-pub struct Shared {
-    pub exports: Vec<Exported>,
-    open: Mutex<Vec<Open>>,
-    quits: Mutex<bool>,
-    changed: Condvar,
-    accepted: AtomicU64,
-}
-
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Starts a thread.
-pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name(name.into()).stack_size(STACK).spawn(work)
 }
 
-impl Shared {
-    /// The server is to end.
-    pub fn quit(&self) {
-        *lock(&self.quits) = true;
-        self.changed.notify_all();
+/// Threads of connections.
+#[derive(Clone, Default)]
+struct Threads(Arc<Mutex<Vec<JoinHandle<()>>>>);
+
+impl Threads {
+    fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        let thread = spawn(name, work)?;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|thread| !thread.is_finished());
+        all.push(thread);
+        Ok(())
     }
 
-    fn is_quitting(&self) -> bool {
-        *lock(&self.quits)
-    }
-
-    /// Clients of an export.
-    pub fn connections_of(&self, name: &str) -> usize {
-        self.of(name, |_| {})
-    }
-
-    /// No request of a client of an export comes any more; what is under way is answered.
-    pub fn disconnect(&self, name: &str) {
-        self.of(name, |open| open.stream.shutdown(Shutdown::Read));
-    }
-
-    /// Does something with each connection of an export. Gives their number.
-    fn of(&self, name: &str, act: impl FnMut(&Open)) -> usize {
-        let open = lock(&self.open);
-        let at = self.exports.iter().position(|export| export.offer.name == name);
-        let of_export = |open: &&Open| Some(open.export.load(Ordering::Acquire)) == at;
-        let alive = |open: &&Open| !open.done.load(Ordering::Acquire);
-        open.iter().filter(alive).filter(of_export).map(act).count()
-    }
-
-    fn forget_ended(&self) {
-        lock(&self.open).retain_mut(|open| {
-            let done = open.done.load(Ordering::Acquire);
-            if let Some(thread) = open.thread.take_if(|_| done) {
-                let _ = thread.join();
-            }
-            !done
-        });
+    fn join(&self) {
+        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in all {
+            // What a panic of it has to say has been said.
+            let _ = thread.join();
+        }
     }
 }
 
 /// A running server.
 pub struct Server {
-    shared: Arc<Shared>,
+    house: Arc<House>,
     runners: Vec<Runner>,
-    listening: Vec<JoinHandle<()>>,
-    /// Files of sockets, to be removed.
-    files: Vec<PathBuf>,
+    accepting: JoinHandle<()>,
+    /// Wakes the thread that accepts.
+    waking: UnixStream,
+    threads: Threads,
     port: Option<u16>,
+}
+
+/// Where connections come from.
+struct Doors {
+    clients: Vec<Listener>,
+    control: Option<Listener>,
+    woken: UnixStream,
 }
 
 impl Server {
@@ -166,60 +132,25 @@ impl Server {
     /// Without any export.
     pub fn start(exports: Vec<Export>, options: &Options) -> Result<Server, ServeError> {
         assert!(!exports.is_empty(), "a server has exports");
-        let mut listeners = vec![at_path(&options.socket)?];
-        let mut files = vec![options.socket.clone()];
+        let mut clients = vec![at_path(&options.socket)?];
         if let Some(port) = options.tcp_port {
             let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-            let listener = Listener::tcp(address).map_err(|error| ServeError::Socket(address.to_string(), error))?;
-            listeners.push(listener);
+            clients.push(Listener::tcp(address).map_err(|error| ServeError::Socket(address.to_string(), error))?);
         }
-        let port = listeners.iter().find_map(Listener::port);
-        let control = options.control.as_deref().map(at_path).transpose()?;
-        files.extend(options.control.clone());
-        let (exported, runners) = start_all(exports, options.pace)?;
-        let shared = Arc::new(Shared {
-            exports: exported,
-            open: Mutex::default(),
-            quits: Mutex::default(),
-            changed: Condvar::new(),
-            accepted: AtomicU64::new(0),
-        });
-        let mut server = Server { shared, runners, listening: Vec::new(), files, port };
-        for listener in listeners {
-            server.listen(listener, |shared, stream, chosen| {
-                connection::serve(stream, &shared.exports, chosen).map_err(|violation| violation.to_string())
-            })?;
-        }
-        if let Some(control) = control {
-            server.listen(control, |shared, stream, _| {
-                control::serve(stream, shared).map_err(|error| format!("control: {error}"))
-            })?;
-        }
-        Ok(server)
-    }
-
-    fn listen(
-        &mut self,
-        listener: Listener,
-        serve: impl Fn(&Shared, Stream, &Chosen) -> Result<(), String> + Copy + Send + Sync + 'static,
-    ) -> Result<(), ServeError> {
-        let shared = self.shared.clone();
-        let thread = spawn("ufsim accept", move || {
-            loop {
-                let accepted = listener.accept();
-                if shared.is_quitting() {
-                    return;
-                }
-                shared.forget_ended();
-                match accepted {
-                    Ok(stream) => take_in(&shared, stream, serve),
-                    // Too many open files, or a client that has gone before it was accepted.
-                    Err(_) => std::thread::sleep(Duration::from_millis(10)),
-                }
-            }
-        });
-        self.listening.push(thread.map_err(ServeError::Thread)?);
-        Ok(())
+        let port = clients.iter().find_map(Listener::port);
+        let control = options.control.as_ref().map(at_path).transpose()?;
+        let (waking, woken) = UnixStream::pair().map_err(ServeError::Thread)?;
+        let wall: Arc<dyn Wall> = Arc::new(RealWall::start());
+        let notes: Arc<dyn Notes> = Arc::new(StandardError::start().map_err(ServeError::Thread)?);
+        let (exported, runners) = start_all(exports, options.pace, &wall)?;
+        let rules = Rules { clients: options.clients, saves: options.saves.clone(), wall, notes };
+        let house = House::new(exported, rules);
+        let threads = Threads::default();
+        let (of_thread, starts) = (house.clone(), threads.clone());
+        let doors = Doors { clients, control, woken };
+        let accepting = spawn("ufsim accept", move || accept(&of_thread, &doors, &starts));
+        let accepting = accepting.map_err(ServeError::Thread)?;
+        Ok(Server { house, runners, accepting, waking, threads, port })
     }
 
     /// The TCP port, if there is one.
@@ -229,7 +160,7 @@ impl Server {
 
     /// For other threads.
     pub fn handle(&self) -> Handle {
-        Handle(self.shared.clone())
+        Handle(self.house.clone())
     }
 
     /// Ends in an ordinary way: requests under way are answered, everything comes to flash, stores are closed.
@@ -237,29 +168,19 @@ impl Server {
     /// # Errors
     /// If a device has stopped before, or its store could not be closed.
     pub fn end(self) -> Result<(), ServeError> {
-        let Server { shared, runners, listening, files, port } = self;
-        shared.quit();
-        // Whoever waits for connections looks whether to go on when one comes.
-        for file in &files {
-            drop(std::os::unix::net::UnixStream::connect(file));
+        let Server { house, runners, accepting, waking, threads, .. } = self;
+        house.quit();
+        drop(waking);
+        let _ = accepting.join();
+        house.end_reading();
+        for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {
+            if house.is_empty() {
+                break;
+            }
+            std::thread::sleep(LOOK);
         }
-        if let Some(port) = port {
-            drop(std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)));
-        }
-        for thread in listening {
-            let _ = thread.join();
-        }
-        let open = std::mem::take(&mut *lock(&shared.open));
-        open.iter().for_each(|open| open.stream.shutdown(Shutdown::Read));
-        let end = Instant::now() + PATIENCE;
-        while open.iter().any(|open| !open.done.load(Ordering::Acquire)) && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        for Open { stream, thread, .. } in open {
-            stream.shutdown(Shutdown::Both);
-            thread.map(|thread| thread.join().ok());
-        }
-        files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+        house.close_all();
+        threads.join();
         let ended: Vec<_> = runners.into_iter().map(Runner::end).collect();
         Ok(ended.into_iter().collect::<Result<(), EndError>>()?)
     }
@@ -267,42 +188,59 @@ impl Server {
 
 /// What threads can do with a server at the same time.
 #[derive(Clone)]
-pub struct Handle(Arc<Shared>);
+pub struct Handle(Arc<House>);
 
 impl Handle {
     /// Waits until the server is to end, or a device has stopped, or the time is over. False if it goes on.
     pub fn wait(&self, most: Duration) -> bool {
-        let end = Instant::now() + most;
-        let mut quits = lock(&self.0.quits);
-        while !*quits {
-            if self.0.exports.iter().any(|export| export.sender.is_gone()) {
+        let mut left = most;
+        loop {
+            let is_gone = self.0.exports().iter().any(|export| export.sender.is_gone());
+            let short = left.min(Duration::from_millis(100));
+            if is_gone || self.0.wait_for_quit(short) {
                 return true;
             }
-            let left = end.saturating_duration_since(Instant::now());
+            left -= short;
             if left.is_zero() {
                 return false;
             }
-            let short = left.min(Duration::from_millis(100));
-            quits = self.0.changed.wait_timeout(quits, short).unwrap_or_else(PoisonError::into_inner).0;
         }
-        true
     }
 
-    /// Does a command of the control socket.
-    pub fn control(&self, command: &Command) -> Reply {
-        control::run(command, &self.0)
+    /// Does a command of the control socket, and waits for its reply.
+    ///
+    /// # Errors
+    /// If the server has ended meanwhile.
+    pub fn control(&self, command: Command) -> Result<Reply, mpsc::RecvError> {
+        let (reply, told) = promised();
+        control::run(command, &self.0, reply);
+        told.recv()
     }
 }
 
-fn at_path(path: &std::path::Path) -> Result<Listener, ServeError> {
+/// A promise to somebody who waits.
+fn promised() -> (Promise<Reply>, mpsc::Receiver<Reply>) {
+    let (tell, told) = mpsc::channel();
+    let reply = Promise::new(move |reply: Option<Reply>| {
+        // Nobody may wait any more.
+        let _ = reply.map(|reply| tell.send(reply));
+    });
+    (reply, told)
+}
+
+fn at_path(path: &PathBuf) -> Result<Listener, ServeError> {
     Listener::unix(path).map_err(|error| ServeError::Socket(path.display().to_string(), error))
 }
 
-fn start_all(exports: Vec<Export>, pace: Pace) -> Result<(Vec<Exported>, Vec<Runner>), ServeError> {
+fn start_all(
+    exports: Vec<Export>,
+    pace: Pace,
+    wall: &Arc<dyn Wall>,
+) -> Result<(Vec<Exported>, Vec<Runner>), ServeError> {
     let (mut exported, mut runners) = (Vec::new(), Vec::new());
     for Export { name, description, read_only, header, engine } in exports {
         let size = u64::from(engine.units()) * attach::UNIT as u64;
-        let runner = Runner::start(engine, pace).map_err(ServeError::Thread)?;
+        let runner = Runner::start(engine, pace, wall.clone()).map_err(ServeError::Thread)?;
         let offer = Offer { name, description, size, read_only };
         let lateness = Lateness::default();
         exported.push(Exported { offer, header, sender: runner.sender(), lateness });
@@ -311,29 +249,121 @@ fn start_all(exports: Vec<Export>, pace: Pace) -> Result<(Vec<Exported>, Vec<Run
     Ok((exported, runners))
 }
 
-/// Gives a connection a thread.
-fn take_in(
-    shared: &Arc<Shared>,
-    stream: Stream,
-    serve: impl Fn(&Shared, Stream, &Chosen) -> Result<(), String> + Send + 'static,
-) {
-    let number = shared.accepted.fetch_add(1, Ordering::Relaxed);
-    let (Ok(of_list), Ok(closing)) = (stream.try_clone(), stream.try_clone()) else { return };
-    let (done, export) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(UNDECIDED)));
-    let mut open = lock(&shared.open);
-    if open.len() >= MAX_CONNECTIONS {
-        eprintln!("ufsim: note: connection {number}: refused, there are {MAX_CONNECTIONS}");
-        return;
-    }
-    let (of_thread, ended, chosen) = (shared.clone(), done.clone(), export.clone());
-    let thread = spawn("ufsim connection", move || {
-        if let Err(reason) = serve(&of_thread, stream, &chosen) {
-            eprintln!("ufsim: note: connection {number}: closed: {reason}");
+/// Takes connections in until the server is to end.
+fn accept(house: &Arc<House>, doors: &Doors, threads: &Threads) {
+    let all: Vec<&Listener> = doors.clients.iter().chain(&doors.control).collect();
+    while !house.is_quitting() {
+        wait_for_any(&all, &doors.woken, TICK);
+        house.tick();
+        for listener in &doors.clients {
+            take_in(listener, |stream| begin_client(house, stream, threads));
         }
-        closing.shutdown(Shutdown::Both);
-        ended.store(true, Ordering::Release);
-    });
-    if let Ok(thread) = thread {
-        open.push(Open { stream: of_list, thread: Some(thread), done, export });
+        if let Some(control) = &doors.control {
+            take_in(control, |stream| begin_control(house, stream, threads));
+        }
     }
+}
+
+fn take_in(listener: &Listener, begin: impl Fn(Arc<Stream>) -> std::io::Result<()>) {
+    loop {
+        match listener.accept() {
+            Ok(Some(stream)) => {
+                // Without a thread the connection ends, as the client sees.
+                let _ = begin(Arc::new(stream));
+            }
+            Ok(None) => return,
+            Err(_) => {
+                std::thread::sleep(Duration::from_millis(10));
+                return;
+            }
+        }
+    }
+}
+
+fn begin_client(house: &Arc<House>, stream: Arc<Stream>, threads: &Threads) -> std::io::Result<()> {
+    let Some(mut connection) = house.admit(stream.clone()) else { return Ok(()) };
+    let (outbox, writing) = (connection.outbox().clone(), stream.clone());
+    let house = house.clone();
+    threads.spawn("ufsim replies", move || {
+        while outbox.wait_until_stuck() {
+            writing.wait_for_room();
+            outbox.go_on();
+        }
+    })?;
+    threads.spawn("ufsim connection", move || {
+        // At its end, however it comes, nobody waits for replies any more.
+        let ends = Ends(connection.outbox().clone());
+        read_client(&house, &mut connection, &stream);
+        ends.0.wait_until_over();
+    })
+}
+
+/// Ends a connection when its thread ends, also by a panic.
+struct Ends(Arc<crate::outbox::Outbox>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.break_off();
+    }
+}
+
+fn read_client(house: &House, connection: &mut Connection, stream: &Stream) {
+    loop {
+        let freed = house.budget().freed();
+        match connection.turn() {
+            Waits::Bytes => match stream.read(connection.space()) {
+                Ok(count) => connection.received(count),
+                Err(_) => return connection.outbox().break_off(),
+            },
+            Waits::Room => house.budget().wait(freed),
+            Waits::Over => return,
+        }
+    }
+}
+
+fn begin_control(house: &Arc<House>, stream: Arc<Stream>, threads: &Threads) -> std::io::Result<()> {
+    let Some(caller) = house.admit_control(stream.clone()) else { return Ok(()) };
+    threads.spawn("ufsim control", move || {
+        talk(&caller, &stream);
+        stream.close();
+    })
+}
+
+/// Does commands until the client leaves.
+fn talk(caller: &Caller, stream: &Stream) {
+    let mut bytes = Vec::new();
+    let mut more = vec![0; 4096];
+    loop {
+        while let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = bytes.drain(..=end).collect();
+            if !answer(caller, &line, stream) {
+                return;
+            }
+        }
+        match stream.read(&mut more) {
+            Ok(count) if count > 0 && bytes.len() + count <= MAX_LINE => bytes.extend(&more[..count]),
+            Ok(0) | Err(_) => return,
+            Ok(_) => {
+                let _ = answer(caller, b"too long", stream);
+                return;
+            }
+        }
+    }
+}
+
+/// False if the client has gone.
+fn answer(caller: &Caller, line: &[u8], stream: &Stream) -> bool {
+    let (reply, told) = promised();
+    caller.line(line, reply);
+    let Ok(reply) = told.recv() else { return false };
+    let line = reply.line();
+    let mut sent = 0;
+    while sent < line.len() {
+        match stream.send_now(&line[sent..]) {
+            Ok(0) => stream.wait_for_room(),
+            Ok(more) => sent += more,
+            Err(_) => return false,
+        }
+    }
+    true
 }

@@ -1,8 +1,7 @@
 //! The handshake: fixed newstyle, as the server.
 
-use std::io::{Read, Write};
-
-use super::{BLOCK, MAX_PAYLOAD, Offer, Violation, skip, u16_at, u32_at, u64_at};
+use super::input::Input;
+use super::{BLOCK, MAX_PAYLOAD, Offer, Violation, u16_at, u32_at, u64_at};
 
 const NBDMAGIC: u64 = 0x4e42_444d_4147_4943;
 const IHAVEOPT: u64 = 0x4948_4156_454f_5054;
@@ -78,73 +77,101 @@ pub struct Agreed {
     pub allocation: bool,
 }
 
-/// What an option has led to.
-enum Turn {
-    /// The next option.
+/// What the client's bytes have led to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// More bytes have to come.
+    Needs,
+    /// An option has been answered.
     Next,
     /// Transmission begins.
     Begin(Agreed),
-    /// The client has gone.
+    /// The client wanted no more than to ask.
     Gone,
 }
 
-/// A handshake under way.
-struct Talk<'a, S> {
-    stream: &'a mut S,
-    offers: &'a [Offer],
+/// How far a handshake has come.
+#[derive(Default, Debug)]
+pub struct Talk {
+    /// The client has told its flags.
+    greeted: bool,
     no_zeroes: bool,
     form: Form,
     /// The export for which the client has chosen `base:allocation`.
     allocation_of: Option<usize>,
+    options: u32,
 }
 
-/// Goes through a handshake. `None` if the client wanted no more than to ask.
-///
-/// # Errors
-/// A violation of the protocol; the connection has to be closed.
-pub fn handshake<S: Read + Write>(stream: &mut S, offers: &[Offer]) -> Result<Option<Agreed>, Violation> {
+/// What the server says first.
+pub fn greeting() -> Vec<u8> {
     let mut greeting = Vec::with_capacity(18);
     greeting.extend(NBDMAGIC.to_be_bytes());
     greeting.extend(IHAVEOPT.to_be_bytes());
     greeting.extend((FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes());
-    stream.write_all(&greeting)?;
-    let mut flags = [0; 4];
-    stream.read_exact(&mut flags)?;
-    let flags = u32::from_be_bytes(flags);
-    let known = u32::from(FIXED_NEWSTYLE | NO_ZEROES);
-    if flags & !known != 0 {
-        return Err(Violation::told(format!("unknown client flags {flags:#x}")));
-    }
-    let no_zeroes = flags & u32::from(NO_ZEROES) != 0;
-    let mut talk = Talk { stream, offers, no_zeroes, form: Form::Simple, allocation_of: None };
-    for _ in 0..MAX_OPTIONS {
-        match talk.option()? {
-            Turn::Next => {}
-            Turn::Begin(agreed) => return Ok(Some(agreed)),
-            Turn::Gone => return Ok(None),
-        }
-    }
-    Err(Violation::told(format!("more than {MAX_OPTIONS} options")))
+    greeting
 }
 
-impl<S: Read + Write> Talk<'_, S> {
-    fn option(&mut self) -> Result<Turn, Violation> {
-        let mut header = [0; 16];
-        self.stream.read_exact(&mut header)?;
-        if u64_at(&header, 0) != IHAVEOPT {
-            return Err(Violation::told(format!("bad magic of an option: {:#018x}", u64_at(&header, 0))));
+impl Talk {
+    /// Answers the next option, if it is there; replies are appended to `out`.
+    ///
+    /// # Errors
+    /// A violation of the protocol; the connection has to be closed.
+    pub fn turn(&mut self, input: &mut Input, offers: &[Offer], out: &mut Vec<u8>) -> Result<Turn, Violation> {
+        if !self.greeted {
+            let Some(flags) = input.available().first_chunk() else { return Ok(Turn::Needs) };
+            self.flags(u32::from_be_bytes(*flags))?;
+            input.take(4);
         }
-        let (option, len) = (u32_at(&header, 8), u32_at(&header, 12));
+        Answering { offers, talk: self, out }.turn(input)
+    }
+
+    fn flags(&mut self, flags: u32) -> Result<(), Violation> {
+        let known = u32::from(FIXED_NEWSTYLE | NO_ZEROES);
+        if flags & !known != 0 {
+            return Err(Violation::told(format!("unknown client flags {flags:#x}")));
+        }
+        self.greeted = true;
+        self.no_zeroes = flags & u32::from(NO_ZEROES) != 0;
+        Ok(())
+    }
+}
+
+/// An option that is being answered.
+struct Answering<'a> {
+    talk: &'a mut Talk,
+    offers: &'a [Offer],
+    /// What is to be sent to the client.
+    out: &'a mut Vec<u8>,
+}
+
+impl Answering<'_> {
+    fn turn(&mut self, input: &mut Input) -> Result<Turn, Violation> {
+        let bytes = input.available();
+        if bytes.len() < 16 {
+            return Ok(Turn::Needs);
+        }
+        if u64_at(bytes, 0) != IHAVEOPT {
+            return Err(Violation::told(format!("bad magic of an option: {:#018x}", u64_at(bytes, 0))));
+        }
+        let (option, len) = (u32_at(bytes, 8), u32_at(bytes, 12));
         if len > MAX_SKIPPED {
             return Err(Violation::told(format!("option {option} of {len} bytes")));
         }
+        if len <= MAX_OPTION && bytes.len() < 16 + len as usize {
+            return Ok(Turn::Needs);
+        }
+        if self.talk.options == MAX_OPTIONS {
+            return Err(Violation::told(format!("more than {MAX_OPTIONS} options")));
+        }
+        self.talk.options += 1;
         if len > MAX_OPTION {
-            skip(self.stream, len.into())?;
-            self.reply(option, rep::ERR_TOO_BIG, b"")?;
+            input.take(16);
+            input.skip(len.into());
+            self.reply(option, rep::ERR_TOO_BIG, b"");
             return Ok(Turn::Next);
         }
-        let mut data = vec![0; len as usize];
-        self.stream.read_exact(&mut data)?;
+        let data = bytes[16..16 + len as usize].to_vec();
+        input.take(16 + len as usize);
         self.answer(option, &data)
     }
 
@@ -152,28 +179,27 @@ impl<S: Read + Write> Talk<'_, S> {
         match option {
             option::EXPORT_NAME => return self.export_name(data),
             option::ABORT => {
-                // The client may be gone already.
-                let _ = self.reply(option, rep::ACK, b"");
+                self.reply(option, rep::ACK, b"");
                 return Ok(Turn::Gone);
             }
             option::INFO | option::GO => return self.info_or_go(option, data),
-            option::LIST if data.is_empty() => self.list(option)?,
-            option::STRUCTURED_REPLY if data.is_empty() && self.form == Form::Extended => {
-                self.reply(option, rep::ERR_EXT_HEADER_REQD, b"extended headers are agreed on")?;
+            option::LIST if data.is_empty() => self.list(option),
+            option::STRUCTURED_REPLY if data.is_empty() && self.talk.form == Form::Extended => {
+                self.reply(option, rep::ERR_EXT_HEADER_REQD, b"extended headers are agreed on");
             }
             option::STRUCTURED_REPLY if data.is_empty() => {
-                self.form = Form::Structured;
-                self.reply(option, rep::ACK, b"")?;
+                self.talk.form = Form::Structured;
+                self.reply(option, rep::ACK, b"");
             }
             option::EXTENDED_HEADERS if data.is_empty() => {
-                self.form = Form::Extended;
-                self.reply(option, rep::ACK, b"")?;
+                self.talk.form = Form::Extended;
+                self.reply(option, rep::ACK, b"");
             }
             option::LIST | option::STRUCTURED_REPLY | option::EXTENDED_HEADERS => {
-                self.reply(option, rep::ERR_INVALID, b"this option has no data")?;
+                self.reply(option, rep::ERR_INVALID, b"this option has no data");
             }
-            option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.meta_context(option, data)?,
-            _ => self.reply(option, rep::ERR_UNSUP, b"")?,
+            option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.meta_context(option, data),
+            _ => self.reply(option, rep::ERR_UNSUP, b""),
         }
         Ok(Turn::Next)
     }
@@ -183,8 +209,8 @@ impl<S: Read + Write> Talk<'_, S> {
     }
 
     fn agreed(&self, export: usize) -> Agreed {
-        let allocation = self.allocation_of == Some(export);
-        Agreed { export, form: self.form, allocation }
+        let allocation = self.talk.allocation_of == Some(export);
+        Agreed { export, form: self.talk.form, allocation }
     }
 
     /// The old way to begin: errors can only be told by closing the connection.
@@ -195,10 +221,10 @@ impl<S: Read + Write> Talk<'_, S> {
         let offer = &self.offers[export];
         let mut reply = offer.size.to_be_bytes().to_vec();
         reply.extend(offer.flags().to_be_bytes());
-        if !self.no_zeroes {
+        if !self.talk.no_zeroes {
             reply.extend([0; 124]);
         }
-        self.stream.write_all(&reply)?;
+        self.out.extend(reply);
         Ok(Turn::Begin(self.agreed(export)))
     }
 
@@ -206,18 +232,18 @@ impl<S: Read + Write> Talk<'_, S> {
         let Some((name, wanted)) = name_and_rest(data)
             .filter(|(_, rest)| rest.len() >= 2 && rest.len() == 2 + 2 * usize::from(u16_at(rest, 0)))
         else {
-            self.reply(option, rep::ERR_INVALID, b"lengths within the option contradict each other")?;
+            self.reply(option, rep::ERR_INVALID, b"lengths within the option contradict each other");
             return Ok(Turn::Next);
         };
         let Some(export) = self.find(name) else {
-            self.reply(option, rep::ERR_UNKNOWN, b"no such export")?;
+            self.reply(option, rep::ERR_UNKNOWN, b"no such export");
             return Ok(Turn::Next);
         };
         let offer = self.offers[export].clone();
         let mut about = info::EXPORT.to_be_bytes().to_vec();
         about.extend(offer.size.to_be_bytes());
         about.extend(offer.flags().to_be_bytes());
-        self.reply(option, rep::INFO, &about)?;
+        self.reply(option, rep::INFO, &about);
         let wanted = wanted[2..].chunks_exact(2).map(|kind| u16_at(kind, 0));
         // Block sizes are told in any case: they differ from what a client would assume.
         for kind in wanted.filter(|kind| *kind != info::BLOCK_SIZE).chain([info::BLOCK_SIZE]) {
@@ -231,28 +257,28 @@ impl<S: Read + Write> Talk<'_, S> {
                 }
                 _ => continue,
             }
-            self.reply(option, rep::INFO, &told)?;
+            self.reply(option, rep::INFO, &told);
         }
-        self.reply(option, rep::ACK, b"")?;
+        self.reply(option, rep::ACK, b"");
         Ok(if option == option::GO { Turn::Begin(self.agreed(export)) } else { Turn::Next })
     }
 
-    fn list(&mut self, option: u32) -> Result<(), Violation> {
+    fn list(&mut self, option: u32) {
         for offer in self.offers {
             let mut told = (offer.name.len() as u32).to_be_bytes().to_vec();
             told.extend(offer.name.as_bytes());
             told.extend(offer.description.as_bytes());
-            self.reply(option, rep::SERVER, &told)?;
+            self.reply(option, rep::SERVER, &told);
         }
         self.reply(option, rep::ACK, b"")
     }
 
-    fn meta_context(&mut self, option: u32, data: &[u8]) -> Result<(), Violation> {
+    fn meta_context(&mut self, option: u32, data: &[u8]) {
         let set = option == option::SET_META_CONTEXT;
         let Some((name, queries)) = name_and_rest(data).and_then(|(name, rest)| Some((name, queries(rest)?))) else {
             return self.reply(option, rep::ERR_INVALID, b"lengths within the option contradict each other");
         };
-        if self.form == Form::Simple {
+        if self.talk.form == Form::Simple {
             return self.reply(option, rep::ERR_INVALID, b"structured replies have to be agreed on first");
         }
         let Some(export) = self.find(name) else {
@@ -261,23 +287,22 @@ impl<S: Read + Write> Talk<'_, S> {
         let all = !set && queries.is_empty();
         let chosen = all || queries.iter().any(|query| *query == ALLOCATION.as_bytes() || (!set && *query == b"base:"));
         if set {
-            self.allocation_of = chosen.then_some(export);
+            self.talk.allocation_of = chosen.then_some(export);
         }
         if chosen {
             let mut told = if set { ALLOCATION_ID } else { 0 }.to_be_bytes().to_vec();
             told.extend(ALLOCATION.as_bytes());
-            self.reply(option, rep::META_CONTEXT, &told)?;
+            self.reply(option, rep::META_CONTEXT, &told);
         }
         self.reply(option, rep::ACK, b"")
     }
 
-    fn reply(&mut self, option: u32, kind: u32, data: &[u8]) -> Result<(), Violation> {
-        let mut reply = REPLY_MAGIC.to_be_bytes().to_vec();
+    fn reply(&mut self, option: u32, kind: u32, data: &[u8]) {
+        self.out.extend(REPLY_MAGIC.to_be_bytes());
         for field in [option, kind, data.len() as u32] {
-            reply.extend(field.to_be_bytes());
+            self.out.extend(field.to_be_bytes());
         }
-        reply.extend(data);
-        Ok(self.stream.write_all(&reply)?)
+        self.out.extend(data);
     }
 }
 

@@ -1,10 +1,11 @@
-//! The NBD protocol, on anything that can be read and written. Names and numbers are those of the specification.
+//! The NBD protocol, from bytes to bytes: it knows no transport and waits for nothing. Names and numbers are those of the specification.
 
 pub mod handshake;
+pub mod input;
 pub mod reply;
 pub mod request;
 
-use std::io::{self, ErrorKind, Read};
+use std::io;
 
 use thiserror::Error;
 
@@ -68,12 +69,6 @@ impl Offer {
         let changes = if self.read_only { READ_ONLY } else { FUA | TRIM | WRITE_ZEROES | FAST_ZERO };
         HAS_FLAGS | FLUSH | DF | MULTI_CONN | changes
     }
-}
-
-/// Reads so many bytes and forgets them.
-pub(crate) fn skip(stream: &mut impl Read, len: u64) -> Result<(), Violation> {
-    let skipped = io::copy(&mut stream.take(len), &mut io::sink())?;
-    if skipped == len { Ok(()) } else { Err(Violation::Io(ErrorKind::UnexpectedEof.into())) }
 }
 
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {

@@ -1,9 +1,8 @@
 //! Requests of the transmission.
 
-use std::io::Read;
-
 use super::handshake::{Agreed, Form};
-use super::{BLOCK, MAX_PAYLOAD, Offer, Violation, errno, skip, u16_at, u32_at, u64_at};
+use super::input::Input;
+use super::{BLOCK, MAX_PAYLOAD, Offer, Violation, errno, u16_at, u32_at, u64_at};
 
 const MAGIC: u32 = 0x2560_9513;
 const EXTENDED_MAGIC: u32 = 0x21e4_1c71;
@@ -66,7 +65,8 @@ pub struct Request {
 }
 
 /// A request's header as it came.
-struct Header {
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
     flags: u16,
     kind: u16,
     cookie: u64,
@@ -74,63 +74,68 @@ struct Header {
     len: u64,
 }
 
-/// Reads the next request. `None` if the client has said that it leaves, or has closed the connection between two
-/// requests.
+impl Header {
+    /// Bytes of memory that the request needs: for its payload, or for the data of its reply.
+    pub fn bytes(&self) -> usize {
+        let long = matches!(self.kind, READ | WRITE | WRITE_ZEROES) && self.len <= MAX_PAYLOAD;
+        // Zeroes that need not be allocated are a trim.
+        let trims = self.kind == WRITE_ZEROES && self.flags & flag::NO_HOLE == 0;
+        if long && !trims { self.len as usize } else { 0 }
+    }
+
+    /// The client says that it leaves.
+    pub fn leaves(&self) -> bool {
+        self.kind == DISC
+    }
+}
+
+/// Reads the header of the next request, if it is there.
 ///
 /// # Errors
 /// A violation of the protocol; the connection has to be closed.
-pub fn read_request(stream: &mut impl Read, offer: &Offer, agreed: &Agreed) -> Result<Option<Request>, Violation> {
-    let Some(header) = read_header(stream, agreed.form)? else { return Ok(None) };
-    let Header { flags, kind, cookie, offset, len } = header;
-    if kind == DISC {
-        return Ok(None);
-    }
-    let mut payload = Vec::new();
-    // A write has a payload, also if it does not say so, as those of some clients with extended headers.
-    let carries = kind == WRITE || agreed.form == Form::Extended && flags & flag::PAYLOAD_LEN != 0;
-    if carries {
-        if len > MAX_SKIPPED {
-            return Err(Violation::told(format!("a payload of {len} bytes")));
-        }
-        if kind == WRITE && len <= MAX_PAYLOAD {
-            payload = vec![0; len as usize];
-            stream.read_exact(&mut payload)?;
-        } else {
-            skip(stream, len)?;
-        }
-    }
-    let wish = match refusal(&header, offer, agreed) {
-        Some((error, why)) => Wish::Refused(error, why),
-        None => wish(&header, payload),
-    };
-    Ok(Some(Request { cookie, offset, wish }))
-}
-
-/// True if the bytes begin with a whole request: reading it waits for nothing.
-pub fn has_request(bytes: &[u8], form: Form) -> bool {
-    let header = if form == Form::Extended { 32 } else { 28 };
-    if bytes.len() < header {
-        return false;
-    }
-    let len = if form == Form::Extended { u64_at(bytes, 24) } else { u32_at(bytes, 24).into() };
-    u16_at(bytes, 6) != WRITE || (bytes.len() - header) as u64 >= len
-}
-
-fn read_header(stream: &mut impl Read, form: Form) -> Result<Option<Header>, Violation> {
-    let (magic, len) = if form == Form::Extended { (EXTENDED_MAGIC, 32) } else { (MAGIC, 28) };
-    let mut header = [0; 32];
-    let header = &mut header[..len];
-    // A client may go without a word, but not within a request.
-    if stream.read(&mut header[..1])? == 0 {
-        return Ok(None);
-    }
-    stream.read_exact(&mut header[1..])?;
+pub fn read_header(input: &mut Input, form: Form) -> Result<Option<Header>, Violation> {
+    let (magic, size) = if form == Form::Extended { (EXTENDED_MAGIC, 32) } else { (MAGIC, 28) };
+    let Some(header) = input.available().get(..size) else { return Ok(None) };
     if u32_at(header, 0) != magic {
         return Err(Violation::told(format!("bad magic of a request: {:#010x}", u32_at(header, 0))));
     }
     let len = if form == Form::Extended { u64_at(header, 24) } else { u32_at(header, 24).into() };
     let (flags, kind) = (u16_at(header, 4), u16_at(header, 6));
-    Ok(Some(Header { flags, kind, cookie: u64_at(header, 8), offset: u64_at(header, 16), len }))
+    let (cookie, offset) = (u64_at(header, 8), u64_at(header, 16));
+    input.take(size);
+    Ok(Some(Header { flags, kind, cookie, offset, len }))
+}
+
+/// What follows a header has to be taken in. False if nothing follows, or it is of no interest.
+///
+/// # Errors
+/// A violation of the protocol; the connection has to be closed.
+pub fn begin_payload(input: &mut Input, header: &Header, form: Form) -> Result<bool, Violation> {
+    let &Header { flags, kind, len, .. } = header;
+    // A write has a payload, also if it does not say so, as those of some clients with extended headers.
+    let carries = kind == WRITE || form == Form::Extended && flags & flag::PAYLOAD_LEN != 0;
+    if !carries {
+        return Ok(false);
+    }
+    if len > MAX_SKIPPED {
+        return Err(Violation::told(format!("a payload of {len} bytes")));
+    }
+    let wanted = kind == WRITE && len <= MAX_PAYLOAD;
+    if wanted {
+        input.begin_payload(len as usize);
+    } else {
+        input.skip(len);
+    }
+    Ok(wanted)
+}
+
+/// What a request asks for, with its payload.
+pub fn request(header: &Header, payload: Vec<u8>, offer: &Offer, agreed: &Agreed) -> Request {
+    let wish = match refusal(header, offer, agreed) {
+        Some((error, why)) => Wish::Refused(error, why),
+        None => wish(header, payload),
+    };
+    Request { cookie: header.cookie, offset: header.offset, wish }
 }
 
 /// The error number and the reason, if a request cannot be done.

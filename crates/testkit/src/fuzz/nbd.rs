@@ -1,41 +1,53 @@
 //! Input: what a client sends, from its flags on.
 
-use std::io::{self, Read, Write};
-
-use serve::nbd::handshake::handshake;
-use serve::nbd::request::{Wish, read_request};
+use serve::nbd::handshake::{Talk, Turn};
+use serve::nbd::input::Input;
+use serve::nbd::request::{Wish, begin_payload, read_header, request};
 use serve::nbd::{BLOCK, MAX_PAYLOAD, Offer};
 
 const SIZE: u64 = 1 << 30;
 
-/// A client that says what it says, whatever the answer.
-struct Client<'a> {
-    says: &'a [u8],
-}
-
-impl Read for Client<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.says.read(bytes)
-    }
-}
-
-impl Write for Client<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 pub(super) fn run(bytes: &[u8]) {
     let offer = |name: &str, read_only| Offer { name: name.into(), description: String::new(), size: SIZE, read_only };
     let offers = [offer("ufs", false), offer("hp-ufs", true)];
-    let mut client = Client { says: bytes };
-    let Ok(Some(agreed)) = handshake(&mut client, &offers) else { return };
+    let (mut input, mut rest) = (Input::default(), bytes);
+    // False when the client has said everything.
+    let mut more = |input: &mut Input| {
+        let taken = input.extend(rest);
+        rest = &rest[taken..];
+        taken > 0
+    };
+    let mut talk = Talk::default();
+    let agreed = loop {
+        match talk.turn(&mut input, &offers, &mut Vec::new()) {
+            Ok(Turn::Begin(agreed)) => break agreed,
+            Ok(Turn::Next) => {}
+            Ok(Turn::Needs) if more(&mut input) => {}
+            Ok(Turn::Needs | Turn::Gone) | Err(_) => return,
+        }
+    };
     let offer = &offers[agreed.export];
-    while let Ok(Some(request)) = read_request(&mut client, offer, &agreed) {
+    loop {
+        let header = match read_header(&mut input, agreed.form) {
+            Ok(Some(header)) if !header.leaves() => header,
+            Ok(None) if more(&mut input) => continue,
+            Ok(_) | Err(_) => return,
+        };
+        let mut payload = Vec::new();
+        match begin_payload(&mut input, &header, agreed.form) {
+            Ok(false) => {}
+            Ok(true) => loop {
+                if let Some(whole) = input.payload() {
+                    payload = whole;
+                    break;
+                }
+                if !more(&mut input) {
+                    return;
+                }
+            },
+            Err(_) => return,
+        }
+        let request = request(&header, payload, offer, &agreed);
         let (len, changes) = match &request.wish {
             Wish::Refused(error, why) => {
                 assert!(*error != 0 && !why.is_empty());
