@@ -12,6 +12,8 @@ from ufsim import _core
 from ufsim.names import check_range
 from ufsim.spec import Spec, scheme_names
 
+# Clients of a server at a time, if nothing else is said.
+CLIENTS = 100
 # A reply comes when the device has recovered, on the real clock; slow ones take their time.
 PATIENCE_S = 600.0
 
@@ -104,6 +106,8 @@ class Server(_Commands):
 
     `store` is a file that keeps the data of the only scheme; without it, data is in memory and ends with the server.
     `log` is a file that gets every arrival, as a trace; `replay` repeats it.
+    `tcp_port` is open to all users of this machine. States that others have saved through the control socket lie below
+    `saves`, or else below the working directory. At most `clients` are connected at a time.
     `speed` is the number of simulated seconds in a second; `None` is the free clock. Other options are those of a run.
     """
 
@@ -117,6 +121,8 @@ class Server(_Commands):
         log: str | PathLike[str] | None = None,
         control: str | PathLike[str] | None = None,
         tcp_port: int | None = None,
+        saves: str | PathLike[str] | None = None,
+        clients: int = CLIENTS,
         read_only: bool = False,
         **options: Any,
     ) -> None:
@@ -132,6 +138,8 @@ class Server(_Commands):
             "socket": fspath(path),
             "control": None if control is None else fspath(control),
             "tcp_port": tcp_port,
+            "saves": os.path.abspath(os.curdir if saves is None else saves),
+            "clients": check_range("clients", clients, 1, 10_000),
             "speed": speed,
             "read_only": read_only,
         }
