@@ -34,7 +34,7 @@ class Server:
     def end(self) -> None:
         """Ends the server in an ordinary way. Raises `SimulationBug` if a device has stopped before."""
 
-def replay_arrivals(spec_json: str, path: str | PathLike[str]) -> str:
+def replay_arrivals(spec_json: str, path: str | PathLike[str]) -> tuple[str, bool]:
     """Repeats a log of arrivals on a new device: the state afterwards, as JSON."""
 
 def schemes() -> list[dict[str, str]]:

@@ -1,6 +1,7 @@
 """Live devices: a server of NBD exports, and the control socket of a server that runs elsewhere."""
 
 import json
+import logging
 import os
 import socket
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ from typing import Any, Self
 from ufsim import _core
 from ufsim.names import check_range
 from ufsim.spec import Spec, scheme_names
+
+notes = logging.getLogger("ufsim")
 
 # Clients of a server at a time, if nothing else is said.
 CLIENTS = 100
@@ -175,7 +178,8 @@ def replay(log: str | PathLike[str], scheme: str, **options: Any) -> dict[str, A
 
     With the scheme, the profile and the options of that server, the same happens: its digest is the same.
     """
-    stats: dict[str, Any] = json.loads(
-        _core.replay_arrivals(Spec(scheme=scheme, workload="", **options).to_json(), fspath(log))
-    )
+    told, whole = _core.replay_arrivals(Spec(scheme=scheme, workload="", **options).to_json(), fspath(log))
+    if not whole:
+        notes.warning("%s: ends within a line, as after a kill; the whole lines were repeated", fspath(log))
+    stats: dict[str, Any] = json.loads(told)
     return stats

@@ -37,6 +37,11 @@ impl ArrivalLog {
         Ok(ArrivalLog { to, failed: None })
     }
 
+    /// Whether a file that begins with these bytes may be a log.
+    pub fn begins(head: &[u8]) -> bool {
+        head.starts_with(HEADER.as_bytes())
+    }
+
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
         if self.failed.is_none()
             && let Err(error) = writeln!(self.to, "{line}")
@@ -103,41 +108,48 @@ pub enum ReplayError {
 
 impl Engine {
     /// Repeats what a log tells, and goes on until everything has ended. Data is zeroes. `goes_on` is asked now and
-    /// then.
+    /// then. A last line without an end, which a killed server leaves, is not repeated; false says that there was one.
     ///
     /// # Errors
     /// If it is no log of arrivals, or does not fit the device, or does not go on.
     ///
     /// # Panics
     /// See [`Engine::step`].
-    pub fn replay(&mut self, log: impl BufRead, mut goes_on: impl FnMut() -> bool) -> Result<(), ReplayError> {
-        for (number, line) in (1..).zip(log.lines()) {
-            let line = line?;
+    pub fn replay(&mut self, mut log: impl BufRead, mut goes_on: impl FnMut() -> bool) -> Result<bool, ReplayError> {
+        let mut line = String::new();
+        for number in 1.. {
+            line.clear();
+            log.read_line(&mut line)?;
+            let Some(whole) = line.strip_suffix('\n') else { break };
             if number % ASK_EVERY == 0 && !goes_on() {
                 return Err(ReplayError::Interrupted);
             }
-            let told = |what: &str| ReplayError::Line(number, what.into());
-            if number == 1 {
-                if line != HEADER {
-                    return Err(told("must be the header of ufsim's CSV, as ufsim serve --log writes it"));
-                }
-                continue;
-            }
-            if let Some(remark) = line.strip_prefix(REMARK) {
-                self.repeat(remark).map_err(|what| told(&what))?;
-                continue;
-            }
-            let (at, ask) = arrival(&line).ok_or_else(|| told("must be a request of a log of arrivals"))?;
-            if at < self.now() {
-                return Err(told("its time is before that of the line above it"));
-            }
-            self.submit(at, 0, ask);
-            while self.answer().is_some() {}
+            self.replay_line(number, whole)?;
         }
         while self.is_busy() {
             self.step();
             while self.answer().is_some() {}
         }
+        Ok(line.is_empty())
+    }
+
+    fn replay_line(&mut self, number: usize, line: &str) -> Result<(), ReplayError> {
+        let told = |what: &str| ReplayError::Line(number, what.into());
+        if number == 1 {
+            let is_log = line == HEADER;
+            return is_log
+                .then_some(())
+                .ok_or_else(|| told("must be the header of ufsim's CSV, as serve --log writes it"));
+        }
+        if let Some(remark) = line.strip_prefix(REMARK) {
+            return self.repeat(remark).map_err(|what| told(&what));
+        }
+        let (at, ask) = arrival(line).ok_or_else(|| told("must be a request of a log of arrivals"))?;
+        if at < self.now() {
+            return Err(told("its time is before that of the line above it"));
+        }
+        self.submit(at, 0, ask);
+        while self.answer().is_some() {}
         Ok(())
     }
 

@@ -117,16 +117,24 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Logs what arrives from now on. A device that was filled from a store is not what a replay begins with.
+    /// Whether what arrives can be logged: a device that was filled from a store is not what a replay begins with.
     ///
     /// # Errors
     /// If the device is not new.
-    pub fn log_arrivals(&mut self, log: ArrivalLog) -> Result<(), &'static str> {
+    pub fn can_log(&self) -> Result<(), &'static str> {
         if self.last_stamp > 0 {
             return Err("a log of arrivals begins with a new device, and this one has data from its store");
         }
-        self.log = Some(log);
         Ok(())
+    }
+
+    /// Logs what arrives from now on.
+    ///
+    /// # Panics
+    /// If the device is not new.
+    pub fn log_arrivals(&mut self, log: ArrivalLog) {
+        self.can_log().expect("it was asked before");
+        self.log = Some(log);
     }
 
     pub(crate) fn stack(&mut self) -> &mut Stack {

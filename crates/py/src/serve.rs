@@ -1,13 +1,14 @@
 //! A server of live devices: conversions around crate `serve`.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
-use std::path::{Path, PathBuf};
+use std::io::{BufReader, ErrorKind};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use ::serve::{Command, Export, Handle, Options, ServeError};
-use attach::{ArrivalLog, EndError, Engine, FileStore, MemoryStore, Pace, Store};
+use ::serve::{Command, Export, Handle, Options, Places, ServeError};
+use attach::{EndError, Engine, FileStore, MemoryStore, Pace, Store};
+use files::FileError;
 use lab::aged::Header;
 use lab::{LabError, Spec};
 use pyo3::exceptions::PyOSError;
@@ -26,6 +27,9 @@ struct Wanted {
     store: Option<PathBuf>,
     /// The file that gets a log of its arrivals.
     log: Option<PathBuf>,
+    /// That log may take the place of an older one.
+    #[serde(default)]
+    overwrite: bool,
     socket: PathBuf,
     control: Option<PathBuf>,
     tcp_port: Option<u16>,
@@ -50,10 +54,10 @@ pub struct Server {
     port: Option<u16>,
 }
 
-fn engine(spec: &Spec, store: Option<&Path>, log: Option<&Path>) -> Result<Export, LabError> {
+fn export(spec: &Spec, places: &Places) -> Result<Export, LabError> {
     let machine = spec.resolve()?;
     let description = format!("{} on profile {}", spec.scheme, machine.profile.origin);
-    let store: Box<dyn Store> = match store {
+    let store: Box<dyn Store> = match &places.store {
         None => Box::new(MemoryStore::new()),
         Some(path) => {
             let opened = FileStore::open(path, machine.profile.capacity_units());
@@ -61,14 +65,17 @@ fn engine(spec: &Spec, store: Option<&Path>, log: Option<&Path>) -> Result<Expor
         }
     };
     let mut engine = Engine::new(&machine, spec.seed, store)?;
-    if let Some(path) = log {
-        let failed = |what: &dyn std::fmt::Display| LabError::Output(format!("{}: {what}", path.display()));
-        let file = File::create(path).map_err(|error| failed(&error))?;
-        let log = ArrivalLog::new(Box::new(BufWriter::new(file))).map_err(|error| failed(&error))?;
-        engine.log_arrivals(log).map_err(|what| LabError::Config(what.into()))?;
-    }
+    places.begin_log(&files::Real, &mut engine).map_err(refused)?;
     let header = Header::new(spec, &machine, AGED_BY);
     Ok(Export { name: spec.scheme.clone(), description, read_only: false, header, engine })
+}
+
+/// What may not be written is a wrong wish; what cannot be is not.
+fn refused(error: FileError) -> LabError {
+    match error.error.kind() {
+        ErrorKind::AlreadyExists | ErrorKind::InvalidInput => LabError::Config(error.to_string()),
+        _ => LabError::Output(error.to_string()),
+    }
 }
 
 fn failed(error: ServeError) -> PyErr {
@@ -84,16 +91,20 @@ impl Server {
     #[new]
     fn new(py: Python<'_>, wanted_json: &str) -> PyResult<Server> {
         let wanted: Wanted = serde_json::from_str(wanted_json).map_err(config_error)?;
-        let Wanted { specs, store, log, socket, control, tcp_port, saves, clients, speed, read_only } = wanted;
+        let Wanted { specs, store, log, overwrite, socket, control, tcp_port, saves, clients, speed, read_only } =
+            wanted;
         let pace = speed.map_or(Pace::Free, |speed| Pace::Real { speed });
         for (what, given) in [("store", &store), ("log", &log)] {
             if given.is_some() && specs.len() != 1 {
                 return Err(config_error(format!("{what}: it is that of one scheme, and there are {}", specs.len())));
             }
         }
+        let sockets = std::iter::once(&socket).chain(&control).cloned().collect();
+        let places = Places { store, log, overwrite, sockets };
         let options = Options { socket, tcp_port, control, saves, clients, pace };
         let server = py.detach(|| {
-            let exports = specs.iter().map(|spec| engine(spec, store.as_deref(), log.as_deref()));
+            places.check(&files::Real).map_err(refused).map_err(exception)?;
+            let exports = specs.iter().map(|spec| export(spec, &places));
             let exports = exports.collect::<Result<Vec<_>, _>>().map_err(exception)?;
             let exports = exports.into_iter().map(|export| Export { read_only, ..export }).collect();
             ::serve::Server::start(exports, &options).map_err(failed)
@@ -133,21 +144,22 @@ impl Server {
     }
 }
 
-/// Repeats a log of arrivals on a new device: the state afterwards, as JSON.
+/// Repeats a log of arrivals on a new device: the state afterwards, as JSON, and whether the log was whole.
 #[pyfunction]
-pub fn replay_arrivals(py: Python<'_>, spec_json: &str, path: PathBuf) -> PyResult<String> {
+pub fn replay_arrivals(py: Python<'_>, spec_json: &str, path: PathBuf) -> PyResult<(String, bool)> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     let mut raised = None;
     let told = |what: &dyn std::fmt::Display| ConfigError::new_err(format!("{}: {what}", path.display()));
     let replayed = py.detach(|| {
-        let mut engine = engine(&spec, None, None).map_err(exception)?.engine;
+        let mut engine = export(&spec, &Places::default()).map_err(exception)?.engine;
         let log = BufReader::new(File::open(&path).map_err(|error| told(&error))?);
         let goes_on = || Python::attach(|py| py.check_signals()).map_err(|error| raised = Some(error)).is_ok();
-        engine.replay(log, goes_on).map_err(|error| told(&error))?;
-        Ok::<_, PyErr>(engine.stats())
+        let whole = engine.replay(log, goes_on).map_err(|error| told(&error))?;
+        Ok::<_, PyErr>((engine.stats(), whole))
     });
     if let Some(error) = raised {
         return Err(error);
     }
-    serde_json::to_string(&replayed?).map_err(config_error)
+    let (stats, whole) = replayed?;
+    Ok((serde_json::to_string(&stats).map_err(config_error)?, whole))
 }

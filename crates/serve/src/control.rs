@@ -108,7 +108,9 @@ impl Caller {
         match serde_json::from_slice::<Command>(line) {
             Ok(Command::Save { path, .. }) if !is_below(&path, self.house.saves()) => {
                 let (path, saves) = (path.display(), self.house.saves().display());
-                reply.keep(Reply::error(format!("save: {path}: must be below {saves}; serve --saves names another folder")));
+                reply.keep(Reply::error(format!(
+                    "save: {path}: must be below {saves}; serve --saves names another folder"
+                )));
             }
             Ok(command) => run(command, &self.house, reply),
             Err(error) => reply.keep(Reply::error(format!("no command: {error}"))),
@@ -179,21 +181,24 @@ fn with_each<T: Send + 'static>(
     let gathered = Arc::new(Mutex::new(gathered));
     for &at in exports {
         let (name, gathered) = (house.export(at).offer.name.clone(), gathered.clone());
-        begin(at, Promise::new(move |told: Option<Result<T, String>>| {
-            let mut all = gathered.lock().unwrap_or_else(PoisonError::into_inner);
-            all.told.insert(name, told.unwrap_or_else(|| Err(GONE.into())));
-            all.left -= 1;
-            if all.left > 0 {
-                return;
-            }
-            let told = std::mem::take(&mut all.told);
-            let finish = all.finish.take();
-            drop(all);
-            if let Some((finish, reply)) = finish {
-                let values = told.into_iter().map(|(name, told)| Ok((name, told?)));
-                reply.keep(values.collect::<Result<_, String>>().map_or_else(Reply::error, finish));
-            }
-        }));
+        begin(
+            at,
+            Promise::new(move |told: Option<Result<T, String>>| {
+                let mut all = gathered.lock().unwrap_or_else(PoisonError::into_inner);
+                all.told.insert(name, told.unwrap_or_else(|| Err(GONE.into())));
+                all.left -= 1;
+                if all.left > 0 {
+                    return;
+                }
+                let told = std::mem::take(&mut all.told);
+                let finish = all.finish.take();
+                drop(all);
+                if let Some((finish, reply)) = finish {
+                    let values = told.into_iter().map(|(name, told)| Ok((name, told?)));
+                    reply.keep(values.collect::<Result<_, String>>().map_or_else(Reply::error, finish));
+                }
+            }),
+        );
     }
 }
 

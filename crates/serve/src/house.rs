@@ -243,7 +243,10 @@ impl House {
     }
 
     /// Clients for which a condition holds.
-    fn clients(&self, holds: impl Fn(&Entry, Option<(usize, u64)>) -> bool) -> impl Iterator<Item = (u64, Arc<Outbox>)> {
+    fn clients(
+        &self,
+        holds: impl Fn(&Entry, Option<(usize, u64)>) -> bool,
+    ) -> impl Iterator<Item = (u64, Arc<Outbox>)> {
         let register = self.register();
         let found: Vec<_> = register
             .guests

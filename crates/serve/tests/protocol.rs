@@ -413,7 +413,8 @@ fn a_power_cut_ends_connections_and_keeps_what_was_flushed() {
     assert_eq!(client.simple(), (2, 0));
     let server = bench.server.as_ref().expect("it has not ended");
     let reply =
-        serde_json::to_value(server.handle().control(Command::Cut { export: Some("ufs".into()) }).expect("it goes on")).expect("JSON");
+        serde_json::to_value(server.handle().control(Command::Cut { export: Some("ufs".into()) }).expect("it goes on"))
+            .expect("JSON");
     assert!(reply["recovery_ns"]["ufs"].as_u64().is_some_and(|took| took > 0), "{reply}");
     assert!(client.is_closed());
     let mut client = bench.begun(&[]);
@@ -438,8 +439,10 @@ fn replies_take_their_time_on_the_real_clock() {
     assert_eq!(client.simple(), (1, 0));
     let took = began.elapsed();
     let server = bench.server.as_ref().expect("it has not ended");
-    let stats =
-        serde_json::to_value(server.handle().control(Command::Stats { export: Some("ufs".into()) }).expect("it goes on")).expect("JSON");
+    let stats = serde_json::to_value(
+        server.handle().control(Command::Stats { export: Some("ufs".into()) }).expect("it goes on"),
+    )
+    .expect("JSON");
     let stats = &stats["exports"]["ufs"];
     let simulated = stats["requests"]["write"]["latency"]["max_ns"].as_u64().expect("a latency");
     assert!(took.as_nanos() as u64 >= simulated * 99, "{took:?} for {simulated} ns at a hundredth of the speed");
