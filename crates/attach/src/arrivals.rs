@@ -14,6 +14,7 @@ use units::SimTime;
 use crate::UNIT;
 use crate::ask::Ask;
 use crate::engine::Engine;
+use crate::hole::Hole;
 
 const HEADER: &str = "time_ns,op,device,sector,bytes,flags,latency_ns,process";
 const REMARK: &str = "# origin: ";
@@ -120,7 +121,7 @@ impl Engine {
         for number in 1.. {
             line.clear();
             log.read_line(&mut line)?;
-            let Some(whole) = line.strip_suffix('\n') else { break };
+            let Some(whole) = line.strip_suffix('\n').or(self.half_line(&line)) else { break };
             if number % ASK_EVERY == 0 && !goes_on() {
                 return Err(ReplayError::Interrupted);
             }
@@ -131,6 +132,10 @@ impl Engine {
             while self.answer().is_some() {}
         }
         Ok(line.is_empty())
+    }
+
+    fn half_line<'a>(&self, line: &'a str) -> Option<&'a str> {
+        (self.sabotage == Some(Hole::HalfLines) && !line.is_empty()).then_some(line)
     }
 
     fn replay_line(&mut self, number: usize, line: &str) -> Result<(), ReplayError> {

@@ -23,6 +23,7 @@ use crate::UNIT;
 use crate::arrivals::ArrivalLog;
 use crate::ask::{Answer, Ask, FLUSH, Failure, WRITE};
 use crate::contents::Contents;
+use crate::hole::Hole;
 use crate::saving::Saving;
 use crate::stats::Tally;
 use crate::store::Store;
@@ -83,6 +84,7 @@ pub struct Engine {
     pub(crate) tally: Tally,
     digest: Digest,
     pub(crate) log: Option<ArrivalLog>,
+    pub(crate) sabotage: Option<Hole>,
 }
 
 impl Engine {
@@ -112,9 +114,15 @@ impl Engine {
             tally: Tally::new(),
             digest: Digest::default(),
             log: None,
+            sabotage: None,
         };
         engine.refill();
         Ok(engine)
+    }
+
+    /// Breaks a promise from now on.
+    pub fn sabotage(&mut self, hole: Option<Hole>) {
+        self.sabotage = hole;
     }
 
     /// Whether what arrives can be logged: a device that was filled from a store is not what a replay begins with.

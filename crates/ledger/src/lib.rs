@@ -134,6 +134,23 @@ impl Expected {
     }
 }
 
+impl Expected {
+    fn versions(&self, lpa: Lpa) -> impl Iterator<Item = Version> + Clone {
+        let oldest = self.oldest[lpa.index() - self.span.lpa.index()];
+        let newer = self.newer.iter().filter(move |(unit, _)| *unit == lpa.0).map(|(_, version)| *version);
+        std::iter::once(oldest).chain(newer)
+    }
+
+    /// Whether the read may have given a unit with this stamp, whatever has become of it since; 0 = zeroes.
+    ///
+    /// # Errors
+    /// The stamps that it might have given, the oldest first.
+    pub fn allows(&self, lpa: Lpa, stamp: u32) -> Result<(), Vec<u32>> {
+        let stamps = self.versions(lpa).map(Version::stamp);
+        if stamps.clone().any(|allowed| allowed == stamp) { Ok(()) } else { Err(stamps.collect()) }
+    }
+}
+
 /// A version has become durable. All versions up to another, and not that one, are impossible from now on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settled {
@@ -303,12 +320,10 @@ impl Ledger {
     /// # Errors
     /// The stamps that it might have given, the oldest first.
     pub fn read(&mut self, expected: &Expected, lpa: Lpa, stamp: u32) -> Result<(), Vec<u32>> {
-        let oldest = expected.oldest[lpa.index() - expected.span.lpa.index()];
-        let newer = expected.newer.iter().filter(|(unit, _)| *unit == lpa.0).map(|(_, version)| *version);
-        let allowed = std::iter::once(oldest).chain(newer);
-        let mut found = allowed.clone().filter(|version| version.stamp() == stamp);
+        expected.allows(lpa, stamp)?;
+        let mut found = expected.versions(lpa).filter(|version| version.stamp() == stamp);
         // Of several trims it may have been any.
-        let Some(first) = found.next() else { return Err(allowed.map(Version::stamp).collect()) };
+        let first = found.next().expect("it is allowed");
         let last = found.next_back().unwrap_or(first);
         self.at_least(lpa.0, first);
         self.settle(lpa.0, first, last);

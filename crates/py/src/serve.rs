@@ -100,7 +100,7 @@ impl Server {
             }
         }
         let sockets = std::iter::once(&socket).chain(&control).cloned().collect();
-        let places = Places { store, log, overwrite, sockets };
+        let places = Places { store, log, overwrite, sockets, sabotage: None };
         let options = Options { socket, tcp_port, control, saves, clients, pace };
         let server = py.detach(|| {
             places.check(&files::Real).map_err(refused).map_err(exception)?;

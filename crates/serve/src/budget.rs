@@ -4,12 +4,22 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that every connection may have under way.
-pub const SHARE: usize = 1 << 20;
-/// Bytes of all connections together beyond their shares.
-pub const POOL: usize = 128 << 20;
-/// Bytes that one connection may have under way.
-const MOST: usize = 64 << 20;
+/// How much memory there is, in bytes. A request that is larger than the pool would wait for ever.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Memory {
+    /// What every connection may have under way.
+    pub share: usize,
+    /// For all connections together beyond their shares.
+    pub pool: usize,
+    /// What one connection may have under way, unless a single request has more.
+    pub most: usize,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory { share: 1 << 20, pool: 128 << 20, most: 64 << 20 }
+    }
+}
 
 #[derive(Default)]
 struct State {
@@ -22,18 +32,23 @@ struct State {
 }
 
 /// The budget of a server.
-#[derive(Default)]
 pub struct Budget {
+    memory: Memory,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// What a connection takes from the pool.
-fn beyond_share(held: usize) -> usize {
-    held.saturating_sub(SHARE)
-}
-
 impl Budget {
+    /// A budget of so much memory.
+    pub fn new(memory: Memory) -> Budget {
+        Budget { memory, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// What a connection takes from the pool.
+    fn beyond_share(&self, held: usize) -> usize {
+        held.saturating_sub(self.memory.share)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -41,15 +56,15 @@ impl Budget {
     /// A connection that holds so many bytes wants more. False if it has to wait.
     pub fn take(&self, held: usize, more: usize) -> bool {
         let wanted = held + more;
-        if held > 0 && wanted > MOST {
+        if held > 0 && wanted > self.memory.most {
             return false;
         }
-        if wanted <= SHARE {
+        if wanted <= self.memory.share {
             return true;
         }
         let mut state = self.lock();
-        let given = state.given - beyond_share(held) + beyond_share(wanted);
-        if given > POOL {
+        let given = state.given - self.beyond_share(held) + self.beyond_share(wanted);
+        if given > self.memory.pool {
             state.wanted = true;
             return false;
         }
@@ -59,7 +74,7 @@ impl Budget {
 
     /// A connection that held so many bytes needs less.
     pub fn give_back(&self, held: usize, less: usize) {
-        let freed = beyond_share(held) - beyond_share(held - less);
+        let freed = self.beyond_share(held) - self.beyond_share(held - less);
         if freed > 0 {
             let mut state = self.lock();
             state.given -= freed;
@@ -104,16 +119,18 @@ mod tests {
 
     #[test]
     fn the_pool_is_shared_and_a_share_is_everybodys() {
-        let budget = Budget::default();
-        let whole = SHARE + (32 << 20);
-        for _ in 0..POOL / (32 << 20) {
+        let memory = Memory::default();
+        let Memory { share, pool, most } = memory;
+        let budget = Budget::new(memory);
+        let whole = share + (32 << 20);
+        for _ in 0..pool / (32 << 20) {
             assert!(budget.take(0, whole));
         }
-        assert!(!budget.take(0, SHARE + 1) && budget.is_wanted());
-        assert!(budget.take(0, SHARE) && budget.take(SHARE / 2, SHARE / 2), "shares are not the pool's");
+        assert!(!budget.take(0, share + 1) && budget.is_wanted());
+        assert!(budget.take(0, share) && budget.take(share / 2, share / 2), "shares are not the pool's");
         budget.give_back(whole, 4096);
-        assert!(!budget.is_wanted() && budget.take(SHARE, 4096) && !budget.take(SHARE, 1));
-        assert_eq!(budget.given(), POOL);
-        assert!(!Budget::default().take(MOST, 1), "one connection has a limit, too");
+        assert!(!budget.is_wanted() && budget.take(share, 4096) && !budget.take(share, 1));
+        assert_eq!(budget.given(), pool);
+        assert!(!Budget::new(memory).take(most, 1), "one connection has a limit, too");
     }
 }

@@ -92,6 +92,11 @@ impl Connection {
         }
     }
 
+    /// The epoch of its host, once the handshake is over.
+    pub fn epoch(&self) -> Option<u64> {
+        self.serving.as_ref().map(|serving| serving.epoch)
+    }
+
     /// What is on its way out.
     pub fn outbox(&self) -> &Arc<Outbox> {
         &self.outbox

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use attach::{Moment, Sender, Wall};
+use attach::{Hole, Moment, Sender, Wall};
 use lab::aged::Header;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Memory};
 use crate::connection::Connection;
 use crate::control::Caller;
 use crate::nbd::Offer;
@@ -39,8 +39,14 @@ pub struct Rules {
     pub clients: usize,
     /// The folder below which control connections may have states saved.
     pub saves: PathBuf,
+    /// Memory for requests under way and replies.
+    pub memory: Memory,
     pub wall: Arc<dyn Wall>,
     pub notes: Arc<dyn Notes>,
+    /// Tells who waits for connections that the server ends.
+    pub ends: Box<dyn Fn() + Send + Sync>,
+    /// A promise to be broken.
+    pub sabotage: Option<Hole>,
 }
 
 /// Who is here.
@@ -140,12 +146,16 @@ impl Member {
 impl House {
     /// A house with exports.
     pub fn new(exports: Vec<Exported>, rules: Rules) -> Arc<House> {
+        let memory = match rules.sabotage {
+            Some(Hole::EndlessMemory) => Memory { share: usize::MAX, pool: usize::MAX, most: usize::MAX },
+            _ => rules.memory,
+        };
         let offers = exports.iter().map(|export| export.offer.clone()).collect();
         Arc::new(House {
             exports,
             offers,
+            budget: Arc::new(Budget::new(memory)),
             rules,
-            budget: Arc::default(),
             register: Mutex::default(),
             quits: Mutex::default(),
             changed: Condvar::new(),
@@ -172,8 +182,13 @@ impl House {
         &self.budget
     }
 
+    fn is_broken(&self, hole: Hole) -> bool {
+        self.rules.sabotage == Some(hole)
+    }
+
     pub fn note(&self, text: &str) {
-        self.rules.notes.note(text);
+        let noted = self.rules.notes.note(text);
+        assert!(noted.is_ok() || !self.is_broken(Hole::LoudNotes), "no place for remarks");
     }
 
     /// The folder below which control connections may have states saved.
@@ -211,7 +226,7 @@ impl House {
         let alike = register.guests.iter().filter(|(_, other)| other.is_client() == entry.is_client());
         let crowded = alike.clone().count() >= most;
         let idle = alike.filter(|(_, other)| other.is_idle()).min_by_key(|(number, other)| (other.since, **number));
-        let leaves = idle.map(|(number, _)| *number).filter(|_| crowded);
+        let leaves = idle.map(|(number, _)| *number).filter(|_| crowded && !self.is_broken(Hole::SilentClients));
         if crowded && leaves.is_none() {
             return None;
         }
@@ -231,6 +246,7 @@ impl House {
         let now = self.rules.wall.now();
         let wanted = self.budget.is_wanted();
         let late = |entry: &Entry| match &entry.guest {
+            Guest::Client { chosen: None, .. } if self.is_broken(Hole::SilentClients) => false,
             Guest::Client { chosen: None, .. } => now.since(entry.since) >= HANDSHAKE,
             Guest::Client { outbox, .. } => outbox.is_stalled(STALLED, wanted),
             Guest::Control { .. } => false,
@@ -266,6 +282,10 @@ impl House {
 
     /// The power of an export has been cut: an epoch has begun, and hosts of older ones are gone.
     pub fn power_lost(&self, export: usize, epoch: u64) {
+        if self.is_broken(Hole::DeadHosts) {
+            let of_export = |chosen: Option<(usize, u64)>| chosen.is_some_and(|(of, _)| of == export);
+            return self.clients(|_, chosen| of_export(chosen)).for_each(|(_, outbox)| outbox.end_reading());
+        }
         let old = |chosen: Option<(usize, u64)>| chosen.is_some_and(|(of, began)| of == export && began < epoch);
         self.clients(|_, chosen| old(chosen)).for_each(|(_, outbox)| outbox.lose_power());
     }
@@ -274,6 +294,9 @@ impl House {
     pub fn quit(&self) {
         *self.quits.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
+        if !self.is_broken(Hole::ForgottenDoor) {
+            (self.rules.ends)();
+        }
     }
 
     /// True if the server is to end.

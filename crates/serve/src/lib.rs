@@ -35,6 +35,7 @@ mod server;
 mod stream;
 mod wire;
 
+pub use budget::Memory;
 pub use connection::{Connection, Waits};
 pub use control::{Caller, Command, Reply};
 pub use house::{Exported, HANDSHAKE, House, Rules, STALLED};

@@ -1,15 +1,18 @@
 //! Remarks for whoever looks after a server, which are lent a place to go.
 
 use std::io::Write;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Remarks that wait to be written. More are dropped: nobody reads them.
 const WAITING: usize = 256;
 
-/// Takes remarks. It never waits, and never fails for who makes them.
+/// Takes remarks, and never waits.
 pub trait Notes: Send + Sync {
     /// A remark of one line.
-    fn note(&self, text: &str);
+    ///
+    /// # Errors
+    /// If there is no place for it. Nothing else may depend on that.
+    fn note(&self, text: &str) -> std::io::Result<()>;
 }
 
 /// Standard error. Whoever has closed it, or does not read it, holds up only the thread that writes.
@@ -36,9 +39,7 @@ fn write_all(notes: &Receiver<String>) {
 }
 
 impl Notes for StandardError {
-    fn note(&self, text: &str) {
-        match self.0.try_send(text.to_owned()) {
-            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
-        }
+    fn note(&self, text: &str) -> std::io::Result<()> {
+        self.0.try_send(text.to_owned()).map_err(|_| std::io::ErrorKind::WouldBlock.into())
     }
 }

@@ -4,7 +4,7 @@
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use attach::{ArrivalLog, Engine};
+use attach::{ArrivalLog, Engine, Hole};
 use files::{Access, Append, FileError, Files, Kind, Sort};
 
 /// Where the files of a server are to lie.
@@ -18,6 +18,8 @@ pub struct Places {
     pub overwrite: bool,
     /// Sockets: of the exports, and for control.
     pub sockets: Vec<PathBuf>,
+    /// A promise to be broken.
+    pub sabotage: Option<Hole>,
 }
 
 /// Stores of data, also of other versions.
@@ -31,6 +33,9 @@ impl Places {
     /// # Errors
     /// The first one that cannot be used, and why.
     pub fn check(&self, files: &dyn Files) -> Result<(), FileError> {
+        if self.sabotage == Some(Hole::DestroyedFiles) {
+            return Ok(());
+        }
         let refused =
             |path: &Path, what: &str| Err(FileError::new(path, io::Error::new(ErrorKind::AlreadyExists, what)));
         if let Some(store) = &self.store {
@@ -74,8 +79,11 @@ impl Places {
         let Some(path) = &self.log else { return Ok(()) };
         let told = |error| FileError::new(path, error);
         // Before the file is touched.
-        engine.can_log().map_err(|what| told(io::Error::new(ErrorKind::InvalidInput, what)))?;
-        let file = match files.create_new(path, Access::Private) {
+        let can_log = if self.sabotage == Some(Hole::DestroyedFiles) { Ok(()) } else { engine.can_log() };
+        can_log.map_err(|what| told(io::Error::new(ErrorKind::InvalidInput, what)))?;
+        let open = self.sabotage == Some(Hole::OpenFiles);
+        let access = if open { Access::Shared } else { Access::Private };
+        let file = match files.create_new(path, access) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => files.open(path, true),
             made => made,
         };
@@ -128,7 +136,7 @@ mod tests {
         let refusal = |store: &str, log: &str, sockets: [&str; 2], overwrite: bool| {
             let path = |name: &str| (!name.is_empty()).then(|| Path::new("/d").join(name));
             let sockets = sockets.into_iter().filter_map(path).collect();
-            let places = Places { store: path(store), log: path(log), overwrite, sockets };
+            let places = Places { store: path(store), log: path(log), overwrite, sockets, sabotage: None };
             places.check(&disk).err().map(|error| error.to_string())
         };
         assert_eq!(refusal("store", "new", ["s", "c"], false), None);

@@ -3,6 +3,7 @@
 //! A thread accepts connections and looks after the house now and then. Each client has a thread that reads, and one
 //! that waits for room on the wire when the client does not take its replies at once.
 
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use attach::{EndError, Engine, Pace, Promise, RealWall, Runner, Wall};
 use lab::aged::Header;
 use thiserror::Error;
 
+use crate::budget::Memory;
 use crate::connection::{Connection, Waits};
 use crate::control::{self, Caller, Command, MAX_LINE, Reply};
 use crate::house::{Exported, House, Rules};
@@ -109,8 +111,6 @@ pub struct Server {
     house: Arc<House>,
     runners: Vec<Runner>,
     accepting: JoinHandle<()>,
-    /// Wakes the thread that accepts.
-    waking: UnixStream,
     threads: Threads,
     port: Option<u16>,
 }
@@ -140,17 +140,27 @@ impl Server {
         let port = clients.iter().find_map(Listener::port);
         let control = options.control.as_ref().map(at_path).transpose()?;
         let (waking, woken) = UnixStream::pair().map_err(ServeError::Thread)?;
+        waking.set_nonblocking(true).map_err(ServeError::Thread)?;
         let wall: Arc<dyn Wall> = Arc::new(RealWall::start());
         let notes: Arc<dyn Notes> = Arc::new(StandardError::start().map_err(ServeError::Thread)?);
         let (exported, runners) = start_all(exports, options.pace, &wall)?;
-        let rules = Rules { clients: options.clients, saves: options.saves.clone(), wall, notes };
+        let rules = Rules {
+            clients: options.clients,
+            saves: options.saves.clone(),
+            memory: Memory::default(),
+            wall,
+            notes,
+            // A byte that cannot be sent waits behind others, which wake as well.
+            ends: Box::new(move || drop((&waking).write(&[0]))),
+            sabotage: None,
+        };
         let house = House::new(exported, rules);
         let threads = Threads::default();
         let (of_thread, starts) = (house.clone(), threads.clone());
         let doors = Doors { clients, control, woken };
         let accepting = spawn("ufsim accept", move || accept(&of_thread, &doors, &starts));
         let accepting = accepting.map_err(ServeError::Thread)?;
-        Ok(Server { house, runners, accepting, waking, threads, port })
+        Ok(Server { house, runners, accepting, threads, port })
     }
 
     /// The TCP port, if there is one.
@@ -168,9 +178,8 @@ impl Server {
     /// # Errors
     /// If a device has stopped before, or its store could not be closed.
     pub fn end(self) -> Result<(), ServeError> {
-        let Server { house, runners, accepting, waking, threads, .. } = self;
+        let Server { house, runners, accepting, threads, .. } = self;
         house.quit();
-        drop(waking);
         let _ = accepting.join();
         house.end_reading();
         for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {

@@ -1,0 +1,5 @@
+//! The whole in simulation.
+
+mod judge;
+mod page;
+mod wire;
