@@ -58,8 +58,10 @@ pub use runner::{EndError, Runner};
 pub use saving::WhileOff;
 pub use state_file::SaveError;
 pub use stats::{KindStats, Percentiles, Stats};
+pub use store::disk::Disk;
 pub use store::file::FileStore;
 pub use store::memory::MemoryStore;
+pub use store::rescue::{Checked, Rescued, check, rescue};
 pub use store::{Page, Store, StoreError};
 pub use wall::{Moment, RealWall, Wall};
 

@@ -1,9 +1,14 @@
 //! The data that is on the simulated flash.
 
+pub mod disk;
+mod examine;
 pub mod file;
+mod layout;
 pub mod memory;
+pub mod rescue;
 
 use std::io;
+use std::path::Path;
 
 use thiserror::Error;
 
@@ -21,6 +26,26 @@ pub enum StoreError {
     /// It is no store of ufsim, or one that does not fit.
     #[error("{path}: {what}")]
     Unfit { path: String, what: String },
+    /// A new file could not be written.
+    #[error("{path}: {error}")]
+    Unwritten { path: String, error: io::Error },
+}
+
+impl StoreError {
+    fn io(path: &Path, error: io::Error) -> StoreError {
+        match error.kind() {
+            io::ErrorKind::InvalidData => StoreError::unfit(path, error.to_string()),
+            _ => StoreError::Io { path: path.display().to_string(), error },
+        }
+    }
+
+    fn unfit(path: &Path, what: impl Into<String>) -> StoreError {
+        StoreError::Unfit { path: path.display().to_string(), what: what.into() }
+    }
+
+    fn unwritten(path: &Path, error: io::Error) -> StoreError {
+        StoreError::Unwritten { path: path.display().to_string(), error }
+    }
 }
 
 /// A place for data. What is put stays, also if the process ends the moment after.
@@ -63,4 +88,18 @@ fn runs(units: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
         }
     }
     runs
+}
+
+/// Runs in words, not too many of them.
+fn list(runs: &[(u32, u32)]) -> String {
+    const MOST: usize = 20;
+    let run = |&(first, len): &(u32, u32)| match len {
+        1 => first.to_string(),
+        _ => format!("{first}..={}", first + (len - 1)),
+    };
+    let told = runs.iter().take(MOST).map(run).collect::<Vec<_>>().join(", ");
+    match runs.len().saturating_sub(MOST) {
+        0 => told,
+        more => format!("{told} and {more} more runs"),
+    }
 }

@@ -1,0 +1,198 @@
+//! Ten thousand damaged copies of stores. Each is refused, or whole.
+
+mod disk;
+
+use std::io::ErrorKind;
+
+use disk::{MemoryDisk, change, get};
+use ufsim_attach::FileStore;
+use workload::Rng;
+
+const UNITS: u32 = 300;
+const PAGE: usize = 4096;
+/// Where table and slots begin.
+const TABLE: usize = 2 * PAGE;
+const DATA: usize = TABLE + 2 * PAGE;
+
+/// A store at a moment: between two changes, or in the middle of one.
+struct Moment {
+    bytes: Vec<u8>,
+    /// What each unit holds.
+    model: Vec<u64>,
+    /// What one unit may hold as well.
+    or: Option<(usize, u64)>,
+}
+
+impl Moment {
+    fn allows(&self, found: &[u64]) -> bool {
+        let mut pairs = found.iter().zip(&self.model).enumerate();
+        pairs.all(|(unit, (got, old))| got == old || self.or == Some((unit, *got)))
+    }
+}
+
+/// Moments of the life of a store, in order.
+fn moments(seed: u64, rng: &mut Rng) -> Vec<Moment> {
+    let disk = MemoryDisk::default();
+    let mut store = FileStore::on(disk.clone(), UNITS).expect("an empty disk");
+    let mut model = vec![0; UNITS as usize];
+    let mut moments = Vec::new();
+    let held = 20 + rng.below(80);
+    for value in 1..=300 {
+        let unit = rng.below(held) as usize * 3;
+        let new = if rng.below(5) == 0 { 0 } else { seed << 32 | value };
+        let before = disk.writes();
+        change(&mut store, unit as u32, new).expect("memory");
+        let (old, after) = (model.clone(), disk.writes());
+        model[unit] = new;
+        if rng.below(12) == 0 || value == 300 {
+            moments.push(Moment { bytes: disk.bytes(), model: model.clone(), or: None });
+        } else if rng.below(20) == 0 && after > before {
+            let writes = before + rng.below((after - before) as u64) as usize;
+            moments.push(Moment { bytes: disk.after(writes), model: old, or: Some((unit, new)) });
+        }
+    }
+    moments
+}
+
+/// How copies are damaged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    CutShort,
+    ZeroedRange,
+    ZeroedEntry,
+    ZeroedPage,
+    FlippedBits,
+    FlippedBitOfEntry,
+    OlderRange,
+    OlderPages,
+    MisdirectedPage,
+    Noise,
+}
+
+const KINDS: [Kind; 10] = [
+    Kind::CutShort,
+    Kind::ZeroedRange,
+    Kind::ZeroedEntry,
+    Kind::ZeroedPage,
+    Kind::FlippedBits,
+    Kind::FlippedBitOfEntry,
+    Kind::OlderRange,
+    Kind::OlderPages,
+    Kind::MisdirectedPage,
+    Kind::Noise,
+];
+
+/// A part of something of this length, often short.
+fn part(rng: &mut Rng, len: usize) -> std::ops::Range<usize> {
+    let begin = rng.below(len as u64) as usize;
+    let most = [16, 600, 3 * PAGE, len][rng.below(4) as usize];
+    begin..(begin + 1 + rng.below(most as u64) as usize).min(len)
+}
+
+fn pages(rng: &mut Rng, len: usize) -> std::ops::Range<usize> {
+    let pages = len.div_ceil(PAGE) as u64;
+    let (begin, most) = (rng.below(pages), [1, 4, pages][rng.below(3) as usize]);
+    let end = (begin + 1 + rng.below(most)).min(pages);
+    begin as usize * PAGE..(end as usize * PAGE).min(len)
+}
+
+fn older(bytes: &mut [u8], old: &[u8], range: std::ops::Range<usize>) {
+    for at in range {
+        bytes[at] = old.get(at).copied().unwrap_or(0);
+    }
+}
+
+fn damage(kind: Kind, bytes: &mut Vec<u8>, old: &[u8], rng: &mut Rng) {
+    let len = bytes.len();
+    match kind {
+        Kind::CutShort => bytes.truncate(1 + rng.below(len as u64 - 1) as usize),
+        Kind::ZeroedRange => bytes[part(rng, len)].fill(0),
+        Kind::ZeroedEntry => {
+            let at = TABLE + 16 * rng.below((UNITS / 6).into()) as usize;
+            bytes[at..at + 16].fill(0);
+        }
+        Kind::ZeroedPage => bytes[pages(rng, len)].fill(0),
+        Kind::FlippedBits => {
+            for _ in 0..=rng.below(3) {
+                bytes[rng.below(len as u64) as usize] ^= 1 << rng.below(8);
+            }
+        }
+        Kind::FlippedBitOfEntry => bytes[TABLE + rng.below(16 * u64::from(UNITS / 6)) as usize] ^= 1 << rng.below(8),
+        Kind::OlderRange => older(bytes, old, part(rng, len)),
+        Kind::OlderPages => older(bytes, old, pages(rng, len)),
+        Kind::MisdirectedPage => {
+            let from = rng.below((len / PAGE) as u64) as usize * PAGE;
+            // Half of them hit what is not data.
+            let end = [DATA, len][rng.below(2) as usize];
+            let to = rng.below(end as u64) as usize / PAGE * PAGE;
+            bytes.copy_within(from..from + PAGE, to.min(len - PAGE));
+        }
+        Kind::Noise => bytes[part(rng, len)].iter_mut().for_each(|byte| *byte = rng.below(256) as u8),
+    }
+}
+
+/// Pages in which two files differ.
+fn different(one: &[u8], other: &[u8]) -> Vec<usize> {
+    let page =
+        |bytes: &[u8], number: usize| bytes[bytes.len().min(number * PAGE)..].iter().take(PAGE).copied().collect();
+    let same = |number: &usize| -> bool {
+        let (one, other): (Vec<u8>, Vec<u8>) = (page(one, *number), page(other, *number));
+        one != other
+    };
+    (0..one.len().max(other.len()).div_ceil(PAGE)).filter(same).collect()
+}
+
+#[derive(Default, Debug)]
+struct Tally {
+    refused: [u32; KINDS.len()],
+    whole: [u32; KINDS.len()],
+    /// Copies that are the file as it once was.
+    earlier: u32,
+}
+
+/// Damages copies of a moment and opens them.
+fn copies(count: u32, seed: u64, tally: &mut Tally) {
+    let mut rng = Rng::from_seed(seed);
+    let moments = moments(seed, &mut rng);
+    for number in 0..count {
+        let at = 1 + rng.below(moments.len() as u64 - 1) as usize;
+        let (now, old) = (&moments[at], &moments[rng.below(at as u64) as usize]);
+        let kind = KINDS[number as usize % KINDS.len()];
+        let case = format!("seed {seed}, copy {number}, {kind:?}");
+        let mut bytes = now.bytes.clone();
+        damage(kind, &mut bytes, &old.bytes, &mut rng);
+        let disk = MemoryDisk::of(bytes.clone());
+        let mut store = match FileStore::on(disk.clone(), UNITS) {
+            Ok(store) => store,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::InvalidData, "{case}: {error}");
+                assert!(disk.bytes() == bytes, "{case}: what is refused stays as it is");
+                assert!(bytes != now.bytes, "{case}: it was not damaged, and refused: {error}");
+                tally.refused[kind as usize] += 1;
+                continue;
+            }
+        };
+        let found: Vec<u64> = (0..UNITS).map(|unit| get(&mut store, unit)).collect();
+        if now.allows(&found) {
+            tally.whole[kind as usize] += 1;
+            continue;
+        }
+        // If all that has changed since was put back, nothing in the file can tell; a slot whose data counted for
+        // nothing then does not tell either.
+        let earlier = different(&bytes, &old.bytes);
+        let only_one_slot = earlier.len() <= 1 && earlier.iter().all(|&page| page * PAGE >= DATA);
+        assert!(only_one_slot && old.allows(&found), "{case}: opened, and not whole; differs in {earlier:?}");
+        tally.earlier += 1;
+    }
+}
+
+#[test]
+fn ten_thousand_damaged_copies_are_refused_or_whole() {
+    let mut tally = Tally::default();
+    (0..50).for_each(|seed| copies(200, seed, &mut tally));
+    let opened: u32 = tally.refused.iter().chain(&tally.whole).sum();
+    assert_eq!(opened + tally.earlier, 10_000);
+    assert!(tally.refused.iter().all(|&refused| refused > 300), "{tally:?}");
+    assert!(tally.whole.iter().sum::<u32>() > 500, "not all is refused: {tally:?}");
+    assert!(tally.earlier < 50, "{tally:?}");
+}
