@@ -190,7 +190,8 @@ impl Case {
     }
 }
 
-fn message(payload: &(dyn std::any::Any + Send)) -> String {
+/// What a panic has said.
+pub fn message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().cloned();
     let text = text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_owned()));
     text.unwrap_or_else(|| "a panic without a message".into())
@@ -201,7 +202,7 @@ thread_local! {
 }
 
 /// Runs a closure whose panics are results, so they are not printed.
-fn quietly<T>(run: impl FnOnce() -> T) -> T {
+pub fn quietly<T>(run: impl FnOnce() -> T) -> T {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let loud = std::panic::take_hook();

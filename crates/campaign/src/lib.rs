@@ -26,7 +26,7 @@ mod script;
 mod shrink;
 mod text;
 
-pub use case::{Case, Failure, PLAIN, Reduced, sabotage, sabotages};
+pub use case::{Case, Failure, PLAIN, Reduced, message, quietly, sabotage, sabotages};
 pub use report::{CIRCUMSTANCES, MOMENTS, Report};
 pub use rig::{Defects, Expect, Outcomes, Rig};
 pub use rng::Rng;

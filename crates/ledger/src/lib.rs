@@ -135,7 +135,7 @@ impl Expected {
 }
 
 impl Expected {
-    fn versions(&self, lpa: Lpa) -> impl Iterator<Item = Version> + Clone {
+    fn versions(&self, lpa: Lpa) -> impl DoubleEndedIterator<Item = Version> + Clone {
         let oldest = self.oldest[lpa.index() - self.span.lpa.index()];
         let newer = self.newer.iter().filter(move |(unit, _)| *unit == lpa.0).map(|(_, version)| *version);
         std::iter::once(oldest).chain(newer)

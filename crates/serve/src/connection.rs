@@ -59,6 +59,8 @@ pub struct Connection {
     input: Input,
     talk: Talk,
     serving: Option<Serving>,
+    /// The epoch in which its handshake ended.
+    epoch: Option<u64>,
     batch: Vec<(u64, Ask)>,
     over: bool,
 }
@@ -74,6 +76,7 @@ impl Connection {
             input: Input::default(),
             talk: Talk::default(),
             serving: None,
+            epoch: None,
             batch: Vec::new(),
             over: false,
         }
@@ -94,7 +97,7 @@ impl Connection {
 
     /// The epoch of its host, once the handshake is over.
     pub fn epoch(&self) -> Option<u64> {
-        self.serving.as_ref().map(|serving| serving.epoch)
+        self.epoch
     }
 
     /// What is on its way out.
@@ -169,6 +172,7 @@ impl Connection {
                 // Who looked for hosts of the old epoch has not found this one.
                 self.outbox.lose_power();
             }
+            self.epoch = Some(epoch);
             self.serving = Some(Serving { agreed, epoch, next: Next::None });
         }
         if !words.is_empty() {

@@ -123,7 +123,7 @@ impl Judge {
                     self.ledger.acked(span, version, fua);
                 }
                 if !dead {
-                    (span.lpa.0..span.lpa.0 + span.len).for_each(|unit| drop(self.acked.insert(unit, version)));
+                    self.acked.extend((span.lpa.0..span.lpa.0 + span.len).map(|unit| (unit, version)));
                 }
                 Ok(())
             }
@@ -178,11 +178,6 @@ impl Judge {
         for (unit, version) in std::mem::take(&mut self.acked) {
             self.ledger.acked(Span { lpa: Lpa(unit), len: 1 }, version, true);
         }
-    }
-
-    /// Requests of living hosts under way.
-    pub fn waiting(&self) -> usize {
-        self.flights.keys().filter(|(connection, _)| !self.dead.contains(connection)).count()
     }
 
     /// Nothing is known any more of what a unit holds: what was lost has been told.
