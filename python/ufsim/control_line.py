@@ -50,6 +50,7 @@ class ControlLine:
             raise self._failed(errno.ECONNRESET, CLOSED_AT_ONCE) from error
         # A server from before there was this command refuses it.
         if hello["ok"] and not isinstance(hello.get("ufsim"), str):
+            self.close()
             raise self._failed(errno.EPROTO, FOREIGN)
 
     def exchange(self, command: dict[str, Any], limit_s: float) -> dict[str, Any]:

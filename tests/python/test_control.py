@@ -1,7 +1,6 @@
 """What a server and its control socket promise beside the device: time limits, clear words, limits of who may come, and
 that nobody and nothing keeps it from serving, or from ending."""
 
-import fcntl
 import json
 import os
 import resource
@@ -289,35 +288,42 @@ def test_all_users_are_told_that_they_may_come(tmp_path: Path) -> None:
         assert done.stderr.endswith("/s: is the socket of the NBD exports, not the control socket\n")
 
 
-def full_pipe() -> tuple[int, int]:
-    """A pipe that nobody reads, and that takes nothing any more: both ends."""
-    reads, writes = os.pipe()
-    before = fcntl.fcntl(writes, fcntl.F_GETFL)
-    fcntl.fcntl(writes, fcntl.F_SETFL, before | os.O_NONBLOCK)
-    with suppress(BlockingIOError):
-        while True:
-            os.write(writes, bytes(4096))
-    with suppress(BlockingIOError):
-        while True:
-            os.write(writes, b"x")
-    fcntl.fcntl(writes, fcntl.F_SETFL, before)
-    return reads, writes
+@contextmanager
+def stream(kind: str) -> Iterator[int]:
+    """A descriptor that takes nothing."""
+    if kind == "full disk":
+        reads, writes = os.open(os.devnull, os.O_RDONLY), os.open("/dev/full", os.O_WRONLY)
+    else:
+        reads, writes = os.pipe()
+    try:
+        if kind == "full pipe":
+            os.set_blocking(writes, False)
+            with suppress(BlockingIOError):
+                while True:
+                    os.write(writes, b"x")
+            os.set_blocking(writes, True)
+        if kind == "broken pipe":
+            os.close(reads)
+        yield writes
+    finally:
+        os.close(writes)
+        if kind != "broken pipe":
+            os.close(reads)
 
 
-@pytest.mark.parametrize(
-    "streams", ["2>&-", ">&- 2>&-", ">/dev/full 2>/dev/full", "2>&PIPE", ">&PIPE 2>&PIPE", "2>&PIPE nobody"]
-)
-def test_it_serves_without_anybody_who_listens_to_it(tmp_path: Path, streams: str) -> None:
-    reads, writes = full_pipe()
+@pytest.mark.parametrize("kind", ["closed", "full disk", "full pipe", "broken pipe"])
+@pytest.mark.parametrize("streams", [[2], [1, 2]], ids=["stderr", "both"])
+def test_it_serves_without_anybody_who_listens_to_it(tmp_path: Path, kind: str, streams: list[int]) -> None:
     command = [*UFSIM, "serve", "--profile", "tiny", "--clock", "free"]
     command += ["--socket", str(tmp_path / "s"), "--control", str(tmp_path / "c")]
-    redirected = streams.removesuffix("nobody").replace("PIPE", str(writes))
-    if streams.endswith("nobody"):
-        os.close(reads)
-    shell = ["sh", "-c", f'exec "$@" {redirected}', "sh", *command]
-    with subprocess.Popen(shell, stdout=subprocess.DEVNULL, pass_fds=[writes]) as process:
+    if kind == "closed":
+        command = ["sh", "-c", 'exec "$@" ' + " ".join(f"{number}>&-" for number in streams), "sh", *command]
+    with (
+        stream(kind) as nowhere,
+        subprocess.Popen(command, stdout=nowhere if 1 in streams else subprocess.DEVNULL, stderr=nowhere) as process,
+    ):
         try:
-            until(lambda: (tmp_path / "c").exists())
+            until(lambda: process.poll() is not None or (tmp_path / "c").exists())
             # Each of them is worth a remark.
             for _ in range(300):
                 with connected(tmp_path / "s") as wrong:
@@ -329,9 +335,6 @@ def test_it_serves_without_anybody_who_listens_to_it(tmp_path: Path, streams: st
             assert process.wait(10) == 0
         finally:
             process.kill()
-            os.close(writes)
-            with suppress(OSError):
-                os.close(reads)
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -278,7 +278,7 @@ def test_it_is_left_open_until_somebody_ends_it(tmp_path: Path, by: str) -> None
         status, last = top.ended()
     if by == "the server":
         told = "c: the server has closed the connection: it has ended, or had too many control connections"
-        assert status == Exit.INPUT and last.startswith("ufsim: error: ") and last.strip().endswith(told)
+        assert status == Exit.INPUT and last.strip().startswith("ufsim: error: ") and last.strip().endswith(told)
     else:
         assert status == Exit.OK, last
     # The screen from before is back.
