@@ -52,6 +52,7 @@ from ufsim.crash import failure_lines
 from ufsim.documents import parse
 from ufsim.exits import Exit
 from ufsim.formats import workload_name
+from ufsim.live import CLIENTS
 from ufsim.observe import Observed
 from ufsim.progress import CountDisplay, ProgressDisplay
 from ufsim.results import Comparison, Result
@@ -263,12 +264,18 @@ def serve(
     store: cli_serve.StoreOption = None,
     log: cli_serve.ArrivalsOption = None,
     control: cli_serve.ControlOption = None,
+    saves: cli_serve.SavesOption = None,
+    clients: cli_serve.ClientsOption = CLIENTS,
     tcp: cli_serve.PortOption = None,
+    tcp_all_users: cli_serve.AllUsersOption = False,
     metrics: cli_serve.MetricsOption = None,
     read_only: cli_serve.ReadOnlyOption = False,
+    overwrite: cli_serve.OverwriteOption = False,
 ) -> None:
     """Serve live devices as NBD exports, to real programs. Prints ready when clients can connect."""
-    more = {"store": store, "log": log, "control": control, "tcp_port": tcp, "read_only": read_only}
+    files = {"store": store, "log": log, "overwrite": overwrite, "control": control, "saves": saves}
+    rules = {"clients": clients, "tcp_port": tcp, "read_only": read_only}
+    more = cli_serve.agreed(files | rules, tcp_all_users=tcp_all_users)
     cli_serve.serve(scheme, socket, clock, speed, metrics, options | more)
 
 
@@ -290,10 +297,11 @@ def ctl(
     command: cli_serve.DoArgument,
     value: cli_serve.ValueArgument = None,
     export: cli_serve.ExportOption = None,
+    timeout: cli_serve.TimeoutOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Control a server: counters, latencies and metrics, a power cut, host memory, faults of flash, its end."""
-    cli_serve.ctl(path, command, value, export, as_json=as_json)
+    cli_serve.ctl(path, command, value, export=export, timeout=timeout, as_json=as_json)
 
 
 @app.command()
@@ -305,7 +313,7 @@ def top(
 ) -> None:
     """Watch a server on a terminal: rates of its exports, hit ratio, GC, host DRAM. Ctrl-C or q ends it.
 
-    If the server ends first, it says so, with status 1.
+    If the server ends first, or does not answer for 30 s, it says so, with status 1.
     """
     cli_top.top(path, interval, export, once=once)
 

@@ -1,6 +1,7 @@
 """`ufsim serve` and `ufsim ctl`: live devices for other programs."""
 
 import json
+import os
 import signal
 import sys
 from contextlib import ExitStack
@@ -17,7 +18,7 @@ from ufsim.cli_options import UsageError
 from ufsim.formats import duration
 from ufsim.live import Control, Server
 from ufsim.metrics_server import MetricsServer
-from ufsim.screen import Screen, say
+from ufsim.screen import Screen, say, say_aside
 
 # Kinds of flash operations that can fail.
 FAULTS = ("read", "program", "erase")
@@ -67,13 +68,34 @@ LogArgument = Annotated[
     Path, typer.Argument(metavar="LOG", exists=True, dir_okay=False, help="What serve --log has written.")
 ]
 ControlOption = Annotated[Path | None, typer.Option(metavar="PATH", help="Control socket, for ufsim ctl.")]
+SavesOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="The control socket may save states below this directory. (default: the working directory)"
+    ),
+]
+ClientsOption = Annotated[int, typer.Option(metavar="N", help="Clients at a time, 1 to 10000.")]
 PortOption = Annotated[
-    int | None, typer.Option("--tcp", metavar="PORT", help="Also listen on this port of 127.0.0.1; 0: any.")
+    int | None,
+    typer.Option(
+        "--tcp",
+        metavar="PORT",
+        help="Also listen on this port of 127.0.0.1 (0: any), to which every user of this machine can connect: needs"
+        " --tcp-all-users.",
+    ),
+]
+AllUsersOption = Annotated[
+    bool, typer.Option("--tcp-all-users", help="Every user of this machine may use the exports, by the port of --tcp.")
 ]
 MetricsOption = Annotated[
     int | None,
-    typer.Option("--metrics", metavar="PORT", help="Metrics for Prometheus on this port of 127.0.0.1; 0: any."),
+    typer.Option(
+        "--metrics",
+        metavar="PORT",
+        help="Metrics for Prometheus on this port of 127.0.0.1 (0: any); every user of this machine can read them.",
+    ),
 ]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the log that is there.")]
 ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Refuse writes and trims.")]
 PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="The control socket.")]
 DoArgument = Annotated[Do, typer.Argument(metavar="COMMAND", help="stats, cut, memory, faults, save, metrics or quit.")]
@@ -85,7 +107,26 @@ ValueArgument = Annotated[
         " save: the file of the aged state.",
     ),
 ]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        metavar="S",
+        help="Seconds to wait for the answer, 0.1 to 86400. (default: 600 for cut and save, 30 for the others)",
+    ),
+]
 ExportOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only this export. (default: all)")]
+
+
+def agreed(given: dict[str, Any], *, tcp_all_users: bool) -> dict[str, Any]:
+    """Options of a server, if they go together."""
+    if given["tcp_port"] is not None and not tcp_all_users:
+        raise UsageError("--tcp lets every user of this machine use the exports; if that is meant, add --tcp-all-users")
+    if given["tcp_port"] is None and tcp_all_users:
+        raise UsageError("--tcp-all-users is for --tcp PORT")
+    if given["overwrite"] and given["log"] is None:
+        raise UsageError("--overwrite is for --log FILE")
+    return given
 
 
 def serve(
@@ -100,11 +141,12 @@ def serve(
         server = until_the_end.enter_context(
             Server([one for one in schemes.split(",") if one], path, speed=pace, **options)
         )
+        lines = []
         if server.port is not None:
-            say(f"nbd://127.0.0.1:{server.port}")
+            lines.append(f"nbd://127.0.0.1:{server.port} (every user of this machine can connect)")
         if metrics_port is not None:
-            say(until_the_end.enter_context(MetricsServer(server.stats, metrics_port)).url)
-        print("ready", flush=True)
+            lines.append(until_the_end.enter_context(MetricsServer(server.stats, metrics_port)).url)
+        say_aside("\n".join([*lines, "ready"]))
         while not asked.to_end and not server.wait(LOOK_S):
             pass
 
@@ -121,13 +163,15 @@ class Asked:
         self.to_end = True
 
 
-def ctl(path: Path, command: Do, value: str | None, export: str | None, *, as_json: bool) -> None:
+def ctl(
+    path: Path, command: Do, value: str | None, *, export: str | None, timeout: float | None, as_json: bool
+) -> None:
     """Does a command of the control socket and prints what comes of it."""
     arguments: dict[str, Any] = {} if command is Do.QUIT else {"export": export}
     arguments |= taken(command, value)
     if command is Do.METRICS and as_json:
         raise UsageError("metrics have a format of their own: --json is for the other commands")
-    with Control(path) as control:
+    with Control(path, timeout_s=timeout) as control:
         if command is Do.METRICS:
             sys.stdout.write(metrics.exposition(control.stats(export))[0].decode())
             return
@@ -151,7 +195,7 @@ def taken(command: Do, value: str | None) -> dict[str, int | str]:
         case Do.FAULTS:
             return {**rates(value or "")}
         case Do.SAVE if value:
-            return {"path": str(Path(value).absolute())}
+            return {"path": os.path.abspath(value)}
         case Do.SAVE:
             raise UsageError("save takes the name of a file")
         case _ if value is not None:

@@ -1,15 +1,16 @@
 """Live devices: a server of NBD exports, and the control socket of a server that runs elsewhere."""
 
+import errno
 import json
 import logging
 import os
-import socket
 from collections.abc import Sequence
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Any, Self
 
 from ufsim import _core
+from ufsim.control_line import ControlLine
 from ufsim.names import check_range
 from ufsim.spec import Spec, scheme_names
 
@@ -17,8 +18,9 @@ notes = logging.getLogger("ufsim")
 
 # Clients of a server at a time, if nothing else is said.
 CLIENTS = 100
-# A reply comes when the device has recovered, on the real clock; slow ones take their time.
-PATIENCE_S = 600.0
+# A reply comes within this time. Those that wait for a device that recovers, on the real clock, take theirs.
+LIMIT_S = 30.0
+LIMITS_S = {"cut": 600.0, "save": 600.0}
 
 
 class _Commands:
@@ -68,32 +70,26 @@ class _Commands:
 
 
 class Control(_Commands):
-    """The control socket of a server."""
+    """The control socket of a server.
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(PATIENCE_S)
-        try:
-            self._socket.connect(fspath(path))
-        except OSError as error:
-            self._socket.close()
-            raise OSError(error.errno, f"no server: {error.strerror}", fspath(path)) from error
-        self._lines = self._socket.makefile("rb")
+    A server that does not answer as one within 5 s is refused with an `OSError` that says what is there. A command that
+    is not answered within `timeout_s` raises `TimeoutError`, and the server may still do it; without this argument the
+    limit is 600 s for `cut` and `save`, and 30 s for all others. After an error the connection is closed.
+    """
+
+    def __init__(self, path: str | PathLike[str], *, timeout_s: float | None = None) -> None:
+        if timeout_s is not None and not 0.1 <= timeout_s <= 86_400:
+            raise _core.ConfigError(f"timeout_s is {timeout_s}; allowed: 0.1 to 86400 seconds")
+        self._timeout_s = timeout_s
+        self._line = ControlLine(path)
 
     def _exchange(self, command: dict[str, Any]) -> Any:
-        try:
-            self._socket.sendall(json.dumps(command).encode() + b"\n")
-            line = self._lines.readline()
-        except (BrokenPipeError, ConnectionResetError):
-            line = b""
-        if not line.endswith(b"\n"):
-            raise ConnectionResetError("the server has ended")
-        return json.loads(line)
+        limit_s = LIMITS_S.get(command["do"], LIMIT_S) if self._timeout_s is None else self._timeout_s
+        return self._line.exchange(command, limit_s)
 
     def close(self) -> None:
         """Closes the connection; the server goes on."""
-        self._lines.close()
-        self._socket.close()
+        self._line.close()
 
     def __enter__(self) -> Self:
         return self
@@ -108,9 +104,10 @@ class Server(_Commands):
     """Serves live devices, one for each scheme, until `end`.
 
     `store` is a file that keeps the data of the only scheme; without it, data is in memory and ends with the server.
-    `log` is a file that gets every arrival, as a trace; `replay` repeats it.
-    `tcp_port` is open to all users of this machine. States that others have saved through the control socket lie below
-    `saves`, or else below the working directory. At most `clients` are connected at a time.
+    `log` is a file that gets every arrival, as a trace; `replay` repeats it. `overwrite` replaces one that is there.
+    Sockets are for this user alone. A `tcp_port` of 127.0.0.1 (0: any) is another matter: every user of this machine
+    can connect to it, read and write. States that are saved through the control socket lie below `saves`, or else below
+    the working directory. At most `clients` are connected at a time, 1 to 10,000.
     `speed` is the number of simulated seconds in a second; `None` is the free clock. Other options are those of a run.
     """
 
@@ -127,12 +124,15 @@ class Server(_Commands):
         saves: str | PathLike[str] | None = None,
         clients: int = CLIENTS,
         read_only: bool = False,
+        overwrite: bool = False,
         **options: Any,
     ) -> None:
         if speed is not None and not 0.001 <= speed <= 1000:
             raise _core.ConfigError(f"speed = {speed}: must be 0.001..=1000")
         if tcp_port is not None:
             check_range("tcp_port", tcp_port, 0, 65_535)
+        if saves is not None and not os.path.isdir(saves):
+            raise OSError(errno.ENOTDIR, "states cannot be saved there: it is no directory", fspath(saves))
         specs = [Spec(scheme=scheme, workload="", **options) for scheme in scheme_names(schemes)]
         wanted = {
             "specs": [json.loads(spec.to_json()) for spec in specs],
@@ -146,6 +146,8 @@ class Server(_Commands):
             "speed": speed,
             "read_only": read_only,
         }
+        if overwrite:
+            wanted["overwrite"] = True
         self._server = _core.Server(json.dumps(wanted))
 
     @property

@@ -1,10 +1,11 @@
 """An HTTP server of metrics, for Prometheus on the same machine."""
 
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from ufsim import _core, metrics
 from ufsim.names import check_range
@@ -29,7 +30,7 @@ class MetricsServer:
             look = staticmethod(stats)
 
         try:
-            self._http = ThreadingHTTPServer((ADDRESS, port), Answers)
+            self._http = QuietServer((ADDRESS, port), Answers)
         except OSError as error:
             raise _core.ConfigError(f"metrics port {port}: {error.strerror}") from error
         self._thread = threading.Thread(target=self._http.serve_forever, name="ufsim-metrics", daemon=True)
@@ -49,6 +50,15 @@ class MetricsServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+
+class QuietServer(ThreadingHTTPServer):
+    """Says nothing of clients that have gone: standard error is for what concerns the devices."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Tells of defects alone."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -75,4 +85,4 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Says nothing: standard error is for what concerns the devices."""
+        """Says nothing, for the same reason."""

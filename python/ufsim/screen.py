@@ -7,8 +7,10 @@ they may contain, so every one of their characters that is no text is shown as a
 import codecs
 import os
 import sys
+import threading
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -25,6 +27,9 @@ LINES = {code: symbol for code, symbol in SYMBOLS.items() if code not in (0x09, 
 # What an encoding without them gets instead.
 PLAIN = {"–": "-", "—": "-", "µ": "u", "μ": "u", "×": "x", "…": "...", "±": "+-", "≤": "<=", "≥": ">=", "·": "."}
 
+# A program that goes on waits so long for its lines to be taken.
+ASIDE_S = 0.5
+
 
 def printable(text: str) -> str:
     """The text on one line, with symbols in place of control characters."""
@@ -34,6 +39,23 @@ def printable(text: str) -> str:
 def say(text: str) -> None:
     """Prints lines on standard output, with symbols in place of other control characters."""
     print(text.translate(LINES))
+
+
+def say_aside(text: str) -> None:
+    """The same for a program that goes on, whether or not standard output takes the lines, or anybody reads them."""
+    encoded = f"{text.translate(LINES)}\n".encode(sys.stdout.encoding, sys.stdout.errors or "strict")
+    sys.stdout.flush()
+    # Past the buffer of standard output, whose lock nobody may hold when the process ends.
+    thread = threading.Thread(target=_write_all, args=(sys.stdout.fileno(), encoded), name="ufsim-lines", daemon=True)
+    thread.start()
+    thread.join(ASIDE_S)
+
+
+def _write_all(descriptor: int, text: bytes) -> None:
+    # There is no better place to say that this one fails.
+    with suppress(OSError):
+        while text:
+            text = text[os.write(descriptor, text) :]
 
 
 class Screen(Console):
