@@ -417,7 +417,11 @@ impl World {
             self.unwise_start()?;
         }
         let log = self.logs && self.lives == 0;
-        match Process::start(&self.setting, log) {
+        let started = Process::start(&self.setting, log);
+        if let Err(refusal) = &started {
+            self.tell(|| format!("no server starts: {refusal:?}"));
+        }
+        match started {
             Ok(process) => {
                 self.lives += 1;
                 self.epoch = process.epoch();
@@ -428,9 +432,11 @@ impl World {
                 }
                 Ok(())
             }
-            Err(Refusal::Damaged(_)) if self.lied => {
+            // A damaged head is none of a store.
+            Err(Refusal::Damaged(_) | Refusal::Place(_)) if self.lied && !self.disk().is_killed() => {
                 self.report.fault("damaged store that was refused");
-                let _ = self.disk().remove(STORE.as_ref());
+                self.disk().heal();
+                self.disk().remove(STORE.as_ref()).map_err(|error| error.to_string())?;
                 self.lied = false;
                 self.judge.forget();
                 // They still have replies about what was lost.
@@ -482,15 +488,12 @@ impl World {
         let some = [STORE, NOTES, LOG][self.below(3) as usize];
         let (store, log) = match self.below(3) {
             0 => (None, path(some)),
-            1 => (path(if some == STORE { LOG } else { some }), None),
+            1 => (path(if some == STORE { NOTES } else { some }), None),
             _ => (path(STORE), path(STORE)),
         };
-        if store.as_deref() == Some(std::path::Path::new(LOG)) && self.disk().bytes(LOG).is_none() {
-            return Ok(());
-        }
         let before: Vec<_> = [STORE, NOTES, LOG].map(|name| self.disk().bytes(name)).into();
-        let empty = |bytes: &Option<Vec<u8>>| bytes.as_ref().is_none_or(Vec::is_empty);
-        if [STORE, NOTES, LOG].iter().zip(&before).any(|(name, bytes)| *name == some && empty(bytes)) {
+        if [STORE, LOG].iter().any(|name| self.disk().bytes(name).is_none_or(|bytes| bytes.is_empty())) {
+            // What is not there, or is empty, is of every kind.
             return Ok(());
         }
         let places = Places { store, log, overwrite: self.one_in(2) && some != LOG, sockets: Vec::new(), sabotage };
@@ -498,7 +501,7 @@ impl World {
         drop(self.setting.engine(&places));
         let after: Vec<_> = [STORE, NOTES, LOG].map(|name| self.disk().bytes(name)).into();
         for ((name, before), after) in [STORE, NOTES, LOG].iter().zip(before).zip(after) {
-            if before != after && before.is_some_and(|bytes| !bytes.is_empty()) {
+            if before != after {
                 return Err(format!("{name} is destroyed by a start with {places:?}"));
             }
         }
