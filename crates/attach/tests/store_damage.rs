@@ -228,3 +228,37 @@ fn ten_thousand_damaged_copies_are_refused_or_whole() {
     assert!(tally.whole.iter().sum::<u32>() > 500, "not all is refused: {tally:?}");
     assert!(tally.earlier < 50, "{tally:?}");
 }
+
+/// Both may be lost writes. Data and entry fit each other, and no unit is missing: only the digest tells.
+#[test]
+fn an_older_entry_with_its_older_data_is_refused() {
+    let disk = MemoryDisk::default();
+    let mut store = FileStore::on(disk.clone(), UNITS).expect("an empty disk");
+    // Unit 1 comes to slot 0, unit 2 to slot 1, then each to slot 2 and back.
+    [(1, 10), (2, 20)].into_iter().for_each(|(unit, value)| change(&mut store, unit, value).expect("memory"));
+    let old = disk.bytes();
+    let later = [(1, 11), (1, 12), (2, 21), (2, 22)];
+    later.into_iter().for_each(|(unit, value)| change(&mut store, unit, value).expect("memory"));
+    let mut bytes = disk.bytes();
+    older(&mut bytes, &old, TABLE..TABLE + 16);
+    older(&mut bytes, &old, DATA..DATA + PAGE);
+    let error = FileStore::on(MemoryDisk::of(bytes), UNITS).map(drop).expect_err("it is older");
+    assert!(error.to_string().starts_with("is damaged: its table is not the one that was written last; "), "{error}");
+}
+
+/// Heads and table as they once were fit each other. But data has come to slots that were free.
+#[test]
+fn an_older_table_is_refused_for_the_data_that_came_later() {
+    let disk = MemoryDisk::default();
+    let mut store = FileStore::on(disk.clone(), UNITS).expect("an empty disk");
+    (1..=6).for_each(|unit| change(&mut store, unit, 9).expect("memory"));
+    (1..=3).for_each(|unit| change(&mut store, unit, 0).expect("memory"));
+    // The next data goes where no data was; that after it into free slots.
+    change(&mut store, 7, 9).expect("memory");
+    let old = disk.bytes();
+    (10..=12).for_each(|unit| change(&mut store, unit, 8).expect("memory"));
+    let mut bytes = disk.bytes();
+    older(&mut bytes, &old, 0..DATA);
+    let error = FileStore::on(MemoryDisk::of(bytes), UNITS).map(drop).expect_err("it is older");
+    assert!(error.to_string().starts_with("is damaged: 2 free slots are not what they were; "), "{error}");
+}
