@@ -4,8 +4,8 @@
 //! data goes to the store in place of the older one, and what became impossible is dropped. A read that was submitted
 //! before may still give it, and keeps it until it ends.
 //!
-//! The store may refuse it, for want of room. Then the end of the process would bring back what the store has, so nothing
-//! may be promised: flushes and FUA fail, and so does a read that tells what a power cut has left.
+//! The store may refuse it, for want of room. Then the end of the process would bring back what the store has, so
+//! nothing may be promised: flushes and FUA fail, and so does a read that tells what a power cut has left.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

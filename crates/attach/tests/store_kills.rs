@@ -32,8 +32,8 @@ struct Model {
 }
 
 impl Model {
-    /// Opens copies of the disk that have lost one or the other head. Each is refused, or has what there was: an operation
-    /// leaves two traces, so the loss of the last record is noticed.
+    /// Opens copies of the disk that have lost one or the other head. Each is refused, or has what there was: an
+    /// operation leaves two traces, so the loss of the last record is noticed.
     fn check_without_a_head(&self, disk: &MemoryDisk, case: &str) {
         for head in 0..2 {
             let mut bytes = disk.bytes();
@@ -74,7 +74,6 @@ fn the_end_of_the_process_at_any_write_leaves_old_or_new_data() {
                         break;
                     }
                     model.now[unit as usize] = value;
-                    model.check(&disk, &case);
                 }
                 drop(store);
                 model.check(&disk, &case);
@@ -118,7 +117,7 @@ fn errors_that_go_away_leave_a_store_that_is_right() {
     for seed in 0..2 {
         let changes = changes(100 + seed, 16);
         for after in 0..48 {
-            for (torn, count) in TORN.into_iter().flat_map(|torn| [1, 2, 5].map(|count| (torn, count))) {
+            for (torn, count) in [0, 13, 71, 4096].into_iter().flat_map(|torn| [1, 2, 5].map(|count| (torn, count))) {
                 let case = format!("seed {seed}, {after} writes, {count} fail after {torn} bytes");
                 let disk = MemoryDisk::default();
                 let (mut store, mut model) = (new_store(&disk), Model::default());
