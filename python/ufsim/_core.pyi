@@ -37,6 +37,21 @@ class Server:
 def replay_arrivals(spec_json: str, path: str | PathLike[str]) -> tuple[str, bool]:
     """Repeats a log of arrivals on a new device: the state afterwards, as JSON."""
 
+def check_store(path: str | PathLike[str]) -> str:
+    """Reads all of a file that keeps the data of a live device. Gives its `device_bytes` and `units`, as JSON.
+
+    Raises `StateError` if it is not whole; the message says what is lost.
+    """
+
+def rescue_store(old: str | PathLike[str], new: str | PathLike[str], device_bytes: int | None = None) -> str:
+    """Writes what is whole in such a file to a new one, also of an earlier version. Says what that is, as JSON.
+
+    `units_kept`; `units_lost`: pairs of a first unit and a number; `units_lost_unnamed`: null if the file does not tell
+    how many it held; `slots_damaged`; `may_be_old`: units that were kept may have older data; `whole`: nothing is lost;
+    `device_bytes` and `version` of the old file. `device_bytes` is needed if the file does not tell it any more. Raises
+    `StateError` if nothing can be saved, `OSError` if the new file cannot be written.
+    """
+
 def schemes() -> list[dict[str, str]]:
     """Presets: dictionaries with `name`, `scheduler`, `booster`, `mapping`, `summary`."""
 

@@ -17,6 +17,7 @@ from ufsim import (
     cli_phone,
     cli_profiles,
     cli_serve,
+    cli_store,
     cli_sweep,
     cli_top,
     cli_trace,
@@ -83,6 +84,7 @@ app = typer.Typer(
 
 app.add_typer(cli_trace.app, name="trace")
 app.add_typer(cli_sweep.app, name="sweep")
+app.add_typer(cli_store.app, name="store")
 
 
 @app.callback(invoke_without_command=True)

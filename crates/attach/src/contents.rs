@@ -3,6 +3,9 @@
 //! A version is pending from its submission on, with its data in memory. The ledger says when it is durable: then its
 //! data goes to the store in place of the older one, and what became impossible is dropped. A read that was submitted
 //! before may still give it, and keeps it until it ends.
+//!
+//! The store may refuse it, for want of room. Then the end of the process would bring back what the store has, so
+//! nothing may be promised: flushes and FUA fail, and so does a read that tells what a power cut has left.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,6 +54,9 @@ pub struct Contents {
     /// Durable versions that the store has refused, by unit. Those of writes are still pending. Of all other units the
     /// store has what is durable, once that is settled.
     unsaved: BTreeMap<u32, Unsaved>,
+    /// Number of the last version that was submitted, and what that was at the last power cut.
+    last: u32,
+    last_before_cut: u32,
     /// Units that were read and checked.
     pub checked: u64,
 }
@@ -66,6 +72,8 @@ impl Contents {
             readings: BTreeMap::new(),
             store,
             unsaved: BTreeMap::new(),
+            last: 0,
+            last_before_cut: 0,
             checked: 0,
         }
     }
@@ -124,6 +132,7 @@ impl Contents {
     }
 
     fn submitted(&mut self, span: Span, version: Version) {
+        self.last = self.last.max(version.number());
         self.ledger.submitted(span, version);
         self.readings.values_mut().for_each(|reading| reading.expected.submitted(span, version));
     }
@@ -162,6 +171,7 @@ impl Contents {
     /// The power has been cut: reads under way are forgotten.
     pub fn power_cut(&mut self) {
         self.readings.clear();
+        self.last_before_cut = self.last;
         self.ledger.power_cut();
     }
 
@@ -173,7 +183,7 @@ impl Contents {
     /// A read has ended: its bytes.
     ///
     /// # Errors
-    /// If the store cannot be read.
+    /// If the store cannot be read, or cannot keep what the read would tell of a power cut.
     ///
     /// # Panics
     /// If the device has given what it must not give.
@@ -192,7 +202,27 @@ impl Contents {
             result = result.and(self.unit_done(&reading, Lpa(lpa), *content, page));
         }
         self.settle();
+        for (lpa, content) in (reading.span.lpa.0..).map(Lpa).zip(units) {
+            result = result.and(self.keep_shown(lpa, content.map_or(0, |c| c.stamp)));
+        }
         result.map(|()| bytes)
+    }
+
+    /// What is about to be shown is to be there after the end of the process, if it has to be.
+    fn keep_shown(&mut self, lpa: Lpa, stamp: u32) -> Result<(), Failure> {
+        match self.unsaved.get(&lpa.0) {
+            Some(&unsaved) if self.would_come_back(lpa.0, stamp) => self.save_again(lpa.0, unsaved),
+            _ => Ok(()),
+        }
+    }
+
+    /// True if a read that gives this stamp tells what a power cut has left, and the store would bring back something
+    /// older.
+    fn would_come_back(&self, unit: u32, stamp: u32) -> bool {
+        let Some(&Unsaved { durable, has }) = self.unsaved.get(&unit) else { return false };
+        // Zeroes do not tell which trim has made them.
+        let number = if stamp == 0 && durable.is_trim() { durable.number() } else { stamp };
+        stamp != has && number <= self.last_before_cut
     }
 
     fn unit_done(
@@ -247,8 +277,9 @@ impl Contents {
             Some(Data::Here(data, at)) => self.store.put(unit, unit_of(data, *at)),
             // It was there before the device was filled from it.
             Some(Data::Stored) => Ok(()),
-            None if stamp == unsaved.has => Ok(()),
+            // Also if it has nothing: something that it has refused may be there.
             None if stamp == 0 => self.store.remove(unit),
+            None if stamp == unsaved.has => Ok(()),
             None => panic!("unit {unit} is to hold write {stamp}, whose data is gone"),
         };
         match put {
@@ -282,12 +313,17 @@ impl Contents {
     /// If it refuses again.
     pub fn save_all(&mut self) -> Result<(), Failure> {
         while let Some((&unit, &unsaved)) = self.unsaved.first_key_value() {
-            if !self.save(unit, unsaved) {
-                return Err(Failure::NoSpace);
-            }
-            if unsaved.durable.stamp() != 0 {
-                self.pending.remove(&(unit, unsaved.durable.stamp()));
-            }
+            self.save_again(unit, unsaved)?;
+        }
+        Ok(())
+    }
+
+    fn save_again(&mut self, unit: u32, unsaved: Unsaved) -> Result<(), Failure> {
+        if !self.save(unit, unsaved) {
+            return Err(Failure::NoSpace);
+        }
+        if unsaved.durable.stamp() != 0 {
+            self.pending.remove(&(unit, unsaved.durable.stamp()));
         }
         Ok(())
     }
@@ -303,9 +339,12 @@ impl Contents {
         self.store.close()
     }
 
-    /// Whether a unit reads as zeroes now, as far as it is known.
+    /// Whether a unit reads as zeroes now. What a power cut has left is not known before it is read, and what the store
+    /// would bring back is not promised.
     pub fn is_hole(&self, unit: u32) -> bool {
-        self.ledger.held(Lpa(unit)) == 0
+        let lpa = Lpa(unit);
+        let known = self.ledger.is_blank(lpa) || self.ledger.present(lpa).number() > self.last_before_cut;
+        self.ledger.held(lpa) == 0 && known && !self.would_come_back(unit, 0)
     }
 }
 

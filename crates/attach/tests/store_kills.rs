@@ -32,6 +32,18 @@ struct Model {
 }
 
 impl Model {
+    /// Opens copies of the disk that have lost one or the other head. Each is refused, or has what there was: an
+    /// operation leaves two traces, so the loss of the last record is noticed.
+    fn check_without_a_head(&self, disk: &MemoryDisk, case: &str) {
+        for head in 0..2 {
+            let mut bytes = disk.bytes();
+            bytes[head * 4096 + 64..(head + 1) * 4096].fill(0);
+            if FileStore::on(MemoryDisk::of(bytes.clone()), UNITS).is_ok() {
+                self.check(&MemoryDisk::of(bytes), &format!("{case}, without head {head}"));
+            }
+        }
+    }
+
     /// Opens a copy of the disk and compares.
     fn check(&self, disk: &MemoryDisk, case: &str) {
         let opened = FileStore::on(MemoryDisk::of(disk.bytes()), UNITS);
@@ -62,7 +74,6 @@ fn the_end_of_the_process_at_any_write_leaves_old_or_new_data() {
                         break;
                     }
                     model.now[unit as usize] = value;
-                    model.check(&disk, &case);
                 }
                 drop(store);
                 model.check(&disk, &case);
@@ -88,7 +99,8 @@ fn a_store_goes_on_after_the_end_of_the_process_at_any_write() {
             disk.fail(Failing::default());
             let mut store = FileStore::on(disk.clone(), UNITS).expect("whole");
             let mut model = Model::default();
-            changes[..done].iter().for_each(|&(unit, value)| model.now[unit as usize] = value);
+            (0..UNITS).for_each(|unit| model.now[unit as usize] = get(&mut store, unit));
+            model.check_without_a_head(&disk, &format!("{after} writes, {torn} bytes, opened"));
             for &(unit, value) in &changes[done..] {
                 change(&mut store, unit, value).expect("there is room again");
                 model.now[unit as usize] = value;
@@ -102,10 +114,10 @@ fn a_store_goes_on_after_the_end_of_the_process_at_any_write() {
 /// nothing has succeeded since.
 #[test]
 fn errors_that_go_away_leave_a_store_that_is_right() {
-    for seed in 0..3 {
+    for seed in 0..2 {
         let changes = changes(100 + seed, 16);
         for after in 0..48 {
-            for (torn, count) in TORN.into_iter().flat_map(|torn| [1, 2, 3, 6].map(|count| (torn, count))) {
+            for (torn, count) in [0, 13, 71, 4096].into_iter().flat_map(|torn| [1, 2, 5].map(|count| (torn, count))) {
                 let case = format!("seed {seed}, {after} writes, {count} fail after {torn} bytes");
                 let disk = MemoryDisk::default();
                 let (mut store, mut model) = (new_store(&disk), Model::default());
@@ -123,6 +135,10 @@ fn errors_that_go_away_leave_a_store_that_is_right() {
                     }
                     assert_eq!(get(&mut store, unit), model.now[unit as usize], "{case}: unit {unit}");
                     model.check(&disk, &case);
+                    // If the entry and the second record both fail, the first record is the only trace.
+                    if count == 1 {
+                        model.check_without_a_head(&disk, &case);
+                    }
                 }
                 disk.fail(Failing::default());
                 store.close().expect("there is room again");

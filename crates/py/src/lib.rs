@@ -2,6 +2,7 @@
 //! errors to exceptions. What each function does is told in `_core.pyi` and in `lab`.
 
 mod serve;
+mod store;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -527,6 +528,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<OpenedTrace>()?;
     module.add_class::<serve::Server>()?;
     module.add_function(wrap_pyfunction!(serve::replay_arrivals, module)?)?;
+    module.add_function(wrap_pyfunction!(store::check_store, module)?)?;
+    module.add_function(wrap_pyfunction!(store::rescue_store, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_phone, module)?)?;
     module.add_function(wrap_pyfunction!(age, module)?)?;
     module.add_function(wrap_pyfunction!(age_key, module)?)?;

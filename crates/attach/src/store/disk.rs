@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::StoreError;
 
 /// What a store lies on.
+#[allow(clippy::len_without_is_empty, reason = "its length can fail to be found out, and nobody asks for more")]
 pub trait Disk: Send {
     /// Reads bytes that have been written, or holes.
     ///

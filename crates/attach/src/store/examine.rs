@@ -135,7 +135,7 @@ impl Look {
         let entry = changed.unwrap_or(on_disk);
         self.digest = self.digest.wrapping_add(entry.term(slot));
         self.found.entries.push(entry);
-        let whole = slot == record.next || page.is_some_and(|page| entry.fits(page));
+        let whole = page.is_some_and(|page| entry.fits(page));
         match entry.unit() {
             Some(unit) if whole && unit < self.found.layout.units => {
                 self.intact += 1;

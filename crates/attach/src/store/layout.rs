@@ -32,8 +32,8 @@
 //! Whenever the process ends, the data of each unit is there, whole, the old or the new. Each operation leaves two
 //! traces, its record and an entry with that order, so if one of them is damaged afterwards, the other one tells.
 //!
-//! Whoever opens a file that passes [`super::examine::examine`] has, apart from accidents of 2^-32, a state that was
-//! once there between two writes. Nothing in a file can tell that all of it was put back to an earlier state.
+//! What passes [`super::examine::examine`] is whole, but for accidents of 2^-32. One thing no file can tell of itself:
+//! that all of it was put back to an earlier state, where what came later has left no trace but data in the next slot.
 //!
 //! Slots are taken from the front, so the file grows with what is held. It does not shrink.
 //!

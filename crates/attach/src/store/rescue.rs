@@ -160,8 +160,12 @@ impl Source {
             found.damaged_slots += u32::from(self.last().is_some_and(|record| slot < record.used));
             return;
         };
-        found.digest = found.digest.wrapping_add(entry.term(slot));
         let whole = fits(entry);
+        if !whole && self.last().is_some_and(|record| slot > record.used) {
+            // Where nothing was written yet.
+            return;
+        }
+        found.digest = found.digest.wrapping_add(entry.term(slot));
         let counts = self.last().is_none_or(|record| record.next != slot);
         found.damaged_slots += u32::from(!whole && counts);
         let Some(unit) = entry.unit().filter(|&unit| unit < self.layout.units) else { return };
@@ -178,13 +182,4 @@ struct Found {
     damaged_slots: u32,
     /// Of the entries that were taken.
     digest: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn path(name: &str) -> std::path::PathBuf {
-        std::env::temp_dir().join(format!("ufsim-rescue-{}-{name}", std::process::id()))
-    }
 }
