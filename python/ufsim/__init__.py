@@ -12,7 +12,7 @@ simulator failed. `ufsim.columns` says what the columns of data frames mean; `uf
 
 from typing import TYPE_CHECKING, Any
 
-from ufsim._core import ConfigError, OptionError, SimulationBug, StateError, __version__
+from ufsim._core import ConfigError, OptionError, OutputError, SimulationBug, StateError, __version__
 from ufsim.columns import columns
 from ufsim.devices import describe_profile
 from ufsim.phones import Study, phone
@@ -34,6 +34,7 @@ __all__ = [
     "Comparison",
     "ConfigError",
     "OptionError",
+    "OutputError",
     "Result",
     "RunOptions",
     "SimulationBug",

@@ -12,6 +12,9 @@ class ConfigError(ValueError):
 class OptionError(ConfigError):
     """An option that has no effect on this workload, or with the other options; the message says what it is for."""
 
+class OutputError(OSError):
+    """A file that cannot be written; the message names it."""
+
 class StateError(ConfigError):
     """A file of an aged state that cannot be used: it is not there, damaged, or of another device or version."""
 

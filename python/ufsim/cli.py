@@ -230,7 +230,7 @@ def age_device(
         spec = Spec(workload="", age=job, **options)
         spec.check_system()
         _core.check_age(spec.to_json())
-        outputs.ready(out.parent)
+        outputs.ready_file(out, outputs.STATE)
         with ProgressDisplay() as progress:
             make_state(spec, out, progress)
         say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
@@ -536,8 +536,8 @@ def simulate(
 ) -> Comparison | Suite:
     """Runs the schemes under a progress bar: a comparison or, of several workloads, a suite."""
     states = StateCache() if cache else None
-    for path in observed.files.values():
-        outputs.ready(path.parent)
+    for path in observed.places(names):
+        outputs.ready_file(path)
     workloads: list[str] = options.pop("workload")
     with ProgressDisplay() as progress:
         shared = options | vars(observed) | {"schemes": names, "jobs": jobs, "progress": progress, "cache": states}

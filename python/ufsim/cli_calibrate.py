@@ -62,7 +62,7 @@ def places(out: Path | None, picture: Path | None, fit: list[str] | None) -> Non
         raise UsageError(f"--out is '{out}'; allowed: a file whose name ends with .toml")
     for path in (out, picture):
         if path is not None:
-            outputs.ready(path.parent)
+            outputs.ready_file(path)
 
 
 def finish(done: Any, out: Path | None, picture: Path | None, *, as_json: bool) -> None:

@@ -60,6 +60,8 @@ def failure_of(error: BaseException) -> Failure:
             return Failure(Exit.USAGE, [str(error)])
         case Unwritten():
             return Failure(Exit.NOT_WRITTEN, error.failures, error.printed)
+        case ufsim.OutputError():
+            return Failure(Exit.NOT_WRITTEN, [str(error)])
         case ufsim.ConfigError():
             return Failure(Exit.INPUT, [str(error)])
         case BrokenPipeError():

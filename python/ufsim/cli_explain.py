@@ -59,7 +59,7 @@ def explain(
             for one, bands in found.items()
             if all(bands.values())
         }
-        failures = outputs.write((path, figure.savefig) for path, figure in pictures.items())
+        failures = outputs.write((path, outputs.picture(figure)) for path, figure in pictures.items())
         if failures:
             raise outputs.Unwritten(failures, printed=True)
         if not as_json:

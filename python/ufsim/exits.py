@@ -64,6 +64,11 @@ JSON document in any case: the result, or
 Only where a result was printed and something else failed afterwards, such as a file that could not be written, the
 document is the result, and standard error and the status tell the rest.
 
+Whatever ends a command, and be it a kill or a full disk, a file that it writes is the old one or the new one, never
+half. It replaces only a file of its own kind, as the first bytes tell: a table takes the place of a table, but not of a
+picture, an aged state or the store of a live device. Directories, devices and symbolic links are never replaced or
+followed. A file `.unfinished-N-NAME` was left by a command that was killed; the next one that writes NAME removes it.
+
 | status | kind | meaning |
 |---|---|---|
 """

@@ -29,7 +29,7 @@ def held(path: Path, waits: Callable[[bool], None]) -> Iterator[None]:
 def _taken(path: Path, waits: Callable[[bool], None]) -> int:
     first = True
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -46,6 +46,11 @@ class Observed:
         given = {"log": self.log, "timeline": self.timeline, "series": self.series}
         return {what: Path(path) for what, path in given.items() if isinstance(path, str | PathLike)}
 
+    def places(self, schemes: Sequence[str]) -> list[Path]:
+        """Where the files of runs of these schemes are to be."""
+        alone = len(schemes) == 1
+        return [_of_scheme(path, scheme, alone=alone) for path in self.files.values() for scheme in schemes]
+
     def check(self, specs: "Sequence[Spec]") -> None:
         """Raises `ConfigError` for what can not be had of these runs."""
         for what, path in self.files.items():
@@ -66,14 +71,29 @@ class Observed:
         with ExitStack() as open_files:
             asked: dict[str, Any] = {}
             for what, path in self.files.items():
-                own = path if alone else path.with_stem(f"{path.stem}-{spec.scheme}")
-                beside = open_files.enter_context(outputs.replacing(own))
+                own = _of_scheme(path, spec.scheme, alone=alone)
+                beside = open_files.enter_context(outputs.writing(own))
                 if what == "log":
                     asked["log"] = (PART, open_files.enter_context(RequestFile(beside, spec)).take)
                 elif what == "series":
                     asked["series"] = (self.step or STEP, open_files.enter_context(SeriesFile(beside, spec)).take)
                 else:
+                    open_files.enter_context(_told_by_core(own))
                     asked["timeline"] = (beside, self.timeline_window or WHOLE_RUN, MOST_EVENTS)
             if not isinstance(self.log, str | PathLike) and room(self.log):
                 asked["keep"] = room(self.log)
             yield asked
+
+
+@contextmanager
+def _told_by_core(path: Path) -> "Iterator[None]":
+    """Names a file that the core writes to, under another name as yet."""
+    try:
+        yield
+    except _core.OutputError as error:
+        raise outputs.Unwritten([f"{path}: not written: {error}"]) from error
+
+
+def _of_scheme(path: Path, scheme: str, *, alone: bool) -> Path:
+    """The file of one of several schemes, or of the only one."""
+    return path if alone else path.with_stem(f"{path.stem}-{scheme}")

@@ -1,20 +1,42 @@
-"""Files that hold results. They are never half there, and one that cannot be written takes no other with it.
+"""The only place that writes files. They are never half there, and one that cannot be written takes no other with it.
 
-A file is written beside its place and renamed when it is complete. Before anything is simulated, `ready` asks whether
-the place takes files at all.
+A file is written beside its place and renamed when it is complete: after the end of the process at any moment the old
+file is there or the new one. What is there is replaced only if it is a file of the same kind, as its first bytes tell:
+no table takes the place of a picture, and nothing that of a live device's data. Symbolic links are not followed. Before
+anything is simulated, `ready` and `ready_file` ask whether a place takes files.
+
+Unfinished files are called `.unfinished-NUMBER-NAME`, as those of the core (crates/files/src/replace.rs). Whoever
+writes one holds its lock, so that those of processes that have died are known, and removed by the next writer.
 """
 
+import errno
+import fcntl
+import io
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
+    from _typeshed import ReadableBuffer
+    from matplotlib.figure import Figure
 
 # More than a table of a few schemes, so that a full disk is found before a simulation and not after it.
 PROBE_BYTES = 64 * 1024
+# Bytes by which a kind is told.
+HEAD = 4096
+# Unfinished files of one name that there may be at the same time; of the first numbers, dead ones are removed.
+MOST, TIDIED = 1000, 8
+# As much of a name as its unfinished file has, so that it is not too long for the disk.
+NAME_BYTES = 200
+UNFINISHED = ".unfinished-"
+# Nothing that opening could wait for or set off.
+CAREFULLY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 # A file and what writes it, to the path that it is handed.
 Step = tuple[Path, Callable[[Path], object]]
@@ -33,6 +55,62 @@ class Unwritten(Exception):
         return "; ".join(self.failures)
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What files of a kind have in common: what one is called behind "is no", and how it begins."""
+
+    name: str
+    begins: Callable[[bytes], bool]
+
+
+# How files begin that no name may be mistaken for.
+STORE, AGED, PARQUET, PNG, PDF = b"ufsim store ", b"ufsim aged state ", b"PAR1", b"\x89PNG\r\n\x1a\n", b"%PDF-"
+
+
+def _is_none_of_these(head: bytes) -> bool:
+    return not head.startswith((STORE, AGED, PARQUET, PNG, PDF))
+
+
+def _is_text(head: bytes) -> bool:
+    return b"\0" not in head and _is_none_of_these(head)
+
+
+def _is_markup(*tags: bytes) -> Callable[[bytes], bool]:
+    return lambda head: _is_text(head) and any(tag in head.lower() for tag in tags)
+
+
+def _starts(*magic: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head.startswith(magic)
+
+
+STATE = Kind("aged state of ufsim", _starts(AGED))
+TEXT = Kind("text", _is_text)
+OTHER = Kind("file of its kind", _is_none_of_these)
+# By the ending of a name; an empty file is of every kind.
+KINDS = {
+    ".json": Kind("JSON document", lambda head: _is_text(head) and head.lstrip().startswith((b"{", b"["))),
+    ".parquet": Kind("Parquet file", _starts(PARQUET)),
+    ".png": Kind("PNG picture", _starts(PNG)),
+    ".jpg": Kind("JPEG picture", _starts(b"\xff\xd8\xff")),
+    ".jpeg": Kind("JPEG picture", _starts(b"\xff\xd8\xff")),
+    ".pdf": Kind("PDF document", _starts(PDF)),
+    ".svg": Kind("SVG picture", _is_markup(b"<svg")),
+    ".html": Kind("HTML page", _is_markup(b"<html", b"<!doctype html")),
+    # Packets of Perfetto: field 1, a message.
+    ".pftrace": Kind("timeline", _starts(b"\x0a")),
+    ".state": STATE,
+    **dict.fromkeys((".csv", ".toml", ".txt", ".md", ".log"), TEXT),
+}
+# Files that this process is writing, and what they are to be called. A writer that is handed one and replaces files
+# itself, writes to it.
+_being_written: dict[Path, Path] = {}
+
+
+def kind_of(path: Path) -> Kind:
+    """The kind of files that a name is for."""
+    return KINDS.get(path.suffix.lower(), OTHER)
+
+
 def ready(directory: Path) -> Path:
     """Makes a directory for files, and raises `Unwritten` unless it takes them."""
     try:
@@ -43,30 +121,217 @@ def ready(directory: Path) -> Path:
     return directory
 
 
+def ready_file(path: Path, kind: Kind | None = None) -> Path:
+    """The same for a single file; also raises `Unwritten` if what is there is not to be replaced."""
+    ready(path.parent)
+    try:
+        check(path, kind)
+    except OSError as error:
+        raise Unwritten([told(path, error)]) from error
+    return path
+
+
 def probe(directory: Path) -> None:
     """Writes a file and removes it again; raises `OSError` if that is not possible."""
-    path = directory / f".ufsim-probe.{os.getpid()}"
+    with _unfinished(directory / "probe") as (path, descriptor):
+        try:
+            with open(descriptor, "wb", closefd=False) as file:
+                file.write(bytes(PROBE_BYTES))
+            os.fsync(descriptor)
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def check(path: Path, kind: Kind | None = None) -> None:
+    """Raises `OSError` unless a file may be written there: nothing is, or a file of the same kind."""
     try:
-        with open(path, "wb") as file:
-            file.write(bytes(PROBE_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if stat.S_ISLNK(mode):
+        raise FileExistsError("it is a symbolic link, which is not followed or replaced")
+    if not stat.S_ISREG(mode):
+        raise FileExistsError("it is no ordinary file, which is not replaced")
+    descriptor = os.open(path, os.O_RDONLY | CAREFULLY)
+    try:
+        head = os.read(descriptor, HEAD)
     finally:
-        path.unlink(missing_ok=True)
+        os.close(descriptor)
+    kind = kind or kind_of(path)
+    if head and not kind.begins(head):
+        raise FileExistsError(f"what is there is no {kind.name}, and is not replaced")
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, kind: Kind | None = None) -> Iterator[Path]:
     """A path to write to; what is there in the end takes the place of `path`, unless writing fails."""
-    # The ending stays: writers of pictures go by it.
-    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    if path in _being_written:
+        yield path
+        return
+    check(path, kind)
+    with _unfinished(path) as (beside, descriptor):
+        _being_written[beside] = path
+        try:
+            yield beside
+            os.fsync(descriptor)
+            # Asked again: a long run lies between.
+            check(path, kind)
+            beside.replace(path)
+        except BaseException:
+            # The error that counts is the first.
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise
+        finally:
+            del _being_written[beside]
+
+
+@contextmanager
+def writing(path: Path, kind: Kind | None = None) -> Iterator[Path]:
+    """The same within which other things go wrong, too: what goes wrong with the file is raised as `Unwritten`."""
+    within = False
     try:
-        yield beside
-        with open(beside, "rb") as file:
-            os.fsync(file.fileno())
-        beside.replace(path)
+        with replacing(path, kind) as beside:
+            within = True
+            yield beside
+            within = False
+    except OSError as error:
+        if within:
+            raise
+        raise Unwritten([told(path, error)]) from error
+
+
+class _Named(io.FileIO):
+    """An unfinished file whose failures name what it is to be called."""
+
+    def __init__(self, beside: Path) -> None:
+        self._place = _being_written[beside]
+        with self._told():
+            super().__init__(beside, "wb")
+
+    def write(self, content: "ReadableBuffer") -> int:
+        with self._told():
+            return super().write(content)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise Unwritten([told(self._place, error)]) from error
+
+
+def opened(beside: Path) -> IO[bytes]:
+    """Opens a file that `replacing` has handed out, for a writer that wants it open. It raises `Unwritten`."""
+    return io.BufferedWriter(_Named(beside))
+
+
+def append(path: Path, line: str) -> None:
+    """Adds a line to a text file, whole or not at all unless the process is killed; then the next line begins anew."""
+    check(path, TEXT)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | CAREFULLY, 0o666)
+    try:
+        length = os.fstat(descriptor).st_size
+        begins = length == 0 or os.pread(descriptor, 1, length - 1) == b"\n"
+        content = (line if begins else f"\n{line}").encode() + b"\n"
+        try:
+            if os.write(descriptor, content) < len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(descriptor, length)
+            raise
     finally:
-        beside.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def private_directory(path: Path) -> Path:
+    """Makes a directory into which nobody else can put anything; raises `OSError` if somebody else has made it."""
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700, parents=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise FileExistsError(errno.EEXIST, "others may put files there", str(path))
+    return path
+
+
+@contextmanager
+def _unfinished(path: Path) -> Iterator[tuple[Path, int]]:
+    """A new, locked file beside a path. What was left there by processes that died is removed."""
+    made = None
+    for number in range(MOST):
+        beside = _beside(path, number)
+        if os.path.lexists(beside) and not _removed(beside):
+            continue
+        if made is None and (descriptor := _created(beside)) is not None:
+            made = beside, descriptor
+        if made is not None and number + 1 >= TIDIED:
+            break
+    if made is None:
+        raise FileExistsError("there are too many unfinished files beside it")
+    try:
+        yield made
+    finally:
+        os.close(made[1])
+
+
+def _beside(path: Path, number: int) -> Path:
+    """The name of an unfinished file. The ending stays: writers of pictures go by it."""
+    tail = os.fsdecode(os.fsencode(path.name)[-NAME_BYTES:])
+    return path.with_name(f"{UNFINISHED}{number}-{tail}")
+
+
+def _created(beside: Path) -> int | None:
+    """Makes and locks a file; nothing if another process was faster."""
+    try:
+        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL | CAREFULLY, 0o666)
+    except FileExistsError:
+        return None
+    # Before it was locked it looked left behind, and another process may have removed it.
+    if _locked(descriptor, where_there_are_none=True) and _is_named(beside, descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _removed(beside: Path) -> bool:
+    """Removes an unfinished file if the process that wrote it has died. False if it has not, or that is not known."""
+    try:
+        if not stat.S_ISREG(beside.lstat().st_mode):
+            return False
+        descriptor = os.open(beside, os.O_RDWR | CAREFULLY)
+    except OSError:
+        return False
+    try:
+        # The name may have passed to a new file since this one was opened.
+        if not (_locked(descriptor, where_there_are_none=False) and _is_named(beside, descriptor)):
+            return False
+        beside.unlink()
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _locked(descriptor: int, *, where_there_are_none: bool) -> bool:
+    """Takes a lock; `where_there_are_none` is the answer on file systems that have no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return where_there_are_none
+    return True
+
+
+def _is_named(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except OSError:
+        return False
 
 
 def write(steps: Iterable[Step]) -> list[str]:
@@ -83,12 +348,23 @@ def write(steps: Iterable[Step]) -> list[str]:
 
 def text(content: str) -> Callable[[Path], object]:
     """What writes a text, to `write`."""
-    return lambda path: path.write_text(content, encoding="utf-8")
+    return lambda beside: beside.write_text(content, encoding="utf-8")
 
 
 def parquet(frame: "pd.DataFrame") -> Callable[[Path], object]:
     """What writes a data frame, to `write`."""
-    return lambda path: frame.to_parquet(path, engine="pyarrow", index=False)
+    return lambda beside: frame.to_parquet(beside, engine="pyarrow", index=False)
+
+
+def picture(figure: "Figure", dpi: float | None = None) -> Callable[[Path], object]:
+    """What writes a figure as it is, to `write`."""
+    return lambda beside: figure.savefig(beside, dpi="figure" if dpi is None else dpi)
+
+
+def save_parquet(frame: "pd.DataFrame", path: str | PathLike[str]) -> None:
+    """Writes a data frame to a file. Raises `OSError` if it cannot."""
+    with replacing(Path(path)) as beside:
+        frame.to_parquet(beside, engine="pyarrow", index=False)
 
 
 def told(path: Path, error: OSError) -> str:

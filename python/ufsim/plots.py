@@ -26,6 +26,7 @@ from matplotlib import rc_context, rc_params_from_file
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ufsim import outputs
 from ufsim.columns import FRAMES
 from ufsim.formats import number
 from ufsim.names import check_choice
@@ -84,8 +85,8 @@ def save(
     ending = Path(path).suffix.lower()
     dates: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending, {})
     fonts: dict[Any, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "ufsim"}
-    with rc_context(fonts):
-        figure.savefig(path, dpi="figure" if dpi is None else dpi, metadata=dates)
+    with rc_context(fonts), outputs.replacing(Path(path)) as beside:
+        figure.savefig(beside, dpi="figure" if dpi is None else dpi, metadata=dates)
 
 
 def cdf(source: Source, kind: str = "all", *, tail: bool = False, ax: Axes | None = None) -> Axes:

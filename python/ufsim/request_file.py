@@ -15,7 +15,7 @@ from queue import Queue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ufsim import _core
+from ufsim import _core, outputs
 from ufsim.columns import FILES, REAL, SWITCH, WIDE, WORD, Column
 
 if TYPE_CHECKING:
@@ -37,18 +37,18 @@ ARROW_SCHEMA = b"ARROW:schema"
 
 
 class RequestFile:
-    """Writes a log; `take` is what the core calls with each part.
+    """Writes a log to a file of `outputs.replacing`; `take` is what the core calls with each part.
 
     A thread of its own makes rows of the file from a part, so that the run need not wait for it as long as it keeps
     up. At most `WAITING` parts wait for it.
     """
 
-    def __init__(self, path: Path, spec: "Spec") -> None:
+    def __init__(self, beside: Path, spec: "Spec") -> None:
         self._spec = spec
-        self._file = path.open("wb")
+        self._file = outputs.opened(beside)
         self._parts: Queue[tuple[_core.LogPiece, list[str]] | None] = Queue(WAITING)
         self._failed: BaseException | None = None
-        self._thread = threading.Thread(target=self._write, name=f"log {path.name}", daemon=True)
+        self._thread = threading.Thread(target=self._write, name=f"log {beside.name}", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
-from ufsim import _core, frames
+from ufsim import _core, frames, outputs
 from ufsim.columns import text_type, typed
 from ufsim.documents import parse
 from ufsim.formats import workload_name
@@ -293,7 +293,7 @@ class Comparison(ResultSet):
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Writes one row for each scheme: the columns of `table`, and `nand_time_<cause>_ns` (ns)."""
         times = self.nand_time().rename(columns=lambda cause: f"nand_time_{cause}_ns")
-        self.table().join(times).reset_index().to_parquet(path, engine="pyarrow", index=False)
+        outputs.save_parquet(self.table().join(times).reset_index(), path)
 
     def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
         """Draws speed, latencies and NAND time by cause of all schemes; writes the picture if `path` is given.

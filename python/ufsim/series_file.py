@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from ufsim import outputs
 from ufsim.request_file import schema
 from ufsim.request_log import Columns, arrays
 
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
 
 
 class SeriesFile:
-    """Writes a series; `take` is what the core calls with its rows."""
+    """Writes a series to a file of `outputs.replacing`; `take` is what the core calls with its rows."""
 
-    def __init__(self, path: Path, spec: "Spec") -> None:
+    def __init__(self, beside: Path, spec: "Spec") -> None:
         import pyarrow.parquet as parquet
 
         self._schema = schema(spec, "series")
-        self._writer = parquet.ParquetWriter(path, self._schema, compression="zstd")
+        self._file = outputs.opened(beside)
+        self._writer = parquet.ParquetWriter(self._file, self._schema, compression="zstd")
 
     def __enter__(self) -> Self:
         return self
@@ -30,7 +32,8 @@ class SeriesFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._writer.close()
+        with self._file:
+            self._writer.close()
 
     def take(self, columns: Columns) -> None:
         """Writes some rows."""

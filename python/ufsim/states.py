@@ -88,8 +88,9 @@ class StateCache:
         files = self.files()
         for path in files:
             path.unlink(missing_ok=True)
-        for left in self.directory.glob(f".*{ENDING}.*"):
-            left.unlink(missing_ok=True)
+        for pattern in (f".*{ENDING}.*", f"{outputs.UNFINISHED}*{ENDING}"):
+            for left in self.directory.glob(pattern):
+                left.unlink(missing_ok=True)
         return len(files)
 
     def _made(self, path: Path, spec: Spec, report: Report | None) -> bool:
@@ -106,9 +107,6 @@ class StateCache:
         try:
             with held(path.with_name(f".{path.name}.lock"), waits):
                 if not _used(path):
-                    # What was left by a process that died while it wrote.
-                    for left in self.directory.glob(f".{path.name}.[0-9]*"):
-                        left.unlink(missing_ok=True)
                     _core.age(spec.to_json(), path, report)
                     self._make_room(path)
         except OSError as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ufsim import _core, conditions
+from ufsim import _core, conditions, outputs
 from ufsim.documents import parse
 from ufsim.formats import workload_names
 from ufsim.results import Comparison, Result, latency_value
@@ -195,7 +195,7 @@ class Suite:
             [comparison.nand_time() for comparison in self.comparisons], keys=self.names, names=["workload", "scheme"]
         )
         times = times.fillna(0).astype("int64").rename(columns=lambda cause: f"nand_time_{cause}_ns")
-        self.table().join(times).reset_index().to_parquet(path, engine="pyarrow", index=False)
+        outputs.save_parquet(self.table().join(times).reset_index(), path)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Draws the gains over the first scheme by workload, a panel for each measure; writes them to `path`."""

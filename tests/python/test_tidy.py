@@ -76,6 +76,30 @@ def test_manifests() -> None:
     assert found("manifests", wrong) == ["crates/a/Cargo.toml:1", "crates/table/Cargo.toml:1", "CITATION.cff:1"]
 
 
+def test_who_writes_files() -> None:
+    tests = "#[cfg(test)]\nmod tests { fn b() { fs::write(p); } }\n"
+    rust = f"fn a() {{\n    std::fs::write(p, b);\n    File::open(p);\n}}\n{tests}"
+    assert found("writers", {"crates/a/src/lib.rs": rust, "crates/a/src/tests.rs": rust}) == ["crates/a/src/lib.rs:2"]
+    python = [
+        'open(path, "w")',
+        'path.open(mode="ab")',
+        "os.open(path, flags)",
+        "path.write_text(text)",
+        "other.replace(path)",
+        "frame.to_parquet(path)",
+        "figure.savefig(path)",
+        "open(path)",
+        'path.open("rb")',
+        "beside.write_text(text)",
+        "figure.savefig(beside)",
+        'text.replace("a", "b")',
+        "frame.rename(columns=names)",
+        "replace(spec, seed=1)",
+    ]
+    lines = found("writers", {"python/ufsim/a.py": "\n".join(python), "scripts/a.py": python[0]})
+    assert lines == [f"python/ufsim/a.py:{line}" for line in range(1, 8)]
+
+
 def test_quoted_files() -> None:
     block = "<!-- as in examples/a.rs -->\n```rust\nfn a() {}\n```\n"
     assert found("quotations", {"d.md": f"x\n\n{block}", "examples/a.rs": "fn a() {}\n"}) == []

@@ -223,6 +223,9 @@ fn last_unit(request: &WorkRequest) -> u64 {
     u64::from(lpa.0) + u64::from(len)
 }
 
+/// What scenario files of sessions begin with.
+pub const SCENARIO_TITLE: &str = "# A session on a phone: ";
+
 /// Text of the scenario file of a session; `trace` is the name of the trace file beside it.
 pub fn scenario_of(session: &Session, trace: &str) -> String {
     let quoted = |name: &str| toml::Value::String(name.into()).to_string();
@@ -230,7 +233,7 @@ pub fn scenario_of(session: &Session, trace: &str) -> String {
     let apps: Vec<String> =
         session.trace.processes[..session.trace.processes.len() - 1].iter().map(|a| quoted(a)).collect();
     let mut text = format!(
-        "# A session on a phone: {} launches, {} kills. The memory of apps is that of their category; put in what\n\
+        "{SCENARIO_TITLE}{} launches, {} kills. The memory of apps is that of their category; put in what\n\
          # `adb shell dumpsys meminfo` says. docs/phone.md describes every key.\n\n[phone]\napps = [{}]\n",
         session.launches.len(),
         session.kills.len(),

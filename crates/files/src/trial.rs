@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::simulated::{Fault, Simulated};
 use crate::{Files, is_unfinished};
@@ -18,6 +18,15 @@ pub struct Trial<'a> {
     pub write: &'a dyn Fn(&dyn Files) -> Result<(), String>,
     /// What else has to hold of the disk, in whatever way the writer has ended.
     pub sound: &'a dyn Fn(&Simulated) -> Result<(), String>,
+    /// What a file may hold when the writer was stopped, beside the old and the new.
+    pub meanwhile: &'a dyn Fn(&Path, &[u8]) -> bool,
+}
+
+impl<'a> Trial<'a> {
+    /// A trial of a writer whose files do not depend on each other.
+    pub fn of(before: &'a dyn Fn() -> Simulated, write: &'a dyn Fn(&dyn Files) -> Result<(), String>) -> Trial<'a> {
+        Trial { before, write, sound: &|_| Ok(()), meanwhile: &|_, _| false }
+    }
 }
 
 /// What has been tried.
@@ -49,7 +58,7 @@ impl Trial<'_> {
         (self.write)(&disk).map_err(|error| format!("the writer fails on a disk without faults: {error}"))?;
         let new = results(&disk);
         (self.sound)(&disk).map_err(|finding| format!("on a disk without faults: {finding}"))?;
-        let both = Both { old, new };
+        let both = Both { old, new, meanwhile: self.meanwhile };
         let changes = disk.changes() - begin;
         let mut stopped = 0;
         for nth in begin..begin + changes {
@@ -70,17 +79,18 @@ impl Trial<'_> {
     }
 
     /// A kill leaves the old or the new, and the next writer finds nothing in its way.
-    fn killed(&self, both: &Both, nth: u64, torn: usize) -> Result<(), String> {
+    fn killed(&self, both: &Both<'_>, nth: u64, torn: usize) -> Result<(), String> {
         let disk = (self.before)();
         disk.plan(nth, Fault::Kill { torn });
         let ended = (self.write)(&disk);
         if !disk.is_killed() {
             return Err("the writer does not do the same each time".into());
         }
-        if ended.is_ok() {
-            return Err("the writer was killed and says that it has written".into());
-        }
         disk.revive();
+        if ended.is_ok() {
+            // Killed when all was done, but for what need not succeed.
+            both.has_new(&disk)?;
+        }
         both.whole(&disk)?;
         (self.sound)(&disk)?;
         (self.write)(&disk).map_err(|error| format!("the next writer fails: {error}"))?;
@@ -88,15 +98,16 @@ impl Trial<'_> {
     }
 
     /// After an error the old is there, and nothing else.
-    fn failed(&self, both: &Both, prepare: impl Fn(&Simulated)) -> Result<(), String> {
+    fn failed(&self, both: &Both<'_>, prepare: impl Fn(&Simulated)) -> Result<(), String> {
         let disk = (self.before)();
         let there: BTreeSet<PathBuf> = disk.paths().into_iter().collect();
         prepare(&disk);
         let ended = (self.write)(&disk);
         both.whole(&disk)?;
         (self.sound)(&disk)?;
-        if let Some(path) = disk.paths().into_iter().find(|path| !there.contains(path) && !both.new.contains_key(path))
-        {
+        let known = |path: &PathBuf| there.contains(path) || both.new.contains_key(path);
+        let allowed = |path: &PathBuf| disk.bytes(path).is_some_and(|bytes| (self.meanwhile)(path, &bytes));
+        if let Some(path) = disk.paths().into_iter().find(|path| !known(path) && !allowed(path)) {
             return Err(format!("{}: is left", path.display()));
         }
         // Not all that fails is an error, such as removing what was left behind.
@@ -104,7 +115,7 @@ impl Trial<'_> {
     }
 
     /// The same if nothing can be removed either: then only the names tell what is unfinished.
-    fn broken(&self, both: &Both, nth: u64) -> Result<(), String> {
+    fn broken(&self, both: &Both<'_>, nth: u64) -> Result<(), String> {
         let disk = (self.before)();
         disk.plan(nth, Fault::Broken);
         if (self.write)(&disk).is_ok() {
@@ -116,18 +127,20 @@ impl Trial<'_> {
 }
 
 /// What may be there.
-struct Both {
+struct Both<'a> {
     old: Results,
     new: Results,
+    meanwhile: &'a dyn Fn(&Path, &[u8]) -> bool,
 }
 
-impl Both {
+impl Both<'_> {
     /// Each file is as before or as after.
     fn whole(&self, disk: &Simulated) -> Result<(), String> {
         let found = results(disk);
         for path in self.old.keys().chain(self.new.keys()).chain(found.keys()) {
             let now = found.get(path);
-            if now != self.old.get(path) && now != self.new.get(path) {
+            let allowed = now.is_some_and(|bytes| (self.meanwhile)(path, bytes));
+            if now != self.old.get(path) && now != self.new.get(path) && !allowed {
                 let told =
                     now.map_or("is gone".into(), |bytes| format!("has {} bytes, and is none of both", bytes.len()));
                 return Err(format!("{}: {told}", path.display()));
@@ -141,13 +154,16 @@ impl Both {
         let unfinished = |path: &PathBuf| path.file_name().is_some_and(is_unfinished);
         match disk.paths().iter().find(|path| unfinished(path)) {
             Some(left) => Err(format!("{}: is left", left.display())),
-            None => self.has_new(disk),
+            None if results(disk) != self.new => Err("the files are not the new ones".into()),
+            None => Ok(()),
         }
     }
 
-    /// All files are as after.
+    /// All files are as after, if not all that was there meanwhile could be removed.
     fn has_new(&self, disk: &Simulated) -> Result<(), String> {
-        if results(disk) == self.new { Ok(()) } else { Err("the writer says that it has written".into()) }
+        let mut found = results(disk);
+        found.retain(|path, bytes| self.new.contains_key(path) || !(self.meanwhile)(path, bytes));
+        if found == self.new { Ok(()) } else { Err("the writer says that it has written".into()) }
     }
 }
 

@@ -41,7 +41,7 @@ fn with_old() -> Simulated {
 }
 
 fn tried(before: &dyn Fn() -> Simulated, write: &dyn Fn(&dyn Files) -> Result<(), String>) -> Result<Tried, String> {
-    Trial { before, write, sound: &|_| Ok(()) }.run()
+    Trial::of(before, write).run()
 }
 
 #[test]

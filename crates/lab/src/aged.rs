@@ -10,6 +10,7 @@ use std::path::Path;
 
 use archive::{ArchiveError, Reader, Writer};
 use device::Unpowered;
+use files::{FileError, Files, Kind, Real};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -27,6 +28,9 @@ use crate::version::VERSION;
 
 /// First line of the files, with the version of their format.
 const TITLE: &str = "ufsim aged state 1";
+
+/// What all versions of [`TITLE`] begin with.
+const TITLES: &[u8] = b"ufsim aged state ";
 
 /// A device that is switched off, and what its next host may expect of it.
 #[derive(Debug)]
@@ -72,24 +76,28 @@ impl Aged {
         self.device
     }
 
-    /// Writes a file. It appears under its name only when it is complete.
+    /// What its files are; they replace nothing else.
+    pub const KIND: Kind = Kind::new("aged state of ufsim", |head| head.starts_with(TITLES));
+
+    /// Writes a file. It appears under its name only when it is complete, and replaces only a file of its kind.
     ///
     /// # Errors
     /// [`LabError::Output`] with the path.
     pub fn save(&self, path: &Path) -> Result<(), LabError> {
-        let failed = |error: ArchiveError| LabError::Output(format!("{}: {error}", path.display()));
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let unfinished = path.with_file_name(format!(".{name}.{}", std::process::id()));
-        let written = File::create(&unfinished).map_err(ArchiveError::from).and_then(|file| {
-            self.write(&file)?;
-            // Named only when it is on the disk: a full one may say so late.
-            Ok(file.sync_all()?)
-        });
-        let named = written.and_then(|()| Ok(std::fs::rename(&unfinished, path)?));
-        if named.is_err() {
-            let _ = std::fs::remove_file(&unfinished);
-        }
-        named.map_err(failed)
+        self.save_to(&Real, path)
+    }
+
+    /// The same on a disk of one's choice.
+    ///
+    /// # Errors
+    /// [`LabError::Output`] with the path.
+    pub fn save_to(&self, disk: &dyn Files, path: &Path) -> Result<(), LabError> {
+        files::replace(disk, path, Aged::KIND, |out| {
+            self.write(out).map_err(|error| match error {
+                ArchiveError::Io(error) => FileError::new(path, error).into(),
+                other => LabError::Output(format!("{}: {other}", path.display())),
+            })
+        })
     }
 
     /// The same to anything that takes bytes.

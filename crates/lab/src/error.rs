@@ -25,6 +25,12 @@ pub enum LabError {
     Interrupted,
 }
 
+impl From<files::FileError> for LabError {
+    fn from(error: files::FileError) -> LabError {
+        LabError::Output(error.to_string())
+    }
+}
+
 impl LabError {
     /// Wrong input, in the words of whoever has found it.
     pub(crate) fn config(what: impl ToString) -> LabError {

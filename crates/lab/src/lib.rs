@@ -54,6 +54,7 @@ mod result;
 mod room;
 pub mod run;
 mod series;
+pub mod session;
 mod spec;
 pub mod stack;
 mod stages;

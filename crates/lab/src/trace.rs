@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 use workload::{
-    CleanRule, Format, JoinAddresses, JoinPart, JoinRule, Session, Trace, TraceDevice, TraceOptions, TraceReport,
+    CleanRule, Format, JoinAddresses, JoinPart, JoinRule, Trace, TraceDevice, TraceError, TraceOptions, TraceReport,
     TraceStats,
 };
 
@@ -65,7 +65,7 @@ pub(crate) fn trace_options(
     device: Option<&str>,
     clean: &[String],
 ) -> Result<TraceOptions, LabError> {
-    let config = |error: workload::TraceError| LabError::Config(error.to_string());
+    let config = |error: TraceError| LabError::Config(error.to_string());
     let clean: Result<Vec<_>, _> = clean.iter().map(|name| CleanRule::from_name(name)).collect();
     Ok(TraceOptions {
         format: format.map(Format::from_name).transpose().map_err(config)?,
@@ -190,10 +190,10 @@ pub struct Converted {
 /// # Errors
 /// Everything that is wrong with trace, format or file.
 pub fn convert_trace(spec: &TraceSpec, out: &Path, format: &str) -> Result<Converted, LabError> {
-    let config = |error: workload::TraceError| LabError::Config(error.to_string());
+    let config = |error: TraceError| LabError::Config(error.to_string());
     let to = Format::writable(format).map_err(config)?;
     let (trace, from) = spec.read()?;
-    let lost = trace.write(to, out).map_err(config)?;
+    let lost = trace.write(to, out).map_err(unwritten)?;
     Ok(Converted {
         from,
         to: to.name(),
@@ -202,6 +202,14 @@ pub fn convert_trace(spec: &TraceSpec, out: &Path, format: &str) -> Result<Conve
         lost,
         warnings: trace.report.warnings(),
     })
+}
+
+/// What it means that a trace cannot be written: the disk is at fault, or what was asked for.
+pub(crate) fn unwritten(error: TraceError) -> LabError {
+    match error {
+        TraceError::Io { .. } => LabError::Output(error.to_string()),
+        _ => LabError::config(error),
+    }
 }
 
 /// Which traces to join, and how.
@@ -314,7 +322,7 @@ pub fn join_traces(spec: &JoinSpec, out: &Path) -> Result<Joined, LabError> {
         parts.push(JoinPart { label, shift, trace });
     }
     let joined = Trace::joined(&file, &parts, rule, addresses).map_err(LabError::config)?;
-    joined.write(Format::Csv, out).map_err(LabError::config)?;
+    joined.write(Format::Csv, out).map_err(unwritten)?;
     Ok(Joined { file, requests: joined.report.requests, origin: joined.report.origin, warnings })
 }
 
@@ -326,74 +334,6 @@ fn is_same(one: &Path, other: &Path) -> bool {
 /// The name of a file or directory.
 fn label_of(path: &str) -> String {
     Path::new(path).file_name().map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// A session of a phone as a scenario.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct SessionScenario {
-    /// The scenario's file.
-    pub scenario: String,
-    /// The trace beside it.
-    pub trace: String,
-    /// Apps that were launched.
-    pub apps: Vec<String>,
-    /// Launches.
-    pub launches: usize,
-    /// Of these, launches of processes that were not there before.
-    pub cold: usize,
-    /// Launches whose first frame a marker tells.
-    pub timed: usize,
-    /// Kills.
-    pub kills: usize,
-    /// Requests.
-    pub requests: u64,
-    /// Of these, requests of no launched app.
-    pub others: u64,
-    /// What its reader noticed.
-    pub warnings: Vec<String>,
-}
-
-/// Writes a session of a phone, ftrace text or a recording of Perfetto, as a scenario: `out`, TOML, and beside it the
-/// requests as CSV.
-///
-/// # Errors
-/// Everything that is wrong with the trace, with file, line and column, or with the files to write.
-pub fn trace_to_scenario(spec: &TraceSpec, out: &Path) -> Result<SessionScenario, LabError> {
-    let config = |error: workload::TraceError| LabError::Config(error.to_string());
-    if out.extension().is_none_or(|e| e != "toml") {
-        return Err(LabError::Config(format!(
-            "out = \"{}\": must be a file whose name ends with .toml",
-            out.display()
-        )));
-    }
-    let options = trace_options(None, spec.device.as_deref(), &spec.clean)?;
-    let session = Session::read(Path::new(&spec.path), &options).map_err(config)?;
-    let beside = out.with_extension("csv");
-    let name = beside.file_name().unwrap_or_default().to_string_lossy();
-    session.trace.write(Format::Csv, &beside).map_err(config)?;
-    let text = android::recorded::scenario_of(&session, &name);
-    std::fs::write(out, text).map_err(|e| LabError::Config(format!("{}: {e}", out.display())))?;
-    let trace = &session.trace;
-    let others = trace.processes.len() - 1;
-    let mut warnings = trace.report.warnings();
-    let timed = session.launches.iter().filter(|launch| launch.launched.is_some()).count();
-    if timed == 0 {
-        warnings.push(
-            "no marker tells when a launch ended: launch times are 0, and all I/O comes at its recorded times".into(),
-        );
-    }
-    Ok(SessionScenario {
-        scenario: out.display().to_string(),
-        trace: beside.display().to_string(),
-        apps: trace.processes[..others].to_vec(),
-        launches: session.launches.len(),
-        cold: session.launches.iter().filter(|launch| launch.cold).count(),
-        timed,
-        kills: session.kills.len(),
-        requests: trace.report.requests,
-        others: trace.requests.iter().filter(|r| usize::from(r.process.0) == others).count() as u64,
-        warnings,
-    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use files::trial::Trial;
+use files::{Files, Simulated};
 use ufsim_lab::{LabError, RunResult, Spec, age, age_header, schemes, simulate};
 
 const AGE: &str = "rw=randwrite bs=4k iodepth=8 size=120m io_size=400m";
@@ -190,4 +192,30 @@ fn wrong_files_and_wishes_are_told() {
     let options = Spec { age: Some("rw=sideways size=1m".into()), ..spec("ufs", &workload) };
     let Err(LabError::Config(text)) = run(&options) else { panic!("{options:?} runs") };
     assert!(text.starts_with("age: options") && text.contains("sideways"), "{text}");
+}
+
+/// Kills, a full disk and one that fails, at each operation: the state before is there or the new one.
+#[test]
+fn a_state_is_never_half_written() {
+    let state = |seed| {
+        let age = Some("rw=randwrite bs=4k size=4m io_size=4m".into());
+        let spec = Spec { age, seed, ..spec("ufs", "") };
+        ufsim_lab::age(&spec, &mut |_| ControlFlow::Continue(())).expect("a device that ages")
+    };
+    let (old, new) = (state(1), state(2));
+    let path = Path::new("/cache/x.state");
+    let save = |disk: &dyn Files| new.save_to(disk, path).map_err(|error| error.to_string());
+    let before = || {
+        let disk = Simulated::new();
+        disk.make_directory("/cache");
+        old.save_to(&disk, path).expect("room");
+        disk
+    };
+    let tried = Trial::of(&before, &save).run().unwrap();
+    assert!(tried.changes >= 4 && tried.stopped > 1000, "{tried:?}");
+    let foreign = Simulated::new();
+    foreign.put("/store", b"ufsim store v1\n");
+    let refused = new.save_to(&foreign, Path::new("/store")).unwrap_err();
+    let told = "/store: is no aged state of ufsim: not replaced";
+    assert!(matches!(&refused, LabError::Output(text) if text == told), "{refused}");
 }

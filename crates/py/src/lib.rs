@@ -21,6 +21,7 @@ use pyo3::types::{PyBytes, PyDict};
 pyo3::create_exception!(ufsim, ConfigError, PyValueError, "Wrong input; the message names field, value and range.");
 pyo3::create_exception!(ufsim, OptionError, ConfigError, "An option that has no effect on this workload.");
 pyo3::create_exception!(ufsim, StateError, ConfigError, "A file of an aged state that cannot be used.");
+pyo3::create_exception!(ufsim, OutputError, PyOSError, "A file that cannot be written; the message names it.");
 pyo3::create_exception!(ufsim, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
 
 /// The exception of an error.
@@ -29,7 +30,7 @@ fn exception(error: LabError) -> PyErr {
         LabError::Config(text) => ConfigError::new_err(text),
         LabError::Option(text) => OptionError::new_err(text),
         LabError::State(text) => StateError::new_err(text),
-        LabError::Output(text) => PyOSError::new_err(text),
+        LabError::Output(text) => OutputError::new_err(text),
         LabError::Bug(text) => SimulationBug::new_err(text),
         LabError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
     }
@@ -493,7 +494,7 @@ fn trace_join(py: Python<'_>, spec_json: &str, out: PathBuf) -> PyResult<String>
 #[pyfunction]
 fn trace_to_scenario(py: Python<'_>, spec_json: &str, out: PathBuf) -> PyResult<String> {
     let spec = TraceSpec::from_json(spec_json).map_err(exception)?;
-    let made = py.detach(|| lab::trace::trace_to_scenario(&spec, &out)).map_err(exception)?;
+    let made = py.detach(|| lab::session::trace_to_scenario(&spec, &out)).map_err(exception)?;
     serde_json::to_string(&made).map_err(config_error)
 }
 
@@ -509,6 +510,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", lab::VERSION)?;
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("OptionError", module.py().get_type::<OptionError>())?;
+    module.add("OutputError", module.py().get_type::<OutputError>())?;
     module.add("StateError", module.py().get_type::<StateError>())?;
     module.add("SimulationBug", module.py().get_type::<SimulationBug>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ufsim import _core
+from ufsim import _core, outputs
 from ufsim.calibration.loss import Loss
 from ufsim.calibration.parameters import Parameter
 from ufsim.calibration.recording import Floats, Recorded
@@ -66,8 +66,7 @@ class Answers:
         """Keeps an answer."""
         self.known[question] = loss
         if self.path is not None:
-            with open(self.path, "a", encoding="utf-8") as file:
-                file.write(json.dumps([self.about, *question, loss]) + "\n")
+            outputs.append(self.path, json.dumps([self.about, *question, loss]))
 
 
 @dataclass(frozen=True)

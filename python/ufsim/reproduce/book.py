@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +79,7 @@ class Book:
                 continue
             stem = directory / drawn.figure.id.replace("/", "-")
             steps.append((stem.with_suffix(".parquet"), outputs.parquet(drawn.frame)))
-            steps.append((stem.with_suffix(".png"), partial(drawn.drawing.savefig, dpi=130)))
+            steps.append((stem.with_suffix(".png"), outputs.picture(drawn.drawing, dpi=130)))
         failures = outputs.write(steps)
         if failures:
             raise outputs.Unwritten(failures)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from ufsim import outputs
 from ufsim.reproduce import draw
 from ufsim.reproduce.claims import Measured
 from ufsim.reproduce.figure import Figure, Run, Setting, job
@@ -73,20 +74,22 @@ def size_of(path: Path) -> int:
 
 def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path) -> None:
     """Writes traces one after another to a file, as those of one device. The file appears when it is complete."""
-    part, whole = (out.with_suffix(f".{name}-{os.getpid()}") for name in ("part", "whole"))
     start = 0
-    with whole.open("w") as file:
-        file.write(HEADER + "\n")
+    with (
+        TemporaryDirectory(prefix=outputs.UNFINISHED, dir=out.parent) as folder,
+        outputs.replacing(out) as beside,
+        outputs.opened(beside) as file,
+    ):
+        part = Path(folder) / "part.csv"
+        file.write(f"{HEADER}\n".encode())
         for path, clean in sources:
             trace_convert(path, part, "csv", clean=clean)
             last = 0
             for line in filter(lambda line: not line.startswith("#"), part.read_text().splitlines()[1:]):
                 time, operation, _, rest = line.split(",", 3)
                 last = int(time)
-                file.write(f"{start + last},{operation},phone,{rest}\n")
+                file.write(f"{start + last},{operation},phone,{rest}\n".encode())
             start += last + PAUSE_NS
-    part.unlink()
-    whole.replace(out)
 
 
 def phone_spec(ftl: str, fill: str, setting: Setting) -> Spec:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ufsim import _core
+from ufsim import _core, outputs
 from ufsim.spec import Spec
 from ufsim.states import StateCache
 from ufsim.sweeps.failures import FAILURES, told
@@ -97,15 +97,14 @@ def path_of(sent: Sent) -> str:
     name = hashlib.sha256()
     for path, content in sorted(sent.items()):
         name.update(f"{path}\n".encode() + hashlib.sha256(content).digest())
-    place = Path(tempfile.gettempdir()) / f"ufsim-{os.getuid()}-{name.hexdigest()[:32]}"
+    directory = Path(tempfile.gettempdir()) / f"ufsim-{os.getuid()}-{name.hexdigest()[:32]}"
+    place = outputs.private_directory(directory)
     for path, content in sent.items():
         file = place / (path or "file")
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, beside = tempfile.mkstemp(dir=file.parent, prefix=".")
-            with os.fdopen(descriptor, "wb") as written:
-                written.write(content)
-            os.replace(beside, file)
+            with outputs.replacing(file) as beside:
+                beside.write_bytes(content)
     return str(place / "file") if "" in sent else str(place)
 
 

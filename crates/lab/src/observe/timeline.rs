@@ -6,12 +6,12 @@
 //! run notes nothing.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
 use device::{Activity, Origin, Work};
+use files::{Append, FileError, Files, Real};
 use nand::Resource;
 use ufs::PowerSpan;
 use units::{Nanos, SimTime};
@@ -43,13 +43,13 @@ pub struct TimelineTo {
 const CHUNK: usize = 1 << 20;
 
 impl TimelineTo {
-    /// A timeline of `spec` in a new file.
+    /// A timeline of `spec` in an empty file, which its maker gives its name when it is complete.
     ///
     /// # Errors
-    /// [`LabError::Config`] for a `window` that is none, [`LabError::Output`] if the file can not be made.
+    /// [`LabError::Config`] for a `window` that is none, [`LabError::Output`] if the file can not be written to.
     pub fn file(path: &Path, window: &str, most: u64, spec: &Spec) -> Result<TimelineTo, LabError> {
         let window = Window::parse(window)?;
-        let file = File::create(path).map_err(|error| LabError::Output(format!("{}: {error}", path.display())))?;
+        let file = Real.open(path, true).and_then(Append::new).map_err(|error| FileError::new(path, error))?;
         let name = format!("{}: {}", spec.scheme, spec.workload);
         Ok(TimelineTo { out: Box::new(BufWriter::with_capacity(CHUNK, file)), window, most, name })
     }

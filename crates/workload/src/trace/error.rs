@@ -1,5 +1,11 @@
 //! Why a trace cannot be read, replayed or written.
 
+impl From<files::FileError> for TraceError {
+    fn from(error: files::FileError) -> TraceError {
+        TraceError::Io { file: error.path.display().to_string(), source: error.error }
+    }
+}
+
 /// Why a trace cannot be read, replayed or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {

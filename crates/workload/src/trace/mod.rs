@@ -81,7 +81,18 @@ impl Trace {
     /// [`TraceError::Io`]; [`TraceError::BadFormat`] if the format can only be read; [`TraceError::NoRequests`] if
     /// nothing would be left.
     pub fn write(&self, format: Format, path: &Path) -> Result<Vec<String>, TraceError> {
-        write::save(self, format, path)
+        self.write_to(&::files::Real, format, path)
+    }
+
+    /// What [`Trace::write`] may replace.
+    pub const KIND: ::files::Kind = write::KIND;
+
+    /// The same on a disk of one's choice.
+    ///
+    /// # Errors
+    /// See [`Trace::write`].
+    pub fn write_to(&self, disk: &dyn ::files::Files, format: Format, path: &Path) -> Result<Vec<String>, TraceError> {
+        write::save(self, format, disk, path)
     }
 
     /// Writes the trace to memory.

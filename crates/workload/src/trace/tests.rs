@@ -159,6 +159,26 @@ fn numbers_of_a_trace_follow_from_its_requests() {
 }
 
 #[test]
+fn whatever_stops_a_conversion_the_old_file_is_there_or_the_new_one() {
+    let [old, new] = [8, 16].map(|sectors| trace(&[(0, "read", 0, sectors, "a"), (1, "write", 0, 8, "a")], &[]));
+    let path = Path::new("/t.csv");
+    let before = || {
+        let disk = ::files::Simulated::new();
+        old.write_to(&disk, Format::Csv, path).unwrap();
+        disk
+    };
+    for format in Format::ALL.iter().copied().filter(|format| format.can_be_written()) {
+        let convert =
+            |disk: &dyn ::files::Files| new.write_to(disk, format, path).map(drop).map_err(|error| error.to_string());
+        ::files::trial::Trial::of(&before, &convert).run().unwrap();
+    }
+    let disk = ::files::Simulated::new();
+    disk.put(path, b"ufsim store v1\n\0 and more");
+    let error = new.write_to(&disk, Format::Csv, path).unwrap_err().to_string();
+    assert_eq!(error, "/t.csv: is no trace that could be written anew: not replaced");
+}
+
+#[test]
 fn a_written_file_is_whole_or_not_there() {
     let directory = std::env::temp_dir().join(format!("ufsim-trace-write-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();

@@ -1,30 +1,23 @@
 //! A trace as a file of another format.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
+
+use ::files::{FileError, Files, Kind};
 
 use super::{Format, Trace, TraceError};
 use crate::formats::Carries;
 use crate::{SECTOR_BYTES, WorkOp, WorkRequest};
 
-/// Writes to a temporary file beside the wanted one and renames it: what bears the name is whole.
-pub(super) fn save(trace: &Trace, format: Format, path: &Path) -> Result<Vec<String>, TraceError> {
+/// What a converted trace may replace: any trace that could have been converted to.
+pub(super) const KIND: Kind =
+    Kind::new("trace that could be written anew", |head| Format::recognise(head).is_some_and(Format::can_be_written));
+
+/// Writes a file that appears when it is complete.
+pub(super) fn save(trace: &Trace, format: Format, disk: &dyn Files, path: &Path) -> Result<Vec<String>, TraceError> {
     let carries = carries(trace, format)?;
-    let io = |source| TraceError::Io { file: path.display().to_string(), source };
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let write = || {
-        let mut out = BufWriter::new(File::create(&part)?);
-        format.write(trace, &mut out)?;
-        out.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&part, path)
-    };
-    write().map_err(|error| {
-        // Nothing useful can be done if that fails as well; the error that counts is the first.
-        let _ = fs::remove_file(&part);
-        io(error)
+    ::files::replace(disk, path, KIND, |out| {
+        format.write(trace, out).map_err(|error| TraceError::from(FileError::new(path, error)))
     })?;
     Ok(lost(trace, carries))
 }
