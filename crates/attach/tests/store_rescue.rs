@@ -2,6 +2,7 @@
 
 mod disk;
 
+use files::Real;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, StoreError>) -> String {
 
 /// Opens what was saved and compares it, units of no value being lost.
 fn compare(path: &Path, values: [u64; 10]) {
-    let mut store = FileStore::open(path, UNITS).expect("a rescued store is whole");
+    let mut store = FileStore::open(&Real, path, UNITS).expect("a rescued store is whole");
     for (unit, value) in (0..).zip(values) {
         assert_eq!(get(&mut store, unit), value, "unit {unit}");
     }
@@ -74,11 +75,11 @@ fn what_is_lost_is_told_and_the_rest_is_saved() {
     }
     bytes[TABLE + 16 * 3..][..16].fill(0);
     fs::write(&old, &bytes).expect("room");
-    let told = refused(FileStore::open(&old, UNITS));
+    let told = refused(FileStore::open(&Real, &old, UNITS));
     let lost = "is damaged: 4 of 10 units are lost: 2, 7..=8, and 1 that the table does not name; ";
     assert!(told.contains(lost) && told.ends_with("`ufsim store rescue OLD NEW` saves what is whole"), "{told}");
-    assert_eq!(told, refused(check(&old)));
-    let rescued = rescue(&old, &new, None).expect("there is room");
+    assert_eq!(told, refused(check(&Real, &old)));
+    let rescued = rescue(&Real, &old, &new, None).expect("there is room");
     let expected = Rescued {
         device_bytes: u64::from(UNITS) * UNIT as u64,
         version: 2,
@@ -93,7 +94,7 @@ fn what_is_lost_is_told_and_the_rest_is_saved() {
     assert!(fs::read(&old).expect("it is there") == bytes, "the old file stays as it is");
     compare(&new, [100, 101, 0, 0, 200, 105, 106, 0, 0, 109]);
     assert_eq!(fs::metadata(&new).expect("it is there").permissions().mode() & 0o777, 0o600);
-    assert!(refused(rescue(&old, &new, None)).contains("is there already"));
+    assert!(refused(rescue(&Real, &old, &new, None)).contains("is there already"));
     assert_eq!(folder.names(), ["new", "old"]);
 }
 
@@ -108,7 +109,7 @@ fn a_unit_does_not_fall_back_to_older_data() {
             bytes[TABLE + 16 * 4 + 3] &= 0x7f;
         }
         fs::write(folder.at("old"), bytes).expect("room");
-        let rescued = rescue(&folder.at("old"), &folder.at("new"), None).expect("there is room");
+        let rescued = rescue(&Real, &folder.at("old"), &folder.at("new"), None).expect("there is room");
         assert_eq!((rescued.kept, rescued.lost, rescued.unnamed), (9, vec![(4, 1)], Some(0)));
         compare(&folder.at("new"), [100, 101, 102, 103, 0, 105, 106, 107, 108, 109]);
     }
@@ -120,9 +121,9 @@ fn a_file_that_was_cut_short_tells_what_is_gone() {
     let mut bytes = ten_units();
     bytes.truncate(DATA + 6 * UNIT + 100);
     fs::write(folder.at("old"), bytes).expect("room");
-    let told = refused(check(&folder.at("old")));
+    let told = refused(check(&Real, &folder.at("old")));
     assert!(told.contains("it ends 20380 bytes too early; 5 of 10 units are lost: 4, 6..=9; "), "{told}");
-    let rescued = rescue(&folder.at("old"), &folder.at("new"), None).expect("there is room");
+    let rescued = rescue(&Real, &folder.at("old"), &folder.at("new"), None).expect("there is room");
     assert_eq!((rescued.kept, rescued.lost), (5, vec![(4, 1), (6, 4)]));
 }
 
@@ -132,14 +133,14 @@ fn without_heads_the_size_of_the_device_has_to_be_said() {
     let mut bytes = ten_units();
     bytes[..64].fill(0);
     fs::write(folder.at("one"), &bytes).expect("room");
-    assert!(refused(check(&folder.at("one"))).contains("has a damaged header"));
-    assert!(rescue(&folder.at("one"), &folder.at("new one"), None).expect("there is room").lost.is_empty());
+    assert!(refused(check(&Real, &folder.at("one"))).contains("has a damaged header"));
+    assert!(rescue(&Real, &folder.at("one"), &folder.at("new one"), None).expect("there is room").lost.is_empty());
     bytes[4096..4160].fill(0);
     fs::write(folder.at("two"), &bytes).expect("room");
-    assert!(refused(check(&folder.at("two"))).contains("is no store of ufsim"));
-    assert!(refused(rescue(&folder.at("two"), &folder.at("new two"), None)).contains("is no store of ufsim"));
+    assert!(refused(check(&Real, &folder.at("two"))).contains("is no store of ufsim"));
+    assert!(refused(rescue(&Real, &folder.at("two"), &folder.at("new two"), None)).contains("is no store of ufsim"));
     let size = u64::from(UNITS) * UNIT as u64;
-    let rescued = rescue(&folder.at("two"), &folder.at("new two"), Some(size)).expect("there is room");
+    let rescued = rescue(&Real, &folder.at("two"), &folder.at("new two"), Some(size)).expect("there is room");
     assert_eq!((rescued.kept, rescued.unnamed, rescued.may_be_old), (10, None, true));
     compare(&folder.at("new two"), [100, 101, 102, 103, 200, 105, 106, 107, 108, 109]);
 }
@@ -167,15 +168,15 @@ fn a_store_of_version_1_is_taken_over() {
     // The process has ended between two writes: unit 1 is there twice.
     let mut bytes = version_1(&[Some((0, 1, 100)), Some((1, 2, 7)), None, Some((1, 5, 101)), Some((9, 4, 109))]);
     fs::write(folder.at("old"), &bytes).expect("room");
-    let told = refused(FileStore::open(&folder.at("old"), UNITS));
+    let told = refused(FileStore::open(&Real, &folder.at("old"), UNITS));
     assert!(told.contains("earlier version") && told.contains("ufsim store rescue OLD NEW"), "{told}");
-    let rescued = rescue(&folder.at("old"), &folder.at("new"), None).expect("there is room");
+    let rescued = rescue(&Real, &folder.at("old"), &folder.at("new"), None).expect("there is room");
     assert_eq!((rescued.version, rescued.kept, rescued.unnamed, rescued.is_whole()), (1, 3, None, true));
     compare(&folder.at("new"), [100, 101, 0, 0, 0, 0, 0, 0, 0, 109]);
     let end = bytes.len();
     bytes[end - UNIT - 1] ^= 1;
     fs::write(folder.at("damaged"), &bytes).expect("room");
-    let rescued = rescue(&folder.at("damaged"), &folder.at("rest"), None).expect("there is room");
+    let rescued = rescue(&Real, &folder.at("damaged"), &folder.at("rest"), None).expect("there is room");
     assert_eq!((rescued.kept, rescued.lost, rescued.damaged_slots), (2, vec![(1, 1)], 1));
 }
 
@@ -207,7 +208,7 @@ fn of_damaged_copies_nothing_wrong_is_saved_unsaid() {
         }
         let (from, to) = (folder.at("from"), folder.at(&format!("to {number}")));
         fs::write(&from, &bytes).expect("room");
-        let Ok(rescued) = rescue(&from, &to, None) else { continue };
+        let Ok(rescued) = rescue(&Real, &from, &to, None) else { continue };
         let saved = MemoryDisk::of(fs::read(&to).expect("it is there"));
         let mut saved = FileStore::on(saved, UNITS).expect("a rescued store is whole");
         let told = |unit: u32| rescued.lost.iter().any(|&(first, len)| (first..first + len).contains(&unit));
@@ -229,27 +230,27 @@ fn only_ordinary_files_are_opened() {
     let (store, link) = (folder.at("store"), folder.at("link"));
     symlink(&store, &link).expect("a new name");
     let through = "is a symbolic link";
-    assert!(refused(FileStore::open(&link, UNITS)).contains(through), "it would make what it points to");
+    assert!(refused(FileStore::open(&Real, &link, UNITS)).contains(through), "it would make what it points to");
     assert!(!store.exists());
-    let mut made = FileStore::open(&store, UNITS).expect("a new file");
+    let mut made = FileStore::open(&Real, &store, UNITS).expect("a new file");
     assert_eq!(fs::metadata(&store).expect("just made").permissions().mode() & 0o777, 0o600);
-    assert!(refused(FileStore::open(&store, UNITS)).contains("is in use"));
-    assert!(refused(check(&store)).contains("is in use"));
+    assert!(refused(FileStore::open(&Real, &store, UNITS)).contains("is in use"));
+    assert!(refused(check(&Real, &store)).contains("is in use"));
     made.put(3, &page(9)).expect("room");
     drop(made);
-    assert!(refused(FileStore::open(&link, UNITS)).contains(through));
+    assert!(refused(FileStore::open(&Real, &link, UNITS)).contains(through));
     assert!(
-        refused(check(&link)).contains(through) && refused(rescue(&link, &folder.at("new"), None)).contains(through)
+        refused(check(&Real, &link)).contains(through) && refused(rescue(&Real, &link, &folder.at("new"), None)).contains(through)
     );
     symlink(folder.at("nowhere"), folder.at("taken")).expect("a new name");
-    assert!(refused(rescue(&store, &folder.at("taken"), None)).contains("is there already"));
-    let other = refused(FileStore::open(&store, UNITS + 1));
+    assert!(refused(rescue(&Real, &store, &folder.at("taken"), None)).contains("is there already"));
+    let other = refused(FileStore::open(&Real, &store, UNITS + 1));
     assert!(other.ends_with("is of a device of 1228800 bytes, and this one has 1232896"), "{other}");
-    assert!(refused(FileStore::open(&folder.0, UNITS)).contains("irectory"));
+    assert!(refused(FileStore::open(&Real, &folder.0, UNITS)).contains("irectory"));
     fs::write(folder.at("empty"), b"").expect("room");
-    assert!(refused(FileStore::open(&folder.at("empty"), UNITS)).contains("is empty"));
+    assert!(refused(FileStore::open(&Real, &folder.at("empty"), UNITS)).contains("is empty"));
     fs::write(folder.at("script"), b"#!/bin/sh\n").expect("room");
-    assert!(refused(FileStore::open(&folder.at("script"), UNITS)).contains("is no store of ufsim"));
-    assert_eq!(check(&store).expect("it is whole").units, 1);
+    assert!(refused(FileStore::open(&Real, &folder.at("script"), UNITS)).contains("is no store of ufsim"));
+    assert_eq!(check(&Real, &store).expect("it is whole").units, 1);
     assert_eq!(folder.names(), ["empty", "link", "script", "store", "taken"]);
 }

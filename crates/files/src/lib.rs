@@ -30,7 +30,7 @@ use thiserror::Error;
 
 pub use append::Append;
 pub use real::Real;
-pub use replace::{HEAD, Kind, check, is_unfinished, replace};
+pub use replace::{HEAD, Kind, check, is_unfinished, make_new, replace};
 pub use simulated::{Change, Fault, Simulated};
 
 /// What programs need of directories.

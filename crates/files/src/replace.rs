@@ -73,6 +73,26 @@ pub fn replace<E: From<FileError>>(
     written
 }
 
+/// Makes a file where nothing is. It appears there when `write` has written it and it is on the disk, and comes back
+/// locked. After an error nothing is left.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] if something is there; what `write` gives; what the disk gives.
+pub fn make_new(
+    files: &dyn Files,
+    path: &Path,
+    access: Access,
+    write: impl FnOnce(&dyn File) -> io::Result<()>,
+) -> io::Result<Box<dyn File>> {
+    let (beside, file) = unfinished(files, path, access)?;
+    let made = write(&*file).and_then(|()| file.sync()).and_then(|()| files.rename_new(&beside, path));
+    if made.is_err() {
+        // The error that counts is the first.
+        let _ = files.remove(&beside);
+    }
+    made.map(|()| file)
+}
+
 /// Writes all bytes and waits until they are on the disk: a full one may say so late.
 fn complete<E>(
     to: &mut Append,

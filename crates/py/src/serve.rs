@@ -60,7 +60,7 @@ fn export(spec: &Spec, places: &Places) -> Result<Export, LabError> {
     let store: Box<dyn Store> = match &places.store {
         None => Box::new(MemoryStore::new()),
         Some(path) => {
-            let opened = FileStore::open(path, machine.profile.capacity_units());
+            let opened = FileStore::open(&files::Real, path, machine.profile.capacity_units());
             Box::new(opened.map_err(|error| LabError::State(error.to_string()))?)
         }
     };

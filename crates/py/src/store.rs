@@ -18,7 +18,7 @@ fn exception(error: StoreError) -> PyErr {
 /// Reads all of a store: what it holds, as JSON.
 #[pyfunction]
 pub fn check_store(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    let checked = py.detach(|| attach::check(&path)).map_err(exception)?;
+    let checked = py.detach(|| attach::check(&files::Real, &path)).map_err(exception)?;
     Ok(serde_json::json!({ "device_bytes": checked.device_bytes, "units": checked.units }).to_string())
 }
 
@@ -26,7 +26,7 @@ pub fn check_store(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (old, new, device_bytes = None))]
 pub fn rescue_store(py: Python<'_>, old: PathBuf, new: PathBuf, device_bytes: Option<u64>) -> PyResult<String> {
-    let rescued = py.detach(|| attach::rescue(&old, &new, device_bytes)).map_err(exception)?;
+    let rescued = py.detach(|| attach::rescue(&files::Real, &old, &new, device_bytes)).map_err(exception)?;
     let whole = rescued.is_whole();
     let Rescued { device_bytes, version, kept, lost, unnamed, damaged_slots, may_be_old } = rescued;
     let json = serde_json::json!({

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use attach::{Desk, Disk, Engine, FileStore, Hole, MemoryStore, Moment, Pace, Promise, Store, Turn, Wall};
-use files::{Access, File, FileError, Files, Simulated};
+use attach::{Desk, Engine, FileStore, Hole, MemoryStore, Moment, Pace, Promise, Store, StoreError, Turn, Wall};
+use files::{FileError, Simulated};
 use lab::Machine;
 use lab::aged::Header;
 use serve::nbd::Offer;
@@ -51,27 +51,6 @@ pub struct Margin {
 impl Notes for Margin {
     fn note(&self, _: &str) -> io::Result<()> {
         if self.full.load(Ordering::Relaxed) { Err(ErrorKind::BrokenPipe.into()) } else { Ok(()) }
-    }
-}
-
-/// A store's way to a file.
-struct OnFile(Box<dyn File>);
-
-impl Disk for OnFile {
-    fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
-        self.0.read_at(bytes, at)
-    }
-
-    fn write(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.0.write_at(bytes, at)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.0.about()?.len)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.0.sync()
     }
 }
 
@@ -125,19 +104,10 @@ pub enum Refusal {
 impl Setting {
     /// A store on the disk.
     fn store(&self, path: &Path) -> Result<Box<dyn Store>, Refusal> {
-        let units = self.machine.profile.capacity_units();
-        let file = match self.disk.about(path).map_err(Refusal::Disk)? {
-            Some(_) => self.disk.open(path, true),
-            None => self.disk.create_new(path, Access::Private),
-        };
-        let file = file.map_err(Refusal::Disk)?;
-        if !file.try_lock().map_err(Refusal::Disk)? {
-            return Err(Refusal::Disk(ErrorKind::WouldBlock.into()));
-        }
-        match FileStore::on(OnFile(file), units) {
+        match FileStore::open(&self.disk, path, self.machine.profile.capacity_units()) {
             Ok(store) => Ok(Box::new(store)),
-            Err(error) if error.kind() == ErrorKind::InvalidData => Err(Refusal::Damaged(error.to_string())),
-            Err(error) => Err(Refusal::Disk(error)),
+            Err(StoreError::Unfit { what, .. }) => Err(Refusal::Damaged(what)),
+            Err(StoreError::Io { error, .. } | StoreError::Unwritten { error, .. }) => Err(Refusal::Disk(error)),
         }
     }
 

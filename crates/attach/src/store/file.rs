@@ -1,17 +1,18 @@
 //! A store in a file: how its data changes. [`super::layout`] says how it lies there and why that is safe.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::disk::{Coming, Disk, existing};
+use files::{Access, File, Files};
+
+use super::disk::{Disk, existing};
 use super::examine::{Examined, examine};
 use super::layout::{Entry, HEAD, Layout, RECORD_AT, Record, heads};
 use super::{Page, Store, StoreError, runs};
 
 /// Data in a file.
 #[derive(Debug)]
-pub struct FileStore<D: Disk = File> {
+pub struct FileStore<D: Disk = Box<dyn File>> {
     disk: D,
     layout: Layout,
     /// The last one that is in the file for sure.
@@ -33,17 +34,13 @@ impl FileStore {
     ///
     /// # Errors
     /// If the file is another's, of another device, in use, or damaged in any place. Then it stays as it is.
-    pub fn open(path: &Path, units: u32) -> Result<FileStore, StoreError> {
-        if let Some(file) = existing(path, true)? {
+    pub fn open(files: &dyn Files, path: &Path, units: u32) -> Result<FileStore, StoreError> {
+        if let Some(file) = existing(files, path, true)? {
             let found = examine(&file, Some(units)).map_err(|error| StoreError::io(path, error))?;
             return Ok(FileStore::of(file, found));
         }
-        let failed = |error| StoreError::unwritten(path, error);
-        let mut coming = Coming::at(path).map_err(failed)?;
-        make(&mut coming.file, units).map_err(failed)?;
-        coming.appear().map_err(failed)?;
-        // The lock goes with the file.
-        let file = coming.file.try_clone().map_err(failed)?;
+        let made = files::make_new(files, path, Access::Private, |mut file| make(&mut file, units));
+        let file = made.map_err(|error| StoreError::unwritten(path, error))?;
         FileStore::on(file, units).map_err(|error| StoreError::io(path, error))
     }
 }

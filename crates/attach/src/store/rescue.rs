@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use super::disk::{Coming, Disk, existing};
+use files::{Access, File, Files};
+
+use super::disk::{Disk, existing};
 use super::examine::{damaged, examine, newest, read_heads, scan};
 use super::file::FileStore;
 use super::layout::{Entry, Head, Layout, Record};
@@ -24,8 +26,8 @@ pub struct Checked {
 ///
 /// # Errors
 /// If it is not whole, with what is lost.
-pub fn check(path: &Path) -> Result<Checked, StoreError> {
-    let found = examine(&opened(path)?, None).map_err(|error| StoreError::io(path, error))?;
+pub fn check(files: &dyn Files, path: &Path) -> Result<Checked, StoreError> {
+    let found = examine(&opened(files, path)?, None).map_err(|error| StoreError::io(path, error))?;
     Ok(Checked { device_bytes: u64::from(found.layout.units) * UNIT as u64, units: found.record.held })
 }
 
@@ -60,27 +62,32 @@ impl Rescued {
 ///
 /// # Errors
 /// If there is nothing to be found, the new file is there already, or it cannot be written. Then it does not appear.
-pub fn rescue(from: &Path, to: &Path, device_bytes: Option<u64>) -> Result<Rescued, StoreError> {
-    let old = opened(from)?;
+pub fn rescue(
+    files: &dyn Files,
+    from: &Path,
+    to: &Path,
+    device_bytes: Option<u64>,
+) -> Result<Rescued, StoreError> {
+    let old = opened(files, from)?;
     let source = Source::of(&old, device_bytes).map_err(|error| StoreError::io(from, error))?;
     let length = old.len().map_err(|error| StoreError::io(from, error))?;
-    if to.symlink_metadata().is_ok() {
+    if files.about(to).map_err(|error| StoreError::io(to, error))?.is_some() {
         return Err(StoreError::unfit(to, "is there already, and rescue only makes new files"));
     }
-    let failed = |error| StoreError::unwritten(to, error);
-    let coming = Coming::at(to).map_err(failed)?;
-    let new = coming.file.try_clone().map_err(failed)?;
-    let mut new = FileStore::on(new, source.layout.units).map_err(failed)?;
-    let mut rescued = source.copy(&old, length, &mut new).map_err(failed)?;
-    new.close().map_err(failed)?;
-    coming.appear().map_err(failed)?;
+    let mut rescued = Rescued::default();
+    let made = files::make_new(files, to, Access::Private, |file| {
+        let mut new = FileStore::on(file, source.layout.units)?;
+        rescued = source.copy(&old, length, &mut new)?;
+        new.close()
+    });
+    made.map_err(|error| StoreError::unwritten(to, error))?;
     rescued.device_bytes = u64::from(source.layout.units) * UNIT as u64;
     Ok(rescued)
 }
 
-fn opened(path: &Path) -> Result<std::fs::File, StoreError> {
+fn opened(files: &dyn Files, path: &Path) -> Result<Box<dyn File>, StoreError> {
     let missing = || StoreError::io(path, io::ErrorKind::NotFound.into());
-    existing(path, false)?.ok_or_else(missing)
+    existing(files, path, false)?.ok_or_else(missing)
 }
 
 /// The best that was found of a unit.
