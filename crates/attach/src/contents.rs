@@ -16,6 +16,7 @@ use units::Lpa;
 
 use crate::UNIT;
 use crate::ask::Failure;
+use crate::hole::Hole;
 use crate::store::{Page, Store};
 
 /// Data of a unit: that at a position of what was written at once.
@@ -59,6 +60,7 @@ pub struct Contents {
     last_before_cut: u32,
     /// Units that were read and checked.
     pub checked: u64,
+    pub sabotage: Option<Hole>,
 }
 
 impl Contents {
@@ -75,6 +77,7 @@ impl Contents {
             last: 0,
             last_before_cut: 0,
             checked: 0,
+            sabotage: None,
         }
     }
 
@@ -210,6 +213,9 @@ impl Contents {
 
     /// What is about to be shown is to be there after the end of the process, if it has to be.
     fn keep_shown(&mut self, lpa: Lpa, stamp: u32) -> Result<(), Failure> {
+        if self.sabotage == Some(Hole::ReturningTrims) {
+            return Ok(());
+        }
         match self.unsaved.get(&lpa.0) {
             Some(&unsaved) if self.would_come_back(lpa.0, stamp) => self.save_again(lpa.0, unsaved),
             _ => Ok(()),

@@ -123,6 +123,7 @@ impl Engine {
     /// Breaks a promise from now on.
     pub fn sabotage(&mut self, hole: Option<Hole>) {
         self.sabotage = hole;
+        self.contents.sabotage = hole;
     }
 
     /// Whether what arrives can be logged: a device that was filled from a store is not what a replay begins with.

@@ -240,7 +240,8 @@ fn only_ordinary_files_are_opened() {
     drop(made);
     assert!(refused(FileStore::open(&Real, &link, UNITS)).contains(through));
     assert!(
-        refused(check(&Real, &link)).contains(through) && refused(rescue(&Real, &link, &folder.at("new"), None)).contains(through)
+        refused(check(&Real, &link)).contains(through)
+            && refused(rescue(&Real, &link, &folder.at("new"), None)).contains(through)
     );
     symlink(folder.at("nowhere"), folder.at("taken")).expect("a new name");
     assert!(refused(rescue(&Real, &store, &folder.at("taken"), None)).contains("is there already"));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use attach::{Cut, Faults, Percentiles, Promise, Stats};
 use serde::{Deserialize, Serialize};
 
-use crate::house::{Exported, House, Member};
+use crate::house::{House, Member};
 use crate::outbox::Departures;
 
 /// Longer lines are no commands.
@@ -148,7 +148,7 @@ pub fn run(command: Command, house: &Arc<House>, reply: Promise<Reply>) {
         Command::Cut { .. } => cut(house, &exports, reply),
         Command::Memory { mib, .. } => memory(house, &exports, mib, reply),
         Command::Save { path, .. } => match exports[..] {
-            [export] => save(house.export(export), path, reply),
+            [export] => save(house, export, path, reply),
             _ => {
                 let error = format!("save: a file has the state of one device; name the export: {}", names());
                 reply.keep(Reply::error(error));
@@ -235,10 +235,11 @@ fn cut(house: &Arc<House>, exports: &[usize], reply: Promise<Reply>) {
     });
 }
 
-fn save(export: &Exported, path: PathBuf, reply: Promise<Reply>) {
+fn save(house: &House, export: usize, path: PathBuf, reply: Promise<Reply>) {
     if !path.is_absolute() {
         return reply.keep(Reply::error(format!("save: {}: the path must be absolute", path.display())));
     }
+    let export = house.export(export);
     let sender = export.sender.clone();
     let saved = Promise::new(move |saved: Option<Result<(), attach::SaveError>>| {
         reply.keep(match saved {
@@ -248,7 +249,7 @@ fn save(export: &Exported, path: PathBuf, reply: Promise<Reply>) {
             None => Reply::error("the power was cut before the state was saved"),
         });
     });
-    export.sender.begin_save(export.header.clone(), path, saved);
+    export.sender.begin_save(export.header.clone(), (house.files().clone(), path), saved);
 }
 
 fn memory(house: &House, exports: &[usize], mib: u64, reply: Promise<Reply>) {

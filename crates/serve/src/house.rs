@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use attach::{Hole, Moment, Sender, Wall};
+use files::Files;
 use lab::aged::Header;
 
 use crate::budget::{Budget, Memory};
@@ -41,6 +42,8 @@ pub struct Rules {
     pub saves: PathBuf,
     /// Memory for requests under way and replies.
     pub memory: Memory,
+    /// Where states are saved.
+    pub files: Arc<dyn Files>,
     pub wall: Arc<dyn Wall>,
     pub notes: Arc<dyn Notes>,
     /// Tells who waits for connections that the server ends.
@@ -189,6 +192,10 @@ impl House {
     pub fn note(&self, text: &str) {
         let noted = self.rules.notes.note(text);
         assert!(noted.is_ok() || !self.is_broken(Hole::LoudNotes), "no place for remarks");
+    }
+
+    pub fn files(&self) -> &Arc<dyn Files> {
+        &self.rules.files
     }
 
     /// The folder below which control connections may have states saved.

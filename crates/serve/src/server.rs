@@ -148,6 +148,7 @@ impl Server {
             clients: options.clients,
             saves: options.saves.clone(),
             memory: Memory::default(),
+            files: Arc::new(files::Real),
             wall,
             notes,
             // A byte that cannot be sent waits behind others, which wake as well.

@@ -104,7 +104,7 @@ pub enum Refusal {
 impl Setting {
     /// A store on the disk.
     fn store(&self, path: &Path) -> Result<Box<dyn Store>, Refusal> {
-        match FileStore::open(&self.disk, path, self.machine.profile.capacity_units()) {
+        match FileStore::sabotaged(&self.disk, path, self.machine.profile.capacity_units(), self.sabotage) {
             Ok(store) => Ok(Box::new(store)),
             Err(StoreError::Unfit { what, .. }) => Err(Refusal::Damaged(what)),
             Err(StoreError::Io { error, .. } | StoreError::Unwritten { error, .. }) => Err(Refusal::Disk(error)),
@@ -153,6 +153,7 @@ impl Process {
             clients: CLIENTS,
             saves: SAVES.into(),
             memory: MEMORY,
+            files: Arc::new(setting.disk.clone()),
             wall: setting.time.clone(),
             notes: setting.margin.clone(),
             ends: Box::new(move || tells.store(true, Ordering::Relaxed)),

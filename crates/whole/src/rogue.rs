@@ -27,8 +27,7 @@ pub enum Way {
 }
 
 impl Way {
-    pub const ALL: [Way; 6] =
-        [Way::Silent, Way::Deaf, Way::Babbling, Way::Stopping, Way::Asking, Way::Listening];
+    pub const ALL: [Way; 6] = [Way::Silent, Way::Deaf, Way::Babbling, Way::Stopping, Way::Asking, Way::Listening];
 
     /// What reports call it.
     pub fn name(self) -> &'static str {
@@ -67,7 +66,7 @@ impl Rogue {
         let span = Span { lpa: Lpa(0), len: 1 + dice.below(UNITS) };
         match self.way {
             Way::Silent => {}
-            Way::Deaf if self.cookies < 40 => self.line.send(&read(self.cookies, span)),
+            Way::Deaf if self.cookies < 8 => (0..8).for_each(|_| self.line.send(&read(self.cookies, span))),
             Way::Babbling => {
                 let bytes: Vec<u8> = (0..1 + dice.below(64)).map(|_| dice.below(256) as u8).collect();
                 self.line.send(&bytes);

@@ -24,6 +24,8 @@ const DIARY: &[u8] = b"Dear diary, this is no store.\n";
 const CALM: usize = 4000;
 /// Events of the engine in such a round.
 const MANY: usize = 4096;
+/// The most that a case is disturbed.
+const TEMPERS: u32 = 8;
 /// Time that passes in a step at most, but for the long ones.
 const MOMENT_NS: u32 = 200_000;
 
@@ -46,7 +48,10 @@ pub struct World {
     rogues: Vec<Rogue>,
     answer: Option<Answer>,
     connections: u64,
-    /// In what is going on, a process may be killed at any operation of the disk.
+    /// How much disturbs, of [`TEMPERS`].
+    temper: u32,
+    /// Before this step the disk does as it is told, and no process is killed.
+    peace: u64,
     pub report: Report,
     /// What has happened last, in words, if somebody wants to know.
     pub told: Option<Vec<String>>,
@@ -64,6 +69,8 @@ impl World {
         disk.set_umask([0, 0o022, 0o077][dice.below(3) as usize]);
         let lies = dice.below(5) == 0 && !case.left.has("lies");
         let logs = dice.below(2) == 0;
+        let temper = [1, 3, TEMPERS][dice.below(3) as usize];
+        let peace = [0, 0, 1500][dice.below(3) as usize];
         World {
             dice,
             setting,
@@ -79,6 +86,8 @@ impl World {
             rogues: Vec::new(),
             answer: None,
             connections: 0,
+            temper,
+            peace,
             report: Report { scheme: case.preset().name, ..Report::default() },
             told: None,
         }
@@ -111,21 +120,31 @@ impl World {
         let pause = u64::from(self.below(MOMENT_NS));
         self.setting.time.pass(pause);
         match self.below(1000) {
-            0..300 => self.engine_goes_on()?,
-            300..520 => self.link_goes_on(),
-            520..600 => self.room(),
-            600..740 => self.client_acts(),
-            740..880 => self.client_receives()?,
-            880..920 => self.client_comes()?,
-            920..930 => self.client_leaves(),
-            930..945 => self.rogue_acts()?,
-            945..960 => self.control(),
-            960..970 => self.long_pause(),
-            970..985 => self.disk_fails(),
-            985..990 => self.process_is_killed(),
-            _ => self.disk_is_mended(),
+            0..250 => self.engine_goes_on()?,
+            250..500 => (0..4).for_each(|_| self.link_goes_on()),
+            500..580 => (0..4).for_each(|_| self.room()),
+            580..700 => self.client_acts(),
+            700..860 => self.clients_receive()?,
+            860..900 => self.client_comes()?,
+            900..920 => self.rogue_acts()?,
+            // The rest disturbs; how often, is a matter of the case.
+            number if self.temper > self.below(TEMPERS) => self.disturbance(number)?,
+            _ => self.client_acts(),
         }
         self.look()
+    }
+
+    fn disturbance(&mut self, number: u32) -> Broken {
+        match number {
+            920..926 => self.client_leaves(),
+            926..936 => self.rogue_acts()?,
+            936..950 => self.control(),
+            950..960 => self.long_pause(),
+            960..980 => self.disk_fails(),
+            980..990 => self.process_is_killed(),
+            _ => self.disk_is_mended(),
+        }
+        Ok(())
     }
 
     /// What has come of a step.
@@ -190,7 +209,7 @@ impl World {
     }
 
     fn room(&mut self) {
-        let buffer = 1 << self.below(16);
+        let buffer = 1 << (4 + self.below(13));
         if let Some((process, at)) = self.some_link() {
             process.room(at, buffer);
         }
@@ -214,10 +233,12 @@ impl World {
         }
     }
 
-    fn client_receives(&mut self) -> Broken {
-        let Some(at) = self.some_client() else { return Ok(()) };
-        let most = 1 << self.below(16);
-        self.clients[at].receive(most, &mut self.judge)
+    fn clients_receive(&mut self) -> Broken {
+        for at in 0..self.clients.len() {
+            let most = 1 << self.below(17);
+            self.clients[at].receive(most, &mut self.judge)?;
+        }
+        Ok(())
     }
 
     fn client_comes(&mut self) -> Broken {
@@ -288,7 +309,7 @@ impl World {
             9..11 => ("flash that fails", format!(r#"{{"do":"faults","read":{}}}"#, number * 1000)),
             11 => ("saved state", format!(r#"{{"do":"save","path":"/d/saves/{number}"}}"#)),
             12 => ("saved state over another file", format!(r#"{{"do":"save","path":"{NOTES}"}}"#)),
-            _ if self.one_in(3) => ("end by command", r#"{"do":"quit"}"#.to_owned()),
+            _ if self.report.steps >= self.peace && self.one_in(3) => ("end by command", r#"{"do":"quit"}"#.to_owned()),
             _ => ("no command", "cut now, please".to_owned()),
         };
         let Some(process) = &mut self.process else { return };
@@ -309,7 +330,7 @@ impl World {
     }
 
     fn disk_fails(&mut self) {
-        if self.left.has("disk") {
+        if self.left.has("disk") || self.report.steps < self.peace {
             return;
         }
         let next = self.disk().changes() + u64::from(self.below(12));
@@ -317,7 +338,7 @@ impl World {
         let to = u64::from(self.below(64)) * 4096;
         let (name, fault) = match self.below(if self.lies { 9 } else { 5 }) {
             0 | 1 => {
-                let room = u64::from(self.below(40_000));
+                let room = u64::from(self.below(20_000));
                 self.disk().set_room(Some(room));
                 return self.report.fault("full disk");
             }
@@ -339,7 +360,7 @@ impl World {
     }
 
     fn process_is_killed(&mut self) {
-        if !self.left.has("kills") {
+        if !self.left.has("kills") && self.report.steps >= self.peace {
             self.disk().kill();
         }
     }

@@ -4,7 +4,8 @@ use ufsim_whole::{Case, Hole};
 
 #[test]
 fn nothing_that_was_promised_is_lost() {
-    for seed in 0..600 {
+    for seed in 0..4000 {
+
         if let Err(failure) = Case::new(seed).run() {
             panic!("{}\n{}\nrepeat with case {}", failure.told.join("\n"), failure.what, failure.case);
         }

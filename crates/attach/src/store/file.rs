@@ -6,9 +6,10 @@ use std::path::Path;
 use files::{Access, File, Files};
 
 use super::disk::{Disk, existing};
-use super::examine::{Examined, examine};
+use super::examine::{Examined, examine, look};
 use super::layout::{Entry, HEAD, Layout, RECORD_AT, Record, heads};
 use super::{Page, Store, StoreError, runs};
+use crate::hole::Hole;
 
 /// Data in a file.
 #[derive(Debug)]
@@ -35,8 +36,17 @@ impl FileStore {
     /// # Errors
     /// If the file is another's, of another device, in use, or damaged in any place. Then it stays as it is.
     pub fn open(files: &dyn Files, path: &Path, units: u32) -> Result<FileStore, StoreError> {
+        FileStore::sabotaged(files, path, units, None)
+    }
+
+    /// The same with a promise that is broken.
+    ///
+    /// # Errors
+    /// See [`FileStore::open`].
+    pub fn sabotaged(files: &dyn Files, path: &Path, units: u32, hole: Option<Hole>) -> Result<FileStore, StoreError> {
         if let Some(file) = existing(files, path, true)? {
-            let found = examine(&file, Some(units)).map_err(|error| StoreError::io(path, error))?;
+            let found = look(&file, Some(units), hole != Some(Hole::UncheckedStore))
+                .map_err(|error| StoreError::io(path, error))?;
             return Ok(FileStore::of(file, found));
         }
         let made = files::make_new(files, path, Access::Private, |mut file| make(&mut file, units));

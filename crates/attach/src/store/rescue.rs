@@ -62,12 +62,7 @@ impl Rescued {
 ///
 /// # Errors
 /// If there is nothing to be found, the new file is there already, or it cannot be written. Then it does not appear.
-pub fn rescue(
-    files: &dyn Files,
-    from: &Path,
-    to: &Path,
-    device_bytes: Option<u64>,
-) -> Result<Rescued, StoreError> {
+pub fn rescue(files: &dyn Files, from: &Path, to: &Path, device_bytes: Option<u64>) -> Result<Rescued, StoreError> {
     let old = opened(files, from)?;
     let source = Source::of(&old, device_bytes).map_err(|error| StoreError::io(from, error))?;
     let length = old.len().map_err(|error| StoreError::io(from, error))?;
