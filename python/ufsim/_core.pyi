@@ -206,6 +206,12 @@ def crash_case(case: str) -> str:
     its `acts` in words. The interpreter's lock is not held meanwhile.
     """
 
+def whole_case(case: str) -> str:
+    """Goes through one case of the simulation of the whole: its report, or what was broken, as JSON."""
+
+def whole_holes() -> list[tuple[str, str]]:
+    """The promises around the device that can be broken: name, and what happens then."""
+
 def crash_sabotages() -> list[tuple[str, str]]:
     """The promises that a device can be made to break: name, and what the device does, in one line."""
 

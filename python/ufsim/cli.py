@@ -458,20 +458,24 @@ def crash(
         str | None,
         typer.Option(metavar="NAME", help="Break a promise on purpose: one of the sabotages that --help lists."),
     ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="Simulate what is around the device, too: server, clients, connections, disk."),
+    ] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Cases at a time. (default: one per processor)")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Cut the power of random small devices at random moments and check what they hold afterwards."""
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     with CountDisplay("cases", 1 if case is not None else runs) as progress:
-        campaign = run_campaign(runs, seed=seed, case=case, sabotage=sabotage, jobs=jobs, progress=progress)
+        campaign = run_campaign(runs, seed=seed, case=case, sabotage=sabotage, jobs=jobs, whole=whole, progress=progress)
     if as_json:
         print(json.dumps(campaign.document(), indent=2))
     else:
         console = Screen()
-        console.print(tables.crash_table(campaign))
+        console.print(tables.crash_table(campaign, whole=whole))
         for failure in campaign.failures:
-            say("\n".join(failure_lines(failure)))
+            say("\n".join(failure_lines(failure, whole=whole)))
     if campaign.failures:
         raise typer.Exit(Exit.BROKEN_PROMISE)
 

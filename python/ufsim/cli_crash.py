@@ -18,3 +18,5 @@ class ListsSabotages(TyperCommand):
         super().format_help(ctx, formatter)
         with formatter.section("Sabotages, and what the device does then"):
             formatter.write_dl(_core.crash_sabotages(), col_max=NAMES)
+        with formatter.section("Sabotages of --whole, and what happens then"):
+            formatter.write_dl(_core.whole_holes(), col_max=NAMES)

@@ -32,6 +32,12 @@ class Campaign:
     """What all cases have gone through, and those that broke a promise."""
 
     runs: int
+    steps: int = 0
+    """Of the simulation of the whole, as `requests` and `checked_units` are."""
+    requests: int = 0
+    """Requests that clients had answered."""
+    checked_units: int = 0
+    """Units that clients read and compared."""
     moments: dict[str, int] = field(default_factory=dict)
     circumstances: dict[str, int] = field(default_factory=dict)
     schemes: dict[str, SchemeReport] = field(default_factory=dict)
@@ -49,6 +55,9 @@ class Campaign:
             scheme.add(SchemeReport(cases=1))
             self.failures.append(case)
             return
+        self.steps += case.get("steps", 0)
+        self.requests += case.get("requests", 0)
+        self.checked_units += case.get("checked_units", 0)
         scheme.add(SchemeReport(1, case["cuts"], case["longest_recovery_ns"] / 1e6))
         add_counts(self.moments, case["moments"])
         add_counts(self.circumstances, case["circumstances"])
@@ -56,6 +65,9 @@ class Campaign:
     def join(self, other: "Campaign") -> None:
         """Adds the cases of another campaign."""
         self.runs += other.runs
+        self.steps += other.steps
+        self.requests += other.requests
+        self.checked_units += other.checked_units
         add_counts(self.moments, other.moments)
         add_counts(self.circumstances, other.circumstances)
         for name, scheme in other.schemes.items():
@@ -67,6 +79,9 @@ class Campaign:
         return {
             "runs": self.runs,
             "cuts": self.cuts,
+            "steps": self.steps,
+            "requests": self.requests,
+            "checked_units": self.checked_units,
             "moments": self.moments,
             "circumstances": self.circumstances,
             "schemes": {name: asdict(scheme) for name, scheme in sorted(self.schemes.items())},
@@ -78,6 +93,9 @@ class Campaign:
         """The campaign that [document][ufsim.crash.Campaign.document] was made of."""
         return cls(
             document["runs"],
+            document["steps"],
+            document["requests"],
+            document["checked_units"],
             document["moments"],
             document["circumstances"],
             {name: SchemeReport(**scheme) for name, scheme in document["schemes"].items()},
@@ -98,40 +116,48 @@ def crash(
     case: str | None = None,
     sabotage: str | None = None,
     jobs: int = 1,
+    whole: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Campaign:
     """Goes through the cases of the seeds from `seed` on, `jobs` at a time; the report does not depend on `jobs`.
 
     With `case`, as a failure names it, goes through that case instead. `sabotage` makes the devices break a promise.
-    `progress` is called with the number of cases done.
+    With `whole`, server, clients, disk and device are simulated together. `progress` is called with the number of cases
+    done.
     """
+    go = _core.whole_case if whole else _core.crash_case
     check_range("runs", runs, 1, 10_000_000)
     check_range("seed", seed, 0, 2**63)
     check_range("jobs", jobs, 1, 1024)
     if case is not None:
         if (seed, sabotage) != (0, None):
             raise ConfigError("case says which seed and sabotage it has; leave these out")
-        return campaign([case], jobs, progress)
+        return campaign([case], jobs, progress, go)
     suffix = "" if sabotage is None else f"/break={sabotage}"
-    return campaign([f"{one}{suffix}" for one in range(seed, seed + runs)], jobs, progress)
+    return campaign([f"{one}{suffix}" for one in range(seed, seed + runs)], jobs, progress, go)
 
 
-def campaign(cases: Sequence[str], jobs: int, progress: Callable[[int], None] | None = None) -> Campaign:
-    """Goes through these cases; see [crash][ufsim.crash.crash]."""
+def campaign(
+    cases: Sequence[str],
+    jobs: int,
+    progress: Callable[[int], None] | None = None,
+    go: Callable[[str], str] = _core.crash_case,
+) -> Campaign:
+    """Goes through these cases, each with `go`; see [crash][ufsim.crash.crash]."""
     result = Campaign(len(cases))
-    for done, report in enumerate(_reports(cases, jobs), 1):
+    for done, report in enumerate(_reports(cases, jobs, go), 1):
         result.add(report)
         if progress is not None:
             progress(done)
     return result
 
 
-def _reports(cases: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
+def _reports(cases: Sequence[str], jobs: int, go: Callable[[str], str]) -> Iterator[dict[str, Any]]:
     """The reports in the order of the cases. If the caller stops, the cases not begun are dropped."""
     stopped = threading.Event()
 
     def report(case: str) -> dict[str, Any] | None:
-        return None if stopped.is_set() else parse(_core.crash_case(case))
+        return None if stopped.is_set() else parse(go(case))
 
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="ufsim") as pool:
         try:
@@ -146,9 +172,9 @@ def _reports(cases: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
 FEW_ACTS = 40
 
 
-def failure_lines(failure: dict[str, Any]) -> list[str]:
+def failure_lines(failure: dict[str, Any], *, whole: bool = False) -> list[str]:
     """What a failed case was, and the command that repeats it."""
     acts = failure["acts"]
     told = acts if len(acts) <= FEW_ACTS else [*acts[:3], f"{len(acts) - 6} more acts", *acts[-3:]]
     lines = [f"{failure['scheme']}: {failure['what']}", *(f"    {act}" for act in told)]
-    return [*lines, f"  repeat with: ufsim crash --case {failure['case']}"]
+    return [*lines, f"  repeat with: ufsim crash{' --whole' if whole else ''} --case {failure['case']}"]

@@ -45,18 +45,23 @@ def schemes_table(schemes: list[dict[str, str]]) -> Table:
     return table
 
 
-def crash_table(campaign: Campaign) -> Table:
-    """Cases by scheme, then cuts by what the device was doing, and by what else was going on."""
-    title = f"{campaign.runs} cases, {campaign.cuts} power cuts, {len(campaign.failures)} failures"
+def crash_table(campaign: Campaign, *, whole: bool = False) -> Table:
+    """Cases by scheme, then cuts by what the device was doing, and by what else was going on.
+
+    Of the `whole`: by how servers and devices have ended, and what else has happened.
+    """
+    done = f"{campaign.steps:,} steps, {campaign.requests:,} requests" if whole else f"{campaign.cuts} power cuts"
+    title = f"{campaign.runs} cases, {done}, {len(campaign.failures)} failures"
     table = Table(box=box.SIMPLE_HEAVY, title=title, title_justify="left", pad_edge=False)
-    for heading in ("scheme", "cases", "power cuts", "longest recovery"):
+    for heading in ("scheme", "cases", "ends" if whole else "power cuts", "" if whole else "longest recovery"):
         table.add_column(heading, justify="left" if heading == "scheme" else "right")
     for name, scheme in sorted(campaign.schemes.items()):
-        longest = f"{scheme.longest_recovery_ms:.0f} ms"
+        longest = "" if whole else f"{scheme.longest_recovery_ms:.0f} ms"
         table.add_row(name, str(scheme.cases), str(scheme.cuts), longest)
     table.add_section()
     for moment, count in campaign.moments.items():
-        table.add_row(f"during {moment}" if moment != "idle" else "while idle", "", str(count), "")
+        when = moment if whole else f"during {moment}" if moment != "idle" else "while idle"
+        table.add_row(when, "", str(count), "")
     table.add_section()
     for circumstance, count in campaign.circumstances.items():
         table.add_row(circumstance, "", str(count), "")

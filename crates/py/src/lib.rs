@@ -3,6 +3,7 @@
 
 mod serve;
 mod store;
+mod whole;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -540,6 +541,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_inline_job, module)?)?;
     module.add_function(wrap_pyfunction!(crash_case, module)?)?;
     module.add_function(wrap_pyfunction!(crash_sabotages, module)?)?;
+    module.add_function(wrap_pyfunction!(whole::whole_case, module)?)?;
+    module.add_function(wrap_pyfunction!(whole::whole_holes, module)?)?;
     module.add_function(wrap_pyfunction!(recovery, module)?)?;
     module.add_function(wrap_pyfunction!(worst_recovery, module)?)?;
     module.add_function(wrap_pyfunction!(trace_formats, module)?)?;

@@ -15,8 +15,6 @@ pub struct Report {
     pub checked: u64,
     /// Times at which the device lost its power, for whatever reason.
     pub cuts: u64,
-    /// The longest recovery, in simulated time.
-    pub longest_recovery_ns: u64,
     /// How servers and devices have ended, by kind.
     pub ends: BTreeMap<&'static str, u32>,
     /// What else has happened, by kind.
