@@ -96,8 +96,8 @@ KINDS = {
     ".pdf": Kind("PDF document", _starts(PDF)),
     ".svg": Kind("SVG picture", _is_markup(b"<svg")),
     ".html": Kind("HTML page", _is_markup(b"<html", b"<!doctype html")),
-    # Packets of Perfetto: field 1, a message.
-    ".pftrace": Kind("timeline", _starts(b"\x0a")),
+    # Packets of Perfetto: field 1, a message. It is also a line break, but no text has zeroes.
+    ".pftrace": Kind("timeline", lambda head: head.startswith(b"\x0a") and b"\0" in head),
     ".state": STATE,
     **dict.fromkeys((".csv", ".toml", ".txt", ".md", ".log"), TEXT),
 }
