@@ -111,13 +111,24 @@ def kind_of(path: Path) -> Kind:
     return KINDS.get(path.suffix.lower(), OTHER)
 
 
-def ready(directory: Path) -> Path:
-    """Makes a directory for files, and raises `Unwritten` unless it takes them."""
+def ready(directory: Path, names: Iterable[str] = ()) -> Path:
+    """Makes a directory for files, and raises `Unwritten` unless it takes them.
+
+    So it does if under one of the names something is there that is not to be replaced.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
         probe(directory)
     except OSError as error:
         raise Unwritten([told(directory, error)]) from error
+    failures = []
+    for name in names:
+        try:
+            check(directory / name)
+        except OSError as error:
+            failures.append(told(directory / name, error))
+    if failures:
+        raise Unwritten(failures)
     return directory
 
 

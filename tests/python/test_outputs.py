@@ -170,6 +170,25 @@ def test_places_are_checked_before_anything_is_simulated(
     assert failed.stderr.startswith(f"ufsim: error: {out}: not written: ") and failed.stderr.count("\n") == 1
 
 
+def test_what_is_not_to_be_replaced_is_told_before_anything_is_simulated(
+    ufsim: Command, job: Path, tmp_path: Path
+) -> None:
+    # Each of these would run for hours.
+    job.write_text(JOB.replace("io_size=4m", "io_size=900g"))
+    (tmp_path / "x.parquet").write_bytes(b"ufsim store v1\n\0")
+    (tmp_path / "c.png").symlink_to(job)
+    os.mkfifo(tmp_path / "x.state")
+    told = {
+        ("run", job, "--profile", "tiny", "--log", tmp_path / "x.parquet"): "what is there is no Parquet file",
+        ("compare", job, "--profile", "tiny", "--out", tmp_path, "--name", "c"): "c.png: not written: it is a symbolic",
+        ("age", AGE.replace("200m", "900g"), "--profile", "tiny", "--out", tmp_path / "x.state"): "no ordinary file",
+    }
+    for arguments, why in told.items():
+        failed = ufsim(*arguments)
+        assert failed.returncode == Exit.NOT_WRITTEN and failed.stdout == ""
+        assert failed.stderr.startswith(f"ufsim: error: {tmp_path}") and why in failed.stderr
+
+
 def test_a_disk_that_becomes_full_loses_no_table(job: Path, tmp_path: Path) -> None:
     # Room for the probe, the document and the Parquet file, but not for the picture.
     ended = limited(70_000, "compare", job, "--profile", "tiny", "--schemes", "ufs,ideal", "--out", tmp_path / "made")
